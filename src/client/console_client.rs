@@ -1,0 +1,32 @@
+//! What console, HTTP, MCP, command line and scheduler talk to: submit, query, follow.
+
+use async_trait::async_trait;
+use futures_util::stream::BoxStream;
+
+use crate::protocol::command::{Envelope, Outcome};
+use crate::protocol::event::{EventFilter, StreamItem};
+use crate::protocol::problem::Problem;
+use crate::protocol::snapshot::{Answer, Query};
+
+/// Events in order. Ends with an error when the connection is lost (remote) or the engine stops
+/// (in process); resubscribe with `after` = the last `seq` seen.
+pub type EventStream = BoxStream<'static, Result<StreamItem, Problem>>;
+
+/// The engine as every surface sees it, in process or remote.
+#[async_trait]
+pub trait ConsoleClient: Send + Sync {
+    /// Carries out a command. Returns once the change is durable, not once its work is done.
+    ///
+    /// A remote client ignores `envelope.actor`: the daemon takes the actor from the credential.
+    async fn submit(&self, envelope: Envelope) -> Result<Outcome, Problem>;
+
+    /// Answers a question; the answer's variant has the query's name.
+    async fn query(&self, query: Query) -> Result<Answer, Problem>;
+
+    /// Follows events. The subscription exists when this returns, so a snapshot taken afterwards
+    /// misses nothing.
+    async fn events(&self, filter: EventFilter) -> Result<EventStream, Problem>;
+
+    /// In words, for the header: `local`, `attached to unix:…`, `attached to http://…`.
+    fn description(&self) -> String;
+}

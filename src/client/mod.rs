@@ -1,0 +1,6 @@
+//! The one seam in code: two traits, and the remote implementation of the first.
+//!
+//! Nothing here knows the engine; the in-process implementations live in `runtime`.
+
+pub mod channel_port;
+pub mod console_client;

@@ -1,0 +1,245 @@
+//! The resolved configuration: what the program uses after all layers are merged.
+//!
+//! Nothing here is optional because a file was incomplete; every default has been applied.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use crate::protocol::words::{Access, Autonomy, ChannelKind, Risk, Role};
+
+/// A secret value. Never printed, logged or serialised; `Debug` shows only that it is set.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    /// Wraps a value.
+    pub fn new(value: impl Into<String>) -> Self {
+        Self(value.into())
+    }
+
+    /// The value. Hand it to the wire, never to a person.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl std::fmt::Debug for Secret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Secret(set)")
+    }
+}
+
+/// Everything.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settings {
+    /// Where things are.
+    pub paths: Paths,
+    /// Name of this instance in headers.
+    pub instance: String,
+    /// Default model, `<provider>/<model>`; `scripted/demo` when nothing is configured.
+    pub model: String,
+    /// Providers by name. Always contains `scripted`.
+    pub providers: BTreeMap<String, ProviderSettings>,
+    /// Channels by name. Always contains desk, api, mcp, cli and routine.
+    pub channels: BTreeMap<String, ChannelSettings>,
+    /// People by name.
+    pub people: BTreeMap<String, PersonSettings>,
+    /// Approvals.
+    pub approvals: ApprovalSettings,
+    /// Limits of one continuation.
+    pub budgets: BudgetSettings,
+    /// Engine limits.
+    pub engine: EngineSettings,
+    /// Risk overrides per tool name.
+    pub tool_risk: BTreeMap<String, Risk>,
+    /// TCP listener, when asked for: always a loopback address.
+    pub listen: Option<std::net::SocketAddr>,
+    /// Log filter, for example `info` or `leverframe=debug`.
+    pub log_filter: String,
+    /// JSON lines instead of text.
+    pub log_json: bool,
+    /// Theme name.
+    pub theme: String,
+    /// Keymap name.
+    pub keymap: String,
+    /// Whether this is `--demo`.
+    pub demo: bool,
+}
+
+/// Where things are. All absolute.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Paths {
+    /// Configuration file (may not exist).
+    pub config_file: PathBuf,
+    /// Directory of the configuration file: user themes and keymaps lie beside it.
+    pub config_dir: PathBuf,
+    /// Database, lock, socket, logs, artifacts.
+    pub data_dir: PathBuf,
+    /// `$XDG_RUNTIME_DIR`, for a socket whose path would be too long in the data directory.
+    pub runtime_dir: Option<PathBuf>,
+}
+
+/// Wire format of a provider.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProviderKind {
+    /// OpenAI-compatible Chat Completions.
+    OpenAiChat,
+    /// Anthropic Messages.
+    Anthropic,
+    /// The built-in scripted model, which is no LLM.
+    Scripted,
+}
+
+/// One provider.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ProviderSettings {
+    /// Wire format.
+    pub kind: ProviderKind,
+    /// Base URL, for example `https://api.anthropic.com` or `http://127.0.0.1:8080/v1`.
+    pub base_url: String,
+    /// Key; none = the server wants none.
+    pub api_key: Option<Secret>,
+    /// Value of the provider's version header (Anthropic).
+    pub api_version: Option<String>,
+    /// Seconds to connect.
+    pub connect_timeout_seconds: u64,
+    /// Seconds to the first byte of the answer.
+    pub first_byte_timeout_seconds: u64,
+    /// Seconds without any byte.
+    pub idle_timeout_seconds: u64,
+    /// Upper bound on output tokens per call.
+    pub max_output_tokens: u32,
+    /// Context window of its models, in tokens.
+    pub context_window: u64,
+    /// Model calls at once.
+    pub max_concurrent: usize,
+    /// Price overrides: model id to (input, output) US dollars per million tokens.
+    pub prices: BTreeMap<String, (f64, f64)>,
+}
+
+/// How a reply is shown while it is being written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReplyStyle {
+    /// Only the final answer.
+    Final,
+    /// A word about tools in use, then the final answer.
+    Progress,
+}
+
+/// What a conversation's session is shared by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SessionScope {
+    /// Everybody in the chat.
+    Chat,
+    /// Each sender has an own one.
+    Sender,
+}
+
+/// One channel.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ChannelSettings {
+    /// Kind.
+    pub kind: ChannelKind,
+    /// Platform token.
+    pub token: Option<Secret>,
+    /// Platform base URL.
+    pub api_base: String,
+    /// Baseline level.
+    pub autonomy: Autonomy,
+    /// Whether `full` without expiry is allowed.
+    pub permanent_full: bool,
+    /// Baseline list.
+    pub auto_approve: Vec<String>,
+    /// Baseline list.
+    pub block: Vec<String>,
+    /// Baseline list.
+    pub always_ask: Vec<String>,
+    /// Platform ids that may talk to the agent; empty = nobody.
+    pub allowed_users: Vec<String>,
+    /// Conversation ids where the agent may be talked to; empty = any conversation of an allowed user.
+    pub allowed_chats: Vec<String>,
+    /// Names under `[people]` that are asked; empty = all approvers.
+    pub approval_to: Vec<String>,
+    /// Highest risk that can be decided from chat.
+    pub chat_max_risk: Risk,
+    /// Seconds before the chat is told that work goes on.
+    pub max_wait_seconds: u64,
+    /// Workspace root.
+    pub workspace: PathBuf,
+    /// Model of this channel's sessions, when not the default.
+    pub model: Option<String>,
+    /// Added to the system text.
+    pub note: Option<String>,
+    /// In group chats: only when mentioned, replied to or commanded.
+    pub require_mention: bool,
+    /// Who shares a session.
+    pub session_scope: SessionScope,
+    /// How replies are shown while written.
+    pub reply_style: ReplyStyle,
+    /// Messages waiting per session.
+    pub max_queue: u32,
+}
+
+/// One person.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PersonSettings {
+    /// Platform ids: `telegram:123456`.
+    pub ids: Vec<String>,
+    /// Role.
+    pub role: Role,
+}
+
+/// Whether the requester of a call may decide it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SelfApproval {
+    /// From the console, not from the chat.
+    Console,
+    /// From anywhere.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// Approvals.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ApprovalSettings {
+    /// Whether the requester may decide.
+    pub self_approval: SelfApproval,
+    /// Seconds an approval of up to medium risk lives.
+    pub life_seconds: u64,
+    /// Seconds an approval of high or critical risk lives.
+    pub high_risk_life_seconds: u64,
+    /// Pending approvals per session; beyond it a call is denied.
+    pub max_pending_per_session: u32,
+    /// Pending approvals per channel; beyond it a call is denied.
+    pub max_pending_per_channel: u32,
+}
+
+/// Limits of one continuation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BudgetSettings {
+    /// Model calls.
+    pub max_steps: u32,
+    /// Tool calls.
+    pub max_tool_calls: u32,
+    /// Seconds of model and engine time.
+    pub max_duration_seconds: u32,
+    /// Input plus output tokens.
+    pub max_tokens: u64,
+}
+
+/// Engine limits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EngineSettings {
+    /// Continuations that run at once.
+    pub max_running: usize,
+    /// Execute only the first call of an answer.
+    pub one_tool_per_step: bool,
+    /// Times a model call is tried.
+    pub max_model_attempts: u32,
+    /// Complete exchanges of history sent along.
+    pub history_exchanges: u32,
+}
+
+/// Accesses that `semi_auto` lets run.
+pub const SEMI_AUTO_RUNS: &[Access] = &[Access::ReadLocal];

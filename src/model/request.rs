@@ -1,0 +1,227 @@
+//! The provider-neutral request and stream of one model call.
+//!
+//! A call succeeds only through [`ModelEvent::Finished`], which an adapter sends only after its
+//! protocol's own terminal event; the end of bytes is never the end of an answer.
+
+use std::time::Duration;
+
+use futures_util::stream::BoxStream;
+use serde_json::Value;
+
+use crate::protocol::session::{NativeBlocks, Usage};
+
+/// One tool as the model sees it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolDefinition {
+    /// Name.
+    pub name: String,
+    /// What it does, for the model.
+    pub description: String,
+    /// JSON Schema of the arguments; always an object schema.
+    pub input_schema: Value,
+}
+
+/// One call as the model wrote it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ModelToolCall {
+    /// The provider's id, or one we made when it gave none; stable for the step.
+    pub provider_call_id: String,
+    /// Tool name: outside text.
+    pub name: String,
+    /// The arguments, or what was wrong with them. Truncated arguments are an error, never repaired.
+    pub args: Result<Value, MalformedArgs>,
+}
+
+/// Arguments that are not a complete JSON object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MalformedArgs {
+    /// The raw text: outside text.
+    pub raw: String,
+    /// What is wrong, in words the model can act on.
+    pub error: String,
+}
+
+/// One message of the conversation sent to a model.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ModelMessage {
+    /// The user (or the engine on the user's side).
+    User {
+        /// Text.
+        text: String,
+    },
+    /// An earlier answer.
+    Assistant {
+        /// Visible text; may be empty.
+        text: String,
+        /// Calls it proposed.
+        tool_calls: Vec<AssistantToolCall>,
+        /// Provider-native blocks; an adapter uses them only when `family` is its own.
+        native: Option<NativeBlocks>,
+    },
+    /// The results of all calls of the assistant message before it, in call order.
+    ToolResults {
+        /// One per call.
+        results: Vec<ToolResultMessage>,
+    },
+}
+
+/// A call inside an earlier answer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AssistantToolCall {
+    /// As in [`ModelToolCall`].
+    pub provider_call_id: String,
+    /// Tool name.
+    pub name: String,
+    /// Arguments as JSON; `{}` where they were malformed.
+    pub args: Value,
+}
+
+/// A result inside a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolResultMessage {
+    /// As in [`ModelToolCall`].
+    pub provider_call_id: String,
+    /// Tool name.
+    pub name: String,
+    /// Text of the result.
+    pub content: String,
+    /// Whether it is an error to the model.
+    pub is_error: bool,
+}
+
+/// One model call.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ModelRequest {
+    /// Model id without the provider prefix.
+    pub model: String,
+    /// Stable system text. Byte-identical between turns of a session while nothing changed.
+    pub system: String,
+    /// History, oldest first; ends with a user message or tool results.
+    pub messages: Vec<ModelMessage>,
+    /// Tools, in a stable order.
+    pub tools: Vec<ToolDefinition>,
+    /// Upper bound on output tokens.
+    pub max_output_tokens: u32,
+    /// Ask the provider for at most one call per answer.
+    pub one_tool_per_step: bool,
+}
+
+/// What arrives while a call runs.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ModelEvent {
+    /// Visible text: outside text.
+    TextDelta(String),
+    /// The provider is alive (ping, reasoning, tool arguments under way).
+    Heartbeat,
+    /// The answer is complete. Last event.
+    Finished(Box<ModelAnswer>),
+}
+
+/// Why an answer ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StopReason {
+    /// A natural end.
+    EndTurn,
+    /// It wants its tool calls executed.
+    ToolUse,
+    /// The output limit.
+    MaxTokens,
+    /// The provider refused.
+    Refusal,
+    /// Anything else, in the provider's word.
+    Other(String),
+}
+
+/// A complete answer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ModelAnswer {
+    /// Visible text: outside text.
+    pub text: String,
+    /// Calls, in order.
+    pub tool_calls: Vec<ModelToolCall>,
+    /// Why it ended.
+    pub stop: StopReason,
+    /// Tokens; `cost_usd` only when the provider itself reported it.
+    pub usage: Usage,
+    /// Provider-native content, verbatim, when the provider needs it replayed.
+    pub native: Option<NativeBlocks>,
+}
+
+/// Why a call failed, as far as it decides what happens next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ModelErrorKind {
+    /// The key is missing, wrong or expired. Not retried.
+    Authentication,
+    /// The model or endpoint does not exist. Not retried.
+    NotFound,
+    /// The provider rejected the request. Not retried.
+    InvalidRequest,
+    /// The history does not fit the model's window. Not retried as it is.
+    ContextTooLong,
+    /// Spend limit or quota. Not retried.
+    QuotaExceeded,
+    /// Too many requests. Retried after the given time.
+    RateLimited,
+    /// Overloaded or a 5xx. Retried.
+    Overloaded,
+    /// Connection refused, DNS, TLS. Retried.
+    Unreachable,
+    /// No bytes for too long. Retried.
+    Timeout,
+    /// The stream ended before its terminal event. Retried when nothing was shown.
+    Disconnected,
+    /// What came is not the protocol (HTML, wrong content type, oversized event). Retried once.
+    Protocol,
+    /// We stopped it.
+    Cancelled,
+}
+
+/// A failed call. The message names the provider profile, what was expected and the next step, never a key.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct ModelError {
+    /// Class.
+    pub kind: ModelErrorKind,
+    /// Redacted, for people.
+    pub message: String,
+    /// What the provider asked us to wait.
+    pub retry_after: Option<Duration>,
+    /// Tokens the provider reported before it failed.
+    pub usage: Option<TokenCount>,
+}
+
+/// Tokens of a failed call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct TokenCount {
+    /// Input.
+    pub input: u64,
+    /// Output.
+    pub output: u64,
+}
+
+impl ModelError {
+    /// An error without retry hint.
+    pub fn new(kind: ModelErrorKind, message: impl Into<String>) -> Self {
+        Self {
+            kind,
+            message: message.into(),
+            retry_after: None,
+            usage: None,
+        }
+    }
+}
+
+/// The stream of one call. Ends after `Finished` or after an error.
+pub type ModelStream = BoxStream<'static, Result<ModelEvent, ModelError>>;
+
+/// One configured provider. Dropping the stream closes the connection.
+pub trait Model: Send + Sync {
+    /// Provider name from the configuration.
+    fn provider(&self) -> &str;
+
+    /// Provider family, as in [`NativeBlocks::family`].
+    fn family(&self) -> &'static str;
+
+    /// Starts one call.
+    fn stream(&self, request: ModelRequest) -> ModelStream;
+}

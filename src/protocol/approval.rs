@@ -1,0 +1,169 @@
+//! Approvals: durable questions, bound to the digest of what they allow.
+
+use serde::{Deserialize, Serialize};
+
+use crate::clock::Timestamp;
+use crate::protocol::ids::{ApprovalId, ContinuationId, SessionId, ToolCallId};
+use crate::protocol::policy::Verdict;
+use crate::protocol::words::{
+    Access, ApprovalKind, ApprovalState, DecisionScope, DecisionWord, Effect, Risk, Surface,
+    VerdictWord,
+};
+
+/// Who asked for what an approval gates.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Requester {
+    /// Stable id: `telegram:123456`, `operator:1000`, `token:ci`.
+    pub id: String,
+    /// Display name as the platform gave it: outside text.
+    pub display: String,
+    /// Name under `[people]`, when linked.
+    pub person: Option<String>,
+}
+
+/// What an operator is shown beside the arguments.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Preview {
+    /// Nothing beyond the arguments.
+    None,
+    /// A unified diff of the file that would be written.
+    Diff {
+        /// Path relative to the workspace.
+        path: String,
+        /// The diff; complete, never shortened.
+        unified: String,
+    },
+    /// A program that would be run.
+    Exec {
+        /// One element per argument.
+        argv: Vec<String>,
+    },
+    /// Text that would be sent or shown.
+    Text {
+        /// The text; complete.
+        text: String,
+    },
+}
+
+/// Where a call would run. Part of the digest.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlanFacts {
+    /// Working directory.
+    #[serde(default)]
+    pub cwd: Option<String>,
+    /// The executable that the first argument resolves to.
+    #[serde(default)]
+    pub executable: Option<String>,
+    /// Variables set for the program beyond the allow-listed base.
+    #[serde(default)]
+    pub env: Vec<(String, String)>,
+    /// In words: `bubblewrap: workspace only, no network` or `unsandboxed`.
+    #[serde(default)]
+    pub sandbox: Option<String>,
+}
+
+/// A decision as it was recorded.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Decision {
+    /// What.
+    pub decision: DecisionWord,
+    /// How far.
+    #[serde(default)]
+    pub scope: Option<DecisionScope>,
+    /// Label of the actor.
+    pub by: String,
+    /// Where.
+    pub surface: Surface,
+    /// When.
+    pub at: Timestamp,
+    /// The reason given.
+    #[serde(default)]
+    pub reason: Option<String>,
+}
+
+/// What happened to an earlier call of the same tool on the same channel.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SimilarCall {
+    /// One-line preview of its arguments.
+    pub preview: String,
+    /// What the policy said.
+    pub verdict: VerdictWord,
+    /// What a person said, if asked.
+    pub decision: Option<DecisionWord>,
+    /// Who.
+    pub by: Option<String>,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// An approval with everything a card shows. Every field that quotes outside text must go through
+/// `text::untrusted` before it reaches a screen.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Approval {
+    /// Id; the same across restarts.
+    pub id: ApprovalId,
+    /// Six letters and digits for `/approve CODE` and for confirming critical calls.
+    pub short_code: String,
+    /// What is asked.
+    pub kind: ApprovalKind,
+    /// Where it stands.
+    pub state: ApprovalState,
+    /// Lower-case hex SHA-256 over the full plan.
+    pub digest: String,
+    /// Starts at 1; rises with each edit and each return to pending.
+    pub revision: u32,
+    /// Tool name; empty when no tool is involved.
+    pub tool: String,
+    /// The full arguments.
+    pub args: serde_json::Value,
+    /// What the call touches.
+    pub access: Access,
+    /// Its recovery class.
+    pub effect: Effect,
+    /// Its risk.
+    pub risk: Risk,
+    /// Why it has that risk, one reason a line.
+    pub risk_reasons: Vec<String>,
+    /// Which untrusted content is in context, one a line; empty = none.
+    pub taint: Vec<String>,
+    /// Diff, argv or text.
+    pub preview: Preview,
+    /// Where it would run.
+    #[serde(default)]
+    pub plan: PlanFacts,
+    /// What the model gave as its reason: outside text.
+    #[serde(default)]
+    pub model_reason: Option<String>,
+    /// Channel name.
+    pub channel: String,
+    /// Conversation key.
+    pub conversation: String,
+    /// Who asked.
+    pub requester: Requester,
+    /// Its session (none for pairing and policy items).
+    pub session_id: Option<SessionId>,
+    /// Its continuation.
+    pub continuation_id: Option<ContinuationId>,
+    /// Its tool call.
+    pub tool_call_id: Option<ToolCallId>,
+    /// Why it asks.
+    pub verdict: Verdict,
+    /// Decisions it accepts.
+    pub offered: Vec<DecisionWord>,
+    /// When it was asked.
+    pub requested_at: Timestamp,
+    /// When it expires.
+    pub expires_at: Option<Timestamp>,
+    /// The recorded decision.
+    pub decision: Option<Decision>,
+    /// What happened to the last five of this tool on this channel, newest first.
+    #[serde(default)]
+    pub similar: Vec<SimilarCall>,
+    /// A free-text line for kinds without a tool (what budget ran out, what the delivery was).
+    #[serde(default)]
+    pub question: Option<String>,
+    /// Whether a card reached somebody; false = nobody was notified outside the console.
+    #[serde(default)]
+    pub notified: bool,
+}

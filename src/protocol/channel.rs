@@ -1,0 +1,90 @@
+//! Channels: health, policy, and what a platform can do.
+
+use serde::{Deserialize, Serialize};
+
+use crate::clock::Timestamp;
+use crate::protocol::policy::Policy;
+use crate::protocol::words::{ChannelKind, ChannelState};
+
+/// Health by exchanges, never "a task exists".
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChannelHealth {
+    /// The state in one word.
+    pub state: ChannelState,
+    /// Why, and what to do, when it is not well.
+    pub detail: Option<String>,
+    /// Last exchange that the platform answered.
+    pub last_exchange_at: Option<Timestamp>,
+    /// Last inbound message.
+    pub last_inbound_at: Option<Timestamp>,
+    /// Last accepted outbound message.
+    pub last_outbound_at: Option<Timestamp>,
+    /// Times the connection was made again.
+    pub reconnects: u32,
+    /// The platform asked us to wait until then.
+    pub rate_limited_until: Option<Timestamp>,
+}
+
+/// A channel.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Channel {
+    /// Configured name.
+    pub name: String,
+    /// Kind.
+    pub kind: ChannelKind,
+    /// The account on the platform (`@bot`), once known.
+    pub account: Option<String>,
+    /// Policy in force.
+    pub policy: Policy,
+    /// Health.
+    pub health: ChannelHealth,
+    /// Paused by an operator.
+    pub paused: bool,
+    /// Outbox parts not yet sent.
+    pub backlog: u32,
+    /// Approvals that wait.
+    pub pending_approvals: u32,
+    /// Sessions that are active.
+    pub active_sessions: u32,
+}
+
+/// The unit in which a platform counts the length of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LengthUnit {
+    /// UTF-16 code units (Telegram, Discord).
+    Utf16,
+    /// Unicode scalar values (Slack).
+    Chars,
+    /// UTF-8 bytes (Matrix, IRC).
+    Bytes,
+}
+
+/// What a platform offers against doubled sends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SendIdempotency {
+    /// The platform drops a second send with the same key.
+    NativeKey,
+    /// We can look whether it arrived.
+    Reconcile,
+    /// Neither: an unknown send goes to the operator.
+    None,
+}
+
+/// What a platform can do. Plain data; the engine splits text by it, the adapter renders by it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChannelCapabilities {
+    /// Longest message, in [`ChannelCapabilities::unit`].
+    pub max_length: usize,
+    /// How it is counted.
+    pub unit: LengthUnit,
+    /// Sent messages can be edited.
+    pub edits: bool,
+    /// Messages can carry buttons.
+    pub buttons: bool,
+    /// A typing indicator exists.
+    pub typing: bool,
+    /// Against doubled sends.
+    pub idempotency: SendIdempotency,
+}

@@ -1,0 +1,339 @@
+//! The submission side of the one seam: what any surface can ask the engine to do.
+//!
+//! Commands are plain data. The adapter sets actor and surface from what it has authenticated, never
+//! from a request body; `engine::handle` alone checks scopes and policy.
+
+use serde::{Deserialize, Serialize};
+
+use crate::clock::Timestamp;
+use crate::protocol::approval::Approval;
+use crate::protocol::channel::Channel;
+use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId, SessionId};
+use crate::protocol::policy::PolicyPatch;
+use crate::protocol::session::{Continuation, OutboxItem, Session};
+use crate::protocol::snapshot::EngineStatus;
+use crate::protocol::words::{
+    ContinuationState, DecisionScope, DecisionWord, Role, Scope, Surface,
+};
+
+/// Who acts. Set by the adapter that authenticated the caller.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Actor {
+    /// A person at this machine: the embedded console or a peer of the unix socket. Holds every scope.
+    Operator {
+        /// Unix user id of the peer.
+        uid: u32,
+        /// Login name, or the uid in digits.
+        name: String,
+    },
+    /// The holder of a bearer token.
+    Token {
+        /// The token's public name.
+        name: String,
+        /// What it may do.
+        scopes: Vec<Scope>,
+    },
+    /// A human on a chat platform.
+    Person {
+        /// Stable platform id, for example `telegram:123456`.
+        platform_id: String,
+        /// Name under `[people]`, when the id is linked to one.
+        name: Option<String>,
+        /// Role under `[people]`; an unlisted person is a user.
+        role: Role,
+    },
+    /// The engine itself.
+    Engine,
+}
+
+impl Actor {
+    /// A short stable label: a person's configured name, else the platform id, token or login name.
+    pub fn label(&self) -> String {
+        match self {
+            Actor::Operator { name, .. } => name.clone(),
+            Actor::Token { name, .. } => format!("token {name}"),
+            Actor::Person {
+                platform_id, name, ..
+            } => name.clone().unwrap_or_else(|| platform_id.clone()),
+            Actor::Engine => "engine".to_owned(),
+        }
+    }
+}
+
+/// A command with its origin.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Envelope {
+    /// What to do.
+    pub command: Command,
+    /// Who asks.
+    pub actor: Actor,
+    /// Where it came from.
+    pub surface: Surface,
+    /// Makes a repeated submission return the first one's result. Scoped to the actor.
+    pub idempotency_key: Option<String>,
+}
+
+/// Limits a caller may set for one continuation. Each can only lower what the configuration allows.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BudgetRequest {
+    /// Model calls.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_steps: Option<u32>,
+    /// Tool calls.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_tool_calls: Option<u32>,
+    /// Seconds of model and engine time; waiting for people and tools does not count.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_duration_seconds: Option<u32>,
+    /// Input plus output tokens of all model calls.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_tokens: Option<u64>,
+}
+
+/// A person's answer to an approval.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DecisionRequest {
+    /// What is decided.
+    pub decision: DecisionWord,
+    /// How far an `approve` reaches.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scope: Option<DecisionScope>,
+    /// Digest of exactly what was shown. A different current digest is a conflict.
+    pub digest: String,
+    /// Revision that was shown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revision: Option<u32>,
+    /// The short code, required to approve critical calls.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confirm_code: Option<String>,
+    /// Read by the model (deny), at most 2 KiB.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// New arguments (edit).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub args: Option<serde_json::Value>,
+    /// The answer given in place of the tool's (answer), at most 64 KiB; for a question, its answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<String>,
+    /// Minutes (snooze).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub minutes: Option<u32>,
+    /// Extra amount (budget); in the unit of the exhausted budget.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub extra: Option<u64>,
+    /// Milliseconds the card was on screen before the decision.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seen_ms: Option<u64>,
+}
+
+/// What to do with what waited during an emergency stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Waiting {
+    /// Only the newest continuation of each conversation goes on.
+    Newest,
+    /// Everything goes on.
+    #[default]
+    All,
+    /// Everything that waited is cancelled with a notice.
+    Drop,
+}
+
+/// How an unknown or failed delivery is settled by a person.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DeliveryResolution {
+    /// It arrived.
+    Sent,
+    /// Send it again.
+    SendAgain,
+    /// Give it up.
+    Drop,
+}
+
+/// Everything a surface can submit.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "command", rename_all = "snake_case")]
+pub enum Command {
+    /// Opens a session, or returns the active one of the same channel and conversation.
+    StartSession {
+        /// Channel name; default `api`.
+        #[serde(default)]
+        channel: Option<String>,
+        /// Conversation key on that channel; default a fresh one.
+        #[serde(default)]
+        conversation: Option<String>,
+        /// Title shown in lists.
+        #[serde(default)]
+        title: Option<String>,
+        /// `<provider>/<model>`.
+        #[serde(default)]
+        model: Option<String>,
+    },
+    /// Changes a session.
+    UpdateSession {
+        /// Which one.
+        session_id: SessionId,
+        /// New title.
+        #[serde(default)]
+        title: Option<String>,
+        /// New model.
+        #[serde(default)]
+        model: Option<String>,
+        /// Whether new continuations are held back.
+        #[serde(default)]
+        paused: Option<bool>,
+    },
+    /// Ends a session; open continuations are cancelled.
+    EndSession {
+        /// Which one.
+        session_id: SessionId,
+    },
+    /// Submits a user message.
+    SendMessage {
+        /// Which session.
+        session_id: SessionId,
+        /// The text, at most 256 KiB.
+        text: String,
+        /// Model for this turn only.
+        #[serde(default)]
+        model: Option<String>,
+        /// Lower limits for this turn.
+        #[serde(default)]
+        budgets: BudgetRequest,
+    },
+    /// Submits a message to a temporary session that ends with the turn.
+    Ask {
+        /// Channel whose policy applies; `api` over HTTP, `cli` from the command line.
+        channel: String,
+        /// The text.
+        text: String,
+        /// Model for this turn only.
+        #[serde(default)]
+        model: Option<String>,
+        /// Lower limits for this turn.
+        #[serde(default)]
+        budgets: BudgetRequest,
+    },
+    /// Ends a continuation; kills its tools.
+    CancelContinuation {
+        /// Which one.
+        continuation_id: ContinuationId,
+        /// Shown in history.
+        #[serde(default)]
+        reason: Option<String>,
+    },
+    /// Lets an interrupted continuation go on from its last durable step.
+    ResumeContinuation {
+        /// Which one.
+        continuation_id: ContinuationId,
+    },
+    /// Starts a terminal continuation's message again as a new continuation.
+    RetryContinuation {
+        /// Which one.
+        continuation_id: ContinuationId,
+    },
+    /// Answers an approval.
+    Decide {
+        /// Which one.
+        approval_id: ApprovalId,
+        /// The answer.
+        decision: DecisionRequest,
+    },
+    /// Changes a channel's policy.
+    SetPolicy {
+        /// Channel name.
+        channel: String,
+        /// What changes; absent fields stay.
+        patch: PolicyPatch,
+    },
+    /// Stops taking messages from and sending to a channel's platform.
+    PauseChannel {
+        /// Channel name.
+        channel: String,
+    },
+    /// Undoes a pause.
+    ResumeChannel {
+        /// Channel name.
+        channel: String,
+    },
+    /// Settles an unknown or failed delivery.
+    ResolveDelivery {
+        /// Which part.
+        outbox_id: OutboxId,
+        /// How.
+        resolution: DeliveryResolution,
+    },
+    /// Kills running tools, holds all model calls, tool starts and sends.
+    EmergencyStop {
+        /// Shown to everyone.
+        #[serde(default)]
+        reason: Option<String>,
+    },
+    /// Releases the emergency stop.
+    ReleaseEmergencyStop {
+        /// What happens to what waited.
+        #[serde(default)]
+        waiting: Waiting,
+    },
+}
+
+impl Command {
+    /// The least scope an actor needs. Raising autonomy and widening lists needs more; the engine checks that.
+    pub fn required_scope(&self) -> Scope {
+        match self {
+            Command::StartSession { .. }
+            | Command::UpdateSession { .. }
+            | Command::EndSession { .. }
+            | Command::SendMessage { .. }
+            | Command::Ask { .. }
+            | Command::CancelContinuation { .. }
+            | Command::ResumeContinuation { .. }
+            | Command::RetryContinuation { .. }
+            | Command::SetPolicy { .. }
+            | Command::PauseChannel { .. }
+            | Command::ResumeChannel { .. }
+            | Command::EmergencyStop { .. } => Scope::Operate,
+            Command::Decide { .. } | Command::ResolveDelivery { .. } => Scope::Approve,
+            Command::ReleaseEmergencyStop { .. } => Scope::Admin,
+        }
+    }
+}
+
+/// The answer to a message submission: it is durable, and this is where to look for the result.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Accepted {
+    /// The session.
+    pub session_id: SessionId,
+    /// The continuation.
+    pub continuation_id: ContinuationId,
+    /// Its state when the answer was written.
+    pub state: ContinuationState,
+    /// When it was accepted.
+    pub at: Timestamp,
+    /// Whether this was a repetition of an earlier submission with the same key.
+    #[serde(default)]
+    pub repeated: bool,
+}
+
+/// What a carried-out command returns.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "outcome", content = "value", rename_all = "snake_case")]
+pub enum Outcome {
+    /// A message was accepted.
+    Accepted(Accepted),
+    /// The session after the command.
+    Session(Session),
+    /// The continuation after the command.
+    Continuation(Continuation),
+    /// The approval after the command.
+    Approval(Approval),
+    /// The channel after the command.
+    Channel(Channel),
+    /// The delivery after the command.
+    Delivery(OutboxItem),
+    /// The engine after the command.
+    Engine(EngineStatus),
+}

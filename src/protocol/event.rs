@@ -1,0 +1,422 @@
+//! The event side of the one seam: what happened.
+//!
+//! Durable events carry a `seq` and are written in the same transaction as the change they report.
+//! Ephemeral ones (deltas, tool output, an opening model call) carry none and may be lost; the snapshot
+//! holds what they added up to. Folding durable events never needs an ephemeral one.
+
+use serde::{Deserialize, Serialize};
+
+use crate::clock::Timestamp;
+use crate::protocol::approval::Approval;
+use crate::protocol::channel::Channel;
+use crate::protocol::ids::{ContinuationId, OutboxId, SessionId, ToolCallId};
+use crate::protocol::policy::{Policy, Verdict};
+use crate::protocol::session::{ErrorBody, Session, Usage};
+use crate::protocol::snapshot::EngineStatus;
+use crate::protocol::words::{
+    Access, ContinuationState, Effect, OutboxClass, OutboxState, Risk, ToolCallState,
+};
+
+/// One thing that happened.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Event {
+    /// Position in the durable log; none = ephemeral.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seq: Option<u64>,
+    /// When.
+    pub at: Timestamp,
+    /// Session concerned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<SessionId>,
+    /// Continuation concerned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub continuation_id: Option<ContinuationId>,
+    /// What.
+    #[serde(flatten)]
+    pub body: EventBody,
+}
+
+/// What happened. The serialised `kind` words are fixed (API.md).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind")]
+pub enum EventBody {
+    /// A session was opened.
+    #[serde(rename = "session.started")]
+    SessionStarted {
+        /// As it is.
+        session: Box<Session>,
+    },
+    /// A session's title, model or pause changed.
+    #[serde(rename = "session.updated")]
+    SessionUpdated {
+        /// As it is.
+        session: Box<Session>,
+    },
+    /// A session ended.
+    #[serde(rename = "session.ended")]
+    SessionEnded {
+        /// Why.
+        reason: String,
+    },
+    /// A user message was accepted; its continuation is pending.
+    #[serde(rename = "message.received")]
+    MessageReceived {
+        /// Channel name.
+        channel: String,
+        /// Conversation key.
+        conversation: String,
+        /// Who: outside text.
+        sender: String,
+        /// First 200 characters: outside text.
+        preview: String,
+    },
+    /// The continuation waits behind others of its session or the engine's limit.
+    #[serde(rename = "continuation.queued")]
+    ContinuationQueued {
+        /// How many are before it in its session.
+        ahead: u32,
+    },
+    /// A worker took it up.
+    #[serde(rename = "continuation.started")]
+    ContinuationStarted {
+        /// How often that has happened.
+        attempt: u32,
+    },
+    /// Ephemeral: its model stream opened.
+    #[serde(rename = "continuation.streaming")]
+    ContinuationStreaming {
+        /// The step being written.
+        step: u32,
+    },
+    /// It waits for a person.
+    #[serde(rename = "continuation.awaiting_approval")]
+    ContinuationAwaitingApproval {
+        /// How many gates wait.
+        pending: u32,
+    },
+    /// Its process died or was stopped while it ran.
+    #[serde(rename = "continuation.interrupted")]
+    ContinuationInterrupted {
+        /// Why.
+        reason: String,
+    },
+    /// It may go on: resumed by a person or policy, or its gates are decided.
+    #[serde(rename = "continuation.resumed")]
+    ContinuationResumed {
+        /// By whom.
+        by: String,
+    },
+    /// It ended with an answer.
+    #[serde(rename = "continuation.completed")]
+    ContinuationCompleted {
+        /// First 200 characters of the answer: outside text.
+        preview: String,
+        /// Sum over its model calls.
+        usage: Usage,
+    },
+    /// It ended with an error.
+    #[serde(rename = "continuation.failed")]
+    ContinuationFailed {
+        /// What.
+        error: ErrorBody,
+    },
+    /// A person ended it.
+    #[serde(rename = "continuation.cancelled")]
+    ContinuationCancelled {
+        /// Who.
+        by: String,
+        /// Why.
+        reason: Option<String>,
+    },
+    /// A gate was not answered in time.
+    #[serde(rename = "continuation.expired")]
+    ContinuationExpired {
+        /// Which gate.
+        reason: String,
+    },
+    /// Ephemeral: a model call began.
+    #[serde(rename = "model.started")]
+    ModelStarted {
+        /// `<provider>/<model>`.
+        model: String,
+        /// Number of the attempt for this step, from 1.
+        attempt: u32,
+    },
+    /// A model call ended.
+    #[serde(rename = "model.finished")]
+    ModelFinished {
+        /// `<provider>/<model>`.
+        model: String,
+        /// The step it wrote.
+        step: u32,
+        /// Tokens and money.
+        usage: Usage,
+        /// Milliseconds.
+        latency_ms: u64,
+        /// What went wrong, when it did.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error: Option<String>,
+    },
+    /// Ephemeral: text arrived.
+    #[serde(rename = "message.delta")]
+    MessageDelta {
+        /// The step being written.
+        step: u32,
+        /// Byte offset of this piece within the step's text.
+        offset: u64,
+        /// The piece: outside text.
+        text: String,
+    },
+    /// The model proposed a call and the policy spoke.
+    #[serde(rename = "tool.proposed")]
+    ToolProposed {
+        /// Which.
+        call_id: ToolCallId,
+        /// Tool name.
+        name: String,
+        /// One-line preview of the arguments, at most 200 characters: outside text.
+        preview: String,
+        /// What it touches.
+        access: Access,
+        /// Its recovery class.
+        effect: Effect,
+        /// Its risk.
+        risk: Risk,
+        /// Where it stands.
+        state: ToolCallState,
+        /// What the policy said.
+        verdict: Verdict,
+    },
+    /// A call started; its effect may have happened from here on.
+    #[serde(rename = "tool.started")]
+    ToolStarted {
+        /// Which.
+        call_id: ToolCallId,
+        /// Tool name.
+        name: String,
+        /// Number of the start, from 1.
+        attempt: u32,
+    },
+    /// Ephemeral: output of a running call.
+    #[serde(rename = "tool.output")]
+    ToolOutput {
+        /// Which.
+        call_id: ToolCallId,
+        /// The piece: outside text.
+        text: String,
+    },
+    /// A call is settled (or its outcome is unknown).
+    #[serde(rename = "tool.finished")]
+    ToolFinished {
+        /// Which.
+        call_id: ToolCallId,
+        /// Tool name.
+        name: String,
+        /// Where it ended.
+        state: ToolCallState,
+        /// First 200 characters of the result: outside text.
+        preview: String,
+        /// Milliseconds it ran.
+        duration_ms: Option<u64>,
+    },
+    /// A person is asked. Sent again with a new revision after an edit or a return to pending.
+    #[serde(rename = "approval.requested")]
+    ApprovalRequested {
+        /// As it is now.
+        approval: Box<Approval>,
+    },
+    /// A person answered (or took the answer back, or the approval was used).
+    #[serde(rename = "approval.decided")]
+    ApprovalDecided {
+        /// As it is now.
+        approval: Box<Approval>,
+    },
+    /// Not answered in time.
+    #[serde(rename = "approval.expired")]
+    ApprovalExpired {
+        /// As it is now.
+        approval: Box<Approval>,
+    },
+    /// A reply waits to be sent.
+    #[serde(rename = "reply.queued")]
+    ReplyQueued {
+        /// Number of parts.
+        parts: u32,
+        /// Channel name.
+        channel: String,
+    },
+    /// A part was accepted by the platform.
+    #[serde(rename = "reply.sent")]
+    ReplySent {
+        /// Which part.
+        outbox_id: OutboxId,
+        /// What for.
+        class: OutboxClass,
+        /// Channel name.
+        channel: String,
+        /// Part number from 1.
+        part: u32,
+    },
+    /// A part was refused for good.
+    #[serde(rename = "reply.failed")]
+    ReplyFailed {
+        /// Which part.
+        outbox_id: OutboxId,
+        /// Channel name.
+        channel: String,
+        /// Why, redacted.
+        error: String,
+        /// Where it stands.
+        state: OutboxState,
+    },
+    /// Nobody knows whether a part arrived.
+    #[serde(rename = "reply.unknown")]
+    ReplyUnknown {
+        /// Which part.
+        outbox_id: OutboxId,
+        /// Channel name.
+        channel: String,
+        /// What is known.
+        detail: String,
+    },
+    /// A channel's health or pause changed.
+    #[serde(rename = "channel.state")]
+    ChannelState {
+        /// As it is.
+        channel: Box<Channel>,
+    },
+    /// A channel's policy changed.
+    #[serde(rename = "policy.changed")]
+    PolicyChanged {
+        /// Channel name.
+        channel: String,
+        /// As it is.
+        policy: Policy,
+        /// By whom.
+        by: String,
+    },
+    /// A budget is used up; an approval of kind `budget` follows.
+    #[serde(rename = "budget.reached")]
+    BudgetReached {
+        /// Which budget, in words.
+        budget: String,
+    },
+    /// The engine was held, released, or has a problem.
+    #[serde(rename = "engine.state")]
+    EngineState {
+        /// As it is.
+        engine: Box<EngineStatus>,
+    },
+    /// A kind this version does not know.
+    #[serde(other, rename = "unknown")]
+    Unknown,
+}
+
+impl EventBody {
+    /// The fixed kind word, as serialised.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::SessionStarted { .. } => "session.started",
+            Self::SessionUpdated { .. } => "session.updated",
+            Self::SessionEnded { .. } => "session.ended",
+            Self::MessageReceived { .. } => "message.received",
+            Self::ContinuationQueued { .. } => "continuation.queued",
+            Self::ContinuationStarted { .. } => "continuation.started",
+            Self::ContinuationStreaming { .. } => "continuation.streaming",
+            Self::ContinuationAwaitingApproval { .. } => "continuation.awaiting_approval",
+            Self::ContinuationInterrupted { .. } => "continuation.interrupted",
+            Self::ContinuationResumed { .. } => "continuation.resumed",
+            Self::ContinuationCompleted { .. } => "continuation.completed",
+            Self::ContinuationFailed { .. } => "continuation.failed",
+            Self::ContinuationCancelled { .. } => "continuation.cancelled",
+            Self::ContinuationExpired { .. } => "continuation.expired",
+            Self::ModelStarted { .. } => "model.started",
+            Self::ModelFinished { .. } => "model.finished",
+            Self::MessageDelta { .. } => "message.delta",
+            Self::ToolProposed { .. } => "tool.proposed",
+            Self::ToolStarted { .. } => "tool.started",
+            Self::ToolOutput { .. } => "tool.output",
+            Self::ToolFinished { .. } => "tool.finished",
+            Self::ApprovalRequested { .. } => "approval.requested",
+            Self::ApprovalDecided { .. } => "approval.decided",
+            Self::ApprovalExpired { .. } => "approval.expired",
+            Self::ReplyQueued { .. } => "reply.queued",
+            Self::ReplySent { .. } => "reply.sent",
+            Self::ReplyFailed { .. } => "reply.failed",
+            Self::ReplyUnknown { .. } => "reply.unknown",
+            Self::ChannelState { .. } => "channel.state",
+            Self::PolicyChanged { .. } => "policy.changed",
+            Self::BudgetReached { .. } => "budget.reached",
+            Self::EngineState { .. } => "engine.state",
+            Self::Unknown => "unknown",
+        }
+    }
+
+    /// The continuation state this event announces, when it announces one.
+    pub fn continuation_state(&self) -> Option<ContinuationState> {
+        match self {
+            Self::MessageReceived { .. }
+            | Self::ContinuationQueued { .. }
+            | Self::ContinuationResumed { .. } => Some(ContinuationState::Pending),
+            Self::ContinuationStarted { .. } => Some(ContinuationState::Running),
+            Self::ContinuationStreaming { .. } => Some(ContinuationState::Streaming),
+            Self::ModelFinished { .. } => Some(ContinuationState::Running),
+            Self::ContinuationAwaitingApproval { .. } => Some(ContinuationState::AwaitingApproval),
+            Self::ContinuationInterrupted { .. } => Some(ContinuationState::Interrupted),
+            Self::ContinuationCompleted { .. } => Some(ContinuationState::Completed),
+            Self::ContinuationFailed { .. } => Some(ContinuationState::Failed),
+            Self::ContinuationCancelled { .. } => Some(ContinuationState::Cancelled),
+            Self::ContinuationExpired { .. } => Some(ContinuationState::Expired),
+            Self::SessionStarted { .. }
+            | Self::SessionUpdated { .. }
+            | Self::SessionEnded { .. }
+            | Self::ModelStarted { .. }
+            | Self::MessageDelta { .. }
+            | Self::ToolProposed { .. }
+            | Self::ToolStarted { .. }
+            | Self::ToolOutput { .. }
+            | Self::ToolFinished { .. }
+            | Self::ApprovalRequested { .. }
+            | Self::ApprovalDecided { .. }
+            | Self::ApprovalExpired { .. }
+            | Self::ReplyQueued { .. }
+            | Self::ReplySent { .. }
+            | Self::ReplyFailed { .. }
+            | Self::ReplyUnknown { .. }
+            | Self::ChannelState { .. }
+            | Self::PolicyChanged { .. }
+            | Self::BudgetReached { .. }
+            | Self::EngineState { .. }
+            | Self::Unknown => None,
+        }
+    }
+}
+
+/// Which events a subscriber wants.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EventFilter {
+    /// Only events after this `seq`; none = only new ones.
+    #[serde(default)]
+    pub after: Option<u64>,
+    /// Only this session.
+    #[serde(default)]
+    pub session_id: Option<SessionId>,
+    /// Only this continuation.
+    #[serde(default)]
+    pub continuation_id: Option<ContinuationId>,
+    /// Only these kinds; empty = all.
+    #[serde(default)]
+    pub kinds: Vec<String>,
+    /// Sessions whose deltas and tool output are wanted; empty = none.
+    #[serde(default)]
+    pub deltas: Vec<SessionId>,
+}
+
+/// One item of an event stream.
+#[derive(Debug, Clone, PartialEq)]
+pub enum StreamItem {
+    /// Something happened.
+    Event(Box<Event>),
+    /// The cursor is not kept any more: take a new snapshot.
+    Reset,
+}

@@ -1,0 +1,15 @@
+//! Plain serialisable types of the one seam between surfaces and engine. No logic, no I/O, no clock.
+//!
+//! [`command`] goes in, [`event`] comes out, [`snapshot`] holds the queries. Everything here is data that
+//! could be written to a file and read back unchanged.
+
+pub mod approval;
+pub mod channel;
+pub mod command;
+pub mod event;
+pub mod ids;
+pub mod policy;
+pub mod problem;
+pub mod session;
+pub mod snapshot;
+pub mod words;

@@ -1,0 +1,96 @@
+//! A channel's policy: autonomy and lists, versioned.
+
+use serde::{Deserialize, Serialize};
+
+use crate::clock::Timestamp;
+use crate::protocol::words::{Access, Autonomy, Risk, VerdictWord};
+
+/// The policy of a channel as it is in force.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Policy {
+    /// Rises by one with every change.
+    pub version: u64,
+    /// The level.
+    pub autonomy: Autonomy,
+    /// When a temporary level ends and [`Policy::reverts_to`] applies; none = permanent.
+    pub expires_at: Option<Timestamp>,
+    /// The level after [`Policy::expires_at`].
+    pub reverts_to: Option<Autonomy>,
+    /// Tool names (or `prefix*`) that run without asking.
+    pub auto_approve: Vec<String>,
+    /// Tool names (or `prefix*`) that never run.
+    pub block: Vec<String>,
+    /// Tool names (or `prefix*`) that always ask.
+    pub always_ask: Vec<String>,
+}
+
+/// A change to a policy; absent fields stay as they are.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PolicyPatch {
+    /// New level.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub autonomy: Option<Autonomy>,
+    /// New list.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub auto_approve: Option<Vec<String>>,
+    /// New list.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub block: Option<Vec<String>>,
+    /// New list.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub always_ask: Option<Vec<String>>,
+    /// The new level holds this long. `full` without it gets 3 600.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_in_seconds: Option<u64>,
+    /// Apply only if the policy still has this version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub if_version: Option<u64>,
+}
+
+/// What the policy said about one call, with the text of the rule that said it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Verdict {
+    /// allow, ask or deny.
+    pub decision: VerdictWord,
+    /// The rule in words, for example ``autonomy supervised: everything not auto-approved asks``.
+    pub rule: String,
+    /// Version of the policy that was asked.
+    pub policy_version: u64,
+}
+
+/// One call of a what-if: what would have happened under another level.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WhatIfCall {
+    /// Tool name.
+    pub tool: String,
+    /// One-line preview of the arguments.
+    pub preview: String,
+    /// Its access.
+    pub access: Access,
+    /// Its risk.
+    pub risk: Risk,
+    /// What happened.
+    pub was: VerdictWord,
+    /// What would have happened.
+    pub would_be: Verdict,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// "Of the last N calls on this channel, M would have run without you."
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WhatIf {
+    /// Channel name.
+    pub channel: String,
+    /// The level that was tried.
+    pub autonomy: Autonomy,
+    /// How many calls were looked at.
+    pub considered: u32,
+    /// How many would run without asking under [`WhatIf::autonomy`].
+    pub would_run: u32,
+    /// How many of those asked (or were refused) when they happened.
+    pub newly_unattended: u32,
+    /// The calls, newest first.
+    pub calls: Vec<WhatIfCall>,
+}

@@ -1,0 +1,106 @@
+//! Errors a caller can act on, in one shape for HTTP, console and command line.
+
+use serde::{Deserialize, Serialize};
+
+use crate::protocol::approval::Decision;
+
+/// The class of a [`Problem`]; decides HTTP status and exit status.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ProblemKind {
+    /// The request is malformed or out of range. HTTP 400.
+    Invalid,
+    /// No (valid) credential. HTTP 401.
+    Unauthenticated,
+    /// The actor may not do this. HTTP 403.
+    Forbidden,
+    /// No such thing. HTTP 404.
+    NotFound,
+    /// Somebody was faster, or the thing changed since it was read. HTTP 409.
+    Conflict,
+    /// Its time is over. HTTP 410.
+    Gone,
+    /// Understood, but not possible for this thing. HTTP 422.
+    NotOffered,
+    /// Too much at once: queue full, rate limit. HTTP 429.
+    TooMany,
+    /// Held by an emergency stop, quarantined, or the store cannot write. HTTP 503.
+    Unavailable,
+    /// Our fault. HTTP 500.
+    Internal,
+}
+
+impl ProblemKind {
+    /// The HTTP status of this kind.
+    pub const fn http_status(self) -> u16 {
+        match self {
+            Self::Invalid => 400,
+            Self::Unauthenticated => 401,
+            Self::Forbidden => 403,
+            Self::NotFound => 404,
+            Self::Conflict => 409,
+            Self::Gone => 410,
+            Self::NotOffered => 422,
+            Self::TooMany => 429,
+            Self::Unavailable => 503,
+            Self::Internal => 500,
+        }
+    }
+}
+
+/// An error with what was expected and the next step. `application/problem+json` on the wire.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, thiserror::Error)]
+#[error("{title}: {detail}")]
+pub struct Problem {
+    /// Class.
+    pub kind: ProblemKind,
+    /// What, in a few words that do not vary.
+    pub title: String,
+    /// This case: names the id, field or value and what was expected. Redacted.
+    pub detail: String,
+    /// The next step.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+    /// The decision that won, when a decision came too late.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub winner: Option<Box<Decision>>,
+}
+
+impl Problem {
+    /// A problem without hint.
+    pub fn new(kind: ProblemKind, title: impl Into<String>, detail: impl Into<String>) -> Self {
+        Self {
+            kind,
+            title: title.into(),
+            detail: detail.into(),
+            hint: None,
+            winner: None,
+        }
+    }
+
+    /// The same with a next step.
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// "No such thing".
+    pub fn not_found(what: &str, id: impl std::fmt::Display) -> Self {
+        Self::new(
+            ProblemKind::NotFound,
+            format!("no such {what}"),
+            format!("there is no {what} `{id}`"),
+        )
+    }
+
+    /// "Malformed or out of range".
+    pub fn invalid(detail: impl Into<String>) -> Self {
+        Self::new(ProblemKind::Invalid, "invalid request", detail)
+    }
+
+    /// Our fault.
+    pub fn internal(detail: impl Into<String>) -> Self {
+        Self::new(ProblemKind::Internal, "internal error", detail)
+            .hint("see the log file; `leverframe --help` names it")
+    }
+}

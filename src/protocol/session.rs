@@ -1,0 +1,391 @@
+//! Sessions, continuations, steps, tool calls and deliveries as surfaces see them.
+
+use serde::{Deserialize, Serialize};
+
+use crate::clock::Timestamp;
+use crate::protocol::approval::{PlanFacts, Requester};
+use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId, SessionId, ToolCallId};
+use crate::protocol::policy::Verdict;
+use crate::protocol::words::{
+    Access, ContinuationState, Effect, OutboxClass, OutboxState, Risk, SessionState, StepKind,
+    Surface, ToolCallState,
+};
+
+/// Tokens and money of model calls.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Usage {
+    /// All input tokens, cached ones included.
+    pub input_tokens: u64,
+    /// Output tokens, reasoning included.
+    pub output_tokens: u64,
+    /// Input tokens read from the provider's prompt cache.
+    pub cached_input_tokens: u64,
+    /// Input tokens written to the provider's prompt cache.
+    #[serde(default)]
+    pub cache_write_tokens: u64,
+    /// US dollars; none when the model's price is unknown.
+    pub cost_usd: Option<f64>,
+}
+
+impl Usage {
+    /// Sum of two usages; an unknown cost makes the sum unknown unless that part has no tokens.
+    pub fn plus(self, other: Usage) -> Usage {
+        let has_tokens = |u: &Usage| u.input_tokens + u.output_tokens > 0;
+        let cost_usd = match (self.cost_usd, other.cost_usd) {
+            (Some(a), Some(b)) => Some(a + b),
+            (Some(a), None) if !has_tokens(&other) => Some(a),
+            (None, Some(b)) if !has_tokens(&self) => Some(b),
+            (Some(_) | None, None) | (None, Some(_)) => None,
+        };
+        Usage {
+            input_tokens: self.input_tokens + other.input_tokens,
+            output_tokens: self.output_tokens + other.output_tokens,
+            cached_input_tokens: self.cached_input_tokens + other.cached_input_tokens,
+            cache_write_tokens: self.cache_write_tokens + other.cache_write_tokens,
+            cost_usd,
+        }
+    }
+}
+
+/// A session.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Session {
+    /// Id.
+    pub id: SessionId,
+    /// Channel name.
+    pub channel: String,
+    /// Conversation key on that channel.
+    pub conversation: String,
+    /// Title: outside text when the conversation named it.
+    pub title: Option<String>,
+    /// Where it stands.
+    pub state: SessionState,
+    /// Whether new continuations are held back.
+    pub paused: bool,
+    /// `<provider>/<model>`, when it differs from the default.
+    pub model: Option<String>,
+    /// The newest continuation that is not terminal.
+    pub open_continuation: Option<ContinuationSummary>,
+    /// Continuations that wait behind it.
+    pub queued: u32,
+    /// Approvals that wait.
+    pub pending_approvals: u32,
+    /// The last line said, shortened: outside text.
+    pub last_line: Option<String>,
+    /// Who spoke last or asked for the open turn: outside text.
+    pub last_sender: Option<String>,
+    /// Sum over all turns.
+    pub usage: Usage,
+    /// Number of turns.
+    pub turns: u32,
+    /// First message.
+    pub created_at: Timestamp,
+    /// Last change.
+    pub updated_at: Timestamp,
+}
+
+/// The few fields of a continuation that lists need.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ContinuationSummary {
+    /// Id.
+    pub id: ContinuationId,
+    /// Where it stands.
+    pub state: ContinuationState,
+    /// Names of tools in flight.
+    pub tools_in_flight: Vec<String>,
+    /// When the message came.
+    pub created_at: Timestamp,
+    /// Last change.
+    pub updated_at: Timestamp,
+}
+
+/// A text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TextBody {
+    /// The text: outside text.
+    pub text: String,
+}
+
+/// What went wrong.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ErrorBody {
+    /// A stable word: `model_unavailable`, `model_protocol`, `budget`, `internal`, `queue` …
+    pub code: String,
+    /// What happened and what to do, redacted.
+    pub message: String,
+}
+
+/// A tool call.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ToolCall {
+    /// Id.
+    pub id: ToolCallId,
+    /// Its continuation.
+    pub continuation_id: ContinuationId,
+    /// Number of the step that proposed it.
+    pub step: u32,
+    /// Position within that step, from 0.
+    pub index: u32,
+    /// Tool name.
+    pub name: String,
+    /// Arguments: outside text.
+    pub args: serde_json::Value,
+    /// What it touches.
+    pub access: Access,
+    /// Its recovery class.
+    pub effect: Effect,
+    /// Its risk.
+    pub risk: Risk,
+    /// Why.
+    #[serde(default)]
+    pub risk_reasons: Vec<String>,
+    /// Where it would run.
+    #[serde(default)]
+    pub plan: PlanFacts,
+    /// Where it stands.
+    pub state: ToolCallState,
+    /// What the policy said.
+    pub verdict: Verdict,
+    /// Its approval, when it asked.
+    pub approval_id: Option<ApprovalId>,
+    /// The result the model reads, once settled: outside text.
+    pub result: Option<String>,
+    /// Milliseconds it ran.
+    pub duration_ms: Option<u64>,
+    /// How often it was started.
+    pub attempts: u32,
+    /// When it was proposed.
+    pub created_at: Timestamp,
+    /// When it started.
+    pub started_at: Option<Timestamp>,
+}
+
+/// A continuation with everything about it except its steps.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Continuation {
+    /// Id.
+    pub id: ContinuationId,
+    /// Its session.
+    pub session_id: SessionId,
+    /// Channel name.
+    pub channel: String,
+    /// Conversation key.
+    pub conversation: String,
+    /// Where it stands.
+    pub state: ContinuationState,
+    /// Who asked.
+    pub requester: Requester,
+    /// Through which surface.
+    pub surface: Surface,
+    /// The user's message.
+    pub request: TextBody,
+    /// The final answer.
+    pub response: Option<TextBody>,
+    /// Sum over its model calls.
+    pub usage: Usage,
+    /// Number of steps recorded.
+    pub steps: u32,
+    /// Its tool calls in order.
+    pub tool_calls: Vec<ToolCall>,
+    /// Ids of its approvals, oldest first.
+    pub approvals: Vec<ApprovalId>,
+    /// What ended it badly, or why it was interrupted or cancelled.
+    pub error: Option<ErrorBody>,
+    /// The continuation it repeats.
+    pub retry_of: Option<ContinuationId>,
+    /// How often a worker took it up.
+    pub attempt: u32,
+    /// Model override of this turn.
+    #[serde(default)]
+    pub model: Option<String>,
+    /// When the message came.
+    pub created_at: Timestamp,
+    /// Last change.
+    pub updated_at: Timestamp,
+}
+
+/// One step of a continuation's log, as stored. Insert-only; `resume` folds these.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Step {
+    /// Its continuation.
+    pub continuation_id: ContinuationId,
+    /// Number within it, from 1.
+    pub n: u32,
+    /// What it is.
+    pub kind: StepKind,
+    /// What it says.
+    pub body: StepBody,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// The content of a step.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum StepBody {
+    /// The model answered.
+    Model {
+        /// `<provider>/<model>`.
+        model: String,
+        /// Visible text; may be empty beside tool calls: outside text.
+        text: String,
+        /// Calls proposed, in order.
+        tool_calls: Vec<ToolCallId>,
+        /// The provider's own words for why it stopped.
+        stop: String,
+        /// Tokens and money.
+        usage: Usage,
+        /// Milliseconds from request to end.
+        latency_ms: u64,
+        /// Model calls made for it, retries included.
+        attempts: u32,
+        /// Provider-native blocks, verbatim, for replay to the same provider family only.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        native: Option<NativeBlocks>,
+        /// What did not fit the model's window and was left out, in words.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        dropped: Vec<String>,
+    },
+    /// A tool call got its result.
+    ToolResult {
+        /// Which call.
+        call_id: ToolCallId,
+        /// The id the provider gave the call.
+        provider_call_id: String,
+        /// Tool name.
+        name: String,
+        /// Where the call ended.
+        state: ToolCallState,
+        /// What the model reads: outside text.
+        content: String,
+        /// Whether it is an error to the model.
+        is_error: bool,
+        /// Milliseconds it ran; none when it did not run.
+        duration_ms: Option<u64>,
+    },
+    /// An operator intervened.
+    OperatorNote {
+        /// Who.
+        by: String,
+        /// What, in words.
+        text: String,
+    },
+    /// The final answer.
+    Final {
+        /// The text: outside text.
+        text: String,
+        /// Why the model stopped.
+        stop: String,
+    },
+    /// The error that ended it.
+    Error {
+        /// What.
+        error: ErrorBody,
+    },
+}
+
+/// Provider-native message blocks kept verbatim.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct NativeBlocks {
+    /// Provider family: `anthropic`, `openai-chat` …
+    pub family: String,
+    /// The assistant message content as the provider sent it, assembled.
+    pub content: serde_json::Value,
+}
+
+/// A line of a session's transcript.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TranscriptEntry {
+    /// Position in the session; rises with time. Cursor for `before`.
+    pub position: u64,
+    /// Its continuation.
+    pub continuation_id: ContinuationId,
+    /// When.
+    pub at: Timestamp,
+    /// What.
+    pub body: TranscriptBody,
+}
+
+/// What a transcript line is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum TranscriptBody {
+    /// A user's message.
+    User {
+        /// Who: outside text.
+        sender: String,
+        /// What: outside text.
+        text: String,
+    },
+    /// A stored step.
+    Step {
+        /// The step.
+        step: Step,
+        /// The calls a model step proposed, as they stand now.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        tool_calls: Vec<ToolCall>,
+    },
+    /// How the continuation stands after its last step, when it did not complete.
+    State {
+        /// The state.
+        state: ContinuationState,
+        /// Why.
+        error: Option<ErrorBody>,
+    },
+}
+
+/// One part of one outbound message.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct OutboxItem {
+    /// Id.
+    pub id: OutboxId,
+    /// Channel name.
+    pub channel: String,
+    /// Conversation key.
+    pub conversation: String,
+    /// Its continuation.
+    pub continuation_id: Option<ContinuationId>,
+    /// What it is for.
+    pub class: OutboxClass,
+    /// Where it stands.
+    pub state: OutboxState,
+    /// Part number from 1.
+    pub part: u32,
+    /// Number of parts.
+    pub parts: u32,
+    /// First characters of the text: outside text.
+    pub preview: String,
+    /// Times it was handed to the platform.
+    pub attempts: u32,
+    /// Not before this time (rate limit, backoff).
+    pub not_before: Option<Timestamp>,
+    /// Last error, redacted.
+    pub last_error: Option<String>,
+    /// When it was queued.
+    pub created_at: Timestamp,
+    /// Last change.
+    pub updated_at: Timestamp,
+}
+
+/// Why a call ran, asked or was refused: the answer of `leverframe why`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Why {
+    /// The call with arguments, access, risk, verdict and rule as it was.
+    pub call: ToolCall,
+    /// Who asked for the turn.
+    pub requester: Requester,
+    /// The user's message, shortened.
+    pub request: String,
+    /// What the model said beside the call.
+    pub model_reason: Option<String>,
+    /// Channel name.
+    pub channel: String,
+    /// Which untrusted content was in context.
+    pub taint: Vec<String>,
+    /// Who changed the policy to the version that was asked, and when.
+    pub policy_author: Option<String>,
+    /// Its approval with the decision.
+    pub approval: Option<crate::protocol::approval::Approval>,
+    /// What happened, in order, one sentence a line.
+    pub story: Vec<String>,
+}

@@ -1,0 +1,254 @@
+//! What a console starts from, and the queries any surface can make.
+
+use serde::{Deserialize, Serialize};
+
+use crate::clock::Timestamp;
+use crate::protocol::approval::Approval;
+use crate::protocol::channel::Channel;
+use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId, SessionId, ToolCallId};
+use crate::protocol::policy::WhatIf;
+use crate::protocol::session::{
+    Continuation, OutboxItem, Session, Step, TranscriptEntry, Usage, Why,
+};
+use crate::protocol::words::{
+    ApprovalState, Autonomy, ContinuationState, OutboxState, SessionState,
+};
+
+/// The engine as a whole.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct EngineStatus {
+    /// Product version.
+    pub version: String,
+    /// Name of this instance (host name, or `demo`).
+    pub instance: String,
+    /// Boot counter.
+    pub epoch: u64,
+    /// Since when an emergency stop holds everything; none = not held.
+    pub held_since: Option<Timestamp>,
+    /// Who pressed it, and why.
+    pub held_reason: Option<String>,
+    /// Whether the database was restored and waits for release.
+    pub quarantine: bool,
+    /// `<provider>/<model>` of the default model.
+    pub model: String,
+    /// Whether the default model is the built-in scripted one, which is no LLM.
+    pub scripted: bool,
+    /// Whether this is `--demo`.
+    pub demo: bool,
+    /// How programs are confined: `bubblewrap` or `none (why)`.
+    pub sandbox: String,
+    /// Usage since local midnight.
+    pub usage_today: Usage,
+    /// Money allowed per day, when limited.
+    pub budget_today_usd: Option<f64>,
+    /// What stands in the way of normal work (disk full, store errors); empty = nothing.
+    pub problems: Vec<String>,
+    /// When this process started.
+    pub started_at: Timestamp,
+}
+
+/// An open model stream: what has been said so far.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpenStream {
+    /// Its continuation.
+    pub continuation_id: ContinuationId,
+    /// Its session.
+    pub session_id: SessionId,
+    /// The step being written.
+    pub step: u32,
+    /// Text so far: outside text.
+    pub text: String,
+    /// Length of [`OpenStream::text`] in bytes: where the next delta starts.
+    pub offset: u64,
+}
+
+/// One read transaction's view: non-terminal rows and the newest of each list.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Snapshot {
+    /// Every event up to this number is contained; follow with `after=seq`.
+    pub seq: u64,
+    /// When it was taken.
+    pub at: Timestamp,
+    /// Active sessions, newest change first (at most 200 idle ones).
+    pub sessions: Vec<Session>,
+    /// Open continuations and the newest ended ones (at most 200).
+    pub continuations: Vec<Continuation>,
+    /// Pending approvals, and the newest decided ones (at most 200).
+    pub approvals: Vec<Approval>,
+    /// All channels.
+    pub channels: Vec<Channel>,
+    /// Deliveries that are failed or unknown, and those under way (at most 200).
+    pub deliveries: Vec<OutboxItem>,
+    /// Open model streams.
+    pub streams: Vec<OpenStream>,
+    /// The engine.
+    pub engine: EngineStatus,
+}
+
+/// A question that changes nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "query", rename_all = "snake_case")]
+pub enum Query {
+    /// What a console starts from.
+    Snapshot,
+    /// The engine as a whole.
+    Engine,
+    /// Sessions, newest change first.
+    Sessions {
+        /// Only this state.
+        #[serde(default)]
+        state: Option<SessionState>,
+        /// Only this channel.
+        #[serde(default)]
+        channel: Option<String>,
+        /// Page.
+        #[serde(flatten)]
+        page: PageRequest,
+    },
+    /// One session.
+    Session {
+        /// Which.
+        id: SessionId,
+    },
+    /// A window of a session's transcript: the newest entries before a position.
+    Transcript {
+        /// Which session.
+        session_id: SessionId,
+        /// Entries before this position; none = the newest.
+        #[serde(default)]
+        before: Option<u64>,
+        /// At most this many (1–500, default 100).
+        #[serde(default)]
+        limit: Option<u32>,
+    },
+    /// Continuations, newest change first.
+    Continuations {
+        /// Only this state.
+        #[serde(default)]
+        state: Option<ContinuationState>,
+        /// Only this session.
+        #[serde(default)]
+        session_id: Option<SessionId>,
+        /// Page.
+        #[serde(flatten)]
+        page: PageRequest,
+    },
+    /// One continuation.
+    Continuation {
+        /// Which.
+        id: ContinuationId,
+    },
+    /// A continuation's steps as stored.
+    Steps {
+        /// Which.
+        continuation_id: ContinuationId,
+    },
+    /// Approvals, oldest first while pending, else newest first.
+    Approvals {
+        /// Only this state.
+        #[serde(default)]
+        state: Option<ApprovalState>,
+        /// Page.
+        #[serde(flatten)]
+        page: PageRequest,
+    },
+    /// One approval.
+    Approval {
+        /// Which.
+        id: ApprovalId,
+    },
+    /// All channels.
+    Channels,
+    /// One channel.
+    Channel {
+        /// Which.
+        name: String,
+    },
+    /// What would have run without asking under another level.
+    WhatIf {
+        /// Which channel.
+        channel: String,
+        /// Which level.
+        autonomy: Autonomy,
+        /// How many past calls (1–200, default 20).
+        #[serde(default)]
+        limit: Option<u32>,
+    },
+    /// Deliveries, newest first.
+    Outbox {
+        /// Only this state.
+        #[serde(default)]
+        state: Option<OutboxState>,
+        /// Page.
+        #[serde(flatten)]
+        page: PageRequest,
+    },
+    /// One delivery.
+    Delivery {
+        /// Which.
+        id: OutboxId,
+    },
+    /// Why a call ran, asked or was refused.
+    Why {
+        /// Which.
+        tool_call_id: ToolCallId,
+    },
+}
+
+/// A page of a list.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PageRequest {
+    /// At most this many (1–500, default 100).
+    #[serde(default)]
+    pub limit: Option<u32>,
+    /// `next_cursor` of the page before.
+    #[serde(default)]
+    pub cursor: Option<String>,
+}
+
+/// A page of a list.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Page<T> {
+    /// The items.
+    pub items: Vec<T>,
+    /// Pass as `cursor` for the next page; none = this was the last.
+    pub next_cursor: Option<String>,
+}
+
+/// The answer to a [`Query`], of the variant of the same name.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "answer", content = "value", rename_all = "snake_case")]
+pub enum Answer {
+    /// To [`Query::Snapshot`].
+    Snapshot(Box<Snapshot>),
+    /// To [`Query::Engine`].
+    Engine(EngineStatus),
+    /// To [`Query::Sessions`].
+    Sessions(Page<Session>),
+    /// To [`Query::Session`].
+    Session(Box<Session>),
+    /// To [`Query::Transcript`]; oldest first.
+    Transcript(Page<TranscriptEntry>),
+    /// To [`Query::Continuations`].
+    Continuations(Page<Continuation>),
+    /// To [`Query::Continuation`].
+    Continuation(Box<Continuation>),
+    /// To [`Query::Steps`].
+    Steps(Page<Step>),
+    /// To [`Query::Approvals`].
+    Approvals(Page<Approval>),
+    /// To [`Query::Approval`].
+    Approval(Box<Approval>),
+    /// To [`Query::Channels`].
+    Channels(Page<Channel>),
+    /// To [`Query::Channel`].
+    Channel(Box<Channel>),
+    /// To [`Query::WhatIf`].
+    WhatIf(WhatIf),
+    /// To [`Query::Outbox`].
+    Outbox(Page<OutboxItem>),
+    /// To [`Query::Delivery`].
+    Delivery(Box<OutboxItem>),
+    /// To [`Query::Why`].
+    Why(Box<Why>),
+}

@@ -1,0 +1,445 @@
+//! The closed vocabularies: states, classes and levels, each with one fixed word.
+//!
+//! The same word is used in code, database, API, screens and documentation. No logic beyond naming and
+//! ordering lives here; legal transitions are in the store, verdicts in the engine's policy.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// A word that is not part of the vocabulary it was parsed as.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{word}` is not a {vocabulary}: expected one of {expected}")]
+pub struct WordError {
+    /// What was being parsed, for example `autonomy`.
+    pub vocabulary: &'static str,
+    /// The unknown word, shortened to 64 characters.
+    pub word: String,
+    /// The words that would have been accepted, comma separated.
+    pub expected: String,
+}
+
+macro_rules! words {
+    ($(#[$doc:meta])* $name:ident as $vocabulary:literal { $($(#[$vdoc:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum $name { $($(#[$vdoc])* $variant),+ }
+
+        impl $name {
+            /// Every value, in declaration order.
+            pub const ALL: &'static [$name] = &[$($name::$variant),+];
+
+            /// The fixed word of this value.
+            pub const fn as_str(self) -> &'static str {
+                match self { $($name::$variant => $word),+ }
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(self.as_str())
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = WordError;
+
+            fn from_str(word: &str) -> Result<Self, WordError> {
+                match word {
+                    $($word => Ok($name::$variant),)+
+                    _ => Err(WordError {
+                        vocabulary: $vocabulary,
+                        word: word.chars().take(64).collect(),
+                        expected: [$($word),+].join(", "),
+                    }),
+                }
+            }
+        }
+
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(self.as_str())
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let word = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
+                word.parse().map_err(serde::de::Error::custom)
+            }
+        }
+    };
+}
+
+words!(/// State of a continuation.
+    ContinuationState as "continuation state" {
+    /// Accepted, not started, or ready to go on.
+    Pending = "pending",
+    /// A worker of this process is on it.
+    Running = "running",
+    /// Running with an open model stream. Reported by API and events, never stored.
+    Streaming = "streaming",
+    /// Nothing runs; at least one gate waits for a person.
+    AwaitingApproval = "awaiting_approval",
+    /// Its process died or was stopped while it ran; it can be resumed.
+    Interrupted = "interrupted",
+    /// Ended with a final answer.
+    Completed = "completed",
+    /// Ended by an error.
+    Failed = "failed",
+    /// Ended by a person.
+    Cancelled = "cancelled",
+    /// Ended because a gate was not answered in time.
+    Expired = "expired",
+});
+
+impl ContinuationState {
+    /// Whether nothing can be added to a continuation in this state any more.
+    pub const fn is_terminal(self) -> bool {
+        match self {
+            Self::Completed | Self::Failed | Self::Cancelled | Self::Expired => true,
+            Self::Pending
+            | Self::Running
+            | Self::Streaming
+            | Self::AwaitingApproval
+            | Self::Interrupted => false,
+        }
+    }
+}
+
+words!(/// State of a session.
+    SessionState as "session state" {
+    /// Accepts messages.
+    Active = "active",
+    /// Ended by a person (`/new`, `DELETE`).
+    Ended = "ended",
+    /// Ended by idleness.
+    Expired = "expired",
+});
+
+words!(/// State of a tool call.
+    ToolCallState as "tool call state" {
+    /// Written by the model, verdict not yet recorded.
+    Proposed = "proposed",
+    /// Refused by a rule; never asked.
+    Blocked = "blocked",
+    /// Refused by a person.
+    Denied = "denied",
+    /// May start without asking.
+    Ready = "ready",
+    /// Waits for an approval.
+    Awaiting = "awaiting",
+    /// Approved, not started.
+    Approved = "approved",
+    /// Its effect may have happened.
+    Started = "started",
+    /// Ended with a result.
+    Succeeded = "succeeded",
+    /// Ended with an error result.
+    Failed = "failed",
+    /// Was in flight when the process died; nobody knows.
+    Indeterminate = "indeterminate",
+    /// An operator said it happened.
+    SucceededByNote = "succeeded_by_note",
+    /// An operator gave it up.
+    Abandoned = "abandoned",
+    /// Its continuation was cancelled before it started.
+    Cancelled = "cancelled",
+    /// Its approval was not answered in time.
+    Expired = "expired",
+});
+
+impl ToolCallState {
+    /// Whether the model has (or must get) a result and nothing more will happen.
+    pub const fn is_settled(self) -> bool {
+        match self {
+            Self::Blocked
+            | Self::Denied
+            | Self::Succeeded
+            | Self::Failed
+            | Self::SucceededByNote
+            | Self::Abandoned
+            | Self::Cancelled
+            | Self::Expired => true,
+            Self::Proposed
+            | Self::Ready
+            | Self::Awaiting
+            | Self::Approved
+            | Self::Started
+            | Self::Indeterminate => false,
+        }
+    }
+}
+
+words!(/// State of an approval.
+    ApprovalState as "approval state" {
+    /// Waits for a decision.
+    Pending = "pending",
+    /// Allowed, not yet used.
+    Approved = "approved",
+    /// Refused.
+    Denied = "denied",
+    /// Not answered in time.
+    Expired = "expired",
+    /// Taken back, or its continuation ended first.
+    Revoked = "revoked",
+    /// Allowed and used, once.
+    Consumed = "consumed",
+});
+
+words!(/// What an approval asks.
+    ApprovalKind as "approval kind" {
+    /// May this tool call run?
+    Execute = "execute",
+    /// A call was in flight when the process died: did it happen?
+    ResolveUnknown = "resolve_unknown",
+    /// A reply was in flight when the process died: was it delivered?
+    Resend = "resend",
+    /// A budget is used up: continue with more?
+    Budget = "budget",
+    /// The agent asks a person.
+    Question = "question",
+    /// An unknown sender asks to be let in.
+    Pairing = "pairing",
+    /// The agent wants to store a fact.
+    Memory = "memory",
+    /// A tool server changed.
+    ServerPin = "server_pin",
+    /// The configuration file raises a channel's autonomy.
+    PolicyRaise = "policy_raise",
+});
+
+words!(/// What a decision says. Which words an approval accepts is in its `offered` list.
+    DecisionWord as "decision" {
+    /// Allow.
+    Approve = "approve",
+    /// Refuse; the model reads the reason and goes on.
+    Deny = "deny",
+    /// Refuse and end the continuation.
+    DenyAndStop = "deny_and_stop",
+    /// Change the arguments; stays pending under a new revision and digest.
+    Edit = "edit",
+    /// Give the model this answer in place of the tool's.
+    Answer = "answer",
+    /// Hide from me for some minutes.
+    Snooze = "snooze",
+    /// Take an unused approval back.
+    Revoke = "revoke",
+    /// (unknown outcome) It happened.
+    Happened = "happened",
+    /// (unknown outcome) Run it again.
+    RunAgain = "run_again",
+    /// (unknown outcome) Give it up.
+    GiveUp = "give_up",
+    /// (unknown delivery) It was sent.
+    Sent = "sent",
+    /// (unknown delivery) Send it again.
+    SendAgain = "send_again",
+    /// (unknown delivery) Drop it.
+    Drop = "drop",
+});
+
+words!(/// How far an approval reaches.
+    DecisionScope as "decision scope" {
+    /// This call only.
+    Once = "once",
+    /// The same tool with the same arguments in this session.
+    Session = "session",
+});
+
+words!(/// How much a channel's agent may do by itself. Ordered from least to most.
+    Autonomy as "autonomy" {
+    /// Everything not explicitly auto-approved asks.
+    Supervised = "supervised",
+    /// Local reads run, the rest asks.
+    SemiAuto = "semi_auto",
+    /// Runs everything not blocked, always_ask, tainted or over budget.
+    Full = "full",
+});
+
+words!(/// What a call touches.
+    Access as "access" {
+    /// Reads files of the workspace.
+    ReadLocal = "read_local",
+    /// Reads from the open network.
+    ReadOpen = "read_open",
+    /// Adds without destroying.
+    WriteAdditive = "write_additive",
+    /// Changes or removes.
+    Write = "write",
+    /// Runs a program.
+    Exec = "exec",
+    /// Sends to somebody.
+    Send = "send",
+    /// Not classified.
+    Unknown = "unknown",
+});
+
+words!(/// What recovery may assume about a call found in flight after a crash.
+    Effect as "effect class" {
+    /// Changes nothing: run again.
+    ReadOnly = "read_only",
+    /// Running twice equals running once: run again.
+    Idempotent = "idempotent",
+    /// Takes an idempotency key: run again with the same key.
+    Keyed = "keyed",
+    /// Can be probed.
+    Reconcilable = "reconcilable",
+    /// Must not run twice by itself: ask a person.
+    NonIdempotent = "non_idempotent",
+});
+
+words!(/// How much harm a call can do. Derived, ordered from least to most.
+    Risk as "risk" {
+    /// Reads.
+    Low = "low",
+    /// Writes inside the workspace, replies, simple sandboxed commands.
+    Medium = "medium",
+    /// Overwrites, deletes, other programs, sends elsewhere, unknown.
+    High = "high",
+    /// Payments, credentials, policy, unsandboxed programs.
+    Critical = "critical",
+});
+
+words!(/// What the policy says about a call.
+    VerdictWord as "verdict" {
+    /// Runs without asking.
+    Allow = "allow",
+    /// Waits for a person.
+    Ask = "ask",
+    /// Refused; the model is told.
+    Deny = "deny",
+});
+
+words!(/// State of one outbound part.
+    OutboxState as "outbox state" {
+    /// To be sent.
+    Pending = "pending",
+    /// Handed to the platform, answer not yet recorded.
+    Sending = "sending",
+    /// Accepted by the platform.
+    Sent = "sent",
+    /// Refused by the platform for good.
+    Failed = "failed",
+    /// In flight when the process died or the connection broke; nobody knows.
+    Unknown = "unknown",
+    /// A newer text took its place before it was sent.
+    Superseded = "superseded",
+    /// Given up by a person.
+    Abandoned = "abandoned",
+});
+
+words!(/// What an outbound part is for.
+    OutboxClass as "outbox class" {
+    /// Part of a final answer. Never dropped.
+    Final = "final",
+    /// An approval with buttons. Never dropped.
+    ApprovalCard = "approval_card",
+    /// An earlier card, now showing the outcome.
+    CardUpdate = "card_update",
+    /// A word about progress. Dropped when stale.
+    Progress = "progress",
+    /// A notice of ours (queue full, help, held).
+    Notice = "notice",
+});
+
+words!(/// What became of an inbound item.
+    Disposition as "disposition" {
+    /// A turn was queued.
+    Turn = "turn",
+    /// A slash command or a click was carried out.
+    Command = "command",
+    /// The sender is not on the channel's list.
+    Pairing = "pairing",
+    /// Not for us, or of an unknown shape.
+    Ignored = "ignored",
+    /// The conversation's queue is full; the sender was told.
+    QueueFull = "queue_full",
+});
+
+words!(/// Role of a person. Ordered from least to most.
+    Role as "role" {
+    /// May talk to the agent.
+    User = "user",
+    /// May also decide approvals.
+    Approver = "approver",
+    /// May also change policy.
+    Owner = "owner",
+});
+
+words!(/// What a token (or socket peer) may do.
+    Scope as "scope" {
+    /// Read everything.
+    Read = "read",
+    /// Messages, cancel, pause, lower autonomy, emergency stop.
+    Operate = "operate",
+    /// Decide approvals and unknown outcomes.
+    Approve = "approve",
+    /// Raise autonomy, lists, rules, tokens, release, restore.
+    Admin = "admin",
+});
+
+words!(/// Where a command came from.
+    Surface as "surface" {
+    /// The console's keyboard.
+    Console = "console",
+    /// HTTP.
+    Http = "http",
+    /// The command line.
+    Cli = "cli",
+    /// A chat platform.
+    Chat = "chat",
+    /// A scripted channel of `--demo`.
+    Scripted = "scripted",
+    /// The engine itself (deadlines, recovery).
+    Engine = "engine",
+});
+
+words!(/// State of a channel's connection, from its last exchanges, never from "a task exists".
+    ChannelState as "channel state" {
+    /// Connecting, nothing exchanged yet.
+    Starting = "starting",
+    /// The last exchange succeeded.
+    Connected = "connected",
+    /// The last exchange failed; retrying.
+    Degraded = "degraded",
+    /// Cannot work until a person changes something.
+    Failed = "failed",
+    /// Paused by an operator.
+    Paused = "paused",
+    /// Needs no connection (desk, api, cli).
+    Local = "local",
+});
+
+words!(/// Kind of a channel.
+    ChannelKind as "channel kind" {
+    /// The console's own chat.
+    Desk = "desk",
+    /// Sessions started over HTTP.
+    Api = "api",
+    /// Sessions started by an MCP client.
+    Mcp = "mcp",
+    /// Sessions started by `leverframe ask`.
+    Cli = "cli",
+    /// Sessions started by the scheduler.
+    Routine = "routine",
+    /// Scripted visitors of `--demo`.
+    Scripted = "scripted",
+    /// Telegram.
+    Telegram = "telegram",
+});
+
+words!(/// Kind of a step of a continuation's log.
+    StepKind as "step kind" {
+    /// The model answered: text, tool calls, usage.
+    Model = "model",
+    /// A tool call got its result.
+    ToolResult = "tool_result",
+    /// An operator intervened (answer, edit, unknown outcome).
+    OperatorNote = "operator_note",
+    /// The final answer.
+    Final = "final",
+    /// The error that ended the continuation.
+    Error = "error",
+});

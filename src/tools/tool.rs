@@ -1,0 +1,122 @@
+//! The contract of a tool: describe, classify, prepare, execute.
+//!
+//! `prepare` never has an effect and may fail freely; whatever `execute` does was in the plan that
+//! `prepare` returned and that was approved by digest.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use crate::protocol::approval::{PlanFacts, Preview};
+use crate::protocol::ids::{SessionId, ToolCallId};
+use crate::protocol::words::{Access, Effect, Risk};
+
+/// What a tool declares about itself. Part of the pinned definition that approvals are bound to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolSpec {
+    /// Name; part of the contract.
+    pub name: &'static str,
+    /// For the model: short, says when to use it.
+    pub description: &'static str,
+    /// JSON Schema (object, `additionalProperties: false`).
+    pub input_schema: Value,
+    /// The most a call of it can touch.
+    pub access: Access,
+    /// Recovery class.
+    pub effect: Effect,
+    /// Longest run.
+    pub max_duration: Duration,
+}
+
+/// What one call would do, found without doing it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan {
+    /// What this call touches (at most what the spec says).
+    pub access: Access,
+    /// Its risk.
+    pub risk: Risk,
+    /// Why, one reason an entry.
+    pub risk_reasons: Vec<String>,
+    /// Shown beside the arguments.
+    pub preview: Preview,
+    /// Where it would run.
+    pub facts: PlanFacts,
+    /// Digests of files the call depends on (a script, the file that would be overwritten):
+    /// (path, lower-case hex SHA-256 or `absent`). Part of the approval's digest.
+    pub operands: Vec<(String, String)>,
+    /// No rule, list or level may let this run without a person (unsandboxed programs).
+    pub always_asks: Option<String>,
+}
+
+/// Arguments that cannot be carried out, found before any effect. The model reads the message.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PrepareError {
+    /// The arguments do not fit the schema, or make no sense (missing file, bad pattern).
+    #[error("{0}")]
+    Invalid(String),
+    /// A path guard refused: outside the workspace, a symlink out of it, a device.
+    #[error("{0}")]
+    Guarded(String),
+}
+
+/// Whether the effect happened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EffectDisposition {
+    /// It did (or the call has none).
+    Done,
+    /// It certainly did not.
+    ConfirmedNoEffect,
+    /// Killed, timed out or lost half-way.
+    Unknown,
+}
+
+/// How a call ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolOutcome {
+    /// What the model reads; at most 64 KiB, shortened with a note where output was longer.
+    pub content: String,
+    /// Whether it is an error to the model.
+    pub is_error: bool,
+    /// Whether the effect happened.
+    pub disposition: EffectDisposition,
+}
+
+/// What the engine offers a running tool.
+pub trait ToolHost: Send + Sync {
+    /// Output so far, for people watching. Decorative: may be dropped.
+    fn progress(&self, text: &str);
+}
+
+/// The surroundings of one call.
+pub struct ToolContext<'a> {
+    /// Workspace root; exists, absolute, canonical.
+    pub workspace: PathBuf,
+    /// Directories no tool may see: data, configuration, runtime sockets. Absolute, canonical.
+    pub hidden: Vec<PathBuf>,
+    /// Its session.
+    pub session_id: SessionId,
+    /// The call.
+    pub call_id: ToolCallId,
+    /// Stable across attempts.
+    pub idempotency_key: String,
+    /// Fires on cancel, emergency stop and shutdown: kill everything and return within 2 s.
+    pub cancel: CancellationToken,
+    /// Back to the engine.
+    pub host: &'a dyn ToolHost,
+}
+
+/// One tool.
+#[async_trait]
+pub trait Tool: Send + Sync {
+    /// What it declares.
+    fn spec(&self) -> &ToolSpec;
+
+    /// Finds what the call would do. Arguments fit the schema already. Never has an effect.
+    fn prepare(&self, context: &ToolContext<'_>, args: &Value) -> Result<Plan, PrepareError>;
+
+    /// Does it. Called only with arguments whose plan was allowed.
+    async fn execute(&self, context: &ToolContext<'_>, args: &Value) -> ToolOutcome;
+}
