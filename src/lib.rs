@@ -1,10 +1,29 @@
 //! Leverframe: the operator's console for AI agents that live in chat channels.
 //!
 //! Modules are layers; `tests/it/layering.rs` holds the table of permitted arrows.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`protocol`], [`clock`], [`text`], [`crash`] | the base: plain types, time, outside text, crash points |
+//! | [`config`], [`store`], [`model`], [`tools`] | settings, the database, model providers, tools |
+//! | [`engine`] | sessions, turns, policy, approvals: the one gate everything goes through |
+//! | [`channels`] | bridges to chat platforms |
+//! | [`client`] | the two traits of the seam, and the remote client |
+//! | [`api`], [`tui`] | surfaces: HTTP and the console |
+//! | [`runtime`], [`cli`] | putting it together; the command line |
 
+pub mod api;
+pub mod channels;
+pub mod cli;
 pub mod client;
 pub mod clock;
 pub mod config;
+pub mod crash;
+pub mod engine;
 pub mod model;
 pub mod protocol;
+pub mod runtime;
+pub mod store;
+pub mod text;
 pub mod tools;
+pub mod tui;

@@ -1,1 +1,19 @@
 //! The one integration binary; each module below is a suite.
+
+mod api_http;
+mod assets;
+mod config_files;
+mod console_frames;
+mod console_pty;
+mod console_state;
+mod crash_points;
+mod layering;
+mod models;
+mod policy;
+mod store;
+mod stories;
+mod support;
+mod telegram;
+mod text;
+mod tools;
+mod turn_machine;

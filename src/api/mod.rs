@@ -1,0 +1,1 @@
+//! HTTP: an adapter over ConsoleClient, never over engine types.

@@ -1,0 +1,1 @@
+//! Bridges to chat platforms: transport and formatting only; nothing here decides.

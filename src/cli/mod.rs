@@ -1,0 +1,1 @@
+//! The command line: arguments to mode, one file per subcommand.

@@ -1,0 +1,49 @@
+//! Named points at which a test can kill the process. Without the feature `test-hooks` nothing of this exists.
+//!
+//! `LEVERFRAME_CRASH=name:nth` (read by `config`) arms one point; reaching it for the nth time sends
+//! SIGKILL to the process itself, so nothing gets a chance to clean up.
+
+/// Kills the process when this point is armed and reached for the armed time.
+///
+/// Expands to nothing without the feature `test-hooks`.
+#[macro_export]
+macro_rules! crash_point {
+    ($name:literal) => {
+        #[cfg(feature = "test-hooks")]
+        $crate::crash::reached($name);
+    };
+}
+
+#[cfg(feature = "test-hooks")]
+mod armed {
+    use std::sync::OnceLock;
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    static ARMED: OnceLock<(String, u32)> = OnceLock::new();
+    static HITS: AtomicU32 = AtomicU32::new(0);
+
+    /// Arms one point from text of the form `name:nth`; text of another form arms nothing.
+    pub fn arm(text: &str) {
+        if let Some((name, nth)) = text.rsplit_once(':')
+            && let Ok(nth) = nth.parse()
+        {
+            let _ = ARMED.set((name.to_owned(), nth));
+        }
+    }
+
+    /// Called by [`crate::crash_point!`].
+    pub fn reached(name: &str) {
+        if let Some((armed, nth)) = ARMED.get()
+            && armed == name
+            && HITS.fetch_add(1, Ordering::SeqCst) + 1 == *nth
+        {
+            let _ = rustix::process::kill_process(
+                rustix::process::getpid(),
+                rustix::process::Signal::KILL,
+            );
+        }
+    }
+}
+
+#[cfg(feature = "test-hooks")]
+pub use armed::{arm, reached};

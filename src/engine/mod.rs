@@ -1,0 +1,1 @@
+//! Sessions, turns, policy and approvals: the one gate everything goes through.

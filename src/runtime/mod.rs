@@ -1,0 +1,1 @@
+//! The composition root: puts engine, channels, API and console together.

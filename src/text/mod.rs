@@ -1,0 +1,1 @@
+//! Outside text: revealing, measuring, wrapping, splitting, redacting. Nothing here does I/O.

@@ -1,0 +1,1 @@
+//! The console: one state, one reducer, drawn on demand.

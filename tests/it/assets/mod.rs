@@ -1,0 +1,1 @@
+//! Shipped themes, keymaps and README examples load.

@@ -1,0 +1,1 @@
+//! Configuration layers and the errors a user can cause.

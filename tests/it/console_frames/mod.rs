@@ -1,0 +1,1 @@
+//! Styled snapshots of the console's frames.

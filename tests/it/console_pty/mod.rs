@@ -1,0 +1,1 @@
+//! The real binary in a pseudo terminal.

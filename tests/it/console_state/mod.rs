@@ -1,0 +1,1 @@
+//! The console's reducer: properties over random keys and events.

@@ -1,0 +1,1 @@
+//! kill -9 at every crash point, then recovery.

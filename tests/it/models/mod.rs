@@ -1,0 +1,1 @@
+//! Model adapters against byte scripts and third-party peers.

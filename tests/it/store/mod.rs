@@ -1,0 +1,1 @@
+//! The store: transitions, invariants, crash and recover.

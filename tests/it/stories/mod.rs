@@ -1,0 +1,1 @@
+//! The four stories of a newcomer, with the real binary.

@@ -1,0 +1,1 @@
+//! Outside text never fakes, hides or injects.
