@@ -1,0 +1,173 @@
+//! What passes between the engine and a bridge: inbound items, outbound parts, and how sends ended.
+//!
+//! Plain data; the promises that go with it are on `client::channel_port::ChannelPort`.
+
+use serde::{Deserialize, Serialize};
+
+use crate::clock::Timestamp;
+use crate::protocol::approval::Approval;
+use crate::protocol::ids::{ContinuationId, InboxId, OutboxId, SessionId};
+use crate::protocol::words::{Disposition, OutboxClass};
+
+/// A platform-authenticated sender.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sender {
+    /// Stable platform id without the platform prefix, for example `123456`.
+    pub id: String,
+    /// Display name: outside text.
+    pub display: String,
+    /// Written by a bot.
+    pub is_bot: bool,
+}
+
+/// What came in.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum InboundBody {
+    /// A text message. Slash commands arrive here too.
+    Text {
+        /// The text, whole: outside text.
+        text: String,
+        /// Whether it is a direct message to the bot.
+        direct: bool,
+        /// Whether the bot was mentioned, replied to or addressed by command.
+        addressed: bool,
+        /// Forwarded, quoted or edited: may ask, never decides.
+        indirect: bool,
+    },
+    /// A button was pressed.
+    Click {
+        /// The opaque one-shot token the button carried.
+        token: String,
+    },
+    /// Something we do not handle (or could not decode); recorded so that the cursor moves.
+    Other {
+        /// What, in a few words.
+        what: String,
+    },
+}
+
+/// One inbound item with the position after it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Inbound {
+    /// Unique per account and kind of item; redelivery has the same key.
+    pub dedupe_key: String,
+    /// Opaque position to resume from once this item is durable.
+    pub cursor: Option<String>,
+    /// Conversation key: chat, thread or topic.
+    pub conversation: String,
+    /// Human name of the conversation: outside text.
+    pub conversation_title: Option<String>,
+    /// Who; none = the platform did not say, which authorises nothing.
+    pub sender: Option<Sender>,
+    /// What.
+    pub body: InboundBody,
+    /// The platform's id of the message, to reply to.
+    pub message_ref: Option<String>,
+}
+
+/// What became of an inbound item. When this exists, the item is durable.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ingested {
+    /// Its row.
+    pub inbox_id: InboxId,
+    /// What became of it.
+    pub disposition: Disposition,
+    /// The turn it queued.
+    pub continuation_id: Option<ContinuationId>,
+    /// The session it belongs to.
+    pub session_id: Option<SessionId>,
+    /// Whether it had been delivered before.
+    pub repeated: bool,
+    /// A few words for the platform's own acknowledgement of a click (a toast).
+    pub feedback: Option<String>,
+}
+
+/// A button of a card.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CardButton {
+    /// What it says.
+    pub label: String,
+    /// Opaque one-shot token, at most 32 ASCII characters.
+    pub token: String,
+}
+
+/// What is to be sent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum OutboundBody {
+    /// Markdown to render for the platform.
+    Markdown {
+        /// Source.
+        text: String,
+    },
+    /// An approval to render with its buttons (none = this conversation may only see that something waits).
+    Card {
+        /// As it stands now.
+        approval: Box<Approval>,
+        /// Buttons in order.
+        buttons: Vec<CardButton>,
+    },
+    /// An earlier card, now disarmed: edit the message and remove the buttons.
+    CardUpdate {
+        /// As it stands now.
+        approval: Box<Approval>,
+        /// Platform id of the message that shows the card.
+        external_ref: String,
+    },
+}
+
+/// One part to send. Parts of one conversation are handed out strictly in order.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Outbound {
+    /// Its row.
+    pub id: OutboxId,
+    /// Conversation key.
+    pub conversation: String,
+    /// What for.
+    pub class: OutboxClass,
+    /// What.
+    pub body: OutboundBody,
+    /// Platform id of the message it answers.
+    pub reply_to: Option<String>,
+    /// 24 hex characters, stable across attempts, for platforms with send keys.
+    pub idempotency_key: String,
+    /// How often it was handed out before.
+    pub attempts: u32,
+}
+
+/// How a send ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SendOutcome {
+    /// The platform accepted it.
+    Sent {
+        /// Platform ids of the messages made, in order.
+        external_refs: Vec<String>,
+    },
+    /// Certainly not sent; try again after this time.
+    Retry {
+        /// Earliest next attempt.
+        not_before: Timestamp,
+        /// Why, redacted.
+        error: String,
+    },
+    /// Certainly not sent, and trying again cannot help.
+    Failed {
+        /// Why, redacted.
+        error: String,
+    },
+    /// The request left and no answer came.
+    Unknown {
+        /// What is known, redacted.
+        detail: String,
+    },
+}
+
+/// Durable state an adapter starts from.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AccountState {
+    /// Position saved with the last inbound item.
+    pub cursor: Option<String>,
+    /// Whether an operator paused the channel.
+    pub paused: bool,
+}
