@@ -1,0 +1,144 @@
+//! Who somebody is, and what they may decide. Pure lookups in the settings.
+//!
+//! Authorisation is by stable platform ids only; display names never enter here.
+
+use crate::config::settings::{ApprovalSettings, ChannelSettings, PersonSettings, SelfApproval, Settings};
+use crate::protocol::approval::{Approval, Requester};
+use crate::protocol::command::Actor;
+use crate::protocol::words::{Risk, Role, Scope, Surface};
+
+/// A person of the configuration with the name they are configured under.
+pub struct Person<'a> {
+    /// Name under `[people]`.
+    pub name: &'a str,
+    /// Ids and role.
+    pub settings: &'a PersonSettings,
+}
+
+/// The person a platform id is linked to.
+pub fn person<'a>(settings: &'a Settings, platform_id: &str) -> Option<Person<'a>> {
+    settings
+        .people
+        .iter()
+        .find(|(_, person)| person.ids.iter().any(|id| id == platform_id))
+        .map(|(name, settings)| Person { name, settings })
+}
+
+/// The actor behind a platform-authenticated sender.
+pub fn chat_actor(settings: &Settings, platform_id: String) -> Actor {
+    let person = person(settings, &platform_id);
+    Actor::Person {
+        name: person.as_ref().map(|person| person.name.to_owned()),
+        role: person.map_or(Role::User, |person| person.settings.role),
+        platform_id,
+    }
+}
+
+/// The stable id of an actor, as stored with what they do.
+pub fn actor_id(actor: &Actor) -> String {
+    match actor {
+        Actor::Operator { uid, .. } => format!("operator:{uid}"),
+        Actor::Token { name, .. } => format!("token:{name}"),
+        Actor::Person { platform_id, .. } => platform_id.clone(),
+        Actor::Engine => "engine".to_owned(),
+    }
+}
+
+/// Who asks, when the asking is done by an actor directly (console, HTTP, command line).
+pub fn requester(actor: &Actor) -> Requester {
+    let person = match actor {
+        Actor::Person { name, .. } => name.clone(),
+        Actor::Operator { .. } | Actor::Token { .. } | Actor::Engine => None,
+    };
+    Requester { id: actor_id(actor), display: actor.label(), person }
+}
+
+/// Whether an actor holds a scope.
+pub fn has_scope(actor: &Actor, scope: Scope) -> bool {
+    match actor {
+        Actor::Operator { .. } | Actor::Engine => true,
+        Actor::Token { scopes, .. } => scopes.contains(&scope) || scopes.contains(&Scope::Admin),
+        Actor::Person { role, .. } => match scope {
+            Scope::Read | Scope::Operate => true,
+            Scope::Approve => *role >= Role::Approver,
+            Scope::Admin => *role >= Role::Owner,
+        },
+    }
+}
+
+/// Whether a sender may talk to the agent on a channel at all.
+pub fn may_talk(settings: &Settings, channel: &ChannelSettings, sender: &str, conversation: &str) -> bool {
+    let platform_id = format!("{}:{sender}", channel.kind);
+    let chat = conversation.split('/').next().unwrap_or(conversation);
+    let listed_user = channel.allowed_users.iter().any(|id| id == sender || *id == platform_id);
+    let listed_chat = channel.allowed_chats.iter().any(|id| id == chat || id == conversation);
+    let known_person = person(settings, &platform_id).is_some();
+    if channel.allowed_chats.is_empty() { listed_user || known_person } else { listed_chat || known_person }
+}
+
+/// Whether what this requester says is untrusted content (nobody vouched for them by name or list).
+pub fn is_untrusted(settings: &Settings, channel: &ChannelSettings, requester: &Requester) -> bool {
+    if requester.person.is_some() || person(settings, &requester.id).is_some() {
+        return false;
+    }
+    match requester.id.split_once(':') {
+        Some(("operator" | "token", _)) => false,
+        Some((_, bare)) => !channel.allowed_users.iter().any(|id| id == bare || *id == requester.id),
+        None => requester.id != "engine",
+    }
+}
+
+/// Whether two ids are the same human: equal, or linked to the same `[people]` entry.
+pub fn same_human(settings: &Settings, one: &str, other: &str) -> bool {
+    one == other
+        || match (person(settings, one), person(settings, other)) {
+            (Some(one), Some(other)) => one.name == other.name,
+            (Some(_) | None, None) | (None, Some(_)) => false,
+        }
+}
+
+/// Why an actor may not decide an approval; none = they may.
+pub fn may_not_decide(
+    settings: &Settings,
+    approvals: &ApprovalSettings,
+    chat_max_risk: Risk,
+    approval: &Approval,
+    actor: &Actor,
+    surface: Surface,
+) -> Option<String> {
+    if !has_scope(actor, Scope::Approve) {
+        return Some(match actor {
+            Actor::Token { name, .. } => format!("token `{name}` lacks the scope `approve`"),
+            Actor::Person { .. } => "only approvers and owners listed under [people] may decide".to_owned(),
+            Actor::Operator { .. } | Actor::Engine => "this actor may not decide".to_owned(),
+        });
+    }
+    let own_request = same_human(settings, &actor_id(actor), &approval.requester.id);
+    let in_chat = match surface {
+        Surface::Chat | Surface::Scripted => true,
+        Surface::Console | Surface::Http | Surface::Cli | Surface::Engine => false,
+    };
+    if own_request {
+        match approvals.self_approval {
+            SelfApproval::Always => {}
+            SelfApproval::Console if !in_chat => {}
+            SelfApproval::Console => {
+                return Some(
+                    "your own request is decided from the console (approvals.self_approval = \"console\")".to_owned(),
+                );
+            }
+            SelfApproval::Never => {
+                return Some(
+                    "your own request is decided by somebody else (approvals.self_approval = \"never\")".to_owned(),
+                );
+            }
+        }
+    }
+    if in_chat && approval.risk > chat_max_risk {
+        return Some(format!(
+            "{} risk is decided from the console (chat_max_risk = \"{chat_max_risk}\")",
+            approval.risk
+        ));
+    }
+    None
+}

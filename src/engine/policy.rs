@@ -1,0 +1,144 @@
+//! What the policy says about a call. Pure: no store, no clock, no settings lookup.
+//!
+//! The order of questions is fixed (SPEC A3); the first that answers wins, and the answer carries the
+//! text of the rule that gave it. Schema and path guards come before this module is asked.
+
+use crate::config::settings::SEMI_AUTO_RUNS;
+use crate::protocol::policy::{Policy, Verdict};
+use crate::protocol::words::{Access, Autonomy, Effect, Risk, VerdictWord};
+
+/// What the policy looks at in a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CallFacts {
+    /// Tool name.
+    pub tool: String,
+    /// What it touches.
+    pub access: Access,
+    /// Its recovery class.
+    pub effect: Effect,
+    /// Its risk after overrides.
+    pub risk: Risk,
+    /// Digest of the canonical arguments, for grants.
+    pub args_digest: String,
+    /// Why no rule, grant, list or level may let it run without a person.
+    pub always_asks: Option<String>,
+    /// Which untrusted content is in context.
+    pub taint: Vec<String>,
+}
+
+/// A person's permission for one exact call shape in one session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionGrant {
+    /// Tool name.
+    pub tool: String,
+    /// Digest of the canonical arguments.
+    pub args_digest: String,
+    /// Id of the requester it was given for.
+    pub requester_id: String,
+    /// Who gave it.
+    pub by: String,
+}
+
+/// Everything beside the call itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Circumstances {
+    /// The channel's policy as it is in force now.
+    pub policy: Policy,
+    /// A second policy that also applies (a platform session driven over HTTP): the stricter verdict wins.
+    pub also: Option<Policy>,
+    /// Whether an emergency stop is engaged.
+    pub held: bool,
+    /// Live grants of the session.
+    pub grants: Vec<SessionGrant>,
+    /// Id of the requester of this turn.
+    pub requester_id: String,
+}
+
+/// Whether a list entry (a name or `prefix*`) covers a tool.
+pub fn covers(entry: &str, tool: &str) -> bool {
+    match entry.strip_suffix('*') {
+        Some(prefix) => tool.starts_with(prefix),
+        None => entry == tool,
+    }
+}
+
+fn listed<'a>(list: &'a [String], tool: &str) -> Option<&'a str> {
+    list.iter().map(String::as_str).find(|entry| covers(entry, tool))
+}
+
+/// Whether taint makes a call of this access ask.
+fn taint_matters(access: Access) -> bool {
+    match access {
+        Access::ReadLocal | Access::ReadOpen => false,
+        Access::WriteAdditive | Access::Write | Access::Exec | Access::Send | Access::Unknown => true,
+    }
+}
+
+/// Whether a session grant may ever be given for (or used by) a call like this.
+pub fn grantable(facts: &CallFacts) -> bool {
+    facts.risk < Risk::High && facts.taint.is_empty() && facts.always_asks.is_none()
+}
+
+/// The verdict on a call: the stricter one where two policies apply.
+pub fn verdict(facts: &CallFacts, circumstances: &Circumstances) -> Verdict {
+    let first = verdict_under(facts, circumstances, &circumstances.policy);
+    match &circumstances.also {
+        None => first,
+        Some(also) => stricter(first, verdict_under(facts, circumstances, also)),
+    }
+}
+
+/// The stricter of two verdicts; the first when they are equally strict.
+pub fn stricter(first: Verdict, second: Verdict) -> Verdict {
+    let rank = |word: VerdictWord| match word {
+        VerdictWord::Allow => 0,
+        VerdictWord::Ask => 1,
+        VerdictWord::Deny => 2,
+    };
+    if rank(second.decision) > rank(first.decision) { second } else { first }
+}
+
+fn verdict_under(facts: &CallFacts, circumstances: &Circumstances, policy: &Policy) -> Verdict {
+    let say = |decision, rule: String| Verdict { decision, rule, policy_version: policy.version };
+    if circumstances.held {
+        return say(VerdictWord::Ask, "emergency stop: nothing starts until it is released".to_owned());
+    }
+    if let Some(entry) = listed(&policy.block, &facts.tool) {
+        return say(VerdictWord::Deny, format!("block list: `{entry}`"));
+    }
+    if let Some(entry) = listed(&policy.always_ask, &facts.tool) {
+        return say(VerdictWord::Ask, format!("always_ask list: `{entry}`"));
+    }
+    if let Some(reason) = &facts.always_asks {
+        return say(VerdictWord::Ask, format!("always asks: {reason}"));
+    }
+    if !facts.taint.is_empty() && taint_matters(facts.access) {
+        return say(VerdictWord::Ask, format!("taint: untrusted content in context ({})", facts.taint.join("; ")));
+    }
+    let grant = circumstances.grants.iter().find(|grant| {
+        grant.tool == facts.tool
+            && grant.args_digest == facts.args_digest
+            && grant.requester_id == circumstances.requester_id
+    });
+    if let Some(grant) = grant
+        && grantable(facts)
+    {
+        return say(VerdictWord::Allow, format!("this shape was allowed for the session by {}", grant.by));
+    }
+    if let Some(entry) = listed(&policy.auto_approve, &facts.tool) {
+        return say(VerdictWord::Allow, format!("auto_approve list: `{entry}`"));
+    }
+    match policy.autonomy {
+        Autonomy::Supervised => {
+            say(VerdictWord::Ask, "autonomy supervised: everything not auto-approved asks".to_owned())
+        }
+        Autonomy::SemiAuto if SEMI_AUTO_RUNS.contains(&facts.access) => {
+            say(VerdictWord::Allow, format!("autonomy semi_auto: {} runs", facts.access))
+        }
+        Autonomy::SemiAuto => say(VerdictWord::Ask, format!("autonomy semi_auto: {} asks", facts.access)),
+        Autonomy::Full if facts.access == Access::Unknown => {
+            say(VerdictWord::Allow, "autonomy full: unclassified calls run".to_owned())
+        }
+        Autonomy::Full => say(VerdictWord::Allow, "autonomy full: everything not listed runs".to_owned()),
+    }
+}

@@ -1,0 +1,297 @@
+//! Carries out what the machine wants: intent row, deed, outcome row, in that order.
+//!
+//! The driver decides nothing: what happens next is the machine's, what is allowed is the policy's, what is
+//! true is the store's.
+
+use std::collections::VecDeque;
+use std::time::Instant;
+
+use anyhow::Context as _;
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use crate::engine::core::Engine;
+use crate::engine::turn::effect::Effect;
+use crate::engine::turn::finish;
+use crate::engine::turn::fold;
+use crate::engine::turn::input::{Call, Halt, Input};
+use crate::engine::turn::judge::{self, Bench};
+use crate::engine::turn::machine::Turn;
+use crate::engine::turn::model_call::{self, ModelReply};
+use crate::engine::turn::tool_run;
+use crate::protocol::ids::{ContinuationId, SessionId};
+use crate::store::commands::llm_result::LlmResult;
+use crate::store::commands::park::{Park, Parked};
+use crate::store::commands::yield_turn::Yield;
+use crate::store::error::StoreError;
+use crate::store::rows::{TurnRows, YieldTo};
+
+/// A turn under way.
+pub struct Driver<'a> {
+    /// The engine.
+    pub engine: &'a Engine,
+    /// Which turn.
+    pub continuation: ContinuationId,
+    /// The rows as they were read at the last fold.
+    pub rows: TurnRows,
+    /// Milliseconds of model and engine time used by earlier drivers of this turn.
+    active_before: u64,
+    /// Model and engine time of this driver; stopped while tools run or a person is waited for.
+    active: ActiveTime,
+    /// The answer being recorded.
+    reply: Option<ModelReply>,
+}
+
+/// A stopwatch that can stand still.
+struct ActiveTime {
+    done_ms: u64,
+    running_since: Option<Instant>,
+}
+
+impl ActiveTime {
+    fn started() -> Self {
+        Self { done_ms: 0, running_since: Some(Instant::now()) }
+    }
+
+    fn pause(&mut self) {
+        self.done_ms = self.elapsed_ms();
+        self.running_since = None;
+    }
+
+    fn resume(&mut self) {
+        if self.running_since.is_none() {
+            self.running_since = Some(Instant::now());
+        }
+    }
+
+    fn elapsed_ms(&self) -> u64 {
+        self.done_ms + self.running_since.map_or(0, |since| since.elapsed().as_millis() as u64)
+    }
+}
+
+/// Drives one claimed turn until it is over or must let go.
+pub async fn drive(
+    engine: &Engine,
+    session: SessionId,
+    continuation: ContinuationId,
+    mut halted: watch::Receiver<Option<Halt>>,
+) -> anyhow::Result<()> {
+    let rows = read_rows(engine, continuation).await?;
+    anyhow::ensure!(rows.session_id == session, "continuation {continuation} is not of session {session}");
+    if engine.has_bridge(&rows.channel) {
+        let _ = engine.typing.send((rows.channel.clone(), rows.conversation.clone()));
+    }
+    let mut turn = fold::turn(&rows);
+    let mut driver = Driver {
+        engine,
+        continuation,
+        active_before: rows.used.active_ms,
+        rows,
+        active: ActiveTime::started(),
+        reply: None,
+    };
+    let result = driver.run(&mut turn, &mut halted).await;
+    match result {
+        Ok(()) => Ok(()),
+        // The row changed under us (cancelled, another epoch): the store's word stands, nothing more to do.
+        Err(error) if matches!(error.downcast_ref::<StoreError>(), Some(StoreError::Illegal { .. })) => {
+            tracing::debug!(%continuation, error = format!("{error:#}"), "turn let go");
+            Ok(())
+        }
+        Err(error) => Err(error),
+    }
+}
+
+async fn read_rows(engine: &Engine, continuation: ContinuationId) -> anyhow::Result<TurnRows> {
+    engine.store.read(move |reader| reader.turn(continuation)).await.context("reading the turn")
+}
+
+impl Driver<'_> {
+    async fn run(&mut self, turn: &mut Turn, halted: &mut watch::Receiver<Option<Halt>>) -> anyhow::Result<()> {
+        let mut effects: VecDeque<Effect> = turn.step(Input::Claimed).into();
+        let mut tools = FuturesUnordered::new();
+        let kill = CancellationToken::new();
+        let patience = tool_run::tell_that_work_goes_on(self.engine, self.rows.clone());
+        tokio::pin!(patience);
+        loop {
+            while let Some(effect) = effects.pop_front() {
+                turn.step(Input::TimePassed { active_ms: self.active_ms() });
+                let input = match effect {
+                    Effect::CallModel => self.call_model(halted).await?,
+                    Effect::RecordCalls => Some(self.record_calls().await?),
+                    Effect::StartTool(id) => {
+                        self.active.pause();
+                        tools.push(tool_run::start_and_run(self.engine, &self.rows, id, kill.clone()));
+                        None
+                    }
+                    Effect::KillTools => {
+                        kill.cancel();
+                        None
+                    }
+                    Effect::Park => self.park().await?,
+                    Effect::AskBudget(kind) => {
+                        finish::ask_budget(self, kind).await?;
+                        None
+                    }
+                    Effect::Finish => {
+                        finish::finish(self).await?;
+                        None
+                    }
+                    Effect::Fail { code, message } => {
+                        finish::fail(self, code, message).await?;
+                        None
+                    }
+                    Effect::Yield => {
+                        self.let_go().await?;
+                        None
+                    }
+                };
+                if let Some(input) = input {
+                    effects.extend(turn.step(input));
+                }
+                if let Some(halt) = newly_halted(halted) {
+                    effects.extend(turn.step(Input::Halted(halt)));
+                }
+            }
+            if tools.is_empty() {
+                return Ok(());
+            }
+            tokio::select! {
+                Some(ended) = tools.next() => {
+                    let ended: anyhow::Result<Input> = ended;
+                    let input = ended?;
+                    if tools.is_empty() {
+                        self.active.resume();
+                    }
+                    effects.extend(turn.step(input));
+                }
+                changed = halted.changed() => {
+                    if changed.is_ok() && let Some(halt) = *halted.borrow_and_update() {
+                        effects.extend(turn.step(Input::Halted(halt)));
+                    }
+                }
+                () = &mut patience => {}
+            }
+        }
+    }
+
+    /// Milliseconds of model and engine time this turn has used in all.
+    pub fn active_ms(&self) -> u64 {
+        self.active_before + self.active.elapsed_ms()
+    }
+
+    /// Takes the answer that is being recorded.
+    pub fn take_reply(&mut self) -> Option<ModelReply> {
+        self.reply.take()
+    }
+
+    /// Reads the rows again, after steps were added.
+    pub async fn refresh(&mut self) -> anyhow::Result<()> {
+        self.rows = read_rows(self.engine, self.continuation).await?;
+        Ok(())
+    }
+
+    async fn call_model(&mut self, halted: &mut watch::Receiver<Option<Halt>>) -> anyhow::Result<Option<Input>> {
+        if !self.rows.steps.is_empty() || !self.rows.calls.is_empty() {
+            self.refresh().await?;
+        }
+        if self.engine.has_bridge(&self.rows.channel) {
+            let _ = self.engine.typing.send((self.rows.channel.clone(), self.rows.conversation.clone()));
+        }
+        let outcome = tokio::select! {
+            biased;
+            halt = until_halted(halted) => {
+                // Dropping the call closes the connection; its reservation settles at the estimate.
+                tracing::debug!(continuation = %self.continuation, ?halt, "model call dropped");
+                return Ok(Some(Input::Halted(halt)));
+            }
+            outcome = model_call::call(self.engine, &self.rows, self.active_ms()) => outcome?,
+        };
+        Ok(Some(match outcome {
+            Ok(reply) => {
+                let tokens = reply.answer.usage.input_tokens + reply.answer.usage.output_tokens + reply.failed_tokens;
+                let calls = reply.answer.tool_calls.len() as u32;
+                self.reply = Some(reply);
+                if calls == 0 { Input::ModelSaid { tokens } } else { Input::ModelProposed { tokens, calls } }
+            }
+            Err(failure) => Input::ModelFailed { code: failure.code, message: failure.message },
+        }))
+    }
+
+    async fn record_calls(&mut self) -> anyhow::Result<Input> {
+        let mut reply = self.reply.take().context("no answer to record")?;
+        let bench = Bench::read(self.engine, &self.rows).await?;
+        let step = self.rows.steps.last().map_or(0, |step| step.n) + 1;
+        let proposed = std::mem::take(&mut reply.answer.tool_calls);
+        let calls = judge::judge_all(self.engine, &bench, &self.rows, step, &reply.answer.text, proposed);
+        self.engine
+            .store
+            .write(LlmResult {
+                continuation_id: self.continuation,
+                epoch: self.engine.store.epoch(),
+                step: reply.into_step(self.engine, self.active_ms()),
+                calls,
+            })
+            .await?;
+        self.engine.deadlines.notify_one();
+        self.refresh().await?;
+        Ok(Input::CallsRecorded { calls: fold::open_calls(&self.rows) })
+    }
+
+    async fn park(&mut self) -> anyhow::Result<Option<Input>> {
+        self.active.pause();
+        self.refresh().await?;
+        let notices = finish::waiting_notice(self);
+        let parked = self
+            .engine
+            .store
+            .write(Park {
+                continuation_id: self.continuation,
+                epoch: self.engine.store.epoch(),
+                active_ms: self.active_ms(),
+                notices,
+            })
+            .await?;
+        Ok(match parked {
+            Parked::Waiting => None,
+            Parked::NothingToWaitFor => {
+                self.refresh().await?;
+                let calls: Vec<Call> = fold::open_calls(&self.rows);
+                self.active.resume();
+                Some(Input::GatesDecided { calls })
+            }
+        })
+    }
+
+    async fn let_go(&mut self) -> anyhow::Result<()> {
+        let reason = if self.engine.is_held() { "emergency stop" } else { "the process was stopped" };
+        self.engine
+            .store
+            .write(Yield {
+                continuation_id: self.continuation,
+                epoch: self.engine.store.epoch(),
+                to: YieldTo::Pending,
+                reason: reason.to_owned(),
+                active_ms: self.active_ms(),
+            })
+            .await?;
+        Ok(())
+    }
+}
+
+fn newly_halted(halted: &mut watch::Receiver<Option<Halt>>) -> Option<Halt> {
+    if halted.has_changed().unwrap_or(false) { *halted.borrow_and_update() } else { None }
+}
+
+async fn until_halted(halted: &mut watch::Receiver<Option<Halt>>) -> Halt {
+    loop {
+        if let Some(halt) = *halted.borrow_and_update() {
+            return halt;
+        }
+        if halted.changed().await.is_err() {
+            // The engine is gone with its sender; nothing can halt this any more.
+            std::future::pending::<()>().await;
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! What a turn wants done. Data; the driver does it.
+
+use crate::protocol::ids::ToolCallId;
+
+/// Which budget ran out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BudgetKind {
+    /// Model calls.
+    Steps,
+    /// Tool calls.
+    ToolCalls,
+    /// Active time.
+    Duration,
+    /// Tokens.
+    Tokens,
+}
+
+impl BudgetKind {
+    /// The fixed word.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Steps => "max_steps",
+            Self::ToolCalls => "max_tool_calls",
+            Self::Duration => "max_duration",
+            Self::Tokens => "max_tokens_per_turn",
+        }
+    }
+}
+
+/// What to do next. Within one list, in order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Effect {
+    /// Ask the model; answer with `ModelSaid`, `ModelProposed` or `ModelFailed`.
+    CallModel,
+    /// Judge and store the proposed calls; answer with `CallsRecorded`.
+    RecordCalls,
+    /// Store the intent, run, store the outcome; answer with `ToolEnded` or `CallBecame`.
+    StartTool(ToolCallId),
+    /// Kill running tools; each still answers with `ToolEnded`.
+    KillTools,
+    /// Let go until a person decides; may answer with `GatesDecided`.
+    Park,
+    /// Ask a person for more budget and let go.
+    AskBudget(BudgetKind),
+    /// Store the final answer.
+    Finish,
+    /// Store the failure.
+    Fail {
+        /// Stable word.
+        code: &'static str,
+        /// For people.
+        message: String,
+    },
+    /// Let go; the turn goes on after a restart or release.
+    Yield,
+}

@@ -1,0 +1,176 @@
+//! The ends of a turn: answer, failure, budget question; and what the chat is told while it waits.
+
+use anyhow::Context as _;
+
+use crate::engine::approvals::{self, Ask};
+use crate::engine::turn::driver::Driver;
+use crate::engine::turn::effect::BudgetKind;
+use crate::engine::turn::judge;
+use crate::engine::turn::model_call::stop_word;
+use crate::model::request::StopReason;
+use crate::protocol::approval::Preview;
+use crate::protocol::session::ErrorBody;
+use crate::protocol::words::{ApprovalKind, ApprovalState, OutboxClass, Risk, ToolCallState};
+use crate::store::commands::ask_budget::AskBudget;
+use crate::store::commands::fail_turn::FailTurn;
+use crate::store::commands::finish_turn::FinishTurn;
+use crate::store::rows::{NewNotice, NewPart};
+use crate::text::chunk::chunk;
+use crate::engine::core::lock;
+
+/// Longest last line kept with a session, in characters.
+const LAST_LINE_CHARS: usize = 200;
+
+/// Stores the final answer with all its parts.
+pub async fn finish(driver: &mut Driver<'_>) -> anyhow::Result<()> {
+    let reply = driver.take_reply().context("no answer to finish with")?;
+    let engine = driver.engine;
+    let rows = &driver.rows;
+    let stop = stop_word(&reply.answer.stop).to_owned();
+    let mut text = engine.redactor.redact(&reply.answer.text).into_owned();
+    match reply.answer.stop {
+        StopReason::MaxTokens => text.push_str("\n\n[the answer was cut at the output limit]"),
+        StopReason::Refusal if text.trim().is_empty() => text.push_str("[the model declined to answer]"),
+        StopReason::EndTurn | StopReason::ToolUse | StopReason::Refusal | StopReason::Other(_) => {}
+    }
+    let shown = if text.trim().is_empty() { "[the model gave no answer]".to_owned() } else { text.clone() };
+    let parts = parts(driver, &shown);
+    let last_line: String = shown.lines().find(|line| !line.trim().is_empty()).unwrap_or("").chars().take(LAST_LINE_CHARS).collect();
+    engine
+        .store
+        .write(FinishTurn {
+            continuation_id: rows.continuation_id,
+            epoch: engine.store.epoch(),
+            model: Some(reply.into_step(engine, driver.active_ms())),
+            text,
+            stop,
+            parts,
+            session_last_line: last_line,
+        })
+        .await?;
+    Ok(())
+}
+
+/// The parts a bridge will send; none where no bridge carries the channel.
+fn parts(driver: &Driver<'_>, text: &str) -> Vec<NewPart> {
+    let engine = driver.engine;
+    let rows = &driver.rows;
+    if !engine.has_bridge(&rows.channel) {
+        return Vec::new();
+    }
+    let limit = lock(&engine.bridges)
+        .get(&rows.channel)
+        .map(|bridge| (bridge.capabilities.max_length, bridge.capabilities.unit));
+    let pieces = match limit {
+        Some((max, unit)) => chunk(text, max, unit),
+        // The bridge has not said yet what it can; Telegram's limit is the smallest of all bridges.
+        None => chunk(text, 4000, crate::protocol::channel::LengthUnit::Utf16),
+    };
+    pieces
+        .into_iter()
+        .enumerate()
+        .map(|(index, text)| NewPart {
+            channel: rows.channel.clone(),
+            conversation: rows.conversation.clone(),
+            text,
+            reply_to: if index == 0 { rows.message_ref.clone() } else { None },
+        })
+        .collect()
+}
+
+fn notice(driver: &Driver<'_>, text: String) -> Vec<NewNotice> {
+    let rows = &driver.rows;
+    if !driver.engine.has_bridge(&rows.channel) {
+        return Vec::new();
+    }
+    vec![NewNotice {
+        channel: rows.channel.clone(),
+        conversation: rows.conversation.clone(),
+        class: OutboxClass::Notice,
+        text,
+        reply_to: rows.message_ref.clone(),
+        continuation_id: Some(rows.continuation_id),
+    }]
+}
+
+/// Stores the failure and tells the chat.
+pub async fn fail(driver: &mut Driver<'_>, code: &'static str, message: String) -> anyhow::Result<()> {
+    let engine = driver.engine;
+    tracing::warn!(continuation = %driver.continuation, code, %message, "turn failed");
+    let notices = notice(driver, "Sorry, this did not work out; the operator can see why.".to_owned());
+    engine
+        .store
+        .write(FailTurn {
+            continuation_id: driver.continuation,
+            epoch: engine.store.epoch(),
+            error: ErrorBody { code: code.to_owned(), message },
+            notices,
+        })
+        .await?;
+    Ok(())
+}
+
+/// Asks a person for more of a used-up budget.
+pub async fn ask_budget(driver: &mut Driver<'_>, kind: BudgetKind) -> anyhow::Result<()> {
+    let engine = driver.engine;
+    driver.refresh().await?;
+    let (limit, extra) = match kind {
+        BudgetKind::Steps => (u64::from(driver.rows.limits.max_steps), u64::from(engine.settings.budgets.max_steps)),
+        BudgetKind::ToolCalls => {
+            (u64::from(driver.rows.limits.max_tool_calls), u64::from(engine.settings.budgets.max_tool_calls))
+        }
+        BudgetKind::Duration => {
+            (driver.rows.limits.max_active_ms / 1000, u64::from(engine.settings.budgets.max_duration_seconds))
+        }
+        BudgetKind::Tokens => (driver.rows.limits.max_tokens, engine.settings.budgets.max_tokens),
+    };
+    let question = format!("{} of {limit} is used up: continue with +{extra}?", kind.as_str());
+    let ask = Ask {
+        kind: ApprovalKind::Budget,
+        digest: crate::tools::canonical::digest(&[
+            "budget",
+            &driver.continuation.to_string(),
+            kind.as_str(),
+            &limit.to_string(),
+        ]),
+        risk: Risk::Medium,
+        taint: Vec::new(),
+        preview: Preview::None,
+        model_reason: None,
+        question: Some(question.clone()),
+    };
+    let approval = approvals::build(engine, &judge::origin(&driver.rows), ask, engine.clock.now());
+    let code = approval.short_code.clone();
+    let notices = notice(driver, format!("This needs more budget than a turn has; waiting for a decision, code {code}."));
+    engine
+        .store
+        .write(AskBudget {
+            continuation_id: driver.continuation,
+            epoch: engine.store.epoch(),
+            budget: kind.as_str().to_owned(),
+            extra,
+            approval,
+            active_ms: driver.active_ms(),
+            notices,
+        })
+        .await?;
+    engine.deadlines.notify_one();
+    Ok(())
+}
+
+/// What the chat is told when the turn starts to wait for people.
+pub fn waiting_notice(driver: &Driver<'_>) -> Vec<NewNotice> {
+    let codes: Vec<&str> = driver
+        .rows
+        .calls
+        .iter()
+        .filter(|row| row.call.state == ToolCallState::Awaiting && row.approval_state == Some(ApprovalState::Pending))
+        .filter_map(|row| row.approval_code.as_deref())
+        .collect();
+    if codes.is_empty() {
+        return Vec::new();
+    }
+    let asked = approvals::cards(driver.engine, &judge::origin(&driver.rows), ApprovalKind::Execute, Risk::Low);
+    let nobody = if asked.is_empty() { " Nobody could be notified in chat; the operator's console shows it." } else { "" };
+    notice(driver, format!("Waiting for a decision, code {}.{nobody}", codes.join(", ")))
+}

@@ -1,0 +1,94 @@
+//! From stored rows to the machine's state and the model's messages. Pure.
+
+use std::collections::HashMap;
+
+use crate::engine::context::{Exchange, ReplayCall};
+use crate::engine::turn::input::{Call, CallStatus};
+use crate::engine::turn::machine::{Limits, Turn, Used};
+use crate::protocol::words::{Access, Effect, ToolCallState};
+use crate::store::rows::{CallRow, HistoryExchange, TurnRows};
+
+/// How the machine sees a stored state.
+pub fn status(state: ToolCallState) -> CallStatus {
+    match state {
+        ToolCallState::Ready => CallStatus::Ready,
+        ToolCallState::Awaiting | ToolCallState::Proposed => CallStatus::Awaiting,
+        ToolCallState::Approved => CallStatus::Approved,
+        ToolCallState::Started => CallStatus::Started,
+        ToolCallState::Indeterminate => CallStatus::Indeterminate,
+        ToolCallState::Blocked
+        | ToolCallState::Denied
+        | ToolCallState::Succeeded
+        | ToolCallState::Failed
+        | ToolCallState::SucceededByNote
+        | ToolCallState::Abandoned
+        | ToolCallState::Cancelled
+        | ToolCallState::Expired => CallStatus::Settled,
+    }
+}
+
+/// Whether a call may run beside others and before gates are decided.
+pub fn runs_in_parallel(effect: Effect, access: Access) -> bool {
+    effect == Effect::ReadOnly && matches!(access, Access::ReadLocal | Access::ReadOpen)
+}
+
+fn call(row: &CallRow) -> Call {
+    Call {
+        id: row.call.id,
+        status: status(row.call.state),
+        parallel: runs_in_parallel(row.call.effect, row.call.access),
+    }
+}
+
+/// The calls of the newest step that proposed any.
+pub fn open_calls(rows: &TurnRows) -> Vec<Call> {
+    let Some(step) = rows.calls.iter().map(|row| row.call.step).max() else { return Vec::new() };
+    rows.calls.iter().filter(|row| row.call.step == step).map(call).collect()
+}
+
+/// The machine as the rows describe it.
+pub fn turn(rows: &TurnRows) -> Turn {
+    let limits = Limits {
+        max_steps: rows.limits.max_steps,
+        max_tool_calls: rows.limits.max_tool_calls,
+        max_active_ms: rows.limits.max_active_ms,
+        max_tokens: rows.limits.max_tokens,
+    };
+    let used = Used {
+        steps: rows.used.steps,
+        tool_calls: rows.used.tool_calls,
+        active_ms: rows.used.active_ms,
+        tokens: rows.used.tokens,
+    };
+    Turn::restore(limits, used, open_calls(rows))
+}
+
+fn replay_calls(calls: &[CallRow]) -> HashMap<crate::protocol::ids::ToolCallId, ReplayCall> {
+    calls
+        .iter()
+        .map(|row| {
+            let replay = ReplayCall {
+                provider_call_id: row.provider_call_id.clone(),
+                name: row.call.name.clone(),
+                // Providers insist on an object; malformed arguments were stored as they came.
+                args: if row.call.args.is_object() {
+                    row.call.args.clone()
+                } else {
+                    serde_json::Value::Object(serde_json::Map::new())
+                },
+            };
+            (row.call.id, replay)
+        })
+        .collect()
+}
+
+/// The current turn as the model sees it.
+pub fn current(rows: &TurnRows) -> Exchange {
+    Exchange { text: rows.text.clone(), steps: rows.steps.clone(), calls: replay_calls(&rows.calls) }
+}
+
+/// An earlier turn as the model sees it.
+pub fn earlier(exchange: HistoryExchange) -> Exchange {
+    let calls = replay_calls(&exchange.calls);
+    Exchange { text: exchange.text, steps: exchange.steps, calls }
+}

@@ -1,0 +1,387 @@
+//! From what the model proposed to calls with verdicts: schema, guards, plan, policy, approval.
+//!
+//! Nothing here has an effect: tools are only asked to prepare.
+
+use std::path::PathBuf;
+
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use crate::engine::approvals::{self, Ask};
+use crate::engine::core::Engine;
+use crate::engine::policy::{self, CallFacts, Circumstances, SessionGrant};
+use crate::engine::turn::effect::BudgetKind;
+use crate::model::request::ModelToolCall;
+use crate::protocol::ids::{SessionId, ToolCallId};
+use crate::protocol::policy::{Policy, Verdict};
+use crate::protocol::words::{
+    Access, ApprovalKind, Effect, Risk, Surface, ToolCallState, VerdictWord,
+};
+use crate::store::rows::{NewCall, NewCallFacts, NewCallOutcome, TurnRows};
+use crate::tools::canonical;
+use crate::tools::preview::one_line;
+use crate::tools::tool::{Plan, PrepareError, ToolContext, ToolHost};
+
+/// A host that shows nothing: for preparing.
+struct NoHost;
+
+impl ToolHost for NoHost {
+    fn progress(&self, _text: &str) {}
+}
+
+/// What a tool must never see.
+pub fn hidden_directories(engine: &Engine) -> Vec<PathBuf> {
+    let paths = &engine.settings.paths;
+    let mut hidden = vec![paths.data_dir.clone(), paths.config_dir.clone()];
+    hidden.extend(paths.runtime_dir.clone());
+    hidden.into_iter().map(|path| path.canonicalize().unwrap_or(path)).collect()
+}
+
+/// Everything known about a call that could be carried out.
+pub struct Judged {
+    /// Its plan.
+    pub plan: Plan,
+    /// What the policy looked at.
+    pub facts: CallFacts,
+    /// Digest of the full plan.
+    pub digest: String,
+    /// The verdict.
+    pub verdict: Verdict,
+}
+
+/// Why a call cannot be carried out at all.
+pub struct Refusal {
+    /// Where the call ends.
+    pub state: ToolCallState,
+    /// What the model reads.
+    pub content: String,
+    /// The rule, for people.
+    pub rule: String,
+    /// What the call would have touched, as far as known.
+    pub access: Access,
+    /// Its recovery class, as far as known.
+    pub effect: Effect,
+}
+
+/// Policies, grants and taint of one turn at one moment.
+pub struct Bench {
+    /// Policy of the turn's channel.
+    pub policy: Policy,
+    /// Policy of the surface it came through, when that is another one.
+    pub also: Option<Policy>,
+    /// Live grants.
+    pub grants: Vec<SessionGrant>,
+    /// Untrusted content in context.
+    pub taint: Vec<String>,
+    /// Approvals that wait in this session and on this channel.
+    pub pending: (u32, u32),
+}
+
+impl Bench {
+    /// Reads the bench for a turn.
+    pub async fn read(engine: &Engine, rows: &TurnRows) -> Result<Self, crate::store::error::StoreError> {
+        let channel = rows.channel.clone();
+        let session = rows.session_id;
+        let now = engine.clock.now();
+        // A platform session driven over HTTP runs under the stricter of its policy and `api`'s.
+        let second = match rows.surface {
+            Surface::Http if rows.channel != "api" => Some("api".to_owned()),
+            Surface::Http | Surface::Console | Surface::Cli | Surface::Chat | Surface::Scripted | Surface::Engine => None,
+        };
+        let second = second.filter(|_| engine.has_bridge(&rows.channel));
+        let (policy, also, grants, taint_requesters, pending) = engine
+            .store
+            .read(move |reader| {
+                let policy = reader.policy(&channel)?;
+                let also = second.map(|name| reader.policy(&name)).transpose()?;
+                let grants = reader.grants(session, now)?;
+                let requesters = reader.session_requesters(session)?;
+                let pending = reader.pending_counts(session, &channel)?;
+                Ok((policy, also, grants, requesters, pending))
+            })
+            .await?;
+        let taint = match engine.settings.channels.get(&rows.channel) {
+            Some(settings) => taint_requesters
+                .iter()
+                .filter(|requester| {
+                    crate::engine::people::is_untrusted(&engine.settings, settings, requester)
+                })
+                .map(|requester| format!("message of {}, who is not listed", requester.id))
+                .collect(),
+            None => Vec::new(),
+        };
+        let grants = grants
+            .into_iter()
+            .map(|grant| SessionGrant {
+                tool: grant.tool,
+                args_digest: grant.args_digest,
+                requester_id: grant.requester_id,
+                by: grant.by,
+            })
+            .collect();
+        Ok(Self { policy, also, grants, taint, pending })
+    }
+
+    fn circumstances(&self, engine: &Engine, requester_id: &str) -> Circumstances {
+        Circumstances {
+            policy: self.policy.clone(),
+            also: self.also.clone(),
+            held: engine.is_held(),
+            grants: self.grants.clone(),
+            requester_id: requester_id.to_owned(),
+        }
+    }
+}
+
+/// Judges one call: schema, guards, plan, policy. `digest_version` is the policy version the digest is bound to:
+/// the current one for a new call, the recorded one when a call is judged again before it starts.
+pub fn judge(
+    engine: &Engine,
+    bench: &Bench,
+    rows: &TurnRows,
+    call_id: ToolCallId,
+    name: &str,
+    args: &Value,
+    digest_version: u64,
+) -> Result<Judged, Refusal> {
+    let refuse = |state, content: String, rule: &str, access, effect| Refusal {
+        state,
+        content,
+        rule: rule.to_owned(),
+        access,
+        effect,
+    };
+    let Some(tool) = engine.tools.get(name) else {
+        let content = engine.tools.unknown(name);
+        return Err(refuse(ToolCallState::Failed, content, "unknown tool", Access::Unknown, Effect::NonIdempotent));
+    };
+    let spec = tool.spec();
+    if let Err(violation) = engine.tools.validate(name, args) {
+        return Err(refuse(ToolCallState::Failed, violation, "schema: arguments do not fit", spec.access, spec.effect));
+    }
+    let Some(settings) = engine.settings.channels.get(&rows.channel) else {
+        let content = format!("channel `{}` is not configured any more", rows.channel);
+        return Err(refuse(ToolCallState::Failed, content, "no such channel", spec.access, spec.effect));
+    };
+    let context = ToolContext {
+        workspace: settings.workspace.clone(),
+        hidden: hidden_directories(engine),
+        session_id: rows.session_id,
+        call_id,
+        idempotency_key: String::new(),
+        cancel: CancellationToken::new(),
+        host: &NoHost,
+    };
+    let plan = match tool.prepare(&context, args) {
+        Ok(plan) => plan,
+        Err(PrepareError::Invalid(message)) => {
+            return Err(refuse(ToolCallState::Failed, message, "the arguments cannot be carried out", spec.access, spec.effect));
+        }
+        Err(PrepareError::Guarded(message)) => {
+            return Err(refuse(ToolCallState::Blocked, message, "path guard", spec.access, spec.effect));
+        }
+    };
+    let risk = engine.settings.tool_risk.get(name).copied().map_or(plan.risk, |floor| floor.max(plan.risk));
+    let facts = CallFacts {
+        tool: name.to_owned(),
+        access: plan.access,
+        effect: spec.effect,
+        risk,
+        args_digest: canonical::args_digest(args),
+        always_asks: plan.always_asks.clone(),
+        taint: bench.taint.clone(),
+    };
+    let verdict = policy::verdict(&facts, &bench.circumstances(engine, &rows.requester.id));
+    let definition = engine.tools.definition_digest(name);
+    let digest = canonical::plan_digest(name, args, &plan, &definition, digest_version);
+    Ok(Judged { plan, facts, digest, verdict })
+}
+
+/// What is stored of a judged call's facts.
+pub fn call_facts(engine: &Engine, name: &str, args: Value, judged: &Judged) -> NewCallFacts {
+    NewCallFacts {
+        preview: engine.redactor.redact(&one_line(name, &args)).into_owned(),
+        args,
+        access: judged.plan.access,
+        risk: judged.facts.risk,
+        risk_reasons: judged.plan.risk_reasons.clone(),
+        plan: judged.plan.facts.clone(),
+        digest: judged.digest.clone(),
+        args_digest: judged.facts.args_digest.clone(),
+        verdict: judged.verdict.clone(),
+    }
+}
+
+/// Judges everything an answer proposed, in order.
+pub fn judge_all(
+    engine: &Engine,
+    bench: &Bench,
+    rows: &TurnRows,
+    step: u32,
+    model_text: &str,
+    proposed: Vec<ModelToolCall>,
+) -> Vec<NewCall> {
+    let mut waiting = bench.pending;
+    let left = rows.limits.max_tool_calls.saturating_sub(rows.used.tool_calls) as usize;
+    let mut calls = Vec::with_capacity(proposed.len());
+    for (index, call) in proposed.into_iter().enumerate() {
+        let id = ToolCallId::generate();
+        let name: String = call.name.chars().take(128).collect();
+        let (mut args, malformed) = match call.args {
+            Ok(args) => (args, None),
+            Err(malformed) => (Value::String(malformed.raw), Some(malformed.error)),
+        };
+        engine.redactor.redact_json(&mut args);
+        let refusal = |state, content: String, rule: &str| Refusal {
+            state,
+            content,
+            rule: rule.to_owned(),
+            access: Access::Unknown,
+            effect: Effect::NonIdempotent,
+        };
+        let judged = if let Some(error) = malformed {
+            let content = format!("the arguments are not a complete JSON object: {error}. Nothing ran; send the whole call again");
+            Err(refusal(ToolCallState::Failed, content, "schema: malformed arguments"))
+        } else if engine.settings.engine.one_tool_per_step && index > 0 {
+            let content = "only the first call of an answer is executed here; call again if it is still needed".to_owned();
+            Err(refusal(ToolCallState::Denied, content, "one_tool_per_step"))
+        } else if index >= left {
+            let content = "the turn's tool-call budget is used up; this call did not run".to_owned();
+            Err(refusal(ToolCallState::Denied, content, BudgetKind::ToolCalls.as_str()))
+        } else {
+            judge(engine, bench, rows, id, &name, &args, bench.policy.version)
+        };
+        calls.push(new_call(engine, rows, step, index, id, call.provider_call_id, name, args, model_text, judged, &mut waiting, bench));
+    }
+    calls
+}
+
+#[expect(clippy::too_many_arguments, reason = "one row is assembled from everything known about a call")]
+fn new_call(
+    engine: &Engine,
+    rows: &TurnRows,
+    step: u32,
+    index: usize,
+    id: ToolCallId,
+    provider_call_id: String,
+    name: String,
+    args: Value,
+    model_text: &str,
+    judged: Result<Judged, Refusal>,
+    waiting: &mut (u32, u32),
+    bench: &Bench,
+) -> NewCall {
+    let args_digest = canonical::args_digest(&args);
+    let idempotency_key =
+        canonical::idempotency_key(1, rows.continuation_id, step, index as u32, &name, &args_digest);
+    match judged {
+        Err(refusal) => NewCall {
+            id,
+            provider_call_id,
+            preview: engine.redactor.redact(&one_line(&name, &args)).into_owned(),
+            name,
+            args,
+            access: refusal.access,
+            effect: refusal.effect,
+            risk: Risk::Low,
+            risk_reasons: Vec::new(),
+            plan: crate::protocol::approval::PlanFacts::default(),
+            digest: String::new(),
+            args_digest,
+            idempotency_key,
+            verdict: Verdict {
+                decision: VerdictWord::Deny,
+                rule: refusal.rule,
+                policy_version: bench.policy.version,
+            },
+            outcome: NewCallOutcome::Refused { state: refusal.state, content: refusal.content },
+        },
+        Ok(judged) => {
+            let outcome = outcome(engine, rows, model_text, &judged, waiting);
+            let facts = call_facts(engine, &name, args, &judged);
+            NewCall {
+                id,
+                provider_call_id,
+                preview: facts.preview,
+                name,
+                args: facts.args,
+                access: facts.access,
+                effect: judged.facts.effect,
+                risk: facts.risk,
+                risk_reasons: facts.risk_reasons,
+                plan: facts.plan,
+                digest: facts.digest,
+                args_digest,
+                idempotency_key,
+                verdict: facts.verdict,
+                outcome,
+            }
+        }
+    }
+}
+
+fn outcome(
+    engine: &Engine,
+    rows: &TurnRows,
+    model_text: &str,
+    judged: &Judged,
+    waiting: &mut (u32, u32),
+) -> NewCallOutcome {
+    match judged.verdict.decision {
+        VerdictWord::Allow => NewCallOutcome::Ready,
+        VerdictWord::Deny => NewCallOutcome::Refused {
+            state: ToolCallState::Blocked,
+            content: "denied by policy: this call is not allowed here. Do not repeat it".to_owned(),
+        },
+        VerdictWord::Ask => {
+            let limits = &engine.settings.approvals;
+            if waiting.0 >= limits.max_pending_per_session || waiting.1 >= limits.max_pending_per_channel {
+                return NewCallOutcome::Refused {
+                    state: ToolCallState::Denied,
+                    content: "denied: too many approvals wait already; go on without this call or finish first".to_owned(),
+                };
+            }
+            waiting.0 += 1;
+            waiting.1 += 1;
+            NewCallOutcome::Ask(approval(engine, rows, model_text, judged))
+        }
+    }
+}
+
+/// The approval of a judged call that asks.
+pub fn approval(engine: &Engine, rows: &TurnRows, model_text: &str, judged: &Judged) -> crate::store::rows::NewApproval {
+    let origin = origin(rows);
+    let ask = Ask {
+        kind: ApprovalKind::Execute,
+        digest: judged.digest.clone(),
+        risk: judged.facts.risk,
+        taint: judged.facts.taint.clone(),
+        preview: judged.plan.preview.clone(),
+        model_reason: Some(engine.redactor.redact(model_text).chars().take(2000).collect()),
+        question: None,
+    };
+    approvals::build(engine, &origin, ask, engine.clock.now())
+}
+
+/// Where a turn came from.
+pub fn origin(rows: &TurnRows) -> approvals::Origin {
+    approvals::Origin {
+        channel: rows.channel.clone(),
+        conversation: rows.conversation.clone(),
+        requester: rows.requester.clone(),
+        message_ref: rows.message_ref.clone(),
+    }
+}
+
+/// The context of a call that runs.
+pub fn run_context<'a>(
+    engine: &Engine,
+    workspace: PathBuf,
+    session_id: SessionId,
+    call_id: ToolCallId,
+    idempotency_key: String,
+    cancel: CancellationToken,
+    host: &'a dyn ToolHost,
+) -> ToolContext<'a> {
+    ToolContext { workspace, hidden: hidden_directories(engine), session_id, call_id, idempotency_key, cancel, host }
+}

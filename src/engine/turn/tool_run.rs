@@ -1,0 +1,291 @@
+//! One tool call: judged once more, intent stored, run, outcome stored.
+//!
+//! A call starts only with the plan whose digest was allowed, and only under the stricter of the policy
+//! it was allowed by and the policy of this moment.
+
+use std::time::Instant;
+
+use anyhow::Context as _;
+use tokio_util::sync::CancellationToken;
+
+use crate::crash_point;
+use crate::engine::approvals::{self, Ask};
+use crate::engine::core::Engine;
+use crate::engine::turn::fold;
+use crate::engine::turn::input::{CallStatus, Input};
+use crate::engine::turn::judge::{self, Bench, Judged};
+use crate::protocol::approval::Preview;
+use crate::protocol::event::{Event, EventBody};
+use crate::protocol::ids::{ContinuationId, SessionId, ToolCallId};
+use crate::protocol::words::{ApprovalKind, Effect, OutboxClass, ToolCallState, VerdictWord};
+use crate::store::commands::finish_tool::FinishTool;
+use crate::store::commands::queue_notice::QueueNotice;
+use crate::store::commands::refuse_call::RefuseCall;
+use crate::store::commands::return_to_ask::ReturnToAsk;
+use crate::store::commands::start_tool::{StartTool, StartToolOutcome};
+use crate::store::rows::{CallRow, NewApproval, NewNotice, TurnRows};
+use crate::tools::tool::{EffectDisposition, ToolHost, ToolOutcome};
+
+/// Longest result the model reads; longer ones are shortened with a note.
+const MAX_RESULT_BYTES: usize = 64 * 1024;
+
+/// A decision not used within this time is asked again.
+const MAX_DECISION_AGE_MS: i64 = 60_000;
+
+/// What a running tool shows goes out as ephemeral events.
+struct LiveHost {
+    engine: Engine,
+    session: SessionId,
+    continuation: ContinuationId,
+    call: ToolCallId,
+}
+
+impl ToolHost for LiveHost {
+    fn progress(&self, text: &str) {
+        self.engine.store.publish(Event {
+            seq: None,
+            at: self.engine.clock.now(),
+            session_id: Some(self.session),
+            continuation_id: Some(self.continuation),
+            body: EventBody::ToolOutput {
+                call_id: self.call,
+                text: self.engine.redactor.redact(text).into_owned(),
+            },
+        });
+    }
+}
+
+/// Judges a call again, starts it, runs it and stores its outcome.
+pub async fn start_and_run(
+    engine: &Engine,
+    rows: &TurnRows,
+    id: ToolCallId,
+    kill: CancellationToken,
+) -> anyhow::Result<Input> {
+    let row = rows.calls.iter().find(|row| row.call.id == id).context("the call to start is not of this turn")?.clone();
+    let bench = Bench::read(engine, rows).await?;
+    let judged = judge::judge(engine, &bench, rows, id, &row.call.name, &row.call.args, row.call.verdict.policy_version);
+    let judged = match judged {
+        Ok(judged) => judged,
+        Err(refusal) => return refuse(engine, &row, refusal.content).await,
+    };
+    let approved = row.call.state == ToolCallState::Approved;
+    match judged.verdict.decision {
+        VerdictWord::Deny => {
+            return refuse(engine, &row, "denied by policy: this call is not allowed here any more".to_owned()).await;
+        }
+        VerdictWord::Ask if !approved => {
+            return ask_again(engine, &bench, rows, &row, "the policy became stricter before it started").await;
+        }
+        VerdictWord::Ask | VerdictWord::Allow => {}
+    }
+    if judged.digest != row.digest {
+        if approved {
+            return ask_again(engine, &bench, rows, &row, "what it would do changed after it was approved").await;
+        }
+        // Allowed without a person, and still allowed as it is now: ask only if the policy says so.
+    }
+    if engine.is_held() {
+        return Ok(Input::CallBecame { id, status: fold::status(row.call.state) });
+    }
+    let started = engine
+        .store
+        .write(StartTool {
+            call_id: id,
+            epoch: engine.store.epoch(),
+            digest: row.digest.clone(),
+            max_decision_age_ms: MAX_DECISION_AGE_MS,
+        })
+        .await?;
+    let attempt = match started {
+        StartToolOutcome::Started { attempt } => attempt,
+        StartToolOutcome::DigestMismatch => {
+            return ask_again(engine, &bench, rows, &row, "what it would do changed after it was approved").await;
+        }
+        StartToolOutcome::DecisionTooOld => return Ok(Input::CallBecame { id, status: CallStatus::Awaiting }),
+        StartToolOutcome::NotStartable(state) => {
+            return Ok(Input::CallBecame { id, status: fold::status(state) });
+        }
+    };
+    run(engine, rows, &row, attempt, kill).await
+}
+
+async fn run(
+    engine: &Engine,
+    rows: &TurnRows,
+    row: &CallRow,
+    attempt: u32,
+    kill: CancellationToken,
+) -> anyhow::Result<Input> {
+    let id = row.call.id;
+    let tool = engine.tools.get(&row.call.name).context("the tool vanished between judging and running")?;
+    let workspace = engine.channel(&rows.channel).map_err(|problem| anyhow::anyhow!(problem))?.workspace.clone();
+    let host = LiveHost {
+        engine: engine.clone(),
+        session: rows.session_id,
+        continuation: rows.continuation_id,
+        call: id,
+    };
+    let started = Instant::now();
+    let limit = tool.spec().max_duration;
+    let outcome = {
+        let cancel = kill.child_token();
+        let context = judge::run_context(
+            engine,
+            workspace,
+            rows.session_id,
+            id,
+            row.idempotency_key.clone(),
+            cancel.clone(),
+            &host,
+        );
+        let work = tool.execute(&context, &row.call.args);
+        tokio::pin!(work);
+        tokio::select! {
+            outcome = &mut work => outcome,
+            () = tokio::time::sleep(limit) => {
+                cancel.cancel();
+                work.await
+            }
+        }
+    };
+    crash_point!("tool.effect_done");
+    let duration_ms = started.elapsed().as_millis() as u64;
+    let finished = finished(engine, rows, row, attempt, duration_ms, outcome);
+    let state = finished.state;
+    engine.store.write(finished).await?;
+    engine.deadlines.notify_one();
+    Ok(Input::ToolEnded { id, status: fold::status(state) })
+}
+
+/// How an outcome is stored. An unknown one of a call that must not run twice becomes a question.
+fn finished(
+    engine: &Engine,
+    rows: &TurnRows,
+    row: &CallRow,
+    attempt: u32,
+    duration_ms: u64,
+    outcome: ToolOutcome,
+) -> FinishTool {
+    let content = shorten(engine.redactor.redact(&outcome.content).into_owned());
+    let repeatable = matches!(row.call.effect, Effect::ReadOnly | Effect::Idempotent);
+    let (state, resolve) = match outcome.disposition {
+        EffectDisposition::Unknown if !repeatable => {
+            (ToolCallState::Indeterminate, Some(resolve_unknown(engine, rows, row, &content)))
+        }
+        EffectDisposition::Done | EffectDisposition::ConfirmedNoEffect | EffectDisposition::Unknown => {
+            let state = if outcome.is_error { ToolCallState::Failed } else { ToolCallState::Succeeded };
+            (state, None)
+        }
+    };
+    FinishTool {
+        call_id: row.call.id,
+        epoch: engine.store.epoch(),
+        attempt,
+        state,
+        content,
+        is_error: outcome.is_error,
+        duration_ms,
+        resolve,
+    }
+}
+
+fn resolve_unknown(engine: &Engine, rows: &TurnRows, row: &CallRow, known: &str) -> NewApproval {
+    let ask = Ask {
+        kind: ApprovalKind::ResolveUnknown,
+        digest: row.digest.clone(),
+        risk: row.call.risk,
+        taint: Vec::new(),
+        preview: Preview::Text { text: known.to_owned() },
+        model_reason: None,
+        question: Some("it was stopped while it ran: did it happen?".to_owned()),
+    };
+    approvals::build(engine, &judge::origin(rows), ask, engine.clock.now())
+}
+
+async fn refuse(engine: &Engine, row: &CallRow, content: String) -> anyhow::Result<Input> {
+    engine
+        .store
+        .write(RefuseCall { call_id: row.call.id, epoch: engine.store.epoch(), content })
+        .await?;
+    Ok(Input::CallBecame { id: row.call.id, status: CallStatus::Settled })
+}
+
+/// The call must be asked (again): judged afresh under the policy of now.
+async fn ask_again(
+    engine: &Engine,
+    bench: &Bench,
+    rows: &TurnRows,
+    row: &CallRow,
+    reason: &str,
+) -> anyhow::Result<Input> {
+    let fresh = judge::judge(engine, bench, rows, row.call.id, &row.call.name, &row.call.args, bench.policy.version);
+    let judged: Judged = match fresh {
+        Ok(judged) => judged,
+        Err(refusal) => return refuse(engine, row, refusal.content).await,
+    };
+    let model_text = rows
+        .steps
+        .iter()
+        .rev()
+        .find_map(|step| match &step.body {
+            crate::protocol::session::StepBody::Model { text, .. } => Some(text.as_str()),
+            crate::protocol::session::StepBody::ToolResult { .. }
+            | crate::protocol::session::StepBody::OperatorNote { .. }
+            | crate::protocol::session::StepBody::Final { .. }
+            | crate::protocol::session::StepBody::Error { .. } => None,
+        })
+        .unwrap_or_default();
+    let approval = judge::approval(engine, rows, model_text, &judged);
+    let facts = judge::call_facts(engine, &row.call.name, row.call.args.clone(), &judged);
+    engine
+        .store
+        .write(ReturnToAsk {
+            call_id: row.call.id,
+            epoch: engine.store.epoch(),
+            approval,
+            reason: reason.to_owned(),
+            call: facts,
+        })
+        .await?;
+    engine.deadlines.notify_one();
+    Ok(Input::CallBecame { id: row.call.id, status: CallStatus::Awaiting })
+}
+
+fn shorten(mut content: String) -> String {
+    if content.len() > MAX_RESULT_BYTES {
+        let total = content.len();
+        let mut cut = MAX_RESULT_BYTES;
+        while !content.is_char_boundary(cut) {
+            cut -= 1;
+        }
+        content.truncate(cut);
+        content.push_str(&format!("\n[shortened: {cut} of {total} bytes shown]"));
+    }
+    content
+}
+
+/// Tells the chat once, after the channel's `max_wait_seconds`, that work goes on; never resolves.
+pub async fn tell_that_work_goes_on(engine: &Engine, rows: TurnRows) {
+    let wait = engine
+        .settings
+        .channels
+        .get(&rows.channel)
+        .filter(|_| engine.has_bridge(&rows.channel))
+        .map(|settings| std::time::Duration::from_secs(settings.max_wait_seconds));
+    if let Some(wait) = wait {
+        tokio::time::sleep(wait).await;
+        let notice = NewNotice {
+            channel: rows.channel,
+            conversation: rows.conversation,
+            class: OutboxClass::Progress,
+            text: "Still working on it; the answer will follow.".to_owned(),
+            reply_to: rows.message_ref,
+            continuation_id: Some(rows.continuation_id),
+        };
+        if let Err(error) = engine.store.write(QueueNotice { notice }).await {
+            tracing::warn!(%error, "cannot queue the notice that work goes on");
+        }
+    }
+    std::future::pending::<()>().await;
+}
