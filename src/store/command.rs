@@ -1,0 +1,71 @@
+//! What a command is, and the transaction it sees.
+//!
+//! A command holds no state and touches nothing outside its transaction, so the writer may run it again.
+
+use rusqlite::Connection;
+
+use crate::clock::Timestamp;
+use crate::protocol::event::Event;
+use crate::store::audit::AuditHead;
+use crate::store::error::StoreError;
+
+/// How soon a command's effect must survive a power loss.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Durability {
+    /// Recomputable or decorative: survives a crash of the process, perhaps not of the machine.
+    Relaxed,
+    /// A promise to someone outside: on disk before the answer.
+    Durable,
+}
+
+impl Durability {
+    /// The stronger of two.
+    pub const fn stronger(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Relaxed, Self::Relaxed) => Self::Relaxed,
+            (Self::Durable, _) | (_, Self::Durable) => Self::Durable,
+        }
+    }
+}
+
+/// An atomic change: pure data applied inside a savepoint.
+///
+/// `apply` may run again when its batch was lost, so it takes `&self`. After an error the savepoint is
+/// rolled back together with the events and audit rows it staged, and only this command fails.
+pub trait WriteCommand: Send + 'static {
+    /// What the caller gets.
+    type Output: Send + 'static;
+    /// Its durability.
+    const DURABILITY: Durability;
+
+    /// Does it.
+    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<Self::Output, StoreError>;
+
+    /// Runs after COMMIT and before the caller is answered. Only crash points live here.
+    fn committed(&self) {}
+}
+
+/// Both or neither.
+impl<A: WriteCommand, B: WriteCommand> WriteCommand for (A, B) {
+    type Output = (A::Output, B::Output);
+    const DURABILITY: Durability = A::DURABILITY.stronger(B::DURABILITY);
+
+    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<Self::Output, StoreError> {
+        Ok((self.0.apply(tx)?, self.1.apply(tx)?))
+    }
+
+    fn committed(&self) {
+        self.0.committed();
+        self.1.committed();
+    }
+}
+
+/// Everything one command may touch. Made and owned by the writer.
+pub struct WriteTx<'a> {
+    pub(crate) conn: &'a Connection,
+    pub(crate) now: Timestamp,
+    pub(crate) epoch: u64,
+    pub(crate) last_seq: u64,
+    pub(crate) audit: AuditHead,
+    pub(crate) staged: Vec<Event>,
+}

@@ -1,0 +1,118 @@
+//! Why the store refused or failed. Callers branch on the variant, people read the text.
+
+/// Why a read or a write did not happen. Nothing of a failed command is kept.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum StoreError {
+    /// Another process holds the data directory.
+    #[error("the data directory is in use by {holder}: attach to that process, or stop it first")]
+    Locked {
+        /// What the lock file says about the holder.
+        holder: String,
+    },
+    /// The database was written by a newer version.
+    #[error(
+        "the database has schema version {found}, this program knows up to {supported}: use the newer program"
+    )]
+    Newer {
+        /// Version of the file.
+        found: i64,
+        /// Newest version this program knows.
+        supported: i64,
+    },
+    /// The file is not a database of ours.
+    #[error("{0}: choose another data directory; the file was not touched")]
+    Foreign(String),
+    /// The linked SQLite has a known bug in its write-ahead log.
+    #[error("SQLite {0} is too old: 3.51.3 or newer is needed")]
+    TooOldSqlite(String),
+    /// No such thing.
+    #[error("there is no {what} `{id}`")]
+    NotFound {
+        /// Kind of thing.
+        what: &'static str,
+        /// Its id or name.
+        id: String,
+    },
+    /// A transition that is not allowed, or a stale epoch. Names from, to and id.
+    #[error("{what}")]
+    Illegal {
+        /// What was tried.
+        what: String,
+    },
+    /// The same idempotency key was used with another body.
+    #[error("this idempotency key was used before with another body: use a new key")]
+    KeyConflict,
+    /// The thing changed since it was read.
+    #[error("the version has moved on: it is now {current}")]
+    VersionConflict {
+        /// Version now.
+        current: u64,
+    },
+    /// The disk is full or cannot be read or written. Nothing was stored; try again later.
+    #[error("the database cannot be written: {0}")]
+    Full(String),
+    /// SQLite refused: our fault.
+    #[error("database error: {0}")]
+    Sqlite(String),
+    /// The store was closed.
+    #[error("the store is closed")]
+    Closed,
+    /// Stored data makes no sense.
+    #[error("the database holds something unexpected: {0}")]
+    Corrupt(String),
+}
+
+impl StoreError {
+    /// "No such thing".
+    pub fn not_found(what: &'static str, id: impl std::fmt::Display) -> Self {
+        Self::NotFound {
+            what,
+            id: id.to_string(),
+        }
+    }
+
+    /// "Not allowed".
+    pub fn illegal(what: impl Into<String>) -> Self {
+        Self::Illegal { what: what.into() }
+    }
+}
+
+/// Extended codes of a failed fsync: the kernel may have dropped the pages, so trying again proves nothing.
+const FSYNC_FAILED: [i32; 2] = [
+    rusqlite::ffi::SQLITE_IOERR_FSYNC,
+    rusqlite::ffi::SQLITE_IOERR_DIR_FSYNC,
+];
+
+/// Whether this error says that an fsync failed, after which the process must end.
+pub(crate) fn is_fsync_failure(error: &rusqlite::Error) -> bool {
+    error
+        .sqlite_extended_error_code()
+        .is_some_and(|code| FSYNC_FAILED.contains(&code))
+}
+
+impl From<rusqlite::Error> for StoreError {
+    fn from(error: rusqlite::Error) -> Self {
+        use rusqlite::ErrorCode;
+        match error.sqlite_error_code() {
+            Some(ErrorCode::DiskFull | ErrorCode::SystemIoFailure | ErrorCode::CannotOpen) => {
+                Self::Full(error.to_string())
+            }
+            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
+                Self::Corrupt(error.to_string())
+            }
+            Some(_) => Self::Sqlite(error.to_string()),
+            None => match error {
+                rusqlite::Error::FromSqlConversionFailure(..)
+                | rusqlite::Error::InvalidColumnType(..)
+                | rusqlite::Error::IntegralValueOutOfRange(..) => Self::Corrupt(error.to_string()),
+                other => Self::Sqlite(other.to_string()),
+            },
+        }
+    }
+}
+
+impl From<serde_json::Error> for StoreError {
+    fn from(error: serde_json::Error) -> Self {
+        Self::Corrupt(format!("stored JSON: {error}"))
+    }
+}

@@ -1,0 +1,303 @@
+//! Plain data that several commands share. No logic lives here.
+
+use serde::{Deserialize, Serialize};
+
+use crate::clock::Timestamp;
+use crate::protocol::approval::{PlanFacts, Preview, Requester};
+use crate::protocol::ids::{ApprovalId, ContinuationId, ModelAttemptId, SessionId, ToolCallId};
+use crate::protocol::policy::Verdict;
+use crate::protocol::session::{NativeBlocks, Usage};
+use crate::protocol::words::{
+    Access, ApprovalKind, DecisionWord, Effect, OutboxClass, Risk, Surface, ToolCallState,
+};
+
+/// Where an inbound item came from, and the key that makes its redelivery harmless.
+#[derive(Debug, Clone)]
+pub struct Origin {
+    /// Channel name.
+    pub channel: String,
+    /// Scope of the key: the platform account, token or operator that submitted it.
+    pub principal: String,
+    /// Idempotency key; none = never repeated.
+    pub key: Option<String>,
+    /// SHA-256 over the submitted body: the same key with another digest is a conflict.
+    pub body_digest: [u8; 32],
+    /// Position of the channel after this item; saved in the same transaction.
+    pub cursor: Option<String>,
+    /// Conversation key.
+    pub conversation: String,
+    /// Human name of the conversation: outside text. Title of a session that starts here.
+    pub conversation_title: Option<String>,
+    /// Who.
+    pub requester: Requester,
+    /// Through which surface.
+    pub surface: Surface,
+    /// The platform's id of the message, to reply to.
+    pub message_ref: Option<String>,
+}
+
+/// Which session a message belongs to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SessionChoice {
+    /// This one; must be active.
+    Id(SessionId),
+    /// The active one of the origin's channel and conversation, else a new one.
+    Conversation,
+    /// A new one that ends with the turn.
+    Temporary,
+}
+
+/// Budgets of one continuation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TurnLimits {
+    /// Model steps.
+    pub max_steps: u32,
+    /// Tool calls.
+    pub max_tool_calls: u32,
+    /// Milliseconds of model and engine time.
+    pub max_active_ms: u64,
+    /// Input plus output tokens.
+    pub max_tokens: u64,
+}
+
+/// What a continuation has used of its [`TurnLimits`].
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct TurnUsed {
+    /// Model steps recorded.
+    pub steps: u32,
+    /// Tool calls proposed.
+    pub tool_calls: u32,
+    /// Milliseconds of model and engine time.
+    pub active_ms: u64,
+    /// Input plus output tokens of settled model calls.
+    pub tokens: u64,
+}
+
+/// One of the four limits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BudgetKind {
+    /// [`TurnLimits::max_steps`].
+    Steps,
+    /// [`TurnLimits::max_tool_calls`].
+    ToolCalls,
+    /// [`TurnLimits::max_active_ms`].
+    ActiveMs,
+    /// [`TurnLimits::max_tokens`].
+    Tokens,
+}
+
+impl BudgetKind {
+    /// Every kind.
+    pub const ALL: &'static [BudgetKind] = &[
+        BudgetKind::Steps,
+        BudgetKind::ToolCalls,
+        BudgetKind::ActiveMs,
+        BudgetKind::Tokens,
+    ];
+
+    /// The word stored and shown.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Steps => "steps",
+            Self::ToolCalls => "tool_calls",
+            Self::ActiveMs => "active_ms",
+            Self::Tokens => "tokens",
+        }
+    }
+
+    /// The kind with this word.
+    pub fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|kind| kind.as_str() == word)
+    }
+}
+
+/// A word of ours to a conversation.
+#[derive(Debug, Clone)]
+pub struct NewNotice {
+    /// Channel name.
+    pub channel: String,
+    /// Conversation key.
+    pub conversation: String,
+    /// What for.
+    pub class: OutboxClass,
+    /// Markdown.
+    pub text: String,
+    /// Platform id of the message it answers.
+    pub reply_to: Option<String>,
+    /// The continuation it is about.
+    pub continuation_id: Option<ContinuationId>,
+}
+
+/// Who does something, for rows, events and the audit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ActorRef {
+    /// Short label for people.
+    pub label: String,
+    /// Stable id: `operator:1000`, `token:ci`, `telegram:123`, `engine`.
+    pub id: String,
+    /// Where.
+    pub surface: Surface,
+}
+
+impl ActorRef {
+    /// The engine itself.
+    pub fn engine() -> Self {
+        Self {
+            label: "engine".to_owned(),
+            id: "engine".to_owned(),
+            surface: Surface::Engine,
+        }
+    }
+}
+
+/// A model call that succeeded: the step it wrote and what settles its attempt.
+#[derive(Debug, Clone)]
+pub struct ModelStep {
+    /// The attempt that succeeded.
+    pub attempt_id: ModelAttemptId,
+    /// `<provider>/<model>`.
+    pub model: String,
+    /// Visible text: outside text.
+    pub text: String,
+    /// The provider's words for why it stopped.
+    pub stop: String,
+    /// Tokens and money of this attempt.
+    pub usage: Usage,
+    /// Milliseconds from request to end.
+    pub latency_ms: u64,
+    /// Model calls made for the step, retries included.
+    pub attempts: u32,
+    /// Provider-native blocks, verbatim.
+    pub native: Option<NativeBlocks>,
+    /// What did not fit the window, in words.
+    pub dropped: Vec<String>,
+    /// Milliseconds of model and engine time to add to the continuation.
+    pub active_ms: u64,
+}
+
+/// A tool call as the model proposed it and the policy judged it.
+#[derive(Debug, Clone)]
+pub struct NewCall {
+    /// Id.
+    pub id: ToolCallId,
+    /// The provider's id.
+    pub provider_call_id: String,
+    /// Tool name: outside text.
+    pub name: String,
+    /// Arguments: outside text.
+    pub args: serde_json::Value,
+    /// One line of at most 200 characters.
+    pub preview: String,
+    /// What it touches.
+    pub access: Access,
+    /// Recovery class.
+    pub effect: Effect,
+    /// Risk.
+    pub risk: Risk,
+    /// Why.
+    pub risk_reasons: Vec<String>,
+    /// Where it would run.
+    pub plan: PlanFacts,
+    /// Lower-case hex SHA-256 over the full plan.
+    pub digest: String,
+    /// Lower-case hex SHA-256 over the canonical arguments.
+    pub args_digest: String,
+    /// 24 hex characters, unique.
+    pub idempotency_key: String,
+    /// What the policy said.
+    pub verdict: Verdict,
+    /// What follows from it.
+    pub outcome: NewCallOutcome,
+}
+
+/// What follows from the verdict on a new call.
+#[derive(Debug, Clone)]
+pub enum NewCallOutcome {
+    /// It may start.
+    Ready,
+    /// A person is asked.
+    Ask(NewApproval),
+    /// It never runs; its result is written at once.
+    Refused {
+        /// `Blocked`, `Denied` or `Failed`.
+        state: ToolCallState,
+        /// What the model reads.
+        content: String,
+    },
+}
+
+/// The facts of a call that an edit or a new plan replaces.
+#[derive(Debug, Clone)]
+pub struct NewCallFacts {
+    /// Arguments.
+    pub args: serde_json::Value,
+    /// One line of at most 200 characters.
+    pub preview: String,
+    /// What it touches.
+    pub access: Access,
+    /// Risk.
+    pub risk: Risk,
+    /// Why.
+    pub risk_reasons: Vec<String>,
+    /// Where it would run.
+    pub plan: PlanFacts,
+    /// Lower-case hex SHA-256 over the full plan.
+    pub digest: String,
+    /// Lower-case hex SHA-256 over the canonical arguments.
+    pub args_digest: String,
+    /// What the policy said.
+    pub verdict: Verdict,
+}
+
+/// A question for a person.
+#[derive(Debug, Clone)]
+pub struct NewApproval {
+    /// Id.
+    pub id: ApprovalId,
+    /// Six letters and digits.
+    pub short_code: String,
+    /// What is asked.
+    pub kind: ApprovalKind,
+    /// Lower-case hex SHA-256 over the full plan.
+    pub digest: String,
+    /// Which untrusted content is in context.
+    pub taint: Vec<String>,
+    /// Diff, argv or text.
+    pub preview: Preview,
+    /// What the model gave as its reason: outside text.
+    pub model_reason: Option<String>,
+    /// Decisions it accepts.
+    pub offered: Vec<DecisionWord>,
+    /// When it expires.
+    pub expires_at: Option<Timestamp>,
+    /// A free-text line for kinds without a tool.
+    pub question: Option<String>,
+    /// Cards to send.
+    pub cards: Vec<NewCard>,
+}
+
+/// A card in a conversation: one outbox row, one token a button.
+#[derive(Debug, Clone)]
+pub struct NewCard {
+    /// Channel name.
+    pub channel: String,
+    /// Conversation key.
+    pub conversation: String,
+    /// (what it decides, what it says, its one-shot token) in order; empty = information only.
+    pub buttons: Vec<(DecisionWord, String, String)>,
+    /// Platform id of the message it answers.
+    pub reply_to: Option<String>,
+}
+
+/// One part of a final answer.
+#[derive(Debug, Clone)]
+pub struct NewPart {
+    /// Channel name.
+    pub channel: String,
+    /// Conversation key.
+    pub conversation: String,
+    /// Markdown.
+    pub text: String,
+    /// Platform id of the message it answers.
+    pub reply_to: Option<String>,
+}

@@ -1,0 +1,12 @@
+//! Reading: every answer is a protocol type, or raw rows the engine turns into one.
+
+pub mod approvals;
+pub mod channels;
+pub mod continuations;
+pub mod history;
+pub mod outbox;
+pub mod sessions;
+pub mod snapshot;
+pub mod turn;
+pub mod usage;
+pub mod why;
