@@ -10,7 +10,7 @@ use crate::engine::policy::{CallFacts, grantable};
 use crate::protocol::approval::{Preview, Requester};
 use crate::protocol::ids::ApprovalId;
 use crate::protocol::words::{ApprovalKind, DecisionWord, Risk, Role};
-use crate::store::rows::{NewApproval, NewCard};
+use crate::store::input::{NewApproval, NewCard};
 
 /// Letters of short codes: no vowels, nothing that looks like another.
 const CODE_ALPHABET: &[u8; 28] = b"23456789BCDFGHJKLMNPQRSTVWXZ";

@@ -1,1 +1,20 @@
 //! Sessions, turns, policy and approvals: the one gate everything goes through.
+//!
+//! No transport and no platform is known here; nothing here draws, listens or connects to a chat service.
+
+pub mod approvals;
+pub mod context;
+pub mod core;
+pub mod deadlines;
+pub mod handle;
+pub mod inbound;
+pub mod outbound;
+pub mod people;
+pub mod policy;
+pub mod problem;
+pub mod query;
+pub mod recovery;
+pub mod slash;
+pub mod turn;
+pub mod what_if;
+pub mod why;

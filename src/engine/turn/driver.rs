@@ -23,9 +23,9 @@ use crate::engine::turn::tool_run;
 use crate::protocol::ids::{ContinuationId, SessionId};
 use crate::store::commands::llm_result::LlmResult;
 use crate::store::commands::park::{Park, Parked};
-use crate::store::commands::yield_turn::Yield;
+use crate::store::commands::yield_turn::{Yield, YieldTo};
 use crate::store::error::StoreError;
-use crate::store::rows::{TurnRows, YieldTo};
+use crate::store::queries::turn::TurnRows;
 
 /// A turn under way.
 pub struct Driver<'a> {
@@ -37,6 +37,8 @@ pub struct Driver<'a> {
     pub rows: TurnRows,
     /// Milliseconds of model and engine time used by earlier drivers of this turn.
     active_before: u64,
+    /// Milliseconds of this driver that are stored already.
+    stored_ms: u64,
     /// Model and engine time of this driver; stopped while tools run or a person is waited for.
     active: ActiveTime,
     /// The answer being recorded.
@@ -87,6 +89,7 @@ pub async fn drive(
         engine,
         continuation,
         active_before: rows.used.active_ms,
+        stored_ms: 0,
         rows,
         active: ActiveTime::started(),
         reply: None,
@@ -181,6 +184,14 @@ impl Driver<'_> {
         self.active_before + self.active.elapsed_ms()
     }
 
+    /// Milliseconds not stored yet; the caller stores them with its next row.
+    pub fn take_active_ms(&mut self) -> u64 {
+        let elapsed = self.active.elapsed_ms();
+        let unstored = elapsed.saturating_sub(self.stored_ms);
+        self.stored_ms = elapsed;
+        unstored
+    }
+
     /// Takes the answer that is being recorded.
     pub fn take_reply(&mut self) -> Option<ModelReply> {
         self.reply.take()
@@ -206,7 +217,7 @@ impl Driver<'_> {
                 tracing::debug!(continuation = %self.continuation, ?halt, "model call dropped");
                 return Ok(Some(Input::Halted(halt)));
             }
-            outcome = model_call::call(self.engine, &self.rows, self.active_ms()) => outcome?,
+            outcome = model_call::call(self.engine, &self.rows) => outcome?,
         };
         Ok(Some(match outcome {
             Ok(reply) => {
@@ -224,13 +235,14 @@ impl Driver<'_> {
         let bench = Bench::read(self.engine, &self.rows).await?;
         let step = self.rows.steps.last().map_or(0, |step| step.n) + 1;
         let proposed = std::mem::take(&mut reply.answer.tool_calls);
+        let active_ms = self.take_active_ms();
         let calls = judge::judge_all(self.engine, &bench, &self.rows, step, &reply.answer.text, proposed);
         self.engine
             .store
             .write(LlmResult {
                 continuation_id: self.continuation,
                 epoch: self.engine.store.epoch(),
-                step: reply.into_step(self.engine, self.active_ms()),
+                step: reply.into_step(self.engine, active_ms),
                 calls,
             })
             .await?;
@@ -242,14 +254,15 @@ impl Driver<'_> {
     async fn park(&mut self) -> anyhow::Result<Option<Input>> {
         self.active.pause();
         self.refresh().await?;
-        let notices = finish::waiting_notice(self);
+        let notices = finish::waiting_notice(self).await?;
+        let active_ms = self.take_active_ms();
         let parked = self
             .engine
             .store
             .write(Park {
                 continuation_id: self.continuation,
                 epoch: self.engine.store.epoch(),
-                active_ms: self.active_ms(),
+                active_ms,
                 notices,
             })
             .await?;
@@ -265,6 +278,7 @@ impl Driver<'_> {
     }
 
     async fn let_go(&mut self) -> anyhow::Result<()> {
+        let active_ms = self.take_active_ms();
         let reason = if self.engine.is_held() { "emergency stop" } else { "the process was stopped" };
         self.engine
             .store
@@ -273,7 +287,7 @@ impl Driver<'_> {
                 epoch: self.engine.store.epoch(),
                 to: YieldTo::Pending,
                 reason: reason.to_owned(),
-                active_ms: self.active_ms(),
+                active_ms,
             })
             .await?;
         Ok(())

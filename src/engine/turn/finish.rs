@@ -9,12 +9,14 @@ use crate::engine::turn::judge;
 use crate::engine::turn::model_call::stop_word;
 use crate::model::request::StopReason;
 use crate::protocol::approval::Preview;
+use crate::protocol::ids::ApprovalId;
 use crate::protocol::session::ErrorBody;
 use crate::protocol::words::{ApprovalKind, ApprovalState, OutboxClass, Risk, ToolCallState};
 use crate::store::commands::ask_budget::AskBudget;
 use crate::store::commands::fail_turn::FailTurn;
 use crate::store::commands::finish_turn::FinishTurn;
-use crate::store::rows::{NewNotice, NewPart};
+use crate::store::commands::queue_notice::QueueNotice;
+use crate::store::input::{BudgetKind as StoredBudget, NewNotice, NewPart};
 use crate::text::chunk::chunk;
 use crate::engine::core::lock;
 
@@ -25,6 +27,7 @@ const LAST_LINE_CHARS: usize = 200;
 pub async fn finish(driver: &mut Driver<'_>) -> anyhow::Result<()> {
     let reply = driver.take_reply().context("no answer to finish with")?;
     let engine = driver.engine;
+    let active_ms = driver.take_active_ms();
     let rows = &driver.rows;
     let stop = stop_word(&reply.answer.stop).to_owned();
     let mut text = engine.redactor.redact(&reply.answer.text).into_owned();
@@ -39,9 +42,9 @@ pub async fn finish(driver: &mut Driver<'_>) -> anyhow::Result<()> {
     engine
         .store
         .write(FinishTurn {
-            continuation_id: rows.continuation_id,
+            continuation_id: rows.id,
             epoch: engine.store.epoch(),
-            model: Some(reply.into_step(engine, driver.active_ms())),
+            model: Some(reply.into_step(engine, active_ms)),
             text,
             stop,
             parts,
@@ -89,7 +92,7 @@ fn notice(driver: &Driver<'_>, text: String) -> Vec<NewNotice> {
         class: OutboxClass::Notice,
         text,
         reply_to: rows.message_ref.clone(),
-        continuation_id: Some(rows.continuation_id),
+        continuation_id: Some(rows.id),
     }]
 }
 
@@ -104,6 +107,7 @@ pub async fn fail(driver: &mut Driver<'_>, code: &'static str, message: String) 
             continuation_id: driver.continuation,
             epoch: engine.store.epoch(),
             error: ErrorBody { code: code.to_owned(), message },
+            model: None,
             notices,
         })
         .await?;
@@ -114,6 +118,12 @@ pub async fn fail(driver: &mut Driver<'_>, code: &'static str, message: String) 
 pub async fn ask_budget(driver: &mut Driver<'_>, kind: BudgetKind) -> anyhow::Result<()> {
     let engine = driver.engine;
     driver.refresh().await?;
+    let stored = match kind {
+        BudgetKind::Steps => StoredBudget::Steps,
+        BudgetKind::ToolCalls => StoredBudget::ToolCalls,
+        BudgetKind::Duration => StoredBudget::ActiveMs,
+        BudgetKind::Tokens => StoredBudget::Tokens,
+    };
     let (limit, extra) = match kind {
         BudgetKind::Steps => (u64::from(driver.rows.limits.max_steps), u64::from(engine.settings.budgets.max_steps)),
         BudgetKind::ToolCalls => {
@@ -141,36 +151,50 @@ pub async fn ask_budget(driver: &mut Driver<'_>, kind: BudgetKind) -> anyhow::Re
     };
     let approval = approvals::build(engine, &judge::origin(&driver.rows), ask, engine.clock.now());
     let code = approval.short_code.clone();
-    let notices = notice(driver, format!("This needs more budget than a turn has; waiting for a decision, code {code}."));
-    engine
-        .store
-        .write(AskBudget {
-            continuation_id: driver.continuation,
-            epoch: engine.store.epoch(),
-            budget: kind.as_str().to_owned(),
-            extra,
-            approval,
-            active_ms: driver.active_ms(),
-            notices,
-        })
-        .await?;
+    let active_ms = driver.take_active_ms();
+    let ask = AskBudget {
+        continuation_id: driver.continuation,
+        epoch: engine.store.epoch(),
+        budget: stored,
+        approval,
+        active_ms,
+    };
+    let text = format!("This needs more budget than a turn has; waiting for a decision, code {code}.");
+    match notice(driver, text).pop() {
+        Some(notice) => {
+            engine.store.write((ask, QueueNotice { notice })).await?;
+        }
+        None => {
+            engine.store.write(ask).await?;
+        }
+    }
     engine.deadlines.notify_one();
     Ok(())
 }
 
 /// What the chat is told when the turn starts to wait for people.
-pub fn waiting_notice(driver: &Driver<'_>) -> Vec<NewNotice> {
-    let codes: Vec<&str> = driver
+pub async fn waiting_notice(driver: &Driver<'_>) -> anyhow::Result<Vec<NewNotice>> {
+    let engine = driver.engine;
+    if !engine.has_bridge(&driver.rows.channel) {
+        return Ok(Vec::new());
+    }
+    let waiting: Vec<ApprovalId> = driver
         .rows
         .calls
         .iter()
         .filter(|row| row.call.state == ToolCallState::Awaiting && row.approval_state == Some(ApprovalState::Pending))
-        .filter_map(|row| row.approval_code.as_deref())
+        .filter_map(|row| row.call.approval_id)
         .collect();
-    if codes.is_empty() {
-        return Vec::new();
+    if waiting.is_empty() {
+        return Ok(Vec::new());
     }
-    let asked = approvals::cards(driver.engine, &judge::origin(&driver.rows), ApprovalKind::Execute, Risk::Low);
+    let codes = engine
+        .store
+        .read(move |reader| {
+            waiting.iter().map(|id| reader.approval(*id).map(|approval| approval.short_code)).collect::<Result<Vec<_>, _>>()
+        })
+        .await?;
+    let asked = approvals::cards(engine, &judge::origin(&driver.rows), ApprovalKind::Execute, Risk::Low);
     let nobody = if asked.is_empty() { " Nobody could be notified in chat; the operator's console shows it." } else { "" };
-    notice(driver, format!("Waiting for a decision, code {}.{nobody}", codes.join(", ")))
+    Ok(notice(driver, format!("Waiting for a decision, code {}.{nobody}", codes.join(", "))))
 }

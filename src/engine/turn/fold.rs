@@ -6,7 +6,8 @@ use crate::engine::context::{Exchange, ReplayCall};
 use crate::engine::turn::input::{Call, CallStatus};
 use crate::engine::turn::machine::{Limits, Turn, Used};
 use crate::protocol::words::{Access, Effect, ToolCallState};
-use crate::store::rows::{CallRow, HistoryExchange, TurnRows};
+use crate::store::queries::history::Exchange as HistoryExchange;
+use crate::store::queries::turn::{CallRow, TurnRows};
 
 /// How the machine sees a stored state.
 pub fn status(state: ToolCallState) -> CallStatus {

@@ -17,7 +17,8 @@ use crate::protocol::policy::{Policy, Verdict};
 use crate::protocol::words::{
     Access, ApprovalKind, Effect, Risk, Surface, ToolCallState, VerdictWord,
 };
-use crate::store::rows::{NewCall, NewCallFacts, NewCallOutcome, TurnRows};
+use crate::store::input::{NewApproval, NewCall, NewCallFacts, NewCallOutcome};
+use crate::store::queries::turn::TurnRows;
 use crate::tools::canonical;
 use crate::tools::preview::one_line;
 use crate::tools::tool::{Plan, PrepareError, ToolContext, ToolHost};
@@ -273,7 +274,7 @@ fn new_call(
 ) -> NewCall {
     let args_digest = canonical::args_digest(&args);
     let idempotency_key =
-        canonical::idempotency_key(1, rows.continuation_id, step, index as u32, &name, &args_digest);
+        canonical::idempotency_key(1, rows.id, step, index as u32, &name, &args_digest);
     match judged {
         Err(refusal) => NewCall {
             id,
@@ -349,7 +350,7 @@ fn outcome(
 }
 
 /// The approval of a judged call that asks.
-pub fn approval(engine: &Engine, rows: &TurnRows, model_text: &str, judged: &Judged) -> crate::store::rows::NewApproval {
+pub fn approval(engine: &Engine, rows: &TurnRows, model_text: &str, judged: &Judged) -> NewApproval {
     let origin = origin(rows);
     let ask = Ask {
         kind: ApprovalKind::Execute,

@@ -1,5 +1,11 @@
 //! One turn: the pure machine, and the driver that carries out its effects.
 
+pub mod driver;
 pub mod effect;
+pub mod finish;
+pub mod fold;
 pub mod input;
+pub mod judge;
 pub mod machine;
+pub mod model_call;
+pub mod tool_run;

@@ -19,7 +19,8 @@ use crate::protocol::session::Usage;
 use crate::protocol::snapshot::OpenStream;
 use crate::store::commands::reserve_model::ReserveModel;
 use crate::store::commands::settle_model::SettleModel;
-use crate::store::rows::{ModelStep, TurnRows};
+use crate::store::input::ModelStep;
+use crate::store::queries::turn::TurnRows;
 
 /// A complete answer with what it took.
 pub struct ModelReply {
@@ -80,7 +81,6 @@ pub struct ModelFailure {
 pub async fn call(
     engine: &Engine,
     rows: &TurnRows,
-    active_ms: u64,
 ) -> anyhow::Result<Result<ModelReply, ModelFailure>> {
     let name = model_name(engine, rows);
     let (model, model_id) = match engine.models.get(&name) {
@@ -109,7 +109,7 @@ pub async fn call(
         let attempt_id = engine
             .store
             .write(ReserveModel {
-                continuation_id: rows.continuation_id,
+                continuation_id: rows.id,
                 epoch: engine.store.epoch(),
                 step,
                 attempt,
@@ -130,7 +130,7 @@ pub async fn call(
             one_tool_per_step: engine.settings.engine.one_tool_per_step,
         };
         let (outcome, shown) = listen(engine, rows, step, model.stream(request)).await;
-        lock(&engine.streams).remove(&rows.continuation_id);
+        lock(&engine.streams).remove(&rows.id);
         crash_point!("llm.post");
         match outcome {
             Ok(mut answer) => {
@@ -153,11 +153,11 @@ pub async fn call(
                 failed_tokens += usage.input_tokens + usage.output_tokens;
                 engine
                     .store
-                    .write(SettleModel { attempt_id, usage, error: Some(message.clone()), active_ms })
+                    .write(SettleModel { attempt_id, usage, error: Some(message.clone()), active_ms: 0 })
                     .await?;
                 match retry_delay(&error, attempt, engine.settings.engine.max_model_attempts, shown, jitter()) {
                     Some(delay) => {
-                        tracing::info!(continuation = %rows.continuation_id, attempt, ?delay, %message, "model call fails; trying again");
+                        tracing::info!(continuation = %rows.id, attempt, ?delay, %message, "model call fails; trying again");
                         tokio::time::sleep(delay).await;
                     }
                     None => return Ok(Err(ModelFailure { code: code(&error), message })),
@@ -172,13 +172,12 @@ pub async fn call(
 pub fn model_name(engine: &Engine, rows: &TurnRows) -> String {
     rows.model
         .clone()
-        .or_else(|| rows.session_model.clone())
         .or_else(|| engine.settings.channels.get(&rows.channel).and_then(|channel| channel.model.clone()))
         .unwrap_or_else(|| engine.settings.model.clone())
 }
 
 async fn build_context(engine: &Engine, rows: &TurnRows, provider: &str) -> anyhow::Result<Option<Context>> {
-    let (session, continuation) = (rows.session_id, rows.continuation_id);
+    let (session, continuation) = (rows.session_id, rows.id);
     let exchanges = engine.settings.engine.history_exchanges;
     let history =
         engine.store.read(move |reader| reader.history(session, continuation, exchanges)).await?;
@@ -214,9 +213,9 @@ async fn listen(
                     open = true;
                     publish(engine, rows, EventBody::ContinuationStreaming { step });
                     lock(&engine.streams).insert(
-                        rows.continuation_id,
+                        rows.id,
                         OpenStream {
-                            continuation_id: rows.continuation_id,
+                            continuation_id: rows.id,
                             session_id: rows.session_id,
                             step,
                             text: String::new(),
@@ -227,7 +226,7 @@ async fn listen(
                 crash_point!("llm.mid_stream");
                 let text = engine.redactor.redact(&text).into_owned();
                 let length = text.len() as u64;
-                if let Some(stream) = lock(&engine.streams).get_mut(&rows.continuation_id) {
+                if let Some(stream) = lock(&engine.streams).get_mut(&rows.id) {
                     stream.text.push_str(&text);
                     stream.offset += length;
                 }
@@ -251,7 +250,7 @@ fn publish(engine: &Engine, rows: &TurnRows, body: EventBody) {
         seq: None,
         at: engine.clock.now(),
         session_id: Some(rows.session_id),
-        continuation_id: Some(rows.continuation_id),
+        continuation_id: Some(rows.id),
         body,
     });
 }

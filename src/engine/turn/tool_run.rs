@@ -23,7 +23,8 @@ use crate::store::commands::queue_notice::QueueNotice;
 use crate::store::commands::refuse_call::RefuseCall;
 use crate::store::commands::return_to_ask::ReturnToAsk;
 use crate::store::commands::start_tool::{StartTool, StartToolOutcome};
-use crate::store::rows::{CallRow, NewApproval, NewNotice, TurnRows};
+use crate::store::input::{NewApproval, NewNotice};
+use crate::store::queries::turn::{CallRow, TurnRows};
 use crate::tools::tool::{EffectDisposition, ToolHost, ToolOutcome};
 
 /// Longest result the model reads; longer ones are shortened with a note.
@@ -123,7 +124,7 @@ async fn run(
     let host = LiveHost {
         engine: engine.clone(),
         session: rows.session_id,
-        continuation: rows.continuation_id,
+        continuation: rows.id,
         call: id,
     };
     let started = Instant::now();
@@ -281,7 +282,7 @@ pub async fn tell_that_work_goes_on(engine: &Engine, rows: TurnRows) {
             class: OutboxClass::Progress,
             text: "Still working on it; the answer will follow.".to_owned(),
             reply_to: rows.message_ref,
-            continuation_id: Some(rows.continuation_id),
+            continuation_id: Some(rows.id),
         };
         if let Err(error) = engine.store.write(QueueNotice { notice }).await {
             tracing::warn!(%error, "cannot queue the notice that work goes on");

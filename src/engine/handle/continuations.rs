@@ -1,0 +1,110 @@
+//! Cancel, resume and retry.
+
+use crate::engine::core::Engine;
+use crate::engine::handle::{Caller, messages};
+use crate::engine::problem::from_store;
+use crate::engine::turn::input::Halt;
+use crate::protocol::command::Outcome;
+use crate::protocol::ids::ContinuationId;
+use crate::protocol::problem::{Problem, ProblemKind};
+use crate::protocol::words::OutboxClass;
+use crate::store::commands::cancel::Cancel;
+use crate::store::commands::ingest_turn::IngestTurn;
+use crate::store::commands::resume::Resume;
+use crate::store::input::{NewNotice, SessionChoice};
+
+/// The cancellation of a continuation, as stored; the chat is told unless it asked for it itself.
+pub async fn cancellation(
+    engine: &Engine,
+    caller: &Caller,
+    continuation_id: ContinuationId,
+    reason: Option<String>,
+    tell_chat: bool,
+) -> Result<Cancel, Problem> {
+    let rows = engine.store.read(move |reader| reader.turn(continuation_id)).await.map_err(from_store)?;
+    let notices = if tell_chat && engine.has_bridge(&rows.channel) {
+        vec![NewNotice {
+            channel: rows.channel,
+            conversation: rows.conversation,
+            class: OutboxClass::Notice,
+            text: "The operator cancelled this request.".to_owned(),
+            reply_to: rows.message_ref,
+            continuation_id: Some(continuation_id),
+        }]
+    } else {
+        Vec::new()
+    };
+    let reason = reason.map(|reason| engine.redactor.redact(&reason).chars().take(2000).collect());
+    Ok(Cancel { continuation_id, by: caller.reference(), reason, notices })
+}
+
+/// Ends a continuation and kills its tools.
+pub async fn cancel(
+    engine: &Engine,
+    caller: &Caller,
+    continuation_id: ContinuationId,
+    reason: Option<String>,
+) -> Result<Outcome, Problem> {
+    let cancel = cancellation(engine, caller, continuation_id, reason, true).await?;
+    engine.store.write(cancel).await.map_err(from_store)?;
+    engine.halt(continuation_id, Halt::Cancelled);
+    let outcome = continuation(engine, continuation_id).await?;
+    if let Outcome::Continuation(ended) = &outcome {
+        engine.wake(ended.session_id);
+    }
+    Ok(outcome)
+}
+
+/// Lets an interrupted continuation go on.
+pub async fn resume(engine: &Engine, caller: &Caller, continuation_id: ContinuationId) -> Result<Outcome, Problem> {
+    engine
+        .store
+        .write(Resume { continuation_id, by: caller.reference() })
+        .await
+        .map_err(from_store)?;
+    let outcome = continuation(engine, continuation_id).await?;
+    if let Outcome::Continuation(resumed) = &outcome {
+        engine.wake(resumed.session_id);
+    }
+    Ok(outcome)
+}
+
+/// Starts the message of an ended continuation again.
+pub async fn retry(engine: &Engine, caller: &Caller, continuation_id: ContinuationId) -> Result<Outcome, Problem> {
+    let ended = engine.store.read(move |reader| reader.continuation(continuation_id)).await.map_err(from_store)?;
+    if !ended.state.is_terminal() {
+        return Err(Problem::new(
+            ProblemKind::NotOffered,
+            "not possible now",
+            format!("{continuation_id} is {}; only an ended continuation is retried", ended.state),
+        )
+        .hint("resume an interrupted continuation, or cancel it first"));
+    }
+    let rows = engine.store.read(move |reader| reader.turn(continuation_id)).await.map_err(from_store)?;
+    let body = messages::body_digest(&["retry", &continuation_id.to_string()]);
+    let mut origin = messages::origin(caller, &rows.channel, &rows.conversation, body);
+    // The same person asks again, whoever pressed the key.
+    origin.requester = rows.requester;
+    origin.surface = rows.surface;
+    origin.message_ref = rows.message_ref;
+    let turn = IngestTurn {
+        origin,
+        session: if rows.temporary { SessionChoice::Temporary } else { SessionChoice::Conversation },
+        text: rows.text,
+        model: ended.model,
+        limits: messages::limits(&engine.settings.budgets, &crate::protocol::command::BudgetRequest::default()),
+        max_queue: engine.channel(&rows.channel)?.max_queue,
+        unlimited_queue: engine.is_held(),
+        retry_of: Some(continuation_id),
+        queue_full_notice: None,
+        title: None,
+    };
+    let Outcome::Accepted(accepted) = messages::submit(engine, turn).await? else {
+        return Err(Problem::internal("a retry was not accepted as a message"));
+    };
+    continuation(engine, accepted.continuation_id).await
+}
+
+async fn continuation(engine: &Engine, id: ContinuationId) -> Result<Outcome, Problem> {
+    engine.store.read(move |reader| reader.continuation(id)).await.map(Outcome::Continuation).map_err(from_store)
+}

@@ -1,0 +1,205 @@
+//! Answering an approval: who may, what is offered, and what follows.
+
+use crate::engine::core::Engine;
+use crate::engine::handle::{Caller, edit};
+use crate::engine::people;
+use crate::engine::problem::from_store;
+use crate::engine::turn::input::Halt;
+use crate::protocol::approval::Approval;
+use crate::protocol::command::{DecisionRequest, Outcome};
+use crate::protocol::ids::ApprovalId;
+use crate::protocol::problem::{Problem, ProblemKind};
+use crate::protocol::words::{ApprovalKind, ApprovalState, DecisionScope, DecisionWord, Risk};
+use crate::store::commands::decide::{Decide, DecideOutcome, DecideReport};
+
+/// Seconds a permission for one shape in one session holds.
+const GRANT_SECONDS: i64 = 8 * 3600;
+/// Longest reason, in bytes.
+const MAX_REASON: usize = 2 * 1024;
+/// Longest answer in place of a tool's, in bytes.
+const MAX_ANSWER: usize = 64 * 1024;
+
+/// Carries out a decision.
+pub async fn decide(
+    engine: &Engine,
+    caller: &Caller,
+    approval_id: ApprovalId,
+    request: DecisionRequest,
+) -> Result<Outcome, Problem> {
+    let approval = engine.store.read(move |reader| reader.approval(approval_id)).await.map_err(from_store)?;
+    check(engine, caller, &approval, &request)?;
+    if request.decision == DecisionWord::Edit {
+        return edit::edit(engine, caller, &approval, request).await;
+    }
+    let report = engine.store.write(command(engine, caller, &approval, request)).await.map_err(from_store)?;
+    settle(engine, &report);
+    outcome(approval_id, report).map(Outcome::Approval)
+}
+
+/// Why a decision cannot be made by this caller or in this form.
+pub fn check(
+    engine: &Engine,
+    caller: &Caller,
+    approval: &Approval,
+    request: &DecisionRequest,
+) -> Result<(), Problem> {
+    let chat_max_risk = engine.settings.channels.get(&approval.channel).map_or(Risk::Medium, |c| c.chat_max_risk);
+    if let Some(reason) = people::may_not_decide(
+        &engine.settings,
+        &engine.settings.approvals,
+        chat_max_risk,
+        approval,
+        &caller.actor,
+        caller.surface,
+    ) {
+        return Err(Problem::new(ProblemKind::Forbidden, "not allowed to decide this", reason));
+    }
+    let word = request.decision;
+    let always_possible = matches!(word, DecisionWord::Snooze | DecisionWord::Revoke);
+    if !always_possible && !approval.offered.contains(&word) {
+        let offered: Vec<&str> = approval.offered.iter().map(|word| word.as_str()).collect();
+        return Err(Problem::new(
+            ProblemKind::NotOffered,
+            "not offered",
+            format!("`{word}` is not offered for {}; offered: {}", approval.id, offered.join(", ")),
+        ));
+    }
+    if request.scope == Some(DecisionScope::Session)
+        && (word != DecisionWord::Approve
+            || approval.kind != ApprovalKind::Execute
+            || approval.risk >= Risk::High
+            || !approval.taint.is_empty())
+    {
+        return Err(Problem::new(
+            ProblemKind::NotOffered,
+            "not offered",
+            "this shape cannot be allowed for the session: only untainted calls of low or medium risk can",
+        )
+        .hint("approve it once"));
+    }
+    let right_code = request
+        .confirm_code
+        .as_deref()
+        .is_some_and(|code| code.trim().eq_ignore_ascii_case(&approval.short_code));
+    if word == DecisionWord::Approve
+        && approval.risk == Risk::Critical
+        && approval.state == ApprovalState::Pending
+        && !right_code
+    {
+        return Err(Problem::new(
+            ProblemKind::NotOffered,
+            "confirmation needed",
+            "a critical call is approved with its short code in `confirm_code`",
+        )
+        .hint("read the code on the card and send it along"));
+    }
+    let long = |what: &str, text: &Option<String>, max: usize| match text {
+        Some(text) if text.len() > max => {
+            Err(Problem::invalid(format!("`{what}` has {} bytes; at most {max} are taken", text.len())))
+        }
+        Some(_) | None => Ok(()),
+    };
+    long("reason", &request.reason, MAX_REASON)?;
+    long("answer", &request.answer, MAX_ANSWER)?;
+    if word == DecisionWord::Answer && request.answer.as_deref().is_none_or(|answer| answer.trim().is_empty()) {
+        return Err(Problem::invalid("`answer` is empty: it is what the model reads in place of the tool's result"));
+    }
+    if word == DecisionWord::Snooze && !request.minutes.is_some_and(|minutes| (1..=720).contains(&minutes)) {
+        return Err(Problem::invalid("`minutes` must be 1 to 720 for a snooze"));
+    }
+    Ok(())
+}
+
+/// What the model reads in place of a result.
+fn result_content(word: DecisionWord, request: &DecisionRequest) -> String {
+    let because = request.reason.as_deref().map(|reason| format!(" Reason: {reason}")).unwrap_or_default();
+    match word {
+        DecisionWord::Deny => format!("denied by the operator.{because} Do not repeat this call"),
+        DecisionWord::DenyAndStop => format!("denied by the operator, and the turn was stopped.{because}"),
+        DecisionWord::Answer => {
+            format!("answered by the operator in place of the tool: {}", request.answer.as_deref().unwrap_or(""))
+        }
+        DecisionWord::Happened => format!(
+            "the outcome was unknown after an interruption; the operator says that it happened.{because}"
+        ),
+        DecisionWord::GiveUp => format!(
+            "the outcome is unknown after an interruption; the operator gave the call up.{because} Do not repeat it"
+        ),
+        DecisionWord::Revoke => format!("the operator took the approval back before it ran.{because}"),
+        DecisionWord::Approve
+        | DecisionWord::Edit
+        | DecisionWord::Snooze
+        | DecisionWord::RunAgain
+        | DecisionWord::Sent
+        | DecisionWord::SendAgain
+        | DecisionWord::Drop => String::new(),
+    }
+}
+
+/// The decision as stored.
+pub fn command(engine: &Engine, caller: &Caller, approval: &Approval, request: DecisionRequest) -> Decide {
+    let clean = |text: Option<String>| text.map(|text| engine.redactor.redact(&text).into_owned());
+    let request = DecisionRequest { reason: clean(request.reason), answer: clean(request.answer), ..request };
+    Decide {
+        approval_id: approval.id,
+        result_content: result_content(request.decision, &request),
+        digest: request.digest,
+        revision: request.revision,
+        decision: request.decision,
+        scope: request.scope,
+        by: caller.reference(),
+        reason: request.reason,
+        answer: request.answer,
+        extra: request.extra,
+        minutes: request.minutes,
+        seen_ms: request.seen_ms,
+        grant_expires_at: Some(engine.clock.now().plus_seconds(GRANT_SECONDS)),
+        card_update: true,
+    }
+}
+
+/// Starts or stops what a decision moved.
+pub fn settle(engine: &Engine, report: &DecideReport) {
+    engine.deadlines.notify_one();
+    if report.ended
+        && let Some(continuation) = report.continuation_id
+    {
+        engine.halt(continuation, Halt::Cancelled);
+    }
+    if let Some(session) = report.session_id
+        && (report.resumed || report.ended)
+    {
+        engine.wake(session);
+    }
+}
+
+/// What the caller is told.
+pub fn outcome(id: ApprovalId, report: DecideReport) -> Result<Approval, Problem> {
+    match report.outcome {
+        DecideOutcome::Decided(approval) | DecideOutcome::Same(approval) => Ok(approval),
+        DecideOutcome::Lost { winner, .. } => {
+            let mut problem = Problem::new(
+                ProblemKind::Conflict,
+                "already decided",
+                format!("{id} was answered `{}` by {} ({})", winner.decision, winner.by, winner.surface),
+            );
+            problem.winner = Some(Box::new(winner));
+            Err(problem)
+        }
+        DecideOutcome::Stale { current_revision, .. } => Err(Problem::new(
+            ProblemKind::Conflict,
+            "it changed since it was shown",
+            format!("{id} is at revision {current_revision} with another digest"),
+        )
+        .hint("look at it again and decide with its current digest")),
+        DecideOutcome::Expired => {
+            Err(Problem::new(ProblemKind::Gone, "expired", format!("{id} was not answered in time"))
+                .hint("retry the continuation to be asked again"))
+        }
+        DecideOutcome::NotPending(state) => Err(Problem::new(
+            ProblemKind::Conflict,
+            "not waiting any more",
+            format!("{id} is {state}"),
+        )),
+    }
+}

@@ -1,0 +1,49 @@
+//! A person changes the arguments of a waiting call: judged afresh, new revision and digest, still pending.
+
+use crate::engine::approvals;
+use crate::engine::core::Engine;
+use crate::engine::handle::{Caller, decide};
+use crate::engine::problem::from_store;
+use crate::engine::turn::judge::{self, Bench};
+use crate::protocol::approval::Approval;
+use crate::protocol::command::{DecisionRequest, Outcome};
+use crate::protocol::problem::{Problem, ProblemKind};
+use crate::protocol::words::VerdictWord;
+use crate::store::commands::revise_approval::ReviseApproval;
+
+/// Carries out an edit.
+pub async fn edit(
+    engine: &Engine,
+    caller: &Caller,
+    approval: &Approval,
+    request: DecisionRequest,
+) -> Result<Outcome, Problem> {
+    let Some(mut args) = request.args else {
+        return Err(Problem::invalid("`args` is missing: an edit carries the whole new arguments"));
+    };
+    engine.redactor.redact_json(&mut args);
+    let (Some(continuation_id), Some(call_id)) = (approval.continuation_id, approval.tool_call_id) else {
+        return Err(Problem::new(ProblemKind::NotOffered, "not offered", "only a tool call can be edited"));
+    };
+    let rows = engine.store.read(move |reader| reader.turn(continuation_id)).await.map_err(from_store)?;
+    let bench = Bench::read(engine, &rows).await.map_err(from_store)?;
+    let judged = judge::judge(engine, &bench, &rows, call_id, &approval.tool, &args, bench.policy.version)
+        .map_err(|refusal| Problem::invalid(refusal.content).hint("the waiting call is unchanged"))?;
+    if judged.verdict.decision == VerdictWord::Deny {
+        return Err(Problem::new(ProblemKind::NotOffered, "blocked by policy", judged.verdict.rule)
+            .hint("the waiting call is unchanged"));
+    }
+    let origin = judge::origin(&rows);
+    let revise = ReviseApproval {
+        approval_id: approval.id,
+        digest: request.digest,
+        by: caller.reference(),
+        preview: judged.plan.preview.clone(),
+        taint: judged.facts.taint.clone(),
+        cards: approvals::cards(engine, &origin, approval.kind, judged.facts.risk),
+        call: judge::call_facts(engine, &approval.tool, args, &judged),
+    };
+    let report = engine.store.write(revise).await.map_err(from_store)?;
+    decide::settle(engine, &report);
+    decide::outcome(approval.id, report).map(Outcome::Approval)
+}

@@ -1,0 +1,90 @@
+//! Emergency stop: everything lets go first, the record follows; release is explicit.
+
+use std::time::Duration;
+
+use crate::engine::core::{Engine, Held};
+use crate::engine::handle::Caller;
+use crate::engine::problem::from_store;
+use crate::engine::query::engine_status;
+use crate::engine::turn::input::Halt;
+use crate::protocol::command::{Outcome, Waiting};
+use crate::protocol::event::{Event, EventBody};
+use crate::protocol::problem::Problem;
+use crate::store::commands::drop_waiting::DropWaiting;
+use crate::store::commands::set_held::SetHeld;
+
+/// Longest wait for tools to die before the stop is reported.
+const KILL_DEADLINE: Duration = Duration::from_secs(2);
+
+/// Engages the stop. Nothing starts from the first line on, even if the record cannot be written.
+pub async fn stop(engine: &Engine, caller: &Caller, reason: Option<String>) -> Result<Outcome, Problem> {
+    let reason = match reason.map(|reason| engine.redactor.redact(&reason).chars().take(200).collect::<String>()) {
+        Some(reason) if !reason.trim().is_empty() => format!("{}: {reason}", caller.actor.label()),
+        Some(_) | None => caller.actor.label(),
+    };
+    let since = engine.clock.now();
+    engine.held.send_if_modified(|held| {
+        if held.is_some() {
+            return false;
+        }
+        *held = Some(Held { since, reason: reason.clone() });
+        true
+    });
+    engine.halt_all(Halt::Held);
+    let recorded = engine
+        .store
+        .write(SetHeld { held: Some(reason), by: caller.reference(), drop_full: true })
+        .await
+        .map_err(from_store);
+    let deadline = tokio::time::Instant::now() + KILL_DEADLINE;
+    while engine.running_count() > 0 && tokio::time::Instant::now() < deadline {
+        // Drivers report nothing when they end; a short look again is bounded by the deadline above.
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    recorded?;
+    announce(engine).await
+}
+
+/// Releases the stop and says what happens to what waited.
+pub async fn release(engine: &Engine, caller: &Caller, waiting: Waiting) -> Result<Outcome, Problem> {
+    let keep_newest = match waiting {
+        Waiting::All => None,
+        Waiting::Newest => Some(true),
+        Waiting::Drop => Some(false),
+    };
+    if let Some(keep_newest) = keep_newest {
+        engine
+            .store
+            .write(DropWaiting {
+                keep_newest,
+                by: caller.reference(),
+                notice: "The operator stopped this request; please ask again if it is still needed.".to_owned(),
+            })
+            .await
+            .map_err(from_store)?;
+    }
+    engine
+        .store
+        .write(SetHeld { held: None, by: caller.reference(), drop_full: false })
+        .await
+        .map_err(from_store)?;
+    engine.held.send_replace(None);
+    for session in
+        engine.store.read(|reader| reader.sessions_with_pending()).await.map_err(from_store)?
+    {
+        engine.wake(session);
+    }
+    announce(engine).await
+}
+
+async fn announce(engine: &Engine) -> Result<Outcome, Problem> {
+    let status = engine_status(engine).await?;
+    engine.store.publish(Event {
+        seq: None,
+        at: engine.clock.now(),
+        session_id: None,
+        continuation_id: None,
+        body: EventBody::EngineState { engine: Box::new(status.clone()) },
+    });
+    Ok(Outcome::Engine(status))
+}

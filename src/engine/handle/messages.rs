@@ -1,0 +1,163 @@
+//! User messages that come from a person or program directly: console, HTTP, command line.
+
+use sha2::{Digest, Sha256};
+
+use crate::config::settings::BudgetSettings;
+use crate::engine::core::Engine;
+use crate::engine::handle::{Caller, sessions};
+use crate::engine::people;
+use crate::engine::problem::from_store;
+use crate::protocol::command::{Accepted, BudgetRequest, Outcome};
+use crate::protocol::ids::{ContinuationId, SessionId};
+use crate::protocol::problem::{Problem, ProblemKind};
+use crate::protocol::words::{ContinuationState, Disposition};
+use crate::store::commands::ingest_turn::{IngestOutcome, IngestTurn};
+use crate::store::input::{Origin, SessionChoice, TurnLimits};
+
+/// Longest message, in bytes.
+pub const MAX_TEXT_BYTES: usize = 256 * 1024;
+
+/// The limits of a turn: the configured ones, lowered by the request, never raised.
+pub fn limits(settings: &BudgetSettings, request: &BudgetRequest) -> TurnLimits {
+    let seconds = settings.max_duration_seconds.min(request.max_duration_seconds.unwrap_or(u32::MAX));
+    TurnLimits {
+        max_steps: settings.max_steps.min(request.max_steps.unwrap_or(u32::MAX)),
+        max_tool_calls: settings.max_tool_calls.min(request.max_tool_calls.unwrap_or(u32::MAX)),
+        max_active_ms: u64::from(seconds) * 1000,
+        max_tokens: settings.max_tokens.min(request.max_tokens.unwrap_or(u64::MAX)),
+    }
+}
+
+/// SHA-256 over length-prefixed parts.
+pub fn body_digest(parts: &[&str]) -> [u8; 32] {
+    let mut hash = Sha256::new();
+    for part in parts {
+        hash.update((part.len() as u64).to_be_bytes());
+        hash.update(part.as_bytes());
+    }
+    hash.finalize().into()
+}
+
+fn check_text(text: &str) -> Result<(), Problem> {
+    if text.trim().is_empty() {
+        return Err(Problem::invalid("`text` is empty; send at least one character that is not white space"));
+    }
+    if text.len() > MAX_TEXT_BYTES {
+        return Err(Problem::invalid(format!(
+            "`text` has {} bytes; at most {MAX_TEXT_BYTES} are taken",
+            text.len()
+        )));
+    }
+    Ok(())
+}
+
+/// Submits a message to a session.
+pub async fn send(
+    engine: &Engine,
+    caller: &Caller,
+    session_id: SessionId,
+    text: String,
+    model: Option<String>,
+    budgets: BudgetRequest,
+) -> Result<Outcome, Problem> {
+    check_text(&text)?;
+    sessions::check_model(engine, model.as_deref())?;
+    let session = engine.store.read(move |reader| reader.session(session_id)).await.map_err(from_store)?;
+    let body = body_digest(&["message", &session_id.to_string(), &text, model.as_deref().unwrap_or("")]);
+    let turn = IngestTurn {
+        origin: origin(caller, &session.channel, &session.conversation, body),
+        session: SessionChoice::Id(session_id),
+        text: engine.redactor.redact(&text).into_owned(),
+        model,
+        limits: limits(&engine.settings.budgets, &budgets),
+        max_queue: engine.channel(&session.channel).map_or(10, |channel| channel.max_queue),
+        unlimited_queue: engine.is_held(),
+        retry_of: None,
+        queue_full_notice: None,
+        title: None,
+    };
+    submit(engine, turn).await
+}
+
+/// Submits a message to a session of its own.
+pub async fn ask(
+    engine: &Engine,
+    caller: &Caller,
+    channel: String,
+    text: String,
+    model: Option<String>,
+    budgets: BudgetRequest,
+) -> Result<Outcome, Problem> {
+    check_text(&text)?;
+    sessions::check_model(engine, model.as_deref())?;
+    if engine.has_bridge(&channel) {
+        return Err(Problem::invalid(format!("`{channel}` is a chat platform; ask on `api` or `cli`")));
+    }
+    let max_queue = engine.channel(&channel)?.max_queue;
+    let body = body_digest(&["ask", &channel, &text, model.as_deref().unwrap_or("")]);
+    let turn = IngestTurn {
+        origin: origin(caller, &channel, &ContinuationId::generate().to_string(), body),
+        session: SessionChoice::Temporary,
+        text: engine.redactor.redact(&text).into_owned(),
+        model,
+        limits: limits(&engine.settings.budgets, &budgets),
+        max_queue,
+        unlimited_queue: engine.is_held(),
+        retry_of: None,
+        queue_full_notice: None,
+        title: None,
+    };
+    submit(engine, turn).await
+}
+
+/// The origin of something a caller submits directly.
+pub fn origin(caller: &Caller, channel: &str, conversation: &str, body_digest: [u8; 32]) -> Origin {
+    Origin {
+        channel: channel.to_owned(),
+        principal: people::actor_id(&caller.actor),
+        key: caller.key.clone(),
+        body_digest,
+        cursor: None,
+        conversation: conversation.to_owned(),
+        conversation_title: None,
+        requester: people::requester(&caller.actor),
+        surface: caller.surface,
+        message_ref: None,
+    }
+}
+
+/// Stores a turn and starts it.
+pub async fn submit(engine: &Engine, turn: IngestTurn) -> Result<Outcome, Problem> {
+    let max_queue = turn.max_queue;
+    let outcome = engine.store.write(turn).await.map_err(from_store)?;
+    accepted(engine, &outcome, max_queue).map(Outcome::Accepted)
+}
+
+/// The answer to a stored turn.
+pub fn accepted(engine: &Engine, outcome: &IngestOutcome, max_queue: u32) -> Result<Accepted, Problem> {
+    match (outcome.disposition, outcome.session_id, outcome.continuation_id) {
+        (Disposition::Turn, Some(session_id), Some(continuation_id)) => {
+            if !outcome.repeated {
+                engine.wake(session_id);
+            }
+            Ok(Accepted {
+                session_id,
+                continuation_id,
+                state: outcome.state.unwrap_or(ContinuationState::Pending),
+                at: engine.clock.now(),
+                repeated: outcome.repeated,
+            })
+        }
+        (Disposition::QueueFull, _, _) => Err(Problem::new(
+            ProblemKind::TooMany,
+            "queue full",
+            format!("{max_queue} messages of this session wait already"),
+        )
+        .hint("wait for an answer, or cancel a continuation")),
+        (
+            Disposition::Turn | Disposition::Command | Disposition::Pairing | Disposition::Ignored,
+            _,
+            _,
+        ) => Err(Problem::internal("the message was stored without a continuation")),
+    }
+}

@@ -1,0 +1,87 @@
+//! The one gate: every command of every surface passes here, and only here scopes and policy are checked.
+//!
+//! Commands return once their change is durable; the work they start goes on by itself.
+
+use crate::engine::core::Engine;
+use crate::engine::people;
+use crate::protocol::command::{Actor, Command, Envelope, Outcome};
+use crate::protocol::problem::{Problem, ProblemKind};
+use crate::protocol::words::Surface;
+use crate::store::input::ActorRef;
+
+pub mod channels;
+pub mod continuations;
+pub mod decide;
+pub mod deliveries;
+pub mod edit;
+pub mod emergency;
+pub mod messages;
+pub mod policy;
+pub mod sessions;
+
+/// Who acts and from where, as commands need it.
+#[derive(Debug, Clone)]
+pub struct Caller {
+    /// Who.
+    pub actor: Actor,
+    /// Where.
+    pub surface: Surface,
+    /// Idempotency key, scoped to the actor.
+    pub key: Option<String>,
+}
+
+impl Caller {
+    /// As stored with what they do.
+    pub fn reference(&self) -> ActorRef {
+        ActorRef { label: self.actor.label(), id: people::actor_id(&self.actor), surface: self.surface }
+    }
+}
+
+impl Engine {
+    /// Carries out a command.
+    pub async fn handle(&self, envelope: Envelope) -> Result<Outcome, Problem> {
+        let scope = envelope.command.required_scope();
+        if !people::has_scope(&envelope.actor, scope) {
+            return Err(Problem::new(
+                ProblemKind::Forbidden,
+                "not allowed",
+                format!("{} lacks the scope `{scope}` that this needs", envelope.actor.label()),
+            )
+            .hint("use a credential with that scope"));
+        }
+        let caller = Caller { actor: envelope.actor, surface: envelope.surface, key: envelope.idempotency_key };
+        match envelope.command {
+            Command::StartSession { channel, conversation, title, model } => {
+                sessions::start(self, channel, conversation, title, model).await
+            }
+            Command::UpdateSession { session_id, title, model, paused } => {
+                sessions::update(self, &caller, session_id, title, model, paused).await
+            }
+            Command::EndSession { session_id } => sessions::end(self, &caller, session_id).await,
+            Command::SendMessage { session_id, text, model, budgets } => {
+                messages::send(self, &caller, session_id, text, model, budgets).await
+            }
+            Command::Ask { channel, text, model, budgets } => {
+                messages::ask(self, &caller, channel, text, model, budgets).await
+            }
+            Command::CancelContinuation { continuation_id, reason } => {
+                continuations::cancel(self, &caller, continuation_id, reason).await
+            }
+            Command::ResumeContinuation { continuation_id } => {
+                continuations::resume(self, &caller, continuation_id).await
+            }
+            Command::RetryContinuation { continuation_id } => {
+                continuations::retry(self, &caller, continuation_id).await
+            }
+            Command::Decide { approval_id, decision } => decide::decide(self, &caller, approval_id, decision).await,
+            Command::SetPolicy { channel, patch } => policy::set(self, &caller, channel, patch).await,
+            Command::PauseChannel { channel } => channels::set_paused(self, &caller, channel, true).await,
+            Command::ResumeChannel { channel } => channels::set_paused(self, &caller, channel, false).await,
+            Command::ResolveDelivery { outbox_id, resolution } => {
+                deliveries::resolve(self, &caller, outbox_id, resolution).await
+            }
+            Command::EmergencyStop { reason } => emergency::stop(self, &caller, reason).await,
+            Command::ReleaseEmergencyStop { waiting } => emergency::release(self, &caller, waiting).await,
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! Changing a channel's policy at run time.
+
+use crate::config::settings::ChannelSettings;
+use crate::engine::core::Engine;
+use crate::engine::handle::Caller;
+use crate::engine::people;
+use crate::engine::problem::from_store;
+use crate::engine::query::channel_view;
+use crate::protocol::command::Outcome;
+use crate::protocol::policy::{Policy, PolicyPatch};
+use crate::protocol::problem::{Problem, ProblemKind};
+use crate::protocol::words::{Autonomy, Scope};
+use crate::store::commands::set_policy::SetPolicy;
+
+/// Seconds that `full` holds when nothing else is said.
+const FULL_SECONDS: u64 = 3600;
+/// Longest temporary level: a day.
+const MAX_SECONDS: u64 = 24 * 3600;
+
+/// Whether a patch lets anything run that the policy would have asked about or refused.
+pub fn raises(policy: &Policy, patch: &PolicyPatch) -> bool {
+    let adds = |old: &[String], new: &Option<Vec<String>>| {
+        new.as_ref().is_some_and(|new| new.iter().any(|entry| !old.contains(entry)))
+    };
+    let removes = |old: &[String], new: &Option<Vec<String>>| {
+        new.as_ref().is_some_and(|new| old.iter().any(|entry| !new.contains(entry)))
+    };
+    patch.autonomy.is_some_and(|autonomy| autonomy > policy.autonomy)
+        || adds(&policy.auto_approve, &patch.auto_approve)
+        || removes(&policy.block, &patch.block)
+        || removes(&policy.always_ask, &patch.always_ask)
+}
+
+/// Carries out a change.
+pub async fn set(engine: &Engine, caller: &Caller, channel: String, patch: PolicyPatch) -> Result<Outcome, Problem> {
+    let settings = engine.channel(&channel)?;
+    let name = channel.clone();
+    let policy = engine.store.read(move |reader| reader.policy(&name)).await.map_err(from_store)?;
+    if raises(&policy, &patch) && !people::has_scope(&caller.actor, Scope::Admin) {
+        return Err(Problem::new(
+            ProblemKind::Forbidden,
+            "not allowed to raise",
+            format!("{} may lower the policy of `{channel}`; raising it needs the scope `admin`", caller.actor.label()),
+        ));
+    }
+    check_lists(engine, &patch)?;
+    let expires_at = expiry(settings, &patch)?.map(|seconds| engine.clock.now().plus_seconds(seconds as i64));
+    engine
+        .store
+        .write(SetPolicy {
+            channel: channel.clone(),
+            autonomy: patch.autonomy,
+            expires_at,
+            auto_approve: patch.auto_approve,
+            block: patch.block,
+            always_ask: patch.always_ask,
+            if_version: patch.if_version,
+            by: caller.reference(),
+        })
+        .await
+        .map_err(from_store)?;
+    engine.deadlines.notify_one();
+    channel_view(engine, &channel).await.map(Outcome::Channel)
+}
+
+fn expiry(settings: &ChannelSettings, patch: &PolicyPatch) -> Result<Option<u64>, Problem> {
+    match (patch.autonomy, patch.expires_in_seconds) {
+        (None, Some(_)) => Err(Problem::invalid("`expires_in_seconds` needs `autonomy`")),
+        (_, Some(seconds)) if !(1..=MAX_SECONDS).contains(&seconds) => {
+            Err(Problem::invalid(format!("`expires_in_seconds` must be 1 to {MAX_SECONDS}")))
+        }
+        (_, Some(seconds)) => Ok(Some(seconds)),
+        (Some(Autonomy::Full), None) if !settings.permanent_full => Ok(Some(FULL_SECONDS)),
+        (Some(Autonomy::Full | Autonomy::SemiAuto | Autonomy::Supervised) | None, None) => Ok(None),
+    }
+}
+
+fn check_lists(engine: &Engine, patch: &PolicyPatch) -> Result<(), Problem> {
+    let names: Vec<&str> = engine.tools.names().collect();
+    for (field, list) in
+        [("auto_approve", &patch.auto_approve), ("block", &patch.block), ("always_ask", &patch.always_ask)]
+    {
+        for entry in list.iter().flatten() {
+            let known = match entry.strip_suffix('*') {
+                Some(prefix) => names.iter().any(|name| name.starts_with(prefix)),
+                None => names.contains(&entry.as_str()),
+            };
+            if !known {
+                let shown: String = entry.chars().take(64).collect();
+                return Err(Problem::invalid(format!("`{field}`: there is no tool `{shown}`"))
+                    .hint(format!("tools: {}; or a prefix and `*`", names.join(", "))));
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,92 @@
+//! Opening, changing and ending sessions.
+
+use crate::engine::core::Engine;
+use crate::engine::handle::Caller;
+use crate::engine::problem::from_store;
+use crate::engine::turn::input::Halt;
+use crate::protocol::command::Outcome;
+use crate::protocol::ids::SessionId;
+use crate::protocol::problem::Problem;
+use crate::store::commands::end_session::EndSession;
+use crate::store::commands::start_session::StartSession;
+use crate::store::commands::update_session::UpdateSession;
+
+/// Longest title, in characters.
+const MAX_TITLE: usize = 200;
+
+/// Opens a session, or finds the active one of the same conversation.
+pub async fn start(
+    engine: &Engine,
+    channel: Option<String>,
+    conversation: Option<String>,
+    title: Option<String>,
+    model: Option<String>,
+) -> Result<Outcome, Problem> {
+    let channel = channel.unwrap_or_else(|| "api".to_owned());
+    engine.channel(&channel)?;
+    check_model(engine, model.as_deref())?;
+    // A conversation nobody named is a fresh one.
+    let conversation = conversation.unwrap_or_else(|| SessionId::generate().to_string());
+    if conversation.is_empty() || conversation.chars().count() > 256 {
+        return Err(Problem::invalid("`conversation` must have 1 to 256 characters"));
+    }
+    let title = title.map(|title| clean_title(engine, &title));
+    let id = engine
+        .store
+        .write(StartSession { channel, conversation, title, model })
+        .await
+        .map_err(from_store)?;
+    session(engine, id).await
+}
+
+/// Changes title, model or pause.
+pub async fn update(
+    engine: &Engine,
+    caller: &Caller,
+    session_id: SessionId,
+    title: Option<String>,
+    model: Option<String>,
+    paused: Option<bool>,
+) -> Result<Outcome, Problem> {
+    check_model(engine, model.as_deref())?;
+    let title = title.map(|title| clean_title(engine, &title));
+    engine
+        .store
+        .write(UpdateSession { session_id, title, model, paused, by: caller.reference() })
+        .await
+        .map_err(from_store)?;
+    if paused == Some(false) {
+        engine.wake(session_id);
+    }
+    session(engine, session_id).await
+}
+
+/// Ends a session with everything open in it.
+pub async fn end(engine: &Engine, caller: &Caller, session_id: SessionId) -> Result<Outcome, Problem> {
+    let cancelled = engine
+        .store
+        .write(EndSession { session_id, reason: format!("ended by {}", caller.actor.label()), by: caller.reference() })
+        .await
+        .map_err(from_store)?;
+    for continuation in cancelled {
+        engine.halt(continuation, Halt::Cancelled);
+    }
+    session(engine, session_id).await
+}
+
+async fn session(engine: &Engine, id: SessionId) -> Result<Outcome, Problem> {
+    engine.store.read(move |reader| reader.session(id)).await.map(Outcome::Session).map_err(from_store)
+}
+
+/// A title without control characters, shortened and redacted.
+pub fn clean_title(engine: &Engine, title: &str) -> String {
+    engine.redactor.redact(title.trim()).chars().filter(|c| !c.is_control()).take(MAX_TITLE).collect()
+}
+
+/// Whether a model name can be used.
+pub fn check_model(engine: &Engine, model: Option<&str>) -> Result<(), Problem> {
+    match model {
+        None => Ok(()),
+        Some(name) => engine.models.get(name).map(|_| ()).map_err(|error| Problem::invalid(error.to_string())),
+    }
+}

@@ -1,0 +1,295 @@
+//! What a bridge brings in: stored first, then routed. Authorisation is by the platform's sender id only.
+
+use crate::config::settings::{ChannelSettings, SessionScope};
+use crate::engine::core::Engine;
+use crate::engine::handle::{Caller, decide, messages};
+use crate::engine::people;
+use crate::engine::problem::from_store;
+use crate::engine::slash;
+use crate::protocol::approval::Requester;
+use crate::protocol::bridge::{Inbound, InboundBody, Ingested, Sender};
+use crate::protocol::command::{BudgetRequest, DecisionRequest};
+use crate::protocol::problem::Problem;
+use crate::protocol::words::{ChannelKind, DecisionWord, Disposition, OutboxClass, Surface};
+use crate::store::commands::decide::DecideReport;
+use crate::store::commands::ingest_record::IngestRecord;
+use crate::store::commands::ingest_turn::{IngestOutcome, IngestTurn};
+use crate::store::commands::once::Once;
+use crate::store::input::{NewNotice, Origin, SessionChoice};
+
+/// An item with everything that was found out about it.
+pub struct Arrival<'a> {
+    /// Channel name.
+    pub channel: &'a str,
+    /// Its settings.
+    pub settings: &'a ChannelSettings,
+    /// The item.
+    pub inbound: &'a Inbound,
+    /// Who acts.
+    pub caller: Caller,
+    /// Its origin row.
+    pub origin: Origin,
+}
+
+impl Engine {
+    /// Stores an inbound item durably and routes it. When this returns, the platform may be told.
+    pub async fn ingest(&self, channel: &str, inbound: Inbound) -> Result<Ingested, Problem> {
+        let settings = self.channel(channel)?;
+        let arrival = self.arrival(channel, settings, &inbound);
+        match (&inbound.body, &inbound.sender) {
+            (InboundBody::Other { what }, _) => self.record(&arrival, Disposition::Ignored, what.clone(), None).await,
+            (_, None) => {
+                self.record(&arrival, Disposition::Ignored, "the platform named no sender".to_owned(), None).await
+            }
+            (_, Some(sender)) if sender.is_bot => {
+                self.record(&arrival, Disposition::Ignored, "written by a bot".to_owned(), None).await
+            }
+            (InboundBody::Click { token }, Some(_)) => self.click(&arrival, token).await,
+            (InboundBody::Text { text, direct, addressed, indirect }, Some(sender)) => {
+                self.text(&arrival, sender, text, *direct, *addressed, *indirect).await
+            }
+        }
+    }
+
+    fn arrival<'a>(&self, channel: &'a str, settings: &'a ChannelSettings, inbound: &'a Inbound) -> Arrival<'a> {
+        let platform_id = inbound
+            .sender
+            .as_ref()
+            .map_or_else(|| format!("{}:unknown", settings.kind), |sender| format!("{}:{}", settings.kind, sender.id));
+        let actor = people::chat_actor(&self.settings, platform_id.clone());
+        let person = people::person(&self.settings, &platform_id).map(|person| person.name.to_owned());
+        let display = inbound.sender.as_ref().map_or_else(|| "unknown".to_owned(), |sender| sender.display.clone());
+        let surface = match settings.kind {
+            ChannelKind::Scripted => Surface::Scripted,
+            ChannelKind::Telegram
+            | ChannelKind::Desk
+            | ChannelKind::Api
+            | ChannelKind::Mcp
+            | ChannelKind::Cli
+            | ChannelKind::Routine => Surface::Chat,
+        };
+        let conversation = match (settings.session_scope, &inbound.sender) {
+            (SessionScope::Sender, Some(sender)) => format!("{}#{}", inbound.conversation, sender.id),
+            (SessionScope::Sender | SessionScope::Chat, _) => inbound.conversation.clone(),
+        };
+        let body = serde_json::to_string(&inbound.body).unwrap_or_default();
+        Arrival {
+            channel,
+            settings,
+            inbound,
+            caller: Caller { actor, surface, key: None },
+            origin: Origin {
+                channel: channel.to_owned(),
+                principal: channel.to_owned(),
+                key: Some(inbound.dedupe_key.clone()),
+                body_digest: messages::body_digest(&[&inbound.conversation, &body]),
+                cursor: inbound.cursor.clone(),
+                conversation,
+                conversation_title: inbound.conversation_title.clone(),
+                requester: Requester { id: platform_id, display, person },
+                surface,
+                message_ref: inbound.message_ref.clone(),
+            },
+        }
+    }
+
+    /// Stores an item that queues no turn.
+    pub async fn record(
+        &self,
+        arrival: &Arrival<'_>,
+        disposition: Disposition,
+        detail: String,
+        reply: Option<String>,
+    ) -> Result<Ingested, Problem> {
+        let record = self.record_row(arrival, disposition, detail, reply);
+        let outcome = self.store.write(record).await.map_err(from_store)?;
+        Ok(ingested(&outcome, None))
+    }
+
+    /// The row of an item that queues no turn, with its reply.
+    pub fn record_row(
+        &self,
+        arrival: &Arrival<'_>,
+        disposition: Disposition,
+        detail: String,
+        reply: Option<String>,
+    ) -> IngestRecord {
+        let notices = reply
+            .map(|text| NewNotice {
+                channel: arrival.channel.to_owned(),
+                conversation: arrival.origin.conversation.clone(),
+                class: OutboxClass::Notice,
+                text,
+                reply_to: arrival.inbound.message_ref.clone(),
+                continuation_id: None,
+            })
+            .into_iter()
+            .collect();
+        let detail = self.redactor.redact(&detail).chars().take(200).collect();
+        IngestRecord { origin: arrival.origin.clone(), disposition, detail, notices }
+    }
+
+    async fn text(
+        &self,
+        arrival: &Arrival<'_>,
+        sender: &Sender,
+        text: &str,
+        direct: bool,
+        addressed: bool,
+        indirect: bool,
+    ) -> Result<Ingested, Problem> {
+        let conversation = &arrival.inbound.conversation;
+        if !people::may_talk(&self.settings, arrival.settings, &sender.id, conversation) {
+            // Only a direct message is answered, and in groups nobody is told who is on the list.
+            let reply = direct.then(|| {
+                format!(
+                    "You are not on this bot's list. Your id is `{}`; ask its operator to add it to `allowed_users`.",
+                    arrival.origin.requester.id
+                )
+            });
+            let told = direct && self.first_refusal(arrival).await?;
+            let reply = reply.filter(|_| told);
+            let detail = format!("{} is not listed", arrival.origin.requester.id);
+            return self.record(arrival, Disposition::Pairing, detail, reply).await;
+        }
+        if !direct && !addressed && arrival.settings.require_mention {
+            return self.record(arrival, Disposition::Ignored, "not addressed to the bot".to_owned(), None).await;
+        }
+        if text.trim_start().starts_with('/') {
+            return slash::carry_out(self, arrival, text.trim(), indirect).await;
+        }
+        if text.trim().is_empty() {
+            return self.record(arrival, Disposition::Ignored, "empty message".to_owned(), None).await;
+        }
+        if text.len() > messages::MAX_TEXT_BYTES {
+            let reply = format!("That message is too long; at most {} KiB are read.", messages::MAX_TEXT_BYTES / 1024);
+            return self.record(arrival, Disposition::Ignored, "message too long".to_owned(), Some(reply)).await;
+        }
+        let outcome = self.store.write(self.turn(arrival, text, None)).await.map_err(from_store)?;
+        if !outcome.repeated
+            && let Some(session) = outcome.session_id
+        {
+            self.wake(session);
+        }
+        Ok(ingested(&outcome, None))
+    }
+
+    /// A message as a turn.
+    pub fn turn(
+        &self,
+        arrival: &Arrival<'_>,
+        text: &str,
+        retry_of: Option<crate::protocol::ids::ContinuationId>,
+    ) -> IngestTurn {
+        let max_queue = arrival.settings.max_queue;
+        IngestTurn {
+            origin: arrival.origin.clone(),
+            session: SessionChoice::Conversation,
+            text: self.redactor.redact(text).into_owned(),
+            model: None,
+            limits: messages::limits(&self.settings.budgets, &BudgetRequest::default()),
+            max_queue,
+            unlimited_queue: self.is_held(),
+            retry_of,
+            queue_full_notice: Some(NewNotice {
+                channel: arrival.channel.to_owned(),
+                conversation: arrival.origin.conversation.clone(),
+                class: OutboxClass::Notice,
+                text: format!("{max_queue} messages wait already; please send this again after an answer."),
+                reply_to: arrival.inbound.message_ref.clone(),
+                continuation_id: None,
+            }),
+            title: arrival.inbound.conversation_title.clone(),
+        }
+    }
+
+    /// Whether this sender has not been refused in this conversation before.
+    async fn first_refusal(&self, arrival: &Arrival<'_>) -> Result<bool, Problem> {
+        let (channel, conversation) = (arrival.channel.to_owned(), arrival.origin.conversation.clone());
+        self.store
+            .read(move |reader| reader.refused_before(&channel, &conversation))
+            .await
+            .map(|before| !before)
+            .map_err(from_store)
+    }
+
+    async fn click(&self, arrival: &Arrival<'_>, token: &str) -> Result<Ingested, Problem> {
+        let wanted = token.to_owned();
+        let found = self.store.read(move |reader| reader.card_token(&wanted)).await.map_err(from_store)?;
+        let Some(found) = found else {
+            let mut ingested =
+                self.record(arrival, Disposition::Command, "a button that is not valid any more".to_owned(), None).await?;
+            ingested.feedback = Some("This button is not valid any more.".to_owned());
+            return Ok(ingested);
+        };
+        let request = DecisionRequest {
+            revision: Some(found.revision),
+            ..plain_decision(found.decision, found.digest)
+        };
+        self.decide_from_chat(arrival, found.approval_id, request).await
+    }
+
+    /// Checks and carries out a decision from chat, in one transaction with the item that brought it.
+    pub async fn decide_from_chat(
+        &self,
+        arrival: &Arrival<'_>,
+        id: crate::protocol::ids::ApprovalId,
+        request: DecisionRequest,
+    ) -> Result<Ingested, Problem> {
+        let approval = self.store.read(move |reader| reader.approval(id)).await.map_err(from_store)?;
+        let word = request.decision;
+        let detail = format!("{word} {id}");
+        if let Err(problem) = decide::check(self, &arrival.caller, &approval, &request) {
+            let mut ingested = self.record(arrival, Disposition::Command, detail, None).await?;
+            ingested.feedback = Some(format!("Not decided: {}.", problem.detail));
+            return Ok(ingested);
+        }
+        let once = Once {
+            record: self.record_row(arrival, Disposition::Command, detail, None),
+            then: decide::command(self, &arrival.caller, &approval, request),
+        };
+        let (outcome, report) = self.store.write(once).await.map_err(from_store)?;
+        let feedback = match report {
+            None => "Already carried out.".to_owned(),
+            Some(report) => self.feedback(id, word, report),
+        };
+        Ok(ingested(&outcome, Some(feedback)))
+    }
+
+    fn feedback(&self, id: crate::protocol::ids::ApprovalId, word: DecisionWord, report: DecideReport) -> String {
+        decide::settle(self, &report);
+        match decide::outcome(id, report) {
+            Ok(_) => format!("Recorded: {word}."),
+            Err(problem) => format!("{}: {}.", problem.title, problem.detail),
+        }
+    }
+}
+
+/// A decision without any extras.
+pub fn plain_decision(decision: DecisionWord, digest: String) -> DecisionRequest {
+    DecisionRequest {
+        decision,
+        scope: None,
+        digest,
+        revision: None,
+        confirm_code: None,
+        reason: None,
+        args: None,
+        answer: None,
+        minutes: None,
+        extra: None,
+        seen_ms: None,
+    }
+}
+
+/// What the bridge is told.
+pub fn ingested(outcome: &IngestOutcome, feedback: Option<String>) -> Ingested {
+    Ingested {
+        inbox_id: outcome.inbox_id,
+        disposition: outcome.disposition,
+        continuation_id: outcome.continuation_id,
+        session_id: outcome.session_id,
+        repeated: outcome.repeated,
+        feedback,
+    }
+}

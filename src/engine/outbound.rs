@@ -1,0 +1,203 @@
+//! What a bridge takes from the outbox, one part at a time, in order, never while the engine is held.
+
+use std::time::Duration;
+
+use crate::engine::approvals::{self, Ask, Origin};
+use crate::engine::core::{BridgeState, Engine, lock};
+use crate::engine::problem::from_store;
+use crate::engine::query::channel_view;
+use crate::protocol::approval::{Preview, Requester};
+use crate::protocol::bridge::{CardButton, Outbound, OutboundBody, SendOutcome};
+use crate::protocol::channel::{ChannelCapabilities, ChannelHealth};
+use crate::protocol::event::{Event, EventBody};
+use crate::protocol::ids::OutboxId;
+use crate::protocol::problem::{Problem, ProblemKind};
+use crate::protocol::words::{ApprovalKind, OutboxClass, Risk};
+use crate::store::commands::begin_send::BeginSend;
+use crate::store::commands::end_send::{EndSend, SendOutcome as StoredOutcome};
+use crate::store::error::StoreError;
+use crate::store::queries::outbox::{NextOutbox, OutboxRow};
+
+/// The part of a conversation key that the platform knows; what follows `#` tells senders apart.
+pub fn platform_conversation(conversation: &str) -> &str {
+    conversation.split_once('#').map_or(conversation, |(platform, _)| platform)
+}
+
+impl Engine {
+    /// What a bridge can do; before anything else.
+    pub fn set_capabilities(&self, channel: &str, capabilities: ChannelCapabilities) {
+        let mut bridges = lock(&self.bridges);
+        match bridges.get_mut(channel) {
+            Some(bridge) => bridge.capabilities = capabilities,
+            None => {
+                bridges.insert(channel.to_owned(), BridgeState { capabilities, health: None, account: None });
+            }
+        }
+    }
+
+    /// What a bridge says about itself. Consoles are told when the state word or its detail changes; times of
+    /// exchanges alone are read on demand.
+    pub fn report_health(&self, channel: &str, health: ChannelHealth, account: Option<String>) {
+        let changed = {
+            let mut bridges = lock(&self.bridges);
+            let Some(bridge) = bridges.get_mut(channel) else { return };
+            let changed = bridge.health.as_ref().is_none_or(|old| {
+                old.state != health.state
+                    || old.detail != health.detail
+                    || old.rate_limited_until != health.rate_limited_until
+            }) || (account.is_some() && bridge.account != account);
+            bridge.health = Some(health);
+            if account.is_some() {
+                bridge.account = account;
+            }
+            changed
+        };
+        if changed {
+            let engine = self.clone();
+            let channel = channel.to_owned();
+            self.tasks.spawn(async move {
+                if let Ok(view) = channel_view(&engine, &channel).await {
+                    engine.store.publish(Event {
+                        seq: None,
+                        at: engine.clock.now(),
+                        session_id: None,
+                        continuation_id: None,
+                        body: EventBody::ChannelState { channel: Box::new(view) },
+                    });
+                }
+            });
+        }
+    }
+
+    /// Waits for the next part of a channel that may be sent. Cancel-safe.
+    pub async fn next_outbox(&self, channel: &str) -> Result<Outbound, Problem> {
+        let mut held = self.held.subscribe();
+        let mut changes = self.store.outbox_changes();
+        loop {
+            if held.borrow_and_update().is_some() {
+                tokio::select! {
+                    changed = held.changed() => if changed.is_err() { return Err(stopping()) },
+                    () = self.shutdown.cancelled() => return Err(stopping()),
+                }
+                continue;
+            }
+            changes.mark_unchanged();
+            let (name, now) = (channel.to_owned(), self.clock.now());
+            let next = match self.store.read(move |reader| reader.next_outbox(&name, now)).await {
+                Ok(next) => next,
+                Err(error @ StoreError::Closed) => return Err(from_store(error)),
+                Err(error) => {
+                    tracing::warn!(%channel, %error, "cannot read the outbox; looking again");
+                    tokio::time::sleep(Duration::from_secs(1)).await;
+                    continue;
+                }
+            };
+            let wait = match next {
+                NextOutbox::Row(row) => match outbound(*row) {
+                    Some(outbound) => return Ok(outbound),
+                    None => Some(Duration::from_secs(1)),
+                },
+                NextOutbox::Wait(until) => Some(Duration::from_millis(until.millis_since(now).max(10))),
+                NextOutbox::Empty => None,
+            };
+            let timer = async {
+                match wait {
+                    Some(wait) => tokio::time::sleep(wait).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                changed = changes.changed() => if changed.is_err() { return Err(stopping()) },
+                _ = held.changed() => {}
+                () = timer => {}
+                () = self.shutdown.cancelled() => return Err(stopping()),
+            }
+        }
+    }
+
+    /// Records that a part is about to leave. An error means: do not send.
+    pub async fn begin_send(&self, id: OutboxId) -> Result<(), Problem> {
+        if self.is_held() {
+            return Err(Problem::new(ProblemKind::Unavailable, "held", "an emergency stop holds all sends"));
+        }
+        self.store.write(BeginSend { outbox_id: id, epoch: self.store.epoch() }).await.map_err(from_store)
+    }
+
+    /// Records how a send ended; an unknown one becomes a question.
+    pub async fn end_send(&self, id: OutboxId, outcome: SendOutcome) -> Result<(), Problem> {
+        let redact = |text: String| self.redactor.redact(&text).into_owned();
+        let (outcome, unknown) = match outcome {
+            SendOutcome::Sent { external_refs } => (StoredOutcome::Sent { external_refs }, None),
+            SendOutcome::Retry { not_before, error } => {
+                (StoredOutcome::Retry { not_before, error: redact(error) }, None)
+            }
+            SendOutcome::Failed { error } => (StoredOutcome::Failed { error: redact(error) }, None),
+            SendOutcome::Unknown { detail } => {
+                let detail = redact(detail);
+                (StoredOutcome::Unknown { detail: detail.clone() }, Some(detail))
+            }
+        };
+        let resend = match unknown {
+            None => None,
+            Some(detail) => {
+                let item = self.store.read(move |reader| reader.delivery(id)).await.map_err(from_store)?;
+                let origin = Origin {
+                    channel: item.channel.clone(),
+                    conversation: item.conversation.clone(),
+                    requester: Requester { id: "engine".to_owned(), display: "engine".to_owned(), person: None },
+                    message_ref: None,
+                };
+                let ask = Ask {
+                    kind: ApprovalKind::Resend,
+                    digest: crate::tools::canonical::digest(&["resend", &id.to_string(), &item.attempts.to_string()]),
+                    risk: Risk::Medium,
+                    taint: Vec::new(),
+                    preview: Preview::Text { text: item.preview.clone() },
+                    model_reason: None,
+                    question: Some(format!(
+                        "part {} of {} for {} may have been delivered: {detail}",
+                        item.part, item.parts, item.conversation
+                    )),
+                };
+                let mut approval = approvals::build(self, &origin, ask, self.clock.now());
+                // The platform just failed to answer; a card there would only add to the doubt.
+                approval.cards.clear();
+                // A delivery question has no deadline: it waits until somebody looks.
+                approval.expires_at = None;
+                Some(approval)
+            }
+        };
+        self.store
+            .write(EndSend { outbox_id: id, epoch: self.store.epoch(), outcome, resend })
+            .await
+            .map_err(from_store)?;
+        Ok(())
+    }
+}
+
+fn stopping() -> Problem {
+    Problem::new(ProblemKind::Unavailable, "shutting down", "the engine is stopping")
+}
+
+/// A stored part as a bridge renders it. None when a card lost its approval, which cannot be rendered.
+fn outbound(row: OutboxRow) -> Option<Outbound> {
+    let body = match row.class {
+        OutboxClass::Final | OutboxClass::Progress | OutboxClass::Notice => OutboundBody::Markdown { text: row.text },
+        OutboxClass::ApprovalCard => OutboundBody::Card {
+            approval: Box::new(row.approval?),
+            buttons: row.buttons.into_iter().map(|(label, token)| CardButton { label, token }).collect(),
+        },
+        OutboxClass::CardUpdate => {
+            OutboundBody::CardUpdate { approval: Box::new(row.approval?), external_ref: row.target_ref? }
+        }
+    };
+    Some(Outbound {
+        id: row.id,
+        conversation: platform_conversation(&row.conversation).to_owned(),
+        class: row.class,
+        body,
+        reply_to: row.reply_to,
+        idempotency_key: row.idempotency_key,
+        attempts: row.attempts,
+    })
+}

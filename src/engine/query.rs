@@ -1,0 +1,196 @@
+//! Answering questions. Changes nothing.
+
+use crate::engine::core::{Engine, lock};
+use crate::engine::problem::from_store;
+use crate::engine::{what_if, why};
+use crate::protocol::channel::{Channel, ChannelHealth};
+use crate::protocol::problem::Problem;
+use crate::protocol::session::Usage;
+use crate::protocol::snapshot::{Answer, EngineStatus, Page, Query, Snapshot};
+use crate::protocol::words::{ChannelKind, ChannelState};
+use crate::store::queries::approvals::ApprovalFilter;
+use crate::store::queries::channels::ChannelRow;
+use crate::store::queries::continuations::ContinuationFilter;
+use crate::store::queries::outbox::OutboxFilter;
+use crate::store::queries::sessions::SessionFilter;
+
+impl Engine {
+    /// Answers a question.
+    pub async fn answer(&self, query: Query) -> Result<Answer, Problem> {
+        let store = &self.store;
+        match query {
+            Query::Snapshot => snapshot(self).await.map(|snapshot| Answer::Snapshot(Box::new(snapshot))),
+            Query::Engine => engine_status(self).await.map(Answer::Engine),
+            Query::Sessions { state, channel, page } => {
+                let filter = SessionFilter { state, channel };
+                store.read(move |reader| reader.sessions(&filter, &page)).await.map(Answer::Sessions).map_err(from_store)
+            }
+            Query::Session { id } => {
+                let session = store.read(move |reader| reader.session(id)).await.map_err(from_store)?;
+                Ok(Answer::Session(Box::new(session)))
+            }
+            Query::Transcript { session_id, before, limit } => store
+                .read(move |reader| reader.transcript(session_id, before, limit))
+                .await
+                .map(Answer::Transcript)
+                .map_err(from_store),
+            Query::Continuations { state, session_id, page } => {
+                let filter = ContinuationFilter { state, session_id };
+                store
+                    .read(move |reader| reader.continuations(&filter, &page))
+                    .await
+                    .map(Answer::Continuations)
+                    .map_err(from_store)
+            }
+            Query::Continuation { id } => {
+                let continuation = store.read(move |reader| reader.continuation(id)).await.map_err(from_store)?;
+                Ok(Answer::Continuation(Box::new(continuation)))
+            }
+            Query::Steps { continuation_id } => {
+                let items = store
+                    .read(move |reader| {
+                        reader.continuation(continuation_id)?;
+                        reader.steps(continuation_id)
+                    })
+                    .await
+                    .map_err(from_store)?;
+                Ok(Answer::Steps(Page { items, next_cursor: None }))
+            }
+            Query::Approvals { state, page } => {
+                let filter = ApprovalFilter { state };
+                store
+                    .read(move |reader| reader.approvals(&filter, &page))
+                    .await
+                    .map(Answer::Approvals)
+                    .map_err(from_store)
+            }
+            Query::Approval { id } => {
+                let approval = store.read(move |reader| reader.approval(id)).await.map_err(from_store)?;
+                Ok(Answer::Approval(Box::new(approval)))
+            }
+            Query::Channels => {
+                let rows = store.read(|reader| reader.channel_rows()).await.map_err(from_store)?;
+                let items = rows.into_iter().map(|row| channel(self, row)).collect();
+                Ok(Answer::Channels(Page { items, next_cursor: None }))
+            }
+            Query::Channel { name } => channel_view(self, &name).await.map(|view| Answer::Channel(Box::new(view))),
+            Query::WhatIf { channel, autonomy, limit } => {
+                what_if::what_if(self, channel, autonomy, limit).await.map(Answer::WhatIf)
+            }
+            Query::Outbox { state, page } => {
+                let filter = OutboxFilter { state };
+                store.read(move |reader| reader.outbox(&filter, &page)).await.map(Answer::Outbox).map_err(from_store)
+            }
+            Query::Delivery { id } => {
+                let item = store.read(move |reader| reader.delivery(id)).await.map_err(from_store)?;
+                Ok(Answer::Delivery(Box::new(item)))
+            }
+            Query::Why { tool_call_id } => why::why(self, tool_call_id).await.map(|why| Answer::Why(Box::new(why))),
+        }
+    }
+}
+
+async fn snapshot(engine: &Engine) -> Result<Snapshot, Problem> {
+    let now = engine.clock.now();
+    let rows = engine.store.read(move |reader| reader.snapshot_rows(now)).await.map_err(from_store)?;
+    let streams = lock(&engine.streams).values().cloned().collect();
+    let status = status(engine, rows.usage_today).await?;
+    Ok(Snapshot {
+        seq: rows.seq,
+        at: now,
+        sessions: rows.sessions,
+        continuations: rows.continuations,
+        approvals: rows.approvals,
+        channels: rows.channels.into_iter().map(|row| channel(engine, row)).collect(),
+        deliveries: rows.deliveries,
+        streams,
+        engine: status,
+    })
+}
+
+/// A channel by name.
+pub async fn channel_view(engine: &Engine, name: &str) -> Result<Channel, Problem> {
+    engine.channel(name)?;
+    let wanted = name.to_owned();
+    let row = engine.store.read(move |reader| reader.channel_row(&wanted)).await.map_err(from_store)?;
+    Ok(channel(engine, row))
+}
+
+/// A stored channel with what its bridge reported.
+pub fn channel(engine: &Engine, row: ChannelRow) -> Channel {
+    let bridges = lock(&engine.bridges);
+    let bridge = bridges.get(&row.name);
+    let local = ChannelHealth {
+        state: ChannelState::Local,
+        detail: None,
+        last_exchange_at: None,
+        last_inbound_at: None,
+        last_outbound_at: None,
+        reconnects: 0,
+        rate_limited_until: None,
+    };
+    let bridged = match row.kind {
+        ChannelKind::Telegram | ChannelKind::Scripted => true,
+        ChannelKind::Desk | ChannelKind::Api | ChannelKind::Mcp | ChannelKind::Cli | ChannelKind::Routine => false,
+    };
+    let mut health = match bridge.and_then(|bridge| bridge.health.clone()) {
+        Some(health) => health,
+        None if bridged => ChannelHealth { state: ChannelState::Starting, ..local },
+        None => local,
+    };
+    if row.paused {
+        health.state = ChannelState::Paused;
+    }
+    if bridged && !engine.settings.channels.contains_key(&row.name) {
+        health.state = ChannelState::Failed;
+        health.detail = Some("not in the configuration any more".to_owned());
+    }
+    Channel {
+        account: bridge.and_then(|bridge| bridge.account.clone()),
+        name: row.name,
+        kind: row.kind,
+        policy: row.policy,
+        health,
+        paused: row.paused,
+        backlog: row.backlog,
+        pending_approvals: row.pending_approvals,
+        active_sessions: row.active_sessions,
+    }
+}
+
+/// The engine as a whole.
+pub async fn engine_status(engine: &Engine) -> Result<EngineStatus, Problem> {
+    let since = start_of_day(engine);
+    let usage = engine.store.read(move |reader| reader.usage_since(since)).await.map_err(from_store)?;
+    status(engine, usage).await
+}
+
+fn start_of_day(engine: &Engine) -> crate::clock::Timestamp {
+    let now = engine.clock.now();
+    let midnight = jiff::Timestamp::from_millisecond(now.as_millis())
+        .ok()
+        .and_then(|at| at.to_zoned(jiff::tz::TimeZone::system()).start_of_day().ok());
+    midnight.map_or(now.plus_seconds(-24 * 3600), |at| crate::clock::Timestamp(at.timestamp().as_millisecond()))
+}
+
+async fn status(engine: &Engine, usage_today: Usage) -> Result<EngineStatus, Problem> {
+    let flags = engine.store.read(|reader| reader.flags()).await.map_err(from_store)?;
+    let held = engine.held.borrow().clone();
+    let settings = &engine.settings;
+    Ok(EngineStatus {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        instance: settings.instance.clone(),
+        epoch: engine.store.epoch(),
+        held_since: held.as_ref().map(|held| held.since),
+        held_reason: held.map(|held| held.reason),
+        quarantine: flags.quarantine,
+        model: settings.model.clone(),
+        scripted: settings.model.starts_with("scripted/"),
+        demo: settings.demo,
+        sandbox: engine.sandbox.level_word(),
+        usage_today,
+        budget_today_usd: None,
+        problems: engine.store.problem().into_iter().collect(),
+        started_at: engine.started_at,
+    })
+}

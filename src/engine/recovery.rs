@@ -1,0 +1,97 @@
+//! What happens at start: channels are made known, what may go on by itself goes on.
+//!
+//! The store has classified everything in flight already; nothing here repeats an effect.
+
+use crate::engine::core::{Engine, Held};
+use crate::engine::deadlines;
+use crate::engine::handle::Caller;
+use crate::engine::problem::from_store;
+use crate::protocol::command::{Actor, Command, Envelope};
+use crate::protocol::ids::ContinuationId;
+use crate::protocol::problem::Problem;
+use crate::protocol::words::{Autonomy, Surface};
+use crate::store::commands::ensure_channel::{Baseline, EnsureChannel};
+use crate::store::commands::recover::Recovery;
+use crate::store::commands::set_held::SetHeld;
+
+/// Oldest interrupted continuation that resumes by itself.
+const RESUME_WITHIN_MS: u64 = 3600 * 1000;
+/// Times a continuation is taken up before it waits for a person.
+const RESUME_ATTEMPTS: u32 = 3;
+/// Crashes within ten minutes that make the engine start held.
+const CRASHES_THAT_HOLD: u32 = 3;
+
+/// Starts everything that is pending, under the policy of now.
+pub async fn begin(engine: &Engine, recovery: &Recovery) -> Result<(), Problem> {
+    for (name, settings) in &engine.settings.channels {
+        engine
+            .store
+            .write(EnsureChannel {
+                name: name.clone(),
+                kind: settings.kind,
+                baseline: Baseline {
+                    autonomy: settings.autonomy,
+                    auto_approve: settings.auto_approve.clone(),
+                    block: settings.block.clone(),
+                    always_ask: settings.always_ask.clone(),
+                },
+            })
+            .await
+            .map_err(from_store)?;
+    }
+    if recovery.crashes_in_10_min >= CRASHES_THAT_HOLD && !engine.is_held() {
+        let reason = format!("engine: {} crashes within ten minutes", recovery.crashes_in_10_min);
+        tracing::error!(%reason, "starting held");
+        engine.held.send_replace(Some(Held { since: engine.clock.now(), reason: reason.clone() }));
+        let by = Caller { actor: Actor::Engine, surface: Surface::Engine, key: None }.reference();
+        engine.store.write(SetHeld { held: Some(reason), by, drop_full: true }).await.map_err(from_store)?;
+    }
+    engine.tasks.spawn(deadlines::run(engine.clone()));
+    if recovery.quarantine {
+        tracing::error!("the database was restored from a copy: quarantined, nothing runs and nothing is sent");
+        engine.held.send_if_modified(|held| {
+            if held.is_some() {
+                return false;
+            }
+            *held = Some(Held {
+                since: engine.clock.now(),
+                reason: "engine: the database is a restored copy (quarantine)".to_owned(),
+            });
+            true
+        });
+        return Ok(());
+    }
+    for id in &recovery.interrupted {
+        if let Err(problem) = resume_by_policy(engine, *id).await {
+            tracing::warn!(continuation = %id, %problem, "stays interrupted");
+        }
+    }
+    for session in engine.store.read(|reader| reader.sessions_with_pending()).await.map_err(from_store)? {
+        engine.wake(session);
+    }
+    Ok(())
+}
+
+/// `full`: resumes when young and not tried too often. Every other level waits for a person.
+async fn resume_by_policy(engine: &Engine, id: ContinuationId) -> Result<(), Problem> {
+    let (continuation, policy) = engine
+        .store
+        .read(move |reader| {
+            let continuation = reader.continuation(id)?;
+            let policy = reader.policy(&continuation.channel)?;
+            Ok((continuation, policy))
+        })
+        .await
+        .map_err(from_store)?;
+    let young = engine.clock.now().millis_since(continuation.created_at) <= RESUME_WITHIN_MS;
+    if policy.autonomy != Autonomy::Full || !young || continuation.attempt >= RESUME_ATTEMPTS {
+        return Ok(());
+    }
+    let envelope = Envelope {
+        command: Command::ResumeContinuation { continuation_id: id },
+        actor: Actor::Engine,
+        surface: Surface::Engine,
+        idempotency_key: None,
+    };
+    engine.handle(envelope).await.map(|_| ())
+}

@@ -1,0 +1,299 @@
+//! Slash commands. They touch only their own conversation; an unknown one gets the help text.
+
+use crate::engine::core::Engine;
+use crate::engine::handle::continuations;
+use crate::engine::inbound::{Arrival, ingested, plain_decision};
+use crate::engine::problem::from_store;
+use crate::engine::turn::input::Halt;
+use crate::protocol::approval::Approval;
+use crate::protocol::bridge::Ingested;
+use crate::protocol::command::DecisionRequest;
+use crate::protocol::ids::{ApprovalId, SessionId};
+use crate::protocol::problem::Problem;
+use crate::protocol::session::{Continuation, Session};
+use crate::protocol::snapshot::PageRequest;
+use crate::protocol::words::{ApprovalState, ContinuationState, DecisionWord, Disposition};
+use crate::store::commands::end_session::EndSession;
+use crate::store::commands::once::Once;
+use crate::store::commands::queue_notice::QueueNotice;
+use crate::store::commands::resume::Resume;
+use crate::store::commands::update_session::UpdateSession;
+use crate::store::queries::continuations::ContinuationFilter;
+use crate::text::untrusted::limit_line;
+
+/// Every command with its one-line help.
+pub const COMMANDS: &[(&str, &str)] = &[
+    ("new", "start a new session; the old one is kept"),
+    ("sessions", "your sessions in this conversation"),
+    ("resume", "go on with an interrupted request"),
+    ("rename", "TITLE: name this session"),
+    ("status", "what is going on here"),
+    ("pending", "decisions this conversation waits for"),
+    ("approve", "CODE: allow a call once"),
+    ("deny", "CODE [reason]: refuse a call"),
+    ("cancel", "[reason]: end what runs or waits here"),
+    ("retry", "ask the last ended request again"),
+    ("help", "this text"),
+];
+
+/// The help text.
+pub fn help() -> String {
+    let mut text = String::from("What you can send here:\n");
+    for (name, what) in COMMANDS {
+        text.push_str(&format!("- /{name} {what}\n"));
+    }
+    text.push_str("Anything else is a message to the agent.");
+    text
+}
+
+/// Carries out a slash command.
+pub async fn carry_out(
+    engine: &Engine,
+    arrival: &Arrival<'_>,
+    text: &str,
+    indirect: bool,
+) -> Result<Ingested, Problem> {
+    let (word, rest) = text[1..].split_once(char::is_whitespace).unwrap_or((&text[1..], ""));
+    let word = word.split('@').next().unwrap_or(word).to_ascii_lowercase();
+    let rest = rest.trim();
+    match word.as_str() {
+        "approve" | "deny" if indirect => {
+            reply(engine, arrival, &word, "Forwarded, quoted and edited messages never decide; send it anew.".to_owned()).await
+        }
+        "approve" => decide(engine, arrival, DecisionWord::Approve, rest).await,
+        "deny" => decide(engine, arrival, DecisionWord::Deny, rest).await,
+        "new" => new(engine, arrival).await,
+        "cancel" => cancel(engine, arrival, rest).await,
+        "resume" => resume(engine, arrival).await,
+        "retry" => retry(engine, arrival).await,
+        "rename" => rename(engine, arrival, rest).await,
+        "status" => {
+            let text = status(engine, arrival).await?;
+            reply(engine, arrival, "status", text).await
+        }
+        "sessions" => {
+            let text = sessions(engine, arrival).await?;
+            reply(engine, arrival, "sessions", text).await
+        }
+        "pending" => {
+            let text = pending(engine, arrival).await?;
+            reply(engine, arrival, "pending", text).await
+        }
+        _ => reply(engine, arrival, "help", help()).await,
+    }
+}
+
+async fn reply(engine: &Engine, arrival: &Arrival<'_>, what: &str, text: String) -> Result<Ingested, Problem> {
+    engine.record(arrival, Disposition::Command, format!("/{what}"), Some(text)).await
+}
+
+async fn active(engine: &Engine, arrival: &Arrival<'_>) -> Result<Option<SessionId>, Problem> {
+    let (channel, conversation) = (arrival.channel.to_owned(), arrival.origin.conversation.clone());
+    engine.store.read(move |reader| reader.active_session(&channel, &conversation)).await.map_err(from_store)
+}
+
+/// The newest continuations of this conversation's active session, newest first.
+async fn recent(engine: &Engine, arrival: &Arrival<'_>) -> Result<Vec<Continuation>, Problem> {
+    let Some(session) = active(engine, arrival).await? else { return Ok(Vec::new()) };
+    let filter = ContinuationFilter { state: None, session_id: Some(session) };
+    let page = PageRequest { limit: Some(20), cursor: None };
+    engine
+        .store
+        .read(move |reader| reader.continuations(&filter, &page))
+        .await
+        .map(|page| page.items)
+        .map_err(from_store)
+}
+
+async fn waiting(engine: &Engine, arrival: &Arrival<'_>) -> Result<Vec<Approval>, Problem> {
+    let ids: Vec<ApprovalId> =
+        recent(engine, arrival).await?.into_iter().flat_map(|continuation| continuation.approvals).collect();
+    engine
+        .store
+        .read(move |reader| ids.iter().map(|id| reader.approval(*id)).collect::<Result<Vec<_>, _>>())
+        .await
+        .map(|all| all.into_iter().filter(|approval| approval.state == ApprovalState::Pending).collect())
+        .map_err(from_store)
+}
+
+async fn decide(
+    engine: &Engine,
+    arrival: &Arrival<'_>,
+    decision: DecisionWord,
+    rest: &str,
+) -> Result<Ingested, Problem> {
+    let (code, reason) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+    if code.is_empty() {
+        return reply(engine, arrival, decision.as_str(), format!("Which one? Send /{decision} CODE; /pending lists the codes.")).await;
+    }
+    let wanted = code.to_owned();
+    let found = engine
+        .store
+        .read(move |reader| match wanted.parse::<ApprovalId>() {
+            Ok(id) => reader.approval(id).map(Some),
+            Err(_) => reader.approval_by_code(&wanted),
+        })
+        .await;
+    let found = match found {
+        Ok(found) => found,
+        Err(crate::store::error::StoreError::NotFound { .. }) => None,
+        Err(error) => return Err(from_store(error)),
+    };
+    let Some(approval) = found else {
+        return reply(engine, arrival, decision.as_str(), "There is no decision with that code. /pending lists what waits here.".to_owned()).await;
+    };
+    let request = DecisionRequest {
+        reason: Some(reason.trim().to_owned()).filter(|reason| !reason.is_empty()),
+        revision: Some(approval.revision),
+        ..plain_decision(decision, approval.digest.clone())
+    };
+    let done = engine.decide_from_chat(arrival, approval.id, request).await?;
+    if let Some(text) = &done.feedback
+        && !done.repeated
+    {
+        tell(engine, arrival, text.clone()).await;
+    }
+    Ok(done)
+}
+
+/// A reply after the fact; losing it loses only a courtesy.
+async fn tell(engine: &Engine, arrival: &Arrival<'_>, text: String) {
+    let mut notices = engine.record_row(arrival, Disposition::Command, String::new(), Some(text)).notices;
+    if let Some(notice) = notices.pop()
+        && let Err(error) = engine.store.write(QueueNotice { notice }).await
+    {
+        tracing::warn!(%error, "cannot queue a reply");
+    }
+}
+
+async fn new(engine: &Engine, arrival: &Arrival<'_>) -> Result<Ingested, Problem> {
+    let text = "A new session begins with your next message.".to_owned();
+    let Some(session_id) = active(engine, arrival).await? else {
+        return reply(engine, arrival, "new", text).await;
+    };
+    let once = Once {
+        record: engine.record_row(arrival, Disposition::Command, "/new".to_owned(), Some(text)),
+        then: EndSession { session_id, reason: "/new".to_owned(), by: arrival.caller.reference() },
+    };
+    let (outcome, cancelled) = engine.store.write(once).await.map_err(from_store)?;
+    for continuation in cancelled.into_iter().flatten() {
+        engine.halt(continuation, Halt::Cancelled);
+    }
+    Ok(ingested(&outcome, None))
+}
+
+async fn cancel(engine: &Engine, arrival: &Arrival<'_>, reason: &str) -> Result<Ingested, Problem> {
+    let open = recent(engine, arrival).await?.into_iter().rev().find(|continuation| !continuation.state.is_terminal());
+    let Some(open) = open else {
+        return reply(engine, arrival, "cancel", "Nothing runs or waits here.".to_owned()).await;
+    };
+    let reason = Some(reason.to_owned()).filter(|reason| !reason.is_empty());
+    let once = Once {
+        record: engine.record_row(arrival, Disposition::Command, "/cancel".to_owned(), Some("Cancelled.".to_owned())),
+        then: continuations::cancellation(engine, &arrival.caller, open.id, reason, false).await?,
+    };
+    let (outcome, _) = engine.store.write(once).await.map_err(from_store)?;
+    engine.halt(open.id, Halt::Cancelled);
+    engine.wake(open.session_id);
+    Ok(ingested(&outcome, None))
+}
+
+async fn resume(engine: &Engine, arrival: &Arrival<'_>) -> Result<Ingested, Problem> {
+    let interrupted = recent(engine, arrival)
+        .await?
+        .into_iter()
+        .find(|continuation| continuation.state == ContinuationState::Interrupted);
+    let Some(interrupted) = interrupted else {
+        return reply(engine, arrival, "resume", "Nothing here was interrupted.".to_owned()).await;
+    };
+    let once = Once {
+        record: engine.record_row(arrival, Disposition::Command, "/resume".to_owned(), Some("Going on.".to_owned())),
+        then: Resume { continuation_id: interrupted.id, by: arrival.caller.reference() },
+    };
+    let (outcome, _) = engine.store.write(once).await.map_err(from_store)?;
+    engine.wake(interrupted.session_id);
+    Ok(ingested(&outcome, None))
+}
+
+async fn retry(engine: &Engine, arrival: &Arrival<'_>) -> Result<Ingested, Problem> {
+    let ended = recent(engine, arrival).await?.into_iter().find(|continuation| continuation.state.is_terminal());
+    let Some(ended) = ended else {
+        return reply(engine, arrival, "retry", "There is nothing to ask again.".to_owned()).await;
+    };
+    let turn = engine.turn(arrival, &ended.request.text, Some(ended.id));
+    let outcome = engine.store.write(turn).await.map_err(from_store)?;
+    if !outcome.repeated
+        && let Some(session) = outcome.session_id
+    {
+        engine.wake(session);
+    }
+    Ok(ingested(&outcome, None))
+}
+
+async fn rename(engine: &Engine, arrival: &Arrival<'_>, title: &str) -> Result<Ingested, Problem> {
+    let Some(session_id) = active(engine, arrival).await?.filter(|_| !title.is_empty()) else {
+        return reply(engine, arrival, "rename", "Send /rename TITLE in a session.".to_owned()).await;
+    };
+    let once = Once {
+        record: engine.record_row(arrival, Disposition::Command, "/rename".to_owned(), Some("Renamed.".to_owned())),
+        then: UpdateSession {
+            session_id,
+            title: Some(crate::engine::handle::sessions::clean_title(engine, title)),
+            model: None,
+            paused: None,
+            by: arrival.caller.reference(),
+        },
+    };
+    let (outcome, _) = engine.store.write(once).await.map_err(from_store)?;
+    Ok(ingested(&outcome, None))
+}
+
+async fn status(engine: &Engine, arrival: &Arrival<'_>) -> Result<String, Problem> {
+    let channel = arrival.channel.to_owned();
+    let policy = engine.store.read(move |reader| reader.policy(&channel)).await.map_err(from_store)?;
+    let mut text = format!("Autonomy here: {}.", policy.autonomy);
+    if engine.is_held() {
+        text.push_str("\nThe operator holds everything at the moment; messages are kept.");
+    }
+    let open: Vec<Continuation> =
+        recent(engine, arrival).await?.into_iter().filter(|continuation| !continuation.state.is_terminal()).collect();
+    if open.is_empty() {
+        text.push_str("\nNothing runs or waits.");
+    }
+    for continuation in open {
+        text.push_str(&format!("\n- {}: {}", continuation.state, limit_line(&continuation.request.text, 60)));
+    }
+    Ok(text)
+}
+
+async fn sessions(engine: &Engine, arrival: &Arrival<'_>) -> Result<String, Problem> {
+    let (channel, conversation) = (arrival.channel.to_owned(), arrival.origin.conversation.clone());
+    let requester = arrival.origin.requester.id.clone();
+    let sessions: Vec<Session> = engine
+        .store
+        .read(move |reader| reader.conversation_sessions(&channel, &conversation, &requester, 10))
+        .await
+        .map_err(from_store)?;
+    if sessions.is_empty() {
+        return Ok("No sessions yet; send a message to start one.".to_owned());
+    }
+    let mut text = String::from("Your sessions here, newest first:");
+    for session in sessions {
+        let title = session.title.or(session.last_line).unwrap_or_default();
+        text.push_str(&format!("\n- {}: {} turn(s) {}", session.state, session.turns, limit_line(&title, 60)));
+    }
+    Ok(text)
+}
+
+async fn pending(engine: &Engine, arrival: &Arrival<'_>) -> Result<String, Problem> {
+    let waiting = waiting(engine, arrival).await?;
+    if waiting.is_empty() {
+        return Ok("Nothing waits for a decision here.".to_owned());
+    }
+    let mut text = String::from("Waiting for a decision:");
+    for approval in waiting {
+        let what = if approval.tool.is_empty() { approval.kind.as_str() } else { &approval.tool };
+        text.push_str(&format!("\n- {} {} ({} risk)", approval.short_code, limit_line(what, 60), approval.risk));
+    }
+    Ok(text)
+}

@@ -1,0 +1,69 @@
+//! "Of the last N calls on this channel, M would have run without you": real history, judged again.
+
+use crate::engine::core::Engine;
+use crate::engine::policy::{self, CallFacts, Circumstances};
+use crate::engine::problem::from_store;
+use crate::protocol::policy::{WhatIf, WhatIfCall};
+use crate::protocol::problem::Problem;
+use crate::protocol::words::{Autonomy, Effect, Risk, VerdictWord};
+
+/// Judges the last calls of a channel as if it had another level.
+pub async fn what_if(
+    engine: &Engine,
+    channel: String,
+    autonomy: Autonomy,
+    limit: Option<u32>,
+) -> Result<WhatIf, Problem> {
+    engine.channel(&channel)?;
+    let limit = limit.unwrap_or(20).clamp(1, 200);
+    let name = channel.clone();
+    let (mut policy, past) = engine
+        .store
+        .read(move |reader| Ok((reader.policy(&name)?, reader.past_calls(&name, limit)?)))
+        .await
+        .map_err(from_store)?;
+    policy.autonomy = autonomy;
+    let circumstances = Circumstances {
+        policy,
+        also: None,
+        held: false,
+        grants: Vec::new(),
+        requester_id: String::new(),
+    };
+    let confined = engine.sandbox.is_confined();
+    let calls: Vec<WhatIfCall> = past
+        .into_iter()
+        // Calls that could not be carried out at all say nothing about a level.
+        .filter(|call| call.risk > Risk::Low || call.verdict.decision != VerdictWord::Deny)
+        .map(|call| {
+            let unsandboxed = call.access == crate::protocol::words::Access::Exec && !confined;
+            let facts = CallFacts {
+                tool: call.tool.clone(),
+                access: call.access,
+                effect: Effect::NonIdempotent,
+                risk: call.risk,
+                args_digest: String::new(),
+                always_asks: unsandboxed.then(|| "no sandbox".to_owned()),
+                taint: if call.tainted { vec!["as recorded".to_owned()] } else { Vec::new() },
+            };
+            WhatIfCall {
+                tool: call.tool,
+                preview: call.preview,
+                access: call.access,
+                risk: call.risk,
+                was: call.verdict.decision,
+                would_be: policy::verdict(&facts, &circumstances),
+                at: call.at,
+            }
+        })
+        .collect();
+    let runs = |call: &&WhatIfCall| call.would_be.decision == VerdictWord::Allow;
+    Ok(WhatIf {
+        channel,
+        autonomy,
+        considered: calls.len() as u32,
+        would_run: calls.iter().filter(runs).count() as u32,
+        newly_unattended: calls.iter().filter(runs).filter(|call| call.was != VerdictWord::Allow).count() as u32,
+        calls,
+    })
+}

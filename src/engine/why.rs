@@ -1,0 +1,68 @@
+//! Why a call ran, asked or was refused: recorded facts, told in order. Nothing is guessed.
+
+use crate::engine::core::Engine;
+use crate::engine::problem::from_store;
+use crate::protocol::approval::Approval;
+use crate::protocol::ids::ToolCallId;
+use crate::protocol::problem::Problem;
+use crate::protocol::session::Why;
+use crate::protocol::words::VerdictWord;
+use crate::store::queries::why::WhyRows;
+
+/// Explains a call.
+pub async fn why(engine: &Engine, id: ToolCallId) -> Result<Why, Problem> {
+    let rows = engine.store.read(move |reader| reader.why_rows(id)).await.map_err(from_store)?;
+    let story = story(&rows);
+    let approval = rows.approvals.last().cloned();
+    Ok(Why {
+        taint: rows.approvals.iter().flat_map(|approval| approval.taint.clone()).collect(),
+        call: rows.call,
+        requester: rows.requester,
+        request: rows.request.chars().take(500).collect(),
+        model_reason: rows.model_text.filter(|text| !text.trim().is_empty()),
+        channel: rows.channel,
+        policy_author: rows.policy_author.map(|(who, at)| format!("{who} at {at}")),
+        approval,
+        story,
+    })
+}
+
+fn story(rows: &WhyRows) -> Vec<String> {
+    let call = &rows.call;
+    let mut story = vec![format!(
+        "{}: {} asked on {}; the model proposed {} ({}, {}, risk {}).",
+        call.created_at, rows.requester.id, rows.channel, call.name, call.access, call.effect, call.risk
+    )];
+    let verdict = match call.verdict.decision {
+        VerdictWord::Allow => "may run without asking",
+        VerdictWord::Ask => "a person is asked",
+        VerdictWord::Deny => "refused",
+    };
+    story.push(format!("Policy version {}: {verdict} ({}).", call.verdict.policy_version, call.verdict.rule));
+    story.extend(rows.approvals.iter().flat_map(approval_story));
+    for attempt in &rows.attempts {
+        let end = match (attempt.outcome, attempt.finished_at) {
+            (Some(outcome), Some(at)) => format!("ended {outcome} at {at}"),
+            (Some(outcome), None) => format!("ended {outcome}"),
+            (None, _) => "has not ended".to_owned(),
+        };
+        story.push(format!("{}: start {} (epoch {}); it {end}.", attempt.started_at, attempt.attempt, attempt.epoch));
+    }
+    story.push(format!("It is {} now.", call.state));
+    story
+}
+
+fn approval_story(approval: &Approval) -> Vec<String> {
+    let mut story = vec![format!(
+        "{}: {} {} asked (kind {}, revision {}).",
+        approval.requested_at, approval.id, approval.short_code, approval.kind, approval.revision
+    )];
+    story.push(match &approval.decision {
+        Some(decision) => {
+            let reason = decision.reason.as_deref().map(|reason| format!(": {reason}")).unwrap_or_default();
+            format!("{}: {} by {} ({}){reason}.", decision.at, decision.decision, decision.by, decision.surface)
+        }
+        None => format!("It is {}.", approval.state),
+    });
+    story
+}
