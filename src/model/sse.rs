@@ -99,9 +99,10 @@ impl Guard {
         Ok(())
     }
 
-    /// The end of the stream: an unterminated last event counts.
+    /// The end of the stream: an unterminated last event counts when its data is whole. Servers leave
+    /// out the last blank line behind a final error; what a cut connection left behind is dropped.
     pub fn finish(&mut self, out: &mut VecDeque<Vec<u8>>) {
-        if !self.line.is_empty() {
+        if is_whole(&self.line) {
             self.end_line(out);
         }
         self.slice.extend_from_slice(b"\n\n");
@@ -135,6 +136,14 @@ impl Guard {
             out.push_back(std::mem::take(&mut self.slice));
         }
     }
+}
+
+/// Whether an unterminated line holds all of its data: JSON, or the closing word of Chat Completions.
+fn is_whole(line: &[u8]) -> bool {
+    line.strip_prefix(b"data:").is_some_and(|data| {
+        data.trim_ascii() == b"[DONE]"
+            || serde_json::from_slice::<serde::de::IgnoredAny>(data.trim_ascii()).is_ok()
+    })
 }
 
 struct Source<S> {
