@@ -22,7 +22,7 @@ const SYSTEM: [&str; 9] = [
 ];
 /// Directories that are empty inside, so that programs find them but not what is in them.
 const EMPTY: [&str; 4] = ["/root", "/home", "/run", "/var"];
-/// Size of the `/tmp` of a program, in bytes; its pages count as memory.
+/// Size of the `/tmp` and of the `/dev/shm` of a program, in bytes.
 const TMP_SIZE: &str = "268435456";
 /// Deepest level of `/etc` looked at for files that are not for everybody.
 const ETC_DEPTH: usize = 8;
@@ -234,10 +234,12 @@ fn base(sized: bool) -> Vec<OsString> {
         "--clearenv",
     ]);
     add(&["--proc", "/proc", "--dev", "/dev"]);
-    if sized {
-        add(&["--size", TMP_SIZE]);
+    for place in ["/dev/shm", "/tmp"] {
+        if sized {
+            add(&["--size", TMP_SIZE]);
+        }
+        add(&["--tmpfs", place]);
     }
-    add(&["--tmpfs", "/tmp"]);
     for place in EMPTY {
         add(&["--tmpfs", place]);
     }
@@ -264,7 +266,7 @@ fn base(sized: bool) -> Vec<OsString> {
 
 /// The root and the empty directories become read-only once everything is in its place.
 fn seal(words: &mut Vec<OsString>) {
-    for place in EMPTY.iter().chain(&["/"]) {
+    for place in EMPTY.iter().chain(&["/dev", "/"]) {
         words.push("--remount-ro".into());
         words.push(place.into());
     }
