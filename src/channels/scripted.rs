@@ -83,10 +83,7 @@ impl ScriptedBridge {
     }
 
     fn with<T>(&self, act: impl FnOnce(&mut Progress) -> T) -> T {
-        act(&mut self
-            .progress
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner))
+        act(&mut self.progress.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     fn next_interval(&self) -> Duration {
@@ -105,13 +102,13 @@ impl ScriptedBridge {
             let free: Vec<&(String, String)> = self
                 .script
                 .iter()
-                .filter(|(visitor, _)| {
-                    match progress.talks.get(&conversation(visitor)) {
+                .filter(
+                    |(visitor, _)| match progress.talks.get(&conversation(visitor)) {
                         None | Some(Talk::Quiet) => true,
                         Some(Talk::Waiting(since)) => now.duration_since(*since) >= LONGEST_SILENCE,
                         Some(Talk::Held) => false,
-                    }
-                })
+                    },
+                )
                 .collect();
             if free.is_empty() {
                 return None;

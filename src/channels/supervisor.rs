@@ -58,8 +58,14 @@ impl Backoff {
 enum Ended {
     Shutdown,
     Paused,
-    Fatal { detail: String, fix: String },
-    Transient { detail: String, asked: Option<Duration> },
+    Fatal {
+        detail: String,
+        fix: String,
+    },
+    Transient {
+        detail: String,
+        asked: Option<Duration>,
+    },
 }
 
 /// What ended a wait between runs.
@@ -127,7 +133,9 @@ pub async fn supervise(
                 tracing::error!(channel = port.channel(), %detail, %fix, "channel failed");
                 port.announce(
                     ChannelState::Failed,
-                    Some(format!("{detail}: {fix}, then pause and resume the channel")),
+                    Some(format!(
+                        "{detail}: {fix}, then pause and resume the channel"
+                    )),
                 );
                 let woken = wait(&port, &shutdown, None).await;
                 failures = 0;

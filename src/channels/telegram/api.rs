@@ -125,13 +125,7 @@ impl Api {
         limit: Duration,
     ) -> Result<Value, CallError> {
         let url = format!("{}/bot{}/{method}", self.base, self.token.expose());
-        let sent = self
-            .http
-            .post(url)
-            .timeout(limit)
-            .json(params)
-            .send()
-            .await;
+        let sent = self.http.post(url).timeout(limit).json(params).send().await;
         let mut response = match sent {
             Ok(response) => response,
             Err(error) => {
@@ -150,7 +144,9 @@ impl Api {
             match response.chunk().await {
                 Ok(Some(chunk)) => {
                     if body.len() + chunk.len() > MAX_ANSWER_BYTES {
-                        break Some(format!("the answer is longer than {MAX_ANSWER_BYTES} bytes"));
+                        break Some(format!(
+                            "the answer is longer than {MAX_ANSWER_BYTES} bytes"
+                        ));
                     }
                     body.extend_from_slice(&chunk);
                 }

@@ -242,8 +242,7 @@ impl Bridge for TelegramBridge {
                 }
             }
         };
-        let (ended, (), ()) =
-            tokio::join!(polling, outbound::run(outbox, stop.clone()), typing);
+        let (ended, (), ()) = tokio::join!(polling, outbound::run(outbox, stop.clone()), typing);
         ended
     }
 }

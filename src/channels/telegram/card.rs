@@ -83,10 +83,7 @@ pub fn outcome(approval: &Approval) -> Rendered {
             when(decision.at)
         )));
         if let Some(reason) = &decision.reason {
-            lines.push(plain(format!(
-                "Reason: {}",
-                cut(&reveal_line(reason), 800)
-            )));
+            lines.push(plain(format!("Reason: {}", cut(&reveal_line(reason), 800))));
         }
     }
     lines.push(plain(format!(
@@ -107,7 +104,10 @@ fn shortened(approval: &Approval, head: &[Line], body: &[Line], buttons: &[CardB
         .collect();
     let foot = vec![
         bold("✂ shortened here: full text in the console".to_owned()),
-        plain("Too long to be allowed from the chat: open the console to decide, or deny it here.".to_owned()),
+        plain(
+            "Too long to be allowed from the chat: open the console to decide, or deny it here."
+                .to_owned(),
+        ),
         plain(deadline(approval)),
         plain(format!(
             "Code: {0}. /deny {0} reason",
@@ -175,10 +175,7 @@ fn head(approval: &Approval) -> Vec<Line> {
         reveal_line(&approval.verdict.rule)
     )));
     if let Some(reason) = &approval.model_reason {
-        lines.push(plain(format!(
-            "The model says: {}",
-            reveal_line(reason)
-        )));
+        lines.push(plain(format!("The model says: {}", reveal_line(reason))));
     }
     lines
 }
@@ -186,11 +183,7 @@ fn head(approval: &Approval) -> Vec<Line> {
 fn body(approval: &Approval) -> Vec<Line> {
     let mut lines = Vec::new();
     if let Some(question) = &approval.question {
-        lines.extend(
-            reveal(question)
-                .lines()
-                .map(|line| plain(line.to_owned())),
-        );
+        lines.extend(reveal(question).lines().map(|line| plain(line.to_owned())));
     }
     lines.extend(argument_lines(&approval.args).into_iter().map(code));
     if let Some(cwd) = &approval.plan.cwd {

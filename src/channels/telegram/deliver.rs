@@ -177,7 +177,12 @@ impl Deliverer {
 
     /// A piece of a message that had to be cut here. Once the first is out, the others wait for their
     /// slot and are tried again while it is certain that they were not sent.
-    async fn send_piece(&self, target: Target, piece: &str, at: usize) -> Result<String, CallError> {
+    async fn send_piece(
+        &self,
+        target: Target,
+        piece: &str,
+        at: usize,
+    ) -> Result<String, CallError> {
         let mut tried = 0;
         loop {
             if at > 0 {
@@ -311,13 +316,7 @@ impl Deliverer {
     }
 
     /// What a failed call means for the part.
-    fn ended(
-        &self,
-        part: &Outbound,
-        chat: i64,
-        change: Change,
-        error: &CallError,
-    ) -> SendOutcome {
+    fn ended(&self, part: &Outbound, chat: i64, change: Change, error: &CallError) -> SendOutcome {
         self.note(chat, error);
         let now = self.health.now();
         let later = SendOutcome::Retry {
@@ -381,9 +380,7 @@ fn body(chat: i64, text: &Rendered, as_html: bool) -> Map<String, Value> {
 
 fn refused_with(error: &CallError, words: &str) -> bool {
     match error {
-        CallError::Refused { description, .. } => {
-            description.to_ascii_lowercase().contains(words)
-        }
+        CallError::Refused { description, .. } => description.to_ascii_lowercase().contains(words),
         CallError::NotSent { .. }
         | CallError::Lost { .. }
         | CallError::Server { .. }

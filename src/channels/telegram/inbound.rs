@@ -18,8 +18,12 @@ use crate::client::channel_port::{ChannelPort, Inbound, InboundBody, Ingested};
 use crate::protocol::problem::{Problem, ProblemKind};
 
 /// What we ask for. Said with every poll, because the server remembers what was said last, by anybody.
-pub const ALLOWED_UPDATES: &[&str] =
-    &["message", "edited_message", "callback_query", "my_chat_member"];
+pub const ALLOWED_UPDATES: &[&str] = &[
+    "message",
+    "edited_message",
+    "callback_query",
+    "my_chat_member",
+];
 /// Added to the poll's own timeout before we give up on an answer.
 const POLL_SLACK: Duration = Duration::from_secs(15);
 /// Conflicts in a row before we say that somebody else polls.
@@ -241,9 +245,9 @@ async fn conflict(poller: &Poller, conflicts: u32, description: &str) -> Duratio
             tracing::warn!(%error, "the webhook could not be removed");
         }
     } else if conflicts < CONFLICTS_TOLERATED {
-        poller
-            .health
-            .poll_failing("an earlier poll with this token has not ended yet; trying again".to_owned());
+        poller.health.poll_failing(
+            "an earlier poll with this token has not ended yet; trying again".to_owned(),
+        );
     } else {
         poller.health.poll_failing(
             "another instance is polling with this token: stop it, or get this one a bot of its own from @BotFather"

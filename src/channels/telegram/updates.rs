@@ -87,10 +87,9 @@ enum Edition {
 }
 
 fn from_message(update_id: i64, message: &Value, me: &Me, edition: Edition) -> Inbound {
-    let (Some(chat), Some(message_id)) = (
-        int_at(message, "/chat/id"),
-        int_at(message, "/message_id"),
-    ) else {
+    let (Some(chat), Some(message_id)) =
+        (int_at(message, "/chat/id"), int_at(message, "/message_id"))
+    else {
         return other(
             update_id,
             message.get("chat"),
@@ -213,7 +212,10 @@ pub fn parse_conversation(key: &str) -> Option<(i64, Option<i64>)> {
 /// The sender, unless the platform put somebody else's mask in its place: with `sender_chat` the `from`
 /// is a shared placeholder (an anonymous group administrator, a channel), which identifies nobody.
 fn sender(message: &Value) -> Option<Sender> {
-    if message.get("sender_chat").is_some_and(|chat| !chat.is_null()) {
+    if message
+        .get("sender_chat")
+        .is_some_and(|chat| !chat.is_null())
+    {
         return None;
     }
     person(message.get("from"))
