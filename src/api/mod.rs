@@ -1,1 +1,29 @@
-//! HTTP: an adapter over ConsoleClient, never over engine types.
+//! HTTP: an adapter over `ConsoleClient`, never over engine types.
+//!
+//! Nothing in a request body, query or header other than the credential decides who acts: the actor comes
+//! from the unix socket's peer or from the token's record. Nothing here writes to the store or decides
+//! policy. One table (`router::table`) is both the router and `/openapi.json`.
+
+pub mod approvals;
+pub mod auth;
+pub mod channels;
+pub mod continuations;
+pub mod emergency;
+pub mod error;
+pub mod events;
+pub mod generic;
+pub mod health;
+pub mod limiter;
+pub mod listener;
+pub mod openapi;
+pub mod outbox;
+pub mod outcome;
+pub mod peer;
+pub mod request;
+pub mod route;
+pub mod router;
+pub mod serve;
+pub mod sessions;
+pub mod snapshot;
+pub mod token;
+pub mod wait;

@@ -4,3 +4,4 @@
 
 pub mod channel_port;
 pub mod console_client;
+pub mod remote;

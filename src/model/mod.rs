@@ -1,6 +1,17 @@
 //! Model providers behind one trait.
 //!
 //! Adapters translate; they never decide. No adapter retries, stores, or runs a tool: retries, budgets
-//! and tools belong to the engine.
+//! and tools belong to the engine. (The one exception is a request parameter that a server names in a
+//! 400 as unknown to it: the adapter drops the parameter, remembers, and asks again.)
 
+pub mod anthropic;
+pub mod failure;
+pub mod http;
+pub mod openai_chat;
+pub mod prices;
+pub mod producer;
+pub mod registry;
 pub mod request;
+pub mod retry;
+pub mod scripted;
+pub mod sse;

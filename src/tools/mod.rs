@@ -3,4 +3,18 @@
 //! Nothing here decides whether a call may run (the engine's policy does), and nothing here touches the
 //! store.
 
+pub mod canonical;
+pub mod execute_command;
+pub mod guard;
+pub mod list_files;
+pub mod operands;
+pub mod output;
+pub mod preview;
+pub mod process;
+pub mod read_file;
+pub mod registry;
+pub mod sandbox;
+pub mod search_files;
 pub mod tool;
+pub mod walk;
+pub mod write_file;

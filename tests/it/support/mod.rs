@@ -1,1 +1,3 @@
 //! Shared harness of the suites.
+
+pub mod fake_telegram;

@@ -1,0 +1,235 @@
+//! The door: everything a request must satisfy before a handler sees it. The only place that makes an
+//! [`Actor`], from the socket's peer or from the token's record, never from anything the caller says of
+//! itself.
+//!
+//! Against web pages that reach for loopback (CSRF, DNS rebinding): a `Host` that is not loopback, any
+//! `Origin` at all, and bodies that a form can send are refused before the credential is looked at.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::extract::{ConnectInfo, Request, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+
+use crate::api::error::Refusal;
+use crate::api::limiter::{Attempt, FailedLogins};
+use crate::api::peer::{Peer, may_connect, operator};
+use crate::api::router::Api;
+use crate::api::token::TokenVerifier;
+use crate::protocol::command::Actor;
+use crate::protocol::problem::{Problem, ProblemKind};
+use crate::protocol::words::Scope;
+
+/// The one path that needs no credential.
+pub const OPEN_PATH: &str = "/healthz";
+
+/// How callers prove who they are.
+pub enum Door {
+    /// The unix socket: the peer's user id.
+    Unix {
+        /// The user this process runs as.
+        own_uid: u32,
+    },
+    /// TCP: a bearer token.
+    Tcp {
+        /// Knows the tokens.
+        verifier: Arc<dyn TokenVerifier>,
+        /// Counts the ones it does not know.
+        failed: FailedLogins,
+    },
+}
+
+/// Who calls, as authenticated.
+#[derive(Clone)]
+pub struct Caller {
+    /// The actor of every command of this request.
+    pub actor: Actor,
+    presented: Option<Arc<str>>,
+}
+
+impl Caller {
+    /// Whether the caller may read. Commands are judged by the engine.
+    pub fn may_read(&self) -> bool {
+        match &self.actor {
+            Actor::Operator { .. } | Actor::Engine => true,
+            Actor::Token { scopes, .. } => scopes.contains(&Scope::Read),
+            Actor::Person { .. } => false,
+        }
+    }
+}
+
+impl Door {
+    /// Whether a caller admitted earlier would still be admitted: a revoked token ends its streams.
+    pub fn still_admits(&self, caller: &Caller) -> bool {
+        match (self, &caller.presented) {
+            (Door::Unix { .. }, _) => true,
+            (Door::Tcp { verifier, .. }, Some(presented)) => verifier.verify(presented).is_some(),
+            (Door::Tcp { .. }, None) => false,
+        }
+    }
+
+    fn authenticate(&self, peer: Peer, headers: &HeaderMap) -> Result<Caller, Refusal> {
+        match (self, peer) {
+            (Door::Unix { own_uid }, Peer::Unix { uid: Some(uid) })
+                if may_connect(uid, *own_uid) =>
+            {
+                Ok(Caller {
+                    actor: operator(uid),
+                    presented: None,
+                })
+            }
+            (Door::Unix { own_uid }, Peer::Unix { uid }) => Err(forbidden(
+                "wrong user",
+                match uid {
+                    Some(uid) => {
+                        format!("the socket belongs to user {own_uid}, and you are user {uid}")
+                    }
+                    None => "the system did not say which user is calling".to_owned(),
+                },
+                "run the command as the user that runs the daemon, or use --listen with a token",
+            )),
+            (Door::Tcp { verifier, failed }, Peer::Tcp(address)) => {
+                let presented = bearer(headers).filter(|token| !token.is_empty());
+                if let Some(presented) = presented
+                    && let Some(actor) = verifier.verify(presented)
+                {
+                    return Ok(Caller {
+                        actor,
+                        presented: Some(presented.into()),
+                    });
+                }
+                match failed.count(address.ip(), Instant::now()) {
+                    Attempt::Counted => Err(Refusal::unauthenticated(match presented {
+                        Some(_) => "the token is not known here",
+                        None => "no bearer token was sent",
+                    })),
+                    Attempt::OverLimit { retry_after } => Err(Refusal::from(
+                        Problem::new(
+                            ProblemKind::TooMany,
+                            "too many failed logins",
+                            "more than 100 failed logins within a minute",
+                        )
+                        .hint(format!(
+                            "check the token and try again in {retry_after} seconds"
+                        )),
+                    )
+                    .header(header::RETRY_AFTER, HeaderValue::from(retry_after))),
+                }
+            }
+            (Door::Unix { .. }, Peer::Tcp(_)) | (Door::Tcp { .. }, Peer::Unix { .. }) => {
+                Err(Refusal::from(Problem::internal(
+                    "a connection came in through the wrong listener",
+                )))
+            }
+        }
+    }
+}
+
+/// Admits a request or refuses it. Wraps every route, the unknown ones too.
+pub async fn admit(
+    State(api): State<Arc<Api>>,
+    ConnectInfo(peer): ConnectInfo<Peer>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    match judge(&api, peer, &request) {
+        Ok(caller) => {
+            if let Some(caller) = caller {
+                request.extensions_mut().insert(caller);
+            }
+            next.run(request).await
+        }
+        Err(refusal) => refusal.into_response(),
+    }
+}
+
+fn judge(api: &Api, peer: Peer, request: &Request) -> Result<Option<Caller>, Refusal> {
+    let headers = request.headers();
+    match &api.door {
+        Door::Tcp { .. } => check_host(headers, request.uri())?,
+        Door::Unix { .. } => {}
+    }
+    if headers.contains_key(header::ORIGIN) {
+        return Err(forbidden(
+            "web pages are refused",
+            "the request carries an `Origin` header, so a web page made it".to_owned(),
+            "call from a program, not from a browser page",
+        ));
+    }
+    check_content_type(headers)?;
+    if request.uri().path() == OPEN_PATH {
+        return Ok(None);
+    }
+    api.door.authenticate(peer, headers).map(Some)
+}
+
+fn forbidden(title: &str, detail: String, hint: &str) -> Refusal {
+    Problem::new(ProblemKind::Forbidden, title, detail)
+        .hint(hint)
+        .into()
+}
+
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let mut values = headers.get_all(header::AUTHORIZATION).iter();
+    let value = values.next()?.to_str().ok()?;
+    // Two credentials are none: nobody should have to guess which one counts.
+    if values.next().is_some() {
+        return None;
+    }
+    let (scheme, token) = value.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+}
+
+fn check_host(headers: &HeaderMap, uri: &Uri) -> Result<(), Refusal> {
+    let mut values = headers.get_all(header::HOST).iter();
+    let host = values.next().and_then(|host| host.to_str().ok());
+    let single = values.next().is_none();
+    // A request line with an authority of its own (`GET http://other/ …`) must agree.
+    let authority = uri.authority().map(axum::http::uri::Authority::as_str);
+    match host {
+        Some(host) if single && is_loopback(host) && authority.is_none_or(is_loopback) => Ok(()),
+        Some(_) | None => Err(forbidden(
+            "wrong host",
+            "the `Host` header does not name this machine's loopback address".to_owned(),
+            "use http://127.0.0.1:PORT, http://localhost:PORT or http://[::1]:PORT; from elsewhere, `ssh -L`",
+        )),
+    }
+}
+
+/// Whether a host with optional port is a loopback name. The port may be any: a tunnel changes it.
+fn is_loopback(host: &str) -> bool {
+    let name = match host.rsplit_once(':') {
+        Some((name, port)) if port.parse::<u16>().is_ok() && port.len() <= 5 => name,
+        Some(_) | None => host,
+    };
+    name.eq_ignore_ascii_case("localhost") || name == "127.0.0.1" || name == "[::1]"
+}
+
+fn check_content_type(headers: &HeaderMap) -> Result<(), Refusal> {
+    let has_body = headers.contains_key(header::TRANSFER_ENCODING)
+        || headers
+            .get(header::CONTENT_LENGTH)
+            .is_some_and(|length| length != "0");
+    let kind = headers.get(header::CONTENT_TYPE);
+    let is_json = kind
+        .and_then(|kind| kind.to_str().ok())
+        .is_some_and(|kind| {
+            kind.split(';')
+                .next()
+                .is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
+        });
+    if is_json || (kind.is_none() && !has_body) {
+        return Ok(());
+    }
+    Err(Refusal::with_status(
+        StatusCode::UNSUPPORTED_MEDIA_TYPE,
+        Problem::new(
+            ProblemKind::Invalid,
+            "unsupported content type",
+            "a request body must be JSON",
+        )
+        .hint("send `Content-Type: application/json`"),
+    ))
+}

@@ -1,0 +1,148 @@
+//! Continuations: list, look, cancel, resume, retry.
+
+use std::sync::Arc;
+
+use axum::http::StatusCode;
+use axum::response::Response;
+use serde::Deserialize;
+
+use crate::api::error::{Refusal, json};
+use crate::api::outcome;
+use crate::api::request::{Call, shortened};
+use crate::api::route::{Field, Method, Route, Shape, command, fields, get, ok, optional, page};
+use crate::api::router::Api;
+use crate::protocol::command::Command;
+use crate::protocol::ids::ContinuationId;
+use crate::protocol::snapshot::Query;
+use crate::protocol::words::ContinuationState;
+use crate::words_of;
+
+words_of!(states, ContinuationState);
+
+const REASON: &[Field] = &[optional("reason", Shape::Text, "shown in history")];
+const NO_REASON: &[Field] = &[optional(
+    "reason",
+    Shape::Text,
+    "taken for symmetry with cancel; written to the log only",
+)];
+const LIST: &[Field] = &[
+    optional("state", Shape::Words(states), "only this state"),
+    optional("session", Shape::Text, "only this session"),
+    optional("limit", Shape::Number, "at most this many, 1 to 500"),
+    optional("cursor", Shape::Text, "`next_cursor` of the page before"),
+];
+
+/// The routes of this module.
+pub fn routes() -> Vec<Route> {
+    vec![
+        get(
+            "/v1/continuations",
+            "Continuations, newest change first",
+            LIST,
+            &[page("Continuation")],
+            |api, call| Box::pin(list(api, call)),
+        ),
+        get(
+            "/v1/continuations/{id}",
+            "One continuation",
+            &[],
+            &[ok("Continuation")],
+            |api, call| Box::pin(one(api, call)),
+        ),
+        get(
+            "/v1/continuations/{id}/steps",
+            "Its steps as stored",
+            &[],
+            &[page("Step")],
+            |api, call| Box::pin(steps(api, call)),
+        ),
+        command(
+            Method::Post,
+            "/v1/continuations/{id}/cancel",
+            "End a continuation; its tools are killed",
+            fields(REASON),
+            &[ok("Continuation")],
+            |api, call| Box::pin(act(api, call, Act::Cancel)),
+        ),
+        command(
+            Method::Post,
+            "/v1/continuations/{id}/resume",
+            "Let an interrupted continuation go on",
+            fields(NO_REASON),
+            &[ok("Continuation")],
+            |api, call| Box::pin(act(api, call, Act::Resume)),
+        ),
+        command(
+            Method::Post,
+            "/v1/continuations/{id}/retry",
+            "Start the same message again as a new continuation",
+            fields(NO_REASON),
+            &[ok("Continuation")],
+            |api, call| Box::pin(act(api, call, Act::Retry)),
+        ),
+    ]
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Act {
+    Cancel,
+    Resume,
+    Retry,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Reason {
+    reason: Option<String>,
+}
+
+async fn list(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
+    let query = Query::Continuations {
+        state: call.word("state")?,
+        session_id: call.word("session")?,
+        page: call.page()?,
+    };
+    outcome::answer_json(&*api.client, query).await
+}
+
+async fn one(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
+    outcome::answer_json(&*api.client, Query::Continuation { id: call.id()? }).await
+}
+
+async fn steps(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
+    let query = Query::Steps {
+        continuation_id: call.id()?,
+    };
+    outcome::answer_json(&*api.client, query).await
+}
+
+async fn act(api: Arc<Api>, call: Call, act: Act) -> Result<Response, Refusal> {
+    let body: Reason = call.json()?;
+    let continuation_id = call.id()?;
+    let command = match act {
+        Act::Cancel => Command::CancelContinuation {
+            continuation_id,
+            reason: body.reason,
+        },
+        Act::Resume => {
+            note(continuation_id, "resume", body.reason.as_deref());
+            Command::ResumeContinuation { continuation_id }
+        }
+        Act::Retry => {
+            note(continuation_id, "retry", body.reason.as_deref());
+            Command::RetryContinuation { continuation_id }
+        }
+    };
+    let envelope = call.envelope(command)?;
+    json(
+        StatusCode::OK,
+        &outcome::continuation(&*api.client, envelope).await?,
+    )
+}
+
+/// The commands have no place for a reason; the log has.
+fn note(id: ContinuationId, what: &str, reason: Option<&str>) {
+    if let Some(reason) = reason {
+        tracing::info!(continuation = %id, what, reason = shortened(reason), "reason given");
+    }
+}

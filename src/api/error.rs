@@ -1,0 +1,106 @@
+//! Every refusal leaves as `application/problem+json` (RFC 9457). No handler writes an error body itself.
+
+use axum::body::Body;
+use axum::http::{HeaderName, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+
+use crate::protocol::approval::Decision;
+use crate::protocol::problem::{Problem, ProblemKind};
+
+/// A [`Problem`] on its way out, with the HTTP status it gets.
+#[derive(Debug)]
+pub struct Refusal {
+    status: StatusCode,
+    problem: Box<Problem>,
+    header: Option<(HeaderName, HeaderValue)>,
+}
+
+impl Refusal {
+    /// A refusal whose status is finer than its kind's (405, 408, 413, 415).
+    pub fn with_status(status: StatusCode, problem: Problem) -> Self {
+        Self {
+            status,
+            problem: Box::new(problem),
+            header: None,
+        }
+    }
+
+    /// The same with one more header.
+    pub fn header(mut self, name: HeaderName, value: HeaderValue) -> Self {
+        self.header = Some((name, value));
+        self
+    }
+
+    /// No valid credential: 401 with the scheme that is expected.
+    pub fn unauthenticated(detail: &str) -> Self {
+        let problem = Problem::new(ProblemKind::Unauthenticated, "not authenticated", detail).hint(
+            "send `Authorization: Bearer TOKEN`; the first start with --listen writes an admin \
+             token to the file `token` in the data directory",
+        );
+        Self::from(problem).header(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))
+    }
+}
+
+impl From<Problem> for Refusal {
+    fn from(problem: Problem) -> Self {
+        let status = StatusCode::from_u16(problem.kind.http_status())
+            .unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        Self::with_status(status, problem)
+    }
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    r#type: String,
+    title: &'a str,
+    status: u16,
+    detail: &'a str,
+    hint: Option<&'a str>,
+    kind: ProblemKind,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    winner: Option<&'a Decision>,
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        let kind = serde_json::to_value(self.problem.kind)
+            .ok()
+            .and_then(|kind| kind.as_str().map(str::to_owned))
+            .unwrap_or_default();
+        let document = Document {
+            r#type: format!("urn:leverframe:problem:{kind}"),
+            title: &self.problem.title,
+            status: self.status.as_u16(),
+            detail: &self.problem.detail,
+            hint: self.problem.hint.as_deref(),
+            kind: self.problem.kind,
+            winner: self.problem.winner.as_deref(),
+        };
+        let body = serde_json::to_vec(&document).unwrap_or_default();
+        let mut response = Response::new(Body::from(body));
+        *response.status_mut() = self.status;
+        let headers = response.headers_mut();
+        headers.insert(
+            header::CONTENT_TYPE,
+            HeaderValue::from_static("application/problem+json"),
+        );
+        if let Some((name, value)) = self.header {
+            headers.insert(name, value);
+        }
+        response
+    }
+}
+
+/// A JSON answer.
+pub fn json(status: StatusCode, value: &impl Serialize) -> Result<Response, Refusal> {
+    let body = serde_json::to_vec(value)
+        .map_err(|error| Problem::internal(format!("the answer could not be written: {error}")))?;
+    let mut response = Response::new(Body::from(body));
+    *response.status_mut() = status;
+    response.headers_mut().insert(
+        header::CONTENT_TYPE,
+        HeaderValue::from_static("application/json"),
+    );
+    Ok(response)
+}

@@ -1,0 +1,247 @@
+//! The event stream (Server-Sent Events, WHATWG HTML § 9.2).
+//!
+//! Pull only: nothing is read from the engine's stream before the connection has taken what came before,
+//! so a slow reader costs one chunk, and `listener` cuts one that has stopped reading.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use axum::body::{Body as HttpBody, Bytes};
+use axum::http::{HeaderValue, header};
+use axum::response::Response;
+use futures_util::StreamExt as _;
+use futures_util::stream::{ReadyChunks, unfold};
+
+use crate::api::auth::Caller;
+use crate::api::error::Refusal;
+use crate::api::request::{Call, parameter, shortened};
+use crate::api::route::{AnswerShape, Route, Shape, Success, get, optional};
+use crate::api::router::Api;
+use crate::client::console_client::EventStream;
+use crate::protocol::event::{EventFilter, StreamItem};
+use crate::protocol::ids::SessionId;
+use crate::protocol::problem::Problem;
+
+/// Silence after which a stream gets a comment, so that both ends notice a dead connection.
+pub const PING: Duration = Duration::from_secs(15);
+/// Events put into one write when they are ready together.
+const BATCH: usize = 64;
+
+/// Every kind of the contract (API.md), also the ones this version does not emit yet.
+pub const KINDS: &[&str] = &[
+    "session.started",
+    "session.updated",
+    "session.ended",
+    "message.received",
+    "continuation.queued",
+    "continuation.started",
+    "continuation.streaming",
+    "continuation.awaiting_approval",
+    "continuation.interrupted",
+    "continuation.resumed",
+    "continuation.completed",
+    "continuation.failed",
+    "continuation.cancelled",
+    "continuation.expired",
+    "model.started",
+    "model.finished",
+    "message.delta",
+    "tool.proposed",
+    "tool.started",
+    "tool.output",
+    "tool.finished",
+    "approval.requested",
+    "approval.decided",
+    "approval.expired",
+    "reply.queued",
+    "reply.sent",
+    "reply.failed",
+    "reply.unknown",
+    "channel.state",
+    "policy.changed",
+    "budget.reached",
+    "cache.hit",
+    "cache.miss",
+    "memory.changed",
+    "hygiene.finished",
+    "hook.ran",
+    "engine.state",
+];
+
+/// The routes of this module.
+pub fn routes() -> Vec<Route> {
+    vec![get(
+        "/v1/events",
+        "Events as they happen; the header `Last-Event-ID` resumes",
+        &[
+            optional("after", Shape::Number, "only events after this seq"),
+            optional("session", Shape::Text, "only this session"),
+            optional("continuation", Shape::Text, "only this continuation"),
+            optional("kind", Shape::Text, "only these kinds, comma separated"),
+            optional(
+                "deltas",
+                Shape::Text,
+                "`none`, or session ids whose deltas are wanted, comma separated",
+            ),
+        ],
+        &[Success {
+            status: 200,
+            answer: AnswerShape::Events,
+        }],
+        |api, call| Box::pin(follow(api, call)),
+    )]
+}
+
+struct Feed {
+    api: Arc<Api>,
+    caller: Option<Caller>,
+    items: ReadyChunks<EventStream>,
+    /// When the caller's credential was last found good.
+    admitted: Instant,
+}
+
+impl Feed {
+    /// Looks the credential up again, at most once per ping.
+    fn is_admitted(&mut self) -> bool {
+        if self.admitted.elapsed() < self.api.ping {
+            return true;
+        }
+        self.admitted = Instant::now();
+        self.caller
+            .as_ref()
+            .is_some_and(|caller| self.api.door.still_admits(caller))
+    }
+}
+
+async fn follow(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
+    let filter = filter(&call)?;
+    let events = api.client.events(filter).await?;
+    let feed = Feed {
+        api,
+        caller: call.caller,
+        items: events.ready_chunks(BATCH),
+        admitted: Instant::now(),
+    };
+    // The first comment makes the stream visible as open before anything happens.
+    let opened = futures_util::stream::once(async { Ok(Bytes::from_static(b": open\n\n")) });
+    let body = opened.chain(unfold(feed, |mut feed| async move {
+        let chunk = next_chunk(&mut feed).await?;
+        Some((Ok::<_, Infallible>(chunk), feed))
+    }));
+    let mut response = Response::new(HttpBody::from_stream(body));
+    let headers = response.headers_mut();
+    headers.insert(
+        header::CONTENT_TYPE,
+        HeaderValue::from_static("text/event-stream"),
+    );
+    Ok(response)
+}
+
+/// The next bytes of the stream; none = it ends.
+async fn next_chunk(feed: &mut Feed) -> Option<Bytes> {
+    let items = tokio::select! {
+        biased;
+        () = feed.api.shutdown.cancelled() => return None,
+        items = feed.items.next() => items?,
+        () = tokio::time::sleep(feed.api.ping) => {
+            return feed.is_admitted().then(|| Bytes::from_static(b": ping\n\n"));
+        }
+    };
+    if !feed.is_admitted() {
+        return None;
+    }
+    let mut out = Vec::with_capacity(256);
+    for item in items {
+        match item {
+            Ok(item) => encode(&item, &mut out),
+            Err(problem) => {
+                tracing::debug!(%problem, "event stream ended");
+                feed.items = futures_util::stream::empty().boxed().ready_chunks(BATCH);
+                break;
+            }
+        }
+    }
+    (!out.is_empty()).then(|| out.into())
+}
+
+/// Writes one item. JSON has no raw line breaks, so the data is always one line.
+fn encode(item: &StreamItem, out: &mut Vec<u8>) {
+    match item {
+        StreamItem::Event(event) => {
+            let data = match serde_json::to_vec(event) {
+                Ok(data) => data,
+                Err(error) => {
+                    tracing::error!(%error, "an event could not be written");
+                    return;
+                }
+            };
+            if let Some(seq) = event.seq {
+                out.extend_from_slice(format!("id: {seq}\n").as_bytes());
+            }
+            out.extend_from_slice(b"event: ");
+            out.extend_from_slice(event.body.kind().as_bytes());
+            out.extend_from_slice(b"\ndata: ");
+            out.extend_from_slice(&data);
+            out.extend_from_slice(b"\n\n");
+        }
+        StreamItem::Reset => out.extend_from_slice(b"event: reset\ndata: {\"kind\":\"reset\"}\n\n"),
+    }
+}
+
+fn filter(call: &Call) -> Result<EventFilter, Refusal> {
+    let after = match call.headers.get("last-event-id") {
+        Some(id) => Some(
+            id.to_str()
+                .ok()
+                .and_then(|id| id.parse::<u64>().ok())
+                .ok_or_else(|| {
+                    Problem::invalid(
+                        "the header `Last-Event-ID` must be the `id` of an event of this stream",
+                    )
+                })?,
+        ),
+        None => call.number("after", 0..=u64::MAX)?,
+    };
+    let kinds = list(call, "kind");
+    for kind in &kinds {
+        if !KINDS.contains(&kind.as_str()) {
+            return Err(parameter(
+                "kind",
+                &format!(
+                    "`{}` is not an event kind: expected one of {}",
+                    shortened(kind),
+                    KINDS.join(", ")
+                ),
+            ));
+        }
+    }
+    let deltas = match call.query.get("deltas").map(String::as_str) {
+        None | Some("none") => Vec::new(),
+        Some(_) => list(call, "deltas")
+            .iter()
+            .map(|id| id.parse::<SessionId>())
+            .collect::<Result<_, _>>()
+            .map_err(|error| parameter("deltas", &format!("{error}, or `none`")))?,
+    };
+    Ok(EventFilter {
+        after,
+        session_id: call.word("session")?,
+        continuation_id: call.word("continuation")?,
+        kinds,
+        deltas,
+    })
+}
+
+fn list(call: &Call, name: &str) -> Vec<String> {
+    call.query
+        .get(name)
+        .map(|value| {
+            value
+                .split(',')
+                .filter(|word| !word.is_empty())
+                .map(str::to_owned)
+                .collect()
+        })
+        .unwrap_or_default()
+}

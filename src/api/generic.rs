@@ -1,0 +1,100 @@
+//! The two routes of our own remote client: any command, any query, as the protocol serialises them.
+//!
+//! The actor is the caller's, as everywhere; a body that names one is refused as an unknown field. Only
+//! the surfaces a person sits at can be claimed.
+
+use std::sync::Arc;
+
+use axum::http::StatusCode;
+use axum::response::Response;
+
+use crate::api::error::{Refusal, json};
+use crate::api::request::{Call, KEY_LIMIT};
+use crate::api::route::{Method, Needs, Route, Shape, command, fields, ok, optional, required};
+use crate::api::router::Api;
+use crate::client::remote::wire::Submission;
+use crate::protocol::problem::Problem;
+use crate::protocol::snapshot::Query;
+use crate::protocol::words::Surface;
+
+fn surfaces() -> Vec<&'static str> {
+    vec![
+        Surface::Console.as_str(),
+        Surface::Http.as_str(),
+        Surface::Cli.as_str(),
+    ]
+}
+
+/// The routes of this module.
+pub fn routes() -> Vec<Route> {
+    vec![
+        command(
+            Method::Post,
+            "/v1/submit",
+            "Carry out a command as the protocol serialises it",
+            fields(&[
+                required("command", Shape::Object, "`{command: NAME, …}`"),
+                required("surface", Shape::Words(surfaces), "where the person sits"),
+                optional(
+                    "idempotency_key",
+                    Shape::Text,
+                    "as the header `Idempotency-Key`",
+                ),
+            ]),
+            &[ok("Outcome")],
+            |api, call| Box::pin(submit(api, call)),
+        ),
+        Route {
+            needs: Needs::Read,
+            ..command(
+                Method::Post,
+                "/v1/query",
+                "Answer a query as the protocol serialises it",
+                fields(&[required(
+                    "query",
+                    Shape::Text,
+                    "its name, beside its fields",
+                )]),
+                &[ok("Answer")],
+                |api, call| Box::pin(query(api, call)),
+            )
+        },
+    ]
+}
+
+async fn submit(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
+    let body: Submission = call.json()?;
+    match body.surface {
+        Surface::Console | Surface::Http | Surface::Cli => {}
+        Surface::Chat | Surface::Scripted | Surface::Engine => {
+            return Err(Problem::invalid(format!(
+                "request body, field `surface`: `{}` cannot be claimed over HTTP: expected one of {}",
+                body.surface,
+                surfaces().join(", ")
+            ))
+            .into());
+        }
+    }
+    let key = match (call.idempotency_key()?, body.idempotency_key) {
+        (Some(header), Some(field)) if header != field => {
+            return Err(Problem::invalid(
+                "the header `Idempotency-Key` and the field `idempotency_key` differ",
+            )
+            .into());
+        }
+        (_, Some(field)) if field.is_empty() || field.len() > KEY_LIMIT => {
+            return Err(Problem::invalid(format!(
+                "request body, field `idempotency_key`: must have 1 to {KEY_LIMIT} bytes"
+            ))
+            .into());
+        }
+        (header, field) => header.or(field),
+    };
+    let envelope = call.envelope_from(body.command, body.surface, key)?;
+    json(StatusCode::OK, &api.client.submit(envelope).await?)
+}
+
+async fn query(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
+    let query: Query = call.json()?;
+    json(StatusCode::OK, &api.client.query(query).await?)
+}

@@ -1,0 +1,103 @@
+//! Deliveries, and the explanation of a tool call.
+
+use std::sync::Arc;
+
+use axum::http::StatusCode;
+use axum::response::Response;
+use serde::Deserialize;
+
+use crate::api::error::{Refusal, json};
+use crate::api::outcome;
+use crate::api::request::Call;
+use crate::api::route::{Method, Route, Shape, command, fields, get, ok, optional, page, required};
+use crate::api::router::Api;
+use crate::protocol::command::{Command, DeliveryResolution};
+use crate::protocol::snapshot::Query;
+use crate::protocol::words::OutboxState;
+use crate::words_of;
+
+words_of!(states, OutboxState);
+
+fn resolutions() -> Vec<&'static str> {
+    vec!["sent", "send_again", "drop"]
+}
+
+/// The routes of this module.
+pub fn routes() -> Vec<Route> {
+    vec![
+        get(
+            "/v1/outbox",
+            "Deliveries, newest first",
+            &[
+                optional("state", Shape::Words(states), "only this state"),
+                optional("limit", Shape::Number, "at most this many, 1 to 500"),
+                optional("cursor", Shape::Text, "`next_cursor` of the page before"),
+            ],
+            &[page("OutboxItem")],
+            |api, call| Box::pin(list(api, call)),
+        ),
+        get(
+            "/v1/outbox/{id}",
+            "One delivery",
+            &[],
+            &[ok("OutboxItem")],
+            |api, call| Box::pin(one(api, call)),
+        ),
+        command(
+            Method::Post,
+            "/v1/outbox/{id}/resolution",
+            "Settle an unknown or failed delivery",
+            fields(&[required(
+                "resolution",
+                Shape::Words(resolutions),
+                "it was sent, send it again, or drop it",
+            )]),
+            &[ok("OutboxItem")],
+            |api, call| Box::pin(resolve(api, call)),
+        ),
+        get(
+            "/v1/tool-calls/{id}/why",
+            "Why a call ran, asked or was refused",
+            &[],
+            &[ok("Why")],
+            |api, call| Box::pin(why(api, call)),
+        ),
+    ]
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Resolution {
+    resolution: DeliveryResolution,
+}
+
+async fn list(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
+    let query = Query::Outbox {
+        state: call.word("state")?,
+        page: call.page()?,
+    };
+    outcome::answer_json(&*api.client, query).await
+}
+
+async fn one(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
+    outcome::answer_json(&*api.client, Query::Delivery { id: call.id()? }).await
+}
+
+async fn resolve(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
+    let body: Resolution = call.json()?;
+    let envelope = call.envelope(Command::ResolveDelivery {
+        outbox_id: call.id()?,
+        resolution: body.resolution,
+    })?;
+    json(
+        StatusCode::OK,
+        &outcome::delivery(&*api.client, envelope).await?,
+    )
+}
+
+async fn why(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
+    let query = Query::Why {
+        tool_call_id: call.id()?,
+    };
+    outcome::answer_json(&*api.client, query).await
+}

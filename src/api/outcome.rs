@@ -1,0 +1,127 @@
+//! Taking the expected variant out of an outcome or answer. A different one is a fault of ours, never shown
+//! as something it is not.
+
+use crate::api::error::Refusal;
+use crate::client::console_client::ConsoleClient;
+use crate::protocol::approval::Approval;
+use crate::protocol::channel::Channel;
+use crate::protocol::command::{Accepted, Envelope, Outcome};
+use crate::protocol::ids::ContinuationId;
+use crate::protocol::problem::Problem;
+use crate::protocol::session::{Continuation, OutboxItem, Session};
+use crate::protocol::snapshot::{Answer, EngineStatus, Query};
+
+macro_rules! expect_outcome {
+    ($name:ident, $variant:ident, $type:ty, $what:literal) => {
+        #[doc = concat!("Submits a command whose outcome is ", $what, ".")]
+        pub async fn $name(
+            client: &dyn ConsoleClient,
+            envelope: Envelope,
+        ) -> Result<$type, Refusal> {
+            match client.submit(envelope).await? {
+                Outcome::$variant(value) => Ok(value),
+                other => Err(unexpected($what, outcome_name(&other))),
+            }
+        }
+    };
+}
+
+expect_outcome!(accepted, Accepted, Accepted, "an acceptance");
+expect_outcome!(session, Session, Session, "a session");
+expect_outcome!(approval, Approval, Approval, "an approval");
+expect_outcome!(channel, Channel, Channel, "a channel");
+expect_outcome!(delivery, Delivery, OutboxItem, "a delivery");
+expect_outcome!(engine, Engine, EngineStatus, "the engine");
+
+/// Submits a command after which a continuation is shown: the one it names, or the new one it started.
+pub async fn continuation(
+    client: &dyn ConsoleClient,
+    envelope: Envelope,
+) -> Result<Continuation, Refusal> {
+    match client.submit(envelope).await? {
+        Outcome::Continuation(value) => Ok(value),
+        Outcome::Accepted(accepted) => read_continuation(client, accepted.continuation_id).await,
+        other @ (Outcome::Session(_)
+        | Outcome::Approval(_)
+        | Outcome::Channel(_)
+        | Outcome::Delivery(_)
+        | Outcome::Engine(_)) => Err(unexpected("a continuation", outcome_name(&other))),
+    }
+}
+
+/// Reads one continuation.
+pub async fn read_continuation(
+    client: &dyn ConsoleClient,
+    id: ContinuationId,
+) -> Result<Continuation, Refusal> {
+    match client.query(Query::Continuation { id }).await? {
+        Answer::Continuation(continuation) => Ok(*continuation),
+        other => Err(unexpected("a continuation", answer_name(&other))),
+    }
+}
+
+/// A refusal for an answer of the wrong variant.
+pub fn unexpected(expected: &str, got: &str) -> Refusal {
+    Problem::internal(format!("expected {expected} from the engine, got {got}")).into()
+}
+
+fn outcome_name(outcome: &Outcome) -> &'static str {
+    match outcome {
+        Outcome::Accepted(_) => "an acceptance",
+        Outcome::Session(_) => "a session",
+        Outcome::Continuation(_) => "a continuation",
+        Outcome::Approval(_) => "an approval",
+        Outcome::Channel(_) => "a channel",
+        Outcome::Delivery(_) => "a delivery",
+        Outcome::Engine(_) => "the engine",
+    }
+}
+
+/// The variant of an answer, in words.
+pub fn answer_name(answer: &Answer) -> &'static str {
+    match answer {
+        Answer::Snapshot(_) => "a snapshot",
+        Answer::Engine(_) => "the engine",
+        Answer::Sessions(_) => "sessions",
+        Answer::Session(_) => "a session",
+        Answer::Transcript(_) => "a transcript",
+        Answer::Continuations(_) => "continuations",
+        Answer::Continuation(_) => "a continuation",
+        Answer::Steps(_) => "steps",
+        Answer::Approvals(_) => "approvals",
+        Answer::Approval(_) => "an approval",
+        Answer::Channels(_) => "channels",
+        Answer::Channel(_) => "a channel",
+        Answer::WhatIf(_) => "a what-if",
+        Answer::Outbox(_) => "deliveries",
+        Answer::Delivery(_) => "a delivery",
+        Answer::Why(_) => "an explanation",
+    }
+}
+
+/// Asks and answers with the value inside, whichever it is: the query decides.
+pub async fn answer_json(
+    client: &dyn ConsoleClient,
+    query: Query,
+) -> Result<axum::response::Response, Refusal> {
+    use crate::api::error::json;
+    let ok = axum::http::StatusCode::OK;
+    match client.query(query).await? {
+        Answer::Snapshot(value) => json(ok, &value),
+        Answer::Engine(value) => json(ok, &value),
+        Answer::Sessions(value) => json(ok, &value),
+        Answer::Session(value) => json(ok, &value),
+        Answer::Transcript(value) => json(ok, &value),
+        Answer::Continuations(value) => json(ok, &value),
+        Answer::Continuation(value) => json(ok, &value),
+        Answer::Steps(value) => json(ok, &value),
+        Answer::Approvals(value) => json(ok, &value),
+        Answer::Approval(value) => json(ok, &value),
+        Answer::Channels(value) => json(ok, &value),
+        Answer::Channel(value) => json(ok, &value),
+        Answer::WhatIf(value) => json(ok, &value),
+        Answer::Outbox(value) => json(ok, &value),
+        Answer::Delivery(value) => json(ok, &value),
+        Answer::Why(value) => json(ok, &value),
+    }
+}

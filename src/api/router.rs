@@ -1,0 +1,177 @@
+//! The one table of routes, and the router built from it. A route that is not in the table does not exist.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::RequestExt as _;
+use axum::Router;
+use axum::extract::{RawPathParams, Request, State};
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::middleware::{Next, from_fn, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
+use axum::routing::on;
+use tokio_util::sync::CancellationToken;
+
+use crate::api::auth::{self, Caller, Door};
+use crate::api::error::Refusal;
+use crate::api::request::{Call, read_body, read_query};
+use crate::api::route::{Body, Needs, Route};
+use crate::api::{
+    approvals, channels, continuations, emergency, events, generic, health, openapi, outbox,
+    sessions, snapshot,
+};
+use crate::client::console_client::ConsoleClient;
+use crate::client::remote::wire::{PROTOCOL_HEADER, PROTOCOL_VERSION};
+use crate::protocol::problem::{Problem, ProblemKind};
+
+/// What every handler works with.
+pub struct Api {
+    /// The engine.
+    pub client: Arc<dyn ConsoleClient>,
+    /// How callers are authenticated.
+    pub door: Door,
+    /// Silence after which a stream gets a comment.
+    pub ping: Duration,
+    /// Cancelled when the server stops; streams end then.
+    pub shutdown: CancellationToken,
+}
+
+/// Every route.
+pub fn table() -> Vec<Route> {
+    [
+        sessions::routes(),
+        continuations::routes(),
+        approvals::routes(),
+        channels::routes(),
+        outbox::routes(),
+        snapshot::routes(),
+        events::routes(),
+        emergency::routes(),
+        generic::routes(),
+        health::routes(),
+        openapi::routes(),
+    ]
+    .concat()
+}
+
+/// The router with everything around it. Needs connection info of type `Peer`.
+pub fn build(api: Arc<Api>) -> Router {
+    let mut router = Router::new();
+    for route in table() {
+        let route = Arc::new(route);
+        let path = route.path;
+        let filter = route.method.filter();
+        router = router.route(
+            path,
+            on(
+                filter,
+                move |State(api): State<Arc<Api>>, request: Request| {
+                    let route = route.clone();
+                    async move {
+                        match dispatch(api, &route, request).await {
+                            Ok(response) => response,
+                            Err(refusal) => refusal.into_response(),
+                        }
+                    }
+                },
+            ),
+        );
+    }
+    router
+        .fallback(unknown_route)
+        .method_not_allowed_fallback(unknown_method)
+        .layer(from_fn_with_state(api.clone(), auth::admit))
+        .layer(from_fn(mark))
+        .with_state(api)
+}
+
+async fn dispatch(api: Arc<Api>, route: &Route, mut request: Request) -> Result<Response, Refusal> {
+    let caller = request.extensions().get::<Caller>().cloned();
+    match route.needs {
+        Needs::Nothing | Needs::Engine => {}
+        Needs::Read => check_read(caller.as_ref())?,
+    }
+    let path: BTreeMap<String, String> = request
+        .extract_parts::<RawPathParams>()
+        .await
+        .map_err(|error| Problem::invalid(format!("the path could not be read: {error}")))?
+        .iter()
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .collect();
+    let known: Vec<&str> = route.query.iter().map(|field| field.name).collect();
+    let query = read_query(request.uri(), &known)?;
+    let (parts, body) = request.into_parts();
+    let body = read_body(body).await?;
+    match &route.body {
+        Body::Fields(_) => {}
+        Body::None if body.is_empty() => {}
+        Body::None => {
+            return Err(Problem::invalid("this route takes no request body").into());
+        }
+    }
+    let call = Call {
+        caller,
+        path,
+        query,
+        headers: parts.headers,
+        body,
+    };
+    (route.handler)(api, call).await
+}
+
+fn check_read(caller: Option<&Caller>) -> Result<(), Refusal> {
+    match caller {
+        Some(caller) if caller.may_read() => Ok(()),
+        Some(caller) => Err(Problem::new(
+            ProblemKind::Forbidden,
+            "not allowed",
+            format!("{} does not have the scope `read`", caller.actor.label()),
+        )
+        .hint("use a token with the scope `read`")
+        .into()),
+        None => Err(Refusal::unauthenticated("no credential was checked")),
+    }
+}
+
+async fn unknown_route(request: Request) -> Refusal {
+    Problem::new(
+        ProblemKind::NotFound,
+        "no such route",
+        format!(
+            "there is nothing at `{}`",
+            crate::api::request::shortened(request.uri().path())
+        ),
+    )
+    .hint("`/openapi.json` lists every route")
+    .into()
+}
+
+async fn unknown_method(request: Request) -> Refusal {
+    Refusal::with_status(
+        StatusCode::METHOD_NOT_ALLOWED,
+        Problem::new(
+            ProblemKind::Invalid,
+            "method not allowed",
+            format!(
+                "`{}` does not take {}",
+                crate::api::request::shortened(request.uri().path()),
+                crate::api::request::shortened(request.method().as_str())
+            ),
+        )
+        .hint("`/openapi.json` lists the methods of every route"),
+    )
+}
+
+/// Headers of every answer, refusals included.
+async fn mark(request: Request, next: Next) -> Response {
+    let mut response = next.run(request).await;
+    let headers = response.headers_mut();
+    headers.insert(PROTOCOL_HEADER, HeaderValue::from(PROTOCOL_VERSION));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(
+        header::X_CONTENT_TYPE_OPTIONS,
+        HeaderValue::from_static("nosniff"),
+    );
+    response
+}

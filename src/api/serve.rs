@@ -1,0 +1,249 @@
+//! Listening: the unix socket always, TCP on loopback when asked for. Nothing here listens on an address
+//! that other machines can reach.
+
+use std::io;
+use std::net::SocketAddr;
+use std::os::unix::fs::{DirBuilderExt as _, FileTypeExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::{TcpListener, UnixListener, UnixStream};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::api::auth::Door;
+use crate::api::events::PING;
+use crate::api::limiter::FailedLogins;
+use crate::api::listener::{TcpDoor, UnixDoor};
+use crate::api::peer::Peer;
+use crate::api::router::{Api, build};
+use crate::api::token::TokenVerifier;
+use crate::client::console_client::ConsoleClient;
+
+/// Longest path of a unix socket that every supported system takes, in bytes (`sun_path` has 104 on macOS
+/// and 108 on Linux, with a terminating zero).
+pub const LONGEST_SOCKET_PATH: usize = 103;
+
+/// Time open requests get to finish after shutdown was asked for; streams end at once.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// Why nothing listens.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// Another process answers on the socket.
+    #[error("another process answers on {path}: attach to it, or stop it first")]
+    InUse {
+        /// The socket.
+        path: PathBuf,
+    },
+    /// Something that is not a socket lies there.
+    #[error("{path} exists and is not a socket: move it away")]
+    NotASocket {
+        /// The path.
+        path: PathBuf,
+    },
+    /// The path does not fit a socket address.
+    #[error(
+        "the socket path {path} is longer than {LONGEST_SOCKET_PATH} bytes: use a shorter data directory, or set XDG_RUNTIME_DIR"
+    )]
+    TooLong {
+        /// The path.
+        path: PathBuf,
+    },
+    /// The address is not loopback.
+    #[error(
+        "{address} can be reached from other machines, which needs TLS: listen on 127.0.0.1 and use `ssh -L`, or put a TLS proxy in front"
+    )]
+    NotLoopback {
+        /// The address.
+        address: SocketAddr,
+    },
+    /// The system refused.
+    #[error("cannot listen on {place}: {error}")]
+    System {
+        /// Path or address.
+        place: String,
+        /// Why.
+        error: io::Error,
+    },
+}
+
+/// Timing, changed only by tests.
+#[derive(Debug, Clone, Copy)]
+pub struct Timing {
+    /// Silence after which an event stream gets a comment.
+    pub ping: Duration,
+    /// Time without write progress after which a connection is cut.
+    pub stall: Duration,
+}
+
+impl Default for Timing {
+    fn default() -> Self {
+        Self {
+            ping: PING,
+            stall: Duration::from_secs(20),
+        }
+    }
+}
+
+/// A server that listens. Ends after its shutdown token is cancelled.
+#[derive(Debug)]
+pub struct Serving {
+    /// Where: `unix:PATH` or `http://ADDRESS`.
+    pub url: String,
+    /// The bound address (TCP).
+    pub address: Option<SocketAddr>,
+    task: JoinHandle<io::Result<()>>,
+    shutdown: CancellationToken,
+    socket: Option<PathBuf>,
+}
+
+impl Serving {
+    /// Waits until the server has ended: open streams are closed at once, other requests get five seconds.
+    /// Call after cancelling the shutdown token.
+    pub async fn stopped(mut self) {
+        self.shutdown.cancelled().await;
+        if tokio::time::timeout(GRACE, &mut self.task).await.is_err() {
+            self.task.abort();
+        }
+        if let Some(path) = &self.socket
+            && let Err(error) = std::fs::remove_file(path)
+            && error.kind() != io::ErrorKind::NotFound
+        {
+            tracing::warn!(%error, "the socket could not be removed");
+        }
+    }
+}
+
+/// Serves on a unix socket of mode 0600. Its directory is made with mode 0700 when it does not exist; a
+/// socket left behind by a dead process is replaced.
+pub async fn serve_unix(
+    path: &Path,
+    client: Arc<dyn ConsoleClient>,
+    timing: Timing,
+    shutdown: CancellationToken,
+) -> Result<Serving, ServeError> {
+    let listener = bind_unix(path).await?;
+    let api = Arc::new(Api {
+        client,
+        door: Door::Unix {
+            own_uid: rustix::process::getuid().as_raw(),
+        },
+        ping: timing.ping,
+        shutdown: shutdown.clone(),
+    });
+    let service = build(api).into_make_service_with_connect_info::<Peer>();
+    let server = axum::serve(UnixDoor::new(listener, timing.stall), service)
+        .with_graceful_shutdown(shutdown.clone().cancelled_owned());
+    Ok(Serving {
+        url: format!("unix:{}", path.display()),
+        address: None,
+        task: tokio::spawn(async move { server.await }),
+        shutdown,
+        socket: Some(path.to_owned()),
+    })
+}
+
+/// Serves on a loopback address; port 0 takes a free one. Every request but `/healthz` needs a token.
+pub async fn serve_tcp(
+    address: SocketAddr,
+    client: Arc<dyn ConsoleClient>,
+    verifier: Arc<dyn TokenVerifier>,
+    timing: Timing,
+    shutdown: CancellationToken,
+) -> Result<Serving, ServeError> {
+    if !address.ip().is_loopback() {
+        return Err(ServeError::NotLoopback { address });
+    }
+    let system = |error| ServeError::System {
+        place: address.to_string(),
+        error,
+    };
+    let listener = TcpListener::bind(address).await.map_err(system)?;
+    let bound = listener.local_addr().map_err(system)?;
+    let api = Arc::new(Api {
+        client,
+        door: Door::Tcp {
+            verifier,
+            failed: FailedLogins::default(),
+        },
+        ping: timing.ping,
+        shutdown: shutdown.clone(),
+    });
+    let service = build(api).into_make_service_with_connect_info::<Peer>();
+    let server = axum::serve(TcpDoor::new(listener, timing.stall), service)
+        .with_graceful_shutdown(shutdown.clone().cancelled_owned());
+    Ok(Serving {
+        url: format!("http://{bound}"),
+        address: Some(bound),
+        task: tokio::spawn(async move { server.await }),
+        shutdown,
+        socket: None,
+    })
+}
+
+async fn bind_unix(path: &Path) -> Result<UnixListener, ServeError> {
+    let system = |error| ServeError::System {
+        place: path.display().to_string(),
+        error,
+    };
+    if path.as_os_str().len() > LONGEST_SOCKET_PATH {
+        return Err(ServeError::TooLong {
+            path: path.to_owned(),
+        });
+    }
+    if let Some(dir) = path.parent() {
+        std::fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(dir)
+            .map_err(system)?;
+    }
+    clear(path).await?;
+    // Bound under another name and moved into place once its mode is right: at no time can another user
+    // connect, whatever the umask.
+    let own = path.with_extension(format!("s{}", std::process::id() % 100_000));
+    let listener = match UnixListener::bind(&own) {
+        Ok(listener) => listener,
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
+            std::fs::remove_file(&own).map_err(system)?;
+            UnixListener::bind(&own).map_err(system)?
+        }
+        Err(error) => return Err(system(error)),
+    };
+    std::fs::set_permissions(&own, std::fs::Permissions::from_mode(0o600)).map_err(system)?;
+    std::fs::rename(&own, path).map_err(system)?;
+    Ok(listener)
+}
+
+/// Removes a socket on which nobody answers.
+async fn clear(path: &Path) -> Result<(), ServeError> {
+    let kind = match std::fs::symlink_metadata(path) {
+        Ok(metadata) => metadata.file_type(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => {
+            return Err(ServeError::System {
+                place: path.display().to_string(),
+                error,
+            });
+        }
+    };
+    if !kind.is_socket() {
+        return Err(ServeError::NotASocket {
+            path: path.to_owned(),
+        });
+    }
+    match UnixStream::connect(path).await {
+        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+            std::fs::remove_file(path).map_err(|error| ServeError::System {
+                place: path.display().to_string(),
+                error,
+            })
+        }
+        // Anything else may be a live process that is busy.
+        Ok(_) | Err(_) => Err(ServeError::InUse {
+            path: path.to_owned(),
+        }),
+    }
+}

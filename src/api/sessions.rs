@@ -1,0 +1,279 @@
+//! Sessions, their messages and transcripts, and the one-shot `ask`.
+
+use std::sync::Arc;
+
+use axum::http::StatusCode;
+use axum::response::Response;
+use serde::Deserialize;
+
+use crate::api::error::{Refusal, json};
+use crate::api::outcome;
+use crate::api::request::Call;
+use crate::api::route::{
+    AnswerShape, Body, Field, Method, Route, Shape, Success, command, fields, get, ok, optional,
+    page, required,
+};
+use crate::api::router::Api;
+use crate::api::wait;
+use crate::protocol::command::{BudgetRequest, Command};
+use crate::protocol::problem::{Problem, ProblemKind};
+use crate::protocol::snapshot::Query;
+use crate::protocol::words::SessionState;
+use crate::words_of;
+
+words_of!(session_states, SessionState);
+
+const LIMIT: Field = optional("limit", Shape::Number, "at most this many, 1 to 500");
+const CURSOR: Field = optional("cursor", Shape::Text, "`next_cursor` of the page before");
+
+const ACCEPTED: &[Success] = &[
+    Success {
+        status: 202,
+        answer: AnswerShape::One("Accepted"),
+    },
+    ok("Continuation"),
+];
+
+const MESSAGE: &[Field] = &[
+    required("text", Shape::Text, "the message, at most 256 KiB"),
+    optional("model", Shape::Text, "`<provider>/<model>` for this turn"),
+    optional(
+        "budgets",
+        Shape::Object,
+        "lower limits: max_steps, max_tool_calls, max_duration_seconds, max_tokens",
+    ),
+    optional("attachments", Shape::List, "must be empty in this version"),
+];
+
+const WAIT: &[Field] = &[optional(
+    "wait",
+    Shape::Number,
+    "seconds to wait, 0 to 600, for the end of the turn or for an approval",
+)];
+
+/// The routes of this module.
+pub fn routes() -> Vec<Route> {
+    vec![
+        Route {
+            answers: vec![Success {
+                status: 201,
+                answer: AnswerShape::One("Session"),
+            }],
+            ..command(
+                Method::Post,
+                "/v1/sessions",
+                "Open a session, or get the active one of the same conversation",
+                fields(&[
+                    optional("channel", Shape::Text, "channel name; default `api`"),
+                    optional("conversation", Shape::Text, "conversation key; default new"),
+                    optional("title", Shape::Text, "shown in lists"),
+                    optional("model", Shape::Text, "`<provider>/<model>`"),
+                ]),
+                &[],
+                |api, call| Box::pin(start(api, call)),
+            )
+        },
+        get(
+            "/v1/sessions",
+            "Sessions, newest change first",
+            &[
+                optional("state", Shape::Words(session_states), "only this state"),
+                optional("channel", Shape::Text, "only this channel"),
+                LIMIT,
+                CURSOR,
+            ],
+            &[page("Session")],
+            |api, call| Box::pin(list(api, call)),
+        ),
+        get(
+            "/v1/sessions/{id}",
+            "One session",
+            &[],
+            &[ok("Session")],
+            |api, call| Box::pin(one(api, call)),
+        ),
+        command(
+            Method::Patch,
+            "/v1/sessions/{id}",
+            "Change a session",
+            fields(&[
+                optional("title", Shape::Text, "new title"),
+                optional("model", Shape::Text, "new model"),
+                optional("paused", Shape::Flag, "hold new turns back"),
+            ]),
+            &[ok("Session")],
+            |api, call| Box::pin(update(api, call)),
+        ),
+        command(
+            Method::Delete,
+            "/v1/sessions/{id}",
+            "End a session; open continuations are cancelled",
+            Body::None,
+            &[ok("Session")],
+            |api, call| Box::pin(end(api, call)),
+        ),
+        Route {
+            query: WAIT.to_vec(),
+            ..command(
+                Method::Post,
+                "/v1/sessions/{id}/messages",
+                "Send a message",
+                fields(MESSAGE),
+                ACCEPTED,
+                |api, call| Box::pin(send(api, call)),
+            )
+        },
+        get(
+            "/v1/sessions/{id}/transcript",
+            "A window of a session's history",
+            &[
+                optional("before", Shape::Number, "entries before this position"),
+                LIMIT,
+            ],
+            &[page("TranscriptEntry")],
+            |api, call| Box::pin(transcript(api, call)),
+        ),
+        Route {
+            query: WAIT.to_vec(),
+            ..command(
+                Method::Post,
+                "/v1/ask",
+                "Ask in a temporary session",
+                fields(MESSAGE),
+                ACCEPTED,
+                |api, call| Box::pin(ask(api, call)),
+            )
+        },
+    ]
+}
+
+/// Body of `POST /v1/sessions`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Start {
+    channel: Option<String>,
+    conversation: Option<String>,
+    title: Option<String>,
+    model: Option<String>,
+}
+
+/// Body of `PATCH /v1/sessions/{id}`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Update {
+    title: Option<String>,
+    model: Option<String>,
+    paused: Option<bool>,
+}
+
+/// Body of a message.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Message {
+    text: String,
+    model: Option<String>,
+    budgets: Option<BudgetRequest>,
+    attachments: Option<Vec<serde_json::Value>>,
+}
+
+impl Message {
+    fn read(call: &Call) -> Result<Self, Refusal> {
+        let message: Message = call.json()?;
+        if message
+            .attachments
+            .as_ref()
+            .is_some_and(|list| !list.is_empty())
+        {
+            return Err(Problem::new(
+                ProblemKind::NotOffered,
+                "no attachments",
+                "this version takes no attachments over HTTP",
+            )
+            .hint("put the file into the channel's workspace and name its path in the text")
+            .into());
+        }
+        Ok(message)
+    }
+}
+
+async fn start(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
+    let body: Start = call.json()?;
+    let envelope = call.envelope(Command::StartSession {
+        channel: body.channel,
+        conversation: body.conversation,
+        title: body.title,
+        model: body.model,
+    })?;
+    let session = outcome::session(&*api.client, envelope).await?;
+    json(StatusCode::CREATED, &session)
+}
+
+async fn list(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
+    let query = Query::Sessions {
+        state: call.word("state")?,
+        channel: call.query.get("channel").cloned(),
+        page: call.page()?,
+    };
+    outcome::answer_json(&*api.client, query).await
+}
+
+async fn one(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
+    outcome::answer_json(&*api.client, Query::Session { id: call.id()? }).await
+}
+
+async fn update(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
+    let body: Update = call.json()?;
+    let envelope = call.envelope(Command::UpdateSession {
+        session_id: call.id()?,
+        title: body.title,
+        model: body.model,
+        paused: body.paused,
+    })?;
+    json(
+        StatusCode::OK,
+        &outcome::session(&*api.client, envelope).await?,
+    )
+}
+
+async fn end(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
+    let envelope = call.envelope(Command::EndSession {
+        session_id: call.id()?,
+    })?;
+    json(
+        StatusCode::OK,
+        &outcome::session(&*api.client, envelope).await?,
+    )
+}
+
+async fn send(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
+    let message = Message::read(&call)?;
+    let wait = wait::seconds(&call)?;
+    let envelope = call.envelope(Command::SendMessage {
+        session_id: call.id()?,
+        text: message.text,
+        model: message.model,
+        budgets: message.budgets.unwrap_or_default(),
+    })?;
+    wait::submit(&api, envelope, wait).await
+}
+
+async fn ask(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
+    let message = Message::read(&call)?;
+    let wait = wait::seconds(&call)?;
+    let envelope = call.envelope(Command::Ask {
+        channel: "api".to_owned(),
+        text: message.text,
+        model: message.model,
+        budgets: message.budgets.unwrap_or_default(),
+    })?;
+    wait::submit(&api, envelope, wait).await
+}
+
+async fn transcript(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
+    let query = Query::Transcript {
+        session_id: call.id()?,
+        before: call.number("before", 0..=u64::MAX)?,
+        limit: call.limit()?,
+    };
+    outcome::answer_json(&*api.client, query).await
+}

@@ -1,0 +1,18 @@
+//! What a console starts from.
+
+use crate::api::outcome;
+use crate::api::route::{Route, get, ok};
+use crate::protocol::snapshot::Query;
+
+/// The routes of this module.
+pub fn routes() -> Vec<Route> {
+    vec![get(
+        "/v1/snapshot",
+        "Everything a console starts from; follow events with after=seq",
+        &[],
+        &[ok("Snapshot")],
+        |api, _call| {
+            Box::pin(async move { outcome::answer_json(&*api.client, Query::Snapshot).await })
+        },
+    )]
+}

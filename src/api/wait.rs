@@ -1,0 +1,109 @@
+//! `?wait=`: holds the answer to a message until its turn ends or waits for a person.
+//!
+//! Nothing can slip between: the subscription exists before the state is read.
+
+use std::time::Duration;
+
+use axum::http::StatusCode;
+use axum::response::Response;
+use futures_util::StreamExt as _;
+use serde::Serialize;
+
+use crate::api::error::{Refusal, json};
+use crate::api::outcome;
+use crate::api::request::Call;
+use crate::api::router::Api;
+use crate::protocol::command::{Accepted, Envelope};
+use crate::protocol::event::{EventFilter, StreamItem};
+use crate::protocol::ids::{ContinuationId, SessionId};
+use crate::protocol::session::Continuation;
+use crate::protocol::words::ContinuationState;
+
+/// Longest wait, in seconds.
+pub const LONGEST: u64 = 600;
+
+#[derive(Serialize)]
+struct Pending {
+    session_id: SessionId,
+    continuation_id: ContinuationId,
+    state: ContinuationState,
+}
+
+/// The query parameter `wait`.
+pub fn seconds(call: &Call) -> Result<Option<Duration>, Refusal> {
+    Ok(call.number("wait", 0..=LONGEST)?.map(Duration::from_secs))
+}
+
+/// Submits a message: 202 at once, or with `wait` 200 with the continuation once there is something to see.
+pub async fn submit(
+    api: &Api,
+    envelope: Envelope,
+    wait: Option<Duration>,
+) -> Result<Response, Refusal> {
+    let accepted = outcome::accepted(&*api.client, envelope).await?;
+    let Some(wait) = wait else {
+        return pending(&accepted, accepted.state);
+    };
+    let followed = tokio::select! {
+        followed = tokio::time::timeout(wait, follow(api, accepted.continuation_id)) => followed.ok(),
+        // The message is accepted whatever happens to the waiting.
+        () = api.shutdown.cancelled() => None,
+    };
+    match followed {
+        Some(Ok(Some(continuation))) => json(StatusCode::OK, &continuation),
+        Some(Ok(None)) | None => {
+            let state = outcome::read_continuation(&*api.client, accepted.continuation_id)
+                .await
+                .map_or(accepted.state, |continuation| continuation.state);
+            pending(&accepted, state)
+        }
+        Some(Err(refusal)) => {
+            tracing::warn!(?refusal, "waiting for a turn failed");
+            pending(&accepted, accepted.state)
+        }
+    }
+}
+
+fn pending(accepted: &Accepted, state: ContinuationState) -> Result<Response, Refusal> {
+    json(
+        StatusCode::ACCEPTED,
+        &Pending {
+            session_id: accepted.session_id,
+            continuation_id: accepted.continuation_id,
+            state,
+        },
+    )
+}
+
+fn is_worth_showing(state: ContinuationState) -> bool {
+    state.is_terminal() || state == ContinuationState::AwaitingApproval
+}
+
+/// The continuation once it is terminal or waits for a person; none when the stream ended first.
+async fn follow(api: &Api, id: ContinuationId) -> Result<Option<Continuation>, Refusal> {
+    let filter = EventFilter {
+        continuation_id: Some(id),
+        ..EventFilter::default()
+    };
+    let mut events = api.client.events(filter).await?;
+    let now = outcome::read_continuation(&*api.client, id).await?;
+    if is_worth_showing(now.state) {
+        return Ok(Some(now));
+    }
+    while let Some(item) = events.next().await {
+        let look = match item? {
+            StreamItem::Event(event) => event
+                .body
+                .continuation_state()
+                .is_some_and(is_worth_showing),
+            StreamItem::Reset => true,
+        };
+        if look {
+            let now = outcome::read_continuation(&*api.client, id).await?;
+            if is_worth_showing(now.state) {
+                return Ok(Some(now));
+            }
+        }
+    }
+    Ok(None)
+}

@@ -1,0 +1,31 @@
+//! From a channel's settings to its bridge.
+
+use crate::channels::channel::Bridge;
+use crate::channels::telegram::bridge::{TelegramBridge, TelegramOptions};
+use crate::clock::Clock;
+use crate::config::settings::ChannelSettings;
+use crate::protocol::words::ChannelKind;
+
+/// The bridge of a channel; none for channels that need no connection (desk, api, mcp, cli, routine)
+/// and for scripted ones, which are made with their phrases by
+/// [`crate::channels::scripted::ScriptedBridge::new`].
+///
+/// A Telegram channel without a token still has a bridge: it fails at its start with the fix in words,
+/// so that the console shows the channel as failed instead of not at all.
+pub fn build(name: &str, settings: &ChannelSettings, clock: &Clock) -> Option<Box<dyn Bridge>> {
+    match settings.kind {
+        ChannelKind::Telegram => Some(Box::new(TelegramBridge::new(
+            name,
+            &settings.api_base,
+            settings.token.clone(),
+            clock.clone(),
+            TelegramOptions::default(),
+        ))),
+        ChannelKind::Desk
+        | ChannelKind::Api
+        | ChannelKind::Mcp
+        | ChannelKind::Cli
+        | ChannelKind::Routine
+        | ChannelKind::Scripted => None,
+    }
+}

@@ -1,0 +1,55 @@
+//! What every bridge is: a platform's transport, run until told to stop.
+//!
+//! A bridge never decides anything and holds no state that is not at the platform or behind its
+//! [`ChannelPort`]; ending its task at any moment loses nothing.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use tokio_util::sync::CancellationToken;
+
+use crate::client::channel_port::ChannelPort;
+use crate::protocol::channel::ChannelCapabilities;
+use crate::protocol::words::ChannelKind;
+
+/// Why a bridge stopped. No text in it contains a credential.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ChannelError {
+    /// Trying again cannot help until a person changes something.
+    #[error("{detail}: {fix}")]
+    Fatal {
+        /// What happened.
+        detail: String,
+        /// What to do, in words.
+        fix: String,
+    },
+    /// Trying again may help.
+    #[error("{detail}")]
+    Transient {
+        /// What happened.
+        detail: String,
+        /// The platform asked us to stay away this long.
+        retry_after: Option<Duration>,
+    },
+}
+
+/// A bridge between one account on a platform and its port.
+#[async_trait]
+pub trait Bridge: Send + Sync {
+    /// Which platform.
+    fn kind(&self) -> ChannelKind;
+
+    /// What the platform can do.
+    fn capabilities(&self) -> ChannelCapabilities;
+
+    /// Runs until `shutdown` (then `Ok`) or until the connection cannot go on. Can be called again
+    /// after it returned. A send that has begun is finished and recorded before this returns.
+    ///
+    /// The bridge never calls [`ChannelPort::pause_changed`]: pausing belongs to the supervisor.
+    async fn run(
+        &self,
+        port: Arc<dyn ChannelPort>,
+        shutdown: CancellationToken,
+    ) -> Result<(), ChannelError>;
+}

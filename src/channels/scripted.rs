@@ -1,0 +1,314 @@
+//! The demo's visitors: phrases said on a gentle random schedule, through the same port as any platform.
+//!
+//! Nothing here decides or answers; the schedule depends only on the seed and on when replies come.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::channels::channel::{Bridge, ChannelError};
+use crate::client::channel_port::{
+    ChannelPort, Inbound, InboundBody, Outbound, OutboundBody, SendOutcome, Sender,
+};
+use crate::clock::{Clock, Timestamp};
+use crate::protocol::channel::{ChannelCapabilities, ChannelHealth, LengthUnit, SendIdempotency};
+use crate::protocol::words::{ChannelKind, ChannelState, Disposition, OutboxClass};
+
+/// Longest wait for the reply to a visitor's message before the next one is said all the same.
+const LONGEST_SILENCE: Duration = Duration::from_secs(90);
+/// Rest after the port refused something.
+const REST: Duration = Duration::from_secs(1);
+
+/// When visitors speak.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Schedule {
+    /// Shortest time between two messages on the channel.
+    pub min_interval: Duration,
+    /// Longest time between two messages on the channel.
+    pub max_interval: Duration,
+    /// Same seed, same order and intervals.
+    pub seed: u64,
+}
+
+/// Where a visitor's conversation stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Talk {
+    /// Nothing is owed.
+    Quiet,
+    /// A reply is owed since then.
+    Waiting(Instant),
+    /// A person has to decide something first; the visitor keeps quiet.
+    Held,
+}
+
+/// A channel of visitors who say these phrases, each visitor in a conversation of their own.
+pub struct ScriptedBridge {
+    script: Vec<(String, String)>,
+    schedule: Schedule,
+    clock: Clock,
+    progress: Mutex<Progress>,
+}
+
+/// What outlives a reconnect.
+#[derive(Debug)]
+struct Progress {
+    random: u64,
+    said: u64,
+    delivered: u64,
+    talks: HashMap<String, Talk>,
+    inbound_at: Option<Timestamp>,
+    outbound_at: Option<Timestamp>,
+}
+
+impl ScriptedBridge {
+    /// Visitors and their phrases, in any order; a visitor may have several. An empty script says nothing.
+    pub fn new(script: Vec<(String, String)>, schedule: Schedule, clock: Clock) -> Self {
+        Self {
+            script,
+            schedule,
+            clock,
+            progress: Mutex::new(Progress {
+                random: schedule.seed,
+                said: 0,
+                delivered: 0,
+                talks: HashMap::new(),
+                inbound_at: None,
+                outbound_at: None,
+            }),
+        }
+    }
+
+    fn with<T>(&self, act: impl FnOnce(&mut Progress) -> T) -> T {
+        act(&mut self.progress.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn next_interval(&self) -> Duration {
+        let span = self
+            .schedule
+            .max_interval
+            .saturating_sub(self.schedule.min_interval);
+        let part = self.with(|progress| random(&mut progress.random)) >> 11;
+        self.schedule.min_interval + span.mul_f64(part as f64 / (1_u64 << 53) as f64)
+    }
+
+    /// The next phrase of a visitor whose conversation is quiet; none while all wait for something.
+    fn next_phrase(&self) -> Option<(String, String)> {
+        self.with(|progress| {
+            let now = Instant::now();
+            let free: Vec<&(String, String)> = self
+                .script
+                .iter()
+                .filter(
+                    |(visitor, _)| match progress.talks.get(&conversation(visitor)) {
+                        None | Some(Talk::Quiet) => true,
+                        Some(Talk::Waiting(since)) => now.duration_since(*since) >= LONGEST_SILENCE,
+                        Some(Talk::Held) => false,
+                    },
+                )
+                .collect();
+            if free.is_empty() {
+                return None;
+            }
+            let at = random(&mut progress.random) % free.len() as u64;
+            free.get(at as usize).map(|phrase| (*phrase).clone())
+        })
+    }
+
+    async fn say(&self, port: &Arc<dyn ChannelPort>, epoch: &str, visitor: &str, phrase: &str) {
+        let conversation = conversation(visitor);
+        let number = self.with(|progress| {
+            progress.said += 1;
+            progress
+                .talks
+                .insert(conversation.clone(), Talk::Waiting(Instant::now()));
+            progress.said
+        });
+        let said = port
+            .ingest(Inbound {
+                dedupe_key: format!("say:{epoch}:{number}"),
+                cursor: None,
+                conversation: conversation.clone(),
+                conversation_title: Some(visitor.to_owned()),
+                sender: Some(Sender {
+                    id: slug(visitor),
+                    display: visitor.to_owned(),
+                    is_bot: false,
+                }),
+                body: InboundBody::Text {
+                    text: phrase.to_owned(),
+                    direct: true,
+                    addressed: true,
+                    indirect: false,
+                },
+                message_ref: Some(format!("{epoch}-{number}")),
+            })
+            .await;
+        match said {
+            Ok(ingested) => {
+                self.with(|progress| {
+                    progress.inbound_at = Some(self.clock.now());
+                    if ingested.disposition != Disposition::Turn {
+                        // No turn, so no reply is owed.
+                        progress.talks.insert(conversation, Talk::Quiet);
+                    }
+                });
+                self.report(port);
+            }
+            Err(problem) => {
+                tracing::warn!(%problem, "a visitor's message was not taken");
+                self.with(|progress| progress.talks.insert(conversation, Talk::Quiet));
+            }
+        }
+    }
+
+    /// "Delivers" a part: there is no platform, so it always arrives.
+    async fn deliver(&self, port: &Arc<dyn ChannelPort>, part: Outbound) -> bool {
+        if let Err(problem) = port.begin_send(part.id).await {
+            tracing::warn!(%problem, "a scripted send could not be begun");
+            return false;
+        }
+        crate::crash_point!("send.started");
+        let reference = self.with(|progress| {
+            progress.delivered += 1;
+            progress.outbound_at = Some(self.clock.now());
+            let talk = talk_after(&part);
+            if let Some(talk) = talk {
+                progress.talks.insert(part.conversation.clone(), talk);
+            }
+            format!("scripted-{}", progress.delivered)
+        });
+        let external_refs = match &part.body {
+            OutboundBody::CardUpdate { external_ref, .. } => vec![external_ref.clone()],
+            OutboundBody::Markdown { .. } | OutboundBody::Card { .. } => vec![reference],
+        };
+        crate::crash_point!("send.effect_done");
+        if let Err(problem) = port
+            .end_send(part.id, SendOutcome::Sent { external_refs })
+            .await
+        {
+            tracing::warn!(%problem, "a scripted send could not be recorded");
+            return false;
+        }
+        crate::crash_point!("send.post");
+        self.report(port);
+        true
+    }
+
+    fn report(&self, port: &Arc<dyn ChannelPort>) {
+        let (inbound, outbound) = self.with(|progress| (progress.inbound_at, progress.outbound_at));
+        port.report_health(
+            ChannelHealth {
+                state: ChannelState::Connected,
+                detail: None,
+                last_exchange_at: inbound.max(outbound),
+                last_inbound_at: inbound,
+                last_outbound_at: outbound,
+                reconnects: 0,
+                rate_limited_until: None,
+            },
+            Some("scripted visitors".to_owned()),
+        );
+    }
+}
+
+/// What a delivered part means for the visitor.
+fn talk_after(part: &Outbound) -> Option<Talk> {
+    match (&part.body, part.class) {
+        (OutboundBody::Card { .. }, _) | (_, OutboxClass::ApprovalCard) => Some(Talk::Held),
+        // Decided: the turn goes on, and its answer is owed.
+        (OutboundBody::CardUpdate { .. }, _) | (_, OutboxClass::CardUpdate) => {
+            Some(Talk::Waiting(Instant::now()))
+        }
+        (OutboundBody::Markdown { .. }, OutboxClass::Final) => Some(Talk::Quiet),
+        // A notice is no reply: the turn it speaks of still runs or waits.
+        (OutboundBody::Markdown { .. }, OutboxClass::Notice | OutboxClass::Progress) => None,
+    }
+}
+
+#[async_trait]
+impl Bridge for ScriptedBridge {
+    fn kind(&self) -> ChannelKind {
+        ChannelKind::Scripted
+    }
+
+    fn capabilities(&self) -> ChannelCapabilities {
+        ChannelCapabilities {
+            max_length: 4_000,
+            unit: LengthUnit::Chars,
+            edits: true,
+            buttons: false,
+            typing: false,
+            idempotency: SendIdempotency::NativeKey,
+        }
+    }
+
+    async fn run(
+        &self,
+        port: Arc<dyn ChannelPort>,
+        shutdown: CancellationToken,
+    ) -> Result<(), ChannelError> {
+        port.set_capabilities(self.capabilities());
+        self.report(&port);
+        // Keys must not repeat those of an earlier process on the same data.
+        let epoch = self.clock.now().as_millis().to_string();
+        let mut speak_at = Instant::now() + self.next_interval();
+        let mut send_at = Instant::now();
+        loop {
+            tokio::select! {
+                biased;
+                () = shutdown.cancelled() => return Ok(()),
+                part = async {
+                    tokio::time::sleep_until(send_at).await;
+                    port.next_outbox().await
+                } => match part {
+                    Ok(part) => {
+                        if !self.deliver(&port, part).await {
+                            send_at = Instant::now() + REST;
+                        }
+                    }
+                    Err(problem) => {
+                        tracing::warn!(%problem, "the outbox cannot be read");
+                        send_at = Instant::now() + REST;
+                    }
+                },
+                () = tokio::time::sleep_until(speak_at) => {
+                    if let Some((visitor, phrase)) = self.next_phrase() {
+                        self.say(&port, &epoch, &visitor, &phrase).await;
+                    }
+                    speak_at = Instant::now() + self.next_interval();
+                }
+            }
+        }
+    }
+}
+
+/// The conversation of a visitor.
+fn conversation(visitor: &str) -> String {
+    slug(visitor)
+}
+
+/// A stable id from a name.
+fn slug(name: &str) -> String {
+    name.chars()
+        .map(|c| {
+            if c.is_alphanumeric() {
+                c.to_ascii_lowercase()
+            } else {
+                '-'
+            }
+        })
+        .collect()
+}
+
+/// SplitMix64 (Steele, Lea, Flood 2014): small, seedable, good enough for a schedule.
+fn random(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    let mut mixed = *state;
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    mixed ^ (mixed >> 31)
+}

@@ -1,0 +1,290 @@
+//! One isolated task per account: restarts with backoff, stops on what only a person can mend.
+//!
+//! No failure of one bridge — an error, a panic, an end without reason — reaches another bridge or
+//! the engine, and no loop of failures runs faster than the floor of [`Backoff`].
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::channels::channel::{Bridge, ChannelError};
+use crate::channels::supervised_port::SupervisedPort;
+use crate::client::channel_port::ChannelPort;
+use crate::protocol::words::ChannelState;
+
+/// How long to wait before the next run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Backoff {
+    /// Shortest wait, and the base that doubles.
+    pub floor: Duration,
+    /// Longest wait, unless the platform asked for more.
+    pub ceiling: Duration,
+    /// A run that was connected and lasted this long starts the doubling anew.
+    pub stable_after: Duration,
+    /// How long a stopping bridge may finish what it began before its task is ended.
+    pub stop_grace: Duration,
+}
+
+impl Default for Backoff {
+    fn default() -> Self {
+        Self {
+            floor: Duration::from_secs(1),
+            ceiling: Duration::from_secs(60),
+            stable_after: Duration::from_secs(60),
+            stop_grace: Duration::from_secs(10),
+        }
+    }
+}
+
+impl Backoff {
+    /// The wait before attempt `failures + 1`: the doubled base within floor and ceiling, spread over
+    /// its upper half by `noise`, and never less than the platform asked for.
+    pub fn delay(&self, failures: u32, noise: u32, asked: Option<Duration>) -> Duration {
+        let doubled = self
+            .floor
+            .saturating_mul(1_u32.checked_shl(failures.min(16)).unwrap_or(u32::MAX))
+            .min(self.ceiling);
+        let half = doubled / 2;
+        let spread = half.mul_f64(f64::from(noise) / f64::from(u32::MAX));
+        (half + spread)
+            .max(self.floor)
+            .max(asked.unwrap_or_default())
+    }
+}
+
+/// How one run of a bridge ended.
+enum Ended {
+    Shutdown,
+    Paused,
+    Fatal {
+        detail: String,
+        fix: String,
+    },
+    Transient {
+        detail: String,
+        asked: Option<Duration>,
+    },
+}
+
+/// What ended a wait between runs.
+enum Woken {
+    Shutdown,
+    Paused,
+    Resumed,
+    TimeUp,
+}
+
+/// Starts the task of one account. It ends only after `shutdown`.
+pub fn spawn(
+    bridge: Box<dyn Bridge>,
+    port: Arc<dyn ChannelPort>,
+    backoff: Backoff,
+    shutdown: CancellationToken,
+) -> JoinHandle<()> {
+    tokio::spawn(supervise(Arc::from(bridge), port, backoff, shutdown))
+}
+
+/// Runs one account until `shutdown`.
+pub async fn supervise(
+    bridge: Arc<dyn Bridge>,
+    port: Arc<dyn ChannelPort>,
+    backoff: Backoff,
+    shutdown: CancellationToken,
+) {
+    let port = Arc::new(SupervisedPort::new(port));
+    port.set_capabilities(bridge.capabilities());
+    let mut failures = 0;
+    let mut again = false;
+    let mut paused = match paused_at_start(&port, &backoff, &shutdown).await {
+        Some(paused) => paused,
+        None => return,
+    };
+    loop {
+        if paused {
+            port.announce(
+                ChannelState::Paused,
+                Some("paused by an operator; resume the channel to connect it".to_owned()),
+            );
+            match wait(&port, &shutdown, None).await {
+                Woken::Shutdown => return,
+                Woken::Resumed => {
+                    paused = false;
+                    failures = 0;
+                }
+                Woken::Paused | Woken::TimeUp => {}
+            }
+            continue;
+        }
+        if !again {
+            port.announce(ChannelState::Starting, None);
+        }
+        port.begin_run(again);
+        again = true;
+        let began = Instant::now();
+        let woken = match run_once(&bridge, &port, &backoff, &shutdown).await {
+            Ended::Shutdown => return,
+            Ended::Paused => {
+                paused = true;
+                continue;
+            }
+            Ended::Fatal { detail, fix } => {
+                tracing::error!(channel = port.channel(), %detail, %fix, "channel failed");
+                port.announce(
+                    ChannelState::Failed,
+                    Some(format!(
+                        "{detail}: {fix}, then pause and resume the channel"
+                    )),
+                );
+                let woken = wait(&port, &shutdown, None).await;
+                failures = 0;
+                woken
+            }
+            Ended::Transient { detail, asked } => {
+                if port.was_well() && began.elapsed() >= backoff.stable_after {
+                    failures = 0;
+                }
+                let delay = backoff.delay(failures, noise(), asked);
+                failures = failures.saturating_add(1);
+                tracing::warn!(channel = port.channel(), %detail, delay_ms = delay.as_millis() as u64, "channel disconnected");
+                port.announce(
+                    ChannelState::Degraded,
+                    Some(format!("{detail}; trying again in {}", seconds(delay))),
+                );
+                wait(&port, &shutdown, Some(delay)).await
+            }
+        };
+        match woken {
+            Woken::Shutdown => return,
+            Woken::Paused => paused = true,
+            Woken::Resumed | Woken::TimeUp => {}
+        }
+    }
+}
+
+/// Whether the account was paused before; none = shut down while asking.
+async fn paused_at_start(
+    port: &Arc<SupervisedPort>,
+    backoff: &Backoff,
+    shutdown: &CancellationToken,
+) -> Option<bool> {
+    let mut failures = 0;
+    loop {
+        let problem = tokio::select! {
+            biased;
+            () = shutdown.cancelled() => return None,
+            state = port.account_state() => match state {
+                Ok(state) => return Some(state.paused),
+                Err(problem) => problem,
+            },
+        };
+        port.announce(
+            ChannelState::Degraded,
+            Some(format!("the channel's state cannot be read: {problem}")),
+        );
+        let delay = backoff.delay(failures, noise(), None);
+        failures = failures.saturating_add(1);
+        tokio::select! {
+            biased;
+            () = shutdown.cancelled() => return None,
+            () = tokio::time::sleep(delay) => {}
+        }
+    }
+}
+
+/// Waits between runs. Without a limit only the operator or the shutdown ends it.
+async fn wait(
+    port: &Arc<SupervisedPort>,
+    shutdown: &CancellationToken,
+    limit: Option<Duration>,
+) -> Woken {
+    let time_up = async {
+        match limit {
+            Some(limit) => tokio::time::sleep(limit).await,
+            None => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        biased;
+        () = shutdown.cancelled() => Woken::Shutdown,
+        paused = port.pause_changed() => if paused { Woken::Paused } else { Woken::Resumed },
+        () = time_up => Woken::TimeUp,
+    }
+}
+
+/// One run in a task of its own, so that a panic ends only that task.
+async fn run_once(
+    bridge: &Arc<dyn Bridge>,
+    port: &Arc<SupervisedPort>,
+    backoff: &Backoff,
+    shutdown: &CancellationToken,
+) -> Ended {
+    let stop = shutdown.child_token();
+    let mut task = {
+        let (bridge, port, stop) = (Arc::clone(bridge), Arc::clone(port), stop.clone());
+        tokio::spawn(async move { bridge.run(port, stop).await })
+    };
+    let abort = task.abort_handle();
+    // The bridge must not outlive this task when this task itself is dropped.
+    let _guard = AbortOnDrop(abort);
+    loop {
+        tokio::select! {
+            biased;
+            () = shutdown.cancelled() => {
+                finish(&mut task, backoff.stop_grace).await;
+                return Ended::Shutdown;
+            }
+            paused = port.pause_changed() => {
+                if paused {
+                    stop.cancel();
+                    finish(&mut task, backoff.stop_grace).await;
+                    return Ended::Paused;
+                }
+            }
+            ended = &mut task => {
+                return match ended {
+                    Ok(Ok(())) => Ended::Transient {
+                        detail: "the bridge ended without a reason".to_owned(),
+                        asked: None,
+                    },
+                    Ok(Err(ChannelError::Fatal { detail, fix })) => Ended::Fatal { detail, fix },
+                    Ok(Err(ChannelError::Transient { detail, retry_after })) => Ended::Transient {
+                        detail,
+                        asked: retry_after,
+                    },
+                    // The payload of a panic is not shown: it could quote outside text or a secret.
+                    Err(_) => Ended::Transient {
+                        detail: "the bridge stopped on a defect of ours (a panic; see the log)".to_owned(),
+                        asked: None,
+                    },
+                };
+            }
+        }
+    }
+}
+
+/// Lets a stopping bridge finish what it began, then ends it.
+async fn finish(task: &mut JoinHandle<Result<(), ChannelError>>, grace: Duration) {
+    if tokio::time::timeout(grace, &mut *task).await.is_err() {
+        task.abort();
+        let _ = task.await;
+    }
+}
+
+struct AbortOnDrop(tokio::task::AbortHandle);
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// Randomness for jitter. Without an entropy source everybody waits the mean.
+fn noise() -> u32 {
+    getrandom::u32().unwrap_or(u32::MAX / 2)
+}
+
+fn seconds(delay: Duration) -> String {
+    format!("{:.0} s", delay.as_secs_f64().ceil())
+}

@@ -1,0 +1,248 @@
+//! The bridge of one Telegram bot: who we are there, then polling, sending and typing side by side.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use crate::channels::channel::{Bridge, ChannelError};
+use crate::channels::telegram::api::{Api, CallError};
+use crate::channels::telegram::deliver::Deliverer;
+use crate::channels::telegram::health::HealthLog;
+use crate::channels::telegram::inbound::{self, Poller};
+use crate::channels::telegram::outbound::{self, Outbox};
+use crate::channels::telegram::pacing::{Pacing, PacingLimits};
+use crate::channels::telegram::updates::{COMMANDS, Me};
+use crate::client::channel_port::ChannelPort;
+use crate::clock::Clock;
+use crate::config::settings::Secret;
+use crate::protocol::channel::{ChannelCapabilities, LengthUnit, SendIdempotency};
+use crate::protocol::words::ChannelKind;
+
+/// Times and rates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TelegramOptions {
+    /// How long the server may hold a poll; whole seconds.
+    pub poll_timeout: Duration,
+    /// To connect.
+    pub connect_timeout: Duration,
+    /// For a whole call that is no poll.
+    pub request_timeout: Duration,
+    /// Base of the wait after another poller was noticed.
+    pub conflict_delay: Duration,
+    /// Rates.
+    pub pacing: PacingLimits,
+}
+
+impl Default for TelegramOptions {
+    fn default() -> Self {
+        Self {
+            poll_timeout: Duration::from_secs(50),
+            connect_timeout: Duration::from_secs(10),
+            request_timeout: Duration::from_secs(30),
+            conflict_delay: Duration::from_secs(2),
+            pacing: PacingLimits::default(),
+        }
+    }
+}
+
+/// One bot account.
+pub struct TelegramBridge {
+    name: String,
+    api_base: String,
+    token: Option<Secret>,
+    clock: Clock,
+    options: TelegramOptions,
+    /// Outlives a reconnect: the platform's limits do too.
+    pacing: Arc<Pacing>,
+    moved: Arc<Mutex<HashMap<i64, i64>>>,
+    menu_set: AtomicBool,
+}
+
+impl TelegramBridge {
+    /// A bridge for the channel `name`; connects when run. Without a token every run fails with the fix.
+    pub fn new(
+        name: &str,
+        api_base: &str,
+        token: Option<Secret>,
+        clock: Clock,
+        options: TelegramOptions,
+    ) -> Self {
+        Self {
+            name: name.to_owned(),
+            api_base: api_base.to_owned(),
+            token,
+            clock,
+            options,
+            pacing: Arc::new(Pacing::new(options.pacing)),
+            moved: Arc::default(),
+            menu_set: AtomicBool::new(false),
+        }
+    }
+
+    fn connect(&self) -> Result<Api, ChannelError> {
+        let Some(token) = self
+            .token
+            .clone()
+            .filter(|token| !token.expose().is_empty())
+        else {
+            return Err(ChannelError::Fatal {
+                detail: format!("channel `{}` has no bot token", self.name),
+                fix: "set its `token` (or `token_env`, `token_file`, `token_command`) to the one from @BotFather".to_owned(),
+            });
+        };
+        // Anything else in a token would change the path of every request.
+        if !token
+            .expose()
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b':' | b'_' | b'-'))
+        {
+            return Err(ChannelError::Fatal {
+                detail: "the bot token has characters that no token has".to_owned(),
+                fix: "check the token from @BotFather: digits, a colon, then letters, digits, `_` and `-`".to_owned(),
+            });
+        }
+        Api::new(
+            &self.api_base,
+            token,
+            self.options.connect_timeout,
+            self.options.request_timeout,
+        )
+        .map_err(|error| ChannelError::Fatal {
+            detail: format!("no HTTP client for {}: {error}", self.api_base),
+            fix: "check api_base, and that this machine has CA certificates".to_owned(),
+        })
+    }
+
+    /// Asks who we are and makes the account ready for polling.
+    async fn introduce(&self, api: &Api) -> Result<Me, ChannelError> {
+        let answer = api
+            .call("getMe", &json!({}))
+            .await
+            .map_err(|error| inbound::broken(&error))?;
+        let me = answer
+            .get("id")
+            .and_then(Value::as_i64)
+            .zip(answer.get("username").and_then(Value::as_str))
+            .map(|(id, username)| Me {
+                id,
+                username: username.to_owned(),
+            })
+            .ok_or_else(|| ChannelError::Transient {
+                detail: "Telegram's answer does not say who we are".to_owned(),
+                retry_after: None,
+            })?;
+        // What waits there is not dropped: people wrote it while we were away.
+        api.call("deleteWebhook", &json!({ "drop_pending_updates": false }))
+            .await
+            .map_err(|error| inbound::broken(&error))?;
+        if !self.menu_set.load(Ordering::Relaxed) {
+            let commands: Vec<Value> = COMMANDS
+                .iter()
+                .map(|(command, description)| {
+                    json!({ "command": command, "description": description })
+                })
+                .collect();
+            match api
+                .call("setMyCommands", &json!({ "commands": commands }))
+                .await
+            {
+                Ok(_) => self.menu_set.store(true, Ordering::Relaxed),
+                // A menu is a convenience; the commands work without it.
+                Err(error @ CallError::Refused { .. }) => {
+                    tracing::warn!(channel = %self.name, %error, "the command menu was refused");
+                }
+                Err(error) => return Err(inbound::broken(&error)),
+            }
+        }
+        Ok(me)
+    }
+}
+
+#[async_trait]
+impl Bridge for TelegramBridge {
+    fn kind(&self) -> ChannelKind {
+        ChannelKind::Telegram
+    }
+
+    fn capabilities(&self) -> ChannelCapabilities {
+        ChannelCapabilities {
+            // Telegram's limit is 4 096 after its own parsing; the rest is for markup that counts.
+            max_length: 4_000,
+            unit: LengthUnit::Utf16,
+            edits: true,
+            buttons: true,
+            typing: true,
+            idempotency: SendIdempotency::None,
+        }
+    }
+
+    async fn run(
+        &self,
+        port: Arc<dyn ChannelPort>,
+        shutdown: CancellationToken,
+    ) -> Result<(), ChannelError> {
+        let api = self.connect()?;
+        port.set_capabilities(self.capabilities());
+        let health = Arc::new(HealthLog::new(Arc::clone(&port), self.clock.clone()));
+        let me = tokio::select! {
+            biased;
+            () = shutdown.cancelled() => return Ok(()),
+            me = self.introduce(&api) => me?,
+        };
+        health.known_as(format!("@{}", me.username));
+        let state = port
+            .account_state()
+            .await
+            .map_err(|problem| ChannelError::Transient {
+                detail: format!("the channel's state cannot be read: {problem}"),
+                retry_after: None,
+            })?;
+        let deliverer = Arc::new(Deliverer::new(
+            api.clone(),
+            Arc::clone(&health),
+            Arc::clone(&self.pacing),
+            Arc::clone(&self.moved),
+        ));
+        let poller = Poller {
+            api,
+            port: Arc::clone(&port),
+            health,
+            me,
+            poll_timeout: self.options.poll_timeout,
+            conflict_delay: self.options.conflict_delay,
+        };
+        let outbox = Arc::new(Outbox {
+            port: Arc::clone(&port),
+            deliverer: Arc::clone(&deliverer),
+            clock: self.clock.clone(),
+        });
+        let stop = shutdown.child_token();
+        let polling = async {
+            let ended = inbound::run(&poller, state.cursor, stop.clone()).await;
+            stop.cancel();
+            ended
+        };
+        let typing = async {
+            loop {
+                tokio::select! {
+                    biased;
+                    () = stop.cancelled() => break,
+                    conversation = port.next_typing() => {
+                        tokio::select! {
+                            biased;
+                            () = stop.cancelled() => break,
+                            () = deliverer.typing(&conversation) => {}
+                        }
+                    }
+                }
+            }
+        };
+        let (ended, (), ()) = tokio::join!(polling, outbound::run(outbox, stop.clone()), typing);
+        ended
+    }
+}

@@ -1,0 +1,380 @@
+//! Approvals as messages: the question with its buttons, and later its outcome.
+//!
+//! A card that could not show everything offers no way to approve: nobody allows from the chat what
+//! they were not shown there.
+
+use serde_json::Value;
+
+use crate::channels::telegram::render::{self, Line, Rendered, Style};
+use crate::client::channel_port::CardButton;
+use crate::clock::Timestamp;
+use crate::protocol::approval::{Approval, Preview};
+use crate::protocol::channel::LengthUnit;
+use crate::protocol::words::{ApprovalKind, ApprovalState, DecisionWord};
+use crate::text::chunk::length;
+use crate::text::untrusted::{reveal, reveal_line};
+
+/// Longest card, in UTF-16 units; Telegram's limit is 4 096.
+pub const MAX_CARD: usize = 3_900;
+/// Longest single line of a shortened card's frame.
+const MAX_FRAME_LINE: usize = 200;
+/// Most lines of a shortened card's frame.
+const MAX_FRAME_LINES: usize = 12;
+
+/// A card, ready to send.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Card {
+    /// Its text.
+    pub text: Rendered,
+    /// The buttons it may carry.
+    pub buttons: Vec<CardButton>,
+}
+
+/// The question. Without buttons the conversation may only see that something waits, and learns nothing
+/// of what.
+pub fn question(approval: &Approval, buttons: &[CardButton]) -> Card {
+    if buttons.is_empty() {
+        return Card {
+            text: render::lines(&[plain(format!(
+                "⏳ Waiting for a decision, code {}. Somebody who may decide has been asked.",
+                reveal_line(&approval.short_code)
+            ))]),
+            buttons: Vec::new(),
+        };
+    }
+    let head = head(approval);
+    let body = body(approval);
+    let whole: Vec<Line> = head
+        .iter()
+        .chain(&body)
+        .cloned()
+        .chain(tail(approval))
+        .collect();
+    if units(&whole) <= MAX_CARD {
+        return Card {
+            text: render::lines(&whole),
+            buttons: buttons.to_vec(),
+        };
+    }
+    shortened(approval, &head, &body, buttons)
+}
+
+/// What became of it. The message it replaces keeps no buttons.
+pub fn outcome(approval: &Approval) -> Rendered {
+    let mut lines = vec![bold(outcome_title(approval))];
+    if !approval.tool.is_empty() {
+        lines.push(plain(format!("Tool: {}", reveal_line(&approval.tool))));
+    }
+    if let Some(question) = &approval.question {
+        lines.push(plain(cut(&reveal_line(question), 500)));
+    }
+    lines.extend(
+        argument_lines(&approval.args)
+            .into_iter()
+            .take(8)
+            .map(|line| code(cut(&line, 300))),
+    );
+    if let Some(decision) = &approval.decision {
+        lines.push(plain(format!(
+            "{} by {} ({}) at {}",
+            decision_words(decision.decision),
+            reveal_line(&decision.by),
+            decision.surface,
+            when(decision.at)
+        )));
+        if let Some(reason) = &decision.reason {
+            lines.push(plain(format!("Reason: {}", cut(&reveal_line(reason), 800))));
+        }
+    }
+    lines.push(plain(format!(
+        "Code: {}",
+        reveal_line(&approval.short_code)
+    )));
+    render::lines(&lines)
+}
+
+fn shortened(approval: &Approval, head: &[Line], body: &[Line], buttons: &[CardButton]) -> Card {
+    let mut lines: Vec<Line> = head
+        .iter()
+        .take(MAX_FRAME_LINES)
+        .map(|line| Line {
+            text: cut(&line.text, MAX_FRAME_LINE),
+            style: line.style,
+        })
+        .collect();
+    let foot = vec![
+        bold("✂ shortened here: full text in the console".to_owned()),
+        plain(
+            "Too long to be allowed from the chat: open the console to decide, or deny it here."
+                .to_owned(),
+        ),
+        plain(deadline(approval)),
+        plain(format!(
+            "Code: {0}. /deny {0} reason",
+            reveal_line(&approval.short_code)
+        )),
+    ];
+    let mut left = MAX_CARD.saturating_sub(units(&lines) + units(&foot) + 2);
+    for line in body {
+        let cost = length(&line.text, LengthUnit::Utf16) + 1;
+        if cost <= left {
+            left -= cost;
+            lines.push(line.clone());
+            continue;
+        }
+        if left > 20 {
+            lines.push(Line {
+                text: cut(&line.text, left - 1),
+                style: line.style,
+            });
+        }
+        break;
+    }
+    lines.extend(foot);
+    Card {
+        text: render::lines(&lines),
+        buttons: buttons
+            .iter()
+            .filter(|button| is_refusal(&button.label))
+            .cloned()
+            .collect(),
+    }
+}
+
+/// Whether a button refuses. What is not recognised as a refusal counts as permission.
+fn is_refusal(label: &str) -> bool {
+    let words = label
+        .trim_start_matches(|c: char| !c.is_alphanumeric())
+        .to_lowercase();
+    words.starts_with("deny")
+}
+
+fn head(approval: &Approval) -> Vec<Line> {
+    let mut lines = vec![
+        bold(title(approval)),
+        bold(format!("Risk: {}", approval.risk)),
+    ];
+    for reason in &approval.risk_reasons {
+        lines.push(plain(format!("• {}", reveal_line(reason))));
+    }
+    for source in &approval.taint {
+        lines.push(plain(format!(
+            "⚠ untrusted content in context: {}",
+            reveal_line(source)
+        )));
+    }
+    lines.push(plain(format!(
+        "Asked by {} [{}] on {}, conversation {}",
+        reveal_line(&approval.requester.display),
+        reveal_line(&approval.requester.id),
+        reveal_line(&approval.channel),
+        reveal_line(&approval.conversation)
+    )));
+    lines.push(plain(format!(
+        "Why it asks: {}",
+        reveal_line(&approval.verdict.rule)
+    )));
+    if let Some(reason) = &approval.model_reason {
+        lines.push(plain(format!("The model says: {}", reveal_line(reason))));
+    }
+    lines
+}
+
+fn body(approval: &Approval) -> Vec<Line> {
+    let mut lines = Vec::new();
+    if let Some(question) = &approval.question {
+        lines.extend(reveal(question).lines().map(|line| plain(line.to_owned())));
+    }
+    lines.extend(argument_lines(&approval.args).into_iter().map(code));
+    if let Some(cwd) = &approval.plan.cwd {
+        lines.push(plain(format!("In: {}", reveal_line(cwd))));
+    }
+    if let Some(executable) = &approval.plan.executable {
+        lines.push(plain(format!("Program file: {}", reveal_line(executable))));
+    }
+    for (name, value) in &approval.plan.env {
+        lines.push(plain(format!(
+            "With {}={}",
+            reveal_line(name),
+            reveal_line(value)
+        )));
+    }
+    if let Some(sandbox) = &approval.plan.sandbox {
+        lines.push(plain(format!("Confined by: {}", reveal_line(sandbox))));
+    }
+    match &approval.preview {
+        Preview::None => {}
+        Preview::Exec { argv } => {
+            let quoted = quoted_list(argv.iter().map(String::as_str));
+            // Said already when it is what the arguments say.
+            if !lines.iter().any(|line| line.text.ends_with(&quoted)) {
+                lines.push(code(format!("program: {quoted}")));
+            }
+        }
+        Preview::Diff { path, unified } => {
+            lines.push(plain(format!("Change of {}:", reveal_line(path))));
+            lines.extend(reveal(unified).lines().map(|line| code(line.to_owned())));
+        }
+        Preview::Text { text } => {
+            lines.push(plain("Text:".to_owned()));
+            lines.extend(reveal(text).lines().map(|line| code(line.to_owned())));
+        }
+    }
+    lines
+}
+
+fn tail(approval: &Approval) -> Vec<Line> {
+    let code = reveal_line(&approval.short_code);
+    let commands = if approval.offered.contains(&DecisionWord::Approve) {
+        format!("Code: {code}. /approve {code} or /deny {code} reason")
+    } else {
+        format!("Code: {code}")
+    };
+    vec![plain(deadline(approval)), plain(commands)]
+}
+
+fn deadline(approval: &Approval) -> String {
+    match approval.expires_at {
+        Some(at) => format!("Answer until {}", when(at)),
+        None => "No deadline".to_owned(),
+    }
+}
+
+/// One argument a line, values as JSON, lists of text as quoted words.
+fn argument_lines(args: &Value) -> Vec<String> {
+    match args {
+        Value::Object(fields) => fields
+            .iter()
+            .map(|(name, value)| format!("{}: {}", reveal_line(name), argument(value)))
+            .collect(),
+        Value::Null => Vec::new(),
+        Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+            vec![argument(args)]
+        }
+    }
+}
+
+fn argument(value: &Value) -> String {
+    if let Value::Array(items) = value
+        && !items.is_empty()
+        && items.iter().all(Value::is_string)
+    {
+        return quoted_list(items.iter().filter_map(Value::as_str));
+    }
+    reveal_line(&value.to_string()).into_owned()
+}
+
+/// `"a" "b c"`: every element quoted, so that no element can look like two.
+fn quoted_list<'a>(items: impl Iterator<Item = &'a str>) -> String {
+    items
+        .map(|item| reveal_line(&Value::from(item).to_string()).into_owned())
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+fn title(approval: &Approval) -> String {
+    let tool = reveal_line(&approval.tool);
+    match approval.kind {
+        ApprovalKind::Execute => format!("🔐 May `{tool}` run?"),
+        ApprovalKind::ResolveUnknown => format!("❓ Did `{tool}` happen? It was cut off"),
+        ApprovalKind::Resend => "❓ Was this reply delivered? It was cut off".to_owned(),
+        ApprovalKind::Budget => "💰 A budget is used up: continue?".to_owned(),
+        ApprovalKind::Question => "💬 The agent asks".to_owned(),
+        ApprovalKind::Pairing => "👤 Somebody asks to be let in".to_owned(),
+        ApprovalKind::Memory => "🧠 The agent wants to remember something".to_owned(),
+        ApprovalKind::ServerPin => "🔌 A tool server changed".to_owned(),
+        ApprovalKind::PolicyRaise => "⬆ The configuration raises a channel's autonomy".to_owned(),
+    }
+}
+
+fn outcome_title(approval: &Approval) -> String {
+    match approval.state {
+        ApprovalState::Pending => "✎ Changed: a newer card replaces this one".to_owned(),
+        ApprovalState::Approved | ApprovalState::Consumed => format!(
+            "✅ {}",
+            approval
+                .decision
+                .as_ref()
+                .map_or("Approved", |decision| decision_words(decision.decision))
+        ),
+        ApprovalState::Denied => "⛔ Denied".to_owned(),
+        ApprovalState::Expired => "⌛ Expired: nothing was run".to_owned(),
+        ApprovalState::Revoked => "🚫 No longer needed".to_owned(),
+    }
+}
+
+fn decision_words(word: DecisionWord) -> &'static str {
+    match word {
+        DecisionWord::Approve => "Approved",
+        DecisionWord::Deny => "Denied",
+        DecisionWord::DenyAndStop => "Denied and stopped",
+        DecisionWord::Edit => "Changed",
+        DecisionWord::Answer => "Answered",
+        DecisionWord::Snooze => "Put off",
+        DecisionWord::Revoke => "Taken back",
+        DecisionWord::Happened => "Marked as happened",
+        DecisionWord::RunAgain => "Run again",
+        DecisionWord::GiveUp => "Given up",
+        DecisionWord::Sent => "Marked as sent",
+        DecisionWord::SendAgain => "Sent again",
+        DecisionWord::Drop => "Dropped",
+    }
+}
+
+/// A time for people: `2026-11-21 22:31:05 UTC`.
+fn when(at: Timestamp) -> String {
+    let text = at.to_string();
+    match text.split_once('T') {
+        Some((date, time)) => format!(
+            "{date} {} UTC",
+            time.split(['.', 'Z']).next().unwrap_or(time)
+        ),
+        None => text,
+    }
+}
+
+/// Text of at most `max` UTF-16 units, with a mark when something is missing.
+fn cut(text: &str, max: usize) -> String {
+    if length(text, LengthUnit::Utf16) <= max {
+        return text.to_owned();
+    }
+    let mut used = 1;
+    let mut kept = String::new();
+    for c in text.chars() {
+        used += c.len_utf16();
+        if used > max {
+            break;
+        }
+        kept.push(c);
+    }
+    kept.push('…');
+    kept
+}
+
+fn units(lines: &[Line]) -> usize {
+    lines
+        .iter()
+        .map(|line| length(&line.text, LengthUnit::Utf16) + 1)
+        .sum()
+}
+
+fn plain(text: String) -> Line {
+    Line {
+        text,
+        style: Style::Plain,
+    }
+}
+
+fn bold(text: String) -> Line {
+    Line {
+        text,
+        style: Style::Bold,
+    }
+}
+
+fn code(text: String) -> Line {
+    Line {
+        text,
+        style: Style::Code,
+    }
+}

@@ -1,0 +1,399 @@
+//! One outbound part to Telegram, and exactly what is known about it afterwards.
+//!
+//! A message is never sent a second time here unless Telegram said that it did not take the first.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use serde_json::{Map, Value, json};
+
+use crate::channels::telegram::api::{Api, CallError};
+use crate::channels::telegram::card;
+use crate::channels::telegram::health::HealthLog;
+use crate::channels::telegram::pacing::Pacing;
+use crate::channels::telegram::render::{self, Rendered};
+use crate::channels::telegram::updates::parse_conversation;
+use crate::client::channel_port::{Outbound, OutboundBody, SendOutcome};
+use crate::protocol::channel::LengthUnit;
+use crate::text::chunk::chunk;
+
+/// Pieces a message that Telegram found too long is cut into, in UTF-16 units of its source.
+const LAST_RESORT_PIECE: usize = 1_800;
+/// How often a later piece of such a message is tried while it is certain that it was not sent.
+const PIECE_TRIES: u32 = 4;
+/// How often a refused call is changed and made again (markup, thread, chat id, reply).
+const REPAIRS: u32 = 5;
+
+/// What a call changes at the platform, which decides what an unanswered one means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Change {
+    /// A new message: doing it twice shows.
+    Send,
+    /// An edit to a given text: doing it twice does not show.
+    Edit,
+}
+
+/// Where a message goes.
+#[derive(Debug, Clone, Copy)]
+struct Target {
+    chat: i64,
+    thread: Option<i64>,
+    reply_to: Option<i64>,
+}
+
+/// Sends parts for one account. Survives reconnects.
+pub struct Deliverer {
+    api: Api,
+    health: Arc<HealthLog>,
+    pacing: Arc<Pacing>,
+    /// Groups that became supergroups while we ran: old id to new.
+    moved: Arc<Mutex<HashMap<i64, i64>>>,
+}
+
+impl Deliverer {
+    /// A deliverer on these.
+    pub fn new(
+        api: Api,
+        health: Arc<HealthLog>,
+        pacing: Arc<Pacing>,
+        moved: Arc<Mutex<HashMap<i64, i64>>>,
+    ) -> Self {
+        Self {
+            api,
+            health,
+            pacing,
+            moved,
+        }
+    }
+
+    /// Whether a call for this conversation may leave now; else how long to wait. A conversation that is
+    /// no chat of ours is always let through, to be refused by [`Deliverer::deliver`].
+    pub fn may_send(&self, conversation: &str) -> Result<(), Duration> {
+        match parse_conversation(conversation) {
+            Some((chat, _)) => self.pacing.take(self.current(chat), Instant::now()),
+            None => Ok(()),
+        }
+    }
+
+    /// Sends one part. The intent is durable already.
+    pub async fn deliver(&self, part: &Outbound) -> SendOutcome {
+        let Some((chat, thread)) = parse_conversation(&part.conversation) else {
+            return SendOutcome::Failed {
+                error: "the conversation is not a Telegram chat".to_owned(),
+            };
+        };
+        let target = Target {
+            chat: self.current(chat),
+            thread,
+            reply_to: part.reply_to.as_deref().and_then(|id| id.parse().ok()),
+        };
+        match &part.body {
+            OutboundBody::Markdown { text } => self.send_markdown(part, target, text).await,
+            OutboundBody::Card { approval, buttons } => {
+                let card = card::question(approval, buttons);
+                let keyboard = render::keyboard(&card.buttons);
+                match self.send(target, &card.text, keyboard.as_ref()).await {
+                    Ok(message_id) => self.sent(vec![message_id]),
+                    Err(error) => self.ended(part, target.chat, Change::Send, &error),
+                }
+            }
+            OutboundBody::CardUpdate {
+                approval,
+                external_ref,
+            } => {
+                let Ok(message_id) = external_ref.parse::<i64>() else {
+                    return SendOutcome::Failed {
+                        error: "the card's message id is not one of Telegram's".to_owned(),
+                    };
+                };
+                let text = card::outcome(approval);
+                match self.edit(target.chat, message_id, &text).await {
+                    Ok(()) => self.sent(vec![external_ref.clone()]),
+                    Err(error) => self.ended(part, target.chat, Change::Edit, &error),
+                }
+            }
+        }
+    }
+
+    /// Shows the typing indicator, if it is its time. Errors are of no consequence, except a 429.
+    pub async fn typing(&self, conversation: &str) {
+        let Some((chat, thread)) = parse_conversation(conversation) else {
+            return;
+        };
+        let chat = self.current(chat);
+        if !self.pacing.take_typing(chat, Instant::now()) {
+            return;
+        }
+        let mut params = Map::new();
+        params.insert("chat_id".to_owned(), json!(chat));
+        params.insert("action".to_owned(), json!("typing"));
+        if let Some(thread) = thread {
+            params.insert("message_thread_id".to_owned(), json!(thread));
+        }
+        if let Err(CallError::Limited { retry_after }) = self
+            .api
+            .call("sendChatAction", &Value::Object(params))
+            .await
+        {
+            self.pacing.freeze(chat, retry_after, Instant::now());
+            self.health.limited(retry_after);
+        }
+    }
+
+    async fn send_markdown(&self, part: &Outbound, target: Target, text: &str) -> SendOutcome {
+        let error = match self.send(target, &render::markdown(text), None).await {
+            Ok(message_id) => return self.sent(vec![message_id]),
+            Err(error) => error,
+        };
+        if !refused_with(&error, "message is too long") {
+            return self.ended(part, target.chat, Change::Send, &error);
+        }
+        // The engine splits by the limit we gave it; markup can still count for more than we thought.
+        let pieces = chunk(text, LAST_RESORT_PIECE, LengthUnit::Utf16);
+        if pieces.len() < 2 {
+            return self.ended(part, target.chat, Change::Send, &error);
+        }
+        let mut external_refs = Vec::new();
+        for (at, piece) in pieces.iter().enumerate() {
+            match self.send_piece(target, piece, at).await {
+                Ok(message_id) => external_refs.push(message_id),
+                Err(error) if at == 0 => {
+                    return self.ended(part, target.chat, Change::Send, &error);
+                }
+                Err(error) => {
+                    self.note(target.chat, &error);
+                    return SendOutcome::Unknown {
+                        detail: format!(
+                            "{at} of {} pieces were delivered, then: {error}",
+                            pieces.len()
+                        ),
+                    };
+                }
+            }
+        }
+        self.sent(external_refs)
+    }
+
+    /// A piece of a message that had to be cut here. Once the first is out, the others wait for their
+    /// slot and are tried again while it is certain that they were not sent.
+    async fn send_piece(
+        &self,
+        target: Target,
+        piece: &str,
+        at: usize,
+    ) -> Result<String, CallError> {
+        let mut tried = 0;
+        loop {
+            if at > 0 {
+                while let Err(wait) = self.pacing.take(target.chat, Instant::now()) {
+                    tokio::time::sleep(wait).await;
+                }
+            }
+            let error = match self.send(target, &render::markdown(piece), None).await {
+                Ok(message_id) => return Ok(message_id),
+                Err(error) => error,
+            };
+            tried += 1;
+            let rest = match &error {
+                CallError::NotSent { .. } => Duration::from_secs(1 << tried.min(4)),
+                CallError::Limited { retry_after } if *retry_after <= Duration::from_mins(1) => {
+                    *retry_after
+                }
+                CallError::Limited { .. }
+                | CallError::Lost { .. }
+                | CallError::Server { .. }
+                | CallError::Refused { .. } => return Err(error),
+            };
+            if at == 0 || tried >= PIECE_TRIES {
+                return Err(error);
+            }
+            self.note(target.chat, &error);
+            tokio::time::sleep(rest).await;
+        }
+    }
+
+    /// `sendMessage`, repaired and made again while Telegram refuses it for a reason we can mend.
+    async fn send(
+        &self,
+        target: Target,
+        text: &Rendered,
+        keyboard: Option<&Value>,
+    ) -> Result<String, CallError> {
+        let mut target = target;
+        let mut as_html = true;
+        let mut repairs = 0;
+        loop {
+            let mut params = body(target.chat, text, as_html);
+            if let Some(thread) = target.thread {
+                params.insert("message_thread_id".to_owned(), json!(thread));
+            }
+            if let Some(message_id) = target.reply_to {
+                params.insert(
+                    "reply_parameters".to_owned(),
+                    json!({ "message_id": message_id, "allow_sending_without_reply": true }),
+                );
+            }
+            if let Some(keyboard) = keyboard {
+                params.insert("reply_markup".to_owned(), keyboard.clone());
+            }
+            let error = match self.api.call("sendMessage", &Value::Object(params)).await {
+                Ok(message) => {
+                    return match message.get("message_id").and_then(Value::as_i64) {
+                        Some(message_id) => Ok(message_id.to_string()),
+                        // Taken, but without its id nothing can refer to it.
+                        None => Err(CallError::Lost {
+                            detail: "the answer to an accepted message names no id".to_owned(),
+                        }),
+                    };
+                }
+                Err(error) => error,
+            };
+            repairs += 1;
+            if repairs > REPAIRS {
+                return Err(error);
+            }
+            if as_html && refused_with(&error, "can't parse entities") {
+                tracing::warn!(%error, "markup refused; sending as plain text");
+                as_html = false;
+            } else if target.thread.is_some() && refused_with(&error, "message thread not found") {
+                target.thread = None;
+            } else if target.reply_to.is_some()
+                && (refused_with(&error, "message to be replied not found")
+                    || refused_with(&error, "replied message not found"))
+            {
+                target.reply_to = None;
+            } else if let Some(chat) = migrated(&error) {
+                self.remember_move(target.chat, chat);
+                target.chat = chat;
+                // Message ids do not survive the move.
+                target.reply_to = None;
+            } else {
+                return Err(error);
+            }
+        }
+    }
+
+    /// `editMessageText` without buttons.
+    async fn edit(&self, chat: i64, message_id: i64, text: &Rendered) -> Result<(), CallError> {
+        let mut as_html = true;
+        loop {
+            let mut params = body(chat, text, as_html);
+            params.insert("message_id".to_owned(), json!(message_id));
+            params.insert("reply_markup".to_owned(), json!({ "inline_keyboard": [] }));
+            match self
+                .api
+                .call("editMessageText", &Value::Object(params))
+                .await
+            {
+                Ok(_) => return Ok(()),
+                Err(error) if refused_with(&error, "message is not modified") => return Ok(()),
+                Err(error) if as_html && refused_with(&error, "can't parse entities") => {
+                    as_html = false;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    fn sent(&self, external_refs: Vec<String>) -> SendOutcome {
+        self.health.sent();
+        SendOutcome::Sent { external_refs }
+    }
+
+    /// Tells health and pacing about a failed call.
+    fn note(&self, chat: i64, error: &CallError) {
+        match error {
+            CallError::NotSent { .. } | CallError::Lost { .. } | CallError::Server { .. } => {
+                self.health.send_failing(error.to_string());
+            }
+            CallError::Limited { retry_after } => {
+                self.pacing.freeze(chat, *retry_after, Instant::now());
+                self.health.limited(*retry_after);
+            }
+            CallError::Refused { .. } => self.health.refused(),
+        }
+    }
+
+    /// What a failed call means for the part.
+    fn ended(&self, part: &Outbound, chat: i64, change: Change, error: &CallError) -> SendOutcome {
+        self.note(chat, error);
+        let now = self.health.now();
+        let later = SendOutcome::Retry {
+            not_before: now.plus_seconds(1 << part.attempts.min(6)),
+            error: error.to_string(),
+        };
+        match error {
+            CallError::NotSent { .. } => later,
+            CallError::Lost { .. } | CallError::Server { .. } => match change {
+                Change::Send => SendOutcome::Unknown {
+                    detail: error.to_string(),
+                },
+                Change::Edit => later,
+            },
+            CallError::Limited { retry_after } => SendOutcome::Retry {
+                not_before: now
+                    .plus_millis(i64::try_from(retry_after.as_millis()).unwrap_or(i64::MAX)),
+                error: error.to_string(),
+            },
+            // The token is at fault, not the message: the poller stops the channel with the fix.
+            CallError::Refused {
+                code: 401 | 404, ..
+            } => SendOutcome::Retry {
+                not_before: now.plus_seconds(60),
+                error: error.to_string(),
+            },
+            CallError::Refused { .. } => SendOutcome::Failed {
+                error: error.to_string(),
+            },
+        }
+    }
+
+    fn current(&self, chat: i64) -> i64 {
+        let moved = self.moved.lock().unwrap_or_else(PoisonError::into_inner);
+        moved.get(&chat).copied().unwrap_or(chat)
+    }
+
+    fn remember_move(&self, old: i64, new: i64) {
+        tracing::info!(old, new, "a group became a supergroup");
+        let mut moved = self.moved.lock().unwrap_or_else(PoisonError::into_inner);
+        moved.insert(old, new);
+    }
+}
+
+/// The parameters that sends and edits share. Link previews are always off.
+fn body(chat: i64, text: &Rendered, as_html: bool) -> Map<String, Value> {
+    let mut params = Map::new();
+    params.insert("chat_id".to_owned(), json!(chat));
+    if as_html {
+        params.insert("text".to_owned(), json!(text.html));
+        params.insert("parse_mode".to_owned(), json!("HTML"));
+    } else {
+        params.insert("text".to_owned(), json!(text.plain));
+    }
+    params.insert(
+        "link_preview_options".to_owned(),
+        json!({ "is_disabled": true }),
+    );
+    params
+}
+
+fn refused_with(error: &CallError, words: &str) -> bool {
+    match error {
+        CallError::Refused { description, .. } => description.to_ascii_lowercase().contains(words),
+        CallError::NotSent { .. }
+        | CallError::Lost { .. }
+        | CallError::Server { .. }
+        | CallError::Limited { .. } => false,
+    }
+}
+
+fn migrated(error: &CallError) -> Option<i64> {
+    match error {
+        CallError::Refused { migrate_to, .. } => *migrate_to,
+        CallError::NotSent { .. }
+        | CallError::Lost { .. }
+        | CallError::Server { .. }
+        | CallError::Limited { .. } => None,
+    }
+}

@@ -1,0 +1,136 @@
+//! What the bridge knows of its connection, from exchanges only.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use crate::client::channel_port::ChannelPort;
+use crate::clock::{Clock, Timestamp};
+use crate::protocol::channel::ChannelHealth;
+use crate::protocol::words::ChannelState;
+
+#[derive(Debug, Default)]
+struct Seen {
+    exchanged: Option<Timestamp>,
+    inbound: Option<Timestamp>,
+    outbound: Option<Timestamp>,
+    limited_until: Option<Timestamp>,
+    poll_problem: Option<String>,
+    send_problem: Option<String>,
+    account: Option<String>,
+}
+
+/// Collects exchanges and reports them. Polling and sending fail apart from each other: the state is
+/// connected only while neither has a problem.
+pub struct HealthLog {
+    port: Arc<dyn ChannelPort>,
+    clock: Clock,
+    seen: Mutex<Seen>,
+}
+
+impl HealthLog {
+    /// Nothing seen yet.
+    pub fn new(port: Arc<dyn ChannelPort>, clock: Clock) -> Self {
+        Self {
+            port,
+            clock,
+            seen: Mutex::new(Seen::default()),
+        }
+    }
+
+    /// The platform told us our name there.
+    pub fn known_as(&self, account: String) {
+        self.update(|seen, now| {
+            seen.exchanged = Some(now);
+            seen.account = Some(account);
+        });
+    }
+
+    /// A poll was answered; `items` inbound items came with it.
+    pub fn polled(&self, items: usize) {
+        self.update(|seen, now| {
+            seen.exchanged = Some(now);
+            seen.poll_problem = None;
+            if items > 0 {
+                seen.inbound = Some(now);
+            }
+        });
+    }
+
+    /// Polling has a problem, in words with what to do.
+    pub fn poll_failing(&self, problem: String) {
+        self.update(|seen, _| seen.poll_problem = Some(problem));
+    }
+
+    /// A message, edit or action was accepted.
+    pub fn sent(&self) {
+        self.update(|seen, now| {
+            seen.exchanged = Some(now);
+            seen.outbound = Some(now);
+            seen.send_problem = None;
+        });
+    }
+
+    /// Telegram answered a send with a refusal: an exchange, but no delivery.
+    pub fn refused(&self) {
+        self.update(|seen, now| {
+            seen.exchanged = Some(now);
+            seen.send_problem = None;
+        });
+    }
+
+    /// A send got no (good) answer.
+    pub fn send_failing(&self, problem: String) {
+        self.update(|seen, _| seen.send_problem = Some(problem));
+    }
+
+    /// The platform asked us to wait.
+    pub fn limited(&self, rest: Duration) -> Timestamp {
+        let until = self
+            .clock
+            .now()
+            .plus_millis(i64::try_from(rest.as_millis()).unwrap_or(i64::MAX));
+        self.update(|seen, now| {
+            seen.exchanged = Some(now);
+            seen.limited_until = seen.limited_until.max(Some(until));
+        });
+        until
+    }
+
+    /// Now, from the clock this log uses.
+    pub fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    fn update(&self, change: impl FnOnce(&mut Seen, Timestamp)) {
+        let now = self.clock.now();
+        let (health, account) = {
+            let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+            change(&mut seen, now);
+            if seen.limited_until.is_some_and(|until| until <= now) {
+                seen.limited_until = None;
+            }
+            let detail = seen
+                .poll_problem
+                .clone()
+                .or_else(|| seen.send_problem.clone());
+            let state = match (&detail, seen.exchanged) {
+                (Some(_), _) => ChannelState::Degraded,
+                (None, Some(_)) => ChannelState::Connected,
+                (None, None) => ChannelState::Starting,
+            };
+            (
+                ChannelHealth {
+                    state,
+                    detail,
+                    last_exchange_at: seen.exchanged,
+                    last_inbound_at: seen.inbound,
+                    last_outbound_at: seen.outbound,
+                    reconnects: 0,
+                    rate_limited_until: seen.limited_until,
+                },
+                seen.account.clone(),
+            )
+        };
+        self.port.report_health(health, account);
+    }
+}

@@ -1,0 +1,110 @@
+//! From our text to Telegram's: HTML with a plain twin that says the same.
+//!
+//! Outside text gets in only revealed (`text::untrusted`) and escaped; nothing here can produce a tag
+//! from it.
+
+use serde_json::{Value, json};
+
+use crate::client::channel_port::CardButton;
+use crate::text::markdown::{to_plain, to_telegram_html};
+
+/// One message in both forms.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rendered {
+    /// For `parse_mode` HTML.
+    pub html: String,
+    /// The same without markup, should Telegram refuse the markup.
+    pub plain: String,
+}
+
+/// Source Markdown, rendered.
+pub fn markdown(source: &str) -> Rendered {
+    Rendered {
+        html: to_telegram_html(source),
+        plain: to_plain(source),
+    }
+}
+
+/// Escapes text for HTML. Telegram knows exactly these three and `&quot;`.
+pub fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            _ => escaped.push(c),
+        }
+    }
+    escaped
+}
+
+/// How a line of ours looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Style {
+    /// As it is.
+    Plain,
+    /// Bold.
+    Bold,
+    /// In a block of fixed width, together with its neighbours of the same style.
+    Code,
+}
+
+/// A line of ours; its text is already revealed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Line {
+    /// Text without line ends.
+    pub text: String,
+    /// Look.
+    pub style: Style,
+}
+
+/// Renders lines.
+pub fn lines(lines: &[Line]) -> Rendered {
+    let mut html = String::new();
+    let mut plain = String::new();
+    let mut in_code = false;
+    for (at, line) in lines.iter().enumerate() {
+        let is_code = line.style == Style::Code;
+        if in_code && !is_code {
+            html.push_str("</pre>");
+        }
+        if at > 0 {
+            html.push('\n');
+            plain.push('\n');
+        }
+        if is_code && !in_code {
+            html.push_str("<pre>");
+        }
+        in_code = is_code;
+        plain.push_str(&line.text);
+        match line.style {
+            Style::Plain | Style::Code => html.push_str(&escape(&line.text)),
+            Style::Bold => {
+                html.push_str("<b>");
+                html.push_str(&escape(&line.text));
+                html.push_str("</b>");
+            }
+        }
+    }
+    if in_code {
+        html.push_str("</pre>");
+    }
+    Rendered { html, plain }
+}
+
+/// An inline keyboard, two buttons a row; none without buttons.
+pub fn keyboard(buttons: &[CardButton]) -> Option<Value> {
+    if buttons.is_empty() {
+        return None;
+    }
+    let rows: Vec<Value> = buttons
+        .chunks(2)
+        .map(|row| {
+            row.iter()
+                .map(|button| json!({ "text": button.label, "callback_data": button.token }))
+                .collect()
+        })
+        .collect();
+    Some(json!({ "inline_keyboard": rows }))
+}

@@ -1,0 +1,422 @@
+//! From one update, of whatever shape, to one inbound item.
+//!
+//! Every update with an `update_id` becomes exactly one [`Inbound`]; no shape of the rest can fail, and
+//! nothing here does I/O. Fields are looked up in the raw JSON one by one, because a strict type would
+//! let one unknown update stop all others.
+
+use serde_json::Value;
+
+use crate::client::channel_port::{Inbound, InboundBody, Sender};
+
+/// The commands of the menu, in its order, with what they say there.
+pub const COMMANDS: &[(&str, &str)] = &[
+    ("new", "Start a new session here"),
+    ("sessions", "List your sessions"),
+    ("resume", "Go back to an earlier session"),
+    ("status", "What is going on here"),
+    ("pending", "What waits for a decision"),
+    ("approve", "Allow what waits: /approve CODE"),
+    ("deny", "Refuse what waits: /deny CODE reason"),
+    ("cancel", "Stop what is running here"),
+    ("retry", "Try the last turn again"),
+    ("help", "What you can say"),
+];
+
+/// Who we are on the platform.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Me {
+    /// Numeric id.
+    pub id: i64,
+    /// Username without `@`, when there is one (bots always have one).
+    pub username: String,
+}
+
+/// A decoded update.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Update {
+    /// Its number.
+    pub id: i64,
+    /// What it says.
+    pub inbound: Inbound,
+    /// The click to acknowledge once the item is durable.
+    pub callback_id: Option<String>,
+}
+
+/// Decodes an update; none only when it has no `update_id`, so that nothing could ever confirm it.
+pub fn decode(update: &Value, me: &Me) -> Option<Update> {
+    let id = update.get("update_id").and_then(Value::as_i64)?;
+    // The id after this one. Not the highest ever seen: after a quiet week ids start anywhere.
+    let cursor = Some(id.saturating_add(1).to_string());
+    let mut callback_id = None;
+    let mut inbound = if let Some(message) = update.get("message") {
+        from_message(id, message, me, Edition::First)
+    } else if let Some(message) = update.get("edited_message") {
+        from_message(id, message, me, Edition::Later)
+    } else if let Some(callback) = update.get("callback_query") {
+        callback_id = text_at(callback, "/id").map(str::to_owned);
+        from_callback(id, callback)
+    } else if let Some(member) = update.get("my_chat_member") {
+        other(
+            id,
+            member.get("chat"),
+            format!(
+                "our membership changed to `{}`",
+                word(text_at(member, "/new_chat_member/status").unwrap_or("unknown"))
+            ),
+        )
+    } else {
+        let kind = update
+            .as_object()
+            .and_then(|fields| fields.keys().find(|key| *key != "update_id"))
+            .map_or("empty", String::as_str);
+        other(id, None, format!("an update of kind `{}`", word(kind)))
+    };
+    inbound.cursor = cursor;
+    Some(Update {
+        id,
+        inbound,
+        callback_id,
+    })
+}
+
+/// Which version of a message an update carries.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Edition {
+    First,
+    Later,
+}
+
+fn from_message(update_id: i64, message: &Value, me: &Me, edition: Edition) -> Inbound {
+    let (Some(chat), Some(message_id)) =
+        (int_at(message, "/chat/id"), int_at(message, "/message_id"))
+    else {
+        return other(
+            update_id,
+            message.get("chat"),
+            "a message without chat or id".to_owned(),
+        );
+    };
+    let dedupe_key = match edition {
+        Edition::First => format!("msg:{chat}:{message_id}"),
+        Edition::Later => format!(
+            "edit:{chat}:{message_id}:{}",
+            int_at(message, "/edit_date").unwrap_or(update_id)
+        ),
+    };
+    let direct = text_at(message, "/chat/type") == Some("private");
+    let (text, entities) = match text_at(message, "/text") {
+        Some(text) => (Some(text), message.get("entities")),
+        None => (
+            text_at(message, "/caption"),
+            message.get("caption_entities"),
+        ),
+    };
+    let body = match text.filter(|text| !text.is_empty()) {
+        None => InboundBody::Other {
+            what: what_without_text(message),
+        },
+        Some(text) => match command(text, me) {
+            Command::ForOthers => InboundBody::Other {
+                what: "a command for another bot".to_owned(),
+            },
+            Command::None => InboundBody::Text {
+                text: text.to_owned(),
+                direct,
+                addressed: direct
+                    || mentions(text, entities, me)
+                    || int_at(message, "/reply_to_message/from/id") == Some(me.id),
+                indirect: is_indirect(message, edition),
+            },
+            Command::Ours { normalised, ours } => InboundBody::Text {
+                text: normalised,
+                direct,
+                addressed: direct
+                    || ours
+                    || mentions(text, entities, me)
+                    || int_at(message, "/reply_to_message/from/id") == Some(me.id),
+                indirect: is_indirect(message, edition),
+            },
+        },
+    };
+    Inbound {
+        dedupe_key,
+        cursor: None,
+        conversation: conversation(chat, message),
+        conversation_title: title(message.get("chat")),
+        sender: sender(message),
+        body,
+        message_ref: Some(message_id.to_string()),
+    }
+}
+
+fn from_callback(update_id: i64, callback: &Value) -> Inbound {
+    let Some(callback_id) = text_at(callback, "/id") else {
+        return other(update_id, None, "a click without id".to_owned());
+    };
+    let message = callback.get("message").unwrap_or(&Value::Null);
+    let chat = int_at(message, "/chat/id");
+    let body = match (text_at(callback, "/data"), chat) {
+        (Some(token), Some(_)) => InboundBody::Click {
+            token: token.to_owned(),
+        },
+        (None, _) => InboundBody::Other {
+            what: "a click that carries nothing".to_owned(),
+        },
+        (Some(_), None) => InboundBody::Other {
+            what: "a click on a message outside any chat".to_owned(),
+        },
+    };
+    Inbound {
+        dedupe_key: format!("cb:{callback_id}"),
+        cursor: None,
+        conversation: chat.map_or_else(String::new, |chat| conversation(chat, message)),
+        conversation_title: title(message.get("chat")),
+        sender: person(callback.get("from")),
+        body,
+        message_ref: int_at(message, "/message_id").map(|id| id.to_string()),
+    }
+}
+
+fn other(update_id: i64, chat: Option<&Value>, what: String) -> Inbound {
+    Inbound {
+        dedupe_key: format!("update:{update_id}"),
+        cursor: None,
+        conversation: chat
+            .and_then(|chat| int_at(chat, "/id"))
+            .map_or_else(String::new, |id| id.to_string()),
+        conversation_title: title(chat),
+        sender: None,
+        body: InboundBody::Other { what },
+        message_ref: None,
+    }
+}
+
+/// `chat` or `chat/thread`. A thread id counts only in forums; elsewhere it merely names a reply chain.
+fn conversation(chat: i64, message: &Value) -> String {
+    match int_at(message, "/message_thread_id") {
+        Some(thread) if message.get("is_topic_message").and_then(Value::as_bool) == Some(true) => {
+            format!("{chat}/{thread}")
+        }
+        Some(_) | None => chat.to_string(),
+    }
+}
+
+/// The chat and thread of a conversation key; none when it is not one of ours.
+pub fn parse_conversation(key: &str) -> Option<(i64, Option<i64>)> {
+    match key.split_once('/') {
+        Some((chat, thread)) => Some((chat.parse().ok()?, Some(thread.parse().ok()?))),
+        None => Some((key.parse().ok()?, None)),
+    }
+}
+
+/// The sender, unless the platform put somebody else's mask in its place: with `sender_chat` the `from`
+/// is a shared placeholder (an anonymous group administrator, a channel), which identifies nobody.
+fn sender(message: &Value) -> Option<Sender> {
+    if message
+        .get("sender_chat")
+        .is_some_and(|chat| !chat.is_null())
+    {
+        return None;
+    }
+    person(message.get("from"))
+}
+
+fn person(user: Option<&Value>) -> Option<Sender> {
+    let user = user?;
+    let id = int_at(user, "/id")?;
+    let first = text_at(user, "/first_name").unwrap_or_default();
+    let last = text_at(user, "/last_name").unwrap_or_default();
+    let name = format!("{first} {last}").trim().to_owned();
+    let display = match (name.is_empty(), text_at(user, "/username")) {
+        (false, Some(username)) => format!("{name} (@{username})"),
+        (true, Some(username)) => format!("@{username}"),
+        (false, None) => name,
+        (true, None) => id.to_string(),
+    };
+    Some(Sender {
+        id: id.to_string(),
+        display,
+        // Not said = treated as a bot, which decides nothing.
+        is_bot: user.get("is_bot").and_then(Value::as_bool).unwrap_or(true),
+    })
+}
+
+fn title(chat: Option<&Value>) -> Option<String> {
+    let chat = chat?;
+    if let Some(title) = text_at(chat, "/title") {
+        return Some(title.to_owned());
+    }
+    let first = text_at(chat, "/first_name").unwrap_or_default();
+    let last = text_at(chat, "/last_name").unwrap_or_default();
+    let name = format!("{first} {last}").trim().to_owned();
+    if name.is_empty() {
+        text_at(chat, "/username").map(|username| format!("@{username}"))
+    } else {
+        Some(name)
+    }
+}
+
+/// Words that are somebody else's, or not what was first said: they may ask, never decide.
+fn is_indirect(message: &Value, edition: Edition) -> bool {
+    const MARKS: &[&str] = &[
+        "forward_origin",
+        "forward_date",
+        "forward_from",
+        "forward_from_chat",
+        "forward_sender_name",
+        "quote",
+        "external_reply",
+        "via_bot",
+        "story",
+        "sender_business_bot",
+    ];
+    edition == Edition::Later
+        || message.get("edit_date").is_some_and(|at| !at.is_null())
+        || MARKS
+            .iter()
+            .any(|mark| message.get(mark).is_some_and(|value| !value.is_null()))
+}
+
+/// What a text that begins with `/` is.
+enum Command {
+    /// No command.
+    None,
+    /// `/name` or `/name@us`, without our name in it.
+    Ours {
+        normalised: String,
+        /// Whether it is certainly meant for us: named us, or is in our menu.
+        ours: bool,
+    },
+    /// `/name@somebody_else`.
+    ForOthers,
+}
+
+fn command(text: &str, me: &Me) -> Command {
+    let Some(rest) = text.strip_prefix('/') else {
+        return Command::None;
+    };
+    let word_end = rest.find(char::is_whitespace).unwrap_or(rest.len());
+    let (word, arguments) = rest.split_at(word_end);
+    let (name, addressee) = match word.split_once('@') {
+        Some((name, addressee)) => (name, Some(addressee)),
+        None => (word, None),
+    };
+    let is_name = |part: &str| {
+        (1..=64).contains(&part.len())
+            && part
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+    };
+    if !is_name(name) || !addressee.is_none_or(is_name) {
+        return Command::None;
+    }
+    let in_menu = COMMANDS
+        .iter()
+        .any(|(command, _)| command.eq_ignore_ascii_case(name));
+    match addressee {
+        Some(addressee) if !addressee.eq_ignore_ascii_case(&me.username) => Command::ForOthers,
+        Some(_) => Command::Ours {
+            normalised: format!("/{name}{arguments}"),
+            ours: true,
+        },
+        None => Command::Ours {
+            normalised: text.to_owned(),
+            ours: in_menu,
+        },
+    }
+}
+
+/// Whether an entity of the text mentions us. Entities, not text: `foo@ourbot.example` is no mention.
+fn mentions(text: &str, entities: Option<&Value>, me: &Me) -> bool {
+    let Some(entities) = entities.and_then(Value::as_array) else {
+        return false;
+    };
+    let mut units: Option<Vec<u16>> = None;
+    entities
+        .iter()
+        .any(|entity| match text_at(entity, "/type") {
+            Some("text_mention") => int_at(entity, "/user/id") == Some(me.id),
+            Some("mention") => {
+                let (Some(offset), Some(length)) = (
+                    int_at(entity, "/offset").and_then(|at| usize::try_from(at).ok()),
+                    int_at(entity, "/length").and_then(|at| usize::try_from(at).ok()),
+                ) else {
+                    return false;
+                };
+                let units = units.get_or_insert_with(|| text.encode_utf16().collect());
+                offset
+                    .checked_add(length)
+                    .and_then(|end| units.get(offset..end))
+                    .map(String::from_utf16_lossy)
+                    .is_some_and(|name| {
+                        name.strip_prefix('@')
+                            .is_some_and(|name| name.eq_ignore_ascii_case(&me.username))
+                    })
+            }
+            Some(_) | None => false,
+        })
+}
+
+/// What a message without text is, for the record.
+fn what_without_text(message: &Value) -> String {
+    if let Some(new_id) = int_at(message, "/migrate_to_chat_id") {
+        return format!(
+            "the group became a supergroup with the id {new_id}; a list that names the old id needs the new one"
+        );
+    }
+    if let Some(old_id) = int_at(message, "/migrate_from_chat_id") {
+        return format!("this supergroup was the group {old_id}");
+    }
+    const KINDS: &[(&str, &str)] = &[
+        ("photo", "a photo without text"),
+        ("voice", "a voice message without text"),
+        ("audio", "an audio file without text"),
+        ("animation", "an animation without text"),
+        ("video", "a video without text"),
+        ("video_note", "a video message without text"),
+        ("document", "a file without text"),
+        ("sticker", "a sticker without text"),
+        ("location", "a location without text"),
+        ("venue", "a place without text"),
+        ("contact", "a contact without text"),
+        ("poll", "a poll without text"),
+        ("dice", "a die without text"),
+        ("new_chat_members", "somebody joined"),
+        ("left_chat_member", "somebody left"),
+        ("new_chat_title", "the chat has a new title"),
+        ("pinned_message", "a message was pinned"),
+        ("group_chat_created", "a group was made"),
+        ("supergroup_chat_created", "a supergroup was made"),
+        ("forum_topic_created", "a topic was made"),
+        ("forum_topic_closed", "a topic was closed"),
+    ];
+    KINDS
+        .iter()
+        .find(|(field, _)| message.get(field).is_some_and(|value| !value.is_null()))
+        .map_or_else(
+            || "a message without text".to_owned(),
+            |(_, words)| (*words).to_owned(),
+        )
+}
+
+/// A word from outside, fit for our own sentence.
+fn word(text: &str) -> String {
+    text.chars()
+        .take(40)
+        .map(|c| {
+            if c.is_ascii_alphanumeric() || c == '_' {
+                c
+            } else {
+                '?'
+            }
+        })
+        .collect()
+}
+
+fn text_at<'a>(value: &'a Value, pointer: &str) -> Option<&'a str> {
+    value.pointer(pointer).and_then(Value::as_str)
+}
+
+fn int_at(value: &Value, pointer: &str) -> Option<i64> {
+    value.pointer(pointer).and_then(Value::as_i64)
+}

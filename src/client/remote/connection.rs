@@ -1,0 +1,292 @@
+//! The connection to one daemon: requests, their limits, and what its refusals mean.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
+use reqwest::{Client, Method, Response, StatusCode, Url};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::client::console_client::{ConsoleClient, EventStream};
+use crate::client::remote::events;
+use crate::client::remote::target::{Address, Target};
+use crate::client::remote::wire::{PROTOCOL_HEADER, PROTOCOL_VERSION, Submission};
+use crate::protocol::command::{Envelope, Outcome};
+use crate::protocol::event::EventFilter;
+use crate::protocol::problem::{Problem, ProblemKind};
+use crate::protocol::snapshot::{Answer, Query};
+
+/// Time limits.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// To connect.
+    pub connect: Duration,
+    /// For a whole request, or for the head of an event stream.
+    pub request: Duration,
+    /// Without any byte of an event stream; the daemon sends a comment every 15 s.
+    pub idle: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connect: Duration::from_secs(3),
+            request: Duration::from_secs(30),
+            idle: Duration::from_secs(40),
+        }
+    }
+}
+
+/// A daemon reached over its unix socket or HTTP. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct RemoteClient {
+    http: Client,
+    base: Url,
+    address: Arc<Address>,
+    limits: Limits,
+}
+
+impl RemoteClient {
+    /// Prepares a connection and checks that a daemon of this protocol answers with this credential.
+    pub async fn connect(target: Target) -> Result<Self, Problem> {
+        Self::connect_within(target, Limits::default()).await
+    }
+
+    /// The same with other time limits.
+    pub async fn connect_within(target: Target, limits: Limits) -> Result<Self, Problem> {
+        let client = Self::new(target, limits)?;
+        let response = client
+            .request(Method::GET, "readyz", &[])?
+            .timeout(limits.request)
+            .send()
+            .await
+            .map_err(|error| client.unreachable(&error))?;
+        // A daemon whose store has trouble is still one to talk to.
+        if response.status() != StatusCode::SERVICE_UNAVAILABLE {
+            client.accept(response).await?;
+        }
+        Ok(client)
+    }
+
+    /// Prepares a connection without using it.
+    pub fn new(target: Target, limits: Limits) -> Result<Self, Problem> {
+        let address = target.address();
+        let mut headers = HeaderMap::new();
+        let mut builder = Client::builder()
+            .connect_timeout(limits.connect)
+            .redirect(reqwest::redirect::Policy::none())
+            .no_proxy();
+        let base = match target {
+            Target::Unix(path) => {
+                builder = builder.unix_socket(path);
+                // The name is never looked up: every connection of this client goes to the socket.
+                Url::parse("http://localhost/")
+            }
+            Target::Http { base, token } => {
+                let mut value = HeaderValue::from_str(&format!("Bearer {}", token.trim()))
+                    .map_err(|_| {
+                        Problem::new(
+                            ProblemKind::Unauthenticated,
+                            "unusable token",
+                            "the token contains characters that no token has",
+                        )
+                        .hint("the token file must hold the token and nothing else")
+                    })?;
+                value.set_sensitive(true);
+                headers.insert(AUTHORIZATION, value);
+                let path = base.path().trim_end_matches('/').to_owned();
+                let mut base = base;
+                base.set_path(&format!("{path}/"));
+                Ok(base)
+            }
+        }
+        .map_err(|error| Problem::internal(format!("the base address is not a URL: {error}")))?;
+        if base.scheme() == "https" {
+            // Fails only when a provider is installed already, which is as good.
+            let _ = rustls::crypto::ring::default_provider().install_default();
+        } else {
+            builder = builder.tls_backend_preconfigured(no_tls()?);
+        }
+        let http = builder
+            .default_headers(headers)
+            .build()
+            .map_err(|error| Problem::internal(format!("no HTTP client: {error}")))?;
+        Ok(Self {
+            http,
+            base,
+            address: Arc::new(address),
+            limits,
+        })
+    }
+
+    /// The time limits.
+    pub fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    pub(crate) fn request(
+        &self,
+        method: Method,
+        path: &str,
+        query: &[(&str, String)],
+    ) -> Result<reqwest::RequestBuilder, Problem> {
+        let mut url = self
+            .base
+            .join(path)
+            .map_err(|error| Problem::internal(format!("`{path}` is not a path: {error}")))?;
+        if !query.is_empty() {
+            url.query_pairs_mut().extend_pairs(query);
+        }
+        Ok(self.http.request(method, url))
+    }
+
+    async fn post<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        body: &impl Serialize,
+    ) -> Result<T, Problem> {
+        let body = serde_json::to_vec(body).map_err(|error| {
+            Problem::internal(format!("the request cannot be written: {error}"))
+        })?;
+        let response = self
+            .request(Method::POST, path, &[])?
+            .header(CONTENT_TYPE, "application/json")
+            .header(ACCEPT, "application/json")
+            .timeout(self.limits.request)
+            .body(body)
+            .send()
+            .await
+            .map_err(|error| self.unreachable(&error))?;
+        let response = self.accept(response).await?;
+        let bytes = response
+            .bytes()
+            .await
+            .map_err(|error| self.unreachable(&error))?;
+        serde_json::from_slice(&bytes).map_err(|error| {
+            Problem::internal(format!(
+                "{} answered something this version does not understand: {error}",
+                self.address
+            ))
+            .hint("update this program or the daemon so that both have the same version")
+        })
+    }
+
+    /// Checks that a Leverframe daemon of our protocol answered, and well; else the problem it sent.
+    pub(crate) async fn accept(&self, response: Response) -> Result<Response, Problem> {
+        let version = response
+            .headers()
+            .get(PROTOCOL_HEADER)
+            .and_then(|value| value.to_str().ok()?.parse::<u16>().ok());
+        match version {
+            Some(PROTOCOL_VERSION) => {}
+            Some(theirs) => {
+                let hint = if theirs > PROTOCOL_VERSION {
+                    "update this program"
+                } else {
+                    "update the daemon"
+                };
+                return Err(Problem::new(
+                    ProblemKind::Unavailable,
+                    "different protocol versions",
+                    format!(
+                        "{} speaks protocol {theirs}, this program {PROTOCOL_VERSION}",
+                        self.address
+                    ),
+                )
+                .hint(hint));
+            }
+            None => {
+                return Err(Problem::new(
+                    ProblemKind::Unavailable,
+                    "not a Leverframe daemon",
+                    format!(
+                        "{} answered {} without the header `{PROTOCOL_HEADER}`",
+                        self.address,
+                        response.status()
+                    ),
+                )
+                .hint("check the address"));
+            }
+        }
+        if response.status().is_success() {
+            return Ok(response);
+        }
+        let status = response.status();
+        let bytes = response
+            .bytes()
+            .await
+            .map_err(|error| self.unreachable(&error))?;
+        Err(serde_json::from_slice::<Problem>(&bytes)
+            .unwrap_or_else(|_| Problem::internal(format!("{} answered {status}", self.address))))
+    }
+
+    /// A failed exchange as a problem. The error's text carries no credential: the URL has none.
+    pub(crate) fn unreachable(&self, error: &reqwest::Error) -> Problem {
+        let mut words = error.to_string();
+        let mut cause: Option<&dyn std::error::Error> = std::error::Error::source(error);
+        while let Some(inner) = cause {
+            words = inner.to_string();
+            cause = inner.source();
+        }
+        let what = if error.is_timeout() {
+            "did not answer in time".to_owned()
+        } else {
+            words
+        };
+        Problem::new(
+            ProblemKind::Unavailable,
+            "daemon not reachable",
+            format!("{}: {what}", self.address),
+        )
+        .hint("is it running? `leverframe --daemon` starts one")
+    }
+
+    /// The connection under an event stream broke.
+    pub(crate) fn lost(&self, why: &str) -> Problem {
+        Problem::new(
+            ProblemKind::Unavailable,
+            "connection lost",
+            format!("{}: {why}", self.address),
+        )
+    }
+}
+
+/// A TLS configuration that trusts nobody, for bases that never use TLS: reading the system's certificates
+/// would only cost time.
+fn no_tls() -> Result<rustls::ClientConfig, Problem> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    Ok(rustls::ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|error| Problem::internal(format!("no TLS versions: {error}")))?
+        .with_root_certificates(rustls::RootCertStore::empty())
+        .with_no_client_auth())
+}
+
+#[async_trait]
+impl ConsoleClient for RemoteClient {
+    async fn submit(&self, envelope: Envelope) -> Result<Outcome, Problem> {
+        self.post(
+            "v1/submit",
+            &Submission {
+                command: envelope.command,
+                surface: envelope.surface,
+                idempotency_key: envelope.idempotency_key,
+            },
+        )
+        .await
+    }
+
+    async fn query(&self, query: Query) -> Result<Answer, Problem> {
+        self.post("v1/query", &query).await
+    }
+
+    async fn events(&self, filter: EventFilter) -> Result<EventStream, Problem> {
+        events::follow(self, &filter).await
+    }
+
+    fn description(&self) -> String {
+        format!("attached to {}", self.address)
+    }
+}

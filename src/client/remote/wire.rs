@@ -1,0 +1,25 @@
+//! What both ends of the remote connection agree on.
+
+use serde::{Deserialize, Serialize};
+
+use crate::protocol::command::Command;
+use crate::protocol::words::Surface;
+
+/// Header of every answer; its value is [`PROTOCOL_VERSION`].
+pub const PROTOCOL_HEADER: &str = "leverframe-protocol";
+
+/// Rises when an older client can no longer work with the daemon.
+pub const PROTOCOL_VERSION: u16 = 1;
+
+/// Body of `POST /v1/submit`: an envelope without the actor, which only the daemon knows.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Submission {
+    /// What to do.
+    pub command: Command,
+    /// Where the person sits.
+    pub surface: Surface,
+    /// Makes a repeated submission return the first one's result.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idempotency_key: Option<String>,
+}

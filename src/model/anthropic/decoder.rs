@@ -1,0 +1,420 @@
+//! Messages API events → our events. Pure: no I/O, no time.
+//!
+//! No answer is complete without `message_stop`, and no `tool_use` is complete without its
+//! `content_block_stop`. Blocks are kept as the provider sent them, unknown kinds included.
+//! Format: <https://docs.anthropic.com/en/docs/build-with-claude/streaming>.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use crate::model::failure::{self, Failure, excerpt};
+use crate::model::request::{
+    MalformedArgs, ModelAnswer, ModelErrorKind, ModelEvent, ModelToolCall, StopReason, TokenCount,
+};
+use crate::protocol::session::{NativeBlocks, Usage};
+
+/// The family of these native blocks.
+pub const FAMILY: &str = "anthropic";
+/// Most bytes of one call's arguments.
+const MAX_ARGS_BYTES: usize = 1024 * 1024;
+/// Most content blocks of one answer.
+const MAX_BLOCKS: usize = 512;
+
+#[derive(Debug, Default)]
+struct Block {
+    raw: Value,
+    json: String,
+    too_large: bool,
+    closed: bool,
+}
+
+#[derive(Debug, Default, Clone, Copy)]
+struct Counts {
+    input: u64,
+    output: u64,
+    cache_read: u64,
+    cache_write: u64,
+}
+
+/// The state of one answer.
+#[derive(Debug, Default)]
+pub struct Decoder {
+    blocks: BTreeMap<u64, Block>,
+    counts: Counts,
+    stop_reason: Option<String>,
+    stopped: bool,
+    first_local_id: usize,
+}
+
+impl Decoder {
+    /// A decoder whose made-up call ids start at `call_local_<first_local_id>`.
+    pub fn new(first_local_id: usize) -> Self {
+        Self {
+            first_local_id,
+            ..Self::default()
+        }
+    }
+
+    /// Whether `message_stop` came.
+    pub fn is_complete(&self) -> bool {
+        self.stopped
+    }
+
+    /// Takes the data of one SSE event.
+    pub fn data(&mut self, data: &str) -> Result<Vec<ModelEvent>, Failure> {
+        let event: Value = serde_json::from_str(data.trim()).map_err(|error| {
+            self.failure(
+                ModelErrorKind::Protocol,
+                format!(
+                    "expected JSON in the stream ({error}), got: {}",
+                    excerpt(data)
+                ),
+            )
+        })?;
+        let index = event.get("index").and_then(Value::as_u64).unwrap_or(0);
+        match event.get("type").and_then(Value::as_str).unwrap_or("") {
+            "message_start" => {
+                self.take_usage(event.pointer("/message/usage"));
+                // Some compatible servers send the whole text in the opening message.
+                Ok(vec![ModelEvent::Heartbeat])
+            }
+            "content_block_start" => self.start(index, event.get("content_block")),
+            "content_block_delta" => self.delta(index, event.get("delta")),
+            "content_block_stop" => {
+                self.stop(index);
+                Ok(vec![ModelEvent::Heartbeat])
+            }
+            "message_delta" => {
+                if let Some(reason) = event.pointer("/delta/stop_reason").and_then(Value::as_str) {
+                    self.stop_reason = Some(reason.to_owned());
+                }
+                self.take_usage(event.get("usage"));
+                Ok(vec![ModelEvent::Heartbeat])
+            }
+            "message_stop" => {
+                self.stopped = true;
+                Ok(Vec::new())
+            }
+            "error" => Err(self.reported(&event)),
+            // The API reserves the right to add events; `ping` is one of those without content.
+            _ if failure::provider_error(&event, false).is_some() => Err(self.reported(&event)),
+            _ => Ok(vec![ModelEvent::Heartbeat]),
+        }
+    }
+
+    /// Takes a whole message that came as one JSON body.
+    pub fn whole(&mut self, body: &Value) -> Result<Vec<ModelEvent>, Failure> {
+        if failure::provider_error(body, false).is_some() {
+            return Err(self.reported(body));
+        }
+        let Some(content) = body.get("content").and_then(Value::as_array) else {
+            return Err(self.failure(
+                ModelErrorKind::Protocol,
+                format!("expected a message, got: {}", excerpt(&body.to_string())),
+            ));
+        };
+        let mut events = Vec::new();
+        for (index, block) in content.iter().enumerate() {
+            if let Some(text) = block.get("text").and_then(Value::as_str)
+                && is_kind(block, "text")
+                && !text.is_empty()
+            {
+                events.push(ModelEvent::TextDelta(text.to_owned()));
+            }
+            self.blocks.insert(
+                index as u64,
+                Block {
+                    raw: block.clone(),
+                    closed: true,
+                    ..Block::default()
+                },
+            );
+        }
+        self.take_usage(body.get("usage"));
+        self.stop_reason = body
+            .get("stop_reason")
+            .and_then(Value::as_str)
+            .map(str::to_owned);
+        self.stopped = self.stop_reason.is_some();
+        Ok(events)
+    }
+
+    fn failure(&self, kind: ModelErrorKind, what: String) -> Failure {
+        let usage = self.usage();
+        Failure {
+            kind,
+            what,
+            usage: (usage.input_tokens + usage.output_tokens > 0).then_some(TokenCount {
+                input: usage.input_tokens,
+                output: usage.output_tokens,
+            }),
+        }
+    }
+
+    fn reported(&self, event: &Value) -> Failure {
+        let error = failure::provider_error(event, true).unwrap_or_default();
+        let told = if error.message.is_empty() {
+            excerpt(&event.to_string())
+        } else {
+            excerpt(&error.message)
+        };
+        self.failure(
+            failure::classify_in_band(&error),
+            format!("it reported an error ({}): {told}", error.code),
+        )
+    }
+
+    fn start(&mut self, index: u64, block: Option<&Value>) -> Result<Vec<ModelEvent>, Failure> {
+        if self.blocks.len() >= MAX_BLOCKS {
+            return Err(self.failure(
+                ModelErrorKind::Protocol,
+                format!("more than {MAX_BLOCKS} content blocks in one answer"),
+            ));
+        }
+        let raw = block.cloned().unwrap_or_else(|| json!({}));
+        let text = raw
+            .get("text")
+            .and_then(Value::as_str)
+            .filter(|text| is_kind(&raw, "text") && !text.is_empty())
+            .map(str::to_owned);
+        self.blocks.insert(
+            index,
+            Block {
+                raw,
+                ..Block::default()
+            },
+        );
+        Ok(vec![
+            text.map_or(ModelEvent::Heartbeat, ModelEvent::TextDelta),
+        ])
+    }
+
+    fn delta(&mut self, index: u64, delta: Option<&Value>) -> Result<Vec<ModelEvent>, Failure> {
+        let Some(delta) = delta else {
+            return Ok(vec![ModelEvent::Heartbeat]);
+        };
+        let Some(block) = self.blocks.get_mut(&index) else {
+            return Err(self.failure(
+                ModelErrorKind::Protocol,
+                format!("a delta for content block {index}, which never started"),
+            ));
+        };
+        let word = |name: &str| delta.get(name).and_then(Value::as_str).unwrap_or("");
+        match word("type") {
+            "text_delta" => {
+                append(&mut block.raw, "text", word("text"));
+                if !word("text").is_empty() {
+                    return Ok(vec![ModelEvent::TextDelta(word("text").to_owned())]);
+                }
+            }
+            "thinking_delta" => append(&mut block.raw, "thinking", word("thinking")),
+            "signature_delta" => append(&mut block.raw, "signature", word("signature")),
+            "input_json_delta" => {
+                let part = word("partial_json");
+                if block.json.len() + part.len() > MAX_ARGS_BYTES {
+                    block.too_large = true;
+                } else {
+                    block.json.push_str(part);
+                }
+            }
+            "citations_delta" => {
+                if let (Some(object), Some(citation)) =
+                    (block.raw.as_object_mut(), delta.get("citation"))
+                {
+                    match object.get_mut("citations") {
+                        Some(Value::Array(list)) => list.push(citation.clone()),
+                        Some(_) | None => {
+                            object.insert("citations".to_owned(), json!([citation]));
+                        }
+                    }
+                }
+            }
+            _ => {}
+        }
+        Ok(vec![ModelEvent::Heartbeat])
+    }
+
+    fn stop(&mut self, index: u64) {
+        if let Some(block) = self.blocks.get_mut(&index) {
+            block.closed = true;
+        }
+    }
+
+    /// Snapshots, not increments: each field that is present replaces the one before.
+    fn take_usage(&mut self, usage: Option<&Value>) {
+        let Some(usage) = usage else { return };
+        let set = |name: &str, target: &mut u64| {
+            if let Some(count) = usage.get(name).and_then(Value::as_u64) {
+                *target = count;
+            }
+        };
+        set("input_tokens", &mut self.counts.input);
+        set("output_tokens", &mut self.counts.output);
+        set("cache_read_input_tokens", &mut self.counts.cache_read);
+        set("cache_creation_input_tokens", &mut self.counts.cache_write);
+    }
+
+    fn usage(&self) -> Usage {
+        let counts = self.counts;
+        Usage {
+            input_tokens: counts.input + counts.cache_read + counts.cache_write,
+            output_tokens: counts.output,
+            cached_input_tokens: counts.cache_read,
+            cache_write_tokens: counts.cache_write,
+            cost_usd: None,
+        }
+    }
+
+    /// The answer, once the stream has ended. `sent_bytes` is the size of the request: where the server
+    /// reports no usage, tokens are estimated (four bytes each), so that a budget still counts.
+    pub fn finish(self, sent_bytes: usize) -> Result<ModelAnswer, Failure> {
+        if !self.stopped {
+            return Err(self.failure(
+                ModelErrorKind::Disconnected,
+                "the answer ended without message_stop".to_owned(),
+            ));
+        }
+        let mut usage = self.usage();
+        let cut_off = matches!(
+            self.stop_reason.as_deref(),
+            Some("max_tokens" | "model_context_window_exceeded")
+        );
+        let mut text = String::new();
+        let mut tool_calls: Vec<ModelToolCall> = Vec::new();
+        let mut content: Vec<Value> = Vec::new();
+        let mut needs_replay = false;
+        let last = self.blocks.keys().next_back().copied();
+        for (index, block) in self.blocks {
+            if is_kind(&block.raw, "text") {
+                text.push_str(block.raw.get("text").and_then(Value::as_str).unwrap_or(""));
+                content.push(block.raw);
+                continue;
+            }
+            if !is_kind(&block.raw, "tool_use") {
+                // Unclosed foreign blocks cannot be sent back.
+                if block.closed {
+                    needs_replay = true;
+                    content.push(close(block));
+                }
+                continue;
+            }
+            let args = read_args(&block, cut_off && Some(index) == last);
+            let word = |name: &str| block.raw.get(name).and_then(Value::as_str).unwrap_or("");
+            let given = word("id");
+            let taken = tool_calls.iter().any(|call| call.provider_call_id == given);
+            let provider_call_id = if given.is_empty() || taken {
+                format!("call_local_{}", self.first_local_id + tool_calls.len())
+            } else {
+                given.to_owned()
+            };
+            let name = word("name").to_owned();
+            let mut raw = block.raw;
+            if let Some(object) = raw.as_object_mut() {
+                object.insert("id".to_owned(), json!(provider_call_id));
+                let input = args.clone().unwrap_or_else(|_| Value::Object(Map::new()));
+                object.insert("input".to_owned(), input);
+            }
+            content.push(raw);
+            tool_calls.push(ModelToolCall {
+                provider_call_id,
+                name,
+                args,
+            });
+        }
+        if usage.input_tokens + usage.output_tokens == 0 {
+            let written: usize = content.iter().map(|block| block.to_string().len()).sum();
+            usage.input_tokens = (sent_bytes as u64).div_ceil(4);
+            usage.output_tokens = (written as u64).div_ceil(4);
+        }
+        let stop = match self.stop_reason.as_deref() {
+            Some("max_tokens" | "model_context_window_exceeded") => StopReason::MaxTokens,
+            Some("refusal") => StopReason::Refusal,
+            Some("pause_turn") => StopReason::Other("pause_turn".to_owned()),
+            Some("tool_use" | "end_turn" | "stop_sequence") | None => {
+                if tool_calls.is_empty() {
+                    StopReason::EndTurn
+                } else {
+                    StopReason::ToolUse
+                }
+            }
+            Some(other) => StopReason::Other(excerpt(other)),
+        };
+        Ok(ModelAnswer {
+            text,
+            tool_calls,
+            stop,
+            usage,
+            native: needs_replay.then(|| NativeBlocks {
+                family: FAMILY.to_owned(),
+                content: Value::Array(content),
+            }),
+        })
+    }
+}
+
+/// Whether a content block is of this type.
+pub fn is_kind(block: &Value, kind: &str) -> bool {
+    block.get("type").and_then(Value::as_str) == Some(kind)
+}
+
+fn append(block: &mut Value, field: &str, more: &str) {
+    if let Some(object) = block.as_object_mut() {
+        match object.get_mut(field) {
+            Some(Value::String(text)) => text.push_str(more),
+            Some(_) | None => {
+                object.insert(field.to_owned(), json!(more));
+            }
+        }
+    }
+}
+
+/// A block of a kind we do not know, with its streamed input (server tools stream theirs, too).
+fn close(block: Block) -> Value {
+    let mut raw = block.raw;
+    if !block.json.is_empty()
+        && let Ok(input) = serde_json::from_str::<Value>(&block.json)
+        && let Some(object) = raw.as_object_mut()
+    {
+        object.insert("input".to_owned(), input);
+    }
+    raw
+}
+
+fn read_args(block: &Block, may_be_cut_off: bool) -> Result<Value, MalformedArgs> {
+    let malformed = |error: String| MalformedArgs {
+        raw: excerpt(&block.json),
+        error,
+    };
+    if !block.closed {
+        return Err(malformed(
+            "the answer ended inside the arguments".to_owned(),
+        ));
+    }
+    if block.too_large {
+        return Err(malformed(format!(
+            "the arguments are larger than {} KiB",
+            MAX_ARGS_BYTES / 1024
+        )));
+    }
+    let text = block.json.trim();
+    if text.is_empty() {
+        return match block.raw.get("input") {
+            Some(input @ Value::Object(object)) if !object.is_empty() => Ok(input.clone()),
+            Some(Value::Object(_) | Value::Null) | None if !may_be_cut_off => {
+                Ok(Value::Object(Map::new()))
+            }
+            Some(Value::Object(_) | Value::Null) | None => Err(malformed(
+                "the answer reached its length limit before the arguments".to_owned(),
+            )),
+            Some(_) => Err(malformed("the arguments are not a JSON object".to_owned())),
+        };
+    }
+    match serde_json::from_str::<Value>(text) {
+        Ok(object @ Value::Object(_)) => Ok(object),
+        Ok(_) => Err(malformed("the arguments are not a JSON object".to_owned())),
+        Err(error) => Err(malformed(format!(
+            "the arguments are not complete JSON ({error})"
+        ))),
+    }
+}

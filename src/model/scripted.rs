@@ -1,0 +1,455 @@
+//! The built-in model that is no LLM: it answers by rules, without network, keys or chance.
+//!
+//! Nothing here pretends: every answer follows from the last user message and the tool results after
+//! it. It exists so that the program can be tried and tested through the real engine.
+//!
+//! A message may hold directives, one a line ([`directive`]), or be one of the phrases that
+//! [`scenario`] knows; anything else is answered with "You said: …".
+
+pub mod demo;
+pub mod directive;
+pub mod scenario;
+
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::time::Duration;
+
+use regex::Regex;
+use serde_json::{Map, Value};
+
+use crate::model::producer::{EventSink, produce};
+use crate::model::request::{
+    MalformedArgs, Model, ModelAnswer, ModelError, ModelErrorKind, ModelEvent, ModelMessage,
+    ModelRequest, ModelStream, ModelToolCall, StopReason, ToolResultMessage,
+};
+use crate::protocol::session::Usage;
+
+/// Characters of one streamed piece.
+const DELTA_CHARS: usize = 12;
+/// Time between pieces where it is paced.
+const DEMO_PACE: Duration = Duration::from_millis(15);
+/// Time between the extra pieces of `SLOW:n`.
+const SLOW_PACE: Duration = Duration::from_millis(25);
+/// Lines of a tool result that a final answer quotes.
+const QUOTED_LINES: usize = 6;
+/// Longest quoted line, in characters.
+const QUOTED_CHARS: usize = 160;
+
+/// What a message makes the model do.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Script {
+    /// One answer with calls each, in order.
+    pub steps: Vec<Step>,
+    /// The final text; none = made from the tool results, or an echo where there are none.
+    pub ending: Option<String>,
+    /// Extra paced pieces before the end of each answer.
+    pub slow: u32,
+    /// How it fails, instead of answering.
+    pub failure: Option<ScriptedFailure>,
+}
+
+/// One answer with calls.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Step {
+    /// Text beside the calls.
+    pub say: String,
+    /// The calls.
+    pub calls: Vec<ScriptedCall>,
+}
+
+/// One call.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ScriptedCall {
+    /// Tool name.
+    pub name: String,
+    /// Its arguments.
+    pub args: ScriptedArgs,
+}
+
+/// Where the arguments of a call come from.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ScriptedArgs {
+    /// Given.
+    Given(Value),
+    /// Raw text that is not complete JSON.
+    Malformed(String),
+    /// `write_file` of the file that the step before read, with `lines` put behind the first line that
+    /// begins with `after` (at the end where there is none).
+    Insert {
+        /// File.
+        path: String,
+        /// Beginning of the line it goes behind.
+        after: String,
+        /// What to insert.
+        lines: String,
+    },
+}
+
+/// A way to fail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ScriptedFailure {
+    /// How.
+    pub kind: FailureWord,
+    /// How many tries fail; none = all.
+    pub times: Option<u32>,
+}
+
+/// The words of `FAIL:`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FailureWord {
+    /// The key is wrong.
+    Auth,
+    /// Too many requests.
+    RateLimit,
+    /// A 529.
+    Overloaded,
+    /// The connection breaks after some text.
+    Cut,
+    /// Silence.
+    Timeout,
+}
+
+/// The scripted model.
+#[derive(Debug, Clone)]
+pub struct ScriptedModel {
+    provider: String,
+    paced: bool,
+    // Per user text, how many tries have failed.
+    failures: Arc<Mutex<HashMap<String, u32>>>,
+}
+
+impl ScriptedModel {
+    /// A scripted model named `scripted`; `paced` streams every answer at reading speed.
+    pub fn new(paced: bool) -> Self {
+        Self {
+            provider: "scripted".to_owned(),
+            paced,
+            failures: Arc::default(),
+        }
+    }
+
+    /// The same under another provider name.
+    pub fn named(self, provider: String) -> Self {
+        Self { provider, ..self }
+    }
+
+    /// Whether this try fails, and how; counts it.
+    fn failure_now(&self, text: &str, failure: Option<ScriptedFailure>) -> Option<FailureWord> {
+        let failure = failure?;
+        let Some(times) = failure.times else {
+            return Some(failure.kind);
+        };
+        // A count is valid however a holder of the lock ended.
+        let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
+        let failed = failures.entry(text.to_owned()).or_insert(0);
+        (*failed < times).then(|| {
+            *failed += 1;
+            failure.kind
+        })
+    }
+}
+
+impl Model for ScriptedModel {
+    fn provider(&self) -> &str {
+        &self.provider
+    }
+
+    fn family(&self) -> &'static str {
+        "scripted"
+    }
+
+    fn stream(&self, request: ModelRequest) -> ModelStream {
+        let model = self.clone();
+        produce(move |sink| async move { answer(&model, &request, &sink).await })
+    }
+}
+
+async fn answer(
+    model: &ScriptedModel,
+    request: &ModelRequest,
+    sink: &EventSink,
+) -> Result<(), ModelError> {
+    let asked = Asked::of(request);
+    let script = directive::script(asked.text)
+        .or_else(|| scenario::scenario(asked.text))
+        .unwrap_or_default();
+    let planned = plan(&script, &asked, request.one_tool_per_step);
+    let failure = model.failure_now(asked.text, script.failure);
+    if let Some(word) = failure {
+        if word == FailureWord::Cut {
+            sink.send(ModelEvent::TextDelta("I was about to".to_owned()))
+                .await;
+        }
+        return Err(scripted_error(&model.provider, word));
+    }
+    let mut text = String::new();
+    for number in 1..=script.slow {
+        tokio::time::sleep(SLOW_PACE).await;
+        let piece = format!("({number}) ");
+        text.push_str(&piece);
+        sink.send(ModelEvent::TextDelta(piece)).await;
+    }
+    for piece in pieces(&planned.text) {
+        if model.paced {
+            tokio::time::sleep(DEMO_PACE).await;
+        }
+        text.push_str(&piece);
+        sink.send(ModelEvent::TextDelta(piece)).await;
+    }
+    let stop = if planned.calls.is_empty() {
+        StopReason::EndTurn
+    } else {
+        StopReason::ToolUse
+    };
+    let written = text.chars().count() + planned.calls.iter().map(call_size).sum::<usize>();
+    sink.send(ModelEvent::Finished(Box::new(ModelAnswer {
+        usage: Usage {
+            input_tokens: (request_chars(request) as u64).div_ceil(4),
+            output_tokens: (written as u64).div_ceil(4),
+            cost_usd: Some(0.0),
+            ..Usage::default()
+        },
+        text,
+        tool_calls: planned.calls,
+        stop,
+        native: None,
+    })))
+    .await;
+    Ok(())
+}
+
+/// The part of a request that an answer depends on.
+struct Asked<'a> {
+    text: &'a str,
+    rounds: Vec<&'a [ToolResultMessage]>,
+    earlier_calls: usize,
+}
+
+impl<'a> Asked<'a> {
+    fn of(request: &'a ModelRequest) -> Self {
+        let mut asked = Self {
+            text: "",
+            rounds: Vec::new(),
+            earlier_calls: 0,
+        };
+        for message in &request.messages {
+            match message {
+                ModelMessage::User { text } => {
+                    asked.text = text;
+                    asked.rounds.clear();
+                }
+                ModelMessage::Assistant { tool_calls, .. } => {
+                    asked.earlier_calls += tool_calls.len();
+                }
+                ModelMessage::ToolResults { results } => asked.rounds.push(results),
+            }
+        }
+        asked
+    }
+
+    fn last_results(&self) -> &'a [ToolResultMessage] {
+        self.rounds.last().copied().unwrap_or_default()
+    }
+}
+
+struct Planned {
+    text: String,
+    calls: Vec<ModelToolCall>,
+}
+
+fn plan(script: &Script, asked: &Asked<'_>, one_call: bool) -> Planned {
+    // After a refusal the rest of the plan would be built on nothing: say so instead.
+    let refused = asked
+        .last_results()
+        .iter()
+        .find(|result| is_refusal(result));
+    match script.steps.get(asked.rounds.len()) {
+        Some(step) if refused.is_none() => {
+            let limit = if one_call { 1 } else { usize::MAX };
+            let calls = step.calls.iter().take(limit).enumerate();
+            Planned {
+                text: step.say.clone(),
+                calls: calls
+                    .map(|(index, call)| ModelToolCall {
+                        provider_call_id: format!("call_scripted_{}", asked.earlier_calls + index),
+                        name: call.name.clone(),
+                        args: args_of(&call.args, asked.last_results()),
+                    })
+                    .collect(),
+            }
+        }
+        Some(_) | None => Planned {
+            text: final_text(script, asked, refused),
+            calls: Vec::new(),
+        },
+    }
+}
+
+fn args_of(args: &ScriptedArgs, results: &[ToolResultMessage]) -> Result<Value, MalformedArgs> {
+    match args {
+        ScriptedArgs::Given(value) => Ok(value.clone()),
+        ScriptedArgs::Malformed(raw) => Err(MalformedArgs {
+            raw: raw.clone(),
+            error: "the arguments are not complete JSON (they end in the middle)".to_owned(),
+        }),
+        ScriptedArgs::Insert { path, after, lines } => {
+            let read = results
+                .iter()
+                .find(|result| result.name == "read_file" && !result.is_error)
+                .map_or("", |result| result.content.as_str());
+            let mut object = Map::new();
+            object.insert("path".to_owned(), Value::from(path.as_str()));
+            object.insert(
+                "content".to_owned(),
+                Value::from(insert(read, after, lines)),
+            );
+            Ok(Value::Object(object))
+        }
+    }
+}
+
+fn insert(content: &str, after: &str, lines: &str) -> String {
+    let mut output = String::new();
+    let mut inserted = false;
+    for line in content.lines() {
+        output.push_str(line);
+        output.push('\n');
+        if !inserted && line.starts_with(after) {
+            output.push_str(lines);
+            output.push('\n');
+            inserted = true;
+        }
+    }
+    if !inserted {
+        output.push_str(lines);
+        output.push('\n');
+    }
+    output
+}
+
+fn final_text(script: &Script, asked: &Asked<'_>, refused: Option<&ToolResultMessage>) -> String {
+    if let Some(result) = refused {
+        return format!(
+            "I did not do it: {} was not allowed. {}\nTell me if there is another way you would like.",
+            result.name,
+            first_lines(&result.content, 3)
+        );
+    }
+    if let Some(text) = &script.ending {
+        return text.clone();
+    }
+    let results: Vec<&ToolResultMessage> = asked.rounds.iter().copied().flatten().collect();
+    if results.is_empty() {
+        return echo(asked.text);
+    }
+    let mut text = String::new();
+    for result in asked.last_results() {
+        if !text.is_empty() {
+            text.push_str("\n\n");
+        }
+        let quoted = first_lines(&result.content, QUOTED_LINES);
+        if result.is_error {
+            text.push_str(&format!("{} did not work:\n{quoted}", result.name));
+        } else {
+            text.push_str(&format!("{} says:\n{quoted}", result.name));
+        }
+    }
+    text
+}
+
+/// Results the model reads where a person or a rule said no.
+fn is_refusal(result: &ToolResultMessage) -> bool {
+    let content = result
+        .content
+        .to_lowercase()
+        .replace("permission denied", "");
+    result.is_error
+        && [
+            "denied",
+            "blocked by",
+            "not allowed",
+            "expired",
+            "cancelled",
+        ]
+        .iter()
+        .any(|word| content.contains(word))
+}
+
+static BENCH_TOKEN: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new("bench-[0-9A-Za-z_]+(?:-[0-9A-Za-z_]+)*").ok());
+
+fn echo(text: &str) -> String {
+    let token = BENCH_TOKEN
+        .as_ref()
+        .and_then(|pattern| pattern.find_iter(text).last());
+    match token {
+        Some(token) => format!("re:{} You said: {text}", token.as_str()),
+        None => format!("You said: {text}"),
+    }
+}
+
+fn first_lines(text: &str, count: usize) -> String {
+    let mut lines: Vec<String> = text
+        .lines()
+        .take(count)
+        .map(|line| line.chars().take(QUOTED_CHARS).collect())
+        .collect();
+    if text.lines().nth(count).is_some() {
+        lines.push("…".to_owned());
+    }
+    lines.join("\n")
+}
+
+fn pieces(text: &str) -> Vec<String> {
+    let chars: Vec<char> = text.chars().collect();
+    chars
+        .chunks(DELTA_CHARS)
+        .map(|piece| piece.iter().collect())
+        .collect()
+}
+
+fn call_size(call: &ModelToolCall) -> usize {
+    let args = match &call.args {
+        Ok(value) => value.to_string().len(),
+        Err(malformed) => malformed.raw.len(),
+    };
+    call.name.len() + args
+}
+
+fn request_chars(request: &ModelRequest) -> usize {
+    let messages = request.messages.iter().map(|message| match message {
+        ModelMessage::User { text } => text.chars().count(),
+        ModelMessage::Assistant {
+            text, tool_calls, ..
+        } => {
+            let calls = tool_calls.iter();
+            text.chars().count()
+                + calls
+                    .map(|call| call.name.len() + call.args.to_string().len())
+                    .sum::<usize>()
+        }
+        ModelMessage::ToolResults { results } => results
+            .iter()
+            .map(|result| result.content.chars().count())
+            .sum(),
+    });
+    request.system.chars().count() + messages.sum::<usize>()
+}
+
+fn scripted_error(provider: &str, word: FailureWord) -> ModelError {
+    let (kind, what) = match word {
+        FailureWord::Auth => (ModelErrorKind::Authentication, "the key is wrong"),
+        FailureWord::RateLimit => (ModelErrorKind::RateLimited, "too many requests"),
+        FailureWord::Overloaded => (ModelErrorKind::Overloaded, "it is overloaded (529)"),
+        FailureWord::Cut => (ModelErrorKind::Disconnected, "the connection broke"),
+        FailureWord::Timeout => (ModelErrorKind::Timeout, "no byte came"),
+    };
+    let retry_after = (word == FailureWord::RateLimit).then_some(Duration::from_millis(100));
+    ModelError {
+        retry_after,
+        ..ModelError::new(
+            kind,
+            format!("provider {provider} (built in): {what}, because the message asked for it"),
+        )
+    }
+}

@@ -1,0 +1,226 @@
+//! Server-sent events from a hostile server: bounded in memory and time, independent of chunking.
+//!
+//! No byte reaches the event parser unguarded. `eventsource-stream` as released panics on a byte order
+//! mark, loses events after lone CR line ends, drops an unterminated last event, and scans an unfinished
+//! line again for each chunk. The guard strips the mark, turns every line end into LF, replaces invalid
+//! UTF-8, and passes on complete lines only, in small slices, so a line is scanned once.
+//! Format: <https://html.spec.whatwg.org/multipage/server-sent-events.html#parsing-an-event-stream>.
+
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::time::Duration;
+
+use eventsource_stream::{EventStream, EventStreamError};
+use futures_util::{Stream, StreamExt};
+
+/// Most bytes of one event, line ends and comments inside it included.
+pub const MAX_EVENT_BYTES: usize = 1024 * 1024;
+/// Most bytes of one stream.
+pub const MAX_STREAM_BYTES: usize = 64 * 1024 * 1024;
+/// Lines are handed to the parser in slices of about this size: its cost grows with slice × lines.
+const SLICE_BYTES: usize = 8 * 1024;
+/// A UTF-8 byte order mark.
+const BYTE_ORDER_MARK: [u8; 3] = [0xEF, 0xBB, 0xBF];
+
+/// One event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SseEvent {
+    /// Its name; `message` where the server gave none.
+    pub name: String,
+    /// Its data lines, joined by LF: outside text.
+    pub data: String,
+}
+
+/// Why reading stopped before the end of the stream.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SseError {
+    /// The connection broke.
+    #[error("the connection broke: {0}")]
+    Transport(String),
+    /// No byte came for this long.
+    #[error("no byte came for {} s", .0.as_secs_f64())]
+    Idle(Duration),
+    /// A limit was passed, or it cannot be parsed.
+    #[error("{0}")]
+    Malformed(String),
+}
+
+/// The pure part: bytes in, clean slices of complete lines out.
+#[derive(Debug, Default)]
+pub struct Guard {
+    line: Vec<u8>,
+    slice: Vec<u8>,
+    event_bytes: usize,
+    total: usize,
+    after_cr: bool,
+    started: bool,
+}
+
+impl Guard {
+    /// Takes the next bytes and appends finished slices to `out`.
+    pub fn push(&mut self, bytes: &[u8], out: &mut VecDeque<Vec<u8>>) -> Result<(), SseError> {
+        self.total = self.total.saturating_add(bytes.len());
+        if self.total > MAX_STREAM_BYTES {
+            return Err(SseError::Malformed(format!(
+                "the answer is larger than {} MiB",
+                MAX_STREAM_BYTES / 1024 / 1024
+            )));
+        }
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            if self.after_cr {
+                self.after_cr = false;
+                if rest[0] == b'\n' {
+                    rest = &rest[1..];
+                    continue;
+                }
+            }
+            let end = rest.iter().position(|byte| matches!(byte, b'\n' | b'\r'));
+            let taken = end.unwrap_or(rest.len());
+            self.event_bytes += taken + usize::from(end.is_some());
+            if self.event_bytes > MAX_EVENT_BYTES {
+                self.flush(out);
+                return Err(SseError::Malformed(format!(
+                    "one event is larger than {} KiB",
+                    MAX_EVENT_BYTES / 1024
+                )));
+            }
+            self.line.extend_from_slice(&rest[..taken]);
+            match end {
+                None => break,
+                Some(at) => {
+                    self.after_cr = rest[at] == b'\r';
+                    rest = &rest[at + 1..];
+                    self.end_line(out);
+                }
+            }
+        }
+        self.flush(out);
+        Ok(())
+    }
+
+    /// The end of the stream: an unterminated last event counts when its data is whole. Servers leave
+    /// out the last blank line behind a final error; what a cut connection left behind is dropped.
+    pub fn finish(&mut self, out: &mut VecDeque<Vec<u8>>) {
+        if is_whole(&self.line) {
+            self.end_line(out);
+        }
+        self.slice.extend_from_slice(b"\n\n");
+        self.flush(out);
+    }
+
+    fn end_line(&mut self, out: &mut VecDeque<Vec<u8>>) {
+        let mut line: &[u8] = &self.line;
+        if !self.started {
+            self.started = true;
+            // A second mark would make the parser panic just like the first.
+            while let Some(rest) = line.strip_prefix(&BYTE_ORDER_MARK) {
+                line = rest;
+            }
+        }
+        if line.is_empty() {
+            self.event_bytes = 0;
+        }
+        // Lossy by line: line ends are never part of a character, so chunking cannot change the result.
+        let text = String::from_utf8_lossy(line);
+        self.slice.extend_from_slice(text.as_bytes());
+        self.slice.push(b'\n');
+        self.line.clear();
+        if self.slice.len() >= SLICE_BYTES {
+            self.flush(out);
+        }
+    }
+
+    fn flush(&mut self, out: &mut VecDeque<Vec<u8>>) {
+        if !self.slice.is_empty() {
+            out.push_back(std::mem::take(&mut self.slice));
+        }
+    }
+}
+
+/// Whether an unterminated line holds all of its data: JSON, or the closing word of Chat Completions.
+fn is_whole(line: &[u8]) -> bool {
+    line.strip_prefix(b"data:").is_some_and(|data| {
+        data.trim_ascii() == b"[DONE]"
+            || serde_json::from_slice::<serde::de::IgnoredAny>(data.trim_ascii()).is_ok()
+    })
+}
+
+struct Source<S> {
+    bytes: Pin<Box<S>>,
+    guard: Guard,
+    slices: VecDeque<Vec<u8>>,
+    idle: Duration,
+    failure: Option<SseError>,
+    ended: bool,
+}
+
+async fn next_slice<S, B, E>(
+    mut source: Source<S>,
+) -> Option<(Result<Vec<u8>, SseError>, Source<S>)>
+where
+    S: Stream<Item = Result<B, E>>,
+    B: AsRef<[u8]>,
+    E: std::fmt::Display,
+{
+    loop {
+        // What came before a failure is delivered before it, however the bytes were cut.
+        if let Some(slice) = source.slices.pop_front() {
+            return Some((Ok(slice), source));
+        }
+        if let Some(failure) = source.failure.take() {
+            return Some((Err(failure), source));
+        }
+        if source.ended {
+            return None;
+        }
+        let failure = match tokio::time::timeout(source.idle, source.bytes.next()).await {
+            Err(_) => Some(SseError::Idle(source.idle)),
+            Ok(Some(Err(error))) => Some(SseError::Transport(error.to_string())),
+            Ok(Some(Ok(bytes))) => source.guard.push(bytes.as_ref(), &mut source.slices).err(),
+            Ok(None) => {
+                source.ended = true;
+                source.guard.finish(&mut source.slices);
+                None
+            }
+        };
+        if failure.is_some() {
+            source.ended = true;
+            source.failure = failure;
+        }
+    }
+}
+
+/// The events in `bytes`. `idle` is the longest wait for the next byte of any kind; comments count.
+///
+/// After an error the stream ends.
+pub fn events<S, B, E>(
+    bytes: S,
+    idle: Duration,
+) -> impl Stream<Item = Result<SseEvent, SseError>> + Send
+where
+    S: Stream<Item = Result<B, E>> + Send,
+    B: AsRef<[u8]> + Send,
+    E: std::fmt::Display + Send,
+{
+    let source = Source {
+        bytes: Box::pin(bytes),
+        guard: Guard::default(),
+        slices: VecDeque::new(),
+        idle,
+        failure: None,
+        ended: false,
+    };
+    let slices = futures_util::stream::unfold(source, next_slice);
+    EventStream::new(slices).map(|item| match item {
+        Ok(event) => Ok(SseEvent {
+            name: event.event,
+            data: event.data,
+        }),
+        Err(EventStreamError::Transport(error)) => Err(error),
+        Err(EventStreamError::Utf8(error)) => Err(SseError::Malformed(error.to_string())),
+        Err(EventStreamError::Parser(_)) => {
+            Err(SseError::Malformed("it is not an event stream".to_owned()))
+        }
+    })
+}

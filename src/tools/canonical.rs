@@ -1,0 +1,184 @@
+//! Canonical JSON and the digests that approvals and recovery are bound to.
+//!
+//! No digest here depends on the order of object keys, on whitespace, on the clock or on chance, and no
+//! two different inputs share the bytes that are hashed: every field carries its length.
+
+use std::fmt::Write as _;
+
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use crate::protocol::ids::ContinuationId;
+use crate::tools::tool::{Plan, ToolSpec};
+
+/// Layout of the hashed bytes of [`plan_digest`]; a changed layout gets a new word.
+const PLAN_LAYOUT: &str = "leverframe plan 1";
+/// The same for [`definition_digest`].
+const DEFINITION_LAYOUT: &str = "leverframe tool definition 1";
+/// The same for [`idempotency_key`].
+const KEY_LAYOUT: &str = "leverframe idempotency key";
+
+/// JSON with object keys sorted by their UTF-8 bytes and without whitespace.
+pub fn canonical_json(value: &Value) -> String {
+    let mut out = String::new();
+    write_canonical(value, &mut out);
+    out
+}
+
+fn write_canonical(value: &Value, out: &mut String) {
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
+            // The scalar writer of serde_json: one spelling for each value.
+            let _ = write!(out, "{value}");
+        }
+        Value::Array(items) => {
+            out.push('[');
+            for (index, item) in items.iter().enumerate() {
+                if index > 0 {
+                    out.push(',');
+                }
+                write_canonical(item, out);
+            }
+            out.push(']');
+        }
+        Value::Object(map) => {
+            let mut entries: Vec<(&String, &Value)> = map.iter().collect();
+            entries.sort_unstable_by(|left, right| left.0.cmp(right.0));
+            out.push('{');
+            for (index, (key, item)) in entries.into_iter().enumerate() {
+                if index > 0 {
+                    out.push(',');
+                }
+                let _ = write!(out, "{}:", Value::from(key.as_str()));
+                write_canonical(item, out);
+            }
+            out.push('}');
+        }
+    }
+}
+
+/// Lower-case hex SHA-256 of bytes.
+pub fn sha256_hex(bytes: &[u8]) -> String {
+    hex(&Sha256::digest(bytes))
+}
+
+/// Lower-case hex of bytes.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes
+        .iter()
+        .fold(String::with_capacity(bytes.len() * 2), |mut out, byte| {
+            let _ = write!(out, "{byte:02x}");
+            out
+        })
+}
+
+/// Lower-case hex SHA-256 of the canonical arguments.
+pub fn args_digest(args: &Value) -> String {
+    sha256_hex(canonical_json(args).as_bytes())
+}
+
+/// Feeds a hash so that the boundaries between fields cannot move.
+struct Fields(Sha256);
+
+impl Fields {
+    fn new(layout: &str) -> Self {
+        let mut fields = Self(Sha256::new());
+        fields.text(layout);
+        fields
+    }
+
+    fn count(&mut self, count: usize) {
+        self.number(count as u64);
+    }
+
+    fn number(&mut self, number: u64) {
+        self.0.update(number.to_be_bytes());
+    }
+
+    fn text(&mut self, text: &str) {
+        self.count(text.len());
+        self.0.update(text.as_bytes());
+    }
+
+    /// `None` and an empty text differ.
+    fn optional(&mut self, text: Option<&str>) {
+        match text {
+            None => self.count(0),
+            Some(text) => {
+                self.count(1);
+                self.text(text);
+            }
+        }
+    }
+
+    fn pairs(&mut self, pairs: &[(String, String)]) {
+        self.count(pairs.len());
+        for (left, right) in pairs {
+            self.text(left);
+            self.text(right);
+        }
+    }
+
+    fn finish(self) -> String {
+        hex(&self.0.finalize())
+    }
+}
+
+/// Lower-case hex SHA-256 of everything a tool declares about itself. Approvals are bound to it, so a
+/// tool that changes between question and start is noticed.
+pub fn definition_digest(spec: &ToolSpec) -> String {
+    let mut fields = Fields::new(DEFINITION_LAYOUT);
+    fields.text(spec.name);
+    fields.text(spec.description);
+    fields.text(&canonical_json(&spec.input_schema));
+    fields.text(spec.access.as_str());
+    fields.text(spec.effect.as_str());
+    fields.number(u64::try_from(spec.max_duration.as_millis()).unwrap_or(u64::MAX));
+    fields.finish()
+}
+
+/// Lower-case hex SHA-256 of the full plan of a call: what an approval allows, and nothing else.
+///
+/// Fields, each with its length: tool, canonical arguments, working directory, executable, environment
+/// pairs, sandbox word, operands with their digests, definition digest, policy version.
+pub fn plan_digest(
+    tool: &str,
+    args: &Value,
+    plan: &Plan,
+    definition_digest: &str,
+    policy_version: u64,
+) -> String {
+    let mut fields = Fields::new(PLAN_LAYOUT);
+    fields.text(tool);
+    fields.text(&canonical_json(args));
+    fields.optional(plan.facts.cwd.as_deref());
+    fields.optional(plan.facts.executable.as_deref());
+    fields.pairs(&plan.facts.env);
+    fields.optional(plan.facts.sandbox.as_deref());
+    fields.pairs(&plan.operands);
+    fields.text(definition_digest);
+    fields.number(policy_version);
+    fields.finish()
+}
+
+/// The idempotency key of a call: the first 24 hex digits of a SHA-256 over where the call stands in its
+/// continuation and what it says. Derived by us, never by the model; the same after a restart.
+pub fn idempotency_key(
+    version: u32,
+    continuation: ContinuationId,
+    step: u32,
+    index: u32,
+    tool: &str,
+    args_digest: &str,
+) -> String {
+    let mut fields = Fields::new(KEY_LAYOUT);
+    fields.number(u64::from(version));
+    fields.text(&continuation.to_string());
+    fields.number(u64::from(step));
+    fields.number(u64::from(index));
+    fields.text(tool);
+    fields.text(args_digest);
+    let mut key = fields.finish();
+    key.truncate(24);
+    key
+}

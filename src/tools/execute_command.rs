@@ -1,0 +1,396 @@
+//! `execute_command`: runs a program, or a script, in the sandbox.
+//!
+//! No variable of our environment, no data of ours and no network reaches the program; where no sandbox
+//! gives that, no rule lets it run without a person.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use serde_json::{Value, json};
+
+use crate::protocol::approval::{PlanFacts, Preview};
+use crate::protocol::words::{Access, Effect, Risk};
+use crate::tools::guard::{Guard, Kind};
+use crate::tools::process::{Ended, Ran, run};
+use crate::tools::read_file::{number, text};
+use crate::tools::sandbox::{Program, Sandbox};
+use crate::tools::tool::{
+    EffectDisposition, Plan, PrepareError, Tool, ToolContext, ToolOutcome, ToolSpec,
+};
+use crate::tools::{operands, output};
+
+/// Run time when the call gives none, and the most it can give, in seconds.
+const DEFAULT_SECONDS: u64 = 60;
+const MAX_SECONDS: u64 = 900;
+/// Most bytes of arguments or script (a quarter of what Linux passes to a program), and of standard input.
+const MAX_WORDS: usize = 512 * 1024;
+const MAX_WORD: usize = 120 * 1024;
+const MAX_STDIN: usize = 1 << 20;
+/// Where programs are looked for. Ours, not the one this process was started with.
+const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+/// Programs that only read, whatever their arguments are (for `find` and `date` see `only_reads`).
+const READERS: [&str; 19] = [
+    "basename", "cat", "cut", "date", "df", "dirname", "du", "echo", "find", "grep", "head", "id",
+    "ls", "pwd", "stat", "tail", "true", "uname", "wc",
+];
+
+/// The tool.
+pub struct ExecuteCommand {
+    spec: ToolSpec,
+    sandbox: Sandbox,
+}
+
+impl ExecuteCommand {
+    /// The tool at a sandbox level.
+    pub fn new(sandbox: Sandbox) -> Self {
+        Self {
+            spec: ToolSpec {
+                name: "execute_command",
+                description: "Run a program in the workspace: argv (preferred) or a sh script, exactly one. \
+                              No network; only the workspace is writable.",
+                input_schema: json!({
+                    "type": "object",
+                    "properties": {
+                        "argv": {"type": "array", "minItems": 1, "maxItems": 1000, "items": {"type": "string"}, "description": "program and arguments, no shell"},
+                        "script": {"type": "string", "minLength": 1, "description": "run by /bin/sh -c"},
+                        "cwd": {"type": "string", "minLength": 1, "description": "default the workspace"},
+                        "timeout_seconds": {"type": "integer", "minimum": 1, "maximum": MAX_SECONDS, "description": "default 60"},
+                        "stdin": {"type": "string"}
+                    },
+                    "additionalProperties": false
+                }),
+                access: Access::Exec,
+                effect: Effect::NonIdempotent,
+                max_duration: Duration::from_secs(MAX_SECONDS + 2),
+            },
+            sandbox,
+        }
+    }
+
+    fn check(&self, guard: &Guard, args: &Value) -> Result<Request, PrepareError> {
+        let invalid = |message: String| Err(PrepareError::Invalid(message));
+        let (argv, script) = match (args.get("argv"), text(args, "script")) {
+            (Some(Value::Array(words)), None) => (
+                words
+                    .iter()
+                    .filter_map(Value::as_str)
+                    .map(str::to_owned)
+                    .collect::<Vec<_>>(),
+                None,
+            ),
+            (None, Some(script)) => (
+                ["/bin/sh", "-c", script].map(str::to_owned).to_vec(),
+                Some(script.to_owned()),
+            ),
+            _ => {
+                return invalid(
+                    "give exactly one of argv (a list of strings) and script (a string)".to_owned(),
+                );
+            }
+        };
+        if argv.iter().any(|word| word.contains('\0')) {
+            return invalid("a NUL character cannot be passed to a program".to_owned());
+        }
+        if argv.iter().map(String::len).sum::<usize>() > MAX_WORDS
+            || argv.iter().any(|word| word.len() > MAX_WORD)
+        {
+            return invalid(format!(
+                "the command is too long: at most {MAX_WORD} bytes a word and {MAX_WORDS} together; write a \
+                 file and run that"
+            ));
+        }
+        if text(args, "stdin").is_some_and(|stdin| stdin.len() > MAX_STDIN) {
+            return invalid(format!(
+                "stdin: at most {MAX_STDIN} bytes; write a file instead"
+            ));
+        }
+        let cwd = guard.directory(text(args, "cwd").unwrap_or("."))?;
+        let Some((name, arguments)) = argv.split_first() else {
+            return invalid("argv is empty: the first element is the program".to_owned());
+        };
+        let executable = self.executable(guard, &cwd.absolute, name)?;
+        Ok(Request {
+            executable,
+            arguments: arguments.to_vec(),
+            script,
+            cwd: cwd.absolute,
+            argv,
+        })
+    }
+
+    /// What the first word names, looked for as `execvp` does, in our own search path.
+    fn executable(&self, guard: &Guard, cwd: &Path, name: &str) -> Result<PathBuf, PrepareError> {
+        let runnable = |path: &Path| {
+            std::fs::metadata(path)
+                .is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+        };
+        if name.is_empty() {
+            return Err(PrepareError::Invalid(
+                "argv: the program's name is empty".to_owned(),
+            ));
+        }
+        if !name.contains('/') {
+            return PATH
+                .split(':')
+                .map(|directory| Path::new(directory).join(name))
+                .find(|path| runnable(path))
+                .ok_or_else(|| {
+                    PrepareError::Invalid(format!(
+                        "there is no program `{}` in {PATH}",
+                        output::first(name, 200)
+                    ))
+                });
+        }
+        let path = Path::new(name);
+        let path = if path.is_absolute() && !path.starts_with(guard.workspace()) {
+            if guard.is_hidden(path) || path.canonicalize().is_ok_and(|path| guard.is_hidden(&path))
+            {
+                return Err(PrepareError::Guarded(format!(
+                    "`{name}` is not available to tools"
+                )));
+            }
+            if path
+                .components()
+                .any(|part| part == std::path::Component::ParentDir)
+            {
+                return Err(PrepareError::Guarded(format!(
+                    "`{name}`: give the program's path without `..`"
+                )));
+            }
+            if !self.sandbox.shows(path, guard.workspace()) {
+                return Err(PrepareError::Guarded(format!(
+                    "`{name}` is outside the workspace and the system directories: programs there cannot be run"
+                )));
+            }
+            path.to_owned()
+        } else {
+            let found = guard.resolve(&cwd.join(path).to_string_lossy())?;
+            if found.kind != Kind::File {
+                return Err(PrepareError::Invalid(format!(
+                    "there is no program `{name}`"
+                )));
+            }
+            found.absolute
+        };
+        if runnable(&path) {
+            Ok(path)
+        } else {
+            Err(PrepareError::Invalid(format!(
+                "`{name}` is not an executable file"
+            )))
+        }
+    }
+}
+
+/// A call whose arguments make sense.
+struct Request {
+    executable: PathBuf,
+    arguments: Vec<String>,
+    script: Option<String>,
+    cwd: PathBuf,
+    /// As it was asked for, the script's shell included.
+    argv: Vec<String>,
+}
+
+impl Request {
+    /// Whether the program can change nothing, by its own documentation.
+    fn only_reads(&self, guard: &Guard) -> bool {
+        if self.script.is_some() || self.executable.starts_with(guard.workspace()) {
+            return false;
+        }
+        let Some(name) = self.executable.file_name().and_then(|name| name.to_str()) else {
+            return false;
+        };
+        // Words that hide what they say are for a person to look at.
+        if self.arguments.iter().any(|word| {
+            word.chars()
+                .any(|c| c.is_control() && c != '\n' && c != '\t')
+        }) {
+            return false;
+        }
+        let any = |bad: &dyn Fn(&str) -> bool| self.arguments.iter().any(|word| bad(word));
+        READERS.contains(&name)
+            && !(name == "find"
+                && any(&|word| {
+                    ["-exec", "-ok", "-delete", "-fprint", "-fls"]
+                        .iter()
+                        .any(|start| word.starts_with(start))
+                }))
+            && !(name == "date" && any(&|word| sets_the_date(word)))
+    }
+}
+
+fn sets_the_date(word: &str) -> bool {
+    match word.strip_prefix('-') {
+        // `date MMDDhhmm` sets, `date +FORMAT` shows.
+        None => !word.starts_with('+'),
+        Some(option) => match option.strip_prefix('-') {
+            Some(long) => {
+                !long.is_empty() && "set".starts_with(long.split('=').next().unwrap_or(long))
+            }
+            None => option.contains('s'),
+        },
+    }
+}
+
+fn classify(request: &Request, guard: &Guard, sandbox: &Sandbox) -> (Risk, Vec<String>) {
+    if let Some(why) = sandbox.missing_because() {
+        return (
+            Risk::Critical,
+            vec![format!("runs without a sandbox: {why}")],
+        );
+    }
+    if request.script.is_some() {
+        return (Risk::High, vec!["runs a shell script".to_owned()]);
+    }
+    if request.only_reads(guard) {
+        return (
+            Risk::Medium,
+            vec!["runs a program that only reads, in the sandbox".to_owned()],
+        );
+    }
+    let place = if request.executable.starts_with(guard.workspace()) {
+        "runs a program of the workspace"
+    } else {
+        "runs a program that can change files"
+    };
+    (Risk::High, vec![place.to_owned()])
+}
+
+#[async_trait]
+impl Tool for ExecuteCommand {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn prepare(&self, context: &ToolContext<'_>, args: &Value) -> Result<Plan, PrepareError> {
+        let guard = Guard::new(context);
+        let request = self.check(&guard, args)?;
+        let (risk, risk_reasons) = classify(&request, &guard, &self.sandbox);
+        let real = request
+            .executable
+            .canonicalize()
+            .unwrap_or_else(|_| request.executable.clone());
+        Ok(Plan {
+            access: Access::Exec,
+            risk,
+            risk_reasons,
+            operands: operands::of(
+                &guard,
+                &request.cwd,
+                &request.executable,
+                &request.arguments,
+                request.script.as_deref(),
+            )?,
+            facts: PlanFacts {
+                cwd: Some(request.cwd.to_string_lossy().into_owned()),
+                executable: Some(real.to_string_lossy().into_owned()),
+                env: Vec::new(),
+                sandbox: Some(self.sandbox.describe().to_owned()),
+            },
+            preview: Preview::Exec { argv: request.argv },
+            always_asks: self
+                .sandbox
+                .missing_because()
+                .map(|why| format!("no sandbox: {why}")),
+        })
+    }
+
+    async fn execute(&self, context: &ToolContext<'_>, args: &Value) -> ToolOutcome {
+        let refused = |content: String| ToolOutcome {
+            content,
+            is_error: true,
+            disposition: EffectDisposition::ConfirmedNoEffect,
+        };
+        let guard = Guard::new(context);
+        let request = match self.check(&guard, args) {
+            Ok(request) => request,
+            Err(error) => return refused(error.to_string()),
+        };
+        if context.cancel.is_cancelled() {
+            return refused("cancelled before it started".to_owned());
+        }
+        let home = context.workspace.to_string_lossy().into_owned();
+        let environment = [
+            ("PATH", PATH),
+            ("HOME", &home),
+            ("LANG", "C.UTF-8"),
+            ("TERM", "dumb"),
+        ]
+        .map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let command = self.sandbox.command(&Program {
+            workspace: &context.workspace,
+            hidden: &context.hidden,
+            cwd: &request.cwd,
+            executable: &request.executable,
+            arguments: &request.arguments,
+            environment: &environment,
+        });
+        let seconds = number(args, "timeout_seconds")
+            .unwrap_or(DEFAULT_SECONDS)
+            .clamp(1, MAX_SECONDS);
+        let stdin = text(args, "stdin").map(str::to_owned);
+        let ran = Box::pin(run(
+            command,
+            stdin,
+            Duration::from_secs(seconds),
+            &context.cancel,
+            context.host,
+        ))
+        .await;
+        match ran {
+            Ok(ran) => outcome(&ran, seconds),
+            Err(error) => refused(format!("the program could not be started: {error}")),
+        }
+    }
+}
+
+/// The result: how it ended on the first line, then what it wrote.
+fn outcome(ran: &Ran, seconds: u64) -> ToolOutcome {
+    let took = ran.took.as_secs_f64();
+    let (first, is_error, disposition) = match ran.ended {
+        Ended::Exited(status) => {
+            let words = match (status.code(), status.signal()) {
+                (Some(code), _) => format!("exit status {code}"),
+                (None, Some(signal)) => format!("killed by signal {signal}"),
+                (None, None) => "ended".to_owned(),
+            };
+            (
+                format!("{words} after {took:.1} s"),
+                !status.success(),
+                EffectDisposition::Done,
+            )
+        }
+        Ended::TimedOut => (
+            format!(
+                "killed after {seconds} s (timeout_seconds): it may have done part of its work"
+            ),
+            true,
+            EffectDisposition::Unknown,
+        ),
+        Ended::Cancelled => (
+            format!("cancelled after {took:.1} s: it may have done part of its work"),
+            true,
+            EffectDisposition::Unknown,
+        ),
+        Ended::Lost => (
+            "lost: nobody knows how it ended".to_owned(),
+            true,
+            EffectDisposition::Unknown,
+        ),
+    };
+    let written = ran.output.text();
+    let written = if written.is_empty() {
+        "[no output]"
+    } else {
+        &written
+    };
+    ToolOutcome {
+        content: output::fit(format!("{first}\n{written}")),
+        is_error,
+        disposition,
+    }
+}

@@ -1,0 +1,86 @@
+//! One line that says what a call is about.
+//!
+//! The text is raw: nothing here makes outside text safe to show. Callers reveal it.
+
+use serde_json::Value;
+
+use crate::tools::canonical::canonical_json;
+
+/// Longest preview, in characters.
+pub const MAX_CHARS: usize = 200;
+
+/// A preview of a call in at most 200 characters on one line: the quoted command of `execute_command`,
+/// the path of a file tool, compact JSON of anything else.
+pub fn one_line(tool: &str, args: &Value) -> String {
+    let text = match tool {
+        "execute_command" => command_line(args),
+        "read_file" | "write_file" => text_of(args, "path").map(ToOwned::to_owned),
+        "list_files" => Some(listing(args)),
+        "search_files" => text_of(args, "pattern").map(|pattern| {
+            format!(
+                "{} in {}",
+                quote(pattern),
+                text_of(args, "path").unwrap_or(".")
+            )
+        }),
+        _ => None,
+    };
+    shorten(&text.unwrap_or_else(|| canonical_json(args)))
+}
+
+fn text_of<'a>(args: &'a Value, name: &str) -> Option<&'a str> {
+    args.get(name).and_then(Value::as_str)
+}
+
+fn listing(args: &Value) -> String {
+    let path = text_of(args, "path").unwrap_or(".");
+    match text_of(args, "glob") {
+        Some(glob) => format!("{path} ({glob})"),
+        None => path.to_owned(),
+    }
+}
+
+fn command_line(args: &Value) -> Option<String> {
+    if let Some(script) = text_of(args, "script") {
+        return Some(format!("sh -c {}", quote(script)));
+    }
+    let words = args.get("argv")?.as_array()?;
+    let quoted: Vec<String> = words
+        .iter()
+        .take(MAX_CHARS)
+        .map(|word| word.as_str().map_or_else(|| word.to_string(), quote))
+        .collect();
+    Some(quoted.join(" "))
+}
+
+/// A word as a POSIX shell would have to be given it.
+pub fn quote(word: &str) -> String {
+    let plain = !word.is_empty()
+        && word
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"-_./:=@%+,".contains(&byte));
+    if plain {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+/// One line of at most [`MAX_CHARS`] characters; line breaks become spaces.
+fn shorten(text: &str) -> String {
+    let line = |c: char| {
+        if matches!(c, '\n' | '\r' | '\u{2028}' | '\u{2029}') {
+            ' '
+        } else {
+            c
+        }
+    };
+    if text.chars().nth(MAX_CHARS).is_none() {
+        return text.chars().map(line).collect();
+    }
+    text.chars()
+        .take(MAX_CHARS - 1)
+        .map(line)
+        .chain(std::iter::once('…'))
+        .collect()
+}

@@ -1,0 +1,251 @@
+//! Running a program: bounded output, bounded time, and nothing left behind.
+//!
+//! No program outlives its call: its process group is killed on timeout, on cancellation, when the call
+//! is dropped, and when it leaves processes behind that hold its output open.
+
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process_group};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::process::{Child, Command};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::tools::output::Kept;
+use crate::tools::tool::ToolHost;
+
+/// Between asking a program to end and killing it.
+const GRACE: Duration = Duration::from_millis(500);
+/// How long output may stay open after the program itself has ended.
+const LINGER: Duration = Duration::from_millis(500);
+/// After this long without an end a killed program is given up (it hangs in the kernel).
+const GIVE_UP: Duration = Duration::from_millis(700);
+/// Time between pieces of output for people watching.
+const PIECES: Duration = Duration::from_millis(100);
+/// Most bytes of one piece; what comes between is dropped.
+const PIECE: usize = 4096;
+
+/// How a program ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// By itself.
+    Exited(ExitStatus),
+    /// Killed because it took too long.
+    TimedOut,
+    /// Killed because the call was cancelled.
+    Cancelled,
+    /// The system would not say.
+    Lost,
+}
+
+/// A finished run.
+#[derive(Debug)]
+pub struct Ran {
+    /// How it ended.
+    pub ended: Ended,
+    /// What it wrote to standard output and standard error, as it came.
+    pub output: Kept,
+    /// How long it ran.
+    pub took: Duration,
+}
+
+/// Kills what is left of a process group when dropped.
+struct Group {
+    leader: Option<Pid>,
+}
+
+impl Group {
+    fn signal(&self, signal: Signal) {
+        if let Some(leader) = self.leader {
+            let _ = kill_process_group(leader, signal);
+        }
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        self.signal(Signal::KILL);
+    }
+}
+
+/// Keeps the thread alive that started a program: the kernel sends the "parent died" signal, which ends
+/// the sandbox, when that *thread* ends, and threads of the runtime come and go.
+struct Parent {
+    _release: std::sync::mpsc::Sender<()>,
+}
+
+async fn spawn(mut command: Command) -> std::io::Result<(Child, Parent)> {
+    let (release, released) = std::sync::mpsc::channel::<()>();
+    let (answer, answered) = tokio::sync::oneshot::channel();
+    let runtime = tokio::runtime::Handle::current();
+    std::thread::Builder::new()
+        .name("tool-parent".to_owned())
+        .spawn(move || {
+            let spawned = {
+                let _inside = runtime.enter();
+                command.spawn()
+            };
+            // A call dropped meanwhile gets its child back here, and `kill_on_drop` ends it.
+            if answer.send(spawned).is_ok() {
+                let _ = released.recv();
+            }
+        })?;
+    let child = answered.await.map_err(std::io::Error::other)??;
+    Ok((child, Parent { _release: release }))
+}
+
+/// Runs a command to its end. The error is that of starting it: nothing ran.
+pub async fn run(
+    command: std::process::Command,
+    stdin: Option<String>,
+    timeout: Duration,
+    cancel: &CancellationToken,
+    host: &dyn ToolHost,
+) -> std::io::Result<Ran> {
+    let began = Instant::now();
+    let mut command = Command::from(command);
+    command
+        .stdin(if stdin.is_some() {
+            Stdio::piped()
+        } else {
+            Stdio::null()
+        })
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0)
+        .kill_on_drop(true);
+    let (mut child, _parent) = spawn(command).await?;
+    let mut group = Group {
+        leader: child
+            .id()
+            .and_then(|id| i32::try_from(id).ok())
+            .and_then(Pid::from_raw),
+    };
+    if let (Some(mut pipe), Some(text)) = (child.stdin.take(), stdin) {
+        // Ends by itself: with the text, or with the program that should have read it.
+        tokio::spawn(async move {
+            let _ = pipe.write_all(text.as_bytes()).await;
+        });
+    }
+    let mut out = Stream::new(child.stdout.take());
+    let mut err = Stream::new(child.stderr.take());
+    let mut output = Kept::default();
+    let mut pieces = Pieces {
+        pending: Vec::new(),
+        next: began,
+    };
+    let mut status: Option<std::io::Result<ExitStatus>> = None;
+    let mut killed_as: Option<Ended> = None;
+    // The next thing that time brings, and when.
+    let mut clock = (Due::Timeout, began + timeout);
+    loop {
+        if status.is_some() && !out.is_open() && !err.is_open() {
+            break;
+        }
+        tokio::select! {
+            read = out.read() => pieces.take(read, &mut output),
+            read = err.read() => pieces.take(read, &mut output),
+            ended = child.wait(), if status.is_none() => {
+                status = Some(ended);
+                clock = (Due::Abandon, Instant::now() + LINGER);
+            }
+            () = cancel.cancelled(), if killed_as.is_none() && status.is_none() => {
+                killed_as = Some(Ended::Cancelled);
+                group.signal(Signal::TERM);
+                clock = (Due::Kill, Instant::now() + GRACE);
+            }
+            () = tokio::time::sleep_until(clock.1) => match clock.0 {
+                Due::Timeout => {
+                    killed_as = Some(Ended::TimedOut);
+                    group.signal(Signal::TERM);
+                    clock = (Due::Kill, Instant::now() + GRACE);
+                }
+                Due::Kill => {
+                    group.signal(Signal::KILL);
+                    clock = (Due::Abandon, Instant::now() + GIVE_UP);
+                }
+                Due::Abandon => break,
+            },
+            () = tokio::time::sleep_until(pieces.next), if !pieces.pending.is_empty() => pieces.flush(host),
+        }
+    }
+    pieces.flush(host);
+    if !out.is_open() && !err.is_open() && status.is_some() && killed_as.is_none() {
+        // Everything is closed and reaped: the number of the group may belong to somebody else by now.
+        group.leader = None;
+    }
+    let ended = match (killed_as, status) {
+        (Some(ended), _) => ended,
+        (None, Some(Ok(status))) => Ended::Exited(status),
+        (None, Some(Err(_)) | None) => Ended::Lost,
+    };
+    Ok(Ran {
+        ended,
+        output,
+        took: began.elapsed(),
+    })
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Due {
+    /// The program has used its time.
+    Timeout,
+    /// It was asked to end and has not.
+    Kill,
+    /// It ended, or should have: its output is not waited for any longer.
+    Abandon,
+}
+
+/// One of the program's streams, until it is closed.
+struct Stream<S> {
+    pipe: Option<S>,
+    buffer: Vec<u8>,
+}
+
+impl<S: AsyncRead + Unpin> Stream<S> {
+    fn new(pipe: Option<S>) -> Self {
+        Self {
+            pipe,
+            buffer: vec![0; 16 * 1024],
+        }
+    }
+
+    fn is_open(&self) -> bool {
+        self.pipe.is_some()
+    }
+
+    /// The next bytes; never resolves once the stream is closed.
+    async fn read(&mut self) -> &[u8] {
+        let Some(pipe) = &mut self.pipe else {
+            return std::future::pending().await;
+        };
+        let count = pipe.read(&mut self.buffer).await.unwrap_or(0);
+        if count == 0 {
+            self.pipe = None;
+        }
+        &self.buffer[..count]
+    }
+}
+
+/// Output on its way to people watching, at a bounded rate.
+struct Pieces {
+    pending: Vec<u8>,
+    next: Instant,
+}
+
+impl Pieces {
+    fn take(&mut self, bytes: &[u8], output: &mut Kept) {
+        output.push(bytes);
+        let room = PIECE.saturating_sub(self.pending.len()).min(bytes.len());
+        self.pending.extend_from_slice(&bytes[..room]);
+    }
+
+    fn flush(&mut self, host: &dyn ToolHost) {
+        if !self.pending.is_empty() {
+            host.progress(&String::from_utf8_lossy(&self.pending));
+            self.pending.clear();
+        }
+        self.next = Instant::now() + PIECES;
+    }
+}

@@ -1,0 +1,283 @@
+//! `read_file`: lines of a text file.
+//!
+//! Nothing is read before the call runs, and never more than is shown plus what is skipped.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use crate::protocol::approval::{PlanFacts, Preview};
+use crate::protocol::words::{Access, Effect, Risk};
+use crate::tools::guard::{Guard, GuardedPath};
+use crate::tools::output;
+use crate::tools::tool::{
+    EffectDisposition, Plan, PrepareError, Tool, ToolContext, ToolOutcome, ToolSpec,
+};
+
+/// Lines returned when the call gives no limit, and the most it can give.
+const DEFAULT_LINES: u64 = 2000;
+/// Most bytes of lines returned; the rest of the result's 64 KiB is for notes.
+const MAX_BYTES: usize = output::MAX_RESULT - 512;
+/// How much of the beginning is looked at to tell text from other files.
+const SNIFF: usize = 8192;
+
+/// The tool.
+pub struct ReadFile {
+    spec: ToolSpec,
+}
+
+impl Default for ReadFile {
+    fn default() -> Self {
+        Self {
+            spec: ToolSpec {
+                name: "read_file",
+                description: "Read a text file of the workspace. Long files: continue with offset.",
+                input_schema: json!({
+                    "type": "object",
+                    "properties": {
+                        "path": {"type": "string", "minLength": 1, "description": "relative to the workspace"},
+                        "offset": {"type": "integer", "minimum": 1, "description": "first line, from 1"},
+                        "limit": {"type": "integer", "minimum": 1, "maximum": DEFAULT_LINES, "description": "lines, default 2000"}
+                    },
+                    "required": ["path"],
+                    "additionalProperties": false
+                }),
+                access: Access::ReadLocal,
+                effect: Effect::ReadOnly,
+                max_duration: Duration::from_secs(30),
+            },
+        }
+    }
+}
+
+/// The plan of a call that only reads files.
+pub(crate) fn reading() -> Plan {
+    Plan {
+        access: Access::ReadLocal,
+        risk: Risk::Low,
+        risk_reasons: vec!["reads files of the workspace".to_owned()],
+        preview: Preview::None,
+        facts: PlanFacts::default(),
+        operands: Vec::new(),
+        always_asks: None,
+    }
+}
+
+/// The end of a call without an effect.
+pub(crate) fn read_outcome(result: Result<String, String>) -> ToolOutcome {
+    let is_error = result.is_err();
+    let (Ok(content) | Err(content)) = result;
+    ToolOutcome {
+        content: output::fit(content),
+        is_error,
+        disposition: if is_error {
+            EffectDisposition::ConfirmedNoEffect
+        } else {
+            EffectDisposition::Done
+        },
+    }
+}
+
+/// Runs file work away from the threads that serve everything else.
+pub(crate) async fn blocking(
+    work: impl FnOnce() -> Result<String, String> + Send + 'static,
+) -> Result<String, String> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(result) => result,
+        Err(error) => Err(format!("the tool stopped unexpectedly: {error}")),
+    }
+}
+
+/// An optional string argument.
+pub(crate) fn text<'a>(args: &'a Value, name: &str) -> Option<&'a str> {
+    args.get(name).and_then(Value::as_str)
+}
+
+/// An optional whole number argument.
+pub(crate) fn number(args: &Value, name: &str) -> Option<u64> {
+    let value = args.get(name)?;
+    // JSON Schema counts 2.0 as an integer.
+    value.as_u64().or_else(|| {
+        value
+            .as_f64()
+            .filter(|float| *float >= 0.0)
+            .map(|float| float as u64)
+    })
+}
+
+#[async_trait]
+impl Tool for ReadFile {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn prepare(&self, context: &ToolContext<'_>, args: &Value) -> Result<Plan, PrepareError> {
+        Guard::new(context).file(text(args, "path").unwrap_or_default())?;
+        Ok(reading())
+    }
+
+    async fn execute(&self, context: &ToolContext<'_>, args: &Value) -> ToolOutcome {
+        let guard = Guard::new(context);
+        let path = match guard.file(text(args, "path").unwrap_or_default()) {
+            Ok(path) => path,
+            Err(error) => return read_outcome(Err(error.to_string())),
+        };
+        let first = number(args, "offset").unwrap_or(1).max(1);
+        let limit = number(args, "limit")
+            .unwrap_or(DEFAULT_LINES)
+            .clamp(1, DEFAULT_LINES);
+        let cancel = context.cancel.clone();
+        read_outcome(blocking(move || read(&guard, &path, first, limit, &cancel)).await)
+    }
+}
+
+fn read(
+    guard: &Guard,
+    path: &GuardedPath,
+    first: u64,
+    limit: u64,
+    cancel: &CancellationToken,
+) -> Result<String, String> {
+    let name = path.relative();
+    let cannot = |error: std::io::Error| format!("`{name}` cannot be read: {error}");
+    let mut file = guard.open_file(path).map_err(cannot)?;
+    let size = file.metadata().map_err(cannot)?.len();
+    let mut found = Lines {
+        first,
+        limit,
+        line: 1,
+        taken: 0,
+        bytes: Vec::new(),
+        ended: Ended::OfFile,
+    };
+    let mut chunk = vec![0_u8; 64 * 1024];
+    let mut start = true;
+    loop {
+        if cancel.is_cancelled() {
+            return Err("cancelled".to_owned());
+        }
+        let count = fill(&mut file, &mut chunk).map_err(cannot)?;
+        if std::mem::take(&mut start) && chunk[..count.min(SNIFF)].contains(&0) {
+            return Err(format!(
+                "`{name}` is a binary file ({size} bytes), not text: use execute_command with a program \
+                 that understands it (file, xxd, tar tf, …)"
+            ));
+        }
+        if count == 0 || !found.take(&chunk[..count]) {
+            break;
+        }
+    }
+    Ok(found.describe(&name, size))
+}
+
+/// Reads until the buffer is full or the file ends.
+fn fill(file: &mut File, buffer: &mut [u8]) -> std::io::Result<usize> {
+    let mut filled = 0;
+    while filled < buffer.len() {
+        match file.read(&mut buffer[filled..]) {
+            Ok(0) => break,
+            Ok(count) => filled += count,
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(filled)
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ended {
+    OfFile,
+    AtLimit,
+    InLine,
+}
+
+struct Lines {
+    first: u64,
+    limit: u64,
+    /// Number of the line that is being read.
+    line: u64,
+    /// Complete lines taken.
+    taken: u64,
+    bytes: Vec<u8>,
+    ended: Ended,
+}
+
+impl Lines {
+    /// Takes what belongs to the answer; false when it is complete.
+    fn take(&mut self, chunk: &[u8]) -> bool {
+        for piece in chunk.split_inclusive(|byte| *byte == b'\n') {
+            if self.taken == self.limit {
+                self.ended = Ended::AtLimit;
+                return false;
+            }
+            let whole = piece.ends_with(b"\n");
+            if self.line >= self.first {
+                if self.bytes.len() + piece.len() > MAX_BYTES {
+                    let line_start = self
+                        .bytes
+                        .iter()
+                        .rposition(|byte| *byte == b'\n')
+                        .map_or(0, |at| at + 1);
+                    if self.taken > 0 {
+                        self.bytes.truncate(line_start);
+                        self.ended = Ended::AtLimit;
+                    } else {
+                        self.bytes
+                            .extend_from_slice(&piece[..MAX_BYTES - self.bytes.len()]);
+                        self.ended = Ended::InLine;
+                    }
+                    return false;
+                }
+                self.bytes.extend_from_slice(piece);
+                self.taken += u64::from(whole);
+            }
+            self.line += u64::from(whole);
+        }
+        true
+    }
+
+    fn describe(self, name: &str, size: u64) -> String {
+        if self.bytes.is_empty() {
+            return if size == 0 {
+                format!("[`{name}` is empty]")
+            } else {
+                format!("[`{name}` has fewer than {} lines]", self.first)
+            };
+        }
+        let text = String::from_utf8_lossy(&self.bytes);
+        let lossy = matches!(text, std::borrow::Cow::Owned(_)) && self.ended != Ended::InLine
+            || std::str::from_utf8(&self.bytes).is_err_and(|error| error.error_len().is_some());
+        let mut content = output::first(&text, MAX_BYTES).to_owned();
+        if content.len() < text.len() {
+            content.push_str("\n[… cut: the replaced bytes made it too long …]");
+        }
+        let mut note = |words: &str| {
+            if !content.ends_with('\n') {
+                content.push('\n');
+            }
+            content.push_str(words);
+        };
+        match self.ended {
+            Ended::OfFile => {}
+            Ended::AtLimit => note(&format!(
+                "[lines {}–{} of a file of {size} bytes; continue with offset {}]",
+                self.first,
+                self.first + self.taken - 1,
+                self.first + self.taken
+            )),
+            Ended::InLine => note(&format!(
+                "[line {} is longer than {MAX_BYTES} bytes and cut here; continue with offset {}]",
+                self.first,
+                self.first + 1
+            )),
+        }
+        if lossy {
+            note("[not UTF-8: bytes that do not fit are shown as \u{fffd}]");
+        }
+        content
+    }
+}

@@ -1,0 +1,205 @@
+//! The registry: which tools there are, in one fixed order, with their schemas compiled once.
+//!
+//! No schema is ever fetched: a reference out of a schema is an error when the tool is added.
+
+use std::sync::Arc;
+
+use jsonschema::Validator;
+use serde_json::Value;
+
+use crate::tools::canonical;
+use crate::tools::execute_command::ExecuteCommand;
+use crate::tools::list_files::ListFiles;
+use crate::tools::read_file::ReadFile;
+use crate::tools::sandbox::Sandbox;
+use crate::tools::search_files::SearchFiles;
+use crate::tools::tool::{Tool, ToolSpec};
+use crate::tools::write_file::WriteFile;
+
+/// Violations named in one message.
+const MAX_NAMED: usize = 5;
+/// Longest text of one violation, in bytes.
+const MAX_VIOLATION: usize = 300;
+
+/// A tool that cannot be added.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RegistryError {
+    /// The name is taken.
+    #[error("there are two tools called `{0}`")]
+    Duplicate(String),
+    /// Its schema is not a usable JSON Schema.
+    #[error("the schema of the tool `{tool}` cannot be used: {problem}")]
+    Schema {
+        /// The tool.
+        tool: String,
+        /// What is wrong.
+        problem: String,
+    },
+}
+
+/// A call that cannot be carried out. The model reads the message.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CallError {
+    /// No tool of that name.
+    #[error("there is no tool `{name}`{}. Tools: {}", nearest.as_ref().map(|near| format!(", did you mean `{near}`?")).unwrap_or_default(), tools.join(", "))]
+    UnknownTool {
+        /// The name given, shortened.
+        name: String,
+        /// The most similar name, if one is similar.
+        nearest: Option<String>,
+        /// All names.
+        tools: Vec<String>,
+    },
+    /// The arguments do not fit the schema.
+    #[error("the arguments of `{tool}` do not fit its schema: {}", violations.join("; "))]
+    Arguments {
+        /// The tool.
+        tool: String,
+        /// Where and what, one violation an entry.
+        violations: Vec<String>,
+    },
+}
+
+/// What the model is told about a tool.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Definition {
+    /// Name.
+    pub name: String,
+    /// When to use it.
+    pub description: String,
+    /// JSON Schema of its arguments.
+    pub input_schema: Value,
+}
+
+struct Entry {
+    tool: Arc<dyn Tool>,
+    validator: Validator,
+    digest: String,
+}
+
+/// All tools, built-in first, in the order in which they were added.
+#[derive(Default)]
+pub struct Registry {
+    entries: Vec<Entry>,
+}
+
+impl Registry {
+    /// The built-in tools; programs run at the sandbox level given.
+    pub fn builtin(sandbox: &Sandbox) -> Result<Self, RegistryError> {
+        let mut registry = Self::default();
+        registry.add(Arc::new(ReadFile::default()))?;
+        registry.add(Arc::new(WriteFile::default()))?;
+        registry.add(Arc::new(ListFiles::default()))?;
+        registry.add(Arc::new(SearchFiles::default()))?;
+        registry.add(Arc::new(ExecuteCommand::new(sandbox.clone())))?;
+        Ok(registry)
+    }
+
+    /// Adds a tool after the others.
+    pub fn add(&mut self, tool: Arc<dyn Tool>) -> Result<(), RegistryError> {
+        let spec = tool.spec();
+        if self.entry(spec.name).is_some() {
+            return Err(RegistryError::Duplicate(spec.name.to_owned()));
+        }
+        let validator = jsonschema::validator_for(&spec.input_schema).map_err(|error| {
+            RegistryError::Schema {
+                tool: spec.name.to_owned(),
+                problem: error.to_string(),
+            }
+        })?;
+        let digest = canonical::definition_digest(spec);
+        self.entries.push(Entry {
+            tool,
+            validator,
+            digest,
+        });
+        Ok(())
+    }
+
+    fn entry(&self, name: &str) -> Option<&Entry> {
+        self.entries
+            .iter()
+            .find(|entry| entry.tool.spec().name == name)
+    }
+
+    /// A tool by its exact name.
+    pub fn get(&self, name: &str) -> Option<&Arc<dyn Tool>> {
+        self.entry(name).map(|entry| &entry.tool)
+    }
+
+    /// A tool by its exact name; the error names the nearest one and all others.
+    pub fn lookup(&self, name: &str) -> Result<&Arc<dyn Tool>, CallError> {
+        self.get(name).ok_or_else(|| self.unknown(name))
+    }
+
+    /// Names in order.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> + '_ {
+        self.specs().map(|spec| spec.name)
+    }
+
+    /// Specs in order.
+    pub fn specs(&self) -> impl Iterator<Item = &ToolSpec> + '_ {
+        self.entries.iter().map(|entry| entry.tool.spec())
+    }
+
+    /// What the model is told, in order; the same bytes every time.
+    pub fn definitions(&self) -> Vec<Definition> {
+        self.specs()
+            .map(|spec| Definition {
+                name: spec.name.to_owned(),
+                description: spec.description.to_owned(),
+                input_schema: spec.input_schema.clone(),
+            })
+            .collect()
+    }
+
+    /// Lower-case hex SHA-256 of a tool's definition; approvals are bound to it.
+    pub fn definition_digest(&self, name: &str) -> Option<&str> {
+        self.entry(name).map(|entry| entry.digest.as_str())
+    }
+
+    /// Checks arguments against a tool's schema.
+    pub fn validate(&self, name: &str, args: &Value) -> Result<(), CallError> {
+        let entry = self.entry(name).ok_or_else(|| self.unknown(name))?;
+        let mut violations: Vec<String> = Vec::new();
+        for error in entry.validator.iter_errors(args) {
+            if violations.len() == MAX_NAMED {
+                violations.push("and more".to_owned());
+                break;
+            }
+            let path = error.instance_path().to_string();
+            let place = if path.is_empty() {
+                "arguments".to_owned()
+            } else {
+                path
+            };
+            // The violation without the value itself, which can be long and is known to the model.
+            let text = format!("{place}: {}", error.masked());
+            let kept = crate::tools::output::first(&text, MAX_VIOLATION);
+            violations.push(kept.to_owned());
+        }
+        if violations.is_empty() {
+            Ok(())
+        } else {
+            Err(CallError::Arguments {
+                tool: name.to_owned(),
+                violations,
+            })
+        }
+    }
+
+    fn unknown(&self, name: &str) -> CallError {
+        let name: String = name.chars().take(64).collect();
+        let nearest = self
+            .names()
+            .map(|known| (strsim::jaro_winkler(known, &name), known))
+            .max_by(|left, right| left.0.total_cmp(&right.0))
+            .filter(|(similarity, _)| *similarity > 0.75)
+            .map(|(_, known)| known.to_owned());
+        CallError::UnknownTool {
+            name,
+            nearest,
+            tools: self.names().map(str::to_owned).collect(),
+        }
+    }
+}

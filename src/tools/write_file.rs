@@ -1,0 +1,325 @@
+//! `write_file`: creates, replaces or extends a text file.
+//!
+//! What is approved is the complete difference; no reader and no crash ever sees half a file.
+
+use std::io::Read as _;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use similar::TextDiff;
+
+use crate::protocol::approval::{PlanFacts, Preview};
+use crate::protocol::words::{Access, Effect, Risk};
+use crate::tools::canonical;
+use crate::tools::guard::{Guard, GuardedPath, Kind, Replace, write_atomically};
+use crate::tools::read_file::text;
+use crate::tools::tool::{
+    EffectDisposition, Plan, PrepareError, Tool, ToolContext, ToolOutcome, ToolSpec,
+};
+
+/// Most bytes written by one call.
+const MAX_CONTENT: usize = 4 << 20;
+/// Largest file whose old content is part of the difference.
+const MAX_DIFFED: u64 = 1 << 20;
+/// Largest file that can be extended.
+const MAX_EXTENDED: u64 = 64 << 20;
+/// The operand of a file that is not there.
+pub const ABSENT: &str = "absent";
+
+/// The tool.
+pub struct WriteFile {
+    spec: ToolSpec,
+}
+
+impl Default for WriteFile {
+    fn default() -> Self {
+        Self {
+            spec: ToolSpec {
+                name: "write_file",
+                description: "Write a text file in the workspace; missing directories are made.",
+                input_schema: json!({
+                    "type": "object",
+                    "properties": {
+                        "path": {"type": "string", "minLength": 1, "description": "relative to the workspace"},
+                        "content": {"type": "string", "description": "the text, complete"},
+                        "mode": {"type": "string", "enum": ["create", "overwrite", "append"], "description": "default create: fails if the file exists"}
+                    },
+                    "required": ["path", "content"],
+                    "additionalProperties": false
+                }),
+                access: Access::Write,
+                // Appending twice is not appending once.
+                effect: Effect::NonIdempotent,
+                max_duration: Duration::from_secs(30),
+            },
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    Create,
+    Overwrite,
+    Append,
+}
+
+struct Request<'a> {
+    path: GuardedPath,
+    content: &'a str,
+    mode: Mode,
+}
+
+fn check<'a>(guard: &Guard, args: &'a Value) -> Result<Request<'a>, PrepareError> {
+    let path = guard.writable(text(args, "path").unwrap_or_default())?;
+    let content = text(args, "content").unwrap_or_default();
+    let mode = match text(args, "mode") {
+        None | Some("create") => Mode::Create,
+        Some("overwrite") => Mode::Overwrite,
+        Some("append") => Mode::Append,
+        Some(other) => {
+            return Err(PrepareError::Invalid(format!(
+                "mode: `{other}` is none of create, overwrite, append"
+            )));
+        }
+    };
+    if content.len() > MAX_CONTENT {
+        return Err(PrepareError::Invalid(format!(
+            "content: {} bytes, at most {MAX_CONTENT} can be written at once",
+            content.len()
+        )));
+    }
+    if mode == Mode::Create && path.kind == Kind::File {
+        return Err(PrepareError::Invalid(format!(
+            "`{}` exists already: use mode overwrite to replace it or append to extend it",
+            path.relative()
+        )));
+    }
+    Ok(Request {
+        path,
+        content,
+        mode,
+    })
+}
+
+/// What is in the file now.
+struct Current {
+    digest: String,
+    size: u64,
+    /// The text, unless it is too long or not text.
+    text: Option<String>,
+}
+
+fn current(guard: &Guard, path: &GuardedPath) -> std::io::Result<Current> {
+    let mut file = guard.open_file(path)?;
+    let mut hash = Sha256::new();
+    let mut kept = Vec::new();
+    let mut size = 0_u64;
+    let mut chunk = vec![0_u8; 64 * 1024];
+    loop {
+        let count = match file.read(&mut chunk) {
+            Ok(0) => break,
+            Ok(count) => count,
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        };
+        hash.update(&chunk[..count]);
+        size += count as u64;
+        if size <= MAX_DIFFED {
+            kept.extend_from_slice(&chunk[..count]);
+        }
+    }
+    let text = if size <= MAX_DIFFED && !kept.contains(&0) {
+        String::from_utf8(kept).ok()
+    } else {
+        None
+    };
+    Ok(Current {
+        digest: canonical::hex(&hash.finalize()),
+        size,
+        text,
+    })
+}
+
+#[async_trait]
+impl Tool for WriteFile {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn prepare(&self, context: &ToolContext<'_>, args: &Value) -> Result<Plan, PrepareError> {
+        let guard = Guard::new(context);
+        let request = check(&guard, args)?;
+        let name = request.path.relative();
+        let old = match request.path.kind {
+            Kind::File => Some(current(&guard, &request.path).map_err(|error| {
+                PrepareError::Invalid(format!("`{name}` cannot be read to compare it: {error}"))
+            })?),
+            Kind::Missing | Kind::Directory => None,
+        };
+        if request.mode == Mode::Append && old.as_ref().is_some_and(|old| old.size > MAX_EXTENDED) {
+            return Err(PrepareError::Invalid(format!(
+                "`{name}` is larger than {} MiB: it cannot be extended with write_file",
+                MAX_EXTENDED >> 20
+            )));
+        }
+        let access = match request.mode {
+            Mode::Create | Mode::Append => Access::WriteAdditive,
+            Mode::Overwrite => Access::Write,
+        };
+        let (risk, reason) = match (request.mode, &old) {
+            (Mode::Overwrite, Some(old)) => (
+                Risk::High,
+                format!("replaces a file that exists ({} bytes)", old.size),
+            ),
+            (Mode::Append, Some(_)) => (Risk::Medium, "adds to the end of a file".to_owned()),
+            (Mode::Create | Mode::Overwrite | Mode::Append, _) => {
+                (Risk::Medium, "creates a file in the workspace".to_owned())
+            }
+        };
+        let unified = difference(&name, request.mode, request.content, old.as_ref());
+        let digest = old.map_or_else(|| ABSENT.to_owned(), |old| old.digest);
+        Ok(Plan {
+            access,
+            risk,
+            risk_reasons: vec![reason],
+            preview: Preview::Diff {
+                path: name.clone(),
+                unified,
+            },
+            facts: PlanFacts::default(),
+            operands: vec![(name, digest)],
+            always_asks: None,
+        })
+    }
+
+    async fn execute(&self, context: &ToolContext<'_>, args: &Value) -> ToolOutcome {
+        let guard = Guard::new(context);
+        let args = args.clone();
+        let run = tokio::task::spawn_blocking(move || write(&guard, &args)).await;
+        run.unwrap_or_else(|error| ToolOutcome {
+            content: format!("the tool stopped unexpectedly: {error}"),
+            is_error: true,
+            disposition: EffectDisposition::Unknown,
+        })
+    }
+}
+
+/// The complete difference as a unified diff. Where the old content is not text, or too long to compare,
+/// a first line says so and the whole new text follows.
+fn difference(name: &str, mode: Mode, content: &str, old: Option<&Current>) -> String {
+    let (from, to) = (format!("a/{name}"), format!("b/{name}"));
+    let Some(old) = old else {
+        return unified("", content, "/dev/null", &to);
+    };
+    match (&old.text, mode) {
+        (Some(text), Mode::Append) => unified(text, &format!("{text}{content}"), &from, &to),
+        (Some(text), Mode::Create | Mode::Overwrite) => unified(text, content, &from, &to),
+        (None, mode) => {
+            let what = if old.size > MAX_DIFFED {
+                "large"
+            } else {
+                "binary"
+            };
+            let verb = match mode {
+                Mode::Append => "extends",
+                Mode::Create | Mode::Overwrite => "replaces",
+            };
+            format!(
+                "{verb} a {what} file of {} bytes, which is not shown (sha256 {})\n{}",
+                old.size,
+                old.digest,
+                unified("", content, &from, &to)
+            )
+        }
+    }
+}
+
+fn unified(old: &str, new: &str, from: &str, to: &str) -> String {
+    let diff = TextDiff::configure()
+        .timeout(Duration::from_secs(2))
+        .diff_lines(old, new);
+    let body = diff
+        .unified_diff()
+        .missing_newline_hint(true)
+        .header(from, to)
+        .to_string();
+    if !body.is_empty() {
+        body
+    } else if from == "/dev/null" {
+        format!("--- {from}\n+++ {to}\n(an empty file)\n")
+    } else {
+        format!("--- {from}\n+++ {to}\n(no change)\n")
+    }
+}
+
+fn write(guard: &Guard, args: &Value) -> ToolOutcome {
+    let failed = |content: String, disposition| ToolOutcome {
+        content,
+        is_error: true,
+        disposition,
+    };
+    let none = EffectDisposition::ConfirmedNoEffect;
+    let request = match check(guard, args) {
+        Ok(request) => request,
+        Err(error) => return failed(error.to_string(), none),
+    };
+    let name = request.path.relative();
+    let cannot = |error: &std::io::Error| format!("`{name}` cannot be written: {error}");
+    let mut old = Vec::new();
+    let mut mode = 0o666;
+    let mut replace = Replace::Never;
+    if request.path.kind == Kind::File {
+        use std::os::unix::fs::PermissionsExt as _;
+        let read = guard.open_file(&request.path).and_then(|file| {
+            mode = file.metadata()?.permissions().mode() & 0o777;
+            if request.mode == Mode::Append {
+                file.take(MAX_EXTENDED + 1).read_to_end(&mut old)?;
+            }
+            Ok(())
+        });
+        if let Err(error) = read {
+            return failed(cannot(&error), none);
+        }
+        if old.len() as u64 > MAX_EXTENDED {
+            return failed(format!("`{name}` is too large to be extended"), none);
+        }
+        replace = Replace::Existing;
+    }
+    let (parent, file) = match guard.open_parent(&request.path) {
+        Ok(found) => found,
+        Err(error) => return failed(cannot(&error), none),
+    };
+    match write_atomically(
+        &parent,
+        file,
+        &[&old, request.content.as_bytes()],
+        mode,
+        replace,
+    ) {
+        Ok(()) => ToolOutcome {
+            content: match (request.mode, replace) {
+                (Mode::Append, Replace::Existing) => {
+                    format!("added {} bytes to `{name}`", request.content.len())
+                }
+                (Mode::Create | Mode::Overwrite, Replace::Existing) => {
+                    format!("replaced `{name}` with {} bytes", request.content.len())
+                }
+                (_, Replace::Never) => {
+                    format!("created `{name}` with {} bytes", request.content.len())
+                }
+            },
+            is_error: false,
+            disposition: EffectDisposition::Done,
+        },
+        Err(failure) if failure.named => failed(
+            format!(
+                "`{name}` was written, but the disk did not confirm it: {}",
+                failure.error
+            ),
+            EffectDisposition::Unknown,
+        ),
+        Err(failure) => failed(cannot(&failure.error), none),
+    }
+}

@@ -1,0 +1,263 @@
+//! A server that plays bytes: no HTTP library, so it can be as wrong as real servers are.
+//!
+//! It checks each request it reads: headers, and that every tool call has exactly one result, in the
+//! message right behind it.
+
+use std::time::Duration;
+
+use leverframe::config::settings::ProviderKind;
+use serde_json::Value;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinHandle;
+
+use crate::models::helpers::KEY;
+
+/// How a connection ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Close {
+    /// In order.
+    Fin,
+    /// With a reset.
+    Rst,
+    /// Not before the client goes.
+    Wait,
+}
+
+/// What one connection plays after it has read a request.
+#[derive(Debug, Clone)]
+pub struct Play {
+    pub parts: Vec<(Duration, Vec<u8>)>,
+    pub close: Close,
+}
+
+impl Play {
+    pub fn bytes(bytes: impl Into<Vec<u8>>) -> Self {
+        Self {
+            parts: vec![(Duration::ZERO, bytes.into())],
+            close: Close::Fin,
+        }
+    }
+
+    /// A 200 with an event stream whose body ends where the connection does.
+    pub fn events(body: impl AsRef<[u8]>) -> Self {
+        let mut bytes = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n".to_vec();
+        bytes.extend_from_slice(body.as_ref());
+        Self::bytes(bytes)
+    }
+
+    /// A whole answer with length.
+    pub fn whole(status: &str, headers: &str, body: &str) -> Self {
+        Self::bytes(format!(
+            "HTTP/1.1 {status}\r\n{headers}content-length: {}\r\nconnection: close\r\n\r\n{body}",
+            body.len()
+        ))
+    }
+
+    pub fn closing(mut self, close: Close) -> Self {
+        self.close = close;
+        self
+    }
+
+    pub fn then(mut self, wait: Duration, bytes: impl Into<Vec<u8>>) -> Self {
+        self.parts.push((wait, bytes.into()));
+        self
+    }
+}
+
+/// A running peer; `plays` are used one a connection.
+pub struct BytePeer {
+    pub base_url: String,
+    work: JoinHandle<Vec<Seen>>,
+}
+
+/// One request as it came.
+#[derive(Debug, Clone)]
+pub struct Seen {
+    pub head: String,
+    pub body: Value,
+    /// The client went away before the last byte was written.
+    pub client_left: bool,
+}
+
+impl BytePeer {
+    pub async fn start(kind: ProviderKind, plays: Vec<Play>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let work = tokio::spawn(async move {
+            let mut seen = Vec::new();
+            for play in plays {
+                let (mut socket, _) = listener.accept().await.unwrap();
+                let (head, body) = read_request(&mut socket).await;
+                check(kind, &head, &body);
+                let client_left = perform(socket, play).await;
+                seen.push(Seen {
+                    head,
+                    body,
+                    client_left,
+                });
+            }
+            seen
+        });
+        Self {
+            base_url: format!("http://{address}"),
+            work,
+        }
+    }
+
+    /// The requests, once every play was used. Panics where a check failed.
+    pub async fn seen(self) -> Vec<Seen> {
+        tokio::time::timeout(Duration::from_secs(20), self.work)
+            .await
+            .expect("every play is used")
+            .expect("the requests are well formed")
+    }
+}
+
+async fn read_request(socket: &mut TcpStream) -> (String, Value) {
+    let mut bytes = Vec::new();
+    let mut chunk = [0_u8; 16 * 1024];
+    loop {
+        let count = socket.read(&mut chunk).await.unwrap();
+        assert!(count > 0, "the request is complete");
+        bytes.extend_from_slice(&chunk[..count]);
+        let Some(end) = bytes.windows(4).position(|four| four == b"\r\n\r\n") else {
+            continue;
+        };
+        let head = String::from_utf8(bytes[..end].to_vec()).unwrap();
+        let length: usize = head
+            .lines()
+            .find_map(|line| {
+                let (name, value) = line.split_once(':')?;
+                name.eq_ignore_ascii_case("content-length")
+                    .then(|| value.trim().parse().unwrap())
+            })
+            .expect("a content-length");
+        if bytes.len() >= end + 4 + length {
+            let body = serde_json::from_slice(&bytes[end + 4..end + 4 + length]).unwrap();
+            return (head, body);
+        }
+    }
+}
+
+async fn perform(mut socket: TcpStream, play: Play) -> bool {
+    for (wait, bytes) in play.parts {
+        if !wait.is_zero() {
+            tokio::time::sleep(wait).await;
+        }
+        if socket.write_all(&bytes).await.is_err() || socket.flush().await.is_err() {
+            return true;
+        }
+    }
+    match play.close {
+        Close::Fin => {
+            let _ = socket.shutdown().await;
+            false
+        }
+        Close::Rst => {
+            // Let the client read what was sent: a reset throws away what lies in its buffers.
+            tokio::time::sleep(Duration::from_millis(150)).await;
+            #[allow(deprecated, reason = "a zero linger is how a reset is sent")]
+            socket.set_linger(Some(Duration::ZERO)).unwrap();
+            false
+        }
+        Close::Wait => {
+            let mut rest = [0_u8; 64];
+            loop {
+                match socket.read(&mut rest).await {
+                    Ok(0) | Err(_) => return true,
+                    Ok(_) => {}
+                }
+            }
+        }
+    }
+}
+
+fn check(kind: ProviderKind, head: &str, body: &Value) {
+    let header = |wanted: &str| {
+        head.lines().find_map(|line| {
+            let (name, value) = line.split_once(':')?;
+            name.eq_ignore_ascii_case(wanted)
+                .then(|| value.trim().to_owned())
+        })
+    };
+    assert_eq!(header("content-type").as_deref(), Some("application/json"));
+    for gone in ["temperature", "top_p", "top_k"] {
+        assert!(body.get(gone).is_none(), "{gone} is never sent");
+    }
+    assert_eq!(body["stream"], true);
+    let messages = body["messages"].as_array().expect("messages");
+    assert_ne!(
+        messages.last().expect("a message")["role"],
+        "assistant",
+        "a request never ends with the assistant"
+    );
+    match kind {
+        ProviderKind::OpenAiChat => {
+            assert!(
+                head.starts_with("POST /v1/chat/completions HTTP/1.1"),
+                "{head}"
+            );
+            let key = format!("Bearer {KEY}");
+            assert_eq!(header("authorization").as_deref(), Some(key.as_str()));
+            check_chat_pairs(messages);
+        }
+        ProviderKind::Anthropic => {
+            assert!(head.starts_with("POST /v1/messages HTTP/1.1"), "{head}");
+            assert_eq!(header("x-api-key").as_deref(), Some(KEY));
+            assert_eq!(header("anthropic-version").as_deref(), Some("2023-06-01"));
+            assert_eq!(header("authorization"), None);
+            let marks = body.to_string().matches("cache_control").count();
+            assert!(marks <= 4, "{marks} cache breakpoints");
+            check_anthropic_pairs(messages);
+        }
+        ProviderKind::Scripted => panic!("no network adapter"),
+    }
+}
+
+fn check_chat_pairs(messages: &[Value]) {
+    let mut open: Vec<&str> = Vec::new();
+    for message in messages {
+        if message["role"] == "tool" {
+            let id = message["tool_call_id"].as_str().expect("an id");
+            assert_eq!(open.first(), Some(&id), "results come in call order, once");
+            open.remove(0);
+            continue;
+        }
+        assert!(open.is_empty(), "calls without result: {open:?}");
+        assert!(message["content"].is_string());
+        for call in message["tool_calls"].as_array().into_iter().flatten() {
+            let args = call["function"]["arguments"].as_str().expect("a string");
+            serde_json::from_str::<Value>(args).expect("arguments are JSON");
+            open.push(call["id"].as_str().expect("an id"));
+        }
+    }
+    assert!(open.is_empty(), "calls without result: {open:?}");
+}
+
+fn check_anthropic_pairs(messages: &[Value]) {
+    let mut open: Vec<&str> = Vec::new();
+    for message in messages {
+        let blocks = message["content"].as_array().expect("blocks");
+        assert!(!blocks.is_empty());
+        let results: Vec<&str> = blocks
+            .iter()
+            .filter(|block| block["type"] == "tool_result")
+            .map(|block| block["tool_use_id"].as_str().expect("an id"))
+            .collect();
+        assert_eq!(results, open, "all results in the next message, in order");
+        if !results.is_empty() {
+            assert_eq!(results.len(), blocks.len(), "results only");
+            assert_eq!(message["role"], "user");
+        }
+        open = blocks
+            .iter()
+            .filter(|block| block["type"] == "tool_use")
+            .map(|block| {
+                assert!(block["input"].is_object());
+                block["id"].as_str().expect("an id")
+            })
+            .collect();
+    }
+    assert!(open.is_empty(), "calls without result: {open:?}");
+}

@@ -1,0 +1,406 @@
+//! A Telegram that is not there: a strict fake of the Bot API on a loopback port.
+//!
+//! It speaks only HTTP, so it serves the library in process and the real binary alike. It accepts what
+//! the real servers accept, refuses what they refuse in their words, and keeps a ledger of every call.
+//! It is checked against a client library we did not write (`tests/peers/telegram_client`).
+
+pub mod html;
+pub mod http;
+pub mod methods;
+pub mod state;
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tokio::io::AsyncWriteExt;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+
+pub use crate::support::fake_telegram::state::{BotMessage, Entry, Fault, State, User};
+
+/// The token the fake knows. Its second half is the canary that must never show up anywhere.
+pub const TOKEN: &str = "123456789:AAFc4n4ryT0kenThatMustNeverShow_42";
+
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+    version: watch::Sender<u64>,
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap()
+    }
+
+    fn touch(&self) {
+        self.version.send_modify(|version| *version += 1);
+        self.changed.notify_all();
+    }
+}
+
+/// A running fake. It ends when dropped.
+pub struct FakeTelegram {
+    shared: Arc<Shared>,
+    url: String,
+    stop: Option<tokio::sync::oneshot::Sender<()>>,
+    thread: Option<std::thread::JoinHandle<()>>,
+}
+
+impl FakeTelegram {
+    /// Starts on a free loopback port, in a thread of its own (so that a test may block).
+    pub fn start() -> Self {
+        let shared = Arc::new(Shared {
+            state: Mutex::new(State::new(TOKEN)),
+            changed: Condvar::new(),
+            version: watch::Sender::new(0),
+        });
+        let (stop, stopped) = tokio::sync::oneshot::channel();
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let serving = Arc::clone(&shared);
+        let thread = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()
+                .unwrap();
+            runtime.block_on(async move {
+                let listener = TcpListener::from_std(listener).unwrap();
+                tokio::select! {
+                    () = accept(listener, serving) => {}
+                    _ = stopped => {}
+                }
+            });
+        });
+        Self {
+            shared,
+            url,
+            stop: Some(stop),
+            thread: Some(thread),
+        }
+    }
+
+    /// Base URL for `api_base`.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// The platform, locked.
+    pub fn state(&self) -> MutexGuard<'_, State> {
+        self.shared.lock()
+    }
+
+    /// Changes the platform and wakes whoever waits for it.
+    pub fn change<T>(&self, act: impl FnOnce(&mut State) -> T) -> T {
+        let result = act(&mut self.shared.lock());
+        self.shared.touch();
+        result
+    }
+
+    /// A person writes a text. Returns the message id.
+    pub fn user_says(&self, chat: i64, user: &User, text: &str) -> i64 {
+        self.user_sends(chat, user, json!({ "text": text }))
+    }
+
+    /// A person sends anything; the fields are added to the message.
+    pub fn user_sends(&self, chat: i64, user: &User, extra: Value) -> i64 {
+        self.change(|state| state.person_writes(chat, user, &extra))
+    }
+
+    /// A person presses the button with this label. Returns the callback id.
+    pub fn user_clicks(&self, chat: i64, message_id: i64, label: &str, user: &User) -> String {
+        self.change(|state| state.person_clicks(chat, message_id, label, user))
+            .unwrap_or_else(|| panic!("message {message_id} has no button `{label}`"))
+    }
+
+    /// Queues an update of any shape. Returns its id.
+    pub fn raw_update(&self, update: Value) -> i64 {
+        self.change(|state| state.push(update))
+    }
+
+    /// Misbehaves at the next call of a method, once per fault given.
+    pub fn fault(&self, method: &str, fault: Fault) {
+        self.change(|state| {
+            state
+                .faults
+                .entry(method.to_owned())
+                .or_default()
+                .push_back(fault);
+        });
+    }
+
+    /// All calls so far.
+    pub fn ledger(&self) -> Vec<Entry> {
+        self.state().ledger.clone()
+    }
+
+    /// The calls of one method.
+    pub fn calls(&self, method: &str) -> Vec<Entry> {
+        let mut calls = self.ledger();
+        calls.retain(|entry| entry.method == method);
+        calls
+    }
+
+    /// The bot's messages in a chat as they stand.
+    pub fn messages(&self, chat: i64) -> Vec<BotMessage> {
+        let mut messages = self.state().messages.clone();
+        messages.retain(|message| message.chat == chat);
+        messages
+    }
+
+    /// Waits until the platform is as wanted.
+    pub async fn wait_until(&self, what: &str, predicate: impl Fn(&State) -> bool) {
+        let mut version = self.shared.version.subscribe();
+        let wanted = async {
+            while !predicate(&self.shared.lock()) {
+                version.changed().await.unwrap();
+            }
+        };
+        let in_time = tokio::time::timeout(DEADLINE, wanted).await.is_ok();
+        assert!(in_time, "never happened: {what}\n{}", self.story());
+    }
+
+    /// The same for a test without a runtime.
+    pub fn wait_blocking(&self, what: &str, predicate: impl Fn(&State) -> bool) {
+        let end = Instant::now() + DEADLINE;
+        let mut state = self.shared.lock();
+        while !predicate(&state) {
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                drop(state);
+                panic!("never happened: {what}\n{}", self.story());
+            }
+            state = self.shared.changed.wait_timeout(state, left).unwrap().0;
+        }
+    }
+
+    /// The ledger as text, for failures.
+    pub fn story(&self) -> String {
+        let state = self.shared.lock();
+        let mut lines: Vec<String> = state
+            .ledger
+            .iter()
+            .map(|entry| {
+                format!(
+                    "{} {} -> {} {}",
+                    entry.method,
+                    Value::Object(entry.params.clone()),
+                    entry.accepted,
+                    entry.result
+                )
+            })
+            .collect();
+        lines.push(format!("violations: {:?}", state.violations));
+        lines.push(format!("pending updates: {}", state.pending.len()));
+        lines.join("\n")
+    }
+}
+
+/// Longest any wait in a test takes.
+pub const DEADLINE: Duration = Duration::from_secs(20);
+
+impl Drop for FakeTelegram {
+    fn drop(&mut self) {
+        if let Some(stop) = self.stop.take() {
+            let _ = stop.send(());
+        }
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+async fn accept(listener: TcpListener, shared: Arc<Shared>) {
+    let mut connections = tokio::task::JoinSet::new();
+    loop {
+        tokio::select! {
+            accepted = listener.accept() => {
+                if let Ok((stream, _)) = accepted {
+                    connections.spawn(serve(stream, Arc::clone(&shared)));
+                }
+            }
+            Some(_) = connections.join_next(), if !connections.is_empty() => {}
+        }
+    }
+}
+
+async fn serve(mut stream: TcpStream, shared: Arc<Shared>) {
+    let mut buffer = Vec::new();
+    while let Some(request) = http::read(&mut stream, &mut buffer).await {
+        let Some(method) = authorised(&shared, &request.path) else {
+            let token_like = request.path.starts_with("/bot") && request.path.contains(':');
+            let (status, words) = if token_like {
+                (401, "Unauthorized")
+            } else {
+                (404, "Not Found")
+            };
+            let refused = http::answer(status, &refusal(status, words, None));
+            if stream.write_all(&refused).await.is_err() {
+                return;
+            }
+            continue;
+        };
+        let fault = shared
+            .lock()
+            .faults
+            .get_mut(&method)
+            .and_then(std::collections::VecDeque::pop_front);
+        let refused = match &fault {
+            Some(Fault::TooMany(seconds)) => Some((
+                429,
+                format!("Too Many Requests: retry after {seconds}"),
+                Some(json!({ "retry_after": seconds })),
+            )),
+            Some(Fault::Server(status)) => Some((*status, "Bad Gateway".to_owned(), None)),
+            Some(Fault::Conflict) => Some((409, CONFLICT.to_owned(), None)),
+            Some(Fault::Refuse(status, words)) => Some((*status, words.clone(), None)),
+            Some(Fault::ResetBefore) => {
+                record(&shared, &method, &request, false, json!("reset before"));
+                return;
+            }
+            Some(Fault::Slow(time)) => {
+                tokio::time::sleep(*time).await;
+                None
+            }
+            Some(Fault::ResetAfter | Fault::CutBody | Fault::NotJson) | None => None,
+        };
+        let ended = match refused {
+            Some(refused) => Err(refused),
+            None => {
+                let checked = methods::check(&mut shared.lock(), &method, &request);
+                match checked {
+                    Err(refused) => Err(refused),
+                    Ok(()) if method == "getUpdates" => {
+                        // A client that goes away ends its poll, as at the real servers.
+                        let ended = tokio::select! {
+                            ended = get_updates(&shared, &request) => ended,
+                            () = gone(&stream) => return,
+                        };
+                        ended
+                    }
+                    Ok(()) => methods::call(&mut shared.lock(), &method, &request),
+                }
+            }
+        };
+        let (status, body) = match ended {
+            Ok(result) => {
+                record(&shared, &method, &request, true, result.clone());
+                (200, json!({ "ok": true, "result": result }))
+            }
+            Err((status, words, parameters)) => {
+                record(&shared, &method, &request, false, json!(words));
+                (status, refusal(status, &words, parameters))
+            }
+        };
+        let bytes = http::answer(status, &body);
+        let sent = match fault {
+            Some(Fault::ResetAfter) => return,
+            Some(Fault::CutBody) => {
+                let _ = stream.write_all(&bytes[..bytes.len() - 5]).await;
+                return;
+            }
+            Some(Fault::NotJson) => {
+                let page = b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n<html>";
+                stream.write_all(page).await
+            }
+            _ => stream.write_all(&bytes).await,
+        };
+        if sent.is_err() {
+            return;
+        }
+    }
+}
+
+const CONFLICT: &str = "Conflict: terminated by other getUpdates request; make sure that only one bot instance is running";
+
+/// The method, when the path carries the token.
+fn authorised(shared: &Shared, path: &str) -> Option<String> {
+    let token = shared.lock().token.clone();
+    let rest = path.strip_prefix("/bot")?.strip_prefix(token.as_str())?;
+    Some(rest.strip_prefix('/')?.to_owned())
+}
+
+fn refusal(status: u16, words: &str, parameters: Option<Value>) -> Value {
+    let mut body = json!({ "ok": false, "error_code": status, "description": words });
+    if let Some(parameters) = parameters {
+        body["parameters"] = parameters;
+    }
+    body
+}
+
+fn record(shared: &Shared, method: &str, request: &http::Request, accepted: bool, result: Value) {
+    shared.lock().ledger.push(Entry {
+        at: Instant::now(),
+        method: method.to_owned(),
+        params: request.params.clone(),
+        accepted,
+        result,
+    });
+    shared.touch();
+}
+
+/// Resolves when the client closed its side.
+async fn gone(stream: &TcpStream) {
+    let mut byte = [0_u8; 1];
+    loop {
+        match stream.peek(&mut byte).await {
+            Ok(0) | Err(_) => return,
+            // A pipelined request; nobody does that, but it is no reason to spin.
+            Ok(_) => std::future::pending().await,
+        }
+    }
+}
+
+async fn get_updates(shared: &Shared, request: &http::Request) -> Result<Value, methods::Refusal> {
+    let params = methods::Params {
+        request,
+        method: "getUpdates",
+    };
+    let (offset, limit, timeout, own) = {
+        let mut state = shared.lock();
+        if state.webhook.is_some() {
+            return Err((
+                409,
+                "Conflict: can't use getUpdates method while webhook is active; use deleteWebhook to delete the webhook first".to_owned(),
+                None,
+            ));
+        }
+        let offset = params.int(&mut state, "offset")?;
+        let limit = params
+            .int(&mut state, "limit")?
+            .unwrap_or(100)
+            .clamp(1, 100);
+        let timeout = params.int(&mut state, "timeout")?.unwrap_or(0).clamp(0, 50);
+        if let Some(allowed) = params.json(&mut state, "allowed_updates")? {
+            let allowed = allowed.as_array().cloned().unwrap_or_default();
+            state.allowed = Some(
+                allowed
+                    .iter()
+                    .filter_map(|kind| kind.as_str().map(str::to_owned))
+                    .collect(),
+            );
+        }
+        state.poll += 1;
+        (offset, limit as usize, timeout as u64, state.poll)
+    };
+    shared.touch();
+    let end = tokio::time::Instant::now() + Duration::from_secs(timeout);
+    let mut version = shared.version.subscribe();
+    loop {
+        {
+            let mut state = shared.lock();
+            if state.poll != own {
+                return Err((409, CONFLICT.to_owned(), None));
+            }
+            let updates = state.take(offset, limit);
+            if !updates.is_empty() || tokio::time::Instant::now() >= end {
+                return Ok(Value::Array(updates));
+            }
+        }
+        tokio::select! {
+            _ = version.changed() => {}
+            () = tokio::time::sleep_until(end) => {}
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! Just enough HTTP/1.1 to be a server that can also misbehave.
+
+use serde_json::{Map, Value};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+/// A request with its parameters, whatever way they came.
+#[derive(Debug, Clone)]
+pub struct Request {
+    pub path: String,
+    pub params: Map<String, Value>,
+    /// Parameters are text (query string or form), so numbers come quoted.
+    pub textual: bool,
+}
+
+/// Reads one request; none when the client went away or spoke no HTTP.
+pub async fn read(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<Request> {
+    let head_end = loop {
+        if let Some(at) = buffer.windows(4).position(|four| four == b"\r\n\r\n") {
+            break at + 4;
+        }
+        if !more(stream, buffer).await || buffer.len() > 64 * 1024 {
+            return None;
+        }
+    };
+    let head = String::from_utf8(buffer[..head_end].to_vec()).ok()?;
+    let mut lines = head.split("\r\n");
+    let mut first = lines.next()?.split(' ');
+    let (_method, target) = (first.next()?, first.next()?.to_owned());
+    let mut length = 0;
+    let mut content_type = String::new();
+    for line in lines {
+        let Some((name, value)) = line.split_once(':') else {
+            continue;
+        };
+        match name.to_lowercase().as_str() {
+            "content-length" => length = value.trim().parse().ok()?,
+            "content-type" => content_type = value.trim().to_lowercase(),
+            "transfer-encoding" => return None,
+            "expect" => stream
+                .write_all(b"HTTP/1.1 100 Continue\r\n\r\n")
+                .await
+                .ok()?,
+            _ => {}
+        }
+    }
+    while buffer.len() < head_end + length {
+        if !more(stream, buffer).await {
+            return None;
+        }
+    }
+    let body = buffer[head_end..head_end + length].to_vec();
+    buffer.drain(..head_end + length);
+    let (path, query) = match target.split_once('?') {
+        Some((path, query)) => (path.to_owned(), query.to_owned()),
+        None => (target, String::new()),
+    };
+    let mut params = form(&query);
+    let mut textual = !params.is_empty();
+    if content_type.starts_with("application/json") {
+        if let Ok(Value::Object(given)) = serde_json::from_slice(&body) {
+            params.extend(given);
+        } else {
+            params.insert("<malformed body>".to_owned(), Value::Null);
+        }
+    } else if content_type.starts_with("application/x-www-form-urlencoded") {
+        params.extend(form(std::str::from_utf8(&body).ok()?));
+        textual = true;
+    } else if !body.is_empty() {
+        params.insert(
+            "<unsupported content type>".to_owned(),
+            Value::from(content_type),
+        );
+    }
+    Some(Request {
+        path,
+        params,
+        textual,
+    })
+}
+
+async fn more(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> bool {
+    matches!(stream.read_buf(buffer).await, Ok(read) if read > 0)
+}
+
+/// The bytes of a JSON answer.
+pub fn answer(status: u16, body: &Value) -> Vec<u8> {
+    let body = body.to_string();
+    format!(
+        "HTTP/1.1 {status} {}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+        if status == 200 { "OK" } else { "Status" },
+        body.len()
+    )
+    .into_bytes()
+}
+
+fn form(text: &str) -> Map<String, Value> {
+    text.split('&')
+        .filter(|pair| !pair.is_empty())
+        .map(|pair| {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            (decode(name), Value::from(decode(value)))
+        })
+        .collect()
+}
+
+fn decode(text: &str) -> String {
+    let bytes = text.as_bytes();
+    let mut decoded = Vec::new();
+    let mut at = 0;
+    while at < bytes.len() {
+        let escaped = (bytes[at] == b'%')
+            .then(|| text.get(at + 1..at + 3))
+            .flatten()
+            .and_then(|hex| u8::from_str_radix(hex, 16).ok());
+        match (bytes[at], escaped) {
+            (_, Some(byte)) => {
+                decoded.push(byte);
+                at += 3;
+            }
+            (b'+', None) => {
+                decoded.push(b' ');
+                at += 1;
+            }
+            (byte, None) => {
+                decoded.push(byte);
+                at += 1;
+            }
+        }
+    }
+    String::from_utf8_lossy(&decoded).into_owned()
+}

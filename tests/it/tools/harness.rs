@@ -1,0 +1,120 @@
+//! A workspace, a hidden directory and a way to call tools in them.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use leverframe::protocol::ids::{SessionId, ToolCallId};
+use leverframe::tools::registry::Registry;
+use leverframe::tools::sandbox::Sandbox;
+use leverframe::tools::tool::{Plan, PrepareError, Tool, ToolContext, ToolHost, ToolOutcome};
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+#[derive(Default)]
+pub struct Watcher {
+    pub pieces: Mutex<Vec<String>>,
+}
+
+impl ToolHost for Watcher {
+    fn progress(&self, text: &str) {
+        self.pieces.lock().unwrap().push(text.to_owned());
+    }
+}
+
+pub struct Bench {
+    _root: tempfile::TempDir,
+    pub root: PathBuf,
+    pub workspace: PathBuf,
+    pub hidden: PathBuf,
+    pub registry: Registry,
+    pub cancel: CancellationToken,
+    pub watcher: Watcher,
+}
+
+impl Bench {
+    pub fn new() -> Self {
+        Self::with(&Sandbox::none("test"))
+    }
+
+    pub fn with(sandbox: &Sandbox) -> Self {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().canonicalize().unwrap();
+        let (workspace, hidden) = (path.join("workspace"), path.join("data"));
+        std::fs::create_dir(&workspace).unwrap();
+        std::fs::create_dir(&hidden).unwrap();
+        Self {
+            _root: root,
+            root: path,
+            workspace,
+            hidden,
+            registry: Registry::builtin(sandbox).unwrap(),
+            cancel: CancellationToken::new(),
+            watcher: Watcher::default(),
+        }
+    }
+
+    pub fn context(&self) -> ToolContext<'_> {
+        ToolContext {
+            workspace: self.workspace.clone(),
+            hidden: vec![self.hidden.clone()],
+            session_id: SessionId::generate(),
+            call_id: ToolCallId::generate(),
+            idempotency_key: "0123456789abcdef01234567".to_owned(),
+            cancel: self.cancel.clone(),
+            host: &self.watcher,
+        }
+    }
+
+    pub fn tool(&self, name: &str) -> &Arc<dyn Tool> {
+        self.registry.lookup(name).unwrap()
+    }
+
+    pub fn put(&self, path: &str, content: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.workspace.join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, content).unwrap();
+        path
+    }
+
+    pub fn prepare(&self, name: &str, args: Value) -> Result<Plan, PrepareError> {
+        self.registry.validate(name, &args).unwrap();
+        self.tool(name).prepare(&self.context(), &args)
+    }
+
+    /// As the engine does: schema, plan, effect.
+    pub async fn call(&self, name: &str, args: Value) -> ToolOutcome {
+        self.prepare(name, args.clone()).unwrap();
+        self.execute(name, args).await
+    }
+
+    pub async fn execute(&self, name: &str, args: Value) -> ToolOutcome {
+        self.tool(name).execute(&self.context(), &args).await
+    }
+}
+
+/// A bench with the real sandbox; `None`, said aloud, where this machine has none.
+pub fn confined() -> Option<Bench> {
+    let sandbox = Sandbox::probe();
+    if !sandbox.is_confined() {
+        eprintln!(
+            "SKIPPED, NOT PASSED: sandbox level {}",
+            sandbox.level_word()
+        );
+        return None;
+    }
+    Some(Bench::with(&sandbox))
+}
+
+/// Waits for a condition; panics with the words when it does not come.
+pub async fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while !condition() {
+        assert!(Instant::now() < deadline, "never: {what}");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+pub fn text(path: &Path) -> String {
+    std::fs::read_to_string(path).unwrap()
+}

@@ -1,0 +1,212 @@
+//! Names, schemas and messages for the model.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use leverframe::protocol::words::{Access, Effect};
+use leverframe::tools::preview::one_line;
+use leverframe::tools::registry::{CallError, Registry, RegistryError};
+use leverframe::tools::sandbox::Sandbox;
+use leverframe::tools::tool::{Plan, PrepareError, Tool, ToolContext, ToolOutcome, ToolSpec};
+use serde_json::{Value, json};
+
+fn registry() -> Registry {
+    Registry::builtin(&Sandbox::none("test")).unwrap()
+}
+
+#[test]
+fn the_catalogue_is_short_ordered_and_stable() {
+    let names: Vec<_> = registry().names().collect();
+    assert_eq!(
+        names,
+        [
+            "read_file",
+            "write_file",
+            "list_files",
+            "search_files",
+            "execute_command"
+        ]
+    );
+    let size: usize = registry()
+        .definitions()
+        .iter()
+        .map(|tool| tool.name.len() + tool.description.len() + tool.input_schema.to_string().len())
+        .sum();
+    assert!(
+        size < 4096,
+        "the five definitions take {size} bytes of every request"
+    );
+    for tool in registry().definitions() {
+        assert_eq!(tool.input_schema["type"], "object");
+        assert_eq!(tool.input_schema["additionalProperties"], false);
+        // Some providers refuse these at the top level.
+        for word in ["oneOf", "anyOf", "allOf"] {
+            assert!(
+                tool.input_schema.get(word).is_none(),
+                "{}: {word}",
+                tool.name
+            );
+        }
+        assert_eq!(
+            registry().definition_digest(&tool.name),
+            registry().definition_digest(&tool.name)
+        );
+        assert_eq!(registry().definition_digest(&tool.name).unwrap().len(), 64);
+    }
+}
+
+#[test]
+fn an_unknown_tool_is_answered_with_the_nearest_and_all() {
+    let error = registry()
+        .validate("reed_file", &json!({}))
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("did you mean `read_file`?"), "{error}");
+    assert!(error.contains("write_file, list_files"), "{error}");
+    let far = registry().lookup("zzz").err().unwrap().to_string();
+    assert!(!far.contains("did you mean"), "{far}");
+    let long = registry()
+        .lookup(&"x".repeat(10_000))
+        .err()
+        .unwrap()
+        .to_string();
+    assert!(long.len() < 500);
+}
+
+#[test]
+fn a_violation_names_its_place() {
+    let violations = |tool: &str, args: Value| match registry().validate(tool, &args) {
+        Err(CallError::Arguments { violations, .. }) => violations.join("\n"),
+        other => panic!("{other:?}"),
+    };
+    assert!(violations("read_file", json!({})).contains("path"));
+    assert!(violations("read_file", json!({"path": "a", "offset": 0})).contains("/offset"));
+    assert!(violations("read_file", json!({"path": "a", "ofset": 1})).contains("ofset"));
+    assert!(violations("execute_command", json!({"argv": ["ls", 3]})).contains("/argv/1"));
+    assert!(
+        violations(
+            "write_file",
+            json!({"path": "a", "content": "", "mode": "x"})
+        )
+        .contains("/mode")
+    );
+    assert!(violations("list_files", json!([])).contains("object"));
+    let long = violations(
+        "write_file",
+        json!({"path": "a", "content": "", "mode": "x".repeat(100_000)}),
+    );
+    assert!(long.len() < 2000, "{}", long.len());
+}
+
+struct Odd(ToolSpec);
+
+impl Odd {
+    fn new(name: &'static str, description: &'static str, schema: Value) -> Arc<dyn Tool> {
+        Arc::new(Self(ToolSpec {
+            name,
+            description,
+            input_schema: schema,
+            access: Access::Unknown,
+            effect: Effect::NonIdempotent,
+            max_duration: Duration::from_secs(1),
+        }))
+    }
+}
+
+#[async_trait]
+impl Tool for Odd {
+    fn spec(&self) -> &ToolSpec {
+        &self.0
+    }
+
+    fn prepare(&self, _: &ToolContext<'_>, _: &Value) -> Result<Plan, PrepareError> {
+        Err(PrepareError::Invalid("odd".to_owned()))
+    }
+
+    async fn execute(&self, _: &ToolContext<'_>, _: &Value) -> ToolOutcome {
+        unreachable!("never prepared")
+    }
+}
+
+#[test]
+fn other_tools_come_after_and_bad_ones_not_at_all() {
+    let mut registry = registry();
+    registry
+        .add(Odd::new("remember", "x", json!({"type": "object"})))
+        .unwrap();
+    assert_eq!(registry.names().last(), Some("remember"));
+    let twice = registry.add(Odd::new("read_file", "x", json!({"type": "object"})));
+    assert_eq!(twice, Err(RegistryError::Duplicate("read_file".to_owned())));
+    for schema in [
+        json!({"$ref": "http://127.0.0.1:1/schema.json"}),
+        json!({"$ref": "file:///etc/passwd"}),
+        json!({"type": "nonsense"}),
+    ] {
+        let refused = registry.add(Odd::new("odd", "x", schema.clone()));
+        assert!(
+            matches!(refused, Err(RegistryError::Schema { .. })),
+            "{schema}: {refused:?}"
+        );
+    }
+    assert!(registry.get("odd").is_none());
+}
+
+#[test]
+fn a_definition_digest_covers_the_schema_and_the_description() {
+    let digest = |description: &'static str, schema: Value| {
+        let mut registry = Registry::default();
+        registry.add(Odd::new("odd", description, schema)).unwrap();
+        registry.definition_digest("odd").unwrap().to_owned()
+    };
+    let base = digest(
+        "x",
+        json!({"type": "object", "properties": {"a": {"description": "one"}}}),
+    );
+    assert_eq!(
+        base,
+        digest(
+            "x",
+            json!({"properties": {"a": {"description": "one"}}, "type": "object"})
+        )
+    );
+    assert_ne!(
+        base,
+        digest(
+            "y",
+            json!({"type": "object", "properties": {"a": {"description": "one"}}})
+        )
+    );
+    assert_ne!(
+        base,
+        digest(
+            "x",
+            json!({"type": "object", "properties": {"a": {"description": "two"}}})
+        )
+    );
+}
+
+#[test]
+fn previews_are_one_short_line() {
+    let exec = |args: Value| one_line("execute_command", &args);
+    assert_eq!(
+        exec(json!({"argv": ["ls", "-l", "a b", "it's", ""]})),
+        r"ls -l 'a b' 'it'\''s' ''"
+    );
+    assert_eq!(exec(json!({"script": "a\nb"})), "sh -c 'a b'");
+    assert_eq!(
+        one_line("read_file", &json!({"path": "src/a.rs"})),
+        "src/a.rs"
+    );
+    assert_eq!(
+        one_line("other", &json!({"b": 1, "a": [2]})),
+        r#"{"a":[2],"b":1}"#
+    );
+    assert_eq!(
+        one_line("execute_command", &json!({"nonsense": 1})),
+        r#"{"nonsense":1}"#
+    );
+    let long = exec(json!({"argv": ["é".repeat(5000)]}));
+    assert_eq!(long.chars().count(), 200);
+    assert!(long.ends_with('…'));
+}
