@@ -7,9 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 
-use crate::client::channel_port::{
-    AccountState, ChannelPort, Inbound, Ingested, Outbound, SendOutcome,
-};
+use crate::client::channel_port::ChannelPort;
+use crate::protocol::bridge::{AccountState, Inbound, Ingested, Outbound, SendOutcome};
 use crate::protocol::channel::{ChannelCapabilities, ChannelHealth};
 use crate::protocol::ids::OutboxId;
 use crate::protocol::problem::Problem;

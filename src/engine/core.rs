@@ -15,6 +15,7 @@ use crate::config::settings::{ChannelSettings, Settings};
 use crate::engine::turn::driver;
 use crate::engine::turn::input::Halt;
 use crate::model::registry::Models;
+use crate::model::request::ToolDefinition;
 use crate::protocol::channel::{ChannelCapabilities, ChannelHealth};
 use crate::protocol::ids::{ContinuationId, SessionId};
 use crate::protocol::problem::Problem;
@@ -87,6 +88,8 @@ pub struct Shared {
     pub models: Models,
     /// Tools.
     pub tools: Registry,
+    /// The tools as models see them: built once, so that the prompt prefix stays the same.
+    pub tool_definitions: Vec<ToolDefinition>,
     /// How programs are confined.
     pub sandbox: Sandbox,
     /// Time.
@@ -133,11 +136,22 @@ impl Engine {
     pub fn new(parts: Parts, held: Option<Held>) -> Self {
         let permits = Arc::new(Semaphore::new(parts.settings.engine.max_running.max(1)));
         let started_at = parts.clock.now();
+        let tool_definitions = parts
+            .tools
+            .definitions()
+            .into_iter()
+            .map(|definition| ToolDefinition {
+                name: definition.name.to_string(),
+                description: definition.description.to_string(),
+                input_schema: definition.input_schema,
+            })
+            .collect();
         Self {
             shared: Arc::new(Shared {
                 store: parts.store,
                 settings: parts.settings,
                 models: parts.models,
+                tool_definitions,
                 tools: parts.tools,
                 sandbox: parts.sandbox,
                 clock: parts.clock,

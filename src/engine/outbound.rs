@@ -127,7 +127,7 @@ impl Engine {
     pub async fn end_send(&self, id: OutboxId, outcome: SendOutcome) -> Result<(), Problem> {
         let redact = |text: String| self.redactor.redact(&text).into_owned();
         let (outcome, unknown) = match outcome {
-            SendOutcome::Sent { external_refs } => (StoredOutcome::Sent { external_refs }, None),
+            SendOutcome::Sent { external_refs } => (StoredOutcome::Sent { refs: external_refs }, None),
             SendOutcome::Retry { not_before, error } => {
                 (StoredOutcome::Retry { not_before, error: redact(error) }, None)
             }

@@ -1,1 +1,10 @@
-//! The composition root: puts engine, channels, API and console together.
+//! The composition root: puts engine, channels and API together and takes them apart in order.
+//!
+//! Nothing here decides anything about turns, policy or people.
+
+pub mod channel_port;
+pub mod demo;
+pub mod in_process;
+pub mod logging;
+pub mod notify;
+pub mod start;

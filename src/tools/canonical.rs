@@ -182,3 +182,13 @@ pub fn idempotency_key(
     key.truncate(24);
     key
 }
+
+/// Lower-case hex SHA-256 over length-prefixed parts: for questions that no tool call is behind.
+pub fn digest(parts: &[&str]) -> String {
+    let mut hash = Sha256::new();
+    for part in parts {
+        hash.update((part.len() as u64).to_be_bytes());
+        hash.update(part.as_bytes());
+    }
+    hex(&hash.finalize())
+}

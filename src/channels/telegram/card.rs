@@ -6,7 +6,7 @@
 use serde_json::Value;
 
 use crate::channels::telegram::render::{self, Line, Rendered, Style};
-use crate::client::channel_port::CardButton;
+use crate::protocol::bridge::CardButton;
 use crate::clock::Timestamp;
 use crate::protocol::approval::{Approval, Preview};
 use crate::protocol::channel::LengthUnit;

@@ -14,7 +14,7 @@ use crate::channels::telegram::health::HealthLog;
 use crate::channels::telegram::pacing::Pacing;
 use crate::channels::telegram::render::{self, Rendered};
 use crate::channels::telegram::updates::parse_conversation;
-use crate::client::channel_port::{Outbound, OutboundBody, SendOutcome};
+use crate::protocol::bridge::{Outbound, OutboundBody, SendOutcome};
 use crate::protocol::channel::LengthUnit;
 use crate::text::chunk::chunk;
 

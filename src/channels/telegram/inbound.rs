@@ -14,7 +14,8 @@ use crate::channels::channel::ChannelError;
 use crate::channels::telegram::api::{Api, CallError};
 use crate::channels::telegram::health::HealthLog;
 use crate::channels::telegram::updates::{self, Me, Update};
-use crate::client::channel_port::{ChannelPort, Inbound, InboundBody, Ingested};
+use crate::client::channel_port::ChannelPort;
+use crate::protocol::bridge::{Inbound, InboundBody, Ingested};
 use crate::protocol::problem::{Problem, ProblemKind};
 
 /// What we ask for. Said with every poll, because the server remembers what was said last, by anybody.

@@ -10,7 +10,8 @@ use tokio::task::{Id, JoinSet};
 use tokio_util::sync::CancellationToken;
 
 use crate::channels::telegram::deliver::Deliverer;
-use crate::client::channel_port::{ChannelPort, Outbound, SendOutcome};
+use crate::client::channel_port::ChannelPort;
+use crate::protocol::bridge::{Outbound, SendOutcome};
 use crate::clock::Clock;
 use crate::protocol::ids::OutboxId;
 

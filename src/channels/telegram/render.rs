@@ -5,7 +5,7 @@
 
 use serde_json::{Value, json};
 
-use crate::client::channel_port::CardButton;
+use crate::protocol::bridge::CardButton;
 use crate::text::markdown::{to_plain, to_telegram_html};
 
 /// One message in both forms.

@@ -6,7 +6,7 @@
 
 use serde_json::Value;
 
-use crate::client::channel_port::{Inbound, InboundBody, Sender};
+use crate::protocol::bridge::{Inbound, InboundBody, Sender};
 
 /// The commands of the menu, in its order, with what they say there.
 pub const COMMANDS: &[(&str, &str)] = &[

@@ -4,6 +4,7 @@
 //! true is the store's.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::Context as _;
@@ -34,7 +35,7 @@ pub struct Driver<'a> {
     /// Which turn.
     pub continuation: ContinuationId,
     /// The rows as they were read at the last fold.
-    pub rows: TurnRows,
+    pub rows: Arc<TurnRows>,
     /// Milliseconds of model and engine time used by earlier drivers of this turn.
     active_before: u64,
     /// Milliseconds of this driver that are stored already.
@@ -90,7 +91,7 @@ pub async fn drive(
         continuation,
         active_before: rows.used.active_ms,
         stored_ms: 0,
-        rows,
+        rows: Arc::new(rows),
         active: ActiveTime::started(),
         reply: None,
     };
@@ -115,7 +116,8 @@ impl Driver<'_> {
         let mut effects: VecDeque<Effect> = turn.step(Input::Claimed).into();
         let mut tools = FuturesUnordered::new();
         let kill = CancellationToken::new();
-        let patience = tool_run::tell_that_work_goes_on(self.engine, self.rows.clone());
+        let engine = self.engine;
+        let patience = tool_run::tell_that_work_goes_on(engine, Arc::clone(&self.rows));
         tokio::pin!(patience);
         loop {
             while let Some(effect) = effects.pop_front() {
@@ -125,7 +127,7 @@ impl Driver<'_> {
                     Effect::RecordCalls => Some(self.record_calls().await?),
                     Effect::StartTool(id) => {
                         self.active.pause();
-                        tools.push(tool_run::start_and_run(self.engine, &self.rows, id, kill.clone()));
+                        tools.push(tool_run::start_and_run(engine, Arc::clone(&self.rows), id, kill.clone()));
                         None
                     }
                     Effect::KillTools => {
@@ -199,7 +201,7 @@ impl Driver<'_> {
 
     /// Reads the rows again, after steps were added.
     pub async fn refresh(&mut self) -> anyhow::Result<()> {
-        self.rows = read_rows(self.engine, self.continuation).await?;
+        self.rows = Arc::new(read_rows(self.engine, self.continuation).await?);
         Ok(())
     }
 

@@ -152,13 +152,16 @@ pub fn judge(
         access,
         effect,
     };
-    let Some(tool) = engine.tools.get(name) else {
-        let content = engine.tools.unknown(name);
-        return Err(refuse(ToolCallState::Failed, content, "unknown tool", Access::Unknown, Effect::NonIdempotent));
+    let tool = match engine.tools.lookup(name) {
+        Ok(tool) => tool,
+        Err(unknown) => {
+            let content = unknown.to_string();
+            return Err(refuse(ToolCallState::Failed, content, "unknown tool", Access::Unknown, Effect::NonIdempotent));
+        }
     };
     let spec = tool.spec();
     if let Err(violation) = engine.tools.validate(name, args) {
-        return Err(refuse(ToolCallState::Failed, violation, "schema: arguments do not fit", spec.access, spec.effect));
+        return Err(refuse(ToolCallState::Failed, violation.to_string(), "schema: arguments do not fit", spec.access, spec.effect));
     }
     let Some(settings) = engine.settings.channels.get(&rows.channel) else {
         let content = format!("channel `{}` is not configured any more", rows.channel);
@@ -193,8 +196,8 @@ pub fn judge(
         taint: bench.taint.clone(),
     };
     let verdict = policy::verdict(&facts, &bench.circumstances(engine, &rows.requester.id));
-    let definition = engine.tools.definition_digest(name);
-    let digest = canonical::plan_digest(name, args, &plan, &definition, digest_version);
+    let definition = engine.tools.definition_digest(name).unwrap_or_default();
+    let digest = canonical::plan_digest(name, args, &plan, definition, digest_version);
     Ok(Judged { plan, facts, digest, verdict })
 }
 

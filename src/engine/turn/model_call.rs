@@ -10,7 +10,6 @@ use crate::crash_point;
 use crate::engine::context::{self, Context};
 use crate::engine::core::{Engine, lock};
 use crate::engine::turn::fold;
-use crate::model::prices;
 use crate::model::request::{ModelAnswer, ModelError, ModelEvent, ModelRequest, StopReason, TokenCount};
 use crate::model::retry::retry_delay;
 use crate::protocol::event::{Event, EventBody};
@@ -95,14 +94,13 @@ pub async fn call(
         }));
     };
     let settings = engine.channel(&rows.channel).map_err(|problem| anyhow::anyhow!(problem))?;
-    let max_output_tokens = engine.models.max_output_tokens(&provider);
+    let max_output_tokens = engine.models.max_output_tokens(&provider).unwrap_or(4096);
     let estimate = Usage {
         input_tokens: context.estimated_tokens,
         output_tokens: u64::from(max_output_tokens),
         ..Usage::default()
     };
-    let overrides = engine.settings.providers.get(&provider).map(|settings| &settings.prices);
-    let price = |usage: &Usage| usage.cost_usd.or_else(|| prices::cost(overrides, model.family(), &model_id, usage));
+    let price = |usage: &Usage| usage.cost_usd.or_else(|| engine.models.cost(&name, usage));
     let step = rows.steps.last().map_or(0, |step| step.n) + 1;
     let mut failed_tokens = 0_u64;
     for attempt in 1..=engine.settings.engine.max_model_attempts.max(1) {
@@ -125,7 +123,7 @@ pub async fn call(
             model: model_id.clone(),
             system: context::system_text(&rows.channel, settings, engine.settings.engine.one_tool_per_step),
             messages: context.messages.clone(),
-            tools: engine.tools.definitions().to_vec(),
+            tools: engine.tool_definitions.clone(),
             max_output_tokens,
             one_tool_per_step: engine.settings.engine.one_tool_per_step,
         };
@@ -186,11 +184,11 @@ async fn build_context(engine: &Engine, rows: &TurnRows, provider: &str) -> anyh
     let system = context::system_text(&rows.channel, settings, engine.settings.engine.one_tool_per_step);
     Ok(context::build(
         &system,
-        engine.tools.definitions(),
+        &engine.tool_definitions,
         &history,
         &fold::current(rows),
-        engine.models.context_window(provider),
-        engine.models.max_output_tokens(provider),
+        engine.models.context_window(provider).unwrap_or(8192),
+        engine.models.max_output_tokens(provider).unwrap_or(4096),
     ))
 }
 

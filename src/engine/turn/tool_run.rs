@@ -3,6 +3,7 @@
 //! A call starts only with the plan whose digest was allowed, and only under the stricter of the policy
 //! it was allowed by and the policy of this moment.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::Context as _;
@@ -59,10 +60,11 @@ impl ToolHost for LiveHost {
 /// Judges a call again, starts it, runs it and stores its outcome.
 pub async fn start_and_run(
     engine: &Engine,
-    rows: &TurnRows,
+    rows: Arc<TurnRows>,
     id: ToolCallId,
     kill: CancellationToken,
 ) -> anyhow::Result<Input> {
+    let rows = rows.as_ref();
     let row = rows.calls.iter().find(|row| row.call.id == id).context("the call to start is not of this turn")?.clone();
     let bench = Bench::read(engine, rows).await?;
     let judged = judge::judge(engine, &bench, rows, id, &row.call.name, &row.call.args, row.call.verdict.policy_version);
@@ -267,7 +269,7 @@ fn shorten(mut content: String) -> String {
 }
 
 /// Tells the chat once, after the channel's `max_wait_seconds`, that work goes on; never resolves.
-pub async fn tell_that_work_goes_on(engine: &Engine, rows: TurnRows) {
+pub async fn tell_that_work_goes_on(engine: &Engine, rows: Arc<TurnRows>) {
     let wait = engine
         .settings
         .channels
@@ -277,11 +279,11 @@ pub async fn tell_that_work_goes_on(engine: &Engine, rows: TurnRows) {
     if let Some(wait) = wait {
         tokio::time::sleep(wait).await;
         let notice = NewNotice {
-            channel: rows.channel,
-            conversation: rows.conversation,
+            channel: rows.channel.clone(),
+            conversation: rows.conversation.clone(),
             class: OutboxClass::Progress,
             text: "Still working on it; the answer will follow.".to_owned(),
-            reply_to: rows.message_ref,
+            reply_to: rows.message_ref.clone(),
             continuation_id: Some(rows.id),
         };
         if let Err(error) = engine.store.write(QueueNotice { notice }).await {

@@ -36,3 +36,5 @@ pub mod update_session;
 pub mod yield_turn;
 
 mod stub;
+pub mod once;
+pub mod refuse_call;

@@ -3,6 +3,7 @@
 pub mod approvals;
 pub mod channels;
 pub mod continuations;
+pub mod engine_facts;
 pub mod history;
 pub mod outbox;
 pub mod sessions;

@@ -1,7 +1,7 @@
 //! Updates come in once, in order, and are confirmed only when they are durable.
 
 use leverframe::channels::channel::ChannelError;
-use leverframe::client::channel_port::InboundBody;
+use leverframe::protocol::bridge::InboundBody;
 use leverframe::protocol::problem::ProblemKind;
 use leverframe::protocol::words::ChannelState;
 use serde_json::json;
@@ -340,7 +340,7 @@ async fn an_unreachable_server_is_transient_and_the_token_never_shows() {
 #[tokio::test]
 async fn a_click_carries_the_acting_user_and_is_answered_with_the_feedback() {
     use crate::telegram::port::{approval, buttons, mallory};
-    use leverframe::client::channel_port::OutboundBody;
+    use leverframe::protocol::bridge::OutboundBody;
     use leverframe::protocol::words::OutboxClass;
 
     let (fake, port, running) = connected().await;

@@ -8,10 +8,8 @@ use async_trait::async_trait;
 use leverframe::channels::channel::{Bridge, ChannelError};
 use leverframe::channels::telegram::bridge::{TelegramBridge, TelegramOptions};
 use leverframe::channels::telegram::pacing::PacingLimits;
-use leverframe::client::channel_port::{
-    AccountState, CardButton, ChannelPort, Inbound, InboundBody, Ingested, Outbound, OutboundBody,
-    SendOutcome,
-};
+use leverframe::client::channel_port::ChannelPort;
+use leverframe::protocol::bridge::{AccountState, CardButton, Inbound, InboundBody, Ingested, Outbound, OutboundBody, SendOutcome};
 use leverframe::clock::{Clock, Timestamp};
 use leverframe::config::settings::Secret;
 use leverframe::protocol::approval::{Approval, PlanFacts, Preview, Requester};

@@ -1,0 +1,72 @@
+//! `--demo`: three scripted channels and a workspace, in a temporary place, through the real engine.
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::Context as _;
+
+use crate::channels::channel::Bridge;
+use crate::channels::scripted::{Schedule, ScriptedBridge};
+use crate::clock::Clock;
+use crate::config::settings::{ChannelSettings, Settings};
+use crate::model::scripted::demo::{demo_files, demo_visitors};
+use crate::protocol::words::{Autonomy, ChannelKind};
+
+/// Adds the demo's channels to settings whose data directory is `root/data`.
+pub fn add_channels(settings: &mut Settings, root: &Path) -> anyhow::Result<()> {
+    let desk = settings.channels.get("desk").context("the built-in channel `desk` is missing")?.clone();
+    for channel in demo_visitors() {
+        let workspace = root.join("workspaces").join(channel.name);
+        write_files(&workspace)?;
+        settings.channels.insert(
+            channel.name.to_owned(),
+            ChannelSettings {
+                kind: ChannelKind::Scripted,
+                autonomy: Autonomy::SemiAuto,
+                allowed_users: channel.visitors.iter().map(|name| (*name).to_owned()).collect(),
+                workspace,
+                ..desk.clone()
+            },
+        );
+    }
+    if let Some(desk) = settings.channels.get("desk") {
+        write_files(&desk.workspace)?;
+    }
+    settings.demo = true;
+    "demo".clone_into(&mut settings.instance);
+    Ok(())
+}
+
+fn write_files(workspace: &Path) -> anyhow::Result<()> {
+    for (name, content) in demo_files() {
+        let path = workspace.join(name);
+        if let Some(parent) = path.parent() {
+            std::fs::create_dir_all(parent).with_context(|| format!("creating {}", parent.display()))?;
+        }
+        std::fs::write(&path, content).with_context(|| format!("writing {}", path.display()))?;
+    }
+    Ok(())
+}
+
+/// The bridges of the demo's visitors, by channel.
+pub fn bridges(clock: &Clock, seed: u64) -> Vec<(String, Box<dyn Bridge>)> {
+    demo_visitors()
+        .iter()
+        .zip(0_u64..)
+        .map(|(channel, index)| {
+            let script = channel
+                .phrases
+                .iter()
+                .zip(channel.visitors.iter().cycle())
+                .map(|(phrase, visitor)| ((*visitor).to_owned(), (*phrase).to_owned()))
+                .collect();
+            let schedule = Schedule {
+                min_interval: Duration::from_secs(2 + index),
+                max_interval: Duration::from_secs(9 + 2 * index),
+                seed: seed.wrapping_add(index),
+            };
+            let bridge: Box<dyn Bridge> = Box::new(ScriptedBridge::new(script, schedule, clock.clone()));
+            (channel.name.to_owned(), bridge)
+        })
+        .collect()
+}

@@ -1,0 +1,99 @@
+//! Logs: to a file while the screen is up, to standard error for a daemon; every line through the redactor.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use anyhow::Context as _;
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::fmt::MakeWriter;
+
+use crate::config::settings::Settings;
+use crate::text::redact::Redactor;
+
+/// A log file that is larger when the process starts is put aside.
+const MAX_LOG_BYTES: u64 = 16 * 1024 * 1024;
+
+/// Where log lines go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Destination {
+    /// `<data dir>/leverframe.log`.
+    File,
+    /// Standard error.
+    StandardError,
+}
+
+/// The log file of a data directory.
+pub fn log_file(data_dir: &Path) -> PathBuf {
+    data_dir.join("leverframe.log")
+}
+
+/// Starts logging. Call once, after the data directory exists.
+pub fn start(settings: &Settings, destination: Destination, redactor: Redactor) -> anyhow::Result<()> {
+    let filter = EnvFilter::try_new(&settings.log_filter)
+        .with_context(|| format!("log filter `{}`: expected for example `info` or `leverframe=debug`", settings.log_filter))?;
+    let sink = match destination {
+        Destination::File => Sink::File(Arc::new(Mutex::new(open(&log_file(&settings.paths.data_dir))?))),
+        Destination::StandardError => Sink::StandardError,
+    };
+    let writer = Redacting { sink, redactor };
+    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false).with_writer(writer);
+    let started = if settings.log_json { builder.json().try_init() } else { builder.try_init() };
+    // A second start in one process (tests) keeps the first destination.
+    if let Err(error) = started {
+        tracing::debug!(%error, "logging was started before");
+    }
+    Ok(())
+}
+
+fn open(path: &Path) -> anyhow::Result<File> {
+    if std::fs::metadata(path).is_ok_and(|metadata| metadata.len() > MAX_LOG_BYTES) {
+        let aside = path.with_extension("log.1");
+        std::fs::rename(path, &aside).with_context(|| format!("putting {} aside", path.display()))?;
+    }
+    OpenOptions::new()
+        .create(true)
+        .append(true)
+        .mode(0o600)
+        .open(path)
+        .with_context(|| format!("opening the log file {}", path.display()))
+}
+
+#[derive(Clone)]
+enum Sink {
+    File(Arc<Mutex<File>>),
+    StandardError,
+}
+
+/// Writes whole lines with secrets taken out.
+#[derive(Clone)]
+struct Redacting {
+    sink: Sink,
+    redactor: Redactor,
+}
+
+impl Write for Redacting {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let line = String::from_utf8_lossy(bytes);
+        let clean = self.redactor.redact(&line);
+        match &self.sink {
+            Sink::File(file) => file.lock().unwrap_or_else(PoisonError::into_inner).write_all(clean.as_bytes())?,
+            Sink::StandardError => io::stderr().lock().write_all(clean.as_bytes())?,
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl<'a> MakeWriter<'a> for Redacting {
+    type Writer = Redacting;
+
+    fn make_writer(&'a self) -> Redacting {
+        self.clone()
+    }
+}

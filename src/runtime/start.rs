@@ -1,0 +1,252 @@
+//! Starting and stopping everything that lives in this process, in order.
+//!
+//! Start: directories, secrets, lock and database, engine, API, bridges. Stop: bridges, API, engine, database.
+
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::api::serve::{Serving, Timing, serve_tcp, serve_unix};
+use crate::api::token::{StaticTokens, TokenRecord, generate, hash_token};
+use crate::channels::channel::Bridge;
+use crate::channels::{build, supervisor};
+use crate::client::console_client::ConsoleClient;
+use crate::clock::Clock;
+use crate::config::paths::prepare_data_dir;
+use crate::config::secrets::read_private_file;
+use crate::config::settings::Settings;
+use crate::engine::core::{Engine, Held, Parts};
+use crate::engine::recovery;
+use crate::model::registry::Models;
+use crate::protocol::words::{ChannelKind, Scope};
+use crate::runtime::channel_port::EnginePort;
+use crate::runtime::in_process::InProcessClient;
+use crate::store::error::StoreError;
+use crate::store::{OpenOptions, Store};
+use crate::text::redact::Redactor;
+use crate::tools::registry::Registry;
+use crate::tools::sandbox::{Sandbox, check_workspace};
+
+/// Longest path of a unix socket on Linux, without the terminating zero byte.
+const MAX_SOCKET_PATH: usize = 107;
+
+/// Why nothing was started.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// Another process holds the data directory: attach to it.
+    #[error("the data directory is in use by {0}")]
+    Locked(String),
+    /// Anything else.
+    #[error("{0:#}")]
+    Other(#[from] anyhow::Error),
+}
+
+/// Everything that lives in this process.
+pub struct Running {
+    /// The engine.
+    pub engine: Engine,
+    /// Every address it is reached at, `unix:…` first.
+    pub addresses: Vec<String>,
+    client: Arc<InProcessClient>,
+    serving: Vec<Serving>,
+    bridges: Vec<JoinHandle<()>>,
+    stop_bridges: CancellationToken,
+    stop_api: CancellationToken,
+    listen_file: PathBuf,
+}
+
+/// The redactor with every secret of the settings registered.
+pub fn redactor(settings: &Settings) -> Redactor {
+    let redactor = Redactor::default();
+    let keys = settings.providers.values().filter_map(|provider| provider.api_key.as_ref());
+    let tokens = settings.channels.values().filter_map(|channel| channel.token.as_ref());
+    for secret in keys.chain(tokens) {
+        redactor.register(secret.expose());
+    }
+    redactor
+}
+
+/// The control socket of a data directory.
+pub fn socket_path(settings: &Settings) -> PathBuf {
+    let inside = settings.paths.data_dir.join("leverframe.sock");
+    match &settings.paths.runtime_dir {
+        Some(runtime) if inside.as_os_str().len() > MAX_SOCKET_PATH => {
+            let name = crate::tools::canonical::digest(&[&settings.paths.data_dir.to_string_lossy()]);
+            runtime.join(format!("leverframe-{}.sock", name.get(..16).unwrap_or(&name)))
+        }
+        Some(_) | None => inside,
+    }
+}
+
+/// Starts everything. `extra` are bridges that settings cannot make (the demo's visitors).
+pub async fn start(
+    settings: Settings,
+    redactor: Redactor,
+    extra: Vec<(String, Box<dyn Bridge>)>,
+) -> Result<Running, StartError> {
+    let clock = Clock::System;
+    let settings = prepare(settings)?;
+    let options = OpenOptions {
+        dir: settings.paths.data_dir.clone(),
+        clock: clock.clone(),
+        readers: 2,
+        instance: settings.instance.clone(),
+    };
+    // Trying the sandbox runs a program; the database opens meanwhile.
+    let probe = tokio::task::spawn_blocking(Sandbox::probe);
+    let opened = tokio::task::spawn_blocking(move || Store::open(options))
+        .await
+        .context("opening the database")?
+        .map_err(|error| match error {
+            StoreError::Locked { holder } => StartError::Locked(holder),
+            other => StartError::Other(anyhow::Error::new(other).context("opening the database")),
+        })?;
+    let sandbox = probe.await.context("trying the sandbox")?;
+    let tools = Registry::builtin(&sandbox).context("the built-in tools")?;
+    let models = Models::new(&settings).context("the model providers")?;
+    let held = opened.recovery.held.clone().map(|(since, reason)| Held { since, reason });
+    let engine = Engine::new(
+        Parts { store: opened.store, settings, models, tools, sandbox, clock: clock.clone(), redactor },
+        held,
+    );
+    let begun = recovery::begin(&engine, &opened.recovery).await;
+    begun.map_err(|problem| anyhow::Error::new(problem).context("recovering"))?;
+
+    let client = Arc::new(InProcessClient::new(engine.clone()));
+    let listen_file = engine.settings.paths.data_dir.join("listen");
+    let mut running = Running {
+        engine,
+        addresses: Vec::new(),
+        client,
+        serving: Vec::new(),
+        bridges: Vec::new(),
+        stop_bridges: CancellationToken::new(),
+        stop_api: CancellationToken::new(),
+        listen_file,
+    };
+    running.serve().await?;
+    running.connect(extra);
+    Ok(running)
+}
+
+/// Makes directories and checks that no tool's workspace overlaps ours.
+fn prepare(mut settings: Settings) -> anyhow::Result<Settings> {
+    prepare_data_dir(&settings.paths.data_dir)?;
+    let data_dir = settings.paths.data_dir.canonicalize().context("the data directory")?;
+    settings.paths.data_dir = data_dir;
+    for (name, channel) in &mut settings.channels {
+        std::fs::create_dir_all(&channel.workspace)
+            .with_context(|| format!("creating the workspace {} of channel `{name}`", channel.workspace.display()))?;
+        channel.workspace = channel
+            .workspace
+            .canonicalize()
+            .with_context(|| format!("the workspace {} of channel `{name}`", channel.workspace.display()))?;
+        let hidden = crate::config::paths::hidden_from_tools(&settings.paths, &channel.workspace);
+        check_workspace(&channel.workspace, &hidden).with_context(|| format!("channel `{name}`"))?;
+    }
+    Ok(settings)
+}
+
+impl Running {
+    /// A console client of this process.
+    pub fn client(&self) -> Arc<dyn ConsoleClient> {
+        self.client.clone()
+    }
+
+    /// Names of channels that have a live bridge here.
+    pub fn live_channels(&self) -> Vec<String> {
+        let settings = &self.engine.settings;
+        settings.channels.keys().filter(|name| self.engine.has_bridge(name)).cloned().collect()
+    }
+
+    async fn serve(&mut self) -> anyhow::Result<()> {
+        let socket = socket_path(&self.engine.settings);
+        let client: Arc<dyn ConsoleClient> = self.client.clone();
+        let unix = serve_unix(&socket, client.clone(), Timing::default(), self.stop_api.clone()).await?;
+        self.addresses.push(unix.url.clone());
+        self.serving.push(unix);
+        if let Some(address) = self.engine.settings.listen {
+            let verifier = Arc::new(admin_token(&self.engine)?);
+            let tcp = serve_tcp(address, client, verifier, Timing::default(), self.stop_api.clone()).await?;
+            self.addresses.push(tcp.url.clone());
+            self.serving.push(tcp);
+        }
+        let text = self.addresses.join("\n") + "\n";
+        std::fs::write(&self.listen_file, text)
+            .with_context(|| format!("writing {}", self.listen_file.display()))?;
+        Ok(())
+    }
+
+    fn connect(&mut self, extra: Vec<(String, Box<dyn Bridge>)>) {
+        let clock = self.engine.clock.clone();
+        let configured = self.engine.settings.channels.iter().filter_map(|(name, settings)| match settings.kind {
+            ChannelKind::Telegram => build::build(name, settings, &clock).map(|bridge| (name.clone(), bridge)),
+            ChannelKind::Desk
+            | ChannelKind::Api
+            | ChannelKind::Mcp
+            | ChannelKind::Cli
+            | ChannelKind::Routine
+            | ChannelKind::Scripted => None,
+        });
+        let all: Vec<(String, Box<dyn Bridge>)> = configured.chain(extra).collect();
+        for (name, bridge) in all {
+            let port = Arc::new(EnginePort::new(self.engine.clone(), name));
+            self.bridges.push(supervisor::spawn(
+                bridge,
+                port,
+                supervisor::Backoff::default(),
+                self.stop_bridges.child_token(),
+            ));
+        }
+    }
+
+    /// Stops everything in order: no new messages, no new requests, turns let go, the database closes.
+    pub async fn stop(self) {
+        self.stop_bridges.cancel();
+        for bridge in self.bridges {
+            if let Err(error) = bridge.await {
+                tracing::warn!(%error, "a bridge did not end well");
+            }
+        }
+        self.stop_api.cancel();
+        for serving in self.serving {
+            serving.stopped().await;
+        }
+        self.engine.stop().await;
+        if let Err(error) = std::fs::remove_file(&self.listen_file) {
+            tracing::debug!(%error, "the list of addresses was gone already");
+        }
+        self.engine.store.clone().close().await;
+    }
+}
+
+/// The admin token: made at the first start with `--listen`, kept 0600 in the data directory.
+fn admin_token(engine: &Engine) -> anyhow::Result<StaticTokens> {
+    let path = engine.settings.paths.data_dir.join("token");
+    if !path.exists() {
+        write_private(&path, &(generate()? + "\n"))?;
+    }
+    let token = read_private_file(&path)?;
+    engine.redactor.register(token.expose());
+    Ok(StaticTokens::new(vec![TokenRecord {
+        name: "admin".to_owned(),
+        hash: hash_token(token.expose().trim()),
+        scopes: vec![Scope::Read, Scope::Operate, Scope::Approve, Scope::Admin],
+    }]))
+}
+
+fn write_private(path: &Path, content: &str) -> anyhow::Result<()> {
+    use std::io::Write as _;
+    let mut file = std::fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)
+        .with_context(|| format!("creating {}", path.display()))?;
+    file.write_all(content.as_bytes()).with_context(|| format!("writing {}", path.display()))?;
+    Ok(())
+}
