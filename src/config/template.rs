@@ -96,7 +96,7 @@ fn quoted(text: &str) -> String {
 }
 
 /// A part of a table's name.
-fn key(name: &str) -> String {
+fn table(name: &str) -> String {
     let bare = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
     if !name.is_empty() && name.chars().all(bare) {
         name.to_owned()
@@ -142,7 +142,7 @@ fn model(choice: &ModelChoice, out: &mut String) {
                 out,
                 format_args!("default = {}\n", quoted(&format!("{provider}/{model}"))),
             );
-            line(out, format_args!("[providers.{}]", key(provider)));
+            line(out, format_args!("[providers.{}]", table(provider)));
             out.push_str("kind = \"openai-chat\"\n");
             line(out, format_args!("base_url = {}", quoted(base_url)));
             match key {
@@ -167,7 +167,7 @@ fn telegram(choice: Option<&TelegramChoice>, out: &mut String) {
         );
         return;
     };
-    line(out, format_args!("[channels.{}]", key(&choice.name)));
+    line(out, format_args!("[channels.{}]", table(&choice.name)));
     out.push_str("kind = \"telegram\"\n");
     secret("token", &choice.token, out);
     out.push_str("# supervised: everything asks that auto_approve does not list. semi_auto: local reads run.\n");
@@ -197,7 +197,7 @@ fn owner(choice: Option<&OwnerChoice>, out: &mut String) {
             out.push_str("# [people.anna]\n# ids = [\"telegram:123456\"]\n# role = \"owner\"\n\n")
         }
         Some(owner) => {
-            line(out, format_args!("[people.{}]", key(&owner.name)));
+            line(out, format_args!("[people.{}]", table(&owner.name)));
             line(out, format_args!("ids = {}", list(&owner.ids)));
             out.push_str("role = \"owner\"\n\n");
         }
