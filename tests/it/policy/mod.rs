@@ -1,1 +1,198 @@
-//! Properties of the policy.
+//! Properties of the policy: the order of SPEC A3, and that taint, lists and levels never widen what is forbidden.
+
+use leverframe::engine::policy::{CallFacts, Circumstances, SessionGrant, covers, verdict};
+use leverframe::protocol::policy::Policy;
+use leverframe::protocol::words::{Access, Autonomy, Effect, Risk, VerdictWord};
+use proptest::prelude::*;
+
+const TOOLS: &[&str] = &["read_file", "write_file", "execute_command", "read_secret"];
+
+fn list() -> impl Strategy<Value = Vec<String>> {
+    proptest::collection::vec(
+        proptest::sample::select(vec!["read_file", "write_file", "execute_command", "read*", "*", "write_fil"]),
+        0..3,
+    )
+    .prop_map(|list| list.into_iter().map(str::to_owned).collect())
+}
+
+fn policy() -> impl Strategy<Value = Policy> {
+    (proptest::sample::select(Autonomy::ALL.to_vec()), list(), list(), list()).prop_map(
+        |(autonomy, auto_approve, block, always_ask)| Policy {
+            version: 3,
+            autonomy,
+            expires_at: None,
+            reverts_to: None,
+            auto_approve,
+            block,
+            always_ask,
+        },
+    )
+}
+
+fn facts() -> impl Strategy<Value = CallFacts> {
+    (
+        proptest::sample::select(TOOLS.to_vec()),
+        proptest::sample::select(Access::ALL.to_vec()),
+        proptest::sample::select(Risk::ALL.to_vec()),
+        proptest::option::weighted(0.2, Just("no sandbox".to_owned())),
+        proptest::collection::vec(Just("message of telegram:9".to_owned()), 0..2),
+    )
+        .prop_map(|(tool, access, risk, always_asks, taint)| CallFacts {
+            tool: tool.to_owned(),
+            access,
+            effect: Effect::NonIdempotent,
+            risk,
+            args_digest: "d".to_owned(),
+            always_asks,
+            taint,
+        })
+}
+
+fn circumstances() -> impl Strategy<Value = Circumstances> {
+    (policy(), proptest::option::weighted(0.3, policy()), proptest::bool::weighted(0.1), any::<bool>()).prop_map(
+        |(policy, also, held, granted)| Circumstances {
+            policy,
+            also,
+            held,
+            grants: if granted {
+                TOOLS
+                    .iter()
+                    .map(|tool| SessionGrant {
+                        tool: (*tool).to_owned(),
+                        args_digest: "d".to_owned(),
+                        requester_id: "telegram:1".to_owned(),
+                        by: "anna".to_owned(),
+                    })
+                    .collect()
+            } else {
+                Vec::new()
+            },
+            requester_id: "telegram:1".to_owned(),
+        },
+    )
+}
+
+fn any_covers(list: &[String], tool: &str) -> bool {
+    list.iter().any(|entry| entry == tool || entry.strip_suffix('*').is_some_and(|prefix| tool.starts_with(prefix)))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 4000, ..ProptestConfig::default() })]
+
+    /// An oracle written from the text of SPEC A3, rule by rule, decides every case the same way.
+    #[test]
+    fn the_order_of_the_rules_holds(facts in facts(), circumstances in circumstances()) {
+        let one = |policy: &Policy| {
+            let writes = !matches!(facts.access, Access::ReadLocal | Access::ReadOpen);
+            let tainted = !facts.taint.is_empty();
+            let granted = !circumstances.grants.is_empty()
+                && facts.risk < Risk::High && !tainted && facts.always_asks.is_none();
+            if circumstances.held { VerdictWord::Ask }
+            else if any_covers(&policy.block, &facts.tool) { VerdictWord::Deny }
+            else if any_covers(&policy.always_ask, &facts.tool) { VerdictWord::Ask }
+            else if facts.always_asks.is_some() { VerdictWord::Ask }
+            else if tainted && writes { VerdictWord::Ask }
+            else if granted { VerdictWord::Allow }
+            else if any_covers(&policy.auto_approve, &facts.tool) { VerdictWord::Allow }
+            else {
+                match policy.autonomy {
+                    Autonomy::Supervised => VerdictWord::Ask,
+                    Autonomy::SemiAuto => if facts.access == Access::ReadLocal { VerdictWord::Allow } else { VerdictWord::Ask },
+                    Autonomy::Full => VerdictWord::Allow,
+                }
+            }
+        };
+        let strict = |word: VerdictWord| match word {
+            VerdictWord::Allow => 0,
+            VerdictWord::Ask => 1,
+            VerdictWord::Deny => 2,
+        };
+        let first = one(&circumstances.policy);
+        let expected = match &circumstances.also {
+            Some(also) if strict(one(also)) > strict(first) => one(also),
+            Some(_) | None => first,
+        };
+        let said = verdict(&facts, &circumstances);
+        prop_assert_eq!(said.decision, expected, "{}", said.rule);
+        prop_assert!(!said.rule.is_empty());
+    }
+
+    /// An unsandboxed program never runs without a person, whatever list, grant or level says (A11).
+    #[test]
+    fn what_always_asks_never_runs_by_itself(facts in facts(), circumstances in circumstances()) {
+        let facts = CallFacts { always_asks: Some("no sandbox".to_owned()), ..facts };
+        prop_assert_ne!(verdict(&facts, &circumstances).decision, VerdictWord::Allow);
+    }
+
+    /// A tainted write never runs by itself (A7).
+    #[test]
+    fn a_tainted_write_never_runs_by_itself(facts in facts(), circumstances in circumstances()) {
+        prop_assume!(!matches!(facts.access, Access::ReadLocal | Access::ReadOpen));
+        let facts = CallFacts { taint: vec!["a web page".to_owned()], ..facts };
+        prop_assert_ne!(verdict(&facts, &circumstances).decision, VerdictWord::Allow);
+    }
+
+    /// Lowering the level never lets anything run that asked before.
+    #[test]
+    fn a_lower_level_is_never_more_permissive(facts in facts(), circumstances in circumstances()) {
+        let at = |autonomy| {
+            let mut lowered = circumstances.clone();
+            lowered.policy.autonomy = autonomy;
+            lowered.also = None;
+            verdict(&facts, &lowered).decision == VerdictWord::Allow
+        };
+        prop_assert!(!at(Autonomy::Supervised) || at(Autonomy::SemiAuto));
+        prop_assert!(!at(Autonomy::SemiAuto) || at(Autonomy::Full));
+    }
+}
+
+#[test]
+fn a_grant_is_for_its_requester_and_shape_only() {
+    let facts = CallFacts {
+        tool: "write_file".to_owned(),
+        access: Access::WriteAdditive,
+        effect: Effect::NonIdempotent,
+        risk: Risk::Medium,
+        args_digest: "one".to_owned(),
+        always_asks: None,
+        taint: Vec::new(),
+    };
+    let policy = Policy {
+        version: 1,
+        autonomy: Autonomy::Supervised,
+        expires_at: None,
+        reverts_to: None,
+        auto_approve: Vec::new(),
+        block: Vec::new(),
+        always_ask: Vec::new(),
+    };
+    let grant = SessionGrant {
+        tool: "write_file".to_owned(),
+        args_digest: "one".to_owned(),
+        requester_id: "telegram:1".to_owned(),
+        by: "anna".to_owned(),
+    };
+    let circumstances = Circumstances {
+        policy,
+        also: None,
+        held: false,
+        grants: vec![grant],
+        requester_id: "telegram:1".to_owned(),
+    };
+    assert_eq!(verdict(&facts, &circumstances).decision, VerdictWord::Allow);
+    let other_shape = CallFacts { args_digest: "two".to_owned(), ..facts.clone() };
+    assert_eq!(verdict(&other_shape, &circumstances).decision, VerdictWord::Ask);
+    let other_person = Circumstances { requester_id: "telegram:2".to_owned(), ..circumstances.clone() };
+    assert_eq!(verdict(&facts, &other_person).decision, VerdictWord::Ask);
+    let riskier = CallFacts { risk: Risk::High, ..facts };
+    assert_eq!(verdict(&riskier, &circumstances).decision, VerdictWord::Ask);
+}
+
+#[test]
+fn list_entries_match_names_and_prefixes_only() {
+    assert!(covers("read_file", "read_file"));
+    assert!(covers("read*", "read_file"));
+    assert!(covers("*", "anything"));
+    assert!(!covers("read_fil", "read_file"));
+    assert!(!covers("READ_FILE", "read_file"));
+}
