@@ -1,1 +1,4 @@
-//! The four stories of a newcomer, with the real binary.
+//! The stories of a newcomer, with the real binary: HTTP, Telegram, kill -9.
+
+mod http;
+mod telegram;
