@@ -444,20 +444,20 @@ impl<E: Into<std::io::Error>> From<E> for WriteFailure {
 }
 
 /// Writes a file so that a reader, or a crash, sees the old or the new content and nothing between: a
-/// temporary file in the same directory, synchronised, then renamed. `mode` is the permission word of the
+/// temporary file in the same directory, synchronised, then renamed. `mode` is that of the
 /// new file (before the umask when nothing is replaced).
 pub fn write_atomically(
     parent: &OwnedFd,
     name: &OsStr,
     content: &[&[u8]],
-    mode: u32,
+    mode: Mode,
     replace: Replace,
 ) -> Result<(), WriteFailure> {
     let mut random = [0_u8; 8];
     getrandom::fill(&mut random).map_err(|error| std::io::Error::other(error.to_string()))?;
     let temporary = format!(".leverframe-{}.tmp", crate::tools::canonical::hex(&random));
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let file = rustix::fs::openat(parent, temporary.as_str(), flags, Mode::from_raw_mode(mode))?;
+    let file = rustix::fs::openat(parent, temporary.as_str(), flags, mode)?;
     let named = write_and_name(
         parent,
         name,
@@ -483,7 +483,7 @@ fn write_and_name(
     temporary: &str,
     mut file: File,
     content: &[&[u8]],
-    mode: u32,
+    mode: Mode,
     replace: Replace,
 ) -> std::io::Result<()> {
     use std::io::Write as _;
@@ -492,7 +492,7 @@ fn write_and_name(
     }
     match replace {
         Replace::Existing => {
-            rustix::fs::fchmod(&file, Mode::from_raw_mode(mode))?;
+            rustix::fs::fchmod(&file, mode)?;
             file.sync_all()?;
             rustix::fs::renameat(parent, temporary, parent, name)?;
         }

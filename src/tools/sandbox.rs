@@ -5,6 +5,7 @@
 //! its own only. Which level this machine gives is measured, never assumed.
 
 use std::ffi::{OsStr, OsString};
+use std::fmt::Write as _;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -341,9 +342,10 @@ fn profile(program: &Program<'_>, sized: bool) -> (Vec<OsString>, String) {
         bind(&mut words, option, &path);
         let path = quote(&path.to_string_lossy());
         let identity = quote(&format!("{}:{}", found.dev(), found.ino()));
-        check.push_str(&format!(
-            "[ \"$(stat -c %d:%i {path})\" = {identity} ] || {{ echo 'not started: '{path}' changed' >&2; exit {REFUSED}; }}\n"
-        ));
+        let _ = writeln!(
+            check,
+            "[ \"$(stat -c %d:%i {path})\" = {identity} ] || {{ echo 'not started: '{path}' changed' >&2; exit {REFUSED}; }}"
+        );
     }
     for hidden in program.hidden {
         let visible =

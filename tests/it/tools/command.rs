@@ -23,6 +23,14 @@ fn written(outcome: &ToolOutcome) -> &str {
 
 /// Whether a process with these words among its arguments is alive.
 fn alive(tag: &str) -> bool {
+    if cfg!(not(target_os = "linux")) {
+        return std::process::Command::new("pgrep")
+            .args(["-f", tag])
+            .output()
+            .unwrap()
+            .status
+            .success();
+    }
     std::fs::read_dir("/proc").unwrap().flatten().any(|entry| {
         std::fs::read(entry.path().join("cmdline")).is_ok_and(|line| {
             line.split(|byte| *byte == 0)
