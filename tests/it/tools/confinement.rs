@@ -266,7 +266,13 @@ async fn a_link_swapped_in_before_the_start_stops_it() {
     );
     assert!(bench.workspace.join("started").exists());
     std::fs::remove_file(bench.workspace.join("started")).unwrap();
-    // The options are made; now the directory becomes a link, as another program might do it.
+    // The options are made; now another directory takes the place, as one reached through a link would.
+    std::fs::rename(&hooks, bench.workspace.join("away")).unwrap();
+    std::fs::create_dir(&hooks).unwrap();
+    let output = command.output().unwrap();
+    assert_eq!(output.status.code(), Some(125), "{output:?}");
+    assert!(!bench.workspace.join("started").exists());
+    // And a link, as another program might do it.
     std::fs::remove_dir_all(&hooks).unwrap();
     std::os::unix::fs::symlink(&bench.hidden, &hooks).unwrap();
     let output = command.output().unwrap();
