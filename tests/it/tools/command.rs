@@ -472,6 +472,16 @@ fn a_changed_script_is_another_plan() {
         let back = bench.prepare("execute_command", args.clone()).unwrap();
         assert_eq!(plan, back, "{args}: the same files, the same plan");
     }
+    if std::path::Path::new("/usr/bin/make").exists() {
+        bench.put("Makefile", "all:\n");
+        let plan = bench
+            .prepare("execute_command", json!({"argv": ["make", "all"]}))
+            .unwrap();
+        assert_eq!(
+            plan.operands[0].0, "Makefile",
+            "what make reads without being told"
+        );
+    }
     let plain = bench
         .prepare("execute_command", json!({"argv": ["cat", "unrelated"]}))
         .unwrap();
