@@ -60,26 +60,24 @@ pub fn of(
             add(&executable.to_string_lossy())?;
         }
     }
-    if let Some(script) = script {
-        for word in script.split(|c: char| c.is_whitespace() || ";|&()<>\"'`{}$=".contains(c)) {
-            if !word.is_empty() {
-                add(word)?;
-            }
-        }
-    } else if executables
+    let interpreted = executables
         .iter()
-        .any(|executable| is_interpreter(executable))
-    {
-        for word in arguments {
-            // `--file=x` names a file as well.
-            let word = word
-                .split_once('=')
-                .filter(|(name, _)| name.starts_with('-'))
-                .map_or(word.as_str(), |(_, value)| value);
-            if !word.is_empty() {
+        .any(|executable| is_interpreter(executable));
+    let texts = script
+        .into_iter()
+        .chain(arguments.iter().filter(|_| interpreted).map(String::as_str));
+    for text in texts {
+        if !text.is_empty() {
+            add(text)?;
+        }
+        // Words of a script, `--file=x`, the command inside `sh -c`.
+        for word in text.split(|c: char| c.is_whitespace() || ";|&()<>\"'`{}$=".contains(c)) {
+            if !word.is_empty() && word != text {
                 add(word)?;
             }
         }
+    }
+    if interpreted {
         let is_make = |name: &OsStr| name == "make" || name == "gmake";
         if executables
             .iter()

@@ -13,8 +13,9 @@ use similar::TextDiff;
 
 use crate::protocol::approval::{PlanFacts, Preview};
 use crate::protocol::words::{Access, Effect, Risk};
+use crate::tools::atomic::{Replace, write_atomically};
 use crate::tools::canonical;
-use crate::tools::guard::{Guard, GuardedPath, Kind, Replace, write_atomically};
+use crate::tools::guard::{Guard, GuardedPath, Kind};
 use crate::tools::read_file::text;
 use crate::tools::tool::{
     EffectDisposition, Plan, PrepareError, Tool, ToolContext, ToolOutcome, ToolSpec,

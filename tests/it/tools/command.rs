@@ -446,6 +446,11 @@ fn a_changed_script_is_another_plan() {
             json!({"argv": ["timeout", "5", "sh", "build.sh"]}),
             "build.sh",
         ),
+        (
+            json!({"argv": ["sh", "-c", "exec ./build.sh now"]}),
+            "build.sh",
+        ),
+        (json!({"argv": ["awk", "--file=build.sh"]}), "build.sh"),
         (json!({"argv": ["./run"]}), "run"),
         (json!({"argv": ["../run"], "cwd": "lib"}), "run"),
         (
