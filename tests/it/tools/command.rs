@@ -65,7 +65,11 @@ async fn exit_status_output_and_input() {
         EffectDisposition::Done,
         "it ran: nobody may assume it did nothing"
     );
-    assert!(written(&failed).contains("out\n") && written(&failed).contains("err\n"));
+    assert_eq!(
+        written(&failed),
+        "out\nerr\n",
+        "in the order in which it was written"
+    );
     let signalled = run(&bench, json!({"script": "kill -9 $$"})).await;
     assert!(
         signalled.content.starts_with("killed by signal 9"),
