@@ -112,8 +112,12 @@ impl ExecuteCommand {
             return invalid("argv is empty: the first element is the program".to_owned());
         };
         let executable = self.executable(guard, &cwd.absolute, name)?;
+        let real = executable
+            .canonicalize()
+            .unwrap_or_else(|_| executable.clone());
         Ok(Request {
             executable,
+            real,
             arguments: arguments.to_vec(),
             script,
             cwd: cwd.absolute,
@@ -187,7 +191,10 @@ impl ExecuteCommand {
 
 /// A call whose arguments make sense.
 struct Request {
+    /// As it was found.
     executable: PathBuf,
+    /// What that leads to, when it is a link.
+    real: PathBuf,
     arguments: Vec<String>,
     script: Option<String>,
     cwd: PathBuf,
@@ -198,7 +205,7 @@ struct Request {
 impl Request {
     /// Whether the program can change nothing, by its own documentation.
     fn only_reads(&self, guard: &Guard) -> bool {
-        if self.script.is_some() || self.executable.starts_with(guard.workspace()) {
+        if self.script.is_some() || self.real.starts_with(guard.workspace()) {
             return false;
         }
         let Some(name) = self.executable.file_name().and_then(|name| name.to_str()) else {
@@ -252,7 +259,7 @@ fn classify(request: &Request, guard: &Guard, sandbox: &Sandbox) -> (Risk, Vec<S
             vec!["runs a program that only reads, in the sandbox".to_owned()],
         );
     }
-    let place = if request.executable.starts_with(guard.workspace()) {
+    let place = if request.real.starts_with(guard.workspace()) {
         "runs a program of the workspace"
     } else {
         "runs a program that can change files"
@@ -270,10 +277,6 @@ impl Tool for ExecuteCommand {
         let guard = Guard::new(context);
         let request = self.check(&guard, args)?;
         let (risk, risk_reasons) = classify(&request, &guard, &self.sandbox);
-        let real = request
-            .executable
-            .canonicalize()
-            .unwrap_or_else(|_| request.executable.clone());
         Ok(Plan {
             access: Access::Exec,
             risk,
@@ -281,13 +284,13 @@ impl Tool for ExecuteCommand {
             operands: operands::of(
                 &guard,
                 &request.cwd,
-                &request.executable,
+                &[&request.executable, &request.real],
                 &request.arguments,
                 request.script.as_deref(),
             )?,
             facts: PlanFacts {
                 cwd: Some(request.cwd.to_string_lossy().into_owned()),
-                executable: Some(real.to_string_lossy().into_owned()),
+                executable: Some(request.real.to_string_lossy().into_owned()),
                 env: Vec::new(),
                 sandbox: Some(self.sandbox.describe().to_owned()),
             },

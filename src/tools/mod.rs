@@ -3,6 +3,7 @@
 //! Nothing here decides whether a call may run (the engine's policy does), and nothing here touches the
 //! store.
 
+pub mod atomic;
 pub mod canonical;
 pub mod execute_command;
 pub mod guard;

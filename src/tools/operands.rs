@@ -2,6 +2,7 @@
 //!
 //! They are part of what is approved: a script changed between question and start is another call.
 
+use std::ffi::OsStr;
 use std::io::Read as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
@@ -25,12 +26,12 @@ const INTERPRETERS: [&str; 40] = [
     "stdbuf", "tclsh", "time", "timeout", "xargs", "zsh",
 ];
 
-/// The operands of a command: the program itself if it is a file of the workspace, and every argument of
+/// The operands of a command (`executables`: its program, as found and with links resolved): the program if it is a file of the workspace, and every argument of
 /// an interpreter, or word of a script, that names one.
 pub fn of(
     guard: &Guard,
     cwd: &Path,
-    executable: &Path,
+    executables: &[&Path],
     arguments: &[String],
     script: Option<&str>,
 ) -> Result<Vec<(String, String)>, PrepareError> {
@@ -54,29 +55,34 @@ pub fn of(
         found.push((name, digest));
         Ok(())
     };
-    if executable.starts_with(guard.workspace()) {
-        add(&executable.to_string_lossy())?;
+    for executable in executables {
+        if executable.starts_with(guard.workspace()) {
+            add(&executable.to_string_lossy())?;
+        }
     }
-    if let Some(script) = script {
-        for word in script.split(|c: char| c.is_whitespace() || ";|&()<>\"'`{}$=".contains(c)) {
-            if !word.is_empty() {
+    let interpreted = executables
+        .iter()
+        .any(|executable| is_interpreter(executable));
+    let texts = script
+        .into_iter()
+        .chain(arguments.iter().filter(|_| interpreted).map(String::as_str));
+    for text in texts {
+        if !text.is_empty() {
+            add(text)?;
+        }
+        // Words of a script, `--file=x`, the command inside `sh -c`.
+        for word in text.split(|c: char| c.is_whitespace() || ";|&()<>\"'`{}$=".contains(c)) {
+            if !word.is_empty() && word != text {
                 add(word)?;
             }
         }
-    } else if is_interpreter(executable) {
-        for word in arguments {
-            // `--file=x` names a file as well.
-            let word = word
-                .split_once('=')
-                .filter(|(name, _)| name.starts_with('-'))
-                .map_or(word.as_str(), |(_, value)| value);
-            if !word.is_empty() {
-                add(word)?;
-            }
-        }
-        if executable
-            .file_name()
-            .is_some_and(|name| name == "make" || name == "gmake")
+    }
+    if interpreted {
+        let is_make = |name: &OsStr| name == "make" || name == "gmake";
+        if executables
+            .iter()
+            .filter_map(|executable| executable.file_name())
+            .any(is_make)
         {
             for name in ["GNUmakefile", "makefile", "Makefile"] {
                 add(name)?;

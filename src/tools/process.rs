@@ -7,7 +7,8 @@ use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process_group};
-use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::unix::pipe::Receiver;
 use tokio::process::{Child, Command};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -86,6 +87,8 @@ async fn spawn(mut command: Command) -> std::io::Result<(Child, Parent)> {
                 let _inside = runtime.enter();
                 command.spawn()
             };
+            // Our ends of the output would keep it open.
+            drop(command);
             // A call dropped meanwhile gets its child back here, and `kill_on_drop` ends it.
             if answer.send(spawned).is_ok() {
                 let _ = released.recv();
@@ -104,6 +107,9 @@ pub async fn run(
     host: &dyn ToolHost,
 ) -> std::io::Result<Ran> {
     let began = Instant::now();
+    // One pipe for both streams: what was written first is read first.
+    let (reader, writer) = std::io::pipe()?;
+    let reader = Receiver::from_owned_fd(reader.into())?;
     let mut command = Command::from(command);
     command
         .stdin(if stdin.is_some() {
@@ -111,8 +117,8 @@ pub async fn run(
         } else {
             Stdio::null()
         })
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
+        .stdout(writer.try_clone()?)
+        .stderr(writer)
         .process_group(0)
         .kill_on_drop(true);
     let (mut child, _parent) = spawn(command).await?;
@@ -128,8 +134,7 @@ pub async fn run(
             let _ = pipe.write_all(text.as_bytes()).await;
         });
     }
-    let mut out = Stream::new(child.stdout.take());
-    let mut err = Stream::new(child.stderr.take());
+    let mut written = Stream::new(reader);
     let mut output = Kept::default();
     let mut pieces = Pieces {
         pending: Vec::new(),
@@ -140,12 +145,11 @@ pub async fn run(
     // The next thing that time brings, and when.
     let mut clock = (Due::Timeout, began + timeout);
     loop {
-        if status.is_some() && !out.is_open() && !err.is_open() {
+        if status.is_some() && !written.is_open() {
             break;
         }
         tokio::select! {
-            read = out.read() => pieces.take(read, &mut output),
-            read = err.read() => pieces.take(read, &mut output),
+            read = written.read() => pieces.take(read, &mut output),
             ended = child.wait(), if status.is_none() => {
                 status = Some(ended);
                 clock = (Due::Abandon, Instant::now() + LINGER);
@@ -171,7 +175,7 @@ pub async fn run(
         }
     }
     pieces.flush(host);
-    if !out.is_open() && !err.is_open() && status.is_some() && killed_as.is_none() {
+    if !written.is_open() && status.is_some() && killed_as.is_none() {
         // Everything is closed and reaped: the number of the group may belong to somebody else by now.
         group.leader = None;
     }
@@ -197,16 +201,16 @@ enum Due {
     Abandon,
 }
 
-/// One of the program's streams, until it is closed.
-struct Stream<S> {
-    pipe: Option<S>,
+/// What the program writes, until it is closed.
+struct Stream {
+    pipe: Option<Receiver>,
     buffer: Vec<u8>,
 }
 
-impl<S: AsyncRead + Unpin> Stream<S> {
-    fn new(pipe: Option<S>) -> Self {
+impl Stream {
+    fn new(pipe: Receiver) -> Self {
         Self {
-            pipe,
+            pipe: Some(pipe),
             buffer: vec![0; 16 * 1024],
         }
     }

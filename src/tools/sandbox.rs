@@ -5,6 +5,7 @@
 //! its own only. Which level this machine gives is measured, never assumed.
 
 use std::ffi::{OsStr, OsString};
+use std::fmt::Write as _;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -14,7 +15,7 @@ use crate::tools::preview::quote;
 
 /// Where bubblewrap is looked for; never through `PATH`, which others may have set.
 const PLACES: [&str; 3] = ["/usr/bin/bwrap", "/bin/bwrap", "/usr/local/bin/bwrap"];
-/// Longest probe.
+/// Longest probe, all tries together.
 const PROBE: Duration = Duration::from_secs(5);
 /// System directories a confined program sees, read-only.
 const SYSTEM: [&str; 9] = [
@@ -95,14 +96,15 @@ pub struct Program<'a> {
 }
 
 impl Sandbox {
-    /// Looks for bubblewrap and runs it once with the real profile. Takes at most some seconds.
+    /// Looks for bubblewrap and runs it once with the real profile. Blocks for at most 5 s.
     pub fn probe() -> Self {
         let Some(program) = PLACES.iter().map(Path::new).find(|path| path.is_file()) else {
             return Self::none("bubblewrap is not installed");
         };
         let mut why = String::new();
+        let began = Instant::now();
         for sized in [true, false] {
-            match try_run(program, sized) {
+            match try_run(program, sized, began) {
                 Ok(()) => {
                     return Self {
                         level: Level::Bubblewrap {
@@ -341,9 +343,10 @@ fn profile(program: &Program<'_>, sized: bool) -> (Vec<OsString>, String) {
         bind(&mut words, option, &path);
         let path = quote(&path.to_string_lossy());
         let identity = quote(&format!("{}:{}", found.dev(), found.ino()));
-        check.push_str(&format!(
-            "[ \"$(stat -c %d:%i {path})\" = {identity} ] || {{ echo 'not started: '{path}' changed' >&2; exit {REFUSED}; }}\n"
-        ));
+        let _ = writeln!(
+            check,
+            "[ \"$(stat -c %d:%i {path})\" = {identity} ] || {{ echo 'not started: '{path}' changed' >&2; exit {REFUSED}; }}"
+        );
     }
     for hidden in program.hidden {
         let visible =
@@ -361,8 +364,8 @@ fn profile(program: &Program<'_>, sized: bool) -> (Vec<OsString>, String) {
     (words, check)
 }
 
-/// Runs `true` in the base profile.
-fn try_run(program: &Path, sized: bool) -> Result<(), String> {
+/// Runs `true` in the base profile; all tries together have [`PROBE`].
+fn try_run(program: &Path, sized: bool, began: Instant) -> Result<(), String> {
     let mut words = base(sized);
     seal(&mut words);
     let mut child = Command::new(program)
@@ -375,7 +378,6 @@ fn try_run(program: &Path, sized: bool) -> Result<(), String> {
         .stderr(Stdio::piped())
         .spawn()
         .map_err(|error| error.to_string())?;
-    let began = Instant::now();
     let status = loop {
         match child.try_wait() {
             Ok(Some(status)) => break status,

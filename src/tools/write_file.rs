@@ -6,14 +6,16 @@ use std::io::Read as _;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use rustix::fs::Mode as Permissions;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use similar::TextDiff;
 
 use crate::protocol::approval::{PlanFacts, Preview};
 use crate::protocol::words::{Access, Effect, Risk};
+use crate::tools::atomic::{Replace, write_atomically};
 use crate::tools::canonical;
-use crate::tools::guard::{Guard, GuardedPath, Kind, Replace, write_atomically};
+use crate::tools::guard::{Guard, GuardedPath, Kind};
 use crate::tools::read_file::text;
 use crate::tools::tool::{
     EffectDisposition, Plan, PrepareError, Tool, ToolContext, ToolOutcome, ToolSpec,
@@ -268,12 +270,12 @@ fn write(guard: &Guard, args: &Value) -> ToolOutcome {
     let name = request.path.relative();
     let cannot = |error: &std::io::Error| format!("`{name}` cannot be written: {error}");
     let mut old = Vec::new();
-    let mut mode = 0o666;
+    let mut mode = Permissions::from_raw_mode(0o666);
     let mut replace = Replace::Never;
     if request.path.kind == Kind::File {
-        use std::os::unix::fs::PermissionsExt as _;
         let read = guard.open_file(&request.path).and_then(|file| {
-            mode = file.metadata()?.permissions().mode() & 0o777;
+            mode = Permissions::from_raw_mode(rustix::fs::fstat(&file)?.st_mode)
+                & Permissions::from_raw_mode(0o777);
             if request.mode == Mode::Append {
                 file.take(MAX_EXTENDED + 1).read_to_end(&mut old)?;
             }

@@ -1,1 +1,256 @@
 //! The table of permitted arrows between modules.
+//!
+//! `rules` holds the table and the bans; `source` reads Rust well enough to leave comments and texts out.
+
+mod rules;
+mod source;
+
+use std::path::{Path, PathBuf};
+
+use crate::layering::rules::check;
+
+/// Every Rust file below `dir`, in order.
+fn rust_files(dir: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    let mut entries: Vec<PathBuf> = std::fs::read_dir(dir)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    entries.sort();
+    for entry in entries {
+        if entry.is_dir() {
+            files.extend(rust_files(&entry));
+        } else if entry.extension().is_some_and(|extension| extension == "rs") {
+            files.push(entry);
+        }
+    }
+    files
+}
+
+#[test]
+fn the_crate_keeps_its_layers() {
+    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let files = rust_files(&src);
+    assert!(
+        files.len() > 20,
+        "only {} files found below {}",
+        files.len(),
+        src.display()
+    );
+    let mut found = Vec::new();
+    for file in files {
+        let name = file.strip_prefix(&src).unwrap().to_str().unwrap();
+        found.extend(check(name, &std::fs::read_to_string(&file).unwrap()));
+    }
+    assert!(found.is_empty(), "\n{}\n", found.join("\n"));
+}
+
+/// The checker finds exactly this in a file of this name.
+#[track_caller]
+fn finds(name: &str, text: &str, expected: &[&str]) {
+    assert_eq!(check(name, &format!("//! Doc.\n{text}")), expected);
+}
+
+#[test]
+fn forbidden_arrows_are_found_in_every_spelling() {
+    finds(
+        "engine/turn.rs",
+        "use crate::tui::app::App;",
+        &["src/engine/turn.rs:2: engine -> tui"],
+    );
+    finds(
+        "store/mod.rs",
+        "\nfn f() { crate::config::settings::x() }",
+        &["src/store/mod.rs:3: store -> config"],
+    );
+    finds(
+        "api/routes.rs",
+        "use crate::{\n    client::console_client::ConsoleClient,\n    store::{read, write::Row},\n    protocol::{ids, words},\n    engine,\n};",
+        &[
+            "src/api/routes.rs:4: api -> store",
+            "src/api/routes.rs:6: api -> engine",
+        ],
+    );
+    finds(
+        "clock.rs",
+        "use crate :: text :: wrap;",
+        &["src/clock.rs:2: clock -> text"],
+    );
+    finds(
+        "text/chunk.rs",
+        "use crate::clock::Clock;",
+        &["src/text/chunk.rs:2: text -> clock"],
+    );
+    finds(
+        "text/chunk.rs",
+        "use crate::protocol::ids::SessionId;",
+        &["src/text/chunk.rs:2: text -> protocol::ids (only protocol::channel)"],
+    );
+    finds(
+        "main.rs",
+        "use leverframe::store::db;",
+        &["src/main.rs:2: main -> store"],
+    );
+    finds(
+        "runtime/x.rs",
+        "use crate::nowhere::X;",
+        &["src/runtime/x.rs:2: runtime -> nowhere, which is no module"],
+    );
+    finds(
+        "config/x.rs",
+        "use crate::store::X as Y; use crate::*;",
+        &[
+            "src/config/x.rs:2: config -> store",
+            "src/config/x.rs:2: config -> *, which is no module",
+        ],
+    );
+    finds(
+        "engine/a/b.rs",
+        "use super::super::super::tui::X;",
+        &["src/engine/a/b.rs:2: `super::` hides the arrow: write crate::…"],
+    );
+}
+
+#[test]
+fn permitted_arrows_are_not_found() {
+    finds(
+        "engine/turn.rs",
+        "use crate::store::db; use crate::{config, model::request, tools, protocol};",
+        &[],
+    );
+    finds(
+        "text/chunk.rs",
+        "use crate::protocol::channel::LengthUnit; use crate::text::width;",
+        &[],
+    );
+    finds("protocol/event.rs", "use crate::clock::Timestamp;", &[]);
+    finds(
+        "runtime/engine.rs",
+        "use crate::{api, channels, client, engine, store};",
+        &[],
+    );
+    finds("store/tx.rs", "fn f() { crate::crash_point!(\"x\"); }", &[]);
+    finds("main.rs", "fn main() { leverframe::cli::run() }", &[]);
+    finds(
+        "model/http.rs",
+        "#[cfg(test)]\nmod tests {\n    use super::*;\n}",
+        &[],
+    );
+}
+
+#[test]
+fn comments_and_texts_are_not_code() {
+    finds(
+        "engine/a.rs",
+        "// use crate::tui::X;\n/* crate::tui /* nested crate::api */ crate::api */\n/// [`crate::tui`] println!\nfn f() {}",
+        &[],
+    );
+    finds(
+        "engine/a.rs",
+        r###"const A: &str = "crate::tui \" println!()"; const B: &str = r#"crate::tui " axum::x"#; const C: &[u8] = b"rusqlite::x"; const D: &[u8] = br"crate::api";"###,
+        &[],
+    );
+    // A quote in a character and the tick of a lifetime must not open or close a text.
+    finds(
+        "engine/a.rs",
+        "fn f<'a>(x: &'a str) -> char { let q = '\"'; let e = '\\''; crate::tui::x() }",
+        &["src/engine/a.rs:2: engine -> tui"],
+    );
+}
+
+#[test]
+fn what_belongs_in_one_place_is_found_elsewhere() {
+    for (name, text, expected) in [
+        ("api/a.rs", "use ratatui::Frame;", "ratatui is for tui"),
+        (
+            "cli/a.rs",
+            "crossterm::terminal::size();",
+            "crossterm is for tui",
+        ),
+        (
+            "cli/a.rs",
+            "use ratatui_textarea::TextArea;",
+            "ratatui_textarea is for tui",
+        ),
+        (
+            "engine/a.rs",
+            "fn f(_: rusqlite::Connection) {}",
+            "rusqlite is for store",
+        ),
+        ("cli/a.rs", "use axum::{Router};", "axum is for api"),
+        (
+            "model/a.rs",
+            "std::env::var(\"X\")",
+            "env::var is for config",
+        ),
+        (
+            "model/a.rs",
+            "use std::env; fn f() { env::vars_os() }",
+            "env::vars is for config",
+        ),
+        (
+            "cli/a.rs",
+            "env::set_var(\"A\", \"b\")",
+            "env::set_var is for nobody",
+        ),
+        (
+            "store/a.rs",
+            "std::time::SystemTime::now()",
+            "SystemTime is for clock",
+        ),
+        (
+            "store/a.rs",
+            "use jiff::Timestamp; fn f() { Timestamp::now() }",
+            "Timestamp::now is for clock",
+        ),
+        (
+            "store/a.rs",
+            "jiff::Zoned::now()",
+            "Zoned::now is for clock",
+        ),
+        ("tui/a.rs", "println!(\"x\")", "println! is for cli, main"),
+        (
+            "runtime/a.rs",
+            "eprintln! (\"x\")",
+            "eprintln! is for cli, main",
+        ),
+        ("runtime/a.rs", "print!(\"x\")", "print! is for cli, main"),
+        ("runtime/a.rs", "eprint!(\"x\")", "eprint! is for cli, main"),
+        (
+            "runtime/a.rs",
+            "#[allow(dead_code)] fn f() {}",
+            "dead code is removed, not allowed",
+        ),
+        (
+            "runtime/a.rs",
+            "#[expect(unused, dead_code)] fn f() {}",
+            "dead code is removed, not allowed",
+        ),
+    ] {
+        finds(name, text, &[&format!("src/{name}:2: {expected}")]);
+    }
+    finds("tui/a.rs", "use ratatui::Frame; use crossterm::event;", &[]);
+    finds("config/a.rs", "std::env::var(\"X\")", &[]);
+    finds("clock.rs", "jiff::Timestamp::now()", &[]);
+    finds("cli/a.rs", "println!(\"x\"); eprintln!(\"y\")", &[]);
+    finds(
+        "store/a.rs",
+        "let my_println = 1; clock.now(); environment.var();",
+        &[],
+    );
+}
+
+#[test]
+fn long_files_and_files_without_a_purpose_are_found() {
+    assert_eq!(
+        check("store/a.rs", "use std::fmt;\n"),
+        ["src/store/a.rs:1: does not start with a `//!` that says what it is"]
+    );
+    let long = "fn f() {}\n".repeat(800);
+    finds(
+        "store/a.rs",
+        &long,
+        &["src/store/a.rs:801: longer than 800 lines"],
+    );
+    finds("store/a.rs", &long[10..], &[]);
+}

@@ -6,7 +6,7 @@ use std::net::{TcpListener, UdpSocket};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 
-use leverframe::tools::sandbox::{Sandbox, WorkspaceError, check_workspace};
+use leverframe::tools::sandbox::{Program, Sandbox, WorkspaceError, check_workspace};
 use serde_json::json;
 
 use crate::tools::harness::{Bench, confined, text};
@@ -37,6 +37,7 @@ attempt("abstract", abstract)
 attempt("tcp", tcp_)
 attempt("udp", udp_)
 attempt("write", write)
+attempt("interfaces", lambda: [name for _, name in socket.if_nameindex()])
 attempt("inside", lambda: open("inside", "w").write("fine"))
 "#;
 
@@ -46,7 +47,9 @@ struct Targets {
     tcp: TcpListener,
     udp: UdpSocket,
     argv: Vec<String>,
+    /// Not below `/tmp`, of which a confined program has its own.
     outside: PathBuf,
+    _elsewhere: tempfile::TempDir,
 }
 
 fn targets(bench: &Bench) -> Targets {
@@ -65,7 +68,8 @@ fn targets(bench: &Bench) -> Targets {
         .unwrap();
     unix.set_nonblocking(true).unwrap();
     tcp.set_nonblocking(true).unwrap();
-    let outside = bench.root.join("outside");
+    let elsewhere = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let outside = elsewhere.path().join("outside");
     let argv = ["python3", "-c", TRIES]
         .map(str::to_owned)
         .into_iter()
@@ -84,6 +88,7 @@ fn targets(bench: &Bench) -> Targets {
         udp,
         argv,
         outside,
+        _elsewhere: elsewhere,
     }
 }
 
@@ -131,7 +136,7 @@ async fn a_confined_program_reaches_nothing_of_ours() {
         "{}",
         outcome.content
     );
-    for name in ["read", "list", "unix", "abstract", "tcp", "udp", "write"] {
+    for name in ["read", "list", "unix", "abstract", "tcp", "write"] {
         assert!(
             outcome.content.contains(&format!("{name} failed")),
             "{name}: {}",
@@ -146,6 +151,12 @@ async fn a_confined_program_reaches_nothing_of_ours() {
     );
     assert_eq!(text(&bench.workspace.join("inside")), "fine");
     assert!(here.unix.accept().is_err() && here.tcp.accept().is_err());
+    // A datagram leaves for the loopback of its own network and for nowhere else.
+    assert!(
+        outcome.content.contains("interfaces worked ['lo']"),
+        "{}",
+        outcome.content
+    );
     assert!(here.udp.recv(&mut [0; 16]).is_err());
     assert!(!here.outside.exists());
 }
@@ -232,6 +243,46 @@ async fn git_hooks_and_configuration_stay_as_they_are() {
         text(&bench.workspace.join(".git/HEAD")),
         "new\n",
         "the rest of .git is the program's"
+    );
+}
+
+#[tokio::test]
+async fn a_link_swapped_in_before_the_start_stops_it() {
+    let Some(bench) = confined() else { return };
+    std::fs::write(bench.hidden.join("token"), "secret").unwrap();
+    let hooks = bench.put(".git/hooks/x", "x").parent().unwrap().to_owned();
+    let arguments = ["-c", "touch started; cat .git/hooks/token"].map(str::to_owned);
+    let mut command = Sandbox::probe().command(&Program {
+        workspace: &bench.workspace,
+        hidden: std::slice::from_ref(&bench.hidden),
+        cwd: &bench.workspace,
+        executable: Path::new("/bin/sh"),
+        arguments: &arguments,
+        environment: &[("PATH".to_owned(), "/usr/bin:/bin".to_owned())],
+    });
+    assert!(
+        command.output().unwrap().status.code() != Some(125),
+        "nothing changed: it runs"
+    );
+    assert!(bench.workspace.join("started").exists());
+    std::fs::remove_file(bench.workspace.join("started")).unwrap();
+    // The options are made; now another directory takes the place, as one reached through a link would.
+    std::fs::rename(&hooks, bench.workspace.join("away")).unwrap();
+    std::fs::create_dir(&hooks).unwrap();
+    let output = command.output().unwrap();
+    assert_eq!(output.status.code(), Some(125), "{output:?}");
+    assert!(!bench.workspace.join("started").exists());
+    // And a link, as another program might do it.
+    std::fs::remove_dir_all(&hooks).unwrap();
+    std::os::unix::fs::symlink(&bench.hidden, &hooks).unwrap();
+    let output = command.output().unwrap();
+    assert!(
+        !String::from_utf8_lossy(&output.stdout).contains("secret"),
+        "{output:?}"
+    );
+    assert!(
+        !output.status.success() && !bench.workspace.join("started").exists(),
+        "{output:?}"
     );
 }
 

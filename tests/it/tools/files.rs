@@ -4,6 +4,8 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 
 use leverframe::protocol::approval::Preview;
 use leverframe::protocol::words::{Access, Risk};
+use leverframe::tools::atomic::{Replace, write_atomically};
+use leverframe::tools::guard::Guard;
 use leverframe::tools::tool::{EffectDisposition, Plan};
 use serde_json::json;
 
@@ -385,4 +387,26 @@ async fn listing_is_sorted_bounded_and_follows_no_link() {
     let many = list(json!({"path": "many"})).await;
     assert_eq!(many.lines().count(), 1001);
     assert!(many.starts_with("00000  0 bytes\n") && many.contains("only the first 1000 entries"));
+}
+
+#[test]
+fn a_name_taken_at_the_last_moment_is_not_replaced() {
+    let bench = Bench::new();
+    let guard = Guard::of(bench.workspace.clone(), Vec::new());
+    let checked = guard.writable("file").unwrap();
+    let (parent, name) = guard.open_parent(&checked).unwrap();
+    // After the check and before the rename somebody else creates it.
+    let path = bench.put("file", "theirs");
+    let failure =
+        write_atomically(&parent, name, &[b"ours"], 0o644.into(), Replace::Never).unwrap_err();
+    assert!(!failure.named, "{failure:?}");
+    assert_eq!(text(&path), "theirs");
+    write_atomically(&parent, name, &[b"ours"], 0o600.into(), Replace::Existing).unwrap();
+    assert_eq!(text(&path), "ours");
+    let names: Vec<_> = std::fs::read_dir(&bench.workspace)
+        .unwrap()
+        .flatten()
+        .map(|entry| entry.file_name())
+        .collect();
+    assert_eq!(names, ["file"], "no temporary file stays");
 }

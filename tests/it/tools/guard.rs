@@ -15,6 +15,16 @@ fn guard(bench: &Bench) -> Guard {
     Guard::of(bench.workspace.clone(), vec![bench.hidden.clone()])
 }
 
+fn make_fifo(path: &std::path::Path) {
+    assert!(
+        std::process::Command::new("mkfifo")
+            .arg(path)
+            .status()
+            .unwrap()
+            .success()
+    );
+}
+
 fn is_guarded<T: std::fmt::Debug>(result: &Result<T, PrepareError>) -> bool {
     matches!(result, Err(PrepareError::Guarded(_)))
 }
@@ -121,14 +131,7 @@ fn links_out_and_special_files_are_refused() {
         assert!(is_guarded(&guard(&bench).writable(path)), "{path}");
     }
     let fifo = place("fifo");
-    rustix::fs::mknodat(
-        rustix::fs::CWD,
-        &fifo,
-        rustix::fs::FileType::Fifo,
-        0o600.into(),
-        0,
-    )
-    .unwrap();
+    make_fifo(&fifo);
     let _socket = std::os::unix::net::UnixListener::bind(place("socket")).unwrap();
     for path in ["fifo", "socket"] {
         assert!(is_guarded(&guard(&bench).file(path)), "{path}");
@@ -207,14 +210,7 @@ fn a_link_swapped_in_after_the_check_leads_nowhere() {
     std::fs::remove_file(bench.workspace.join("dir")).unwrap();
     std::fs::create_dir(bench.workspace.join("dir")).unwrap();
     let fifo = bench.workspace.join("dir/token");
-    rustix::fs::mknodat(
-        rustix::fs::CWD,
-        &fifo,
-        rustix::fs::FileType::Fifo,
-        0o600.into(),
-        0,
-    )
-    .unwrap();
+    make_fifo(&fifo);
     assert!(guard.open_file(&checked).is_err());
 }
 

@@ -102,7 +102,7 @@ fn a_violation_names_its_place() {
 struct Odd(ToolSpec);
 
 impl Odd {
-    fn new(name: &'static str, description: &'static str, schema: Value) -> Arc<dyn Tool> {
+    fn shared(name: &'static str, description: &'static str, schema: Value) -> Arc<dyn Tool> {
         Arc::new(Self(ToolSpec {
             name,
             description,
@@ -133,17 +133,17 @@ impl Tool for Odd {
 fn other_tools_come_after_and_bad_ones_not_at_all() {
     let mut registry = registry();
     registry
-        .add(Odd::new("remember", "x", json!({"type": "object"})))
+        .add(Odd::shared("remember", "x", json!({"type": "object"})))
         .unwrap();
     assert_eq!(registry.names().last(), Some("remember"));
-    let twice = registry.add(Odd::new("read_file", "x", json!({"type": "object"})));
+    let twice = registry.add(Odd::shared("read_file", "x", json!({"type": "object"})));
     assert_eq!(twice, Err(RegistryError::Duplicate("read_file".to_owned())));
     for schema in [
         json!({"$ref": "http://127.0.0.1:1/schema.json"}),
         json!({"$ref": "file:///etc/passwd"}),
         json!({"type": "nonsense"}),
     ] {
-        let refused = registry.add(Odd::new("odd", "x", schema.clone()));
+        let refused = registry.add(Odd::shared("odd", "x", schema.clone()));
         assert!(
             matches!(refused, Err(RegistryError::Schema { .. })),
             "{schema}: {refused:?}"
@@ -156,7 +156,9 @@ fn other_tools_come_after_and_bad_ones_not_at_all() {
 fn a_definition_digest_covers_the_schema_and_the_description() {
     let digest = |description: &'static str, schema: Value| {
         let mut registry = Registry::default();
-        registry.add(Odd::new("odd", description, schema)).unwrap();
+        registry
+            .add(Odd::shared("odd", description, schema))
+            .unwrap();
         registry.definition_digest("odd").unwrap().to_owned()
     };
     let base = digest(

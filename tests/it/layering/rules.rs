@@ -1,0 +1,181 @@
+//! The table, the bans, and the check of one file against them.
+
+use crate::layering::source::{Path, code_of, paths_from, words_of};
+
+const BASE: &[&str] = &["protocol", "clock", "text", "crash"];
+
+/// Who may use whom, beside itself. Everything not listed is forbidden.
+const ARROWS: &[(&str, &[&str])] = &[
+    ("protocol", &["clock"]),
+    ("clock", &[]),
+    ("text", &["protocol"]),
+    ("crash", &[]),
+    ("config", BASE),
+    ("store", BASE),
+    ("client", BASE),
+    ("model", &["config", "protocol", "clock", "text", "crash"]),
+    ("tools", &["config", "protocol", "clock", "text", "crash"]),
+    (
+        "engine",
+        &[
+            "config", "store", "model", "tools", "protocol", "clock", "text", "crash",
+        ],
+    ),
+    (
+        "channels",
+        &["config", "client", "protocol", "clock", "text", "crash"],
+    ),
+    (
+        "api",
+        &["client", "config", "protocol", "clock", "text", "crash"],
+    ),
+    (
+        "runtime",
+        &[
+            "api", "channels", "client", "config", "engine", "model", "store", "tools", "protocol",
+            "clock", "text", "crash",
+        ],
+    ),
+    (
+        "tui",
+        &["client", "config", "protocol", "clock", "text", "crash"],
+    ),
+    (
+        "cli",
+        &[
+            "runtime", "tui", "client", "config", "protocol", "clock", "text", "crash",
+        ],
+    ),
+    (
+        "main",
+        &[
+            "cli", "runtime", "tui", "client", "config", "protocol", "clock", "text", "crash",
+        ],
+    ),
+];
+
+/// Paths and macros that only some modules may write: the words, how it is called, and the modules.
+const BANS: &[(&[&str], &str, &[&str])] = &[
+    (&["ratatui", "::"], "ratatui", &["tui"]),
+    (&["ratatui_textarea", "::"], "ratatui_textarea", &["tui"]),
+    (&["crossterm", "::"], "crossterm", &["tui"]),
+    (&["rusqlite", "::"], "rusqlite", &["store"]),
+    (&["axum", "::"], "axum", &["api"]),
+    (&["env", "::", "var"], "env::var", &["config"]),
+    (&["env", "::", "var_os"], "env::var", &["config"]),
+    (&["env", "::", "vars"], "env::vars", &["config"]),
+    (&["env", "::", "vars_os"], "env::vars", &["config"]),
+    (&["env", "::", "set_var"], "env::set_var", &[]),
+    (&["env", "::", "remove_var"], "env::remove_var", &[]),
+    (&["SystemTime"], "SystemTime", &["clock"]),
+    (&["Timestamp", "::", "now"], "Timestamp::now", &["clock"]),
+    (&["Zoned", "::", "now"], "Zoned::now", &["clock"]),
+    (&["println", "!"], "println!", &["cli", "main"]),
+    (&["eprintln", "!"], "eprintln!", &["cli", "main"]),
+    (&["print", "!"], "print!", &["cli", "main"]),
+    (&["eprint", "!"], "eprint!", &["cli", "main"]),
+];
+
+/// Longest file, in lines.
+const LONGEST: usize = 800;
+
+/// What is wrong with one file, in order; `name` is its path below `src/`.
+pub fn check(name: &str, text: &str) -> Vec<String> {
+    let mut found: Vec<(usize, String)> = Vec::new();
+    if !text.trim_start_matches('\u{feff}').starts_with("//!") {
+        found.push((
+            1,
+            "does not start with a `//!` that says what it is".to_owned(),
+        ));
+    }
+    let lines = text.lines().count();
+    if lines > LONGEST {
+        found.push((lines, format!("longer than {LONGEST} lines")));
+    }
+    let module = module_of(name);
+    let words = words_of(&code_of(text));
+    // The library's root declares the modules and uses none.
+    if module != "lib" {
+        let root = if module == "main" {
+            "leverframe"
+        } else {
+            "crate"
+        };
+        for path in paths_from(&words, root) {
+            found.extend(arrow(&module, &path).map(|problem| (path.line, problem)));
+        }
+    }
+    for (index, (line, _)) in words.iter().enumerate() {
+        let here = |pattern: &[&str]| {
+            let words = words.get(index..index + pattern.len());
+            words.is_some_and(|words| words.iter().map(|(_, word)| word).eq(pattern))
+        };
+        for (pattern, called, modules) in BANS {
+            if here(pattern) && !modules.contains(&module.as_str()) {
+                let whom = if modules.is_empty() {
+                    "nobody".to_owned()
+                } else {
+                    modules.join(", ")
+                };
+                found.push((*line, format!("{called} is for {whom}")));
+            }
+        }
+        if here(&["super", "::"])
+            && !here(&["super", "::", "*"])
+            && (index < 2 || words[index - 2].1 != "super")
+        {
+            found.push((
+                *line,
+                "`super::` hides the arrow: write crate::…".to_owned(),
+            ));
+        }
+        if here(&["allow", "("]) || here(&["expect", "("]) {
+            let inside = words[index + 2..]
+                .iter()
+                .take_while(|(_, word)| word != ")");
+            // `expect(` is also a method; an attribute stands behind a bracket.
+            let attribute = index > 0 && words[index - 1].1 == "[";
+            if attribute && inside.into_iter().any(|(_, word)| word == "dead_code") {
+                found.push((*line, "dead code is removed, not allowed".to_owned()));
+            }
+        }
+    }
+    found.sort_by_key(|(line, _)| *line);
+    found
+        .into_iter()
+        .map(|(line, problem)| format!("src/{name}:{line}: {problem}"))
+        .collect()
+}
+
+fn module_of(name: &str) -> String {
+    let first = name.split('/').next().unwrap_or(name);
+    first.strip_suffix(".rs").unwrap_or(first).to_owned()
+}
+
+fn arrow(from: &str, path: &Path) -> Option<String> {
+    let to = match path.first.as_str() {
+        // Macros of the crate live at its root.
+        "crash_point" => "crash",
+        other => other,
+    };
+    if to == from {
+        return None;
+    }
+    if !ARROWS.iter().any(|(module, _)| *module == to) {
+        return Some(format!("{from} -> {to}, which is no module"));
+    }
+    let permitted = ARROWS
+        .iter()
+        .find(|(module, _)| *module == from)
+        .map_or(&[][..], |(_, to)| to);
+    if !permitted.contains(&to) {
+        return Some(format!("{from} -> {to}"));
+    }
+    if from == "text" && to == "protocol" && path.second.as_deref() != Some("channel") {
+        let second = path.second.as_deref().unwrap_or("?");
+        return Some(format!(
+            "text -> protocol::{second} (only protocol::channel)"
+        ));
+    }
+    None
+}
