@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
 use leverframe::config::settings::ProviderKind;
-use leverframe::model::request::{Model, ModelErrorKind, ModelEvent, StopReason};
+use leverframe::model::request::{ModelErrorKind, ModelEvent, StopReason};
 
 use crate::models::byte_peer::{BytePeer, Close, Play};
 use crate::models::helpers::{KEY, Outcome, adapter, exchange, request, run, settings, user};
