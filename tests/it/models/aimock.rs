@@ -62,7 +62,7 @@ impl Aimock {
             }
             panic!("aimock ended before it listened");
         };
-        let base = tokio::time::timeout(Duration::from_secs(60), find)
+        let base = tokio::time::timeout(Duration::from_mins(1), find)
             .await
             .expect("aimock listens");
         // Its output goes on; unread, the pipe would fill.

@@ -557,3 +557,40 @@ async fn refused_parameters_are_dropped_once_and_remembered() {
         assert!(has(at, "max_completion_tokens"));
     }
 }
+
+#[tokio::test]
+async fn a_connection_is_used_again_after_a_complete_answer() {
+    for kind in BOTH {
+        let body = good(kind);
+        let answer = format!(
+            "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n{:x}\r\n{body}\r\n0\r\n\r\n",
+            body.len()
+        );
+        let play = Play::bytes(answer).closing(Close::Again);
+        let peer = BytePeer::start(kind, vec![play.clone(), play]).await;
+        let model = adapter(kind, &settings(kind, &base_of(kind, &peer)));
+        for _ in 0..2 {
+            let outcome = run(model.as_ref(), request(vec![user("hi")])).await;
+            assert_eq!(outcome.answer().text, "Hello");
+        }
+        assert_eq!(peer.seen().await.len(), 2);
+    }
+}
+
+#[tokio::test]
+async fn usage_that_never_comes_is_not_waited_for_long() {
+    let kind = ProviderKind::OpenAiChat;
+    let body = format!(
+        "{}data: {{\"choices\":[{{\"index\":0,\"delta\":{{}},\"finish_reason\":\"stop\"}}]}}\n\n",
+        text_part(kind)
+    );
+    let peer = BytePeer::start(kind, vec![Play::events(body).closing(Close::Wait)]).await;
+    let started = Instant::now();
+    let model = adapter(kind, &settings(kind, &base_of(kind, &peer)));
+    let outcome = run(model.as_ref(), request(vec![user("hi")])).await;
+    assert_eq!(outcome.answer().text, "Hello");
+    assert!(
+        started.elapsed() < Duration::from_secs(10),
+        "not the idle timeout"
+    );
+}
