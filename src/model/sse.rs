@@ -226,7 +226,7 @@ where
 }
 
 /// How long an answer that is complete waits for the end of its body.
-const DRAIN: Duration = Duration::from_millis(20);
+const DRAIN: Duration = Duration::from_millis(50);
 
 /// Reads to the end of a body whose answer is complete, so that its connection can be used again; a
 /// server that keeps the body open costs one reconnect, not a wait.

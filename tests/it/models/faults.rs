@@ -301,6 +301,39 @@ async fn nobody_there_is_unreachable() {
 }
 
 #[tokio::test]
+async fn tls_with_a_server_that_has_none_is_unreachable() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let server = tokio::spawn(async move {
+        use tokio::io::{AsyncReadExt, AsyncWriteExt};
+        let (mut socket, _) = listener.accept().await.unwrap();
+        let mut hello = [0_u8; 1];
+        socket.read_exact(&mut hello).await.unwrap();
+        socket
+            .write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+            .await
+            .unwrap();
+        hello[0]
+    });
+    let settings = settings(ProviderKind::OpenAiChat, &format!("https://{address}/v1"));
+    let model = adapter(ProviderKind::OpenAiChat, &settings);
+    let outcome = run(model.as_ref(), request(vec![user("hi")])).await;
+    let error = outcome.error();
+    assert_eq!(error.kind, ModelErrorKind::Unreachable, "{error}");
+    if error.message.contains("no TLS") {
+        // A machine without CA certificates: nothing was sent, and the message says what to install.
+        assert!(error.message.contains("ca-certificates"), "{error}");
+        server.abort();
+    } else {
+        assert_eq!(
+            server.await.unwrap(),
+            0x16,
+            "a TLS handshake, and no request in the clear"
+        );
+    }
+}
+
+#[tokio::test]
 async fn statuses_become_kinds() {
     let error = |code: &str, message: &str| {
         format!(
@@ -563,10 +596,13 @@ async fn a_connection_is_used_again_after_a_complete_answer() {
     for kind in BOTH {
         let body = good(kind);
         let answer = format!(
-            "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n{:x}\r\n{body}\r\n0\r\n\r\n",
+            "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n{:x}\r\n{body}\r\n",
             body.len()
         );
-        let play = Play::bytes(answer).closing(Close::Again);
+        // The end of the body comes a moment after the end of the answer, as it does on a network.
+        let play = Play::bytes(answer)
+            .then(Duration::from_millis(2), "0\r\n\r\n")
+            .closing(Close::Again);
         let peer = BytePeer::start(kind, vec![play.clone(), play]).await;
         let model = adapter(kind, &settings(kind, &base_of(kind, &peer)));
         for _ in 0..2 {
