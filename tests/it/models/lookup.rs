@@ -153,20 +153,25 @@ fn prices_are_known_or_unknown_but_never_zero() {
         );
     };
     // 400 k plain, 400 k read, 200 k written, 1 M out.
-    near(
-        cost("claude-sonnet-4-5-20250929"),
-        0.4 * 3.0 + 0.4 * 0.3 + 0.2 * 3.75 + 15.0,
-    );
-    near(
-        cost("anthropic/claude-sonnet-4-5"),
-        0.4 * 3.0 + 0.4 * 0.3 + 0.2 * 3.75 + 15.0,
-    );
+    let opus = 0.4 * 5.0 + 0.4 * 0.5 + 0.2 * 6.25 + 25.0;
+    near(cost("claude-opus-4-5-20251101"), opus);
+    near(cost("anthropic/claude-opus-4-5"), opus);
     near(
         cost("gpt-5-mini-2025-08-07"),
         0.6 * 0.25 + 0.4 * 0.025 + 2.0,
     );
+    // Beyond the tier in the table the price is another one, which is not known.
+    let small = Usage {
+        input_tokens: 100_000,
+        cached_input_tokens: 0,
+        cache_write_tokens: 0,
+        output_tokens: 0,
+        cost_usd: None,
+    };
+    assert_eq!(cost("gpt-6-sol"), None);
+    near(prices::cost(&none, "gpt-6-sol", &small), 0.2);
     for unknown in [
-        "gpt-5.6",
+        "gpt-5.9",
         "gpt-5-pro",
         "gpt-50",
         "claude-opus-4-9",
