@@ -16,6 +16,7 @@ mod event_reader;
 mod faults;
 mod helpers;
 mod lookup;
+mod nonsense;
 mod requests;
 mod retries;
 mod scripted;
