@@ -131,6 +131,7 @@ where
             sink.send(event).await;
         }
         if decoder.is_complete() {
+            sse::drain(events).await;
             return Ok(());
         }
     }

@@ -100,11 +100,7 @@ impl Endpoint {
 
     /// The error for `failure`, with provider, host and next step.
     pub fn error(&self, failure: Failure) -> ModelError {
-        let what = match &self.api_key {
-            // A server may echo what it was sent.
-            Some(key) if !key.expose().is_empty() => failure.what.replace(key.expose(), "[key]"),
-            Some(_) | None => failure.what,
-        };
+        let what = self.without_key(failure.what);
         ModelError {
             kind: failure.kind,
             message: format!(
@@ -115,6 +111,14 @@ impl Endpoint {
             ),
             retry_after: None,
             usage: failure.usage,
+        }
+    }
+
+    /// `text` without our key: a server may echo what it was sent.
+    fn without_key(&self, text: String) -> String {
+        match &self.api_key {
+            Some(key) if !key.expose().is_empty() => text.replace(key.expose(), "[key]"),
+            Some(_) | None => text,
         }
     }
 
@@ -320,7 +324,9 @@ impl Endpoint {
                 }
             }
         }
-        (String::from_utf8_lossy(&bytes).into_owned(), end)
+        // Before anything is shortened: half a key is still part of one.
+        let text = self.without_key(String::from_utf8_lossy(&bytes).into_owned());
+        (text, end)
     }
 }
 

@@ -182,7 +182,10 @@ where
     let mut events = std::pin::pin!(sse::events(bytes, idle));
     loop {
         let next = match decoder.progress() {
-            Progress::Done => return Ok(()),
+            Progress::Done => {
+                sse::drain(events).await;
+                return Ok(());
+            }
             Progress::Open => events.next().await,
             Progress::Finishing => {
                 match tokio::time::timeout(GRACE_AFTER_FINISH, events.next()).await {

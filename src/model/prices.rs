@@ -24,6 +24,8 @@ pub struct Price {
     pub cache_read: Option<f64>,
     /// Input written to the prompt cache; the input price where absent.
     pub cache_write: Option<f64>,
+    /// Most input tokens of one call that this price is for.
+    pub max_input: Option<u64>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -51,6 +53,7 @@ pub fn price_of(overrides: &BTreeMap<String, (f64, f64)>, model: &str) -> Option
             output: *output,
             cache_read: None,
             cache_write: None,
+            max_input: None,
         });
     }
     let table = SHIPPED.as_ref().ok()?;
@@ -76,13 +79,19 @@ fn applies(listed: &str, model: &str) -> bool {
     suffix == "latest" || digits.len() == 8 && digits.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// US dollars for `usage` on `model`, or none when its price is not known. What the provider itself
+/// US dollars for the `usage` of one call of `model`, or none when its price is not known. What the provider itself
 /// reported (`usage.cost_usd`) is preferred.
 pub fn cost(overrides: &BTreeMap<String, (f64, f64)>, model: &str, usage: &Usage) -> Option<f64> {
     if usage.cost_usd.is_some() {
         return usage.cost_usd;
     }
     let price = price_of(overrides, model)?;
+    if price
+        .max_input
+        .is_some_and(|most| usage.input_tokens > most)
+    {
+        return None;
+    }
     let cached = usage.cached_input_tokens.min(usage.input_tokens);
     let written = usage.cache_write_tokens.min(usage.input_tokens - cached);
     let plain = usage.input_tokens - cached - written;

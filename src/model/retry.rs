@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::model::request::{ModelError, ModelErrorKind};
 
 /// The longest wait a provider may ask for; a longer one is the operator's to judge.
-const LONGEST_ASKED_WAIT: Duration = Duration::from_secs(120);
+const LONGEST_ASKED_WAIT: Duration = Duration::from_mins(2);
 /// Wait before the first repetition, before jitter.
 const FIRST_WAIT_MILLIS: u64 = 500;
 /// Longest wait of our own.

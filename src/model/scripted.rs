@@ -30,6 +30,8 @@ const DELTA_CHARS: usize = 12;
 const DEMO_PACE: Duration = Duration::from_millis(15);
 /// Time between the extra pieces of `SLOW:n`.
 const SLOW_PACE: Duration = Duration::from_millis(25);
+/// Texts whose failed tries are counted at a time.
+const REMEMBERED_TEXTS: usize = 1024;
 /// Lines of a tool result that a final answer quotes.
 const QUOTED_LINES: usize = 6;
 /// Longest quoted line, in characters.
@@ -141,6 +143,9 @@ impl ScriptedModel {
         };
         // A count is valid however a holder of the lock ended.
         let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
+        if failures.len() >= REMEMBERED_TEXTS {
+            failures.clear();
+        }
         let failed = failures.entry(text.to_owned()).or_insert(0);
         (*failed < times).then(|| {
             *failed += 1;
@@ -338,23 +343,19 @@ fn final_text(script: &Script, asked: &Asked<'_>, refused: Option<&ToolResultMes
     if let Some(text) = &script.ending {
         return text.clone();
     }
-    let results: Vec<&ToolResultMessage> = asked.rounds.iter().copied().flatten().collect();
-    if results.is_empty() {
+    if asked.last_results().is_empty() {
         return echo(asked.text);
     }
-    let mut text = String::new();
-    for result in asked.last_results() {
-        if !text.is_empty() {
-            text.push_str("\n\n");
-        }
+    let told = asked.last_results().iter().map(|result| {
         let quoted = first_lines(&result.content, QUOTED_LINES);
-        if result.is_error {
-            text.push_str(&format!("{} did not work:\n{quoted}", result.name));
+        let how = if result.is_error {
+            "did not work"
         } else {
-            text.push_str(&format!("{} says:\n{quoted}", result.name));
-        }
-    }
-    text
+            "says"
+        };
+        format!("{} {how}:\n{quoted}", result.name)
+    });
+    told.collect::<Vec<_>>().join("\n\n")
 }
 
 /// Results the model reads where a person or a rule said no.

@@ -224,3 +224,16 @@ where
         }
     })
 }
+
+/// How long an answer that is complete waits for the end of its body.
+const DRAIN: Duration = Duration::from_millis(50);
+
+/// Reads to the end of a body whose answer is complete, so that its connection can be used again; a
+/// server that keeps the body open costs one reconnect, not a wait.
+pub async fn drain<S>(mut events: Pin<&mut S>)
+where
+    S: Stream<Item = Result<SseEvent, SseError>>,
+{
+    let reading = async { while let Some(Ok(_)) = events.next().await {} };
+    let _ = tokio::time::timeout(DRAIN, reading).await;
+}

@@ -1,1 +1,212 @@
-//! Placeholder.
+//! Both network adapters against aimock, a mock server that others wrote (`tests/peers/install.sh`).
+//!
+//! Checks nothing, loudly, where aimock is not installed.
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use leverframe::config::settings::ProviderKind;
+use leverframe::model::request::{
+    AssistantToolCall, Model, ModelErrorKind, ModelMessage, ModelRequest, StopReason,
+    ToolResultMessage,
+};
+use serde_json::json;
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::process::{Child, Command};
+
+use crate::models::helpers::{adapter, request, run, settings, user};
+
+/// A running aimock; killed when dropped.
+struct Aimock {
+    base: String,
+    _process: Child,
+}
+
+fn installed() -> Option<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let peers = std::env::var_os("LEVERFRAME_PEERS")
+        .map_or_else(|| root.join("target/peers"), PathBuf::from);
+    let program = peers.join("aimock/node_modules/@copilotkit/aimock/dist/cli.js");
+    let node = std::process::Command::new("node")
+        .arg("--version")
+        .stdout(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success());
+    (node && program.is_file()).then_some(program)
+}
+
+impl Aimock {
+    async fn start() -> Option<Self> {
+        let Some(program) = installed() else {
+            eprintln!("!!! SKIPPED: aimock is not installed; run tests/peers/install.sh aimock");
+            return None;
+        };
+        let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/models/aimock");
+        let mut process = Command::new("node")
+            .arg(program)
+            .args(["-p", "0", "-f"])
+            .arg(fixtures)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::inherit())
+            .kill_on_drop(true)
+            .spawn()
+            .expect("node starts");
+        let mut lines = BufReader::new(process.stdout.take().unwrap()).lines();
+        let find = async {
+            while let Some(line) = lines.next_line().await.unwrap() {
+                if let Some(at) = line.find("http://127.0.0.1:") {
+                    return line[at..].trim().to_owned();
+                }
+            }
+            panic!("aimock ended before it listened");
+        };
+        let base = tokio::time::timeout(Duration::from_mins(1), find)
+            .await
+            .expect("aimock listens");
+        // Its output goes on; unread, the pipe would fill.
+        tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
+        Some(Self {
+            base,
+            _process: process,
+        })
+    }
+
+    fn models(&self) -> [Box<dyn Model>; 2] {
+        let open = settings(ProviderKind::OpenAiChat, &format!("{}/v1", self.base));
+        let anthropic = settings(ProviderKind::Anthropic, &self.base);
+        [
+            adapter(ProviderKind::OpenAiChat, &open),
+            adapter(ProviderKind::Anthropic, &anthropic),
+        ]
+    }
+}
+
+fn asking(text: &str) -> ModelRequest {
+    request(vec![user(text)])
+}
+
+#[tokio::test]
+async fn text_arrives_with_usage() {
+    let Some(peer) = Aimock::start().await else {
+        return;
+    };
+    for model in peer.models() {
+        let outcome = run(model.as_ref(), asking("plain-text")).await;
+        let answer = outcome.answer();
+        assert_eq!(
+            answer.text,
+            "Hello from the mock: grüße 👋, a text long enough for several chunks."
+        );
+        assert!(outcome.deltas.len() > 2, "it streams");
+        assert_eq!(answer.stop, StopReason::EndTurn);
+        assert_eq!(
+            (answer.usage.input_tokens, answer.usage.output_tokens),
+            (11, 7)
+        );
+    }
+}
+
+#[tokio::test]
+async fn two_calls_go_out_and_their_results_come_back() {
+    let Some(peer) = Aimock::start().await else {
+        return;
+    };
+    for model in peer.models() {
+        for (second, expected) in [
+            ("a.txt b.txt", "Both are there."),
+            ("denied by operator: not now", "One of them was denied."),
+        ] {
+            let mut asked = asking("two-calls");
+            let outcome = run(model.as_ref(), asked.clone()).await;
+            let answer = outcome.answer();
+            assert_eq!(answer.stop, StopReason::ToolUse);
+            let calls: Vec<_> = answer
+                .tool_calls
+                .iter()
+                .map(|call| {
+                    (
+                        call.provider_call_id.as_str(),
+                        call.name.as_str(),
+                        call.args.clone(),
+                    )
+                })
+                .collect();
+            assert_eq!(
+                calls,
+                [
+                    ("call_a", "read_file", Ok(json!({"path": "README.md"}))),
+                    ("call_b", "list_files", Ok(json!({"path": "."}))),
+                ]
+            );
+            let result = |at: usize, content: &str, is_error| ToolResultMessage {
+                provider_call_id: answer.tool_calls[at].provider_call_id.clone(),
+                name: answer.tool_calls[at].name.clone(),
+                content: content.to_owned(),
+                is_error,
+            };
+            asked.messages.push(ModelMessage::Assistant {
+                text: answer.text.clone(),
+                tool_calls: answer
+                    .tool_calls
+                    .iter()
+                    .map(|call| AssistantToolCall {
+                        provider_call_id: call.provider_call_id.clone(),
+                        name: call.name.clone(),
+                        args: call.args.clone().unwrap(),
+                    })
+                    .collect(),
+                native: answer.native.clone(),
+            });
+            asked.messages.push(ModelMessage::ToolResults {
+                results: vec![
+                    result(0, "# Read me", false),
+                    result(1, second, second.contains("denied")),
+                ],
+            });
+            assert_eq!(run(model.as_ref(), asked).await.answer().text, expected);
+        }
+    }
+}
+
+#[tokio::test]
+async fn too_many_requests_carry_the_wait() {
+    let Some(peer) = Aimock::start().await else {
+        return;
+    };
+    for model in peer.models() {
+        let outcome = run(model.as_ref(), asking("too-fast")).await;
+        let error = outcome.error();
+        assert_eq!(error.kind, ModelErrorKind::RateLimited, "{error}");
+        assert_eq!(error.retry_after, Some(Duration::from_secs(3)));
+        assert!(error.message.contains("Slow down"), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn a_socket_cut_in_mid_stream_is_no_answer() {
+    let Some(peer) = Aimock::start().await else {
+        return;
+    };
+    for model in peer.models() {
+        let outcome = run(model.as_ref(), asking("cut-off")).await;
+        assert_eq!(outcome.error().kind, ModelErrorKind::Disconnected);
+    }
+}
+
+#[tokio::test]
+async fn reasoning_is_not_shown_and_is_replayed_where_it_must_be() {
+    let Some(peer) = Aimock::start().await else {
+        return;
+    };
+    for model in peer.models() {
+        let outcome = run(model.as_ref(), asking("think")).await;
+        assert_eq!(outcome.answer().text, "Thought about it.");
+        assert!(outcome.heartbeats > 0, "thinking is a sign of life");
+        assert_eq!(
+            outcome.answer().native.is_some(),
+            model.family() == "anthropic"
+        );
+    }
+}

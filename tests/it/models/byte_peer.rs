@@ -22,6 +22,8 @@ pub enum Close {
     Rst,
     /// Not before the client goes.
     Wait,
+    /// Not at all: the next play goes on here, and must find the next request here.
+    Again,
 }
 
 /// What one connection plays after it has read a request.
@@ -86,11 +88,19 @@ impl BytePeer {
         let address = listener.local_addr().unwrap();
         let work = tokio::spawn(async move {
             let mut seen = Vec::new();
+            let mut kept = None;
             for play in plays {
-                let (mut socket, _) = listener.accept().await.unwrap();
+                let mut socket = match kept.take() {
+                    Some(socket) => socket,
+                    None => listener.accept().await.unwrap().0,
+                };
                 let (head, body) = read_request(&mut socket).await;
                 check(kind, &head, &body);
-                let client_left = perform(socket, play).await;
+                let close = play.close;
+                let client_left = perform(&mut socket, play).await;
+                if close == Close::Again {
+                    kept = Some(socket);
+                }
                 seen.push(Seen {
                     head,
                     body,
@@ -116,7 +126,7 @@ impl BytePeer {
 
 async fn read_request(socket: &mut TcpStream) -> (String, Value) {
     let mut bytes = Vec::new();
-    let mut chunk = [0_u8; 16 * 1024];
+    let mut chunk = vec![0_u8; 16 * 1024];
     loop {
         let count = socket.read(&mut chunk).await.unwrap();
         assert!(count > 0, "the request is complete");
@@ -140,7 +150,7 @@ async fn read_request(socket: &mut TcpStream) -> (String, Value) {
     }
 }
 
-async fn perform(mut socket: TcpStream, play: Play) -> bool {
+async fn perform(socket: &mut TcpStream, play: Play) -> bool {
     for (wait, bytes) in play.parts {
         if !wait.is_zero() {
             tokio::time::sleep(wait).await;
@@ -154,6 +164,7 @@ async fn perform(mut socket: TcpStream, play: Play) -> bool {
             let _ = socket.shutdown().await;
             false
         }
+        Close::Again => false,
         Close::Rst => {
             // Let the client read what was sent: a reset throws away what lies in its buffers.
             tokio::time::sleep(Duration::from_millis(150)).await;

@@ -117,6 +117,17 @@ fn slots_without_or_with_wrong_index() {
     ]);
     assert_eq!(found(&answer), two);
 
+    // The same, and the first call has no arguments.
+    let answer = decode(&[
+        calls(json!([{"index": 0, "id": "a", "function": {"name": "f", "arguments": ""}}])),
+        calls(with_index("b", "g", &y)),
+        end("tool_calls"),
+    ]);
+    assert_eq!(
+        found(&answer),
+        expect(&[("a", "f", json!({})), ("b", "g", y.clone())])
+    );
+
     // Neither index nor id: a complete object followed by another one.
     let answer = decode(&[
         calls(json!([{"function": {"name": "f", "arguments": "{\"p\":\"x\"}"}}])),

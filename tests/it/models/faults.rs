@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
 use leverframe::config::settings::ProviderKind;
-use leverframe::model::request::{Model, ModelErrorKind, ModelEvent, StopReason};
+use leverframe::model::request::{ModelErrorKind, ModelEvent, StopReason};
 
 use crate::models::byte_peer::{BytePeer, Close, Play};
 use crate::models::helpers::{KEY, Outcome, adapter, exchange, request, run, settings, user};
@@ -301,6 +301,39 @@ async fn nobody_there_is_unreachable() {
 }
 
 #[tokio::test]
+async fn tls_with_a_server_that_has_none_is_unreachable() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let server = tokio::spawn(async move {
+        use tokio::io::{AsyncReadExt, AsyncWriteExt};
+        let (mut socket, _) = listener.accept().await.unwrap();
+        let mut hello = [0_u8; 1];
+        socket.read_exact(&mut hello).await.unwrap();
+        socket
+            .write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+            .await
+            .unwrap();
+        hello[0]
+    });
+    let settings = settings(ProviderKind::OpenAiChat, &format!("https://{address}/v1"));
+    let model = adapter(ProviderKind::OpenAiChat, &settings);
+    let outcome = run(model.as_ref(), request(vec![user("hi")])).await;
+    let error = outcome.error();
+    assert_eq!(error.kind, ModelErrorKind::Unreachable, "{error}");
+    if error.message.contains("no TLS") {
+        // A machine without CA certificates: nothing was sent, and the message says what to install.
+        assert!(error.message.contains("ca-certificates"), "{error}");
+        server.abort();
+    } else {
+        assert_eq!(
+            server.await.unwrap(),
+            0x16,
+            "a TLS handshake, and no request in the clear"
+        );
+    }
+}
+
+#[tokio::test]
 async fn statuses_become_kinds() {
     let error = |code: &str, message: &str| {
         format!(
@@ -556,4 +589,44 @@ async fn refused_parameters_are_dropped_once_and_remembered() {
         assert!(!has(at, "stream_options") && !has(at, "parallel_tool_calls"));
         assert!(has(at, "max_completion_tokens"));
     }
+}
+
+#[tokio::test]
+async fn a_connection_is_used_again_after_a_complete_answer() {
+    for kind in BOTH {
+        let body = good(kind);
+        let answer = format!(
+            "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n{:x}\r\n{body}\r\n",
+            body.len()
+        );
+        // The end of the body comes a moment after the end of the answer, as it does on a network.
+        let play = Play::bytes(answer)
+            .then(Duration::from_millis(2), "0\r\n\r\n")
+            .closing(Close::Again);
+        let peer = BytePeer::start(kind, vec![play.clone(), play]).await;
+        let model = adapter(kind, &settings(kind, &base_of(kind, &peer)));
+        for _ in 0..2 {
+            let outcome = run(model.as_ref(), request(vec![user("hi")])).await;
+            assert_eq!(outcome.answer().text, "Hello");
+        }
+        assert_eq!(peer.seen().await.len(), 2);
+    }
+}
+
+#[tokio::test]
+async fn usage_that_never_comes_is_not_waited_for_long() {
+    let kind = ProviderKind::OpenAiChat;
+    let body = format!(
+        "{}data: {{\"choices\":[{{\"index\":0,\"delta\":{{}},\"finish_reason\":\"stop\"}}]}}\n\n",
+        text_part(kind)
+    );
+    let peer = BytePeer::start(kind, vec![Play::events(body).closing(Close::Wait)]).await;
+    let started = Instant::now();
+    let model = adapter(kind, &settings(kind, &base_of(kind, &peer)));
+    let outcome = run(model.as_ref(), request(vec![user("hi")])).await;
+    assert_eq!(outcome.answer().text, "Hello");
+    assert!(
+        started.elapsed() < Duration::from_secs(10),
+        "not the idle timeout"
+    );
 }

@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# Installs the third-party programs that some tests talk to. Tests whose peer is missing say so and pass.
+#
+#   tests/peers/install.sh            all peers
+#   tests/peers/install.sh aimock     only this one
+#
+# Target: $LEVERFRAME_PEERS, by default target/peers. Running it again changes nothing.
+# Ends with 0 where a registry cannot be reached, after a line that begins with SKIPPED.
+set -euo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+root=$(cd "$here/../.." && pwd)
+peers=${LEVERFRAME_PEERS:-$root/target/peers}
+
+skipped() {
+    printf '\n!!! SKIPPED: %s: %s\n!!! Tests that need it will not check anything.\n\n' "$1" "$2" >&2
+}
+
+# A mock of Anthropic Messages and Chat Completions (npm, exact version and digest in the lock file).
+install_aimock() {
+    local source=$here/aimock target=$peers/aimock
+    if [ -f "$target/node_modules/@copilotkit/aimock/dist/cli.js" ] &&
+        cmp -s "$source/package-lock.json" "$target/package-lock.json"; then
+        echo "aimock: already installed"
+        return 0
+    fi
+    if ! command -v npm >/dev/null || ! command -v node >/dev/null; then
+        skipped aimock "node and npm are not installed"
+        return 0
+    fi
+    # Built beside the target and moved in whole, so an interrupted run leaves no half peer.
+    local fresh=$peers/.aimock.$$
+    rm -rf "$fresh"
+    mkdir -p "$fresh"
+    cp "$source/package.json" "$source/package-lock.json" "$source/.npmrc" "$fresh/"
+    if ! (cd "$fresh" && npm ci --omit=dev --omit=peer --loglevel=error); then
+        rm -rf "$fresh"
+        skipped aimock "npm ci failed (is the npm registry reachable?)"
+        return 0
+    fi
+    rm -rf "$target"
+    mv "$fresh" "$target"
+    echo "aimock: installed"
+}
+
+main() {
+    mkdir -p "$peers"
+    if [ $# -eq 0 ]; then
+        set -- aimock
+    fi
+    local peer
+    for peer in "$@"; do
+        if ! declare -F "install_$peer" >/dev/null; then
+            echo "unknown peer: $peer" >&2
+            exit 2
+        fi
+        "install_$peer"
+    done
+}
+
+main "$@"
