@@ -7,9 +7,7 @@ use leverframe::protocol::words::{ChannelState, OutboxClass};
 use serde_json::{Value, json};
 
 use crate::support::fake_telegram::{FakeTelegram, Fault, TOKEN};
-use crate::telegram::port::{
-    TestPort, ada, approval, bridge_at, connected, connected_with, options, run,
-};
+use crate::telegram::port::{ada, approval, bridge_at, connected, connected_with, options, run};
 
 #[tokio::test]
 async fn a_reply_goes_out_as_html_without_previews_and_comes_back_with_its_id() {
@@ -347,7 +345,7 @@ async fn typing_is_shown_at_most_every_few_seconds_per_chat() {
 #[tokio::test]
 async fn stopping_finishes_what_was_begun_and_hands_back_the_rest() {
     let mut paced = options();
-    paced.pacing.private = Duration::from_secs(600);
+    paced.pacing.private = Duration::from_mins(10);
     let (fake, port, running) = connected_with(paced).await;
     fake.change(|state| state.know_chat(4242));
     fake.fault("sendMessage", Fault::Slow(Duration::from_millis(400)));
@@ -424,10 +422,8 @@ async fn a_failing_send_shows_in_health_until_one_succeeds() {
     assert_eq!(port.ledger().last_health().unwrap().last_outbound_at, None);
     let good = port.say("4242", "fine");
     port.outcome(good).await;
-    let ledger = port.ledger();
-    let health = ledger.last_health().unwrap();
+    let health = port.ledger().last_health().cloned().unwrap();
     assert_eq!(health.state, ChannelState::Connected);
     assert!(health.last_outbound_at.is_some());
-    drop(ledger);
     running.stop().await;
 }

@@ -83,7 +83,7 @@ impl Demo {
     }
 }
 
-const FOREVER: Duration = Duration::from_secs(3_600);
+const FOREVER: Duration = Duration::from_hours(1);
 
 #[tokio::test]
 async fn visitors_wait_for_their_reply_before_they_go_on() {
@@ -157,33 +157,37 @@ async fn visitors_are_direct_have_stable_ids_and_the_same_seed_says_the_same() {
     for _ in 0..2 {
         let demo = Demo::start(42, FOREVER);
         demo.both_spoke().await;
-        let ledger = demo.port.ledger();
-        for inbound in &ledger.inbox {
-            assert!(matches!(
-                &inbound.body,
-                InboundBody::Text {
-                    direct: true,
-                    addressed: true,
-                    indirect: false,
-                    ..
-                }
-            ));
-        }
-        let ids: Vec<String> = ledger
-            .inbox
-            .iter()
-            .map(|inbound| inbound.sender.as_ref().unwrap().id.clone())
-            .collect();
-        assert!(ids.contains(&"mara-ko".to_owned()) && ids.contains(&"jo".to_owned()));
-        assert_eq!(ledger.last_health().unwrap().state, ChannelState::Connected);
-        assert_eq!(
-            ledger.capabilities.as_ref().map(|can| can.buttons),
-            Some(false)
-        );
-        said.push(ledger.texts());
-        drop(ledger);
+        said.push(check(&demo.port));
         demo.stop().await;
     }
     assert_eq!(said[0], said[1]);
     assert_eq!(bridge(1, FOREVER).kind(), ChannelKind::Scripted);
+}
+
+/// Checks who speaks and how, and returns what was said.
+fn check(port: &TestPort) -> Vec<String> {
+    let ledger = port.ledger();
+    for inbound in &ledger.inbox {
+        assert!(matches!(
+            &inbound.body,
+            InboundBody::Text {
+                direct: true,
+                addressed: true,
+                indirect: false,
+                ..
+            }
+        ));
+    }
+    let ids: Vec<String> = ledger
+        .inbox
+        .iter()
+        .map(|inbound| inbound.sender.as_ref().unwrap().id.clone())
+        .collect();
+    assert!(ids.contains(&"mara-ko".to_owned()) && ids.contains(&"jo".to_owned()));
+    assert_eq!(ledger.last_health().unwrap().state, ChannelState::Connected);
+    assert_eq!(
+        ledger.capabilities.as_ref().map(|can| can.buttons),
+        Some(false)
+    );
+    ledger.texts()
 }

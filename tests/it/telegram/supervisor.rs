@@ -22,7 +22,7 @@ fn backoff() -> Backoff {
     Backoff {
         floor: Duration::from_millis(20),
         ceiling: Duration::from_millis(100),
-        stable_after: Duration::from_secs(60),
+        stable_after: Duration::from_mins(1),
         stop_grace: Duration::from_secs(2),
     }
 }
@@ -102,13 +102,11 @@ async fn errors_panics_and_silent_ends_are_contained_and_never_run_faster_than_t
         let runs = runs.load(Ordering::SeqCst);
         let most = began.elapsed().as_millis() / 20 + 1;
         assert!(u128::from(runs) <= most, "{runs} runs, at most {most}");
-        let ledger = port.ledger();
-        let health = ledger.last_health().unwrap();
+        let health = port.ledger().last_health().cloned().unwrap();
         assert_eq!(health.state, ChannelState::Degraded);
-        assert!(health.detail.as_ref().unwrap().contains("trying again in"));
+        assert!(health.detail.unwrap().contains("trying again in"));
         assert_eq!(health.last_exchange_at, None, "nothing was ever exchanged");
-        assert!(ledger.capabilities.is_some());
-        drop(ledger);
+        assert!(port.ledger().capabilities.is_some());
         stop.cancel();
         tokio::time::timeout(DEADLINE, task).await.unwrap().unwrap();
     }
@@ -144,15 +142,15 @@ fn the_wait_doubles_within_floor_and_ceiling_and_obeys_the_platform() {
         let mut last = Duration::ZERO;
         for failures in 0..40 {
             let delay = backoff.delay(failures, noise, None);
-            assert!(delay >= Duration::from_secs(1) && delay <= Duration::from_secs(60));
+            assert!(delay >= Duration::from_secs(1) && delay <= Duration::from_mins(1));
             assert!(delay >= last);
             last = delay;
         }
         assert!(last >= Duration::from_secs(30));
     }
     assert_eq!(
-        backoff.delay(0, 0, Some(Duration::from_secs(300))),
-        Duration::from_secs(300)
+        backoff.delay(0, 0, Some(Duration::from_mins(5))),
+        Duration::from_mins(5)
     );
 }
 
