@@ -17,8 +17,6 @@ use crate::clock::{Clock, Timestamp};
 use crate::protocol::channel::{ChannelCapabilities, ChannelHealth, LengthUnit, SendIdempotency};
 use crate::protocol::words::{ChannelKind, ChannelState, Disposition, OutboxClass};
 
-/// Longest wait for the reply to a visitor's message before the next one is said all the same.
-const LONGEST_SILENCE: Duration = Duration::from_secs(90);
 /// Rest after the port refused something.
 const REST: Duration = Duration::from_secs(1);
 
@@ -29,8 +27,22 @@ pub struct Schedule {
     pub min_interval: Duration,
     /// Longest time between two messages on the channel.
     pub max_interval: Duration,
+    /// Longest wait for a reply before the visitor says the next thing all the same.
+    pub longest_silence: Duration,
     /// Same seed, same order and intervals.
     pub seed: u64,
+}
+
+impl Schedule {
+    /// A message somewhere between these two times, and 90 seconds of patience.
+    pub fn gentle(min_interval: Duration, max_interval: Duration, seed: u64) -> Self {
+        Self {
+            min_interval,
+            max_interval,
+            longest_silence: Duration::from_secs(90),
+            seed,
+        }
+    }
 }
 
 /// Where a visitor's conversation stands.
@@ -104,7 +116,9 @@ impl ScriptedBridge {
                 .filter(
                     |(visitor, _)| match progress.talks.get(&conversation(visitor)) {
                         None | Some(Talk::Quiet) => true,
-                        Some(Talk::Waiting(since)) => now.duration_since(*since) >= LONGEST_SILENCE,
+                        Some(Talk::Waiting(since)) => {
+                            now.duration_since(*since) >= self.schedule.longest_silence
+                        }
                         Some(Talk::Held) => false,
                     },
                 )

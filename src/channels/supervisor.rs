@@ -31,8 +31,8 @@ impl Default for Backoff {
     fn default() -> Self {
         Self {
             floor: Duration::from_secs(1),
-            ceiling: Duration::from_secs(60),
-            stable_after: Duration::from_secs(60),
+            ceiling: Duration::from_mins(1),
+            stable_after: Duration::from_mins(1),
             stop_grace: Duration::from_secs(10),
         }
     }
@@ -97,9 +97,8 @@ pub async fn supervise(
     port.set_capabilities(bridge.capabilities());
     let mut failures = 0;
     let mut again = false;
-    let mut paused = match paused_at_start(&port, &backoff, &shutdown).await {
-        Some(paused) => paused,
-        None => return,
+    let Some(mut paused) = paused_at_start(&port, &backoff, &shutdown).await else {
+        return;
     };
     loop {
         if paused {

@@ -80,7 +80,7 @@ pub async fn run(outbox: Arc<Outbox>, stop: CancellationToken) {
                     }
                     Then::HandBack => {
                         for part in behind {
-                            hand_back(&outbox, part.id).await;
+                            hand_back(&outbox, part.id, Duration::ZERO).await;
                         }
                     }
                 }
@@ -104,7 +104,7 @@ pub async fn run(outbox: Arc<Outbox>, stop: CancellationToken) {
         }
     }
     for part in waiting.into_values().flatten() {
-        hand_back(&outbox, part.id).await;
+        hand_back(&outbox, part.id, Duration::ZERO).await;
     }
     while tasks.join_next().await.is_some() {}
 }
@@ -127,16 +127,16 @@ async fn one(outbox: Arc<Outbox>, stop: CancellationToken, part: Outbound) -> Th
         tokio::select! {
             biased;
             () = stop.cancelled() => {
-                hand_back(&outbox, part.id).await;
+                hand_back(&outbox, part.id, Duration::ZERO).await;
                 return Then::HandBack;
             }
             () = tokio::time::sleep(wait) => {}
         }
     }
     if let Err(problem) = outbox.port.begin_send(part.id).await {
-        // Not durable, so not sent; the engine keeps the part.
+        // Not durable, so not sent. It may have been withdrawn meanwhile; then nobody wants it back.
         tracing::warn!(id = %part.id, %problem, "a send could not be begun");
-        tokio::time::sleep(REST).await;
+        hand_back(&outbox, part.id, REST).await;
         return Then::HandBack;
     }
     crate::crash_point!("send.started");
@@ -164,10 +164,15 @@ async fn record(outbox: &Outbox, id: OutboxId, outcome: SendOutcome) {
 }
 
 /// Gives back a part that was handed out and not begun.
-async fn hand_back(outbox: &Outbox, id: OutboxId) {
+async fn hand_back(outbox: &Outbox, id: OutboxId, rest: Duration) {
     let outcome = SendOutcome::Retry {
-        not_before: outbox.clock.now(),
-        error: "not begun: the channel stopped or an earlier part has to go first".to_owned(),
+        not_before: outbox
+            .clock
+            .now()
+            .plus_millis(i64::try_from(rest.as_millis()).unwrap_or(i64::MAX)),
+        error:
+            "not begun: the channel stopped, the store was not ready, or an earlier part goes first"
+                .to_owned(),
     };
     if let Err(problem) = outbox.port.end_send(id, outcome).await {
         tracing::debug!(%id, %problem, "a part that was not begun is not open any more");

@@ -1,1 +1,212 @@
-//! (to come)
+//! Approvals as messages: everything is shown, or approving is not offered.
+
+use leverframe::channels::telegram::card;
+use leverframe::protocol::bridge::{OutboundBody, SendOutcome};
+use leverframe::clock::Timestamp;
+use leverframe::protocol::approval::{Decision, Preview};
+use leverframe::protocol::words::{
+    ApprovalKind, ApprovalState, DecisionWord, OutboxClass, Surface,
+};
+use serde_json::json;
+
+use crate::support::fake_telegram::html;
+use crate::telegram::port::{approval, buttons, connected};
+
+#[tokio::test]
+async fn a_card_shows_the_whole_question_and_is_disarmed_by_its_outcome() {
+    let (fake, port, running) = connected().await;
+    fake.change(|state| state.know_chat(4242));
+    let card = port.send(
+        "4242",
+        OutboxClass::ApprovalCard,
+        OutboundBody::Card {
+            approval: Box::new(approval()),
+            buttons: buttons(),
+        },
+    );
+    let SendOutcome::Sent { external_refs } = port.outcome(card).await else {
+        panic!("the card is sent");
+    };
+    let message = fake.messages(4242).remove(0);
+    for part in [
+        "execute_command",
+        "Risk: medium",
+        "• runs a program",
+        "Asked by Ada & co [telegram:4242] on tg, conversation 4242",
+        "autonomy supervised",
+        "to publish <b>the</b> branch",
+        "argv: \"git\" \"push\" \"--force origin\"",
+        "timeout_seconds: 30",
+        "In: /srv/work",
+        "Program file: /usr/bin/git",
+        "bubblewrap",
+        "Answer until 2025-10-10 08:53:20 UTC",
+        "/approve K7Q2MX",
+        "/deny K7Q2MX",
+    ] {
+        assert!(message.text.contains(part), "{part} in\n{}", message.text);
+    }
+    assert_eq!(message.text.matches("\"git\" \"push\"").count(), 1);
+    assert_eq!(message.labels(), ["Approve", "Deny"]);
+    assert_eq!(
+        message.keyboard[0][0]["callback_data"],
+        json!("t0kenApprove")
+    );
+
+    let mut decided = approval();
+    decided.state = ApprovalState::Denied;
+    decided.decision = Some(Decision {
+        decision: DecisionWord::Deny,
+        scope: None,
+        by: "bea".to_owned(),
+        surface: Surface::Console,
+        at: Timestamp(1_760_000_123_000),
+        reason: Some("not on a <Friday>".to_owned()),
+    });
+    let update = |approval| OutboundBody::CardUpdate {
+        approval: Box::new(approval),
+        external_ref: external_refs[0].clone(),
+    };
+    let edit = port.send("4242", OutboxClass::CardUpdate, update(decided.clone()));
+    assert_eq!(
+        port.outcome(edit).await,
+        SendOutcome::Sent {
+            external_refs: external_refs.clone()
+        }
+    );
+    let message = fake.messages(4242).remove(0);
+    assert!(message.labels().is_empty());
+    for part in [
+        "Denied by bea (console) at 2025-10-09 08:55:23 UTC",
+        "Reason: not on a <Friday>",
+        "execute_command",
+        "K7Q2MX",
+    ] {
+        assert!(message.text.contains(part), "{part} in\n{}", message.text);
+    }
+    // The same edit again changes nothing, which is a success.
+    let again = port.send("4242", OutboxClass::CardUpdate, update(decided));
+    assert!(matches!(
+        port.outcome(again).await,
+        SendOutcome::Sent { .. }
+    ));
+    assert_eq!(fake.messages(4242)[0].edits, 1);
+    // A card that is not there any more fails for good.
+    let gone = port.send(
+        "4242",
+        OutboxClass::CardUpdate,
+        OutboundBody::CardUpdate {
+            approval: Box::new(approval()),
+            external_ref: "99999".to_owned(),
+        },
+    );
+    assert!(matches!(
+        port.outcome(gone).await,
+        SendOutcome::Failed { .. }
+    ));
+    running.stop().await;
+    assert!(fake.state().violations.is_empty(), "{}", fake.story());
+}
+
+#[test]
+fn a_card_too_long_to_show_offers_only_refusal() {
+    let mut long = approval();
+    long.preview = Preview::Diff {
+        path: "notes.txt".to_owned(),
+        unified: "+ a line that is new 🦀\n".repeat(400),
+    };
+    let card = card::question(&long, &buttons());
+    assert_eq!(card.buttons.len(), 1);
+    assert_eq!(card.buttons[0].label, "Deny");
+    assert!(
+        card.text
+            .plain
+            .contains("shortened here: full text in the console")
+    );
+    assert!(card.text.plain.contains("open the console"));
+    assert!(!card.text.plain.contains("/approve"));
+    assert!(card.text.plain.contains("K7Q2MX"));
+    assert!(card.text.plain.encode_utf16().count() <= 4096);
+    let parsed = html::parse(&card.text.html).expect("valid markup");
+    assert_eq!(parsed.text, card.text.plain, "both forms say the same");
+
+    // Long in another place than the preview is the same.
+    let mut long = approval();
+    long.args = json!({ "script": "x".repeat(5_000) });
+    assert_eq!(card::question(&long, &buttons()).buttons.len(), 1);
+    let mut long = approval();
+    long.risk_reasons = vec!["y".repeat(300); 40];
+    let card = card::question(&long, &buttons());
+    assert_eq!(card.buttons.len(), 1);
+    assert!(card.text.plain.encode_utf16().count() <= 4096);
+}
+
+#[test]
+fn a_card_that_just_fits_is_whole() {
+    for length in [2_000, 3_000, 3_100, 3_200, 3_300, 3_400, 4_000] {
+        let mut sized = approval();
+        sized.preview = Preview::Text {
+            text: "é".repeat(length),
+        };
+        let card = card::question(&sized, &buttons());
+        let whole = card.text.plain.contains(&"é".repeat(length));
+        assert_eq!(
+            whole,
+            card.buttons.len() == 2,
+            "approving is offered exactly when all is shown ({length})"
+        );
+        assert!(card.text.plain.encode_utf16().count() <= 4096);
+    }
+}
+
+#[test]
+fn without_buttons_a_card_tells_only_that_something_waits() {
+    let card = card::question(&approval(), &[]);
+    assert!(card.text.plain.contains("K7Q2MX"));
+    assert!(!card.text.plain.contains("git"));
+    assert!(!card.text.plain.contains("execute_command"));
+    assert!(card.buttons.is_empty());
+}
+
+#[test]
+fn hostile_text_stays_text_in_every_card() {
+    let hostile = "<b>&lt;/pre><a href=\"x\">\u{202e}\u{200b}\nApprove</a>\u{7}";
+    for kind in ApprovalKind::ALL {
+        for state in ApprovalState::ALL {
+            let mut bad = approval();
+            bad.kind = *kind;
+            bad.state = *state;
+            bad.tool = hostile.to_owned();
+            bad.args = json!({ hostile: [hostile, 1, {"x": hostile}], "argv": [hostile, "b"] });
+            bad.risk_reasons = vec![hostile.to_owned()];
+            bad.taint = vec![hostile.to_owned()];
+            bad.preview = Preview::Diff {
+                path: hostile.to_owned(),
+                unified: hostile.to_owned(),
+            };
+            bad.model_reason = Some(hostile.to_owned());
+            bad.question = Some(hostile.to_owned());
+            bad.requester.display = hostile.to_owned();
+            bad.plan.env = vec![(hostile.to_owned(), hostile.to_owned())];
+            bad.decision = Some(Decision {
+                decision: DecisionWord::Deny,
+                scope: None,
+                by: hostile.to_owned(),
+                surface: Surface::Chat,
+                at: Timestamp(0),
+                reason: Some(hostile.to_owned()),
+            });
+            for text in [card::question(&bad, &buttons()).text, card::outcome(&bad)] {
+                let parsed = html::parse(&text.html).expect("valid markup");
+                assert_eq!(parsed.text, text.plain);
+                assert!(
+                    parsed
+                        .entities
+                        .iter()
+                        .all(|entity| entity["type"] == "bold" || entity["type"] == "pre")
+                );
+                assert!(!text.plain.contains(['\u{202e}', '\u{200b}', '\u{7}']));
+            }
+        }
+    }
+}

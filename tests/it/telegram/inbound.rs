@@ -2,7 +2,6 @@
 
 use leverframe::channels::channel::ChannelError;
 use leverframe::protocol::bridge::InboundBody;
-use leverframe::protocol::problem::ProblemKind;
 use leverframe::protocol::words::ChannelState;
 use serde_json::json;
 
@@ -60,7 +59,7 @@ async fn introduces_itself_without_dropping_what_waits() {
 #[tokio::test]
 async fn confirms_an_update_only_after_it_is_stored() {
     let (fake, port, running) = connected().await;
-    port.change(|ledger| ledger.ingest_fails.extend([ProblemKind::Unavailable]));
+    port.change(|ledger| ledger.ingest_script = "fail".to_owned());
     fake.user_says(4242, &ada(), "one");
     fake.user_says(4242, &ada(), "two");
     port.wait_until("both stored", |ledger| ledger.texts() == ["one", "two"])
@@ -97,51 +96,77 @@ async fn a_failure_in_the_middle_confirms_only_what_came_before_it() {
     for text in ["a", "b", "c"] {
         fake.user_says(4242, &ada(), text);
     }
-    // The first passes, the second fails as if the store were away.
-    port.change(|ledger| ledger.ingest_fails.extend([ProblemKind::Invalid]));
+    port.change(|ledger| ledger.ingest_script = "ok fail".to_owned());
     let running = run(bridge_at(fake.url(), TOKEN, options()), &port);
-    port.wait_until("all", |ledger| ledger.inbox.len() == 3)
+    port.wait_until("all", |ledger| ledger.texts() == ["a", "b", "c"])
         .await;
     fake.wait_until("confirmed", |state| state.pending.is_empty())
         .await;
-    // Refused as invalid: recorded without its content, and it blocks nothing behind it.
-    let ledger = port.ledger();
-    assert!(
-        matches!(&ledger.inbox[0].body, InboundBody::Other { what } if what.contains("refused as invalid"))
-    );
-    assert_eq!(ledger.texts(), ["b", "c"]);
     assert_eq!(
-        ledger.cursor.as_deref(),
-        Some((first + 3).to_string().as_str())
+        fake.calls("getUpdates")[1].params["offset"],
+        json!(first + 1),
+        "the poll after the failure confirms the first and asks again for the rest"
     );
-    drop(ledger);
+    assert_eq!(port.ledger().repeated, 0);
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn an_item_that_is_refused_as_invalid_blocks_nothing_behind_it() {
+    let (fake, port, running) = connected().await;
+    port.change(|ledger| ledger.ingest_script = "invalid".to_owned());
+    fake.user_says(4242, &ada(), "strange");
+    fake.user_says(4242, &ada(), "plain");
+    port.wait_until("the one behind", |ledger| ledger.texts() == ["plain"])
+        .await;
+    let recorded = port.ledger().inbox[0].body.clone();
+    assert!(
+        matches!(&recorded, InboundBody::Other { what } if what.contains("refused as invalid"))
+    );
     running.stop().await;
 }
 
 #[tokio::test]
 async fn a_kill_between_storing_and_confirming_loses_and_doubles_nothing() {
-    let (fake, port, running) = connected().await;
-    fake.user_says(4242, &ada(), "before");
-    port.wait_until("stored", |ledger| ledger.texts() == ["before"])
-        .await;
-    running.kill().await;
-    fake.user_says(4242, &ada(), "while away");
-    // A restore of older state: the cursor is behind, so Telegram delivers again.
-    port.change(|ledger| ledger.cursor = None);
-    fake.change(|state| {
-        let (id, update) = (state.next_update - 2, json!({"update_id": state.next_update - 2, "message": {
-            "message_id": 101, "date": 1, "from": ada().json(), "chat": {"id": 4242, "type": "private"}, "text": "before"}}));
-        if state.pending.front().is_none_or(|(front, _)| *front != id) {
-            state.pending.push_front((id, update));
-        }
-    });
+    // With the cursor as it was stored, and with one from before (a crash of an engine that stores
+    // it late, or a restore): both ways every message is there once.
+    for cursor_is_kept in [true, false] {
+        let (fake, port, running) = connected().await;
+        port.change(|ledger| ledger.ingest_script = "store-and-hang".to_owned());
+        fake.user_says(4242, &ada(), "before");
+        port.wait_until("stored", |ledger| ledger.texts() == ["before"])
+            .await;
+        assert_eq!(fake.state().pending.len(), 1, "stored is not confirmed yet");
+        running.kill().await;
+        fake.user_says(4242, &ada(), "while away");
+        port.change(|ledger| {
+            if !cursor_is_kept {
+                ledger.cursor = None;
+            }
+        });
+        let running = run(bridge_at(fake.url(), TOKEN, options()), &port);
+        port.wait_until("the rest", |ledger| ledger.inbox.len() == 2)
+            .await;
+        fake.wait_until("confirmed", |state| state.pending.is_empty())
+            .await;
+        assert_eq!(port.ledger().texts(), ["before", "while away"]);
+        assert_eq!(port.ledger().repeated, u32::from(!cursor_is_kept));
+        running.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn the_same_message_under_two_update_ids_is_one_item() {
+    let fake = FakeTelegram::start();
+    let port = TestPort::new();
+    fake.user_says(4242, &ada(), "once");
+    fake.repeat_last();
     let running = run(bridge_at(fake.url(), TOKEN, options()), &port);
-    port.wait_until("the rest", |ledger| {
-        ledger.texts() == ["before", "while away"]
+    fake.wait_until("both confirmed", |state| {
+        state.poll > 1 && state.pending.is_empty()
     })
     .await;
-    fake.wait_until("confirmed", |state| state.pending.is_empty())
-        .await;
+    assert_eq!(port.ledger().texts(), ["once"]);
     assert_eq!(port.ledger().repeated, 1);
     running.stop().await;
 }
@@ -194,12 +219,14 @@ async fn an_update_of_an_unknown_shape_stops_nothing() {
     .await;
     fake.wait_until("all confirmed", |state| state.pending.is_empty())
         .await;
-    let ledger = port.ledger();
-    assert_eq!(ledger.inbox.len(), 5);
-    assert!(
-        matches!(&ledger.inbox[0].body, InboundBody::Other { what } if what.contains("x_brand_new"))
-    );
-    drop(ledger);
+    let bodies: Vec<InboundBody> = port
+        .ledger()
+        .inbox
+        .iter()
+        .map(|inbound| inbound.body.clone())
+        .collect();
+    assert_eq!(bodies.len(), 5);
+    assert!(matches!(&bodies[0], InboundBody::Other { what } if what.contains("x_brand_new")));
     running.stop().await;
 }
 

@@ -29,15 +29,15 @@ use tokio_util::sync::CancellationToken;
 use crate::support::fake_telegram::{DEADLINE, FakeTelegram, TOKEN, User};
 
 /// What the engine side knows.
-#[derive(Default)]
 pub struct Ledger {
     /// Every item once, in order of arrival.
     pub inbox: Vec<Inbound>,
     /// Items that came again.
     pub repeated: u32,
     pub cursor: Option<String>,
-    /// The next so many calls of `ingest` fail with this.
-    pub ingest_fails: VecDeque<ProblemKind>,
+    /// What the next calls of `ingest` do, one word each: `ok`, `fail`, `invalid`, `store-and-hang`;
+    /// those after them are ok.
+    pub ingest_script: String,
     /// The next so many calls of `begin_send` fail.
     pub begin_fails: u32,
     pub begun: Vec<OutboxId>,
@@ -45,6 +45,8 @@ pub struct Ledger {
     pub health: Vec<(ChannelHealth, Option<String>)>,
     pub capabilities: Option<ChannelCapabilities>,
     pub paused: bool,
+    /// What becomes of what comes in.
+    pub disposition: Disposition,
     /// What clicks are answered with.
     pub feedback: Option<String>,
     outbox: Vec<(Timestamp, Outbound)>,
@@ -64,7 +66,25 @@ pub struct TestPort {
 impl TestPort {
     pub fn new() -> Arc<Self> {
         Arc::new(Self {
-            ledger: Mutex::default(),
+            ledger: Mutex::new(Ledger {
+                inbox: Vec::new(),
+                repeated: 0,
+                cursor: None,
+                ingest_script: String::new(),
+                begin_fails: 0,
+                begun: Vec::new(),
+                ended: Vec::new(),
+                health: Vec::new(),
+                capabilities: None,
+                paused: false,
+                disposition: Disposition::Turn,
+                feedback: None,
+                outbox: Vec::new(),
+                handed_out: HashMap::new(),
+                keys: HashSet::new(),
+                typing: VecDeque::new(),
+                pause_changes: VecDeque::new(),
+            }),
             version: watch::Sender::new(0),
             clock: Clock::System,
         })
@@ -211,10 +231,19 @@ impl ChannelPort for TestPort {
     }
 
     async fn ingest(&self, inbound: Inbound) -> Result<Ingested, Problem> {
-        self.change(|ledger| {
-            if let Some(kind) = ledger.ingest_fails.pop_front() {
-                return Err(Problem::new(kind, "store", "the disk is full"));
-            }
+        let (ingested, hang) = self.change(|ledger| {
+            let script = std::mem::take(&mut ledger.ingest_script);
+            let (word, rest) = script.split_once(' ').unwrap_or((&script, ""));
+            rest.clone_into(&mut ledger.ingest_script);
+            let hang = match word {
+                "fail" => {
+                    let full = Problem::new(ProblemKind::Unavailable, "store", "the disk is full");
+                    return (Err(full), false);
+                }
+                "invalid" => return (Err(Problem::invalid("not like this")), false),
+                "store-and-hang" => true,
+                _ => false,
+            };
             let repeated = !ledger.keys.insert(inbound.dedupe_key.clone());
             ledger.cursor.clone_from(&inbound.cursor);
             if repeated {
@@ -222,15 +251,20 @@ impl ChannelPort for TestPort {
             } else {
                 ledger.inbox.push(inbound);
             }
-            Ok(Ingested {
+            let ingested = Ingested {
                 inbox_id: InboxId::generate(),
-                disposition: Disposition::Turn,
+                disposition: ledger.disposition,
                 continuation_id: None,
                 session_id: None,
                 repeated,
                 feedback: ledger.feedback.clone(),
-            })
-        })
+            };
+            (Ok(ingested), hang)
+        });
+        if hang {
+            std::future::pending::<()>().await;
+        }
+        ingested
     }
 
     async fn next_outbox(&self) -> Result<Outbound, Problem> {
@@ -247,9 +281,6 @@ impl ChannelPort for TestPort {
         self.change(|ledger| {
             if ledger.begin_fails > 0 {
                 ledger.begin_fails -= 1;
-                if let Some(part) = ledger.handed_out.remove(&id) {
-                    ledger.outbox.push((Timestamp(0), part));
-                }
                 return Err(Problem::internal("the disk is full"));
             }
             ledger.begun.push(id);
