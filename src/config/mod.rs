@@ -1,3 +1,13 @@
 //! Configuration: file, layers, secrets, paths. The only module that reads the environment.
 
+pub mod channels;
+pub mod environment;
+pub mod error;
+pub mod file;
+pub mod layers;
+pub mod paths;
+pub mod people;
+pub mod providers;
+pub mod secrets;
 pub mod settings;
+pub mod template;

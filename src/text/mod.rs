@@ -1,1 +1,8 @@
 //! Outside text: revealing, measuring, wrapping, splitting, redacting. Nothing here does I/O.
+
+pub mod chunk;
+pub mod markdown;
+pub mod redact;
+pub mod untrusted;
+pub mod width;
+pub mod wrap;

@@ -1,1 +1,83 @@
 //! Configuration layers and the errors a user can cause.
+
+mod errors;
+mod layers;
+mod paths;
+mod secrets;
+mod template;
+
+use std::path::{Path, PathBuf};
+
+use leverframe::config::environment::Environment;
+use leverframe::config::error::ConfigError;
+use leverframe::config::layers::{Flags, load};
+use leverframe::config::settings::Settings;
+
+/// The tools the suites know.
+const TOOLS: &[&str] = &[
+    "read_file",
+    "write_file",
+    "list_files",
+    "search_files",
+    "execute_command",
+];
+
+/// A configuration file with data directory and home of its own.
+struct Case {
+    dir: tempfile::TempDir,
+    flags: Flags,
+    variables: Vec<(String, String)>,
+}
+
+impl Case {
+    fn new(text: &str) -> Self {
+        let case = Self::without_file();
+        std::fs::write(case.file(), text).unwrap();
+        case
+    }
+
+    fn without_file() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(dir.path().join(".config/leverframe")).unwrap();
+        let variables = vec![("HOME".to_owned(), dir.path().to_str().unwrap().to_owned())];
+        let flags = Flags::default();
+        Self {
+            dir,
+            flags,
+            variables,
+        }
+    }
+
+    fn home(&self) -> &Path {
+        self.dir.path()
+    }
+
+    fn file(&self) -> PathBuf {
+        self.home().join(".config/leverframe/config.toml")
+    }
+
+    fn env(mut self, name: &str, value: &str) -> Self {
+        self.variables.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    fn flags(mut self, change: impl FnOnce(&mut Flags)) -> Self {
+        change(&mut self.flags);
+        self
+    }
+
+    fn load(&self) -> Result<Settings, ConfigError> {
+        let environment: Environment = self.variables.iter().cloned().collect();
+        load(&self.flags, &environment, TOOLS)
+    }
+
+    #[track_caller]
+    fn settings(&self) -> Settings {
+        self.load().unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    #[track_caller]
+    fn error(&self) -> ConfigError {
+        self.load().expect_err("this configuration was accepted")
+    }
+}

@@ -1,1 +1,7 @@
 //! Outside text never fakes, hides or injects.
+
+mod chunk;
+mod markdown;
+mod redact;
+mod untrusted;
+mod wrap;

@@ -1,0 +1,420 @@
+//! `[channels]`: the built-in ones, those of the file, and the scripted visitors of `--demo`.
+//!
+//! A channel that nobody configured is supervised and lets nobody in.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use crate::config::error::{ConfigError, Fault, Place};
+use crate::config::file::{ChannelTable, PlatformWord, ScopeWord, StyleWord};
+use crate::config::layers::{Inputs, number};
+use crate::config::paths;
+use crate::config::providers::web_address;
+use crate::config::secrets::{self, SecretSource};
+use crate::config::settings::{ChannelSettings, PersonSettings, ReplyStyle, Secret, SessionScope};
+use crate::protocol::words::{Autonomy, ChannelKind, Risk};
+
+/// The channels that are always there.
+pub const BUILT_IN: &[(&str, ChannelKind)] = &[
+    ("desk", ChannelKind::Desk),
+    ("api", ChannelKind::Api),
+    ("mcp", ChannelKind::Mcp),
+    ("cli", ChannelKind::Cli),
+    ("routine", ChannelKind::Routine),
+];
+
+/// The scripted channels of `--demo`.
+pub const DEMO: &[&str] = &["support", "ops", "family"];
+
+/// Whether a channel has no platform behind it.
+pub fn is_local(kind: ChannelKind) -> bool {
+    match kind {
+        ChannelKind::Desk
+        | ChannelKind::Api
+        | ChannelKind::Mcp
+        | ChannelKind::Cli
+        | ChannelKind::Routine
+        | ChannelKind::Scripted => true,
+        ChannelKind::Telegram => false,
+    }
+}
+
+/// Every channel.
+pub fn resolve(
+    inputs: &Inputs<'_>,
+    people: &BTreeMap<String, PersonSettings>,
+) -> Result<BTreeMap<String, ChannelSettings>, ConfigError> {
+    let config = inputs.config();
+    let mut tables: BTreeMap<&str, (ChannelKind, ChannelTable)> = BTreeMap::new();
+    for (name, kind) in BUILT_IN {
+        tables.insert(name, (*kind, ChannelTable::default()));
+    }
+    if inputs.flags.demo {
+        for name in DEMO {
+            let table = ChannelTable {
+                autonomy: Some(Autonomy::SemiAuto),
+                ..ChannelTable::default()
+            };
+            tables.insert(name, (ChannelKind::Scripted, table));
+        }
+    }
+    for (name, table) in &config.channels {
+        tables.insert(name, (kind_of(inputs, name, table)?, table.clone()));
+    }
+    let variables = Variables::of(inputs, tables.keys().copied())?;
+    let mut channels = BTreeMap::new();
+    for (name, (kind, table)) in &tables {
+        let channel = Channel {
+            inputs,
+            name,
+            table,
+            variables: &variables,
+        };
+        channels.insert((*name).to_owned(), channel.resolve(*kind, people)?);
+    }
+    Ok(channels)
+}
+
+fn kind_of(
+    inputs: &Inputs<'_>,
+    name: &str,
+    table: &ChannelTable,
+) -> Result<ChannelKind, ConfigError> {
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "_-".contains(c);
+    if !(1..=32).contains(&name.len()) || !name.chars().all(plain) {
+        let fault = inputs.fault(&["channels", name], "is not a name for a channel");
+        return Err(fault.expected("1 to 32 of a-z, 0-9, _ and -").into());
+    }
+    let built_in = BUILT_IN.iter().find(|(built_in, _)| *built_in == name);
+    match (built_in, table.kind) {
+        (Some((_, kind)), None) => Ok(*kind),
+        (Some(_), Some(_)) => {
+            let fault = inputs.fault(&["channels", name, "kind"], "this channel is built in");
+            Err(fault
+                .next_step("Leave `kind` out, or take another name")
+                .into())
+        }
+        (None, Some(PlatformWord::Telegram)) => Ok(ChannelKind::Telegram),
+        (None, None) => {
+            let fault = inputs.fault(&["channels", name], "`kind` is missing");
+            let fault = fault.nearest(name, BUILT_IN.iter().map(|(name, _)| *name));
+            Err(fault
+                .expected("kind = \"telegram\", or the name of a built-in channel")
+                .into())
+        }
+    }
+}
+
+/// `LEVERFRAME_CHANNEL_<NAME>_…`, matched to channels.
+struct Variables {
+    /// By channel and suffix: name of the variable.
+    found: BTreeMap<(String, &'static str), String>,
+}
+
+const PREFIX: &str = "LEVERFRAME_CHANNEL_";
+const SUFFIXES: &[&str] = &["_AUTONOMY", "_AUTO_APPROVE", "_BLOCK", "_MAX_WAIT_SECONDS"];
+
+impl Variables {
+    /// A variable for a channel that does not exist, or a setting that cannot be overridden, is an error:
+    /// somebody relies on it.
+    fn of<'a>(
+        inputs: &Inputs<'_>,
+        channels: impl Iterator<Item = &'a str> + Clone,
+    ) -> Result<Self, ConfigError> {
+        let mut known: BTreeMap<String, (String, &'static str)> = BTreeMap::new();
+        let mut ambiguous = BTreeSet::new();
+        for channel in channels {
+            for suffix in SUFFIXES {
+                let upper = channel.to_uppercase().replace('-', "_");
+                let name = format!("{PREFIX}{upper}{suffix}");
+                if known
+                    .insert(name.clone(), (channel.to_owned(), suffix))
+                    .is_some()
+                {
+                    ambiguous.insert(name);
+                }
+            }
+        }
+        let mut found = BTreeMap::new();
+        for name in inputs.environment.starting_with(PREFIX) {
+            let fault = |problem| Fault::new(Place::Environment(name.to_owned()), problem);
+            let Some(place) = known.get(name) else {
+                let fault = fault("is for no setting of any channel");
+                let fault = fault.nearest(name, known.keys().map(String::as_str));
+                let expected = format!("{PREFIX}<NAME> with one of {}", SUFFIXES.join(", "));
+                return Err(fault.expected(expected).into());
+            };
+            if ambiguous.contains(name) {
+                let fault = fault("fits two channels whose names differ only in - and _");
+                return Err(fault
+                    .next_step("Rename one of them, or set it in the file")
+                    .into());
+            }
+            found.insert(place.clone(), name.to_owned());
+        }
+        Ok(Self { found })
+    }
+}
+
+/// One channel being resolved.
+struct Channel<'a> {
+    inputs: &'a Inputs<'a>,
+    name: &'a str,
+    table: &'a ChannelTable,
+    variables: &'a Variables,
+}
+
+impl Channel<'_> {
+    fn fault(&self, field: &str, problem: impl Into<String>) -> Fault {
+        self.inputs.fault(&["channels", self.name, field], problem)
+    }
+
+    /// The overriding variable and its value.
+    fn variable(&self, suffix: &'static str) -> Option<(&str, &str)> {
+        let name = self.variables.found.get(&(self.name.to_owned(), suffix))?;
+        Some((name, self.inputs.environment.given(name)?))
+    }
+
+    fn resolve(
+        &self,
+        kind: ChannelKind,
+        people: &BTreeMap<String, PersonSettings>,
+    ) -> Result<ChannelSettings, ConfigError> {
+        let table = self.table;
+        let auto_approve =
+            self.list("auto_approve", "_AUTO_APPROVE", table.auto_approve.as_ref())?;
+        let block = self.list("block", "_BLOCK", table.block.as_ref())?;
+        let always_ask = self.list("always_ask", "", table.always_ask.as_ref())?;
+        Ok(ChannelSettings {
+            kind,
+            token: self.token(kind)?,
+            api_base: self.api_base(kind)?,
+            autonomy: self.autonomy()?,
+            permanent_full: table.permanent_full.unwrap_or(false),
+            auto_approve,
+            block,
+            always_ask,
+            allowed_users: self.platform_ids(
+                kind,
+                "allowed_users",
+                table.allowed_users.as_ref(),
+            )?,
+            allowed_chats: self.platform_ids(
+                kind,
+                "allowed_chats",
+                table.allowed_chats.as_ref(),
+            )?,
+            approval_to: self.approval_to(people)?,
+            chat_max_risk: table.chat_max_risk.unwrap_or(Risk::Medium),
+            max_wait_seconds: self.max_wait_seconds()?,
+            workspace: self.workspace()?,
+            model: table.model.clone(),
+            note: table.note.clone(),
+            require_mention: table.require_mention.unwrap_or(true),
+            session_scope: match table.session_scope {
+                Some(ScopeWord::Chat) | None => SessionScope::Chat,
+                Some(ScopeWord::Sender) => SessionScope::Sender,
+            },
+            reply_style: match table.reply_style {
+                Some(StyleWord::Final) => ReplyStyle::Final,
+                Some(StyleWord::Progress) | None => ReplyStyle::Progress,
+            },
+            max_queue: number(
+                self.inputs,
+                &["channels", self.name, "max_queue"],
+                table.max_queue,
+                10,
+                1..=1000,
+            )?,
+        })
+    }
+
+    fn autonomy(&self) -> Result<Autonomy, ConfigError> {
+        let Some((name, value)) = self.variable("_AUTONOMY") else {
+            return Ok(self.table.autonomy.unwrap_or(Autonomy::Supervised));
+        };
+        value.trim().parse().map_err(|_| {
+            let words = Autonomy::ALL.iter().map(|word| word.as_str());
+            let list = words.clone().collect::<Vec<_>>().join(", ");
+            let place = Place::Environment(name.to_owned());
+            let fault = Fault::new(place, format!("`{value}` is not known here"));
+            let fault = fault.nearest(value.trim(), words);
+            ConfigError::from(fault.expected(format!("one of {list}")))
+        })
+    }
+
+    fn max_wait_seconds(&self) -> Result<u64, ConfigError> {
+        let bounds = 1..=86_400;
+        if let Some((name, value)) = self.variable("_MAX_WAIT_SECONDS") {
+            let seconds = value.trim().parse().ok().filter(|s| bounds.contains(s));
+            return seconds.ok_or_else(|| {
+                let place = Place::Environment(name.to_owned());
+                let fault = Fault::new(place, format!("`{value}` is not a number of seconds"));
+                fault.expected("a whole number from 1 to 86400").into()
+            });
+        }
+        let keys = ["channels", self.name, "max_wait_seconds"];
+        number(self.inputs, &keys, self.table.max_wait_seconds, 600, bounds)
+    }
+
+    /// A list of tools, from the variable (separated by commas) or the file; every entry checked.
+    fn list(
+        &self,
+        field: &str,
+        suffix: &'static str,
+        written: Option<&Vec<String>>,
+    ) -> Result<Vec<String>, ConfigError> {
+        let variable = self.variable(suffix);
+        let entries: Vec<String> = match variable {
+            Some((_, value)) => {
+                let entries = value
+                    .split(',')
+                    .map(str::trim)
+                    .filter(|entry| !entry.is_empty());
+                entries.map(str::to_owned).collect()
+            }
+            None => written.cloned().unwrap_or_default(),
+        };
+        let fault = |problem: String| match variable {
+            Some((name, _)) => Fault::new(Place::Environment(name.to_owned()), problem),
+            None => self.fault(field, problem),
+        };
+        let tools = self.inputs.tools;
+        for entry in &entries {
+            if entry == "*" && field == "auto_approve" {
+                let fault = fault("`*` would approve everything".to_owned());
+                let step = "Set autonomy = \"full\" if that is meant; it has its own safeguards";
+                return Err(fault.expected("names of tools").next_step(step).into());
+            }
+            let known = match entry.strip_suffix('*') {
+                Some(prefix) => tools.iter().any(|tool| tool.starts_with(prefix)),
+                None => tools.contains(&entry.as_str()),
+            };
+            if !known {
+                let fault = fault(format!("there is no tool `{entry}`"));
+                let fault = fault.nearest(entry.trim_end_matches('*'), tools.iter().copied());
+                let expected = format!("one of {}, or a prefix with *", tools.join(", "));
+                return Err(fault.expected(expected).into());
+            }
+        }
+        Ok(entries)
+    }
+
+    fn platform_ids(
+        &self,
+        kind: ChannelKind,
+        field: &str,
+        ids: Option<&Vec<String>>,
+    ) -> Result<Vec<String>, ConfigError> {
+        let ids = ids.cloned().unwrap_or_default();
+        for id in &ids {
+            let (good, expected) = match kind {
+                ChannelKind::Telegram => {
+                    // Groups have negative ids, people do not.
+                    let digits = match field {
+                        "allowed_chats" => id.strip_prefix('-').unwrap_or(id),
+                        _ => id,
+                    };
+                    let numeric = !digits.is_empty() && digits.chars().all(|c| c.is_ascii_digit());
+                    (numeric, "the numeric id, for example \"123456\"")
+                }
+                ChannelKind::Desk
+                | ChannelKind::Api
+                | ChannelKind::Mcp
+                | ChannelKind::Cli
+                | ChannelKind::Routine
+                | ChannelKind::Scripted => (!id.trim().is_empty(), "an id"),
+            };
+            if !good {
+                let fault = self.fault(field, format!("`{id}` is not a platform id"));
+                let step = "Names can be changed and taken over; the id stays";
+                return Err(fault.expected(expected).next_step(step).into());
+            }
+        }
+        Ok(ids)
+    }
+
+    fn approval_to(
+        &self,
+        people: &BTreeMap<String, PersonSettings>,
+    ) -> Result<Vec<String>, ConfigError> {
+        let names = self.table.approval_to.clone().unwrap_or_default();
+        for name in &names {
+            if !people.contains_key(name) {
+                let fault = self.fault("approval_to", format!("there is no [people.{name}]"));
+                let fault = fault.nearest(name, people.keys().map(String::as_str));
+                return Err(fault.expected("names under [people]").into());
+            }
+        }
+        Ok(names)
+    }
+
+    fn token(&self, kind: ChannelKind) -> Result<Option<Secret>, ConfigError> {
+        let source = SecretSource {
+            env: self.table.token_env.as_deref(),
+            file: self.table.token_file.as_deref(),
+            command: self.table.token_command.as_deref(),
+        };
+        if is_local(kind) {
+            if source.count() > 0 {
+                let fault = self.fault("token_env", "a built-in channel takes no token");
+                return Err(fault.next_step("Remove it").into());
+            }
+            return Ok(None);
+        }
+        if source.count() == 0 {
+            let fault = self.inputs.fault(&["channels", self.name], "has no token");
+            let step = "Get one from @BotFather and set the variable, or use token_file";
+            let fault =
+                fault.expected("token_env = \"TELEGRAM_BOT_TOKEN\", token_file or token_command");
+            return Err(fault.next_step(step).into());
+        }
+        let fault = |suffix: &str, problem: String| self.fault(&format!("token{suffix}"), problem);
+        secrets::read(
+            source,
+            self.inputs.environment,
+            &self.inputs.paths.config_dir,
+            &fault,
+        )
+    }
+
+    fn api_base(&self, kind: ChannelKind) -> Result<String, ConfigError> {
+        let default = match kind {
+            ChannelKind::Telegram => "https://api.telegram.org",
+            ChannelKind::Desk
+            | ChannelKind::Api
+            | ChannelKind::Mcp
+            | ChannelKind::Cli
+            | ChannelKind::Routine
+            | ChannelKind::Scripted => "",
+        };
+        match &self.table.api_base {
+            None => Ok(default.to_owned()),
+            Some(url) => web_address(url).map_err(|problem| {
+                let fault = self.fault("api_base", problem);
+                fault
+                    .expected("a URL, for example https://api.telegram.org")
+                    .into()
+            }),
+        }
+    }
+
+    fn workspace(&self) -> Result<PathBuf, ConfigError> {
+        let paths = self.inputs.paths;
+        let workspace = match &self.table.workspace {
+            Some(path) => paths::expand(path, self.inputs.environment, &paths.config_dir),
+            None => {
+                let mut beside = paths.data_dir.clone().into_os_string();
+                beside.push("-workspaces");
+                PathBuf::from(beside).join(self.name)
+            }
+        };
+        if let Some(with) = paths::overlap(&workspace, paths, self.inputs.choice) {
+            let problem = format!("{} overlaps {with}", workspace.display());
+            let step = "Tools of the agent could reach what governs them; name another directory";
+            let fault = self.fault("workspace", problem).next_step(step);
+            return Err(fault.expected("a directory apart from both").into());
+        }
+        Ok(workspace)
+    }
+}

@@ -1,0 +1,118 @@
+//! The environment, read once. Nothing else in the crate reads a variable, and nothing changes one.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// A snapshot of the environment. Tests build one from pairs.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Environment {
+    variables: BTreeMap<String, OsString>,
+    /// The home directory as the platform knows it, for when `HOME` is unset.
+    home: Option<PathBuf>,
+}
+
+impl std::fmt::Debug for Environment {
+    /// Names only: values may be secret.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_set().entries(self.variables.keys()).finish()
+    }
+}
+
+impl<K: Into<String>, V: Into<OsString>> FromIterator<(K, V)> for Environment {
+    fn from_iter<I: IntoIterator<Item = (K, V)>>(pairs: I) -> Self {
+        let pairs = pairs.into_iter().map(|(k, v)| (k.into(), v.into()));
+        Self {
+            variables: pairs.collect(),
+            home: None,
+        }
+    }
+}
+
+impl Environment {
+    /// The environment of this process. Variables whose name is not Unicode are left out.
+    pub fn capture() -> Self {
+        let pairs = std::env::vars_os().filter_map(|(k, v)| Some((k.into_string().ok()?, v)));
+        Self {
+            variables: pairs.collect(),
+            home: std::env::home_dir(),
+        }
+    }
+
+    /// The value of a variable; none when it is unset, empty or not Unicode.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.given(name).filter(|value| !value.is_empty())
+    }
+
+    /// Like [`Environment::get`], but an empty value is a value (an empty list).
+    pub fn given(&self, name: &str) -> Option<&str> {
+        self.variables.get(name)?.to_str()
+    }
+
+    /// A variable that names a path; none when it is unset or empty.
+    pub fn path(&self, name: &str) -> Option<PathBuf> {
+        let value = self.variables.get(name)?;
+        (!value.is_empty()).then(|| PathBuf::from(value))
+    }
+
+    /// Every variable whose name starts with `prefix`, in order of names.
+    pub fn starting_with<'a>(&'a self, prefix: &'a str) -> impl Iterator<Item = &'a str> {
+        let names = self.variables.keys().map(String::as_str);
+        names.filter(move |name| name.starts_with(prefix))
+    }
+
+    /// `HOME`, or what the platform says.
+    pub fn home(&self) -> Option<PathBuf> {
+        self.path("HOME").or_else(|| self.home.clone())
+    }
+
+    /// An XDG base directory variable; relative paths are ignored, as the specification demands.
+    pub fn xdg(&self, name: &str) -> Option<PathBuf> {
+        self.path(name).filter(|path| path.is_absolute())
+    }
+
+    /// Login name.
+    pub fn user(&self) -> Option<&str> {
+        self.get("USER").or_else(|| self.get("LOGNAME"))
+    }
+
+    /// `NO_COLOR` with any value but the empty one (<https://no-color.org>).
+    pub fn no_color(&self) -> bool {
+        self.path("NO_COLOR").is_some()
+    }
+
+    /// `ACCESSIBLE`: the plain mode without redrawing.
+    pub fn accessible(&self) -> bool {
+        self.get("ACCESSIBLE").is_some_and(|value| value != "0")
+    }
+
+    /// `TERM`.
+    pub fn term(&self) -> Option<&str> {
+        self.get("TERM")
+    }
+
+    /// `COLORTERM` says 24-bit colour.
+    pub fn true_color(&self) -> bool {
+        matches!(self.get("COLORTERM"), Some("truecolor" | "24bit"))
+    }
+
+    /// Inside tmux: escape sequences for the outer terminal need wrapping.
+    pub fn tmux(&self) -> bool {
+        self.get("TMUX").is_some()
+    }
+
+    /// `LEVERFRAME_CRASH`: the crash point to arm, in builds that have them.
+    pub fn crash(&self) -> Option<&str> {
+        self.get("LEVERFRAME_CRASH")
+    }
+
+    /// `NOTIFY_SOCKET` of systemd.
+    pub fn notify_socket(&self) -> Option<PathBuf> {
+        self.path("NOTIFY_SOCKET")
+    }
+
+    /// The command that edits a file: `VISUAL`, else `EDITOR`.
+    pub fn editor(&self) -> Option<&str> {
+        self.get("VISUAL").or_else(|| self.get("EDITOR"))
+    }
+}

@@ -1,0 +1,384 @@
+//! Defaults, file, environment and flags, merged in this order into [`Settings`].
+//!
+//! Nothing falls back silently: a setting that cannot be used is an error, whatever layer it is from.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+
+use crate::config::channels;
+use crate::config::environment::Environment;
+use crate::config::error::{ConfigError, Fault, Place};
+use crate::config::file::{ConfigFile, LoadedFile, SelfApprovalWord};
+use crate::config::paths::{self, FileChoice};
+use crate::config::people;
+use crate::config::providers;
+use crate::config::settings::{
+    ApprovalSettings, BudgetSettings, EngineSettings, Paths, ProviderKind, SelfApproval, Settings,
+};
+use crate::protocol::words::Risk;
+
+/// What is used when nothing is configured.
+pub const SCRIPTED_MODEL: &str = "scripted/demo";
+
+/// The flags of the command line that change settings.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Flags {
+    /// `--config`.
+    pub config: Option<PathBuf>,
+    /// `--data-dir`.
+    pub data_dir: Option<PathBuf>,
+    /// `--listen`.
+    pub listen: Option<String>,
+    /// `--theme`.
+    pub theme: Option<String>,
+    /// `--keymap`.
+    pub keymap: Option<String>,
+    /// `--model`.
+    pub model: Option<String>,
+    /// `--demo`: no file, no keys, scripted channels. The caller sets `data_dir` to a temporary one.
+    pub demo: bool,
+}
+
+/// Everything that settings are made of.
+#[derive(Debug, Clone, Copy)]
+pub struct Inputs<'a> {
+    /// The command line.
+    pub flags: &'a Flags,
+    /// The environment.
+    pub environment: &'a Environment,
+    /// The file, when there is one.
+    pub file: Option<&'a LoadedFile>,
+    /// Where things are.
+    pub paths: &'a Paths,
+    /// Whether the file was named by somebody.
+    pub choice: FileChoice,
+    /// Names of the tools that exist.
+    pub tools: &'a [&'a str],
+}
+
+/// A place in the file and the fault at it; used by the modules that resolve one table each.
+impl<'a> Inputs<'a> {
+    /// A fault at a key of the file.
+    pub fn fault(&self, keys: &[&str], problem: impl Into<String>) -> Fault {
+        match self.file {
+            Some(file) => file.fault(keys, problem),
+            None => Fault::new(Place::Default, problem).key(keys.join(".")),
+        }
+    }
+
+    /// The file's content; empty when there is no file.
+    pub fn config(&self) -> std::borrow::Cow<'a, ConfigFile> {
+        match self.file {
+            Some(file) => std::borrow::Cow::Borrowed(&file.config),
+            None => std::borrow::Cow::Owned(ConfigFile::default()),
+        }
+    }
+}
+
+/// Finds and reads the file, and resolves everything. `tools` are the names of the tools that exist.
+pub fn load(
+    flags: &Flags,
+    environment: &Environment,
+    tools: &[&str],
+) -> Result<Settings, ConfigError> {
+    let (config, data_dir) = (flags.config.as_deref(), flags.data_dir.as_deref());
+    let (paths, choice) = paths::locate(config, data_dir, environment)?;
+    let file = if flags.demo {
+        None
+    } else {
+        LoadedFile::read(&paths.config_file)?
+    };
+    if file.is_none() && choice == FileChoice::Named && !flags.demo {
+        let fault = Fault::new(Place::path(&paths.config_file), "does not exist");
+        let step = "Write one with `leverframe init`, or leave --config and LEVERFRAME_CONFIG out";
+        return Err(fault
+            .expected("a configuration file")
+            .next_step(step)
+            .into());
+    }
+    resolve(Inputs {
+        flags,
+        environment,
+        file: file.as_ref(),
+        paths: &paths,
+        choice,
+        tools,
+    })
+}
+
+/// Merges the layers. Reads secrets; creates nothing.
+pub fn resolve(inputs: Inputs<'_>) -> Result<Settings, ConfigError> {
+    let log_filter = inputs.environment.get("LEVERFRAME_LOG").map(str::to_owned);
+    let no_variables = Environment::default();
+    // `--demo` takes nothing from the file and no key from the environment.
+    let inputs = if inputs.flags.demo {
+        Inputs {
+            file: None,
+            environment: &no_variables,
+            ..inputs
+        }
+    } else {
+        inputs
+    };
+    let flags = inputs.flags;
+    let config = inputs.config();
+    let providers = providers::resolve(&inputs)?;
+    let model = default_model(&inputs, &config)?;
+    let people = people::resolve(&inputs)?;
+    let channels = channels::resolve(&inputs, &people)?;
+
+    let (name, place) = &model;
+    let kind = providers::usable(name, &providers, &|problem| {
+        place_of(&inputs, place, problem)
+    })?;
+    for (channel, settings) in &channels {
+        let kind = match &settings.model {
+            Some(model) => providers::usable(model, &providers, &|problem| {
+                inputs.fault(&["channels", channel, "model"], problem)
+            })?,
+            None => kind,
+        };
+        let real = !channels::is_local(settings.kind);
+        if real && kind == ProviderKind::Scripted && !config.model.allow_scripted_on_channels {
+            let problem = "the scripted model, which is no LLM, would answer on this channel";
+            let fault = inputs.fault(&["channels", channel], problem);
+            let step = "Set [model] default = \"<provider>/<model>\" (or LEVERFRAME_MODEL, or --model), \
+                        or [model] allow_scripted_on_channels = true to try things out";
+            return Err(fault.next_step(step).into());
+        }
+    }
+
+    let console = &config.console;
+    let listen = listen(&inputs, &config)?;
+    Ok(Settings {
+        paths: inputs.paths.clone(),
+        instance: config
+            .instance
+            .clone()
+            .unwrap_or_else(|| if flags.demo { "demo" } else { "leverframe" }.to_owned()),
+        model: model.0,
+        providers,
+        channels,
+        people,
+        approvals: approvals(&inputs, &config)?,
+        budgets: budgets(&inputs, &config)?,
+        engine: engine(&inputs, &config)?,
+        tool_risk: tool_risk(&inputs, &config)?,
+        listen,
+        log_filter: log_filter
+            .or_else(|| config.log.filter.clone())
+            .unwrap_or_else(|| "info".to_owned()),
+        log_json: config.log.json.unwrap_or(false),
+        theme: flags
+            .theme
+            .clone()
+            .or_else(|| console.theme.clone())
+            .unwrap_or_else(|| "default".to_owned()),
+        keymap: flags
+            .keymap
+            .clone()
+            .or_else(|| console.keymap.clone())
+            .unwrap_or_else(|| "default".to_owned()),
+        demo: flags.demo,
+    })
+}
+
+/// Which layer said something.
+enum Layer {
+    Flag(&'static str),
+    Variable(&'static str),
+    File(&'static [&'static str]),
+    Default,
+}
+
+fn place_of(inputs: &Inputs<'_>, layer: &Layer, problem: String) -> Fault {
+    match layer {
+        Layer::Flag(flag) => Fault::new(Place::Flag(flag), problem),
+        Layer::Variable(name) => Fault::new(Place::Environment((*name).to_owned()), problem),
+        Layer::File(keys) => inputs.fault(keys, problem),
+        Layer::Default => Fault::new(Place::Default, problem),
+    }
+}
+
+/// `--model`, else `LEVERFRAME_MODEL`, else the file, else the scripted model. Keys in the environment
+/// never choose a model.
+fn default_model(inputs: &Inputs<'_>, config: &ConfigFile) -> Result<(String, Layer), ConfigError> {
+    if let Some(model) = &inputs.flags.model {
+        return Ok((model.clone(), Layer::Flag("--model")));
+    }
+    if let Some(model) = inputs.environment.given("LEVERFRAME_MODEL") {
+        return Ok((model.to_owned(), Layer::Variable("LEVERFRAME_MODEL")));
+    }
+    match &config.model.default {
+        Some(model) => Ok((model.clone(), Layer::File(&["model", "default"]))),
+        None => Ok((SCRIPTED_MODEL.to_owned(), Layer::Default)),
+    }
+}
+
+/// The TCP listener: `--listen`, else `[server] listen`. Loopback only.
+fn listen(inputs: &Inputs<'_>, config: &ConfigFile) -> Result<Option<SocketAddr>, ConfigError> {
+    let (text, layer) = match (&inputs.flags.listen, &config.server.listen) {
+        (Some(text), _) => (text, Layer::Flag("--listen")),
+        (None, Some(text)) => (text, Layer::File(&["server", "listen"])),
+        (None, None) => return Ok(None),
+    };
+    let fault = |problem: &str| place_of(inputs, &layer, format!("`{text}` {problem}"));
+    let numeric = text
+        .strip_prefix("localhost:")
+        .map(|port| format!("127.0.0.1:{port}"));
+    let Ok(address) = numeric.as_ref().unwrap_or(text).parse::<SocketAddr>() else {
+        let fault = fault("is not an address with a port");
+        return Err(fault
+            .expected("for example 127.0.0.1:8787, or port 0 for a free one")
+            .into());
+    };
+    let loopback = match address.ip() {
+        IpAddr::V4(ip) => ip.is_loopback(),
+        IpAddr::V6(ip) => ip.is_loopback(),
+    };
+    if !loopback {
+        let step = "To reach it from elsewhere use `ssh -L 8787:127.0.0.1:8787 HOST`, or put a proxy with \
+                    TLS in front of the loopback address";
+        let fault = fault("is not a loopback address");
+        return Err(fault
+            .expected("127.0.0.1:PORT or [::1]:PORT")
+            .next_step(step)
+            .into());
+    }
+    Ok(Some(address))
+}
+
+/// A number of the file, or its default, within bounds.
+pub fn number<T: PartialOrd + std::fmt::Display + Copy>(
+    inputs: &Inputs<'_>,
+    keys: &[&str],
+    given: Option<T>,
+    default: T,
+    bounds: std::ops::RangeInclusive<T>,
+) -> Result<T, ConfigError> {
+    let Some(value) = given else {
+        return Ok(default);
+    };
+    if bounds.contains(&value) {
+        return Ok(value);
+    }
+    let expected = format!("a number from {} to {}", bounds.start(), bounds.end());
+    let fault = inputs.fault(keys, format!("{value} is out of range"));
+    Err(fault.expected(expected).into())
+}
+
+/// One week.
+const WEEK: u64 = 7 * 24 * 3600;
+
+fn approvals(inputs: &Inputs<'_>, config: &ConfigFile) -> Result<ApprovalSettings, ConfigError> {
+    let table = &config.approvals;
+    let key = |name| ["approvals", name];
+    Ok(ApprovalSettings {
+        self_approval: match table.self_approval {
+            Some(SelfApprovalWord::Console) | None => SelfApproval::Console,
+            Some(SelfApprovalWord::Always) => SelfApproval::Always,
+            Some(SelfApprovalWord::Never) => SelfApproval::Never,
+        },
+        life_seconds: number(
+            inputs,
+            &key("life_seconds"),
+            table.life_seconds,
+            24 * 3600,
+            60..=4 * WEEK,
+        )?,
+        high_risk_life_seconds: number(
+            inputs,
+            &key("high_risk_life_seconds"),
+            table.high_risk_life_seconds,
+            4 * 3600,
+            60..=4 * WEEK,
+        )?,
+        max_pending_per_session: number(
+            inputs,
+            &key("max_pending_per_session"),
+            table.max_pending_per_session,
+            5,
+            1..=100,
+        )?,
+        max_pending_per_channel: number(
+            inputs,
+            &key("max_pending_per_channel"),
+            table.max_pending_per_channel,
+            50,
+            1..=1000,
+        )?,
+    })
+}
+
+fn budgets(inputs: &Inputs<'_>, config: &ConfigFile) -> Result<BudgetSettings, ConfigError> {
+    let table = &config.budgets;
+    let key = |name| ["budgets", name];
+    Ok(BudgetSettings {
+        max_steps: number(inputs, &key("max_steps"), table.max_steps, 8, 1..=1000)?,
+        max_tool_calls: number(
+            inputs,
+            &key("max_tool_calls"),
+            table.max_tool_calls,
+            16,
+            0..=10_000,
+        )?,
+        max_duration_seconds: number(
+            inputs,
+            &key("max_duration_seconds"),
+            table.max_duration_seconds,
+            120,
+            1..=86_400,
+        )?,
+        max_tokens: number(
+            inputs,
+            &key("max_tokens"),
+            table.max_tokens,
+            100_000,
+            1..=1_000_000_000,
+        )?,
+    })
+}
+
+fn engine(inputs: &Inputs<'_>, config: &ConfigFile) -> Result<EngineSettings, ConfigError> {
+    let table = &config.engine;
+    let key = |name| ["engine", name];
+    Ok(EngineSettings {
+        max_running: number(inputs, &key("max_running"), table.max_running, 16, 1..=1000)?,
+        one_tool_per_step: table.one_tool_per_step.unwrap_or(false),
+        max_model_attempts: number(
+            inputs,
+            &key("max_model_attempts"),
+            table.max_model_attempts,
+            3,
+            1..=10,
+        )?,
+        history_exchanges: number(
+            inputs,
+            &key("history_exchanges"),
+            table.history_exchanges,
+            6,
+            0..=1000,
+        )?,
+    })
+}
+
+fn tool_risk(
+    inputs: &Inputs<'_>,
+    config: &ConfigFile,
+) -> Result<BTreeMap<String, Risk>, ConfigError> {
+    for name in config.tools.keys() {
+        if !inputs.tools.contains(&name.as_str()) {
+            let fault = inputs.fault(&["tools", name], format!("there is no tool `{name}`"));
+            let fault = fault.nearest(name, inputs.tools.iter().copied());
+            return Err(fault
+                .expected(format!("one of {}", inputs.tools.join(", ")))
+                .into());
+        }
+    }
+    let risks = config
+        .tools
+        .iter()
+        .map(|(name, tool)| (name.clone(), tool.risk));
+    Ok(risks.collect())
+}

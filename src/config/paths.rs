@@ -1,0 +1,211 @@
+//! Where things are, and whether the directories can be trusted. Nothing here follows a symbolic link
+//! to the data directory or uses one that belongs to somebody else.
+
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
+use std::path::{Component, Path, PathBuf};
+
+use crate::config::environment::Environment;
+use crate::config::error::{ConfigError, Fault, Place};
+use crate::config::settings::Paths;
+
+/// Name of our directories.
+const NAME: &str = "leverframe";
+
+/// Whether the configuration file was named by somebody.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileChoice {
+    /// By flag or variable: it must exist.
+    Named,
+    /// The platform's place: it may be missing.
+    Platform,
+}
+
+/// Finds the directories: flags, then `LEVERFRAME_CONFIG` and `LEVERFRAME_DATA_DIR`, then the platform's
+/// (XDG base directories on Linux, `Library/Application Support` on macOS). Creates nothing.
+pub fn locate(
+    config: Option<&Path>,
+    data_dir: Option<&Path>,
+    environment: &Environment,
+) -> Result<(Paths, FileChoice), ConfigError> {
+    let here = std::env::current_dir().map_err(|error| {
+        let problem = format!("the working directory cannot be found: {error}");
+        Fault::new(Place::Default, problem).next_step("Change to a directory that exists")
+    })?;
+    let absolute = |path: PathBuf| expand(&path.to_string_lossy(), environment, &here);
+    let named = config
+        .map(Path::to_owned)
+        .or_else(|| environment.path("LEVERFRAME_CONFIG"));
+    let (config_file, choice) = match named {
+        Some(path) => (absolute(path), FileChoice::Named),
+        None => {
+            let dir = base_dir(environment, "XDG_CONFIG_HOME", ".config", "--config")?;
+            (dir.join(NAME).join("config.toml"), FileChoice::Platform)
+        }
+    };
+    let named = data_dir
+        .map(Path::to_owned)
+        .or_else(|| environment.path("LEVERFRAME_DATA_DIR"));
+    let data_dir = match named {
+        Some(path) => absolute(path),
+        None => base_dir(environment, "XDG_DATA_HOME", ".local/share", "--data-dir")?.join(NAME),
+    };
+    let config_dir = config_file.parent().unwrap_or(&here).to_owned();
+    let paths = Paths {
+        config_file,
+        config_dir,
+        data_dir,
+        runtime_dir: environment.xdg("XDG_RUNTIME_DIR"),
+    };
+    Ok((paths, choice))
+}
+
+fn base_dir(
+    environment: &Environment,
+    variable: &str,
+    below_home: &str,
+    flag: &'static str,
+) -> Result<PathBuf, ConfigError> {
+    if let Some(dir) = environment.xdg(variable) {
+        return Ok(dir);
+    }
+    let Some(home) = environment.home().filter(|home| home.is_absolute()) else {
+        let fault = Fault::new(
+            Place::Environment("HOME".to_owned()),
+            "is not an absolute path",
+        );
+        return Err(fault
+            .next_step(format!("Set HOME or {variable}, or use {flag}"))
+            .into());
+    };
+    if cfg!(target_os = "macos") {
+        return Ok(home.join("Library/Application Support"));
+    }
+    Ok(home.join(below_home))
+}
+
+/// An absolute path: `~/` is the home directory, relative paths start at `base`; `.` and `..` are resolved
+/// by name.
+pub fn expand(path: &str, environment: &Environment, base: &Path) -> PathBuf {
+    let home = || environment.home().unwrap_or_else(|| base.to_owned());
+    let path = match path.strip_prefix('~') {
+        Some("") => home(),
+        Some(rest) if rest.starts_with('/') => home().join(rest.trim_start_matches('/')),
+        Some(_) | None => base.join(path),
+    };
+    normal(&path)
+}
+
+fn normal(path: &Path) -> PathBuf {
+    let mut out = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                out.pop();
+            }
+            Component::Prefix(_) | Component::RootDir | Component::Normal(_) => out.push(component),
+        }
+    }
+    out
+}
+
+/// The path with the links of its existing part resolved.
+pub fn resolved(path: &Path) -> PathBuf {
+    let mut missing = Vec::new();
+    let mut existing = path;
+    loop {
+        if let Ok(real) = existing.canonicalize() {
+            return missing
+                .iter()
+                .rev()
+                .fold(real, |path, name| path.join(name));
+        }
+        let (Some(parent), Some(name)) = (existing.parent(), existing.file_name()) else {
+            return path.to_owned();
+        };
+        missing.push(name);
+        existing = parent;
+    }
+}
+
+/// What a workspace may not overlap, and why.
+pub fn overlap(workspace: &Path, paths: &Paths, choice: FileChoice) -> Option<String> {
+    let workspace = resolved(workspace);
+    let meets = |path: &Path| {
+        let path = resolved(path);
+        workspace.starts_with(&path) || path.starts_with(&workspace)
+    };
+    if meets(&paths.data_dir) {
+        return Some(format!("the data directory {}", paths.data_dir.display()));
+    }
+    // A directory somebody named a file in may hold other things; the platform's is ours alone.
+    let config = match choice {
+        FileChoice::Platform => meets(&paths.config_dir),
+        FileChoice::Named => {
+            let ours = ["themes", "keymaps"].map(|name| paths.config_dir.join(name));
+            meets(&paths.config_file) || ours.iter().any(|dir| meets(dir))
+        }
+    };
+    config.then(|| format!("the configuration in {}", paths.config_dir.display()))
+}
+
+/// Everything of ours that no tool may see from `workspace`: data, configuration, runtime directory.
+///
+/// Where the workspace lies below the directory of the configuration file, that directory cannot be
+/// hidden as a whole; then the file and its companions are named one by one.
+pub fn hidden_from_tools(paths: &Paths, workspace: &Path) -> Vec<PathBuf> {
+    let mut hidden = vec![resolved(&paths.data_dir)];
+    if resolved(workspace).starts_with(resolved(&paths.config_dir)) {
+        hidden.push(resolved(&paths.config_file));
+        hidden.push(resolved(&paths.config_dir.join("themes")));
+        hidden.push(resolved(&paths.config_dir.join("keymaps")));
+    } else {
+        hidden.push(resolved(&paths.config_dir));
+    }
+    hidden.extend(paths.runtime_dir.as_deref().map(resolved));
+    hidden
+}
+
+/// Makes the data directory (mode 0700), or checks the one that is there: a directory, no symbolic link,
+/// ours, closed to others. An empty one with wider permissions is closed.
+pub fn prepare_data_dir(dir: &Path) -> Result<(), ConfigError> {
+    let fault = |problem: String| Fault::new(Place::path(dir), problem);
+    let about = match std::fs::symlink_metadata(dir) {
+        Ok(about) => about,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            let parent = dir.parent().unwrap_or(dir);
+            let made = std::fs::create_dir_all(parent)
+                .and_then(|()| std::fs::DirBuilder::new().mode(0o700).create(dir))
+                .and_then(|()| std::fs::symlink_metadata(dir));
+            made.map_err(|error| {
+                let step = "Name another one with --data-dir or LEVERFRAME_DATA_DIR";
+                fault(format!("cannot be created: {error}")).next_step(step)
+            })?
+        }
+        Err(error) => return Err(fault(format!("cannot be examined: {error}")).into()),
+    };
+    if about.is_symlink() {
+        let fault = fault("is a symbolic link".to_owned()).expected("the directory itself");
+        return Err(fault.next_step("Name its target with --data-dir").into());
+    }
+    if !about.is_dir() {
+        return Err(fault("is not a directory".to_owned()).into());
+    }
+    if about.uid() != rustix::process::geteuid().as_raw() {
+        let step = "Run leverframe as its owner, or name another one with --data-dir";
+        let fault = fault(format!("belongs to user id {}", about.uid()));
+        return Err(fault.expected("a directory of ours").next_step(step).into());
+    }
+    let mode = about.mode() & 0o777;
+    if mode & 0o077 == 0 {
+        return Ok(());
+    }
+    let empty = std::fs::read_dir(dir).is_ok_and(|mut entries| entries.next().is_none());
+    let closed = std::fs::Permissions::from_mode(0o700);
+    if empty && std::fs::set_permissions(dir, closed).is_ok() {
+        return Ok(());
+    }
+    let step = format!("Run: chmod 700 {}", dir.display());
+    let fault = fault(format!("can be opened by others (mode {mode:04o})"));
+    Err(fault.expected("mode 0700").next_step(step).into())
+}

@@ -1,0 +1,56 @@
+//! `[people]`: platform ids and roles. One id never belongs to two people.
+
+use std::collections::BTreeMap;
+
+use crate::config::error::ConfigError;
+use crate::config::layers::Inputs;
+use crate::config::settings::PersonSettings;
+
+/// Everybody.
+pub fn resolve(inputs: &Inputs<'_>) -> Result<BTreeMap<String, PersonSettings>, ConfigError> {
+    let config = inputs.config();
+    let mut people = BTreeMap::new();
+    let mut owners: BTreeMap<&str, &str> = BTreeMap::new();
+    for (name, table) in &config.people {
+        let fault = |problem: String| inputs.fault(&["people", name, "ids"], problem);
+        if name.trim().is_empty() || name.chars().any(char::is_control) {
+            let fault = inputs.fault(&["people", name], "is not a name");
+            return Err(fault.expected("a short name, for example anna").into());
+        }
+        for id in &table.ids {
+            if let Some(problem) = not_an_id(id) {
+                let fault = fault(format!("`{id}` {problem}"));
+                return Err(fault
+                    .expected("platform:id, for example telegram:123456")
+                    .into());
+            }
+            if let Some(other) = owners.insert(id, name) {
+                let problem = format!("`{id}` is already an id of {other}");
+                return Err(fault(problem)
+                    .next_step("Give each id to one person")
+                    .into());
+            }
+        }
+        let ids = table.ids.clone();
+        let role = table.role;
+        people.insert(name.clone(), PersonSettings { ids, role });
+    }
+    Ok(people)
+}
+
+/// What is wrong with a platform id, if anything.
+fn not_an_id(id: &str) -> Option<&'static str> {
+    let Some((platform, local)) = id.split_once(':') else {
+        return Some("has no platform");
+    };
+    if platform.is_empty() || !platform.chars().all(|c| c.is_ascii_lowercase()) {
+        return Some("does not start with a platform in small letters");
+    }
+    if local.is_empty() || local.chars().any(|c| c.is_whitespace() || c.is_control()) {
+        return Some("has no id after the platform, or a space in it");
+    }
+    if platform == "telegram" && !local.chars().all(|c| c.is_ascii_digit()) {
+        return Some("is not the numeric id; names can be changed and taken over");
+    }
+    None
+}

@@ -1,0 +1,292 @@
+//! Model providers: the predeclared ones and those of the file. A key in the environment makes a provider
+//! available; nothing here chooses one.
+
+use std::collections::BTreeMap;
+
+use crate::config::error::{ConfigError, Fault};
+use crate::config::file::{ProviderTable, ProviderWord};
+use crate::config::layers::{Inputs, SCRIPTED_MODEL, number};
+use crate::config::secrets::{self, SecretSource};
+use crate::config::settings::{ProviderKind, ProviderSettings, Secret};
+
+/// Name of the provider that is always there.
+pub const SCRIPTED: &str = "scripted";
+
+/// A provider that needs no table in the file.
+struct Known {
+    name: &'static str,
+    kind: ProviderKind,
+    base_url: &'static str,
+    base_url_variable: &'static str,
+    key_variable: &'static str,
+}
+
+const KNOWN: &[Known] = &[
+    Known {
+        name: "openai",
+        kind: ProviderKind::OpenAiChat,
+        base_url: "https://api.openai.com/v1",
+        base_url_variable: "OPENAI_BASE_URL",
+        key_variable: "OPENAI_API_KEY",
+    },
+    Known {
+        name: "anthropic",
+        kind: ProviderKind::Anthropic,
+        base_url: "https://api.anthropic.com",
+        base_url_variable: "ANTHROPIC_BASE_URL",
+        key_variable: "ANTHROPIC_API_KEY",
+    },
+];
+
+/// Every provider that a model can name.
+pub fn resolve(inputs: &Inputs<'_>) -> Result<BTreeMap<String, ProviderSettings>, ConfigError> {
+    let mut providers = BTreeMap::new();
+    let scripted = ProviderTable::default();
+    let scripted = settings(
+        inputs,
+        SCRIPTED,
+        &scripted,
+        ProviderKind::Scripted,
+        String::new(),
+        None,
+    )?;
+    providers.insert(SCRIPTED.to_owned(), scripted);
+    if inputs.flags.demo {
+        return Ok(providers);
+    }
+    let config = inputs.config();
+    for known in KNOWN {
+        if !config.providers.contains_key(known.name) {
+            let provider = resolve_one(inputs, known.name, &ProviderTable::default())?;
+            providers.insert(known.name.to_owned(), provider);
+        }
+    }
+    for (name, table) in &config.providers {
+        check_name(inputs, name)?;
+        providers.insert(name.clone(), resolve_one(inputs, name, table)?);
+    }
+    Ok(providers)
+}
+
+/// Whether a model can be used: `<provider>/<model>` of a provider that exists and has its key. Returns
+/// the kind of the provider.
+pub fn usable(
+    model: &str,
+    providers: &BTreeMap<String, ProviderSettings>,
+    fault: &dyn Fn(String) -> Fault,
+) -> Result<ProviderKind, ConfigError> {
+    let split = model
+        .split_once('/')
+        .filter(|(p, m)| !p.is_empty() && !m.trim().is_empty());
+    let Some((name, _)) = split else {
+        let fault = fault(format!("`{model}` does not name a provider and a model"));
+        let expected = format!("<provider>/<model>, for example {SCRIPTED_MODEL}");
+        return Err(fault.expected(expected).into());
+    };
+    let names = providers.keys().map(String::as_str);
+    let Some(provider) = providers.get(name) else {
+        let list = names.clone().collect::<Vec<_>>().join(", ");
+        let fault = fault(format!("there is no provider `{name}`")).nearest(name, names);
+        let step = format!("Declare it under [providers.{name}]");
+        return Err(fault
+            .expected(format!("one of {list}"))
+            .next_step(step)
+            .into());
+    };
+    if provider.api_key.is_none()
+        && let Some(known) = KNOWN
+            .iter()
+            .find(|known| known.base_url == provider.base_url)
+    {
+        let variable = known.key_variable;
+        let fault = fault(format!("the provider `{name}` has no key"));
+        let step = format!(
+            "Set {variable}, or api_key_env, api_key_file or api_key_command under [providers.{name}]"
+        );
+        return Err(fault.next_step(step).into());
+    }
+    Ok(provider.kind)
+}
+
+fn check_name(inputs: &Inputs<'_>, name: &str) -> Result<(), ConfigError> {
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "_-".contains(c);
+    if (1..=32).contains(&name.len()) && name.chars().all(plain) {
+        return Ok(());
+    }
+    let fault = inputs.fault(&["providers", name], "is not a name for a provider");
+    Err(fault.expected("1 to 32 of a-z, 0-9, _ and -").into())
+}
+
+fn resolve_one(
+    inputs: &Inputs<'_>,
+    name: &str,
+    table: &ProviderTable,
+) -> Result<ProviderSettings, ConfigError> {
+    let known = KNOWN.iter().find(|known| known.name == name);
+    let declared = table.kind.map(|word| match word {
+        ProviderWord::OpenaiChat => ProviderKind::OpenAiChat,
+        ProviderWord::Anthropic => ProviderKind::Anthropic,
+        ProviderWord::Scripted => ProviderKind::Scripted,
+    });
+    let by_name = match name {
+        SCRIPTED => Some(ProviderKind::Scripted),
+        _ => known.map(|known| known.kind),
+    };
+    let Some(kind) = declared.or(by_name) else {
+        let fault = inputs.fault(&["providers", name], "`kind` is missing");
+        let fault = fault.expected("kind = \"openai-chat\", \"anthropic\" or \"scripted\"");
+        return Err(fault.into());
+    };
+    if kind == ProviderKind::Scripted || name == SCRIPTED {
+        if kind != ProviderKind::Scripted {
+            let fault = inputs.fault(
+                &["providers", name, "kind"],
+                "this name is the built-in model",
+            );
+            return Err(fault.next_step("Give the provider another name").into());
+        }
+        return settings(inputs, name, table, kind, String::new(), None);
+    }
+    let from_environment = known.and_then(|known| inputs.environment.get(known.base_url_variable));
+    let base_url = from_environment
+        .or(table.base_url.as_deref())
+        .or(known.map(|known| known.base_url))
+        .or(match kind {
+            ProviderKind::Anthropic => Some("https://api.anthropic.com"),
+            ProviderKind::OpenAiChat | ProviderKind::Scripted => None,
+        });
+    let Some(base_url) = base_url else {
+        let fault = inputs.fault(&["providers", name], "`base_url` is missing");
+        let step = "Add base_url = \"http://127.0.0.1:8080/v1\", or where the server is";
+        return Err(fault.next_step(step).into());
+    };
+    let base_url = web_address(base_url).map_err(|problem| {
+        match (from_environment, known) {
+            (Some(_), Some(known)) => Fault::new(
+                crate::config::error::Place::Environment(known.base_url_variable.to_owned()),
+                problem,
+            ),
+            (_, _) => inputs.fault(&["providers", name, "base_url"], problem),
+        }
+        .expected("a URL, for example http://127.0.0.1:8080/v1")
+    })?;
+    let key = api_key(inputs, name, table, known)?;
+    settings(inputs, name, table, kind, base_url, key)
+}
+
+fn api_key(
+    inputs: &Inputs<'_>,
+    name: &str,
+    table: &ProviderTable,
+    known: Option<&Known>,
+) -> Result<Option<Secret>, ConfigError> {
+    let source = SecretSource {
+        env: table.api_key_env.as_deref(),
+        file: table.api_key_file.as_deref(),
+        command: table.api_key_command.as_deref(),
+    };
+    if source.count() == 0 {
+        // The usual name of the key: used where it is set, missed only when the provider is.
+        let variable = known.map(|known| known.key_variable);
+        let value = variable.and_then(|variable| inputs.environment.get(variable));
+        return Ok(value.map(|value| Secret::new(value.trim())));
+    }
+    let fault = |suffix: &str, problem: String| {
+        inputs.fault(&["providers", name, &format!("api_key{suffix}")], problem)
+    };
+    secrets::read(source, inputs.environment, &inputs.paths.config_dir, &fault)
+}
+
+/// A base URL without a slash at its end. Credentials in it would end up in logs: refused.
+pub fn web_address(url: &str) -> Result<String, String> {
+    let url = url.trim().trim_end_matches('/');
+    let rest = url
+        .strip_prefix("https://")
+        .or_else(|| url.strip_prefix("http://"))
+        .ok_or("does not start with http:// or https://")?;
+    let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    if host.contains('@') {
+        return Err("holds a user name or password".to_owned());
+    }
+    if host.is_empty() || url.chars().any(|c| c.is_whitespace() || c.is_control()) {
+        return Err("has no host, or a space in it".to_owned());
+    }
+    Ok(url.to_owned())
+}
+
+fn settings(
+    inputs: &Inputs<'_>,
+    name: &str,
+    table: &ProviderTable,
+    kind: ProviderKind,
+    base_url: String,
+    api_key: Option<Secret>,
+) -> Result<ProviderSettings, ConfigError> {
+    let (window, output) = match kind {
+        ProviderKind::Anthropic => (200_000, 8192),
+        ProviderKind::OpenAiChat | ProviderKind::Scripted => (128_000, 4096),
+    };
+    let seconds = |field, given, default| {
+        number(
+            inputs,
+            &["providers", name, field],
+            given,
+            default,
+            1..=3600,
+        )
+    };
+    for (model, price) in &table.prices {
+        if [price.input, price.output]
+            .iter()
+            .any(|p| !p.is_finite() || *p < 0.0)
+        {
+            let fault = inputs.fault(&["providers", name, "prices", model], "is not a price");
+            return Err(fault
+                .expected("US dollars per million tokens, from 0")
+                .into());
+        }
+    }
+    let prices = table
+        .prices
+        .iter()
+        .map(|(model, price)| (model.clone(), (price.input, price.output)));
+    Ok(ProviderSettings {
+        kind,
+        base_url,
+        api_key,
+        api_version: table.api_version.clone(),
+        connect_timeout_seconds: seconds(
+            "connect_timeout_seconds",
+            table.connect_timeout_seconds,
+            10,
+        )?,
+        first_byte_timeout_seconds: seconds(
+            "first_byte_timeout_seconds",
+            table.first_byte_timeout_seconds,
+            120,
+        )?,
+        idle_timeout_seconds: seconds("idle_timeout_seconds", table.idle_timeout_seconds, 60)?,
+        max_output_tokens: number(
+            inputs,
+            &["providers", name, "max_output_tokens"],
+            table.max_output_tokens,
+            output,
+            1..=10_000_000,
+        )?,
+        context_window: number(
+            inputs,
+            &["providers", name, "context_window"],
+            table.context_window,
+            window,
+            1024..=1_000_000_000,
+        )?,
+        max_concurrent: number(
+            inputs,
+            &["providers", name, "max_concurrent"],
+            table.max_concurrent,
+            4,
+            1..=1000,
+        )?,
+        prices: prices.collect(),
+    })
+}

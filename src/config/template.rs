@@ -1,0 +1,225 @@
+//! The configuration file that `leverframe init` writes. What it writes loads again without an error.
+
+use std::fmt::Write as _;
+
+/// Where a secret is taken from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SecretChoice {
+    /// A variable.
+    Env(String),
+    /// A file of mode 0600.
+    File(String),
+}
+
+/// The model chosen.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum ModelChoice {
+    /// None yet: the scripted model answers.
+    #[default]
+    Scripted,
+    /// A model of a predeclared provider: `openai/…`, `anthropic/…`.
+    Named {
+        /// `<provider>/<model>`.
+        model: String,
+    },
+    /// An OpenAI-compatible server.
+    Server {
+        /// Provider name to declare.
+        provider: String,
+        /// Model id.
+        model: String,
+        /// Base URL.
+        base_url: String,
+        /// Its key, when it wants one.
+        key: Option<SecretChoice>,
+    },
+}
+
+/// A Telegram bot.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TelegramChoice {
+    /// Channel name.
+    pub name: String,
+    /// Its token.
+    pub token: SecretChoice,
+    /// Numeric ids that may talk to the agent.
+    pub allowed_users: Vec<String>,
+    /// `supervised`, `semi_auto` or `full`.
+    pub autonomy: crate::protocol::words::Autonomy,
+}
+
+/// The person who may do everything.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OwnerChoice {
+    /// Name under `[people]`.
+    pub name: String,
+    /// Platform ids, `telegram:123456`.
+    pub ids: Vec<String>,
+}
+
+/// Answers of `init`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct InitChoices {
+    /// The model.
+    pub model: ModelChoice,
+    /// The bot.
+    pub telegram: Option<TelegramChoice>,
+    /// The owner.
+    pub owner: Option<OwnerChoice>,
+}
+
+/// Tools that a careful start lets run without asking.
+pub const STARTER_AUTO_APPROVE: &[&str] = &["read_file", "list_files", "search_files"];
+
+/// The commented file.
+pub fn render_template(choices: &InitChoices) -> String {
+    let mut out = String::from(
+        "# Leverframe configuration. Changes take effect at the next start.\n\
+         # Every setting may be left out. An unknown key is an error, with its line.\n\n",
+    );
+    model(&choices.model, &mut out);
+    telegram(choices.telegram.as_ref(), &mut out);
+    owner(choices.owner.as_ref(), &mut out);
+    out.push_str(REST);
+    out
+}
+
+/// Writing to a string cannot fail; this says so once.
+fn line(out: &mut String, text: std::fmt::Arguments<'_>) {
+    let _ = out.write_fmt(text);
+    out.push('\n');
+}
+
+/// A TOML basic string or list of them.
+fn quoted(text: &str) -> String {
+    toml::Value::String(text.to_owned()).to_string()
+}
+
+/// A part of a table's name.
+fn table(name: &str) -> String {
+    let bare = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
+    if !name.is_empty() && name.chars().all(bare) {
+        name.to_owned()
+    } else {
+        quoted(name)
+    }
+}
+
+fn list<S: AsRef<str>>(items: &[S]) -> String {
+    let items: Vec<String> = items.iter().map(|item| quoted(item.as_ref())).collect();
+    format!("[{}]", items.join(", "))
+}
+
+fn secret(field: &str, choice: &SecretChoice, out: &mut String) {
+    match choice {
+        SecretChoice::Env(name) => line(out, format_args!("{field}_env = {}", quoted(name))),
+        SecretChoice::File(path) => {
+            line(out, format_args!("# Mode 0600: nobody else may open it."));
+            line(out, format_args!("{field}_file = {}", quoted(path)));
+        }
+    }
+}
+
+fn model(choice: &ModelChoice, out: &mut String) {
+    out.push_str("[model]\n# <provider>/<model>. openai and anthropic need no table: they take their key from\n");
+    out.push_str(
+        "# OPENAI_API_KEY and ANTHROPIC_API_KEY. LEVERFRAME_MODEL and --model come first.\n",
+    );
+    match choice {
+        ModelChoice::Scripted => {
+            out.push_str("# default = \"anthropic/<model>\"\n\n");
+        }
+        ModelChoice::Named { model } => {
+            line(out, format_args!("default = {}\n", quoted(model)));
+        }
+        ModelChoice::Server {
+            provider,
+            model,
+            base_url,
+            key,
+        } => {
+            line(
+                out,
+                format_args!("default = {}\n", quoted(&format!("{provider}/{model}"))),
+            );
+            line(out, format_args!("[providers.{}]", table(provider)));
+            out.push_str("kind = \"openai-chat\"\n");
+            line(out, format_args!("base_url = {}", quoted(base_url)));
+            match key {
+                Some(source) => secret("api_key", source, out),
+                None => out.push_str(
+                    "# api_key_env = \"OPENAI_API_KEY\"   # or api_key_file, api_key_command\n",
+                ),
+            }
+            out.push('\n');
+        }
+    }
+}
+
+fn telegram(choice: Option<&TelegramChoice>, out: &mut String) {
+    out.push_str(
+        "# Channels. Built-in ones (desk, api, cli, mcp, routine) are configured without `kind`.\n",
+    );
+    let Some(choice) = choice else {
+        out.push_str(
+            "# [channels.team]\n# kind = \"telegram\"\n# token_env = \"TELEGRAM_BOT_TOKEN\"   # or token_file, token_command\n\
+             # allowed_users = [\"123456\"]          # numeric ids; empty = nobody\n\n",
+        );
+        return;
+    };
+    line(out, format_args!("[channels.{}]", table(&choice.name)));
+    out.push_str("kind = \"telegram\"\n");
+    secret("token", &choice.token, out);
+    out.push_str("# supervised: everything asks that auto_approve does not list. semi_auto: local reads run.\n");
+    out.push_str("# full: everything runs that is not blocked; expires after an hour unless permanent_full = true.\n");
+    line(out, format_args!("autonomy = \"{}\"", choice.autonomy));
+    line(
+        out,
+        format_args!("auto_approve = {}", list(STARTER_AUTO_APPROVE)),
+    );
+    out.push_str("block = []\nalways_ask = []\n# Numeric ids; empty = nobody.\n");
+    line(
+        out,
+        format_args!("allowed_users = {}", list(&choice.allowed_users)),
+    );
+    out.push_str(
+        "# Calls of a higher risk are decided in the console only: low, medium, high, critical.\n",
+    );
+    out.push_str("chat_max_risk = \"medium\"\n# workspace = \"~/bots/team\"\n\n");
+}
+
+fn owner(choice: Option<&OwnerChoice>, out: &mut String) {
+    out.push_str(
+        "# People and what they may do: user (talk), approver (decide), owner (change policy).\n",
+    );
+    match choice {
+        None => {
+            out.push_str("# [people.anna]\n# ids = [\"telegram:123456\"]\n# role = \"owner\"\n\n")
+        }
+        Some(owner) => {
+            line(out, format_args!("[people.{}]", table(&owner.name)));
+            line(out, format_args!("ids = {}", list(&owner.ids)));
+            out.push_str("role = \"owner\"\n\n");
+        }
+    }
+}
+
+const REST: &str = r#"[approvals]
+# Whether who asked may also decide: console (from the console, not from the chat), always, never.
+self_approval = "console"
+# life_seconds = 86400
+# high_risk_life_seconds = 14400
+
+# [budgets]                  # of one turn; when one is used up, a person is asked
+# max_steps = 8
+# max_tool_calls = 16
+# max_duration_seconds = 120
+# max_tokens = 100000
+
+# [console]
+# theme = "default"
+# keymap = "default"
+
+# [server]
+# listen = "127.0.0.1:8787"  # loopback only; from elsewhere use ssh -L or a proxy with TLS
+"#;
