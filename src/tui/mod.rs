@@ -1,1 +1,17 @@
 //! The console: one state, one reducer, drawn on demand.
+//!
+//! Nothing here knows the engine or the store: everything comes and goes through `client::console_client`.
+//! The reducer never draws, the views never change state, and only `event_loop`, `connection`, `editor`
+//! and `terminal` do I/O.
+
+pub mod action;
+pub mod assets;
+pub mod format;
+pub mod frames;
+pub mod keymap;
+pub mod message;
+pub mod options;
+pub mod shown;
+pub mod state;
+pub mod theme;
+pub mod view;

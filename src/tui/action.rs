@@ -1,0 +1,136 @@
+//! Everything a key can mean. Help, footer, palette and the key table are derived from this list;
+//! no handler looks at a raw key.
+
+use std::fmt;
+
+/// How careful the keymap must be with an action.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ActionClass {
+    /// May be bound anywhere.
+    Ordinary,
+    /// Decides something for good: only on the card or row it concerns, under the arming rule.
+    Decision,
+    /// Only means something in a dialog.
+    Dialog,
+    /// Only means something in a text field.
+    Text,
+}
+
+macro_rules! actions {
+    ($($variant:ident = $name:literal, $class:ident, $short:literal, $description:literal;)+) => {
+        /// An action. The name is what keymap files and the palette use.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Action { $(#[doc = $description] $variant),+ }
+
+        impl Action {
+            /// Every action, in the order of the help screen.
+            pub const ALL: &'static [Action] = &[$(Action::$variant),+];
+
+            /// The fixed name.
+            pub const fn name(self) -> &'static str {
+                match self { $(Action::$variant => $name),+ }
+            }
+
+            /// One or two words, for the footer.
+            pub const fn short(self) -> &'static str {
+                match self { $(Action::$variant => $short),+ }
+            }
+
+            /// One line, for help.
+            pub const fn description(self) -> &'static str {
+                match self { $(Action::$variant => $description),+ }
+            }
+
+            /// Where it may be bound.
+            pub const fn class(self) -> ActionClass {
+                match self { $(Action::$variant => ActionClass::$class),+ }
+            }
+
+            /// The action of this name.
+            pub fn from_name(name: &str) -> Option<Action> {
+                match name { $($name => Some(Action::$variant),)+ _ => None }
+            }
+        }
+    };
+}
+
+actions! {
+    ScreenQueue = "screen-queue", Ordinary, "queue", "go to Queue: what needs a person";
+    ScreenLive = "screen-live", Ordinary, "live", "go to Live: every session and what it is doing";
+    ScreenSession = "screen-session", Ordinary, "session", "go to Session: the transcript last opened";
+    ScreenChannels = "screen-channels", Ordinary, "channels", "go to Channels: health and autonomy";
+    LastScreen = "last-screen", Ordinary, "last screen", "go back to the screen before";
+    MoveDown = "move-down", Ordinary, "down", "move down one line";
+    MoveUp = "move-up", Ordinary, "up", "move up one line";
+    MoveTop = "move-top", Ordinary, "top", "move to the first line";
+    MoveBottom = "move-bottom", Ordinary, "bottom", "move to the last line";
+    PageDown = "page-down", Ordinary, "page down", "scroll the card or list down half a page";
+    PageUp = "page-up", Ordinary, "page up", "scroll the card or list up half a page";
+    Open = "open", Ordinary, "open", "open what is selected; never decides anything";
+    Back = "back", Ordinary, "back", "close what was opened last";
+    NextPane = "next-pane", Ordinary, "pane", "move between the list and the card";
+    Approve = "approve", Decision, "allow once", "allow this call once";
+    Deny = "deny", Decision, "deny", "refuse; the model is told and goes on";
+    DenyWithReason = "deny-with-reason", Decision, "deny, reason", "refuse with a reason that the model reads";
+    EditArguments = "edit-arguments", Decision, "edit", "change the arguments; it stays pending until allowed";
+    AnswerInstead = "answer-instead", Decision, "answer", "give the model an answer in place of the tool's";
+    DenyAndStop = "deny-and-stop", Decision, "deny+stop", "refuse and end the whole turn";
+    Snooze = "snooze", Decision, "snooze", "hide from me for some minutes";
+    SettleHappened = "settle-happened", Decision, "it happened", "unknown outcome: it happened, or was sent";
+    SettleAgain = "settle-again", Decision, "again", "unknown outcome: run or send it again";
+    SettleGiveUp = "settle-give-up", Decision, "give up", "unknown outcome: give it up";
+    ResumeContinuation = "resume-continuation", Ordinary, "resume", "let an interrupted turn go on from its last durable step";
+    RetryContinuation = "retry-continuation", Ordinary, "retry", "start an ended turn's message again";
+    KillContinuation = "kill-continuation", Ordinary, "kill", "cancel the turn and kill its tools";
+    Autonomy = "autonomy", Ordinary, "autonomy", "open the autonomy dial with its what-if";
+    PauseSession = "pause-session", Ordinary, "pause", "pause or resume the session";
+    PauseChannel = "pause-channel", Ordinary, "pause channel", "pause or resume the channel";
+    NewSession = "new-session", Ordinary, "new", "open a new desk session";
+    Compose = "compose", Ordinary, "write", "write a message to this session";
+    Fold = "fold", Ordinary, "fold", "fold or unfold this entry";
+    FoldAll = "fold-all", Ordinary, "fold all", "fold or unfold every tool card";
+    Follow = "follow", Ordinary, "follow", "follow the newest line";
+    Freeze = "freeze", Ordinary, "freeze", "stop following, keep reading here";
+    Search = "search", Ordinary, "search", "search in the transcript as you type";
+    SearchNext = "search-next", Ordinary, "next", "next match";
+    SearchPrevious = "search-previous", Ordinary, "previous", "previous match";
+    CopyId = "copy-id", Ordinary, "copy id", "copy the id of what is selected (OSC 52)";
+    CopyAll = "copy-all", Ordinary, "copy all", "copy everything of what is selected (OSC 52)";
+    Help = "help", Ordinary, "help", "keys of this screen; type to search, enter to execute";
+    Palette = "palette", Ordinary, "palette", "every action; type to search, enter to execute";
+    CommandLine = "command-line", Ordinary, "command", "command line with completion";
+    EmergencyStop = "emergency-stop", Ordinary, "STOP", "emergency stop: kill tools, hold model calls and sends";
+    ReleaseStop = "release-stop", Ordinary, "release", "release the emergency stop";
+    Lock = "lock", Ordinary, "lock", "lock or unlock: read-only until unlocked";
+    Redraw = "redraw", Ordinary, "redraw", "draw the whole screen again";
+    Suspend = "suspend", Ordinary, "suspend", "suspend the console";
+    Quit = "quit", Ordinary, "back/quit", "back, then the quit menu";
+    DialogNext = "dialog-next", Dialog, "next", "next choice";
+    DialogPrevious = "dialog-previous", Dialog, "previous", "previous choice";
+    DialogAccept = "dialog-accept", Dialog, "choose", "take the choice";
+    DialogCancel = "dialog-cancel", Dialog, "cancel", "close without doing anything";
+    TextEnter = "text-enter", Text, "enter", "new line, or finish a one-line field";
+    TextSubmit = "text-submit", Text, "send", "finish the field";
+    TextCancel = "text-cancel", Text, "close", "close the field; the draft is kept";
+    TextLeft = "text-left", Text, "left", "cursor left";
+    TextRight = "text-right", Text, "right", "cursor right";
+    TextUp = "text-up", Text, "up", "cursor up, or previous choice";
+    TextDown = "text-down", Text, "down", "cursor down, or next choice";
+    TextWordLeft = "text-word-left", Text, "word left", "cursor one word left";
+    TextWordRight = "text-word-right", Text, "word right", "cursor one word right";
+    TextHome = "text-home", Text, "line start", "cursor to the start of the line";
+    TextEnd = "text-end", Text, "line end", "cursor to the end of the line";
+    TextDeleteBack = "text-delete-back", Text, "delete", "delete the character before the cursor";
+    TextDeleteForward = "text-delete-forward", Text, "delete", "delete the character under the cursor";
+    TextDeleteWord = "text-delete-word", Text, "delete word", "delete the word before the cursor";
+    TextKillToEnd = "text-kill-to-end", Text, "kill", "delete to the end of the line";
+    TextKillToStart = "text-kill-to-start", Text, "kill back", "delete to the start of the line";
+    TextComplete = "text-complete", Text, "complete", "complete the word";
+    TextEditor = "text-editor", Text, "editor", "edit in $EDITOR";
+}
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}

@@ -1,0 +1,59 @@
+//! The tables of a keymap file.
+
+/// Where a binding holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Context {
+    /// On every screen; not in dialogs and text fields (except the emergency stop).
+    Global,
+    /// The Queue and its card. The only place for decisions.
+    Queue,
+    /// Live.
+    Live,
+    /// Session.
+    Session,
+    /// Channels.
+    Channels,
+    /// Dialogs.
+    Dialog,
+    /// Text fields.
+    Text,
+}
+
+impl Context {
+    /// All, in file order.
+    pub const ALL: &'static [Context] = &[
+        Context::Global,
+        Context::Queue,
+        Context::Live,
+        Context::Session,
+        Context::Channels,
+        Context::Dialog,
+        Context::Text,
+    ];
+
+    /// The table's name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Global => "global",
+            Self::Queue => "queue",
+            Self::Live => "live",
+            Self::Session => "session",
+            Self::Channels => "channels",
+            Self::Dialog => "dialog",
+            Self::Text => "text",
+        }
+    }
+
+    /// The context of this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|c| c.name() == name)
+    }
+
+    /// Whether `[global]` holds here too.
+    pub const fn sees_global(self) -> bool {
+        match self {
+            Self::Queue | Self::Live | Self::Session | Self::Channels => true,
+            Self::Global | Self::Dialog | Self::Text => false,
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! What can wake the console, and what the reducer wants done about it. Both are plain data; the
+//! reducer itself does no I/O and reads no clock.
+
+use crossterm::event::KeyEvent;
+
+use crate::clock::Timestamp;
+use crate::protocol::command::{Command, Outcome};
+use crate::protocol::event::Event;
+use crate::protocol::ids::SessionId;
+use crate::protocol::problem::Problem;
+use crate::protocol::snapshot::{Answer, Query, Snapshot};
+use crate::tui::state::arming::CardReport;
+use crate::tui::state::session_view::SessionReport;
+
+/// Milliseconds of a clock that only moves forward. Zero is when the console started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Hash)]
+pub struct Millis(pub u64);
+
+impl Millis {
+    /// Later by `millis`.
+    pub fn plus(self, millis: u64) -> Self {
+        Self(self.0.saturating_add(millis))
+    }
+
+    /// Milliseconds since `earlier`; zero when that is later.
+    pub fn since(self, earlier: Millis) -> u64 {
+        self.0.saturating_sub(earlier.0)
+    }
+}
+
+/// Now, by both clocks: the steady one for intervals, the wall clock for ages and deadlines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Now {
+    /// Steady.
+    pub steady: Millis,
+    /// Wall.
+    pub wall: Timestamp,
+}
+
+/// Everything that can happen to the console.
+#[derive(Debug, Clone)]
+pub enum Message {
+    /// A key.
+    Key(KeyEvent),
+    /// Pasted text, as one piece.
+    Paste(String),
+    /// The terminal has the keyboard again.
+    FocusGained,
+    /// The terminal lost the keyboard.
+    FocusLost,
+    /// A new size in cells.
+    Resize(u16, u16),
+    /// The connection stands and this is the state it starts from.
+    Snapshot(Box<Snapshot>),
+    /// Something happened in the engine.
+    Event(Box<Event>),
+    /// The connection is gone; it is being made again.
+    Disconnected {
+        /// Why.
+        why: String,
+    },
+    /// A command was carried out or refused.
+    Submitted {
+        /// The command.
+        command: Box<Command>,
+        /// What came of it.
+        result: Result<Box<Outcome>, Box<Problem>>,
+    },
+    /// A query was answered.
+    Answered {
+        /// The query.
+        query: Box<Query>,
+        /// The answer.
+        result: Result<Box<Answer>, Box<Problem>>,
+    },
+    /// The external editor ended: its text, or why there is none.
+    Edited(Result<String, String>),
+    /// A deadline of the state passed.
+    Tick,
+    /// A frame was drawn; this is what it showed.
+    Drawn(FrameReport),
+    /// The process was asked to end.
+    Terminate,
+}
+
+/// How the console was left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum QuitKind {
+    /// The console ends; an engine in this process is to be stopped in order.
+    Stop,
+    /// The console ends; the engine in this process is to go on in the background.
+    Detach,
+    /// The process was told to end by a signal.
+    Terminated,
+}
+
+/// What the reducer wants done.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Effect {
+    /// Submit a command.
+    Submit(Command),
+    /// Ask something.
+    Query(Query),
+    /// Follow the deltas of these sessions.
+    SetDeltas(Vec<SessionId>),
+    /// Put text on the clipboard (OSC 52).
+    Copy(String),
+    /// Edit text in the configured editor.
+    OpenEditor(String),
+    /// Load another theme.
+    LoadTheme(String),
+    /// Try to connect now.
+    Reconnect,
+    /// Leave.
+    Quit(QuitKind),
+    /// Suspend the process.
+    Suspend,
+    /// Draw everything again.
+    Redraw,
+    /// Ring.
+    Bell,
+}
+
+/// What a frame that was really drawn showed, where the reducer must know.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FrameReport {
+    /// The selected card.
+    pub card: Option<CardReport>,
+    /// The transcript.
+    pub session: Option<SessionReport>,
+    /// How far the card can be scrolled.
+    pub card_max_scroll: usize,
+}

@@ -1,0 +1,60 @@
+//! What the console is started with.
+
+use std::path::PathBuf;
+
+use crate::clock::Clock;
+use crate::protocol::command::Actor;
+use crate::tui::theme::depth::ColorDepth;
+
+/// Whether the engine lives in this process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Hosting {
+    /// It does; leaving the console may end it.
+    Embedded {
+        /// Channels that people outside depend on.
+        live_channels: Vec<String>,
+    },
+    /// It lives elsewhere and stays.
+    Attached,
+}
+
+/// Whether commands may be sent at all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// Yes.
+    Operate,
+    /// No: `--read-only`. Not even the emergency stop.
+    ReadOnly,
+}
+
+/// The editor for long texts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Editor {
+    /// Program and arguments; the file's path is appended.
+    pub argv: Vec<String>,
+    /// Directory for the file, private to the user.
+    pub directory: PathBuf,
+}
+
+/// Options.
+#[derive(Debug, Clone)]
+pub struct ConsoleOptions {
+    /// Theme name.
+    pub theme: String,
+    /// Keymap name.
+    pub keymap: String,
+    /// The user's `themes/` and `keymaps/` lie in here.
+    pub user_dir: Option<PathBuf>,
+    /// Whether commands may be sent.
+    pub access: Access,
+    /// Colours of the terminal; [`ColorDepth::None`] under `NO_COLOR`.
+    pub depth: ColorDepth,
+    /// Where the engine is.
+    pub hosting: Hosting,
+    /// Who sits here; the actor of every command (a remote client's daemon ignores it).
+    pub actor: Actor,
+    /// `$VISUAL` or `$EDITOR`, when set.
+    pub editor: Option<Editor>,
+    /// Wall clock.
+    pub clock: Clock,
+}

@@ -1,0 +1,343 @@
+//! The whole state of the console.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::clock::Timestamp;
+use crate::protocol::ids::{ApprovalId, SessionId};
+use crate::protocol::words::DecisionWord;
+use crate::tui::keymap::context::Context;
+use crate::tui::keymap::key::Key;
+use crate::tui::keymap::lookup::Keymap;
+use crate::tui::message::{Millis, Now};
+use crate::tui::options::{Access, Hosting};
+use crate::tui::state::arming::{Arming, Subject};
+use crate::tui::state::modal::Modal;
+use crate::tui::state::queue::QueueState;
+use crate::tui::state::session_view::SessionView;
+use crate::tui::state::world::World;
+
+/// How long a notice at the bottom stays.
+pub const FLASH_MS: u64 = 6_000;
+/// How long the keys of a sequence may be apart; also the emergency stop's window.
+pub const SEQUENCE_MS: u64 = 1_500;
+/// At this width the detail sits beside the list.
+pub const WIDE_COLUMNS: u16 = 140;
+/// Below this size there is one pane.
+pub const ONE_PANE: (u16, u16) = (60, 16);
+
+/// A screen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Screen {
+    /// What needs a person.
+    Queue,
+    /// Every session.
+    Live,
+    /// One transcript.
+    Session,
+    /// Channels.
+    Channels,
+}
+
+impl Screen {
+    /// All, in the order of their numbers.
+    pub const ALL: &'static [Screen] = &[
+        Screen::Queue,
+        Screen::Live,
+        Screen::Session,
+        Screen::Channels,
+    ];
+
+    /// Its title.
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::Queue => "Queue",
+            Self::Live => "Live",
+            Self::Session => "Session",
+            Self::Channels => "Channels",
+        }
+    }
+
+    /// Its keymap table.
+    pub const fn context(self) -> Context {
+        match self {
+            Self::Queue => Context::Queue,
+            Self::Live => Context::Live,
+            Self::Session => Context::Session,
+            Self::Channels => Context::Channels,
+        }
+    }
+}
+
+/// Whether the engine can be reached.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Link {
+    /// Not yet.
+    Connecting,
+    /// Yes.
+    Live {
+        /// Since when.
+        since: Timestamp,
+    },
+    /// Not any more; it is tried again in the background.
+    Lost {
+        /// Why.
+        why: String,
+        /// Since when.
+        since: Timestamp,
+    },
+}
+
+/// How serious a notice is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tone {
+    /// It went well.
+    Info,
+    /// Something was refused.
+    Warning,
+    /// Something failed.
+    Error,
+}
+
+/// A notice at the bottom.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Flash {
+    /// The words; shown through `shown`.
+    pub text: String,
+    /// How serious.
+    pub tone: Tone,
+    /// Until when.
+    pub until: Millis,
+}
+
+/// The first press of a high-risk decision, waiting for the second.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HighConfirm {
+    /// What was shown.
+    pub subject: Subject,
+    /// What would be decided.
+    pub decision: DecisionWord,
+    /// When the first press counted.
+    pub since: Millis,
+}
+
+/// A list with a selection by id.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListState<K> {
+    /// Rows in display order.
+    pub order: Vec<K>,
+    /// What is selected.
+    pub selected: Option<K>,
+}
+
+impl<K> Default for ListState<K> {
+    fn default() -> Self {
+        Self {
+            order: Vec::new(),
+            selected: None,
+        }
+    }
+}
+
+impl<K: Clone + PartialEq> ListState<K> {
+    /// Moves the selection.
+    pub fn select(&mut self, step: crate::tui::state::queue::Step) {
+        use crate::tui::state::queue::Step;
+        let last = self.order.len().saturating_sub(1);
+        let at = self
+            .selected
+            .as_ref()
+            .and_then(|s| self.order.iter().position(|k| k == s));
+        let index = match (step, at) {
+            (Step::Down, Some(i)) => (i + 1).min(last),
+            (Step::Up, Some(i)) => i.saturating_sub(1),
+            (Step::Down | Step::Top, _) => 0,
+            (Step::Up | Step::Bottom, _) => last,
+        };
+        self.selected = self.order.get(index).cloned();
+    }
+}
+
+/// Keys of a sequence typed so far.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PendingKeys {
+    /// The keys.
+    pub keys: Vec<Key>,
+    /// When the last came.
+    pub since: Millis,
+    /// Whether the next may be the emergency stop.
+    pub emergency: bool,
+}
+
+/// Whether a frame is wanted because of what the last messages changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum Dirty {
+    /// Nothing visible changed.
+    #[default]
+    No,
+    /// Something arrived.
+    Soon,
+    /// The operator did something.
+    Now,
+}
+
+/// Everything.
+#[derive(Debug, Clone, PartialEq)]
+pub struct State {
+    /// Now, as of the last message.
+    pub now: Now,
+    /// Terminal size in cells.
+    pub size: (u16, u16),
+    /// Words for the header: `local`, `attached to …`.
+    pub place: String,
+    /// Where the engine is.
+    pub hosting: Hosting,
+    /// Whether commands may be sent at all.
+    pub access: Access,
+    /// Whether `$EDITOR` can be used.
+    pub has_editor: bool,
+    /// Names that `:theme` completes.
+    pub theme_names: Vec<String>,
+    /// Keys.
+    pub keymap: Keymap,
+    /// What is known of the engine.
+    pub world: World,
+    /// Whether it can be reached.
+    pub link: Link,
+    /// Current screen.
+    pub screen: Screen,
+    /// The one before.
+    pub last_screen: Screen,
+    /// Queue.
+    pub queue: QueueState,
+    /// Live.
+    pub live: ListState<SessionId>,
+    /// Channels.
+    pub channels: ListState<String>,
+    /// Session.
+    pub session: SessionView,
+    /// Overlays.
+    pub modals: Vec<Modal>,
+    /// Texts that were left without being sent.
+    pub drafts: BTreeMap<String, String>,
+    /// The arming rule.
+    pub arming: Arming,
+    /// First press of a high-risk decision.
+    pub high: Option<HighConfirm>,
+    /// Decisions under way.
+    pub deciding: BTreeSet<ApprovalId>,
+    /// Keys of a sequence.
+    pub pending: Option<PendingKeys>,
+    /// Notice at the bottom.
+    pub flash: Option<Flash>,
+    /// Locked by the operator.
+    pub locked: bool,
+    /// Whether the terminal has the keyboard.
+    pub focused: bool,
+    /// When the bell last rang.
+    pub last_bell: Option<Millis>,
+    /// Whether a frame is wanted.
+    pub dirty: Dirty,
+}
+
+impl State {
+    /// A console that has heard nothing yet.
+    pub fn new(keymap: Keymap, hosting: Hosting, access: Access, place: String, now: Now) -> Self {
+        Self {
+            now,
+            size: (80, 24),
+            place,
+            hosting,
+            access,
+            has_editor: false,
+            theme_names: Vec::new(),
+            keymap,
+            world: World::default(),
+            link: Link::Connecting,
+            screen: Screen::Queue,
+            last_screen: Screen::Queue,
+            queue: QueueState::default(),
+            live: ListState::default(),
+            channels: ListState::default(),
+            session: SessionView::default(),
+            modals: Vec::new(),
+            drafts: BTreeMap::new(),
+            arming: Arming::default(),
+            high: None,
+            deciding: BTreeSet::new(),
+            pending: None,
+            flash: None,
+            locked: false,
+            focused: true,
+            last_bell: None,
+            dirty: Dirty::Now,
+        }
+    }
+
+    /// Wants a frame.
+    pub fn touch(&mut self, dirty: Dirty) {
+        self.dirty = self.dirty.max(dirty);
+    }
+
+    /// Shows a notice.
+    pub fn flash(&mut self, tone: Tone, text: impl Into<String>) {
+        self.flash = Some(Flash {
+            text: text.into(),
+            tone,
+            until: self.now.steady.plus(FLASH_MS),
+        });
+        self.touch(Dirty::Now);
+    }
+
+    /// Which keys hold now.
+    pub fn context(&self) -> Context {
+        self.modals
+            .last()
+            .map_or(self.screen.context(), Modal::context)
+    }
+
+    /// Whether the engine can be reached.
+    pub fn is_live(&self) -> bool {
+        matches!(self.link, Link::Live { .. })
+    }
+
+    /// Whether the screen is too small for two panes.
+    pub fn one_pane(&self) -> bool {
+        self.size.0 < ONE_PANE.0 || self.size.1 < ONE_PANE.1
+    }
+
+    /// The next time something changes by itself.
+    pub fn next_deadline(&self) -> Option<Millis> {
+        let steady = self.now.steady;
+        let in_wall = |millis: u64| steady.plus(millis.max(1));
+        let wall = self.now.wall.as_millis();
+        let minute = 60_000 - u64::try_from(wall.rem_euclid(60_000)).unwrap_or(0);
+        let mut next = vec![in_wall(minute)];
+        let urgent = self
+            .world
+            .pending()
+            .filter_map(|a| a.expires_at)
+            .any(|at| at > self.now.wall && at.millis_since(self.now.wall) <= 61_000);
+        if urgent && self.screen == Screen::Queue && self.is_live() {
+            next.push(in_wall(
+                1000 - u64::try_from(wall.rem_euclid(1000)).unwrap_or(0),
+            ));
+        }
+        next.extend(self.flash.as_ref().map(|flash| flash.until));
+        next.extend(
+            self.pending
+                .as_ref()
+                .map(|pending| pending.since.plus(SEQUENCE_MS)),
+        );
+        if self.screen == Screen::Queue {
+            next.extend(self.queue.next_change(steady));
+            next.extend(self.arming.next_change(steady));
+        }
+        next.extend(
+            self.high
+                .as_ref()
+                .map(|high| high.since.plus(crate::tui::state::arming::CONFIRM_MS))
+                .filter(|at| *at > steady),
+        );
+        next.into_iter().min()
+    }
+}

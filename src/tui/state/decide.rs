@@ -1,0 +1,274 @@
+//! Decisions about the selected card. Every path to a `Decide` command goes through [`armed`] first and
+//! carries the digest and revision that were on screen.
+
+use crate::protocol::approval::Approval;
+use crate::protocol::command::{Command, DecisionRequest, DeliveryResolution};
+use crate::protocol::words::{DecisionScope, DecisionWord, OutboxState, Risk};
+use crate::tui::action::Action;
+use crate::tui::message::Effect;
+use crate::tui::state::app::{HighConfirm, Screen, State, Tone};
+use crate::tui::state::arming::{CONFIRM_MS, Refusal, Subject};
+use crate::tui::state::dialogs;
+use crate::tui::state::modal::{Bound, Confirm, Modal, TextPurpose};
+use crate::tui::state::queue::{self, ItemKey};
+use crate::tui::state::submit;
+
+/// Whether a decision key counts now; the time the card has been on screen.
+pub fn armed(state: &State) -> Result<u64, Refusal> {
+    if state.screen != Screen::Queue || !state.modals.is_empty() {
+        return Err(Refusal::NotShown);
+    }
+    state
+        .arming
+        .check(selected_subject(state).as_ref(), state.now.steady)
+}
+
+/// What the selected card is bound to.
+pub fn selected_subject(state: &State) -> Option<Subject> {
+    state
+        .queue
+        .selected
+        .as_ref()
+        .and_then(|key| queue::subject(&state.world, key))
+}
+
+/// The decision word a key stands for on this approval, when it is offered.
+pub fn word_for(approval: &Approval, action: Action) -> Option<DecisionWord> {
+    let candidates: &[DecisionWord] = match action {
+        Action::Approve => &[DecisionWord::Approve],
+        Action::Deny | Action::DenyWithReason => &[DecisionWord::Deny],
+        Action::EditArguments => &[DecisionWord::Edit],
+        Action::AnswerInstead => &[DecisionWord::Answer],
+        Action::DenyAndStop => &[DecisionWord::DenyAndStop],
+        Action::Snooze => &[DecisionWord::Snooze],
+        Action::SettleHappened => &[DecisionWord::Happened, DecisionWord::Sent],
+        Action::SettleAgain => &[DecisionWord::RunAgain, DecisionWord::SendAgain],
+        Action::SettleGiveUp => &[DecisionWord::GiveUp, DecisionWord::Drop],
+        _ => &[],
+    };
+    candidates
+        .iter()
+        .copied()
+        .find(|word| approval.offered.contains(word))
+}
+
+/// Why a decision key means nothing for what is selected; for the footer and the notice.
+pub fn unavailable(state: &State, action: Action) -> Option<String> {
+    let Some(key) = &state.queue.selected else {
+        return Some(Refusal::NothingSelected.why().to_owned());
+    };
+    if !queue::is_open(&state.world, key) {
+        return Some("already settled".to_owned());
+    }
+    if let Some(why) = submit::blocked(state) {
+        return Some(why.to_owned());
+    }
+    let offered = match key {
+        ItemKey::Approval(id) => state
+            .world
+            .approvals
+            .get(id)
+            .is_some_and(|a| word_for(a, action).is_some()),
+        ItemKey::Delivery(_) => matches!(
+            action,
+            Action::SettleHappened | Action::SettleAgain | Action::SettleGiveUp
+        ),
+        ItemKey::Continuation(_) | ItemKey::Channel(_) | ItemKey::Problem(_) => false,
+    };
+    (!offered).then(|| "not offered here".to_owned())
+}
+
+/// A decision key was pressed.
+pub fn decide(state: &mut State, action: Action, armed: Result<u64, Refusal>) -> Vec<Effect> {
+    let high = state.high.take();
+    if let Some(why) = unavailable(state, action) {
+        state.flash(Tone::Warning, format!("{}: {why}", action.short()));
+        return Vec::new();
+    }
+    let seen_ms = match armed {
+        Ok(seen_ms) => seen_ms,
+        Err(refusal) => {
+            state.high = high;
+            state.flash(Tone::Warning, format!("not armed: {}", refusal.why()));
+            return Vec::new();
+        }
+    };
+    let Some(subject) = selected_subject(state) else {
+        return Vec::new();
+    };
+    match subject.key.clone() {
+        ItemKey::Approval(_) => decide_approval(state, action, subject, seen_ms, high),
+        ItemKey::Delivery(id) => {
+            let resolution = match action {
+                Action::SettleHappened => DeliveryResolution::Sent,
+                Action::SettleAgain => DeliveryResolution::SendAgain,
+                _ => DeliveryResolution::Drop,
+            };
+            let unknown = state
+                .world
+                .deliveries
+                .get(&id)
+                .is_some_and(|d| d.state == OutboxState::Unknown);
+            let command = Command::ResolveDelivery {
+                outbox_id: id,
+                resolution,
+            };
+            if unknown && resolution == DeliveryResolution::SendAgain {
+                state.modals.push(Modal::Confirm(Confirm {
+                    title: "Send again?".to_owned(),
+                    lines: vec![
+                        "Nobody knows whether it arrived; sending again may show it twice."
+                            .to_owned(),
+                    ],
+                    label: "Send again",
+                    command,
+                    bound: Some(subject),
+                    chosen: 0,
+                }));
+                return Vec::new();
+            }
+            submit::submit(state, command)
+        }
+        ItemKey::Continuation(_) | ItemKey::Channel(_) | ItemKey::Problem(_) => Vec::new(),
+    }
+}
+
+fn decide_approval(
+    state: &mut State,
+    action: Action,
+    subject: Subject,
+    seen_ms: u64,
+    high: Option<HighConfirm>,
+) -> Vec<Effect> {
+    let Some(approval) = state.queue.selected_approval(&state.world) else {
+        return Vec::new();
+    };
+    let Some(word) = word_for(approval, action) else {
+        return Vec::new();
+    };
+    let risk = approval.risk;
+    let bound = Bound {
+        approval_id: approval.id,
+        subject: subject.clone(),
+        seen_ms,
+        title: title(approval),
+    };
+    match action {
+        Action::DenyWithReason => return dialogs::open_text(state, TextPurpose::DenyReason(bound)),
+        Action::EditArguments => {
+            return dialogs::open_text(state, TextPurpose::EditArguments(bound));
+        }
+        Action::AnswerInstead => return dialogs::open_text(state, TextPurpose::Answer(bound)),
+        Action::Snooze => {
+            state.modals.push(Modal::Snooze { bound, chosen: 0 });
+            return Vec::new();
+        }
+        _ => {}
+    }
+    if word == DecisionWord::DenyAndStop {
+        let continuation = approval.continuation_id;
+        let others = state
+            .world
+            .pending()
+            .filter(|a| a.continuation_id == continuation && a.id != approval.id)
+            .count();
+        if others > 0 {
+            let command = decide_command(&bound, request(&bound, word));
+            state.modals.push(Modal::Confirm(Confirm {
+                title: "Deny and stop?".to_owned(),
+                lines: vec![format!(
+                    "{others} more waiting in this turn will be closed too."
+                )],
+                label: "Deny and stop",
+                command,
+                bound: Some(subject),
+                chosen: 0,
+            }));
+            return Vec::new();
+        }
+    }
+    if lets_something_happen(word) {
+        match risk {
+            Risk::Low | Risk::Medium => {}
+            Risk::High => {
+                let second = high
+                    .as_ref()
+                    .is_some_and(|h| h.subject == subject && h.decision == word);
+                match high {
+                    Some(h) if second && state.now.steady.since(h.since) >= CONFIRM_MS => {}
+                    Some(h) if second => {
+                        state.high = Some(h);
+                        state.flash(
+                            Tone::Warning,
+                            "not armed: the second press comes too soon; read the card once more",
+                        );
+                        return Vec::new();
+                    }
+                    Some(_) | None => {
+                        state.queue.zoomed = true;
+                        state.high = Some(HighConfirm {
+                            subject,
+                            decision: word,
+                            since: state.now.steady,
+                        });
+                        return Vec::new();
+                    }
+                }
+            }
+            Risk::Critical => return dialogs::open_text(state, TextPurpose::Code(bound, word)),
+        }
+    }
+    let command = decide_command(&bound, request(&bound, word));
+    submit::submit(state, command)
+}
+
+/// Whether a decision lets an effect happen (as opposed to preventing one).
+pub const fn lets_something_happen(word: DecisionWord) -> bool {
+    match word {
+        DecisionWord::Approve | DecisionWord::RunAgain | DecisionWord::SendAgain => true,
+        DecisionWord::Deny
+        | DecisionWord::DenyAndStop
+        | DecisionWord::Edit
+        | DecisionWord::Answer
+        | DecisionWord::Snooze
+        | DecisionWord::Revoke
+        | DecisionWord::Happened
+        | DecisionWord::GiveUp
+        | DecisionWord::Sent
+        | DecisionWord::Drop => false,
+    }
+}
+
+/// The tool, or the kind of question.
+pub fn title(approval: &Approval) -> String {
+    if approval.tool.is_empty() {
+        approval.kind.as_str().to_owned()
+    } else {
+        approval.tool.clone()
+    }
+}
+
+/// A request with nothing but the decision and what it is bound to.
+pub fn request(bound: &Bound, decision: DecisionWord) -> DecisionRequest {
+    DecisionRequest {
+        decision,
+        scope: (decision == DecisionWord::Approve).then_some(DecisionScope::Once),
+        digest: bound.subject.digest.clone(),
+        revision: u32::try_from(bound.subject.revision).ok(),
+        confirm_code: None,
+        reason: None,
+        args: None,
+        answer: None,
+        minutes: None,
+        extra: None,
+        seen_ms: Some(bound.seen_ms),
+    }
+}
+
+/// The command of a decision about an approval.
+pub fn decide_command(bound: &Bound, decision: DecisionRequest) -> Command {
+    Command::Decide {
+        approval_id: bound.approval_id,
+        decision,
+    }
+}

@@ -1,0 +1,615 @@
+//! What keys do in overlays.
+
+use crate::protocol::command::{BudgetRequest, Command, Waiting};
+use crate::protocol::policy::PolicyPatch;
+use crate::protocol::snapshot::Query;
+use crate::protocol::words::{Autonomy, DecisionWord};
+use crate::tui::action::Action;
+use crate::tui::message::{Effect, QuitKind};
+use crate::tui::options::Hosting;
+use crate::tui::state::app::{Dirty, State, Tone};
+use crate::tui::state::arming::Subject;
+use crate::tui::state::modal::{
+    Bound, Dial, Help, HelpScope, Modal, QuitChoice, RELEASES, SNOOZES, TextEntry, TextPurpose,
+};
+use crate::tui::state::text_field::{Edit, Lines, TextField};
+use crate::tui::state::{command_line, decide, perform, queue, submit};
+
+/// Past calls a what-if looks at.
+pub const WHAT_IF_CALLS: u32 = 50;
+/// `full` holds this long.
+pub const FULL_SECONDS: u64 = 3_600;
+/// A stop older than this asks what happens to what waited.
+const RELEASE_ASKS_AFTER_MS: u64 = 15 * 60 * 1000;
+/// Longest reason that is sent.
+const MAX_REASON_BYTES: usize = 2 * 1024;
+
+fn draft_key(purpose: &TextPurpose) -> Option<String> {
+    match purpose {
+        TextPurpose::DenyReason(bound) => Some(format!("reason {}", bound.approval_id)),
+        TextPurpose::EditArguments(bound) => Some(format!(
+            "edit {} {}",
+            bound.approval_id, bound.subject.revision
+        )),
+        TextPurpose::Answer(bound) => Some(format!("answer {}", bound.approval_id)),
+        TextPurpose::Compose(session) => Some(format!("message {session}")),
+        TextPurpose::Code(..) | TextPurpose::Search | TextPurpose::CommandLine => None,
+    }
+}
+
+/// Opens a text field, with the draft left behind, when there is one.
+pub fn open_text(state: &mut State, purpose: TextPurpose) -> Vec<Effect> {
+    let lines = match purpose {
+        TextPurpose::EditArguments(_) | TextPurpose::Answer(_) | TextPurpose::Compose(_) => {
+            Lines::Many
+        }
+        TextPurpose::DenyReason(_)
+        | TextPurpose::Code(..)
+        | TextPurpose::Search
+        | TextPurpose::CommandLine => Lines::One,
+    };
+    let draft = draft_key(&purpose).and_then(|key| state.drafts.get(&key).cloned());
+    let start = match (&purpose, draft) {
+        (_, Some(draft)) => draft,
+        (TextPurpose::EditArguments(bound), None) => state
+            .world
+            .approvals
+            .get(&bound.approval_id)
+            .and_then(|approval| serde_json::to_string_pretty(&approval.args).ok())
+            .unwrap_or_default(),
+        (_, None) => String::new(),
+    };
+    let mut entry = TextEntry {
+        field: TextField::new(lines, &start),
+        purpose,
+        error: None,
+        choices: Vec::new(),
+    };
+    if entry.purpose == TextPurpose::CommandLine {
+        entry.choices = command_line::completions(state, "");
+    }
+    state.modals.push(Modal::Text(entry));
+    state.touch(Dirty::Now);
+    Vec::new()
+}
+
+/// Opens help or the palette for what has the keyboard now.
+pub fn open_help(state: &mut State, scope: HelpScope) {
+    let context = state.screen.context();
+    state.modals.push(Modal::Help(Help {
+        scope,
+        context,
+        field: TextField::new(Lines::One, ""),
+        chosen: 0,
+    }));
+}
+
+/// Opens the quit menu.
+pub fn open_quit(state: &mut State) {
+    let choices = match &state.hosting {
+        Hosting::Embedded { live_channels } if !live_channels.is_empty() => {
+            vec![QuitChoice::Stay, QuitChoice::Detach, QuitChoice::Stop]
+        }
+        Hosting::Embedded { .. } | Hosting::Attached => vec![QuitChoice::Stay, QuitChoice::Stop],
+    };
+    state.modals.push(Modal::Quit { choices, chosen: 0 });
+}
+
+/// Opens the release dialog.
+pub fn open_release(state: &mut State) {
+    let Some(since) = state.world.engine.as_ref().and_then(|e| e.held_since) else {
+        state.flash(Tone::Warning, "release: no emergency stop is in force");
+        return;
+    };
+    let asks = state.now.wall.millis_since(since) >= RELEASE_ASKS_AFTER_MS;
+    state.modals.push(Modal::Release { chosen: 0, asks });
+}
+
+/// Opens the autonomy dial of a channel.
+pub fn open_dial(state: &mut State, channel: &str) -> Vec<Effect> {
+    let Some(known) = state.world.channels.get(channel) else {
+        return Vec::new();
+    };
+    let chosen = known.policy.autonomy;
+    state.modals.push(Modal::Dial(Dial {
+        channel: channel.to_owned(),
+        chosen,
+        answers: std::collections::BTreeMap::new(),
+        confirming: None,
+    }));
+    vec![what_if(channel, chosen)]
+}
+
+fn what_if(channel: &str, autonomy: Autonomy) -> Effect {
+    Effect::Query(Query::WhatIf {
+        channel: channel.to_owned(),
+        autonomy,
+        limit: Some(WHAT_IF_CALLS),
+    })
+}
+
+/// Text goes into the field on top.
+pub fn insert(state: &mut State, text: &str) {
+    if let Some(Modal::Text(TextEntry { field, .. }) | Modal::Help(Help { field, .. })) =
+        state.modals.last_mut()
+    {
+        field.insert(text);
+    }
+    changed(state);
+}
+
+/// The field on top changed.
+fn changed(state: &mut State) {
+    let mut search = None;
+    let mut command = None;
+    match state.modals.last_mut() {
+        Some(Modal::Help(help)) => help.chosen = 0,
+        Some(Modal::Text(entry)) => {
+            entry.error = None;
+            match entry.purpose {
+                TextPurpose::Search => search = Some(entry.field.text()),
+                TextPurpose::CommandLine => command = Some(entry.field.text()),
+                TextPurpose::DenyReason(_)
+                | TextPurpose::EditArguments(_)
+                | TextPurpose::Answer(_)
+                | TextPurpose::Code(..)
+                | TextPurpose::Compose(_) => {}
+            }
+        }
+        Some(
+            Modal::Quit { .. }
+            | Modal::Release { .. }
+            | Modal::Confirm(_)
+            | Modal::Dial(_)
+            | Modal::Snooze { .. },
+        )
+        | None => {}
+    }
+    if let Some(query) = search {
+        state.session.search(&query);
+    }
+    if let Some(text) = command {
+        let choices = command_line::completions(state, &text);
+        if let Some(Modal::Text(entry)) = state.modals.last_mut() {
+            entry.choices = choices;
+        }
+    }
+}
+
+/// The external editor ended.
+pub fn edited(state: &mut State, result: Result<String, String>) {
+    match result {
+        Ok(text) => {
+            if let Some(Modal::Text(entry)) = state.modals.last_mut() {
+                entry.field = TextField::new(entry.field.kind(), text.trim_end_matches('\n'));
+            }
+            changed(state);
+        }
+        Err(why) => state.flash(Tone::Error, format!("editor: {why}")),
+    }
+    state.touch(Dirty::Now);
+}
+
+/// An action in a text field (help and palette have one too).
+pub fn text_action(state: &mut State, action: Action) -> Vec<Effect> {
+    let edit = match action {
+        Action::TextLeft => Edit::Left,
+        Action::TextRight => Edit::Right,
+        Action::TextWordLeft => Edit::WordLeft,
+        Action::TextWordRight => Edit::WordRight,
+        Action::TextHome => Edit::Home,
+        Action::TextEnd => Edit::End,
+        Action::TextDeleteBack => Edit::DeleteBack,
+        Action::TextDeleteForward => Edit::DeleteForward,
+        Action::TextDeleteWord => Edit::DeleteWord,
+        Action::TextKillToEnd => Edit::KillToEnd,
+        Action::TextKillToStart => Edit::KillToStart,
+        Action::TextUp | Action::TextDown => return move_choice(state, action),
+        Action::TextEnter => {
+            let many = matches!(state.modals.last(), Some(Modal::Text(entry)) if entry.field.kind() == Lines::Many);
+            if many
+                && !matches!(
+                    state.modals.last(),
+                    Some(Modal::Text(TextEntry {
+                        purpose: TextPurpose::Compose(_),
+                        ..
+                    }))
+                )
+            {
+                Edit::Newline
+            } else {
+                return finish(state);
+            }
+        }
+        Action::TextSubmit => {
+            // In a message, enter sends; the other key starts a new line.
+            if matches!(
+                state.modals.last(),
+                Some(Modal::Text(TextEntry {
+                    purpose: TextPurpose::Compose(_),
+                    ..
+                }))
+            ) {
+                Edit::Newline
+            } else {
+                return finish(state);
+            }
+        }
+        Action::TextCancel => {
+            close_text(state);
+            return Vec::new();
+        }
+        Action::TextComplete => {
+            complete(state);
+            return Vec::new();
+        }
+        Action::TextEditor => return open_editor(state),
+        Action::EmergencyStop => return submit::emergency_stop(state),
+        _ => return Vec::new(),
+    };
+    if let Some(Modal::Text(TextEntry { field, .. }) | Modal::Help(Help { field, .. })) =
+        state.modals.last_mut()
+    {
+        field.edit(edit);
+    }
+    changed(state);
+    Vec::new()
+}
+
+fn move_choice(state: &mut State, action: Action) -> Vec<Effect> {
+    let down = action == Action::TextDown;
+    match state.modals.last_mut() {
+        Some(Modal::Help(help)) => {
+            let last = help.matches(&state.keymap).len().saturating_sub(1);
+            help.chosen = if down {
+                (help.chosen + 1).min(last)
+            } else {
+                help.chosen.saturating_sub(1)
+            };
+        }
+        Some(Modal::Text(entry)) => entry.field.edit(if down { Edit::Down } else { Edit::Up }),
+        Some(
+            Modal::Quit { .. }
+            | Modal::Release { .. }
+            | Modal::Confirm(_)
+            | Modal::Dial(_)
+            | Modal::Snooze { .. },
+        )
+        | None => {}
+    }
+    Vec::new()
+}
+
+fn complete(state: &mut State) {
+    if let Some(Modal::Text(entry)) = state.modals.last_mut()
+        && entry.purpose == TextPurpose::CommandLine
+        && let Some(choice) = command_line::common_completion(&entry.choices)
+    {
+        entry.field = TextField::new(Lines::One, &choice);
+    }
+    changed(state);
+}
+
+fn open_editor(state: &mut State) -> Vec<Effect> {
+    let many = matches!(state.modals.last(), Some(Modal::Text(entry)) if entry.field.kind() == Lines::Many);
+    if !many {
+        return Vec::new();
+    }
+    if !state.has_editor {
+        state.flash(Tone::Warning, "editor: set $VISUAL or $EDITOR");
+        return Vec::new();
+    }
+    match state.modals.last() {
+        Some(Modal::Text(entry)) => vec![Effect::OpenEditor(entry.field.text())],
+        _ => Vec::new(),
+    }
+}
+
+/// Closes the text on top; what was written stays as a draft.
+fn close_text(state: &mut State) {
+    match state.modals.pop() {
+        Some(Modal::Text(entry)) => {
+            if let Some(key) = draft_key(&entry.purpose) {
+                if entry.field.is_empty() {
+                    state.drafts.remove(&key);
+                } else {
+                    state.drafts.insert(key, entry.field.text());
+                }
+            }
+            if entry.purpose == TextPurpose::Search {
+                state.session.search = None;
+            }
+        }
+        Some(Modal::Help(_)) | None => {}
+        Some(other) => state.modals.push(other),
+    }
+}
+
+/// Whether a card is still exactly what the dialog was opened for.
+fn still(state: &mut State, subject: &Subject) -> bool {
+    let current = queue::subject(&state.world, &subject.key).as_ref() == Some(subject)
+        && queue::is_open(&state.world, &subject.key);
+    if !current {
+        state.flash(
+            Tone::Warning,
+            "not sent: it changed or was settled meanwhile; the draft is kept",
+        );
+    }
+    current
+}
+
+/// The text is finished.
+fn finish(state: &mut State) -> Vec<Effect> {
+    if let Some(Modal::Help(help)) = state.modals.last() {
+        let chosen = help.matches(&state.keymap).get(help.chosen).copied();
+        state.modals.pop();
+        return chosen.map_or_else(Vec::new, |action| perform::from_palette(state, action));
+    }
+    let Some(Modal::Text(entry)) = state.modals.last().cloned() else {
+        return Vec::new();
+    };
+    let text = entry.field.text();
+    let decision = match &entry.purpose {
+        TextPurpose::DenyReason(bound) => {
+            if text.len() > MAX_REASON_BYTES {
+                return refuse(
+                    state,
+                    format!("at most {MAX_REASON_BYTES} bytes; this has {}", text.len()),
+                );
+            }
+            let mut request = decide::request(bound, DecisionWord::Deny);
+            request.reason = (!text.trim().is_empty()).then(|| text.clone());
+            Some((bound.clone(), request))
+        }
+        TextPurpose::EditArguments(bound) => match serde_json::from_str::<serde_json::Value>(&text)
+        {
+            Ok(args) => {
+                let mut request = decide::request(bound, DecisionWord::Edit);
+                request.args = Some(args);
+                Some((bound.clone(), request))
+            }
+            Err(error) => return refuse(state, format!("not JSON: {error}")),
+        },
+        TextPurpose::Answer(bound) => {
+            if text.trim().is_empty() {
+                return refuse(state, "an answer needs words".to_owned());
+            }
+            let mut request = decide::request(bound, DecisionWord::Answer);
+            request.answer = Some(text.clone());
+            Some((bound.clone(), request))
+        }
+        TextPurpose::Code(bound, word) => {
+            let code = state
+                .world
+                .approvals
+                .get(&bound.approval_id)
+                .map(|a| a.short_code.clone())
+                .unwrap_or_default();
+            if code.is_empty() || !text.trim().eq_ignore_ascii_case(&code) {
+                return refuse(state, "that is not the code on the card".to_owned());
+            }
+            let mut request = decide::request(bound, *word);
+            request.confirm_code = Some(code);
+            Some((bound.clone(), request))
+        }
+        TextPurpose::Compose(_) | TextPurpose::Search | TextPurpose::CommandLine => None,
+    };
+    if let Some((bound, request)) = decision {
+        return finish_decision(state, &entry, &bound, request);
+    }
+    match entry.purpose {
+        TextPurpose::Compose(session_id) => {
+            if text.trim().is_empty() {
+                return refuse(state, "nothing written".to_owned());
+            }
+            let effects = submit::submit(
+                state,
+                Command::SendMessage {
+                    session_id,
+                    text,
+                    model: None,
+                    budgets: BudgetRequest::default(),
+                },
+            );
+            if effects.is_empty() {
+                return effects;
+            }
+            state.modals.pop();
+            forget_draft(state, &TextPurpose::Compose(session_id));
+            effects
+        }
+        TextPurpose::Search => {
+            state.modals.pop();
+            Vec::new()
+        }
+        TextPurpose::CommandLine => {
+            state.modals.pop();
+            command_line::run(state, &text)
+        }
+        TextPurpose::DenyReason(_)
+        | TextPurpose::EditArguments(_)
+        | TextPurpose::Answer(_)
+        | TextPurpose::Code(..) => Vec::new(),
+    }
+}
+
+fn finish_decision(
+    state: &mut State,
+    entry: &TextEntry,
+    bound: &Bound,
+    request: crate::protocol::command::DecisionRequest,
+) -> Vec<Effect> {
+    if !still(state, &bound.subject) {
+        close_text(state);
+        return Vec::new();
+    }
+    let effects = submit::submit(state, decide::decide_command(bound, request));
+    if !effects.is_empty() {
+        state.modals.pop();
+        forget_draft(state, &entry.purpose);
+    }
+    effects
+}
+
+fn forget_draft(state: &mut State, purpose: &TextPurpose) {
+    if let Some(key) = draft_key(purpose) {
+        state.drafts.remove(&key);
+    }
+}
+
+fn refuse(state: &mut State, why: String) -> Vec<Effect> {
+    if let Some(Modal::Text(entry)) = state.modals.last_mut() {
+        entry.error = Some(why);
+    }
+    Vec::new()
+}
+
+/// An action in a dialog.
+pub fn dialog_action(state: &mut State, action: Action) -> Vec<Effect> {
+    match action {
+        Action::DialogNext => turn(state, true),
+        Action::DialogPrevious => turn(state, false),
+        Action::DialogAccept => accept(state),
+        Action::DialogCancel => {
+            if let Some(Modal::Dial(dial)) = state.modals.last_mut()
+                && dial.confirming.take().is_some()
+            {
+                return Vec::new();
+            }
+            state.modals.pop();
+            Vec::new()
+        }
+        Action::EmergencyStop => submit::emergency_stop(state),
+        _ => Vec::new(),
+    }
+}
+
+fn stepped(at: usize, count: usize, forward: bool) -> usize {
+    if forward {
+        (at + 1).min(count.saturating_sub(1))
+    } else {
+        at.saturating_sub(1)
+    }
+}
+
+fn turn(state: &mut State, forward: bool) -> Vec<Effect> {
+    match state.modals.last_mut() {
+        Some(Modal::Quit { choices, chosen }) => *chosen = stepped(*chosen, choices.len(), forward),
+        Some(Modal::Release { chosen, asks }) => {
+            *chosen = stepped(*chosen, if *asks { RELEASES.len() } else { 2 }, forward)
+        }
+        Some(Modal::Confirm(confirm)) => confirm.chosen = stepped(confirm.chosen, 2, forward),
+        Some(Modal::Snooze { chosen, .. }) => *chosen = stepped(*chosen, SNOOZES.len(), forward),
+        Some(Modal::Dial(dial)) => {
+            if let Some(chosen) = &mut dial.confirming {
+                *chosen = stepped(*chosen, 2, forward);
+                return Vec::new();
+            }
+            let at = Autonomy::ALL
+                .iter()
+                .position(|a| *a == dial.chosen)
+                .unwrap_or(0);
+            if let Some(level) = Autonomy::ALL.get(stepped(at, Autonomy::ALL.len(), forward)) {
+                dial.chosen = *level;
+            }
+            if !dial.answers.contains_key(&dial.chosen) {
+                return vec![what_if(&dial.channel, dial.chosen)];
+            }
+        }
+        Some(Modal::Help(_) | Modal::Text(_)) | None => {}
+    }
+    Vec::new()
+}
+
+fn accept(state: &mut State) -> Vec<Effect> {
+    match state.modals.last().cloned() {
+        Some(Modal::Quit { choices, chosen }) => {
+            state.modals.pop();
+            match choices.get(chosen) {
+                Some(QuitChoice::Detach) => vec![Effect::Quit(QuitKind::Detach)],
+                Some(QuitChoice::Stop) => vec![Effect::Quit(QuitKind::Stop)],
+                Some(QuitChoice::Stay) | None => Vec::new(),
+            }
+        }
+        Some(Modal::Release { chosen, asks }) => {
+            state.modals.pop();
+            let waiting = if asks {
+                RELEASES
+                    .get(chosen)
+                    .copied()
+                    .flatten()
+                    .map(|(waiting, _)| waiting)
+            } else {
+                (chosen > 0).then_some(Waiting::All)
+            };
+            waiting.map_or_else(Vec::new, |waiting| {
+                submit::submit(state, Command::ReleaseEmergencyStop { waiting })
+            })
+        }
+        Some(Modal::Confirm(confirm)) => {
+            state.modals.pop();
+            if confirm.chosen == 0 {
+                return Vec::new();
+            }
+            if let Some(subject) = &confirm.bound
+                && !still(state, subject)
+            {
+                return Vec::new();
+            }
+            submit::submit(state, confirm.command)
+        }
+        Some(Modal::Snooze { bound, chosen }) => {
+            state.modals.pop();
+            if !still(state, &bound.subject) {
+                return Vec::new();
+            }
+            let mut request = decide::request(&bound, DecisionWord::Snooze);
+            request.minutes = SNOOZES.get(chosen).copied();
+            submit::submit(state, decide::decide_command(&bound, request))
+        }
+        Some(Modal::Dial(dial)) => accept_dial(state, &dial),
+        Some(Modal::Help(_) | Modal::Text(_)) | None => Vec::new(),
+    }
+}
+
+fn accept_dial(state: &mut State, dial: &Dial) -> Vec<Effect> {
+    let Some(channel) = state.world.channels.get(&dial.channel) else {
+        state.modals.pop();
+        return Vec::new();
+    };
+    let policy = &channel.policy;
+    let raises = dial.chosen > policy.autonomy;
+    match dial.confirming {
+        None if raises => {
+            if let Some(Modal::Dial(dial)) = state.modals.last_mut() {
+                dial.confirming = Some(0);
+            }
+            return Vec::new();
+        }
+        Some(0) => {
+            if let Some(Modal::Dial(dial)) = state.modals.last_mut() {
+                dial.confirming = None;
+            }
+            return Vec::new();
+        }
+        None if dial.chosen == policy.autonomy && policy.expires_at.is_none() => {
+            state.modals.pop();
+            return Vec::new();
+        }
+        None | Some(_) => {}
+    }
+    let patch = PolicyPatch {
+        autonomy: Some(dial.chosen),
+        expires_in_seconds: (dial.chosen == Autonomy::Full).then_some(FULL_SECONDS),
+        if_version: Some(policy.version),
+        ..PolicyPatch::default()
+    };
+    state.modals.pop();
+    submit::submit(
+        state,
+        Command::SetPolicy {
+            channel: dial.channel.clone(),
+            patch,
+        },
+    )
+}

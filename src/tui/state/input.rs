@@ -1,0 +1,132 @@
+//! Keys and pastes: through the keymap to an action, or into the text field that has the keyboard.
+
+use crossterm::event::{KeyEvent, KeyEventKind};
+
+use crate::tui::action::{Action, ActionClass};
+use crate::tui::keymap::context::Context;
+use crate::tui::keymap::key::{Key, print_sequence};
+use crate::tui::keymap::lookup::Lookup;
+use crate::tui::message::Effect;
+use crate::tui::state::app::{Dirty, PendingKeys, SEQUENCE_MS, State, Tone};
+use crate::tui::state::arming::Refusal;
+use crate::tui::state::modal::{Modal, TextPurpose};
+use crate::tui::state::{decide, dialogs, perform};
+
+/// A key was pressed.
+pub fn key(state: &mut State, event: &KeyEvent) -> Vec<Effect> {
+    if event.kind == KeyEventKind::Release {
+        return Vec::new();
+    }
+    let steady = state.now.steady;
+    let key = Key::from_event(event);
+    let context = state.context();
+    let mut keys = match state.pending.take() {
+        Some(pending) if steady.since(pending.since) < SEQUENCE_MS => pending.keys,
+        Some(_) | None => Vec::new(),
+    };
+    let continued = !keys.is_empty();
+    keys.push(key);
+    let mut lookup = state.keymap.lookup(context, &keys);
+    // A broken-off sequence is dropped on screens, where the next key may decide something; in a text
+    // field the key is still text.
+    if lookup == Lookup::None && continued && context == Context::Text {
+        keys = vec![key];
+        lookup = state.keymap.lookup(context, &keys);
+    }
+    let action = match lookup {
+        Lookup::Found(action) => Some(action),
+        Lookup::Pending { emergency } => {
+            if emergency {
+                stop_hint(state, &keys);
+            }
+            state.pending = Some(PendingKeys {
+                keys,
+                since: steady,
+                emergency,
+            });
+            state.touch(Dirty::Now);
+            None
+        }
+        Lookup::None => None,
+    };
+    // A held key repeats: fine for moving, never for deciding.
+    let repeated = event.kind == KeyEventKind::Repeat;
+    let effects = match action {
+        Some(action) if action.class() == ActionClass::Decision => {
+            let armed = if repeated {
+                Err(Refusal::NotQuiet)
+            } else {
+                decide::armed(state)
+            };
+            state.arming.key(steady);
+            return decide::decide(state, action, armed);
+        }
+        Some(Action::EmergencyStop) if repeated => Vec::new(),
+        Some(action) => {
+            state.arming.key(steady);
+            perform_action(state, context, action)
+        }
+        None => {
+            state.arming.key(steady);
+            if state.pending.is_none()
+                && context == Context::Text
+                && let Some(c) = key.character()
+            {
+                dialogs::insert(state, c.encode_utf8(&mut [0; 4]));
+            }
+            Vec::new()
+        }
+    };
+    state.touch(Dirty::Now);
+    effects
+}
+
+fn stop_hint(state: &mut State, keys: &[Key]) {
+    let host = state
+        .world
+        .engine
+        .as_ref()
+        .map_or("the engine", |e| e.instance.as_str());
+    let text = format!("{} again within 1.5 s: STOP {host}", print_sequence(keys));
+    state.flash(Tone::Warning, text);
+}
+
+fn perform_action(state: &mut State, context: Context, action: Action) -> Vec<Effect> {
+    match context {
+        Context::Dialog => dialogs::dialog_action(state, action),
+        Context::Text => dialogs::text_action(state, action),
+        Context::Global | Context::Queue | Context::Live | Context::Session | Context::Channels => {
+            perform::perform(state, action)
+        }
+    }
+}
+
+/// Text was pasted. It only ever goes into a text field; it never is a key.
+pub fn paste(state: &mut State, text: &str) -> Vec<Effect> {
+    state.pending = None;
+    state.arming.key(state.now.steady);
+    match state.modals.last() {
+        Some(Modal::Text(entry)) if matches!(entry.purpose, TextPurpose::Code(..)) => {
+            state.flash(
+                Tone::Warning,
+                "not armed: the code must be typed, not pasted",
+            );
+        }
+        Some(Modal::Text(_) | Modal::Help(_)) => dialogs::insert(state, text),
+        Some(
+            Modal::Quit { .. }
+            | Modal::Release { .. }
+            | Modal::Confirm(_)
+            | Modal::Dial(_)
+            | Modal::Snooze { .. },
+        )
+        | None => {
+            state.flash(
+                Tone::Warning,
+                format!("not armed: {}", Refusal::Pasted.why()),
+            );
+        }
+    }
+    state.touch(Dirty::Now);
+    Vec::new()
+}

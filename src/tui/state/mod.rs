@@ -1,0 +1,19 @@
+//! What the console knows and how it changes. Pure: no I/O, no clock, no drawing.
+//!
+//! Selections are ids, never row numbers; nothing that arrives from outside moves one.
+
+pub mod app;
+pub mod arming;
+pub mod command_line;
+pub mod decide;
+pub mod dialogs;
+pub mod fold;
+pub mod input;
+pub mod modal;
+pub mod perform;
+pub mod queue;
+pub mod session_view;
+pub mod submit;
+pub mod text_field;
+pub mod update;
+pub mod world;

@@ -1,0 +1,209 @@
+//! Overlays: a stack, the top one has the keyboard.
+
+use std::collections::BTreeMap;
+
+use crate::protocol::command::{Command, Waiting};
+use crate::protocol::ids::{ApprovalId, SessionId};
+use crate::protocol::policy::WhatIf;
+use crate::protocol::words::{Autonomy, DecisionWord};
+use crate::tui::action::Action;
+use crate::tui::keymap::context::Context;
+use crate::tui::state::arming::Subject;
+use crate::tui::state::text_field::TextField;
+
+/// What the help overlay lists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HelpScope {
+    /// What can be done on this screen.
+    Screen,
+    /// Every action.
+    All,
+}
+
+/// The searchable list of actions.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Help {
+    /// Which actions.
+    pub scope: HelpScope,
+    /// The context the actions are executed in.
+    pub context: Context,
+    /// What is searched for.
+    pub field: TextField,
+    /// Chosen row among those that match.
+    pub chosen: usize,
+}
+
+/// What a text is for.
+#[derive(Debug, Clone, PartialEq)]
+pub enum TextPurpose {
+    /// Reason of a refusal.
+    DenyReason(Bound),
+    /// New arguments as JSON.
+    EditArguments(Bound),
+    /// An answer in place of the tool's, or to a question.
+    Answer(Bound),
+    /// The short code of a critical call.
+    Code(Bound, DecisionWord),
+    /// A message to a session.
+    Compose(SessionId),
+    /// Search in the transcript.
+    Search,
+    /// The `:` line.
+    CommandLine,
+}
+
+/// What a dialog about a card is bound to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Bound {
+    /// The approval.
+    pub approval_id: ApprovalId,
+    /// Id, revision and digest as shown when the dialog opened.
+    pub subject: Subject,
+    /// How long the card had been on screen then.
+    pub seen_ms: u64,
+    /// Tool or title, for the dialog's heading.
+    pub title: String,
+}
+
+/// A text being entered.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TextEntry {
+    /// What for.
+    pub purpose: TextPurpose,
+    /// The text.
+    pub field: TextField,
+    /// Why it was not taken.
+    pub error: Option<String>,
+    /// Completions of the command line.
+    pub choices: Vec<String>,
+}
+
+/// A question with Cancel and one way to go on; Cancel is focused.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Confirm {
+    /// Heading.
+    pub title: String,
+    /// What will happen.
+    pub lines: Vec<String>,
+    /// Label of going on.
+    pub label: &'static str,
+    /// What going on submits.
+    pub command: Command,
+    /// What must still be as it was shown.
+    pub bound: Option<Subject>,
+    /// Which button: 0 = Cancel.
+    pub chosen: usize,
+}
+
+/// The autonomy dial.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Dial {
+    /// Channel.
+    pub channel: String,
+    /// Highlighted level.
+    pub chosen: Autonomy,
+    /// What-ifs that have been answered.
+    pub answers: BTreeMap<Autonomy, Result<WhatIf, String>>,
+    /// Choosing, or confirming a raise (0 = Cancel).
+    pub confirming: Option<usize>,
+}
+
+/// How long a snooze can be, in minutes.
+pub const SNOOZES: &[u32] = &[5, 15, 60];
+
+/// What can be done with what waited, in the release dialog.
+pub const RELEASES: &[Option<(Waiting, &str)>] = &[
+    None,
+    Some((Waiting::Newest, "newest: one turn per conversation goes on")),
+    Some((Waiting::All, "all: everything goes on")),
+    Some((
+        Waiting::Drop,
+        "drop: everything that waited is cancelled with a notice",
+    )),
+];
+
+/// A way out in the quit menu.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum QuitChoice {
+    /// Go on here.
+    Stay,
+    /// Leave the engine running in the background.
+    Detach,
+    /// Leave; end the engine when it is in this process.
+    Stop,
+}
+
+/// An overlay.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Modal {
+    /// Help or palette.
+    Help(Help),
+    /// Leaving.
+    Quit {
+        /// What is offered.
+        choices: Vec<QuitChoice>,
+        /// Which.
+        chosen: usize,
+    },
+    /// Releasing the emergency stop.
+    Release {
+        /// Index into [`RELEASES`].
+        chosen: usize,
+        /// Whether it asks what happens to what waited.
+        asks: bool,
+    },
+    /// Entering text.
+    Text(TextEntry),
+    /// A question.
+    Confirm(Confirm),
+    /// The autonomy dial.
+    Dial(Dial),
+    /// Choosing how long to snooze.
+    Snooze {
+        /// What.
+        bound: Bound,
+        /// Index into [`SNOOZES`].
+        chosen: usize,
+    },
+}
+
+impl Modal {
+    /// Which keys hold in it.
+    pub const fn context(&self) -> Context {
+        match self {
+            Self::Help(_) | Self::Text(_) => Context::Text,
+            Self::Quit { .. }
+            | Self::Release { .. }
+            | Self::Confirm(_)
+            | Self::Dial(_)
+            | Self::Snooze { .. } => Context::Dialog,
+        }
+    }
+}
+
+impl Help {
+    /// Actions that match, in order.
+    pub fn matches(&self, keymap: &crate::tui::keymap::lookup::Keymap) -> Vec<Action> {
+        let wanted = self.field.text().to_lowercase();
+        let all = keymap.actions_in(self.context);
+        let listed: Vec<Action> = match self.scope {
+            HelpScope::Screen => all,
+            HelpScope::All => Action::ALL
+                .iter()
+                .copied()
+                .filter(|a| {
+                    a.class() == crate::tui::action::ActionClass::Ordinary || all.contains(a)
+                })
+                .collect(),
+        };
+        listed
+            .into_iter()
+            .filter(|action| {
+                let keys = keymap.keys_of(self.context, *action).join(" ");
+                let line =
+                    format!("{} {} {keys}", action.name(), action.description()).to_lowercase();
+                wanted.split_whitespace().all(|word| line.contains(word))
+            })
+            .collect()
+    }
+}

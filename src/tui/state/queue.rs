@@ -1,0 +1,341 @@
+//! The Queue: what needs a person, in an order that only the operator changes.
+//!
+//! An item that arrives is appended and never takes the selection. A decided item stays some seconds
+//! with its outcome, and as long as it is selected or above the selection; nothing ever slides under the
+//! cursor.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::clock::Timestamp;
+use crate::protocol::approval::Approval;
+use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId};
+use crate::protocol::words::{ApprovalKind, ChannelState, ContinuationState, OutboxState};
+use crate::tui::message::Millis;
+use crate::tui::state::arming::Subject;
+use crate::tui::state::world::World;
+
+/// How long a settled item stays visible at least.
+pub const LINGER_MS: u64 = 5_000;
+
+/// The stable identity of a queue item.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ItemKey {
+    /// An approval of any kind.
+    Approval(ApprovalId),
+    /// An interrupted continuation.
+    Continuation(ContinuationId),
+    /// A failed or unknown delivery.
+    Delivery(OutboxId),
+    /// A channel that cannot work.
+    Channel(String),
+    /// A problem of the engine, by its text.
+    Problem(String),
+}
+
+/// The queue's own state.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct QueueState {
+    /// Items in display order.
+    pub order: Vec<ItemKey>,
+    /// Settled items that are still shown, with the time they were settled.
+    pub settled: BTreeMap<ItemKey, Millis>,
+    /// What is selected.
+    pub selected: Option<ItemKey>,
+    /// Lines the card is scrolled down.
+    pub card_scroll: usize,
+    /// Whether the card fills the screen.
+    pub zoomed: bool,
+    /// Approvals hidden by a snooze, until when.
+    pub snoozed: BTreeMap<ApprovalId, Timestamp>,
+}
+
+/// Whether an item needs a person now.
+pub fn is_open(world: &World, key: &ItemKey) -> bool {
+    match key {
+        ItemKey::Approval(id) => world
+            .approvals
+            .get(id)
+            .is_some_and(|a| a.state == crate::protocol::words::ApprovalState::Pending),
+        ItemKey::Continuation(id) => {
+            world
+                .continuations
+                .get(id)
+                .is_some_and(|c| c.state == ContinuationState::Interrupted)
+                && !has_gate(world, *id)
+        }
+        ItemKey::Delivery(id) => world.deliveries.get(id).is_some_and(|d| {
+            let stuck = match d.state {
+                OutboxState::Failed | OutboxState::Unknown => true,
+                OutboxState::Pending
+                | OutboxState::Sending
+                | OutboxState::Sent
+                | OutboxState::Superseded
+                | OutboxState::Abandoned => false,
+            };
+            stuck && !has_resend(world, d.continuation_id, &d.channel, &d.conversation)
+        }),
+        ItemKey::Channel(name) => world
+            .channels
+            .get(name)
+            .is_some_and(|c| c.health.state == ChannelState::Failed),
+        ItemKey::Problem(text) => world
+            .engine
+            .as_ref()
+            .is_some_and(|e| e.problems.contains(text)),
+    }
+}
+
+/// An interrupted continuation with an unknown outcome is resumed by deciding that, not by itself.
+fn has_gate(world: &World, id: ContinuationId) -> bool {
+    world.pending().any(|a| a.continuation_id == Some(id))
+}
+
+/// An unknown delivery for which an approval asks already is shown once, as that approval.
+fn has_resend(
+    world: &World,
+    continuation: Option<ContinuationId>,
+    channel: &str,
+    conversation: &str,
+) -> bool {
+    world.pending().any(|a| {
+        a.kind == ApprovalKind::Resend
+            && a.continuation_id == continuation
+            && a.channel == channel
+            && a.conversation == conversation
+    })
+}
+
+/// When an item must be dealt with; none = no deadline.
+pub fn deadline(world: &World, key: &ItemKey) -> Option<Timestamp> {
+    match key {
+        ItemKey::Approval(id) => world.approvals.get(id).and_then(|a| a.expires_at),
+        ItemKey::Continuation(_)
+        | ItemKey::Delivery(_)
+        | ItemKey::Channel(_)
+        | ItemKey::Problem(_) => None,
+    }
+}
+
+/// Since when an item waits.
+pub fn since(world: &World, key: &ItemKey) -> Option<Timestamp> {
+    match key {
+        ItemKey::Approval(id) => world.approvals.get(id).map(|a| a.requested_at),
+        ItemKey::Continuation(id) => world.continuations.get(id).map(|c| c.updated_at),
+        ItemKey::Delivery(id) => world.deliveries.get(id).map(|d| d.updated_at),
+        ItemKey::Channel(name) => world
+            .channels
+            .get(name)
+            .and_then(|c| c.health.last_exchange_at),
+        ItemKey::Problem(_) => world.engine.as_ref().map(|e| e.started_at),
+    }
+}
+
+/// What the card of an item is bound to.
+pub fn subject(world: &World, key: &ItemKey) -> Option<Subject> {
+    let (revision, digest) = match key {
+        ItemKey::Approval(id) => {
+            let approval = world.approvals.get(id)?;
+            (u64::from(approval.revision), approval.digest.clone())
+        }
+        ItemKey::Continuation(id) => (
+            millis(world.continuations.get(id)?.updated_at),
+            String::new(),
+        ),
+        ItemKey::Delivery(id) => (millis(world.deliveries.get(id)?.updated_at), String::new()),
+        ItemKey::Channel(name) => {
+            world.channels.get(name)?;
+            (0, String::new())
+        }
+        ItemKey::Problem(_) => (0, String::new()),
+    };
+    Some(Subject {
+        key: key.clone(),
+        revision,
+        digest,
+    })
+}
+
+fn millis(at: Timestamp) -> u64 {
+    u64::try_from(at.as_millis()).unwrap_or(0)
+}
+
+/// Everything that needs a person now, ordered by deadline, then by how long it waits.
+fn open_items(world: &World) -> Vec<ItemKey> {
+    let approvals = world.pending().map(|a| ItemKey::Approval(a.id));
+    let continuations = world
+        .continuations
+        .keys()
+        .map(|id| ItemKey::Continuation(*id));
+    let deliveries = world.deliveries.keys().map(|id| ItemKey::Delivery(*id));
+    let channels = world
+        .channels
+        .keys()
+        .map(|name| ItemKey::Channel(name.clone()));
+    let problems = world
+        .engine
+        .iter()
+        .flat_map(|e| e.problems.iter().map(|p| ItemKey::Problem(p.clone())));
+    let mut items: Vec<ItemKey> = approvals
+        .chain(continuations.filter(|k| is_open(world, k)))
+        .chain(deliveries.filter(|k| is_open(world, k)))
+        .chain(channels.filter(|k| is_open(world, k)))
+        .chain(problems)
+        .collect();
+    items.sort_by_key(|key| {
+        let far = Timestamp(i64::MAX);
+        (
+            deadline(world, key).unwrap_or(far),
+            since(world, key).unwrap_or(far),
+            key.clone(),
+        )
+    });
+    items
+}
+
+impl QueueState {
+    /// The screen was opened: nothing is selected, order by deadline, settled items are gone.
+    pub fn open(&mut self, world: &World, wall: Timestamp) {
+        self.settled.clear();
+        self.selected = None;
+        self.card_scroll = 0;
+        self.zoomed = false;
+        self.snoozed.retain(|_, until| *until > wall);
+        self.order = open_items(world)
+            .into_iter()
+            .filter(|key| !self.is_snoozed(key))
+            .collect();
+    }
+
+    fn is_snoozed(&self, key: &ItemKey) -> bool {
+        matches!(key, ItemKey::Approval(id) if self.snoozed.contains_key(id))
+    }
+
+    /// The world changed: append what is new, note what is settled, drop what lingered long enough.
+    /// Returns how many items are new.
+    pub fn refresh(&mut self, world: &World, now: Millis, wall: Timestamp) -> usize {
+        self.snoozed.retain(|_, until| *until > wall);
+        let open = open_items(world);
+        let open_set: BTreeSet<&ItemKey> = open.iter().collect();
+        for key in &self.order {
+            if open_set.contains(key) {
+                self.settled.remove(key);
+            } else {
+                self.settled.entry(key.clone()).or_insert(now);
+            }
+        }
+        let known: BTreeSet<ItemKey> = self.order.iter().cloned().collect();
+        let new: Vec<ItemKey> = open
+            .into_iter()
+            .filter(|key| !known.contains(key) && !self.is_snoozed(key))
+            .collect();
+        let added = new.len();
+        self.order.extend(new);
+        self.prune(now, Keep::SelectedAndAbove);
+        added
+    }
+
+    /// Drops settled items that have been shown long enough.
+    pub fn prune(&mut self, now: Millis, keep: Keep) {
+        let selected = self
+            .selected
+            .as_ref()
+            .and_then(|s| self.order.iter().position(|k| k == s));
+        let mut index = 0;
+        let settled = &mut self.settled;
+        let selected_key = self.selected.clone();
+        self.order.retain(|key| {
+            let at = index;
+            index += 1;
+            let kept_by_place = match keep {
+                Keep::SelectedAndAbove => selected.is_some_and(|s| at <= s),
+                Keep::Selected => selected_key.as_ref() == Some(key),
+            };
+            let over = settled
+                .get(key)
+                .is_some_and(|since| now.since(*since) >= LINGER_MS);
+            let drop = over && !kept_by_place;
+            if drop {
+                settled.remove(key);
+            }
+            !drop
+        });
+    }
+
+    /// When something lingers out.
+    pub fn next_change(&self, now: Millis) -> Option<Millis> {
+        self.settled
+            .values()
+            .map(|at| at.plus(LINGER_MS))
+            .filter(|at| *at > now)
+            .min()
+    }
+
+    /// Hides an approval until then.
+    pub fn snooze(&mut self, id: ApprovalId, until: Timestamp) {
+        self.snoozed.insert(id, until);
+        self.order.retain(|key| *key != ItemKey::Approval(id));
+        if self.selected == Some(ItemKey::Approval(id)) {
+            self.selected = None;
+            self.zoomed = false;
+        }
+    }
+
+    /// Moves the selection; from none to the first or last item.
+    pub fn select(&mut self, step: Step, now: Millis) {
+        let target = {
+            let at = self
+                .selected
+                .as_ref()
+                .and_then(|s| self.order.iter().position(|k| k == s));
+            let last = self.order.len().saturating_sub(1);
+            let index = match (step, at) {
+                (Step::Down, Some(i)) => (i + 1).min(last),
+                (Step::Up, Some(i)) => i.saturating_sub(1),
+                (Step::Down | Step::Top, _) => 0,
+                (Step::Up | Step::Bottom, _) => last,
+            };
+            self.order.get(index).cloned()
+        };
+        if target != self.selected {
+            self.selected = target;
+            self.card_scroll = 0;
+        }
+        self.prune(now, Keep::Selected);
+    }
+
+    /// The selected approval.
+    pub fn selected_approval<'w>(&self, world: &'w World) -> Option<&'w Approval> {
+        match &self.selected {
+            Some(ItemKey::Approval(id)) => world.approvals.get(id),
+            Some(
+                ItemKey::Continuation(_)
+                | ItemKey::Delivery(_)
+                | ItemKey::Channel(_)
+                | ItemKey::Problem(_),
+            )
+            | None => None,
+        }
+    }
+}
+
+/// Which settled items stay although their time is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Keep {
+    /// Those whose going would move something under the cursor.
+    SelectedAndAbove,
+    /// Only the selected one: the operator has just moved.
+    Selected,
+}
+
+/// A movement in a list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// One down.
+    Down,
+    /// One up.
+    Up,
+    /// First.
+    Top,
+    /// Last.
+    Bottom,
+}

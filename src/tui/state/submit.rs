@@ -1,0 +1,109 @@
+//! The one gate for commands of this console: read-only, lock and connection are checked here.
+//! The engine checks everything again; this only keeps promises that are about this screen.
+
+use crate::protocol::command::{Command, Outcome};
+use crate::protocol::words::DecisionWord;
+use crate::tui::message::Effect;
+use crate::tui::options::Access;
+use crate::tui::state::app::{State, Tone};
+
+/// Why no command (other than the emergency stop) can be sent now.
+pub fn blocked(state: &State) -> Option<&'static str> {
+    if state.access == Access::ReadOnly {
+        Some("read-only console (--read-only)")
+    } else if state.locked {
+        Some("locked (L unlocks)")
+    } else if !state.is_live() {
+        Some("not connected; nothing is decided meanwhile")
+    } else {
+        None
+    }
+}
+
+/// Submits a command, unless this console may not.
+pub fn submit(state: &mut State, command: Command) -> Vec<Effect> {
+    if let Some(why) = blocked(state) {
+        state.flash(Tone::Warning, format!("not sent: {why}"));
+        return Vec::new();
+    }
+    if let Command::Decide { approval_id, .. } = &command
+        && !state.deciding.insert(*approval_id)
+    {
+        state.flash(
+            Tone::Warning,
+            "not sent: a decision about this is on its way",
+        );
+        return Vec::new();
+    }
+    vec![Effect::Submit(command)]
+}
+
+/// The emergency stop: under the lock too, and tried even when the connection looks dead.
+pub fn emergency_stop(state: &mut State) -> Vec<Effect> {
+    if state.access == Access::ReadOnly {
+        state.flash(Tone::Warning, "not sent: read-only console (--read-only)");
+        return Vec::new();
+    }
+    state.flash(Tone::Warning, "EMERGENCY STOP sent");
+    vec![Effect::Submit(Command::EmergencyStop { reason: None })]
+}
+
+/// What was done, for the notice.
+pub fn done_text(command: &Command, outcome: &Outcome) -> String {
+    match command {
+        Command::StartSession { .. } => "session opened".to_owned(),
+        Command::UpdateSession {
+            paused: Some(true), ..
+        } => "session paused: new turns wait".to_owned(),
+        Command::UpdateSession {
+            paused: Some(false),
+            ..
+        } => "session goes on".to_owned(),
+        Command::UpdateSession { .. } => "session changed".to_owned(),
+        Command::EndSession { .. } => "session ended".to_owned(),
+        Command::SendMessage { .. } | Command::Ask { .. } => "message accepted".to_owned(),
+        Command::CancelContinuation { .. } => "turn cancelled, its tools are killed".to_owned(),
+        Command::ResumeContinuation { .. } => "turn goes on".to_owned(),
+        Command::RetryContinuation { .. } => "message started again as a new turn".to_owned(),
+        Command::Decide { decision, .. } => {
+            let what = match outcome {
+                Outcome::Approval(approval) if !approval.tool.is_empty() => approval.tool.as_str(),
+                Outcome::Approval(approval) => approval.kind.as_str(),
+                Outcome::Accepted(_)
+                | Outcome::Session(_)
+                | Outcome::Continuation(_)
+                | Outcome::Channel(_)
+                | Outcome::Delivery(_)
+                | Outcome::Engine(_) => "it",
+            };
+            format!("{}: {what}", decision_done(decision.decision))
+        }
+        Command::SetPolicy { channel, .. } => format!("policy of {channel} changed"),
+        Command::PauseChannel { channel } => format!("{channel} paused"),
+        Command::ResumeChannel { channel } => format!("{channel} goes on"),
+        Command::ResolveDelivery { .. } => "delivery settled".to_owned(),
+        Command::EmergencyStop { .. } => {
+            "EMERGENCY STOP is in force; :release lets work go on".to_owned()
+        }
+        Command::ReleaseEmergencyStop { .. } => "emergency stop released".to_owned(),
+    }
+}
+
+/// A decision in the past tense.
+pub const fn decision_done(decision: DecisionWord) -> &'static str {
+    match decision {
+        DecisionWord::Approve => "allowed once",
+        DecisionWord::Deny => "denied",
+        DecisionWord::DenyAndStop => "denied and stopped",
+        DecisionWord::Edit => "arguments changed, still pending",
+        DecisionWord::Answer => "answered",
+        DecisionWord::Snooze => "snoozed",
+        DecisionWord::Revoke => "revoked",
+        DecisionWord::Happened => "settled as happened",
+        DecisionWord::RunAgain => "runs again",
+        DecisionWord::GiveUp => "given up",
+        DecisionWord::Sent => "settled as sent",
+        DecisionWord::SendAgain => "sent again",
+        DecisionWord::Drop => "dropped",
+    }
+}

@@ -1,0 +1,373 @@
+//! The reducer: one message in, effects out. The only way the state changes.
+
+use crate::protocol::command::{Command, Outcome};
+use crate::protocol::event::{Event, EventBody};
+use crate::protocol::problem::Problem;
+use crate::protocol::snapshot::{Answer, Query, Snapshot};
+use crate::protocol::words::{ApprovalState, DecisionWord};
+use crate::tui::message::{Effect, FrameReport, Message, Now, QuitKind};
+use crate::tui::state::app::{Dirty, Link, Screen, State, Tone};
+use crate::tui::state::fold::{self, Missing};
+use crate::tui::state::modal::{Modal, TextPurpose};
+use crate::tui::state::world::World;
+use crate::tui::state::{dialogs, input, perform, submit};
+
+/// Least time between two bells.
+const BELL_MS: u64 = 10_000;
+
+/// Folds a message into the state.
+pub fn update(state: &mut State, message: Message, now: Now) -> Vec<Effect> {
+    state.now = now;
+    let mut effects = match message {
+        Message::Key(event) => input::key(state, &event),
+        Message::Paste(text) => input::paste(state, &text),
+        Message::FocusGained => {
+            state.focused = true;
+            state.arming.focus_gained(now.steady);
+            Vec::new()
+        }
+        Message::FocusLost => {
+            state.focused = false;
+            Vec::new()
+        }
+        Message::Resize(width, height) => {
+            state.size = (width, height);
+            state.touch(Dirty::Now);
+            Vec::new()
+        }
+        Message::Snapshot(snapshot) => take_snapshot(state, *snapshot),
+        Message::Event(event) => take_event(state, &event),
+        Message::Disconnected { why } => disconnected(state, why),
+        Message::Submitted { command, result } => submitted(state, &command, result),
+        Message::Answered { query, result } => {
+            answered(state, &query, result);
+            Vec::new()
+        }
+        Message::Edited(result) => {
+            dialogs::edited(state, result);
+            Vec::new()
+        }
+        Message::Tick => {
+            tick(state);
+            Vec::new()
+        }
+        Message::Drawn(report) => {
+            drawn(state, report);
+            Vec::new()
+        }
+        Message::Terminate => vec![Effect::Quit(QuitKind::Terminated)],
+    };
+    if state.screen == Screen::Session && state.is_live() {
+        effects.extend(state.session.refresh().map(Effect::Query));
+        if state
+            .session
+            .report
+            .is_some_and(|r| r.near_start && state.session.anchor.is_some())
+        {
+            effects.extend(state.session.older().map(Effect::Query));
+        }
+    }
+    effects
+}
+
+fn tick(state: &mut State) {
+    let steady = state.now.steady;
+    if state
+        .flash
+        .as_ref()
+        .is_some_and(|flash| flash.until <= steady)
+    {
+        state.flash = None;
+    }
+    if state
+        .pending
+        .as_ref()
+        .is_some_and(|p| steady.since(p.since) >= crate::tui::state::app::SEQUENCE_MS)
+    {
+        state.pending = None;
+    }
+    refresh_lists(state);
+    state.touch(Dirty::Soon);
+}
+
+fn drawn(state: &mut State, report: FrameReport) {
+    state.arming.drawn(report.card, state.now.steady);
+    state.queue.card_scroll = state.queue.card_scroll.min(report.card_max_scroll);
+    if let Some(session) = report.session {
+        state.session.report = Some(session);
+        if state.session.anchor.is_some() {
+            state.session.anchor = Some(session.anchor);
+        }
+        state.session.reveal_selected = false;
+    }
+}
+
+fn take_snapshot(state: &mut State, snapshot: Snapshot) -> Vec<Effect> {
+    let first = state.world.engine.is_none();
+    state.world = World::from_snapshot(snapshot);
+    let since = match state.link {
+        Link::Live { since } => since,
+        Link::Connecting | Link::Lost { .. } => state.now.wall,
+    };
+    state.link = Link::Live { since };
+    if first {
+        state.queue.open(&state.world, state.now.wall);
+        perform::open_lists(state);
+    }
+    state.session.stale = true;
+    refresh_lists(state);
+    state.touch(Dirty::Soon);
+    Vec::new()
+}
+
+fn take_event(state: &mut State, event: &Event) -> Vec<Effect> {
+    let missing = fold::apply(&mut state.world, event);
+    let mut effects: Vec<Effect> = missing
+        .into_iter()
+        .map(|missing| match missing {
+            Missing::Continuation(id) => Effect::Query(Query::Continuation { id }),
+            Missing::Delivery(id) => Effect::Query(Query::Delivery { id }),
+            Missing::Session(id) => Effect::Query(Query::Session { id }),
+            Missing::Stream => Effect::Query(Query::Snapshot),
+        })
+        .collect();
+    let shown_session =
+        state.session.session_id.is_some() && event.session_id == state.session.session_id;
+    if event.seq.is_some() {
+        state.session.stale |= shown_session;
+        let added = refresh_lists(state);
+        if let EventBody::ApprovalRequested { .. } = event.body
+            && added > 0
+        {
+            effects.extend(ring(state));
+        }
+        state.touch(Dirty::Soon);
+    } else if shown_session && state.screen == Screen::Session {
+        state.touch(Dirty::Soon);
+    }
+    effects
+}
+
+/// Rings when nobody looks, at most every some seconds.
+fn ring(state: &mut State) -> Option<Effect> {
+    let recently = state
+        .last_bell
+        .is_some_and(|at| state.now.steady.since(at) < BELL_MS);
+    (!state.focused && !recently).then(|| {
+        state.last_bell = Some(state.now.steady);
+        Effect::Bell
+    })
+}
+
+/// Brings lists in line with the world; returns how many queue items are new.
+pub fn refresh_lists(state: &mut State) -> usize {
+    let added = state
+        .queue
+        .refresh(&state.world, state.now.steady, state.now.wall);
+    if let Some(high) = &state.high
+        && crate::tui::state::queue::subject(&state.world, &high.subject.key).as_ref()
+            != Some(&high.subject)
+    {
+        state.high = None;
+    }
+    for session in state.world.sessions.keys() {
+        if !state.live.order.contains(session) {
+            state.live.order.push(*session);
+        }
+    }
+    for name in state.world.channels.keys() {
+        if !state.channels.order.contains(name) {
+            state.channels.order.push(name.clone());
+        }
+    }
+    let world = &state.world;
+    state
+        .live
+        .order
+        .retain(|id| world.sessions.contains_key(id));
+    state
+        .channels
+        .order
+        .retain(|name| world.channels.contains_key(name));
+    if state
+        .live
+        .selected
+        .is_some_and(|id| !world.sessions.contains_key(&id))
+    {
+        state.live.selected = None;
+    }
+    if state
+        .channels
+        .selected
+        .as_ref()
+        .is_some_and(|name| !world.channels.contains_key(name))
+    {
+        state.channels.selected = None;
+    }
+    added
+}
+
+fn disconnected(state: &mut State, why: String) -> Vec<Effect> {
+    let since = match &state.link {
+        Link::Lost { since, .. } => *since,
+        Link::Live { .. } | Link::Connecting => state.now.wall,
+    };
+    state.link = Link::Lost { why, since };
+    state.high = None;
+    // What was shown may not be true any more: the card must be looked at again.
+    state.arming.drawn(None, state.now.steady);
+    state.session.loading = false;
+    state.session.loading_older = false;
+    state.touch(Dirty::Soon);
+    Vec::new()
+}
+
+fn submitted(
+    state: &mut State,
+    command: &Command,
+    result: Result<Box<Outcome>, Box<Problem>>,
+) -> Vec<Effect> {
+    if let Command::Decide { approval_id, .. } = command {
+        state.deciding.remove(approval_id);
+    }
+    match result {
+        Err(problem) => {
+            state.flash(Tone::Error, problem_text(&problem));
+            Vec::new()
+        }
+        Ok(outcome) => {
+            let text = submit::done_text(command, &outcome);
+            state.flash(Tone::Info, text);
+            match *outcome {
+                Outcome::Session(session) if matches!(command, Command::StartSession { .. }) => {
+                    let id = session.id;
+                    state.world.sessions.entry(id).or_insert(session);
+                    refresh_lists(state);
+                    let mut effects = perform::open_session(state, id);
+                    effects.extend(dialogs::open_text(state, TextPurpose::Compose(id)));
+                    effects
+                }
+                Outcome::Approval(approval) => {
+                    if let Command::Decide { decision, .. } = command
+                        && decision.decision == DecisionWord::Snooze
+                        && approval.state == ApprovalState::Pending
+                    {
+                        let minutes = i64::from(decision.minutes.unwrap_or(15));
+                        state
+                            .queue
+                            .snooze(approval.id, state.now.wall.plus_seconds(minutes * 60));
+                    }
+                    Vec::new()
+                }
+                Outcome::Session(_)
+                | Outcome::Accepted(_)
+                | Outcome::Continuation(_)
+                | Outcome::Channel(_)
+                | Outcome::Delivery(_)
+                | Outcome::Engine(_) => Vec::new(),
+            }
+        }
+    }
+}
+
+/// A problem in one line.
+pub fn problem_text(problem: &Problem) -> String {
+    let mut text = match &problem.winner {
+        Some(winner) => format!(
+            "{}: already decided `{}` by {} ({})",
+            problem.title, winner.decision, winner.by, winner.surface
+        ),
+        None => format!("{}: {}", problem.title, problem.detail),
+    };
+    if let Some(hint) = &problem.hint {
+        text.push_str("; ");
+        text.push_str(hint);
+    }
+    text
+}
+
+fn answered(state: &mut State, query: &Query, result: Result<Box<Answer>, Box<Problem>>) {
+    state.touch(Dirty::Soon);
+    let answer = match result {
+        Ok(answer) => answer,
+        Err(problem) => {
+            match query {
+                Query::Transcript {
+                    before, session_id, ..
+                } if state.session.session_id == Some(*session_id) => {
+                    state.session.failed(*before);
+                    state.session.stale = false;
+                    state.flash(Tone::Error, problem_text(&problem));
+                }
+                Query::WhatIf {
+                    autonomy, channel, ..
+                } => {
+                    if let Some(Modal::Dial(dial)) = state.modals.last_mut()
+                        && dial.channel == *channel
+                    {
+                        dial.answers.insert(*autonomy, Err(problem_text(&problem)));
+                    }
+                }
+                _ => tracing::debug!(%problem, "a background query failed"),
+            }
+            return;
+        }
+    };
+    match *answer {
+        Answer::Transcript(page) => {
+            if let Query::Transcript {
+                session_id, before, ..
+            } = query
+                && state.session.session_id == Some(*session_id)
+            {
+                state.session.take(*before, page.items);
+            }
+        }
+        Answer::WhatIf(what_if) => {
+            if let Some(Modal::Dial(dial)) = state.modals.last_mut()
+                && dial.channel == what_if.channel
+            {
+                dial.answers.insert(what_if.autonomy, Ok(what_if));
+            }
+        }
+        Answer::Continuation(continuation) => {
+            state
+                .world
+                .continuations
+                .insert(continuation.id, *continuation);
+            refresh_lists(state);
+        }
+        Answer::Delivery(delivery) => {
+            state.world.deliveries.insert(delivery.id, *delivery);
+            refresh_lists(state);
+        }
+        Answer::Session(session) => {
+            state.world.sessions.insert(session.id, *session);
+            refresh_lists(state);
+        }
+        Answer::Snapshot(snapshot) => {
+            // Only asked for to learn what an open stream has said; the rest is followed by events.
+            let fresh = World::from_snapshot(*snapshot);
+            for (id, stream) in fresh.streams {
+                let longer = state
+                    .world
+                    .streams
+                    .get(&id)
+                    .is_none_or(|known| known.gap && known.step <= stream.step);
+                if longer && fresh.seq >= state.world.seq {
+                    state.world.streams.insert(id, stream);
+                }
+            }
+        }
+        Answer::Engine(_)
+        | Answer::Sessions(_)
+        | Answer::Continuations(_)
+        | Answer::Steps(_)
+        | Answer::Approvals(_)
+        | Answer::Approval(_)
+        | Answer::Channels(_)
+        | Answer::Channel(_)
+        | Answer::Outbox(_)
+        | Answer::Why(_) => {}
+    }
+}

@@ -1,0 +1,234 @@
+//! Theme files: `inherits`, `[palette]` names, `[roles]` styles. A role that a file does not name takes
+//! the style of its dotted parent, so a theme written today has every role of tomorrow.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::str::FromStr;
+
+use ratatui::style::{Color, Modifier, Style};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::tui::assets::{self, AssetError, AssetKind, Source};
+use crate::tui::theme::depth::{ColorDepth, reduce_style};
+use crate::tui::theme::roles::{Role, Theme};
+
+/// How deep `inherits` may go.
+const MAX_DEPTH: usize = 4;
+
+/// What a file and its parents say, before roles fall back and colours are reduced.
+#[derive(Debug, Default)]
+struct Raw {
+    palette: BTreeMap<String, Color>,
+    styles: BTreeMap<Role, Style>,
+}
+
+/// Loads a theme by name for a terminal of this depth: the user's file first, then the shipped one.
+pub fn load(name: &str, user_dir: Option<&Path>, depth: ColorDepth) -> Result<Theme, AssetError> {
+    let source = assets::find(AssetKind::Theme, name, user_dir)?;
+    parse(name, &source, user_dir, depth)
+}
+
+/// Parses a theme file.
+pub fn parse(
+    name: &str,
+    source: &Source,
+    user_dir: Option<&Path>,
+    depth: ColorDepth,
+) -> Result<Theme, AssetError> {
+    let raw = parse_raw(name, source, user_dir, 0)?;
+    let mut theme = Theme::blank(name);
+    for role in Role::ALL {
+        theme.set(*role, reduce_style(with_fallback(&raw, *role), depth));
+    }
+    Ok(theme)
+}
+
+/// The role's own style, else its nearest ancestor's, else none.
+fn with_fallback(raw: &Raw, role: Role) -> Style {
+    let mut name = role.name();
+    loop {
+        if let Some(style) = Role::ALL
+            .iter()
+            .find(|r| r.name() == name)
+            .and_then(|r| raw.styles.get(r))
+        {
+            return *style;
+        }
+        match name.rsplit_once('.') {
+            Some((parent, _)) => name = parent,
+            None => return Style::new(),
+        }
+    }
+}
+
+fn parse_raw(
+    name: &str,
+    source: &Source,
+    user_dir: Option<&Path>,
+    depth: usize,
+) -> Result<Raw, AssetError> {
+    let Source { file, text } = source;
+    let document = DeTable::parse(text).map_err(|error| AssetError::syntax(file, text, &error))?;
+    let root = document.get_ref();
+    let mut raw = Raw::default();
+    if let Some(inherits) = root.get("inherits") {
+        let at = inherits.span().start;
+        let Some(parent) = inherits.get_ref().as_str() else {
+            return Err(AssetError::at(
+                file,
+                text,
+                at,
+                "`inherits` must be the name of a theme",
+            ));
+        };
+        if depth >= MAX_DEPTH {
+            return Err(AssetError::at(
+                file,
+                text,
+                at,
+                format!("`inherits` goes in a circle or more than {MAX_DEPTH} deep"),
+            ));
+        }
+        let parent_source = if parent == name {
+            assets::shipped(AssetKind::Theme, parent).ok_or_else(|| {
+                AssetError::at(file, text, at, format!("`{parent}` inherits itself"))
+            })?
+        } else {
+            assets::find(AssetKind::Theme, parent, user_dir)
+                .map_err(|error| AssetError::at(file, text, at, error.to_string()))?
+        };
+        raw = parse_raw(parent, &parent_source, user_dir, depth + 1)?;
+    }
+    if let Some(palette) = root.get("palette") {
+        for (color_name, value) in table(source, palette, "palette")? {
+            let color = color(source, &raw, value)?;
+            raw.palette.insert(color_name.get_ref().to_string(), color);
+        }
+    }
+    for (key, value) in root {
+        match key.get_ref().as_ref() {
+            "inherits" | "palette" => {}
+            "roles" => {
+                for (role_name, value) in table(source, value, "roles")? {
+                    let role = role(source, role_name)?;
+                    let style = style(source, &raw, value)?;
+                    raw.styles.insert(role, style);
+                }
+            }
+            word => {
+                return Err(AssetError::at(
+                    file,
+                    text,
+                    key.span().start,
+                    format!("`{word}` is not part of a theme; expected inherits, palette or roles"),
+                ));
+            }
+        }
+    }
+    Ok(raw)
+}
+
+fn table<'a, 'i>(
+    source: &Source,
+    value: &'a Spanned<DeValue<'i>>,
+    name: &str,
+) -> Result<&'a DeTable<'i>, AssetError> {
+    value.get_ref().as_table().ok_or_else(|| {
+        AssetError::at(
+            &source.file,
+            &source.text,
+            value.span().start,
+            format!("`{name}` must be a table"),
+        )
+    })
+}
+
+fn role(source: &Source, name: &Spanned<std::borrow::Cow<'_, str>>) -> Result<Role, AssetError> {
+    let word = name.get_ref().as_ref();
+    Role::ALL
+        .iter()
+        .copied()
+        .find(|role| role.name() == word)
+        .ok_or_else(|| {
+            let hint = assets::nearest(word, Role::ALL.iter().map(|r| r.name()))
+                .map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+            AssetError::at(
+                &source.file,
+                &source.text,
+                name.span().start,
+                format!("`{word}` is not a role{hint}"),
+            )
+        })
+}
+
+fn color(source: &Source, raw: &Raw, value: &Spanned<DeValue<'_>>) -> Result<Color, AssetError> {
+    let fail =
+        |message: String| AssetError::at(&source.file, &source.text, value.span().start, message);
+    let Some(word) = value.get_ref().as_str() else {
+        return Err(fail(
+            "a colour must be text, for example \"#7aa2f7\" or \"blue\"".to_owned(),
+        ));
+    };
+    if let Some(color) = raw.palette.get(word) {
+        return Ok(*color);
+    }
+    if word == "default" {
+        return Ok(Color::Reset);
+    }
+    Color::from_str(word).map_err(|_| {
+        let hint = assets::nearest(word, raw.palette.keys().map(String::as_str)).map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+        fail(format!("`{word}` is not a colour: expected #rrggbb, a number 0 to 255, one of the 16 names, `default`, or a name of [palette]{hint}"))
+    })
+}
+
+fn style(source: &Source, raw: &Raw, value: &Spanned<DeValue<'_>>) -> Result<Style, AssetError> {
+    let Some(table) = value.get_ref().as_table() else {
+        return Ok(Style::new().fg(color(source, raw, value)?));
+    };
+    let mut style = Style::new();
+    for (key, value) in table {
+        match key.get_ref().as_ref() {
+            "fg" => style = style.fg(color(source, raw, value)?),
+            "bg" => style = style.bg(color(source, raw, value)?),
+            "modifiers" => {
+                let Some(words) = value.get_ref().as_array() else {
+                    return Err(AssetError::at(
+                        &source.file,
+                        &source.text,
+                        value.span().start,
+                        "`modifiers` must be a list, for example [\"bold\"]",
+                    ));
+                };
+                for word in words {
+                    style = style.add_modifier(modifier(source, word)?);
+                }
+            }
+            word => {
+                return Err(AssetError::at(
+                    &source.file,
+                    &source.text,
+                    key.span().start,
+                    format!("`{word}` is not part of a style; expected fg, bg or modifiers"),
+                ));
+            }
+        }
+    }
+    Ok(style)
+}
+
+fn modifier(source: &Source, value: &Spanned<DeValue<'_>>) -> Result<Modifier, AssetError> {
+    match value.get_ref().as_str() {
+        Some("bold") => Ok(Modifier::BOLD),
+        Some("dim") => Ok(Modifier::DIM),
+        Some("italic") => Ok(Modifier::ITALIC),
+        Some("underlined") => Ok(Modifier::UNDERLINED),
+        Some("reversed") => Ok(Modifier::REVERSED),
+        Some(_) | None => Err(AssetError::at(
+            &source.file,
+            &source.text,
+            value.span().start,
+            "a modifier is one of bold, dim, italic, underlined, reversed",
+        )),
+    }
+}

@@ -1,0 +1,98 @@
+//! The meanings that can be coloured. Meaning is never carried by colour alone.
+
+use ratatui::style::Style;
+
+macro_rules! roles {
+    ($($variant:ident = $name:literal;)+) => {
+        /// A meaning.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Role { $(#[doc = $name] $variant),+ }
+
+        impl Role {
+            /// Every role.
+            pub const ALL: &'static [Role] = &[$(Role::$variant),+];
+
+            /// Dotted name, as theme files write it.
+            pub const fn name(self) -> &'static str {
+                match self { $(Role::$variant => $name),+ }
+            }
+        }
+    };
+}
+
+roles! {
+    Text = "text";
+    TextMuted = "text.muted";
+    TextStrong = "text.strong";
+    Border = "border";
+    BorderFocus = "border.focus";
+    Title = "title";
+    TitleFocus = "title.focus";
+    Header = "header";
+    HeaderMuted = "header.muted";
+    HeaderAttention = "header.attention";
+    HeaderDanger = "header.danger";
+    Footer = "footer";
+    FooterKey = "footer.key";
+    FooterDisabled = "footer.disabled";
+    Selection = "selection";
+    SelectionUnfocused = "selection.unfocused";
+    TableHead = "table.head";
+    RiskLow = "risk.low";
+    RiskMedium = "risk.medium";
+    RiskHigh = "risk.high";
+    RiskCritical = "risk.critical";
+    StateRunning = "state.running";
+    StateWaiting = "state.waiting";
+    StateIdle = "state.idle";
+    StateGood = "state.good";
+    StateBad = "state.bad";
+    Label = "label";
+    Outside = "outside";
+    OutsideUser = "outside.user";
+    OutsideModel = "outside.model";
+    OutsideTool = "outside.tool";
+    DiffAdd = "diff.add";
+    DiffRemove = "diff.remove";
+    DiffHunk = "diff.hunk";
+    NoticeInfo = "notice.info";
+    NoticeWarning = "notice.warning";
+    NoticeError = "notice.error";
+    SearchMatch = "search.match";
+    SearchCurrent = "search.current";
+    Dialog = "dialog";
+    DialogButton = "dialog.button";
+    DialogChosen = "dialog.chosen";
+    TextCursor = "cursor";
+    Dimmed = "dimmed";
+}
+
+/// A loaded theme: one style per role.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Theme {
+    /// Its name.
+    pub name: String,
+    styles: Vec<Style>,
+}
+
+impl Theme {
+    /// A theme without any style: everything in the terminal's own colours.
+    pub fn blank(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            styles: vec![Style::new(); Role::ALL.len()],
+        }
+    }
+
+    /// The style of a role.
+    pub fn style(&self, role: Role) -> Style {
+        self.styles.get(role as usize).copied().unwrap_or_default()
+    }
+
+    /// Sets the style of a role.
+    pub fn set(&mut self, role: Role, style: Style) {
+        if let Some(slot) = self.styles.get_mut(role as usize) {
+            *slot = style;
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! Wrapped lines that need not be computed again. Holds nothing that cannot be recomputed.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use ratatui::text::Line;
+
+/// Wrapped lines of one thing.
+pub type Lines = Rc<Vec<Line<'static>>>;
+
+/// What a transcript entry's lines depend on.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct EntryKey {
+    /// Position.
+    pub position: u64,
+    /// Version of the entry there.
+    pub version: u64,
+    /// Columns.
+    pub width: u16,
+    /// Folded.
+    pub folded: bool,
+    /// Whether its text is shown elsewhere.
+    pub repeated: bool,
+}
+
+/// What a card's lines depend on, as text.
+pub type CardKey = String;
+
+/// At most this many entries are kept.
+const KEPT: usize = 1_000;
+
+/// The cache.
+#[derive(Debug, Default)]
+pub struct ViewCache {
+    card: Option<(CardKey, Lines)>,
+    entries: HashMap<EntryKey, Lines>,
+    stream: Option<(String, usize, u16, Lines)>,
+}
+
+impl ViewCache {
+    /// Forgets everything: another theme.
+    pub fn clear(&mut self) {
+        *self = Self::default();
+    }
+
+    /// The lines of the card.
+    pub fn card(&mut self, key: CardKey, make: impl FnOnce() -> Vec<Line<'static>>) -> Lines {
+        if let Some((known, lines)) = &self.card
+            && *known == key
+        {
+            return Rc::clone(lines);
+        }
+        let lines = Rc::new(make());
+        self.card = Some((key, Rc::clone(&lines)));
+        lines
+    }
+
+    /// The lines of an entry.
+    pub fn entry(&mut self, key: EntryKey, make: impl FnOnce() -> Vec<Line<'static>>) -> Lines {
+        if self.entries.len() > KEPT {
+            self.entries.clear();
+        }
+        Rc::clone(self.entries.entry(key).or_insert_with(|| Rc::new(make())))
+    }
+
+    /// The lines of the finished paragraphs of an open stream: wrapped again only when one more is finished.
+    pub fn stream(
+        &mut self,
+        id: &str,
+        bytes: usize,
+        width: u16,
+        make: impl FnOnce() -> Vec<Line<'static>>,
+    ) -> Lines {
+        if let Some((known, length, columns, lines)) = &self.stream
+            && known == id
+            && *length == bytes
+            && *columns == width
+        {
+            return Rc::clone(lines);
+        }
+        let lines = Rc::new(make());
+        self.stream = Some((id.to_owned(), bytes, width, Rc::clone(&lines)));
+        lines
+    }
+}

@@ -1,0 +1,671 @@
+//! The card of a queue item: everything a person needs to decide, every byte of it reachable.
+//!
+//! Id, tool and risk stand in fixed rows above what scrolls; the report says whether they fitted.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+
+use crate::protocol::approval::{Approval, Preview};
+use crate::protocol::words::{ApprovalState, Risk};
+use crate::tui::format;
+use crate::tui::message::FrameReport;
+use crate::tui::shown;
+use crate::tui::state::app::State;
+use crate::tui::state::arming::CardReport;
+use crate::tui::state::decide;
+use crate::tui::state::queue::{self, ItemKey};
+use crate::tui::theme::roles::{Role, Theme};
+use crate::tui::view::cache::ViewCache;
+use crate::tui::view::paint::{self, LABEL, span};
+use crate::tui::view::queue::outcome;
+
+/// One line about the arguments, for lists.
+pub fn one_line(approval: &Approval) -> String {
+    match &approval.preview {
+        Preview::Diff { path, .. } => path.clone(),
+        Preview::Exec { argv } => argv
+            .iter()
+            .map(|a| quoted_if_needed(a))
+            .collect::<Vec<_>>()
+            .join(" "),
+        Preview::Text { text } => text.chars().take(200).collect(),
+        Preview::None => match &approval.args {
+            serde_json::Value::Object(map) => map
+                .iter()
+                .map(|(k, v)| format!("{k}={}", short_value(v)))
+                .collect::<Vec<_>>()
+                .join(" "),
+            serde_json::Value::Null => String::new(),
+            other => short_value(other),
+        },
+    }
+}
+
+fn short_value(value: &serde_json::Value) -> String {
+    let text = match value {
+        serde_json::Value::String(text) => return text.chars().take(120).collect(),
+        other => other.to_string(),
+    };
+    text.chars().take(120).collect()
+}
+
+fn quoted_if_needed(argument: &str) -> String {
+    if !argument.is_empty()
+        && argument
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c))
+    {
+        argument.to_owned()
+    } else {
+        quoted(argument)
+    }
+}
+
+/// An argument in quotes. Backslash and quote are escaped, line ends are written `\n`.
+fn quoted(argument: &str) -> String {
+    format!(
+        "\"{}\"",
+        argument
+            .replace('\\', "\\\\")
+            .replace('"', "\\\"")
+            .replace('\n', "\\n")
+    )
+}
+
+/// Collects the lines of a card.
+struct Body<'t> {
+    theme: &'t Theme,
+    width: usize,
+    lines: Vec<Line<'static>>,
+}
+
+impl Body<'_> {
+    fn blank(&mut self) {
+        self.lines.push(Line::default());
+    }
+
+    fn heading(&mut self, text: &str) {
+        self.blank();
+        let rule = "─".repeat(self.width.saturating_sub(text.len() + 1));
+        self.lines.push(Line::from(vec![
+            span(self.theme, Role::Title, text),
+            Span::raw(" "),
+            span(self.theme, Role::Border, rule),
+        ]));
+    }
+
+    /// A label with a wrapped value beside it.
+    fn field(&mut self, label: &str, role: Role, value: &str) {
+        let label_width = if self.width >= 40 { LABEL } else { 0 };
+        if label_width == 0 {
+            self.lines
+                .push(Line::from(span(self.theme, Role::Label, label)));
+        }
+        for (index, piece) in shown::block(value, self.width.saturating_sub(label_width))
+            .into_iter()
+            .enumerate()
+        {
+            let mut spans = Vec::new();
+            if label_width > 0 {
+                let text = if index == 0 { label } else { "" };
+                spans.push(span(
+                    self.theme,
+                    Role::Label,
+                    shown::column(text, label_width),
+                ));
+            }
+            spans.push(span(self.theme, role, piece));
+            self.lines.push(Line::from(spans));
+        }
+    }
+
+    fn text(&mut self, role: Role, value: &str) {
+        for piece in shown::block(value, self.width) {
+            self.lines.push(Line::from(span(self.theme, role, piece)));
+        }
+    }
+
+    fn diff(&mut self, unified: &str) {
+        for source in unified.lines() {
+            let role = if source.starts_with("@@") {
+                Role::DiffHunk
+            } else if source.starts_with('+') {
+                Role::DiffAdd
+            } else if source.starts_with('-') {
+                Role::DiffRemove
+            } else {
+                Role::Outside
+            };
+            self.text(role, source);
+        }
+    }
+}
+
+fn approval_body(
+    state: &State,
+    theme: &Theme,
+    approval: &Approval,
+    width: usize,
+) -> Vec<Line<'static>> {
+    let mut body = Body {
+        theme,
+        width,
+        lines: Vec::new(),
+    };
+    let risk_role = paint::risk_role(approval.risk);
+    let effect = format!(
+        "{} · {}",
+        approval.access.as_str().replace('_', " "),
+        approval.effect.as_str().replace('_', " ")
+    );
+    body.field("effect", Role::Text, &effect);
+    let reasons = if approval.risk_reasons.is_empty() {
+        approval.risk.as_str().to_owned()
+    } else {
+        approval.risk_reasons.join("\n")
+    };
+    body.field("risk because", risk_role, &reasons);
+    if let Some(question) = &approval.question {
+        body.field("question", Role::TextStrong, question);
+    }
+    body.field(
+        "channel",
+        Role::Text,
+        &format!("{} · {}", approval.channel, approval.conversation),
+    );
+    let requester = &approval.requester;
+    let trust = requester.person.as_ref().map_or_else(
+        || "not linked to a person".to_owned(),
+        |p| format!("known as {p}"),
+    );
+    body.field(
+        "asked by",
+        Role::Text,
+        &format!("{} · {} · {trust}", requester.display, requester.id),
+    );
+    if let Some(reason) = &approval.model_reason {
+        body.field("model says", Role::Outside, reason);
+        body.field(
+            "",
+            Role::TextMuted,
+            "(the model's own words; nothing vouches for them)",
+        );
+    }
+    match &approval.preview {
+        Preview::None => {}
+        Preview::Diff { path, unified } => {
+            body.heading("Diff");
+            body.text(Role::TextStrong, path);
+            body.diff(unified);
+        }
+        Preview::Exec { argv } => {
+            body.heading("Command");
+            for (index, argument) in argv.iter().enumerate() {
+                body.field(&format!("[{index}]"), Role::TextStrong, &quoted(argument));
+            }
+        }
+        Preview::Text { text } => {
+            body.heading("Text that would be sent");
+            body.text(Role::Outside, text);
+        }
+    }
+    if !approval.args.is_null() {
+        body.heading("Arguments");
+        let pretty = serde_json::to_string_pretty(&approval.args)
+            .unwrap_or_else(|_| approval.args.to_string());
+        body.text(Role::Outside, &pretty);
+    }
+    body.heading("Where and why");
+    let plan = &approval.plan;
+    for (label, value) in [
+        ("directory", &plan.cwd),
+        ("program", &plan.executable),
+        ("sandbox", &plan.sandbox),
+    ] {
+        if let Some(value) = value {
+            body.field(label, Role::Text, value);
+        }
+    }
+    for (name, value) in &plan.env {
+        body.field(
+            "environment",
+            Role::Text,
+            &format!("{name}={}", quoted(value)),
+        );
+    }
+    if approval.taint.is_empty() {
+        body.field("in context", Role::Text, "nothing untrusted");
+    } else {
+        body.field(
+            "in context",
+            Role::NoticeWarning,
+            &approval.taint.join("\n"),
+        );
+    }
+    body.field(
+        "asks because",
+        Role::Text,
+        &format!(
+            "{} (policy version {})",
+            approval.verdict.rule, approval.verdict.policy_version
+        ),
+    );
+    if approval.similar.is_empty() {
+        if !approval.tool.is_empty() {
+            body.field(
+                "before",
+                Role::TextMuted,
+                "first call of this tool on this channel",
+            );
+        }
+    } else {
+        for (index, call) in approval.similar.iter().enumerate() {
+            let what = match (&call.decision, &call.by) {
+                (Some(decision), Some(by)) => format!("{decision} by {by}"),
+                (Some(decision), None) => decision.to_string(),
+                (None, _) => call.verdict.to_string(),
+            };
+            body.field(
+                if index == 0 { "before" } else { "" },
+                Role::Text,
+                &format!("{what} · {} · {}", format::clock(call.at), call.preview),
+            );
+        }
+    }
+    body.field("cost", Role::Text, &cost(state, approval));
+    body.field(
+        "who else",
+        Role::Text,
+        if approval.notified {
+            "also asked in the chat; the first answer counts"
+        } else {
+            "nobody was told outside the console"
+        },
+    );
+    body.field("digest", Role::TextMuted, &approval.digest);
+    if let Some(decision) = &approval.decision {
+        body.heading("Decision");
+        body.text(
+            Role::TextStrong,
+            &format!(
+                "{} by {} ({}) at {}",
+                decision.decision,
+                decision.by,
+                decision.surface,
+                format::clock(decision.at)
+            ),
+        );
+        if let Some(reason) = &decision.reason {
+            body.field("reason", Role::Outside, reason);
+        }
+    }
+    body.lines
+}
+
+fn cost(state: &State, approval: &Approval) -> String {
+    let session = approval
+        .session_id
+        .and_then(|id| state.world.sessions.get(&id));
+    let so_far = session.map_or_else(
+        || "session unknown".to_owned(),
+        |s| {
+            format!(
+                "{} this session, {} tokens",
+                format::money(s.usage.cost_usd),
+                format::count(s.usage.input_tokens + s.usage.output_tokens)
+            )
+        },
+    );
+    let engine = state.world.engine.as_ref();
+    match engine.and_then(|e| e.budget_today_usd.zip(e.usage_today.cost_usd)) {
+        Some((budget, spent)) => format!(
+            "{so_far}; {} of today's budget left",
+            format::money(Some((budget - spent).max(0.0)))
+        ),
+        None => format!("{so_far}; no daily budget"),
+    }
+}
+
+fn other_body(state: &State, theme: &Theme, key: &ItemKey, width: usize) -> Vec<Line<'static>> {
+    let mut body = Body {
+        theme,
+        width,
+        lines: Vec::new(),
+    };
+    match key {
+        ItemKey::Approval(_) => {}
+        ItemKey::Continuation(id) => {
+            if let Some(continuation) = state.world.continuations.get(id) {
+                body.field(
+                    "channel",
+                    Role::Text,
+                    &format!("{} · {}", continuation.channel, continuation.conversation),
+                );
+                body.field(
+                    "asked by",
+                    Role::Text,
+                    &format!(
+                        "{} · {}",
+                        continuation.requester.display, continuation.requester.id
+                    ),
+                );
+                body.field("message", Role::Outside, &continuation.request.text);
+                if let Some(error) = &continuation.error {
+                    body.field("why", Role::NoticeWarning, &error.message);
+                }
+                body.field(
+                    "done so far",
+                    Role::Text,
+                    &format!(
+                        "{} steps, {} tool calls, taken up {} times",
+                        continuation.steps,
+                        continuation.tool_calls.len(),
+                        continuation.attempt
+                    ),
+                );
+                for call in &continuation.tool_calls {
+                    body.field(
+                        "tool",
+                        Role::Text,
+                        &format!("{} · {}", call.name, call.state),
+                    );
+                }
+                body.blank();
+                body.text(Role::TextMuted, "Resume goes on from the last durable step. Kill ends the turn without an answer.");
+            }
+        }
+        ItemKey::Delivery(id) => {
+            if let Some(delivery) = state.world.deliveries.get(id) {
+                body.field(
+                    "channel",
+                    Role::Text,
+                    &format!("{} · {}", delivery.channel, delivery.conversation),
+                );
+                body.field(
+                    "part",
+                    Role::Text,
+                    &format!(
+                        "{} of {} · {}",
+                        delivery.part, delivery.parts, delivery.class
+                    ),
+                );
+                body.field("tried", Role::Text, &format!("{} times", delivery.attempts));
+                if let Some(error) = &delivery.last_error {
+                    body.field("last error", Role::NoticeWarning, error);
+                }
+                body.heading("Text");
+                body.text(Role::Outside, &delivery.preview);
+            }
+        }
+        ItemKey::Channel(name) => {
+            if let Some(channel) = state.world.channels.get(name) {
+                body.field("kind", Role::Text, channel.kind.as_str());
+                body.field(
+                    "what is wrong",
+                    Role::NoticeError,
+                    channel.health.detail.as_deref().unwrap_or("no detail"),
+                );
+                let seen = |at: Option<crate::clock::Timestamp>| {
+                    at.map_or_else(
+                        || "never".to_owned(),
+                        |at| format!("{} ago", format::age(state.now.wall, at)),
+                    )
+                };
+                body.field(
+                    "last exchange",
+                    Role::Text,
+                    &seen(channel.health.last_exchange_at),
+                );
+                body.field(
+                    "waiting",
+                    Role::Text,
+                    &format!("{} parts to send", channel.backlog),
+                );
+            }
+        }
+        ItemKey::Problem(text) => {
+            body.text(Role::NoticeError, text);
+            body.blank();
+            body.text(
+                Role::TextMuted,
+                "It goes away when its cause does; the log file has the details.",
+            );
+        }
+    }
+    body.lines
+}
+
+/// Draws the card of the selected item and reports what of it was visible.
+pub fn draw(
+    state: &State,
+    theme: &Theme,
+    cache: &mut ViewCache,
+    area: Rect,
+    buf: &mut Buffer,
+    report: &mut FrameReport,
+    focused: bool,
+) {
+    let Some(key) = &state.queue.selected else {
+        return;
+    };
+    let Some(subject) = queue::subject(&state.world, key) else {
+        return;
+    };
+    let (title, id, risk) = identity(state, key);
+    let inner = paint::padded(paint::panel(buf, area, theme, &title, focused));
+    if inner.is_empty() {
+        return;
+    }
+    let width = usize::from(inner.width);
+    let mut identity_fits = shown::width(&title) + 4 <= usize::from(area.width);
+    // Row 1: risk word and time left. Row 2: id, code, revision.
+    let mut first = vec![
+        span(theme, risk.0, format!(" {} ", risk.1.to_uppercase())),
+        Span::raw("  "),
+    ];
+    let status = status(state, key);
+    let room = width.saturating_sub(shown::width(&risk.1) + 4);
+    first.push(span(theme, status.0, shown::line(&status.1, room)));
+    paint::line(buf, inner, 0, &Line::from(first));
+    identity_fits &= shown::width(&risk.1) + 2 <= width;
+    let id_line = shown::line(&id, width);
+    identity_fits &= id
+        .split(' ')
+        .next()
+        .is_some_and(|id| shown::width(id) <= width)
+        && inner.height >= 4;
+    paint::line(
+        buf,
+        inner,
+        1,
+        &Line::from(span(theme, Role::TextMuted, id_line)),
+    );
+
+    let confirm = state.high.as_ref().filter(|high| high.subject == subject);
+    let confirm_rows = if confirm.is_some() { 2 } else { 0 };
+    let body_area = Rect {
+        y: inner.y + 2.min(inner.height),
+        height: inner.height.saturating_sub(3 + confirm_rows),
+        ..inner
+    };
+    let body_area = Rect {
+        y: body_area.y + u16::from(body_area.height > 0),
+        ..body_area
+    };
+    let lines = lines(state, theme, cache, key, width, &subject.digest);
+    let height = usize::from(body_area.height);
+    let max_scroll = lines.len().saturating_sub(height);
+    let from = state.queue.card_scroll.min(max_scroll);
+    for (offset, line) in lines.iter().skip(from).take(height).enumerate() {
+        paint::line(
+            buf,
+            body_area,
+            u16::try_from(offset).unwrap_or(u16::MAX),
+            line,
+        );
+    }
+    let end = (from + height).min(lines.len());
+    if lines.len() > height {
+        let note = if end < lines.len() {
+            format!("{} more lines below, pgdn", lines.len() - end)
+        } else {
+            "end".to_owned()
+        };
+        let role = if end < lines.len() {
+            Role::NoticeWarning
+        } else {
+            Role::TextMuted
+        };
+        paint::panel_note(buf, area, theme, role, &note);
+    }
+    if let Some(high) = confirm {
+        let ready = state.now.steady.since(high.since) >= crate::tui::state::arming::CONFIRM_MS;
+        let at = inner.height.saturating_sub(1);
+        let verb = crate::tui::state::submit::decision_done(high.decision);
+        let text = if ready {
+            format!("HIGH RISK: press the same key once more and it is {verb}; esc cancels")
+        } else {
+            "HIGH RISK: read once more …".to_owned()
+        };
+        paint::line(
+            buf,
+            inner,
+            at,
+            &Line::from(span(theme, Role::RiskHigh, shown::line(&text, width))),
+        );
+    }
+    report.card_max_scroll = max_scroll;
+    report.card = Some(CardReport {
+        subject,
+        size: (body_area.width, body_area.height),
+        lines: lines.len(),
+        first: from,
+        end,
+        identity: identity_fits && (height > 0 || lines.is_empty()),
+    });
+}
+
+fn lines(
+    state: &State,
+    theme: &Theme,
+    cache: &mut ViewCache,
+    key: &ItemKey,
+    width: usize,
+    digest: &str,
+) -> crate::tui::view::cache::Lines {
+    match key {
+        ItemKey::Approval(id) => {
+            let Some(approval) = state.world.approvals.get(id) else {
+                return std::rc::Rc::new(Vec::new());
+            };
+            let cost = cost(state, approval);
+            let cache_key = format!(
+                "{id} {} {digest} {} {width} {cost} {} {}",
+                approval.revision,
+                approval.state,
+                approval.similar.len(),
+                approval.notified
+            );
+            cache.card(cache_key, || approval_body(state, theme, approval, width))
+        }
+        ItemKey::Continuation(_)
+        | ItemKey::Delivery(_)
+        | ItemKey::Channel(_)
+        | ItemKey::Problem(_) => std::rc::Rc::new(other_body(state, theme, key, width)),
+    }
+}
+
+/// Title, id line and risk of an item.
+fn identity(state: &State, key: &ItemKey) -> (String, String, (Role, String)) {
+    match key {
+        ItemKey::Approval(id) => state.world.approvals.get(id).map_or_else(
+            || (String::new(), String::new(), (Role::Text, String::new())),
+            |approval| {
+                let title = if approval.kind == crate::protocol::words::ApprovalKind::Execute {
+                    decide::title(approval)
+                } else {
+                    format!("{} {}", approval.kind, approval.tool)
+                        .trim()
+                        .to_owned()
+                };
+                let code = if approval.risk == Risk::Critical {
+                    format!(" · code {}", approval.short_code)
+                } else {
+                    String::new()
+                };
+                (
+                    title,
+                    format!("{id} · revision {}{code}", approval.revision),
+                    (
+                        paint::risk_role(approval.risk),
+                        approval.risk.as_str().to_owned(),
+                    ),
+                )
+            },
+        ),
+        ItemKey::Continuation(id) => (
+            "interrupted turn".to_owned(),
+            id.to_string(),
+            (Role::StateWaiting, "interrupted".to_owned()),
+        ),
+        ItemKey::Delivery(id) => {
+            let word = state
+                .world
+                .deliveries
+                .get(id)
+                .map_or("settled", |d| d.state.as_str());
+            (
+                format!("{word} delivery"),
+                id.to_string(),
+                (Role::StateBad, word.to_owned()),
+            )
+        }
+        ItemKey::Channel(name) => (
+            format!("channel {name}"),
+            name.clone(),
+            (Role::StateBad, "failed".to_owned()),
+        ),
+        ItemKey::Problem(_) => (
+            "engine problem".to_owned(),
+            "engine".to_owned(),
+            (Role::StateBad, "problem".to_owned()),
+        ),
+    }
+}
+
+/// Time left and what happens then, or how it ended.
+fn status(state: &State, key: &ItemKey) -> (Role, String) {
+    let now = state.now.wall;
+    match key {
+        ItemKey::Approval(id) => match state.world.approvals.get(id) {
+            None => (Role::TextMuted, String::new()),
+            Some(approval) if approval.state != ApprovalState::Pending => outcome(approval),
+            Some(_) if state.deciding.contains(id) => {
+                (Role::NoticeInfo, "sending the decision".to_owned())
+            }
+            Some(approval) => match approval.expires_at {
+                Some(at) => (
+                    Role::Text,
+                    format!(
+                        "{} left, then it expires and the turn ends",
+                        format::left(now, at)
+                    ),
+                ),
+                None => (Role::Text, "no deadline".to_owned()),
+            },
+        },
+        ItemKey::Continuation(_)
+        | ItemKey::Delivery(_)
+        | ItemKey::Channel(_)
+        | ItemKey::Problem(_) => {
+            let since = queue::since(&state.world, key)
+                .map_or_else(String::new, |at| format!("for {}", format::age(now, at)));
+            if queue::is_open(&state.world, key) {
+                (Role::Text, since)
+            } else {
+                (Role::TextMuted, "settled".to_owned())
+            }
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! The autonomy dial with what would have happened under another level.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+
+use crate::protocol::words::{Autonomy, VerdictWord};
+use crate::tui::format;
+use crate::tui::shown;
+use crate::tui::state::app::State;
+use crate::tui::state::dialogs::FULL_SECONDS;
+use crate::tui::state::modal::Dial;
+use crate::tui::theme::roles::{Role, Theme};
+use crate::tui::view::channels::autonomy_role;
+use crate::tui::view::paint::{self, span};
+
+const fn meaning(level: Autonomy) -> &'static str {
+    match level {
+        Autonomy::Supervised => "everything not auto-approved asks",
+        Autonomy::SemiAuto => "local reads run, the rest asks",
+        Autonomy::Full => "all but blocked, always-ask and tainted calls run",
+    }
+}
+
+/// Draws the overlay.
+pub fn draw(state: &State, theme: &Theme, dial: &Dial, area: Rect, buf: &mut Buffer) {
+    let Some(channel) = state.world.channels.get(&dial.channel) else {
+        return;
+    };
+    let inner = paint::padded(paint::popup(
+        buf,
+        area,
+        theme,
+        &format!("Autonomy of {}", dial.channel),
+        78,
+        area.height.min(22),
+    ));
+    let width = usize::from(inner.width);
+    let mut at = 0;
+    for level in Autonomy::ALL {
+        let mark = if *level == dial.chosen { "> " } else { "  " };
+        let now = if *level == channel.policy.autonomy {
+            " (now)"
+        } else {
+            ""
+        };
+        let expiry = if *level == Autonomy::Full {
+            format!(", for {} min", FULL_SECONDS / 60)
+        } else {
+            String::new()
+        };
+        let text = format!("{}{expiry}", meaning(*level));
+        let line = Line::from(vec![
+            Span::raw(mark),
+            span(
+                theme,
+                autonomy_role(*level),
+                shown::column(&format!("{level}{now}"), 18),
+            ),
+            span(
+                theme,
+                Role::Text,
+                shown::line(&text, width.saturating_sub(20)),
+            ),
+        ]);
+        paint::line(buf, inner, at, &line);
+        if *level == dial.chosen {
+            buf.set_style(paint::row(inner, at), theme.style(Role::Selection));
+        }
+        at += 1;
+    }
+    at += 1;
+    let confirm_rows = if dial.confirming.is_some() { 3 } else { 0 };
+    let limit = inner.height.saturating_sub(confirm_rows);
+    match dial.answers.get(&dial.chosen) {
+        None => paint::line(
+            buf,
+            inner,
+            at,
+            &Line::from(span(
+                theme,
+                Role::TextMuted,
+                "asking what would have happened …",
+            )),
+        ),
+        Some(Err(problem)) => paint::line(
+            buf,
+            inner,
+            at,
+            &Line::from(span(theme, Role::NoticeError, shown::line(problem, width))),
+        ),
+        Some(Ok(what_if)) => {
+            let mut text = format!(
+                "{} of the last {} calls would have run without you",
+                what_if.would_run, what_if.considered
+            );
+            if what_if.newly_unattended > 0 {
+                text.push_str(&format!(
+                    "; {} of them asked then",
+                    what_if.newly_unattended
+                ));
+            }
+            let role = if what_if.newly_unattended > 0 {
+                Role::NoticeWarning
+            } else {
+                Role::TextStrong
+            };
+            for piece in shown::block(&text, width) {
+                paint::line(buf, inner, at, &Line::from(span(theme, role, piece)));
+                at += 1;
+            }
+            for call in &what_if.calls {
+                if at >= limit {
+                    break;
+                }
+                let changed = call.was != call.would_be.decision;
+                let verdict = format!("{} -> {}", call.was, call.would_be.decision);
+                let verdict_role = match call.would_be.decision {
+                    VerdictWord::Allow if changed => Role::NoticeWarning,
+                    VerdictWord::Allow | VerdictWord::Ask | VerdictWord::Deny => Role::TextMuted,
+                };
+                let what = format!("{} {}", call.tool, call.preview);
+                let line = Line::from(vec![
+                    span(theme, verdict_role, shown::column(&verdict, 15)),
+                    span(
+                        theme,
+                        paint::risk_role(call.risk),
+                        shown::column(call.risk.as_str(), 9),
+                    ),
+                    span(
+                        theme,
+                        Role::Outside,
+                        shown::column(&what, width.saturating_sub(30)),
+                    ),
+                    span(
+                        theme,
+                        Role::TextMuted,
+                        format!(" {}", format::age(state.now.wall, call.at)),
+                    ),
+                ]);
+                paint::line(buf, inner, at, &line);
+                at += 1;
+            }
+        }
+    }
+    if let Some(chosen) = dial.confirming {
+        let for_how_long = if dial.chosen == Autonomy::Full {
+            format!(" for {} minutes", FULL_SECONDS / 60)
+        } else {
+            String::new()
+        };
+        let text = format!(
+            "Raise {} from {} to {}{for_how_long}?",
+            dial.channel, channel.policy.autonomy, dial.chosen
+        );
+        let from = inner.height.saturating_sub(2);
+        paint::line(
+            buf,
+            inner,
+            from,
+            &Line::from(span(theme, Role::NoticeWarning, shown::line(&text, width))),
+        );
+        paint::line(
+            buf,
+            inner,
+            from + 1,
+            &paint::buttons(theme, &["Cancel", "Raise"], chosen),
+        );
+    }
+}

@@ -1,0 +1,185 @@
+//! Small dialogs: quit, release, confirm, snooze.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::Line;
+
+use crate::tui::format;
+use crate::tui::options::Hosting;
+use crate::tui::shown;
+use crate::tui::state::app::State;
+use crate::tui::state::modal::{Bound, Confirm, QuitChoice, RELEASES, SNOOZES};
+use crate::tui::theme::roles::{Role, Theme};
+use crate::tui::view::paint::{self, span};
+
+fn texts(buf: &mut Buffer, inner: Rect, theme: &Theme, from: u16, lines: &[(Role, String)]) -> u16 {
+    let mut at = from;
+    for (role, text) in lines {
+        for piece in shown::block(text, usize::from(inner.width)) {
+            paint::line(buf, inner, at, &Line::from(span(theme, *role, piece)));
+            at = at.saturating_add(1);
+        }
+    }
+    at
+}
+
+fn choices(
+    buf: &mut Buffer,
+    inner: Rect,
+    theme: &Theme,
+    from: u16,
+    labels: &[String],
+    chosen: usize,
+) {
+    for (index, label) in labels.iter().enumerate() {
+        let at = from.saturating_add(u16::try_from(index).unwrap_or(u16::MAX));
+        let mark = if index == chosen { "> " } else { "  " };
+        paint::line(
+            buf,
+            inner,
+            at,
+            &Line::from(span(
+                theme,
+                Role::Text,
+                shown::column(&format!("{mark}{label}"), usize::from(inner.width)),
+            )),
+        );
+        if index == chosen {
+            buf.set_style(paint::row(inner, at), theme.style(Role::DialogChosen));
+        }
+    }
+}
+
+/// The quit menu.
+pub fn quit(
+    state: &State,
+    theme: &Theme,
+    offered: &[QuitChoice],
+    chosen: usize,
+    area: Rect,
+    buf: &mut Buffer,
+) {
+    let (why, stop) = match &state.hosting {
+        Hosting::Embedded { live_channels } if live_channels.is_empty() => (
+            "The engine runs in this process.".to_owned(),
+            "stop the engine and quit",
+        ),
+        Hosting::Embedded { live_channels } => (
+            format!(
+                "The engine runs in this process and serves {}.",
+                live_channels.join(", ")
+            ),
+            "stop the engine and quit; open turns can be resumed later",
+        ),
+        Hosting::Attached => (
+            "The engine runs elsewhere and goes on.".to_owned(),
+            "quit this console",
+        ),
+    };
+    let labels: Vec<String> = offered
+        .iter()
+        .map(|choice| match choice {
+            QuitChoice::Stay => "stay".to_owned(),
+            QuitChoice::Detach => "detach: the engine goes on in the background".to_owned(),
+            QuitChoice::Stop => stop.to_owned(),
+        })
+        .collect();
+    let inner = paint::padded(paint::popup(buf, area, theme, "Quit", 66, 9));
+    let at = texts(buf, inner, theme, 0, &[(Role::Text, why)]);
+    choices(buf, inner, theme, at + 1, &labels, chosen);
+}
+
+/// Releasing the emergency stop.
+pub fn release(
+    state: &State,
+    theme: &Theme,
+    chosen: usize,
+    asks: bool,
+    area: Rect,
+    buf: &mut Buffer,
+) {
+    let inner = paint::padded(paint::popup(
+        buf,
+        area,
+        theme,
+        "Release the emergency stop?",
+        66,
+        10,
+    ));
+    let since = state
+        .world
+        .engine
+        .as_ref()
+        .and_then(|e| e.held_since)
+        .map_or_else(String::new, |at| format::age(state.now.wall, at));
+    let text = if asks {
+        format!("It has been in force for {since}. What happens to what waited?")
+    } else {
+        format!("It has been in force for {since}; everything that waited goes on.")
+    };
+    let at = texts(buf, inner, theme, 0, &[(Role::Text, text)]);
+    if asks {
+        let labels: Vec<String> = RELEASES
+            .iter()
+            .map(|choice| {
+                choice.map_or_else(
+                    || "cancel: stay stopped".to_owned(),
+                    |(_, label)| label.to_owned(),
+                )
+            })
+            .collect();
+        choices(buf, inner, theme, at + 1, &labels, chosen);
+    } else {
+        paint::line(
+            buf,
+            inner,
+            at + 1,
+            &paint::buttons(theme, &["Cancel", "Release"], chosen),
+        );
+    }
+}
+
+/// A question.
+pub fn confirm(theme: &Theme, confirm: &Confirm, area: Rect, buf: &mut Buffer) {
+    let lines: Vec<(Role, String)> = confirm
+        .lines
+        .iter()
+        .map(|text| (Role::Text, text.clone()))
+        .collect();
+    let height = u16::try_from(lines.len()).unwrap_or(4).saturating_add(5);
+    let inner = paint::padded(paint::popup(buf, area, theme, &confirm.title, 66, height));
+    let at = texts(buf, inner, theme, 0, &lines);
+    paint::line(
+        buf,
+        inner,
+        at + 1,
+        &paint::buttons(theme, &["Cancel", confirm.label], confirm.chosen),
+    );
+}
+
+/// How long to snooze.
+pub fn snooze(theme: &Theme, bound: &Bound, chosen: usize, area: Rect, buf: &mut Buffer) {
+    let inner = paint::padded(paint::popup(
+        buf,
+        area,
+        theme,
+        &format!("Snooze {}", bound.title),
+        50,
+        7,
+    ));
+    let at = texts(
+        buf,
+        inner,
+        theme,
+        0,
+        &[(
+            Role::TextMuted,
+            "Hidden from this queue; its deadline stays.".to_owned(),
+        )],
+    );
+    let labels: Vec<String> = SNOOZES
+        .iter()
+        .map(|minutes| format!("{minutes} minutes"))
+        .collect();
+    choices(buf, inner, theme, at, &labels, chosen);
+}

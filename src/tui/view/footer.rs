@@ -1,0 +1,246 @@
+//! The last two lines: the notice, and the keys that work now.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+
+use crate::tui::action::Action;
+use crate::tui::keymap::context::Context;
+use crate::tui::shown;
+use crate::tui::state::app::{Screen, State, Tone};
+use crate::tui::state::decide;
+use crate::tui::state::modal::{Modal, TextPurpose};
+use crate::tui::state::queue::ItemKey;
+use crate::tui::state::text_field::Lines;
+use crate::tui::theme::roles::{Role, Theme};
+use crate::tui::view::paint::{self, span};
+
+/// Draws the notice line.
+pub fn notice(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
+    if let Some(flash) = &state.flash {
+        let role = match flash.tone {
+            Tone::Info => Role::NoticeInfo,
+            Tone::Warning => Role::NoticeWarning,
+            Tone::Error => Role::NoticeError,
+        };
+        let text = shown::line(&flash.text, usize::from(area.width).saturating_sub(2));
+        paint::line(
+            buf,
+            area,
+            0,
+            &Line::from(vec![Span::raw(" "), span(theme, role, text)]),
+        );
+    }
+}
+
+/// A key that is listed: its action, and why it does not work now.
+struct Hint {
+    action: Action,
+    disabled: Option<String>,
+}
+
+/// Draws the key line.
+pub fn keys(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
+    buf.set_style(area, theme.style(Role::Footer));
+    let context = state.context();
+    let hints = hints(state, context);
+    let mut spans = vec![Span::raw(" ")];
+    let mut used = 1;
+    let room = usize::from(area.width);
+    let mut last_reason = String::new();
+    for hint in &hints {
+        let Some(key) = state
+            .keymap
+            .key_of(context, hint.action)
+            .or_else(|| state.keymap.key_of(Context::Global, hint.action))
+        else {
+            continue;
+        };
+        let reason = match &hint.disabled {
+            Some(reason) if *reason != last_reason => {
+                last_reason.clone_from(reason);
+                format!(" ({reason})")
+            }
+            Some(_) | None => String::new(),
+        };
+        let width = shown::width(&key) + 1 + hint.action.short().len() + shown::width(&reason) + 2;
+        if used + width > room {
+            continue;
+        }
+        used += width;
+        let key_role = if hint.disabled.is_some() {
+            Role::FooterDisabled
+        } else {
+            Role::FooterKey
+        };
+        let text_role = if hint.disabled.is_some() {
+            Role::FooterDisabled
+        } else {
+            Role::Footer
+        };
+        spans.push(span(theme, key_role, key));
+        spans.push(span(
+            theme,
+            text_role,
+            format!(" {}{reason}  ", hint.action.short()),
+        ));
+    }
+    paint::line(buf, area, 0, &Line::from(spans));
+}
+
+fn hints(state: &State, context: Context) -> Vec<Hint> {
+    let plain = |actions: &[Action]| {
+        actions
+            .iter()
+            .map(|action| Hint {
+                action: *action,
+                disabled: None,
+            })
+            .collect::<Vec<_>>()
+    };
+    match state.modals.last() {
+        Some(Modal::Text(entry)) => {
+            let mut actions = match (entry.field.kind(), &entry.purpose) {
+                (Lines::Many, TextPurpose::Compose(_)) => vec![Action::TextEnter],
+                (Lines::Many, _) => vec![Action::TextSubmit],
+                (Lines::One, _) => vec![Action::TextEnter],
+            };
+            actions.push(Action::TextCancel);
+            if entry.purpose == TextPurpose::CommandLine {
+                actions.push(Action::TextComplete);
+            }
+            if entry.field.kind() == Lines::Many && state.has_editor {
+                actions.push(Action::TextEditor);
+            }
+            return plain(&actions);
+        }
+        Some(Modal::Help(_)) => {
+            return plain(&[
+                Action::TextUp,
+                Action::TextDown,
+                Action::TextEnter,
+                Action::TextCancel,
+            ]);
+        }
+        Some(
+            Modal::Quit { .. }
+            | Modal::Release { .. }
+            | Modal::Confirm(_)
+            | Modal::Dial(_)
+            | Modal::Snooze { .. },
+        ) => {
+            return plain(&[
+                Action::DialogNext,
+                Action::DialogAccept,
+                Action::DialogCancel,
+            ]);
+        }
+        None => {}
+    }
+    let mut hints = match state.screen {
+        Screen::Queue => queue_hints(state),
+        Screen::Live => plain(&[
+            Action::Open,
+            Action::Compose,
+            Action::NewSession,
+            Action::Autonomy,
+            Action::PauseSession,
+            Action::KillContinuation,
+        ]),
+        Screen::Session => plain(&[
+            Action::Compose,
+            Action::Search,
+            Action::Fold,
+            if state.session.anchor.is_some() {
+                Action::Follow
+            } else {
+                Action::Freeze
+            },
+            Action::Autonomy,
+            Action::CopyAll,
+            Action::KillContinuation,
+        ]),
+        Screen::Channels => plain(&[Action::Autonomy, Action::PauseChannel]),
+    };
+    hints.extend(plain(&[
+        Action::Help,
+        Action::CommandLine,
+        Action::EmergencyStop,
+        Action::Quit,
+    ]));
+    hints.retain(|hint| !state.keymap.keys_of(context, hint.action).is_empty());
+    hints
+}
+
+fn queue_hints(state: &State) -> Vec<Hint> {
+    let Some(key) = &state.queue.selected else {
+        return vec![
+            Hint {
+                action: Action::MoveDown,
+                disabled: None,
+            },
+            Hint {
+                action: Action::MoveUp,
+                disabled: None,
+            },
+        ];
+    };
+    let armed = decide::armed(state)
+        .err()
+        .map(|refusal| format!("not armed: {}", refusal.why()));
+    let decision = |action: Action| Hint {
+        action,
+        disabled: decide::unavailable(state, action).or_else(|| armed.clone()),
+    };
+    match key {
+        ItemKey::Approval(id) => {
+            let Some(approval) = state.world.approvals.get(id) else {
+                return Vec::new();
+            };
+            let all = [
+                Action::Approve,
+                Action::Deny,
+                Action::SettleHappened,
+                Action::SettleAgain,
+                Action::SettleGiveUp,
+                Action::DenyWithReason,
+                Action::EditArguments,
+                Action::AnswerInstead,
+                Action::DenyAndStop,
+                Action::Snooze,
+            ];
+            all.into_iter()
+                .filter(|action| decide::word_for(approval, *action).is_some())
+                .map(decision)
+                .chain([Hint {
+                    action: Action::Open,
+                    disabled: None,
+                }])
+                .collect()
+        }
+        ItemKey::Continuation(_) => [
+            Action::ResumeContinuation,
+            Action::KillContinuation,
+            Action::Open,
+        ]
+        .into_iter()
+        .map(|action| Hint {
+            action,
+            disabled: None,
+        })
+        .collect(),
+        ItemKey::Delivery(_) => [
+            Action::SettleHappened,
+            Action::SettleAgain,
+            Action::SettleGiveUp,
+        ]
+        .into_iter()
+        .map(decision)
+        .collect(),
+        ItemKey::Channel(_) => vec![Hint {
+            action: Action::PauseChannel,
+            disabled: None,
+        }],
+        ItemKey::Problem(_) => Vec::new(),
+    }
+}

@@ -1,0 +1,107 @@
+//! The first line: where, whether it is reached, what needs a person, badges, money, time.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+
+use crate::protocol::words::Autonomy;
+use crate::tui::format;
+use crate::tui::options::Access;
+use crate::tui::shown;
+use crate::tui::state::app::{Link, State};
+use crate::tui::state::perform;
+use crate::tui::theme::roles::{Role, Theme};
+use crate::tui::view::paint::{self, span};
+
+/// Draws the header. What matters most is kept when the line is short.
+pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
+    buf.set_style(area, theme.style(Role::Header));
+    let engine = state.world.engine.as_ref();
+    let width = usize::from(area.width);
+    let mut left: Vec<(Role, String)> = Vec::new();
+    let instance = engine.map_or("leverframe", |e| e.instance.as_str());
+    left.push((Role::Header, shown::line(instance, 24)));
+    let (needs, oldest) = perform::needs(state);
+    if needs > 0 {
+        let age = oldest.map_or_else(String::new, |at| {
+            format!(" (oldest {})", format::age(state.now.wall, at))
+        });
+        left.push((Role::HeaderAttention, format!("{needs} need you{age}")));
+    } else if state.is_live() {
+        left.push((Role::HeaderMuted, "nothing needs you".to_owned()));
+    }
+    let full: Vec<&str> = state
+        .world
+        .channels
+        .values()
+        .filter(|c| c.policy.autonomy == Autonomy::Full)
+        .map(|c| c.name.as_str())
+        .collect();
+    if engine.is_some_and(|e| e.held_since.is_some()) {
+        left.push((Role::HeaderDanger, " EMERGENCY STOP ".to_owned()));
+    }
+    if engine.is_some_and(|e| e.quarantine) {
+        left.push((Role::HeaderDanger, " QUARANTINE ".to_owned()));
+    }
+    if !full.is_empty() {
+        left.push((
+            Role::HeaderDanger,
+            format!(" FULL {} ", shown::line(&full.join(" "), 24)),
+        ));
+    }
+    if state.access == Access::ReadOnly {
+        left.push((Role::HeaderAttention, "READ-ONLY".to_owned()));
+    } else if state.locked {
+        left.push((Role::HeaderAttention, "LOCKED".to_owned()));
+    }
+    if engine.is_some_and(|e| e.scripted) {
+        left.push((Role::HeaderMuted, "demo: scripted, no model".to_owned()));
+    }
+    let link = match &state.link {
+        Link::Connecting => "connecting".to_owned(),
+        Link::Live { since } => format!(
+            "{} {}",
+            shown::line(&state.place, 40),
+            format::age(state.now.wall, *since)
+        ),
+        Link::Lost { since, .. } => format!("lost {}", format::age(state.now.wall, *since)),
+    };
+    let spend = engine.map_or_else(String::new, |e| {
+        let budget = e
+            .budget_today_usd
+            .map_or_else(String::new, |b| format!(" of {}", format::money(Some(b))));
+        format!("{}{budget} today", format::money(e.usage_today.cost_usd))
+    });
+    let clock = format::clock(state.now.wall);
+    let mut right: Vec<String> = [link, spend, clock]
+        .into_iter()
+        .filter(|s| !s.is_empty())
+        .collect();
+    let left_width: usize = left.iter().map(|(_, t)| shown::width(t) + 2).sum::<usize>() + 1;
+    while !right.is_empty()
+        && left_width + right.iter().map(|t| shown::width(t) + 2).sum::<usize>() > width
+    {
+        right.remove(0);
+    }
+    let mut spans = vec![Span::raw(" ")];
+    for (role, text) in left {
+        spans.push(span(theme, role, text));
+        spans.push(Span::raw("  "));
+    }
+    paint::line(buf, area, 0, &Line::from(spans));
+    let text = right.join("  ");
+    let taken = u16::try_from(shown::width(&text) + 1).unwrap_or(u16::MAX);
+    if !text.is_empty() && taken <= area.width {
+        let target = Rect {
+            x: area.right() - taken,
+            width: taken,
+            ..area
+        };
+        paint::line(
+            buf,
+            target,
+            0,
+            &Line::from(span(theme, Role::HeaderMuted, text)),
+        );
+    }
+}

@@ -1,0 +1,76 @@
+//! Help and palette: the actions of the keymap, searchable, executed by enter.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+
+use crate::tui::shown;
+use crate::tui::state::app::State;
+use crate::tui::state::modal::{Help, HelpScope};
+use crate::tui::theme::roles::{Role, Theme};
+use crate::tui::view::paint::{self, span};
+use crate::tui::view::text_entry;
+
+/// Draws the overlay.
+pub fn draw(state: &State, theme: &Theme, help: &Help, area: Rect, buf: &mut Buffer) {
+    let title = match help.scope {
+        HelpScope::Screen => format!("Help: {}", state.screen.title()),
+        HelpScope::All => "Every action".to_owned(),
+    };
+    let inner = paint::padded(paint::popup(buf, area, theme, &title, 84, area.height));
+    let width = usize::from(inner.width);
+    let search = Rect {
+        width: inner.width.saturating_sub(8),
+        x: inner.x + 8.min(inner.width),
+        height: inner.height.min(1),
+        ..inner
+    };
+    paint::line(
+        buf,
+        inner,
+        0,
+        &Line::from(span(theme, Role::Label, "search")),
+    );
+    text_entry::field(theme, &help.field, search, buf);
+    let matches = help.matches(&state.keymap);
+    let height = usize::from(inner.height.saturating_sub(2));
+    let chosen = help.chosen.min(matches.len().saturating_sub(1));
+    let first = paint::first_row(Some(chosen), matches.len(), height);
+    let keys_width = 18.min(width / 3);
+    for (offset, action) in matches.iter().skip(first).take(height).enumerate() {
+        let at = 2 + u16::try_from(offset).unwrap_or(u16::MAX);
+        let is_chosen = first + offset == chosen;
+        let keys = state.keymap.keys_of(help.context, *action).join(", ");
+        let keys = if keys.is_empty() {
+            "-".to_owned()
+        } else {
+            keys
+        };
+        let line = Line::from(vec![
+            Span::raw(if is_chosen { "> " } else { "  " }),
+            span(theme, Role::FooterKey, shown::column(&keys, keys_width)),
+            Span::raw(" "),
+            span(
+                theme,
+                Role::Text,
+                shown::column(action.description(), width.saturating_sub(keys_width + 3)),
+            ),
+        ]);
+        paint::line(buf, inner, at, &line);
+        if is_chosen {
+            buf.set_style(paint::row(inner, at), theme.style(Role::Selection));
+        }
+    }
+    if matches.is_empty() {
+        paint::line(
+            buf,
+            inner,
+            2,
+            &Line::from(span(
+                theme,
+                Role::TextMuted,
+                "no action matches; backspace widens the search",
+            )),
+        );
+    }
+}

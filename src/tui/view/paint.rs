@@ -1,0 +1,163 @@
+//! Small helpers of the views. Nothing here draws outside the area it is given.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Block, Clear, Widget};
+
+use crate::protocol::words::Risk;
+use crate::tui::shown;
+use crate::tui::state::world::SessionWord;
+use crate::tui::theme::roles::{Role, Theme};
+
+/// Columns of a label in a card.
+pub const LABEL: usize = 13;
+
+/// A span in a role.
+pub fn span(theme: &Theme, role: Role, text: impl Into<String>) -> Span<'static> {
+    Span::styled(text.into(), theme.style(role))
+}
+
+/// Row `row` of `area`, empty when outside.
+pub fn row(area: Rect, row: u16) -> Rect {
+    if row >= area.height {
+        return Rect { height: 0, ..area };
+    }
+    Rect {
+        y: area.y + row,
+        height: 1,
+        ..area
+    }
+}
+
+/// Draws a line into a row.
+pub fn line(buf: &mut Buffer, area: Rect, at: u16, line: &Line<'_>) {
+    let target = row(area, at).intersection(buf.area);
+    if target.is_empty() {
+        return;
+    }
+    buf.set_line(target.x, target.y, line, target.width);
+}
+
+/// A bordered panel with a title; returns what is inside.
+pub fn panel(buf: &mut Buffer, area: Rect, theme: &Theme, title: &str, focused: bool) -> Rect {
+    let (border, title_role) = if focused {
+        (Role::BorderFocus, Role::TitleFocus)
+    } else {
+        (Role::Border, Role::Title)
+    };
+    let room = usize::from(area.width).saturating_sub(4);
+    let title = shown::line(title, room);
+    let block = Block::bordered()
+        .border_style(theme.style(border))
+        .title(Line::from(vec![
+            Span::raw(" "),
+            span(theme, title_role, title),
+            Span::raw(" "),
+        ]));
+    let inner = block.inner(area);
+    block.render(area, buf);
+    inner
+}
+
+/// Writes at the right end of a panel's bottom border.
+pub fn panel_note(buf: &mut Buffer, area: Rect, theme: &Theme, role: Role, note: &str) {
+    let width = u16::try_from(shown::width(note)).unwrap_or(u16::MAX);
+    if area.height < 2 || width.saturating_add(6) > area.width {
+        return;
+    }
+    let x = area.right().saturating_sub(width + 4);
+    buf.set_line(
+        x,
+        area.bottom() - 1,
+        &Line::from(vec![
+            Span::raw(" "),
+            span(theme, role, note),
+            Span::raw(" "),
+        ]),
+        width + 2,
+    );
+}
+
+/// A cleared box in the middle, for overlays.
+pub fn popup(
+    buf: &mut Buffer,
+    area: Rect,
+    theme: &Theme,
+    title: &str,
+    width: u16,
+    height: u16,
+) -> Rect {
+    let width = width.min(area.width);
+    let height = height.min(area.height);
+    let target = Rect {
+        x: area.x + (area.width - width) / 2,
+        y: area.y + (area.height - height) / 2,
+        width,
+        height,
+    };
+    Clear.render(target, buf);
+    buf.set_style(target, theme.style(Role::Dialog));
+    panel(buf, target, theme, title, true)
+}
+
+/// One column of padding left and right.
+pub fn padded(area: Rect) -> Rect {
+    if area.width < 4 {
+        return area;
+    }
+    Rect {
+        x: area.x + 1,
+        width: area.width - 2,
+        ..area
+    }
+}
+
+/// The role of a risk.
+pub const fn risk_role(risk: Risk) -> Role {
+    match risk {
+        Risk::Low => Role::RiskLow,
+        Risk::Medium => Role::RiskMedium,
+        Risk::High => Role::RiskHigh,
+        Risk::Critical => Role::RiskCritical,
+    }
+}
+
+/// The role of a session's state word.
+pub const fn word_role(word: SessionWord) -> Role {
+    match word {
+        SessionWord::Running | SessionWord::WaitingOnTool => Role::StateRunning,
+        SessionWord::WaitingOnYou | SessionWord::Interrupted => Role::StateWaiting,
+        SessionWord::Queued => Role::Text,
+        SessionWord::Paused | SessionWord::Idle => Role::StateIdle,
+        SessionWord::Error => Role::StateBad,
+    }
+}
+
+/// Buttons, the chosen one marked by `[ ]` as well as by style.
+pub fn buttons(theme: &Theme, labels: &[&str], chosen: usize) -> Line<'static> {
+    let mut spans = Vec::new();
+    for (index, label) in labels.iter().enumerate() {
+        if index > 0 {
+            spans.push(Span::raw("  "));
+        }
+        spans.push(if index == chosen {
+            span(theme, Role::DialogChosen, format!("[ {label} ]"))
+        } else {
+            span(theme, Role::DialogButton, format!("  {label}  "))
+        });
+    }
+    Line::from(spans)
+}
+
+/// The first row of a list so that the chosen one is visible.
+pub fn first_row(chosen: Option<usize>, rows: usize, height: usize) -> usize {
+    let Some(chosen) = chosen else {
+        return 0;
+    };
+    let latest = rows.saturating_sub(height);
+    (chosen + 1)
+        .saturating_sub(height)
+        .max(chosen.saturating_sub(height / 2))
+        .min(latest)
+}

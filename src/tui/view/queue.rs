@@ -1,0 +1,399 @@
+//! The Queue screen: list and card.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+
+use crate::protocol::words::{ApprovalState, OutboxState};
+use crate::tui::format;
+use crate::tui::message::FrameReport;
+use crate::tui::shown;
+use crate::tui::state::app::{State, WIDE_COLUMNS};
+use crate::tui::state::queue::{self, ItemKey};
+use crate::tui::state::{decide, submit};
+use crate::tui::theme::roles::{Role, Theme};
+use crate::tui::view::cache::ViewCache;
+use crate::tui::view::card;
+use crate::tui::view::paint::{self, span};
+
+/// Draws the screen.
+pub fn draw(
+    state: &State,
+    theme: &Theme,
+    cache: &mut ViewCache,
+    area: Rect,
+    buf: &mut Buffer,
+    report: &mut FrameReport,
+) {
+    let selected = state.queue.selected.is_some();
+    if selected && state.queue.zoomed {
+        card::draw(state, theme, cache, area, buf, report, true);
+        return;
+    }
+    if !selected || state.one_pane() {
+        list(state, theme, area, buf);
+        return;
+    }
+    if state.size.0 >= WIDE_COLUMNS {
+        let left = Rect {
+            width: (area.width * 2 / 5).max(56),
+            ..area
+        };
+        let right = Rect {
+            x: left.right(),
+            width: area.width - left.width,
+            ..area
+        };
+        list(state, theme, left, buf);
+        card::draw(state, theme, cache, right, buf, report, false);
+        return;
+    }
+    let rows = u16::try_from(state.queue.order.len())
+        .unwrap_or(u16::MAX)
+        .saturating_add(3);
+    let top = rows.clamp(4, (area.height / 3).max(4));
+    let above = Rect {
+        height: top.min(area.height),
+        ..area
+    };
+    let below = Rect {
+        y: above.bottom(),
+        height: area.height - above.height,
+        ..area
+    };
+    list(state, theme, above, buf);
+    card::draw(state, theme, cache, below, buf, report, false);
+}
+
+/// What a row says.
+struct Row {
+    left: String,
+    risk: (Role, String),
+    what: String,
+    place: String,
+    who: String,
+    age: String,
+    outcome: Option<(Role, String)>,
+}
+
+fn row_of(state: &State, key: &ItemKey) -> Option<Row> {
+    let now = state.now.wall;
+    let world = &state.world;
+    let age = queue::since(world, key).map_or_else(String::new, |at| format::age(now, at));
+    let left =
+        queue::deadline(world, key).map_or_else(|| "-".to_owned(), |at| format::left(now, at));
+    let settled = (!queue::is_open(world, key)).then(|| (Role::TextMuted, "settled".to_owned()));
+    match key {
+        ItemKey::Approval(id) => {
+            let approval = world.approvals.get(id)?;
+            let outcome = if approval.state == ApprovalState::Pending {
+                state
+                    .deciding
+                    .contains(id)
+                    .then(|| (Role::NoticeInfo, "sending".to_owned()))
+            } else {
+                Some(outcome(approval))
+            };
+            Some(Row {
+                left: if approval.state == ApprovalState::Pending {
+                    left
+                } else {
+                    String::new()
+                },
+                risk: (
+                    paint::risk_role(approval.risk),
+                    approval.risk.as_str().to_owned(),
+                ),
+                what: match (&approval.question, approval.tool.is_empty()) {
+                    (Some(question), true) => format!("{}: {question}", approval.kind),
+                    (_, true) => approval.kind.as_str().to_owned(),
+                    (_, false)
+                        if approval.kind == crate::protocol::words::ApprovalKind::Execute =>
+                    {
+                        format!("{} {}", approval.tool, card::one_line(approval))
+                    }
+                    (_, false) => format!(
+                        "{}: {} {}",
+                        approval.kind,
+                        approval.tool,
+                        card::one_line(approval)
+                    ),
+                },
+                place: approval.channel.clone(),
+                who: approval
+                    .requester
+                    .person
+                    .clone()
+                    .unwrap_or_else(|| approval.requester.display.clone()),
+                age,
+                outcome,
+            })
+        }
+        ItemKey::Continuation(id) => {
+            let continuation = world.continuations.get(id)?;
+            Some(Row {
+                left,
+                risk: (Role::StateWaiting, "resume?".to_owned()),
+                what: format!("interrupted: {}", continuation.request.text),
+                place: continuation.channel.clone(),
+                who: continuation
+                    .requester
+                    .person
+                    .clone()
+                    .unwrap_or_else(|| continuation.requester.display.clone()),
+                age,
+                outcome: settled.map(|(role, _)| (role, continuation.state.as_str().to_owned())),
+            })
+        }
+        ItemKey::Delivery(id) => {
+            let delivery = world.deliveries.get(id)?;
+            let word = if delivery.state == OutboxState::Unknown {
+                "unknown"
+            } else {
+                "failed"
+            };
+            Some(Row {
+                left,
+                risk: (Role::StateBad, word.to_owned()),
+                what: format!("delivery: {}", delivery.preview),
+                place: delivery.channel.clone(),
+                who: delivery.conversation.clone(),
+                age,
+                outcome: settled.map(|(role, _)| (role, delivery.state.as_str().to_owned())),
+            })
+        }
+        ItemKey::Channel(name) => {
+            let channel = world.channels.get(name)?;
+            Some(Row {
+                left,
+                risk: (Role::StateBad, "dead".to_owned()),
+                what: format!(
+                    "channel: {}",
+                    channel.health.detail.as_deref().unwrap_or("cannot work")
+                ),
+                place: name.clone(),
+                who: String::new(),
+                age,
+                outcome: settled.map(|(role, _)| (role, channel.health.state.as_str().to_owned())),
+            })
+        }
+        ItemKey::Problem(text) => Some(Row {
+            left,
+            risk: (Role::StateBad, "problem".to_owned()),
+            what: text.clone(),
+            place: String::new(),
+            who: "engine".to_owned(),
+            age,
+            outcome: settled,
+        }),
+    }
+}
+
+/// How an approval ended, in a few words.
+pub fn outcome(approval: &crate::protocol::approval::Approval) -> (Role, String) {
+    match (&approval.decision, approval.state) {
+        (
+            Some(decision),
+            ApprovalState::Approved
+            | ApprovalState::Consumed
+            | ApprovalState::Denied
+            | ApprovalState::Revoked,
+        ) => {
+            let role = if decide::lets_something_happen(decision.decision) {
+                Role::StateGood
+            } else {
+                Role::TextMuted
+            };
+            (
+                role,
+                format!(
+                    "{} by {}",
+                    submit::decision_done(decision.decision),
+                    decision.by
+                ),
+            )
+        }
+        (_, state) => (Role::TextMuted, state.as_str().to_owned()),
+    }
+}
+
+fn list(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
+    let count = state.queue.order.len();
+    let title = if count == 0 {
+        "Queue".to_owned()
+    } else {
+        format!("Queue  {count}")
+    };
+    let inner = paint::padded(paint::panel(buf, area, theme, &title, true));
+    if count == 0 {
+        empty(state, theme, inner, buf);
+        return;
+    }
+    let width = usize::from(inner.width);
+    // Columns give way from the right as the screen narrows.
+    let place_width = if width >= 70 {
+        16
+    } else if width >= 50 {
+        10
+    } else {
+        0
+    };
+    let who_width = if width >= 90 { 14 } else { 0 };
+    let age_width = if width >= 60 { 5 } else { 0 };
+    let head_and_rows = inner.height >= 4;
+    let mut top = 0;
+    let gap = |n: usize| if n == 0 { 0 } else { n + 1 };
+    let what_width =
+        width.saturating_sub(2 + 6 + 10 + gap(place_width) + gap(who_width) + gap(age_width));
+    let compose = |cells: [&str; 6]| {
+        let [left, risk, what, place, who, age] = cells;
+        let mut parts = vec![
+            shown::column(left, 5),
+            shown::column(risk, 9),
+            shown::column(what, what_width),
+        ];
+        for (text, width) in [(place, place_width), (who, who_width), (age, age_width)] {
+            if width > 0 {
+                parts.push(shown::column(text, width));
+            }
+        }
+        parts
+    };
+    if head_and_rows {
+        let head = compose(["left", "risk", "what", "channel", "who", "age"]).join(" ");
+        paint::line(
+            buf,
+            inner,
+            0,
+            &Line::from(vec![Span::raw("  "), span(theme, Role::TableHead, head)]),
+        );
+        top = 1;
+    }
+    let height = usize::from(inner.height.saturating_sub(top));
+    let chosen = state
+        .queue
+        .selected
+        .as_ref()
+        .and_then(|s| state.queue.order.iter().position(|k| k == s));
+    let first = paint::first_row(chosen, count, height);
+    for (offset, key) in state
+        .queue
+        .order
+        .iter()
+        .skip(first)
+        .take(height)
+        .enumerate()
+    {
+        let at = top + u16::try_from(offset).unwrap_or(u16::MAX);
+        let Some(row) = row_of(state, key) else {
+            continue;
+        };
+        let is_selected = state.queue.selected.as_ref() == Some(key);
+        let (what, dim) = match &row.outcome {
+            Some((_, outcome)) => (format!("{outcome}: {}", row.what), true),
+            None => (row.what.clone(), false),
+        };
+        let cells = compose([
+            &row.left,
+            &row.risk.1,
+            &what,
+            &row.place,
+            &row.who,
+            &row.age,
+        ]);
+        let mark = if is_selected { "> " } else { "  " };
+        let mut spans = vec![Span::raw(mark)];
+        for (index, cell) in cells.into_iter().enumerate() {
+            let role = match index {
+                _ if dim => row
+                    .outcome
+                    .as_ref()
+                    .map_or(Role::TextMuted, |(role, _)| *role),
+                1 => row.risk.0,
+                2 => Role::Text,
+                0 => Role::TextStrong,
+                _ => Role::TextMuted,
+            };
+            if index > 0 {
+                spans.push(Span::raw(" "));
+            }
+            spans.push(span(theme, role, cell));
+        }
+        paint::line(buf, inner, at, &Line::from(spans));
+        if is_selected {
+            buf.set_style(paint::row(inner, at), theme.style(Role::Selection));
+        }
+    }
+    let hidden = count.saturating_sub(first + height);
+    if hidden > 0 {
+        paint::panel_note(
+            buf,
+            area,
+            theme,
+            Role::TextMuted,
+            &format!("{hidden} more below"),
+        );
+    }
+}
+
+fn empty(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
+    if !state.is_live() && state.world.engine.is_none() {
+        paint::line(
+            buf,
+            area,
+            0,
+            &Line::from(span(theme, Role::TextMuted, "Waiting for the engine.")),
+        );
+        return;
+    }
+    let texts = [
+        (Role::TextStrong, "Nothing needs you."),
+        (Role::Text, ""),
+        (
+            Role::TextMuted,
+            "What stops at a person appears here, oldest deadline first:",
+        ),
+        (Role::Text, ""),
+        (
+            Role::Text,
+            "  approvals       a tool call that may not run by itself",
+        ),
+        (
+            Role::Text,
+            "  unknown         a call or reply that was in flight when the process died",
+        ),
+        (
+            Role::Text,
+            "  interrupted     a turn that can go on from its last durable step",
+        ),
+        (
+            Role::Text,
+            "  budgets         a turn that used up what it was given",
+        ),
+        (
+            Role::Text,
+            "  pairing         somebody new who writes to a channel",
+        ),
+        (
+            Role::Text,
+            "  dead channels   a platform that refuses us, with what to do",
+        ),
+        (Role::Text, ""),
+        (
+            Role::TextMuted,
+            "2 shows what every session is doing; 4 sets how much each channel may do alone.",
+        ),
+    ];
+    let mut at = 0;
+    for (role, text) in texts {
+        let lines = if text.starts_with("  ") {
+            vec![text.to_owned()]
+        } else {
+            shown::block(text, usize::from(area.width))
+        };
+        for line in lines {
+            paint::line(buf, area, at, &Line::from(span(theme, role, line)));
+            at += 1;
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! Text fields: at the bottom for one line, a box for several.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Clear, Widget};
+
+use crate::tui::shown;
+use crate::tui::state::app::State;
+use crate::tui::state::modal::{TextEntry, TextPurpose};
+use crate::tui::state::text_field::{Lines, TextField};
+use crate::tui::theme::roles::{Role, Theme};
+use crate::tui::view::paint::{self, span};
+
+/// Draws the entry on top.
+pub fn draw(state: &State, theme: &Theme, entry: &TextEntry, area: Rect, buf: &mut Buffer) {
+    let (title, note) = words(state, entry);
+    let extra = match entry.purpose {
+        TextPurpose::CommandLine | TextPurpose::Search => 1,
+        TextPurpose::DenyReason(_)
+        | TextPurpose::EditArguments(_)
+        | TextPurpose::Answer(_)
+        | TextPurpose::Code(..)
+        | TextPurpose::Compose(_) => 0,
+    };
+    let rows = match entry.field.kind() {
+        Lines::One => 1 + extra,
+        Lines::Many => u16::try_from(entry.field.lines().len())
+            .unwrap_or(u16::MAX)
+            .saturating_add(1)
+            .clamp(6, (area.height / 2).max(6)),
+    };
+    let error_rows = u16::from(entry.error.is_some());
+    let note_rows = u16::from(!note.is_empty());
+    let height = (rows + note_rows + error_rows + 2).min(area.height);
+    // At the bottom, so that what the text is about stays visible above it.
+    let target = Rect {
+        y: area.bottom() - height,
+        height,
+        ..area
+    };
+    Clear.render(target, buf);
+    buf.set_style(target, theme.style(Role::Dialog));
+    let inner = paint::padded(paint::panel(buf, target, theme, &title, true));
+    let width = usize::from(inner.width);
+    let mut at = 0;
+    if !note.is_empty() {
+        paint::line(
+            buf,
+            inner,
+            0,
+            &Line::from(span(theme, Role::TextMuted, shown::line(&note, width))),
+        );
+        at = 1;
+    }
+    let field_rows = inner
+        .height
+        .saturating_sub(at + error_rows + extra)
+        .min(rows - extra);
+    let field_area = Rect {
+        y: inner.y + at,
+        height: field_rows,
+        ..inner
+    };
+    field(theme, &entry.field, field_area, buf);
+    let below = at + field_rows;
+    match entry.purpose {
+        TextPurpose::CommandLine => {
+            let choices = entry.choices.join("  ");
+            paint::line(
+                buf,
+                inner,
+                below,
+                &Line::from(span(theme, Role::TextMuted, shown::line(&choices, width))),
+            );
+        }
+        TextPurpose::Search => {
+            let found = state.session.search.as_ref().map_or_else(String::new, |s| {
+                format!(
+                    "{} of {} loaded entries match",
+                    s.matches.len(),
+                    state.session.entries.len()
+                )
+            });
+            paint::line(
+                buf,
+                inner,
+                below,
+                &Line::from(span(theme, Role::TextMuted, found)),
+            );
+        }
+        TextPurpose::DenyReason(_)
+        | TextPurpose::EditArguments(_)
+        | TextPurpose::Answer(_)
+        | TextPurpose::Code(..)
+        | TextPurpose::Compose(_) => {}
+    }
+    if let Some(error) = &entry.error {
+        paint::line(
+            buf,
+            inner,
+            below + extra,
+            &Line::from(span(theme, Role::NoticeError, shown::line(error, width))),
+        );
+    }
+}
+
+fn words(state: &State, entry: &TextEntry) -> (String, String) {
+    match &entry.purpose {
+        TextPurpose::DenyReason(bound) => (
+            format!("Deny {}: reason", bound.title),
+            "The model reads this and goes on.".to_owned(),
+        ),
+        TextPurpose::EditArguments(bound) => (
+            format!("Edit arguments of {}", bound.title),
+            "JSON. It stays pending under a new revision; allow it then.".to_owned(),
+        ),
+        TextPurpose::Answer(bound) => (
+            format!("Answer instead of {}", bound.title),
+            "The model gets this text in place of the tool's result.".to_owned(),
+        ),
+        TextPurpose::Code(bound, _) => {
+            let code = state
+                .world
+                .approvals
+                .get(&bound.approval_id)
+                .map_or("", |a| a.short_code.as_str());
+            (
+                format!("CRITICAL: {}", bound.title),
+                format!("Type the code {code} to let this happen; esc closes."),
+            )
+        }
+        TextPurpose::Compose(id) => {
+            let place = state
+                .world
+                .sessions
+                .get(id)
+                .map_or_else(String::new, |s| format!(" on {}", s.channel));
+            (
+                format!("Message{place}"),
+                "enter sends, alt-enter starts a new line".to_owned(),
+            )
+        }
+        TextPurpose::Search => ("Search".to_owned(), String::new()),
+        TextPurpose::CommandLine => ("Command".to_owned(), String::new()),
+    }
+}
+
+/// Draws a field with its cursor in view.
+pub fn field(theme: &Theme, field: &TextField, area: Rect, buf: &mut Buffer) {
+    if area.is_empty() {
+        return;
+    }
+    let (row, column) = field.cursor();
+    let height = usize::from(area.height);
+    let first = (row + 1).saturating_sub(height);
+    let width = usize::from(area.width);
+    for (offset, line) in field.lines().iter().skip(first).take(height).enumerate() {
+        let at = u16::try_from(offset).unwrap_or(u16::MAX);
+        if first + offset == row {
+            paint::line(buf, area, at, &cursor_line(theme, line, column, width));
+        } else {
+            paint::line(
+                buf,
+                area,
+                at,
+                &Line::from(span(theme, Role::Outside, shown::line(line, width))),
+            );
+        }
+    }
+}
+
+/// The line of the cursor, scrolled sideways so that the cursor is in view.
+fn cursor_line(theme: &Theme, line: &str, column: usize, width: usize) -> Line<'static> {
+    use unicode_segmentation::UnicodeSegmentation;
+    let before = line.get(..column).unwrap_or("");
+    let rest = line.get(column..).unwrap_or("");
+    let under = rest.graphemes(true).next();
+    let after = under.map_or("", |g| rest.get(g.len()..).unwrap_or(""));
+    let under = under.map_or_else(|| " ".to_owned(), shown::whole_line);
+    let room = width.saturating_sub(shown::width(&under));
+    // Whole graphemes from the left are dropped until the cursor fits.
+    let mut kept: Vec<String> = Vec::new();
+    let mut used = 0;
+    for grapheme in before.graphemes(true).rev() {
+        let text = shown::whole_line(grapheme);
+        let cells = shown::width(&text);
+        if used + cells > room {
+            break;
+        }
+        used += cells;
+        kept.push(text);
+    }
+    kept.reverse();
+    let tail = shown::line(after, room.saturating_sub(used));
+    Line::from(vec![
+        span(theme, Role::Outside, kept.concat()),
+        span(theme, Role::TextCursor, under),
+        Span::styled(tail, theme.style(Role::Outside)),
+    ])
+}

@@ -1,0 +1,428 @@
+//! The Session screen: a window onto the transcript, the newest below. Only what is visible is laid out.
+
+use std::collections::BTreeSet;
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+
+use crate::protocol::ids::ContinuationId;
+use crate::protocol::session::{StepBody, TranscriptBody};
+use crate::tui::format;
+use crate::tui::message::FrameReport;
+use crate::tui::shown;
+use crate::tui::state::app::State;
+use crate::tui::state::session_view::{Anchor, STREAM_POSITION, SessionReport};
+use crate::tui::theme::roles::{Role, Theme};
+use crate::tui::view::cache::{EntryKey, Lines, ViewCache};
+use crate::tui::view::paint::{self, span};
+use crate::tui::view::transcript_entry;
+
+/// Entries this close to the oldest loaded one cause older ones to be asked for.
+const NEAR_START: usize = 5;
+
+/// Draws the screen.
+pub fn draw(
+    state: &State,
+    theme: &Theme,
+    cache: &mut ViewCache,
+    area: Rect,
+    buf: &mut Buffer,
+    report: &mut FrameReport,
+) {
+    let Some(id) = state.session.session_id else {
+        let inner = paint::padded(paint::panel(buf, area, theme, "Session", true));
+        paint::line(
+            buf,
+            inner,
+            0,
+            &Line::from(span(theme, Role::TextStrong, "No session is open.")),
+        );
+        paint::line(
+            buf,
+            inner,
+            2,
+            &Line::from(span(
+                theme,
+                Role::TextMuted,
+                "2 lists them; enter opens one.",
+            )),
+        );
+        return;
+    };
+    let inner = paint::padded(paint::panel(buf, area, theme, &title(state), true));
+    let mode = if state.session.anchor.is_none() {
+        "following"
+    } else {
+        "frozen, F follows"
+    };
+    let search = state.session.search.as_ref().map_or_else(String::new, |s| {
+        format!("{} matches, n N · ", s.matches.len())
+    });
+    paint::panel_note(
+        buf,
+        area,
+        theme,
+        Role::TextMuted,
+        &format!("{search}{mode}"),
+    );
+    if inner.is_empty() {
+        return;
+    }
+    let mut window = Window {
+        state,
+        theme,
+        cache,
+        width: inner.width,
+        answered: answered(state),
+        positions: state.session.visible(),
+    };
+    if has_tail(state) {
+        window.positions.push(STREAM_POSITION);
+    }
+    if window.positions.is_empty() {
+        let text = if state.session.loading {
+            "loading …"
+        } else {
+            "Nothing said yet; i writes a message."
+        };
+        paint::line(
+            buf,
+            inner,
+            0,
+            &Line::from(span(theme, Role::TextMuted, text)),
+        );
+        return;
+    }
+    let height = usize::from(inner.height);
+    let (mut index, mut skip) = window.top(height);
+    let top = Anchor {
+        position: window.positions.get(index).copied().unwrap_or(0),
+        line: i64::try_from(skip).unwrap_or(0),
+    };
+    let near_start = index < NEAR_START;
+    let mut at = 0usize;
+    let selected = state.session.selected;
+    let (mut selected_above, mut selected_below) = (false, false);
+    let query = state.session.search.as_ref().map(|s| s.query.clone());
+    while at < height && index < window.positions.len() {
+        let position = window
+            .positions
+            .get(index)
+            .copied()
+            .unwrap_or(STREAM_POSITION);
+        let lines = window.lines(position);
+        let is_selected = selected == Some(position);
+        if is_selected {
+            selected_above = skip > 0;
+            selected_below = lines.len().saturating_sub(1) > skip + (height - at);
+        }
+        for line in lines.iter().skip(skip) {
+            if at >= height {
+                break;
+            }
+            let row = u16::try_from(at).unwrap_or(u16::MAX);
+            match &query {
+                Some(query) => paint::line(
+                    buf,
+                    inner,
+                    row,
+                    &highlighted(theme, line, query, is_selected),
+                ),
+                None => paint::line(buf, inner, row, line),
+            }
+            if is_selected && inner.x > area.x {
+                buf.set_style(
+                    Rect {
+                        x: inner.x - 1,
+                        y: inner.y + row,
+                        width: 1,
+                        height: 1,
+                    },
+                    theme.style(Role::Selection),
+                );
+            }
+            at += 1;
+        }
+        skip = 0;
+        index += 1;
+    }
+    let _ = id;
+    report.session = Some(SessionReport {
+        anchor: top,
+        height: inner.height,
+        near_start,
+        selected_above,
+        selected_below,
+    });
+}
+
+fn title(state: &State) -> String {
+    let session = state
+        .session
+        .session_id
+        .and_then(|id| state.world.sessions.get(&id));
+    match session {
+        None => "Session".to_owned(),
+        Some(session) => {
+            let name = session.title.as_deref().unwrap_or(&session.conversation);
+            let word = state.world.session_word(session).as_str();
+            let model = session
+                .model
+                .as_deref()
+                .or(state.world.engine.as_ref().map(|e| e.model.as_str()))
+                .unwrap_or("");
+            format!(
+                "Session  {} · {} · {word} · {model} · {} tokens · {}",
+                session.channel,
+                shown::line(name, 32),
+                format::count(session.usage.input_tokens + session.usage.output_tokens),
+                format::money(session.usage.cost_usd)
+            )
+        }
+    }
+}
+
+/// Continuations whose final answer is loaded: their last model step would say it twice.
+fn answered(state: &State) -> BTreeSet<ContinuationId> {
+    state
+        .session
+        .entries
+        .values()
+        .filter(|held| matches!(&held.entry.body, TranscriptBody::Step { step, .. } if matches!(step.body, StepBody::Final { .. })))
+        .map(|held| held.entry.continuation_id)
+        .collect()
+}
+
+fn has_tail(state: &State) -> bool {
+    let id = state.session.session_id;
+    state
+        .world
+        .streams
+        .values()
+        .any(|s| Some(s.session_id) == id && !s.text.is_empty())
+        || !running_output(state).is_empty()
+}
+
+/// Output of the running tools of this session, by tool name.
+fn running_output(state: &State) -> Vec<(String, String)> {
+    let mut out = Vec::new();
+    for held in state.session.entries.values().rev().take(20) {
+        if let TranscriptBody::Step { tool_calls, .. } = &held.entry.body {
+            for call in tool_calls {
+                if let Some(text) = state.world.tool_output.get(&call.id) {
+                    out.push((call.name.clone(), text.clone()));
+                }
+            }
+        }
+    }
+    out
+}
+
+/// Lays out entries as they are needed.
+struct Window<'a> {
+    state: &'a State,
+    theme: &'a Theme,
+    cache: &'a mut ViewCache,
+    width: u16,
+    answered: BTreeSet<ContinuationId>,
+    positions: Vec<u64>,
+}
+
+impl Window<'_> {
+    fn lines(&mut self, position: u64) -> Lines {
+        if position == STREAM_POSITION {
+            return self.tail();
+        }
+        let Some(held) = self.state.session.entries.get(&position) else {
+            return Lines::default();
+        };
+        let folded = self.state.session.is_folded(position);
+        let repeated = match &held.entry.body {
+            TranscriptBody::Step { step, tool_calls } => {
+                tool_calls.is_empty()
+                    && matches!(step.body, StepBody::Model { .. })
+                    && self.answered.contains(&held.entry.continuation_id)
+            }
+            TranscriptBody::User { .. } | TranscriptBody::State { .. } => false,
+        };
+        let key = EntryKey {
+            position,
+            version: held.version,
+            width: self.width,
+            folded,
+            repeated,
+        };
+        let (theme, width) = (self.theme, usize::from(self.width));
+        self.cache.entry(key, || {
+            transcript_entry::lines(theme, &held.entry, width, folded, repeated)
+        })
+    }
+
+    /// What is being said and done right now.
+    fn tail(&mut self) -> Lines {
+        let width = usize::from(self.width);
+        let theme = self.theme;
+        let mut out = Vec::new();
+        let streams = self.state.world.streams.iter().filter(|(_, s)| {
+            Some(s.session_id) == self.state.session.session_id && !s.text.is_empty()
+        });
+        for (id, stream) in streams {
+            out.push(Line::from(vec![
+                span(theme, Role::OutsideModel, "answering"),
+                span(
+                    theme,
+                    Role::TextMuted,
+                    if stream.gap {
+                        "  (the beginning was missed)"
+                    } else {
+                        ""
+                    },
+                ),
+            ]));
+            // Finished paragraphs are wrapped once; only the last one is wrapped again as it grows.
+            let finished = stream.text.rfind('\n').map_or(0, |at| at + 1);
+            let (done, open) = stream.text.split_at(finished);
+            let wrap = |text: &str| {
+                shown::block(text, width.saturating_sub(2))
+                    .into_iter()
+                    .map(|piece| {
+                        Line::from(vec![Span::raw("  "), span(theme, Role::Outside, piece)])
+                    })
+                    .collect::<Vec<_>>()
+            };
+            if !done.is_empty() {
+                let key = format!("{id} {}", stream.step);
+                let lines = self.cache.stream(&key, finished, self.width, || {
+                    wrap(done.trim_end_matches('\n'))
+                });
+                out.extend(lines.iter().cloned());
+            }
+            if !open.is_empty() {
+                out.extend(wrap(open));
+            }
+        }
+        for (name, text) in running_output(self.state) {
+            out.push(Line::from(vec![
+                span(theme, Role::OutsideTool, shown::line(&name, 40)),
+                span(theme, Role::StateRunning, "  running"),
+            ]));
+            let lines = shown::block(&text, width.saturating_sub(2));
+            let from = lines.len().saturating_sub(12);
+            out.extend(lines.into_iter().skip(from).map(|piece| {
+                Line::from(vec![Span::raw("  "), span(theme, Role::TextMuted, piece)])
+            }));
+        }
+        Lines::new(out)
+    }
+
+    fn len(&mut self, index: usize) -> usize {
+        let position = self.positions.get(index).copied();
+        position.map_or(0, |p| self.lines(p).len())
+    }
+
+    /// The entry and line from which the last `height` lines fill the window.
+    fn bottom(&mut self, height: usize) -> (usize, usize) {
+        let mut index = self.positions.len();
+        let mut filled = 0;
+        while index > 0 && filled < height {
+            index -= 1;
+            filled += self.len(index);
+        }
+        (index, filled.saturating_sub(height))
+    }
+
+    /// First entry and line of the window.
+    fn top(&mut self, height: usize) -> (usize, usize) {
+        let bottom = self.bottom(height);
+        let Some(anchor) = self.state.session.anchor else {
+            return bottom;
+        };
+        let mut index = self
+            .positions
+            .partition_point(|p| *p < anchor.position)
+            .min(self.positions.len().saturating_sub(1));
+        let mut line = anchor.line;
+        while line < 0 && index > 0 {
+            index -= 1;
+            line += i64::try_from(self.len(index)).unwrap_or(0);
+        }
+        let mut line = usize::try_from(line.max(0)).unwrap_or(0);
+        while index + 1 < self.positions.len() && line >= self.len(index) {
+            line -= self.len(index);
+            index += 1;
+        }
+        let mut top = (index, line);
+        if self.state.session.reveal_selected
+            && let Some(selected) = self.state.session.selected
+            && let Ok(target) = self.positions.binary_search(&selected)
+        {
+            top = self.revealing(top, target, height);
+        }
+        top.min(bottom)
+    }
+
+    /// The window moved as little as needed to contain the entry `target` (its beginning, when it is long).
+    fn revealing(&mut self, top: (usize, usize), target: usize, height: usize) -> (usize, usize) {
+        if (target, 0) < top {
+            return (target, 0);
+        }
+        let mut below = 0;
+        for index in top.0..=target {
+            below += self.len(index);
+            if below > height.saturating_mul(4) {
+                break;
+            }
+        }
+        let below = below.saturating_sub(top.1);
+        if below <= height {
+            return top;
+        }
+        let own = self.len(target);
+        if own >= height {
+            return (target, 0);
+        }
+        let mut index = target;
+        let mut filled = own;
+        while index > 0 && filled < height {
+            index -= 1;
+            filled += self.len(index);
+        }
+        (index, filled.saturating_sub(height))
+    }
+}
+
+/// The line with matches of the search marked.
+fn highlighted(theme: &Theme, line: &Line<'static>, query: &str, current: bool) -> Line<'static> {
+    let style: Style = theme.style(if current {
+        Role::SearchCurrent
+    } else {
+        Role::SearchMatch
+    });
+    let mut spans = Vec::new();
+    for part in &line.spans {
+        let lower = part.content.to_lowercase();
+        // Only where small letters have the same length can positions be carried over.
+        if query.is_empty() || lower.len() != part.content.len() {
+            spans.push(part.clone());
+            continue;
+        }
+        let mut from = 0;
+        while let Some(found) = lower.get(from..).and_then(|rest| rest.find(query)) {
+            let (start, end) = (from + found, from + found + query.len());
+            match (part.content.get(from..start), part.content.get(start..end)) {
+                (Some(before), Some(matched)) => {
+                    spans.push(Span::styled(before.to_owned(), part.style));
+                    spans.push(Span::styled(matched.to_owned(), part.style.patch(style)));
+                }
+                _ => break,
+            }
+            from = end;
+        }
+        if let Some(rest) = part.content.get(from..) {
+            spans.push(Span::styled(rest.to_owned(), part.style));
+        }
+    }
+    Line::from(spans)
+}

@@ -1,0 +1,271 @@
+//! The lines of one transcript entry.
+
+use ratatui::text::{Line, Span};
+
+use crate::protocol::session::{StepBody, ToolCall, TranscriptBody, TranscriptEntry};
+use crate::protocol::words::{ToolCallState, VerdictWord};
+use crate::tui::format;
+use crate::tui::shown;
+use crate::tui::theme::roles::{Role, Theme};
+use crate::tui::view::paint::span;
+
+/// Lines of a result that a folded card shows.
+const FOLDED_LINES: usize = 3;
+
+/// Lines in the making.
+struct Maker<'t> {
+    theme: &'t Theme,
+    width: usize,
+    lines: Vec<Line<'static>>,
+}
+
+impl Maker<'_> {
+    fn head(&mut self, parts: Vec<(Role, String)>) {
+        let mut spans = Vec::new();
+        let mut room = self.width;
+        for (role, text) in parts {
+            let text = shown::line(&text, room);
+            room = room.saturating_sub(shown::width(&text));
+            spans.push(span(self.theme, role, text));
+        }
+        self.lines.push(Line::from(spans));
+    }
+
+    fn text(&mut self, role: Role, indent: usize, text: &str, at_most: usize) {
+        let pieces = shown::block(text, self.width.saturating_sub(indent));
+        let hidden = pieces.len().saturating_sub(at_most);
+        for piece in pieces.into_iter().take(at_most) {
+            self.lines.push(Line::from(vec![
+                Span::raw(" ".repeat(indent)),
+                span(self.theme, role, piece),
+            ]));
+        }
+        if hidden > 0 {
+            self.lines.push(Line::from(vec![
+                Span::raw(" ".repeat(indent)),
+                span(
+                    self.theme,
+                    Role::TextMuted,
+                    format!("… {hidden} more lines (space unfolds)"),
+                ),
+            ]));
+        }
+    }
+}
+
+const fn call_role(state: ToolCallState) -> Role {
+    match state {
+        ToolCallState::Succeeded | ToolCallState::SucceededByNote => Role::StateGood,
+        ToolCallState::Failed | ToolCallState::Indeterminate => Role::StateBad,
+        ToolCallState::Awaiting => Role::StateWaiting,
+        ToolCallState::Started => Role::StateRunning,
+        ToolCallState::Proposed | ToolCallState::Ready | ToolCallState::Approved => Role::Text,
+        ToolCallState::Blocked
+        | ToolCallState::Denied
+        | ToolCallState::Abandoned
+        | ToolCallState::Cancelled
+        | ToolCallState::Expired => Role::TextMuted,
+    }
+}
+
+const fn verdict_role(verdict: VerdictWord) -> Role {
+    match verdict {
+        VerdictWord::Allow => Role::TextMuted,
+        VerdictWord::Ask => Role::StateWaiting,
+        VerdictWord::Deny => Role::StateBad,
+    }
+}
+
+/// The lines of an entry. `repeated`: its text is shown by a later entry, only the facts are drawn.
+pub fn lines(
+    theme: &Theme,
+    entry: &TranscriptEntry,
+    width: usize,
+    folded: bool,
+    repeated: bool,
+) -> Vec<Line<'static>> {
+    let mut maker = Maker {
+        theme,
+        width,
+        lines: Vec::new(),
+    };
+    let clock = format::clock(entry.at);
+    match &entry.body {
+        TranscriptBody::User { sender, text } => {
+            maker.head(vec![
+                (Role::OutsideUser, sender.clone()),
+                (Role::TextMuted, format!("  {clock}")),
+            ]);
+            maker.text(Role::Outside, 2, text, usize::MAX);
+        }
+        TranscriptBody::Step { step, tool_calls } => match &step.body {
+            StepBody::Model {
+                model,
+                text,
+                usage,
+                latency_ms,
+                attempts,
+                dropped,
+                ..
+            } => {
+                let cached = if usage.cached_input_tokens > 0 {
+                    format!(" ({} cached)", format::count(usage.cached_input_tokens))
+                } else {
+                    String::new()
+                };
+                let retries = if *attempts > 1 {
+                    format!(" · {attempts} attempts")
+                } else {
+                    String::new()
+                };
+                maker.head(vec![
+                    (Role::OutsideModel, model.clone()),
+                    (
+                        Role::TextMuted,
+                        format!(
+                            "  {clock} · {} in{cached} · {} out · {} · {}{retries}",
+                            format::count(usage.input_tokens),
+                            format::count(usage.output_tokens),
+                            format::money(usage.cost_usd),
+                            format::duration(*latency_ms)
+                        ),
+                    ),
+                ]);
+                if !repeated && !text.is_empty() {
+                    maker.text(Role::Outside, 2, text, usize::MAX);
+                }
+                for note in dropped {
+                    maker.text(Role::TextMuted, 2, &format!("left out: {note}"), usize::MAX);
+                }
+                for call in tool_calls {
+                    tool_card(&mut maker, call, folded);
+                }
+            }
+            StepBody::ToolResult {
+                name,
+                state,
+                content,
+                duration_ms,
+                ..
+            } => {
+                let took = duration_ms
+                    .map_or_else(String::new, |ms| format!(" · {}", format::duration(ms)));
+                maker.head(vec![
+                    (Role::OutsideTool, name.clone()),
+                    (call_role(*state), format!("  {state}{took}")),
+                ]);
+                maker.text(
+                    Role::Outside,
+                    2,
+                    content,
+                    if folded { FOLDED_LINES } else { usize::MAX },
+                );
+            }
+            StepBody::OperatorNote { by, text } => {
+                maker.head(vec![
+                    (Role::NoticeInfo, format!("operator {by}")),
+                    (Role::TextMuted, format!("  {clock}")),
+                ]);
+                maker.text(Role::Outside, 2, text, usize::MAX);
+            }
+            StepBody::Final { text, .. } => {
+                maker.head(vec![
+                    (Role::OutsideModel, "answer".to_owned()),
+                    (Role::TextMuted, format!("  {clock}")),
+                ]);
+                maker.text(Role::Outside, 2, text, usize::MAX);
+            }
+            StepBody::Error { error } => {
+                maker.head(vec![
+                    (Role::NoticeError, format!("error {}", error.code)),
+                    (Role::TextMuted, format!("  {clock}")),
+                ]);
+                maker.text(Role::Outside, 2, &error.message, usize::MAX);
+            }
+        },
+        TranscriptBody::State { state, error } => {
+            maker.head(vec![
+                (Role::NoticeWarning, format!("turn {state}")),
+                (Role::TextMuted, format!("  {clock}")),
+            ]);
+            if let Some(error) = error {
+                maker.text(Role::Outside, 2, &error.message, usize::MAX);
+            }
+        }
+    }
+    maker.lines.push(Line::default());
+    maker.lines
+}
+
+fn tool_card(maker: &mut Maker<'_>, call: &ToolCall, folded: bool) {
+    let took = call
+        .duration_ms
+        .map_or_else(String::new, |ms| format!(" · {}", format::duration(ms)));
+    let again = if call.attempts > 1 {
+        format!(" · started {} times", call.attempts)
+    } else {
+        String::new()
+    };
+    maker.head(vec![
+        (Role::Border, "  ┌ ".to_owned()),
+        (Role::OutsideTool, call.name.clone()),
+        (call_role(call.state), format!("  {}", call.state)),
+        (
+            Role::TextMuted,
+            format!("{took}{again} · risk {}", call.risk),
+        ),
+    ]);
+    maker.head(vec![
+        (Role::Border, "  │ ".to_owned()),
+        (
+            verdict_role(call.verdict.decision),
+            call.verdict.decision.to_string(),
+        ),
+        (Role::TextMuted, format!(": {}", call.verdict.rule)),
+    ]);
+    let args = if folded {
+        call.args.to_string()
+    } else {
+        serde_json::to_string_pretty(&call.args).unwrap_or_else(|_| call.args.to_string())
+    };
+    if folded {
+        maker.head(vec![
+            (Role::Border, "  │ ".to_owned()),
+            (Role::Outside, args),
+        ]);
+    } else {
+        framed(maker, Role::Outside, &args, usize::MAX);
+    }
+    if let Some(result) = &call.result {
+        framed(
+            maker,
+            Role::TextMuted,
+            result,
+            if folded { FOLDED_LINES } else { usize::MAX },
+        );
+    }
+    maker
+        .lines
+        .push(Line::from(span(maker.theme, Role::Border, "  └")));
+}
+
+fn framed(maker: &mut Maker<'_>, role: Role, text: &str, at_most: usize) {
+    let pieces = shown::block(text, maker.width.saturating_sub(4));
+    let hidden = pieces.len().saturating_sub(at_most);
+    for piece in pieces.into_iter().take(at_most) {
+        maker.lines.push(Line::from(vec![
+            span(maker.theme, Role::Border, "  │ "),
+            span(maker.theme, role, piece),
+        ]));
+    }
+    if hidden > 0 {
+        maker.lines.push(Line::from(vec![
+            span(maker.theme, Role::Border, "  │ "),
+            span(
+                maker.theme,
+                Role::TextMuted,
+                format!("… {hidden} more lines (space unfolds)"),
+            ),
+        ]));
+    }
+}
