@@ -12,8 +12,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::channels::channel::{Bridge, ChannelError};
 use crate::client::channel_port::ChannelPort;
-use crate::protocol::bridge::{Inbound, InboundBody, Outbound, OutboundBody, SendOutcome, Sender};
 use crate::clock::{Clock, Timestamp};
+use crate::protocol::bridge::{Inbound, InboundBody, Outbound, OutboundBody, SendOutcome, Sender};
 use crate::protocol::channel::{ChannelCapabilities, ChannelHealth, LengthUnit, SendIdempotency};
 use crate::protocol::words::{ChannelKind, ChannelState, Disposition, OutboxClass};
 

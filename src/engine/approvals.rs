@@ -23,7 +23,10 @@ fn random_code(length: usize) -> String {
         let id = ApprovalId::generate().to_bytes();
         bytes = id.iter().rev().copied().cycle().take(length).collect();
     }
-    bytes.iter().map(|byte| char::from(CODE_ALPHABET[usize::from(*byte) % CODE_ALPHABET.len()])).collect()
+    bytes
+        .iter()
+        .map(|byte| char::from(CODE_ALPHABET[usize::from(*byte) % CODE_ALPHABET.len()]))
+        .collect()
 }
 
 /// An opaque one-shot button token: 26 letters, about 125 bits.
@@ -78,23 +81,38 @@ pub fn session_scope_offered(facts: &CallFacts) -> bool {
 /// The cards of an approval: one for each person who is asked and reachable on a bridged channel.
 pub fn cards(engine: &Engine, origin: &Origin, kind: ApprovalKind, risk: Risk) -> Vec<NewCard> {
     let settings = &engine.settings;
-    let Some(home) = settings.channels.get(&origin.channel) else { return Vec::new() };
+    let Some(home) = settings.channels.get(&origin.channel) else {
+        return Vec::new();
+    };
     let asked = |name: &String| home.approval_to.is_empty() || home.approval_to.contains(name);
     let mut cards = Vec::new();
-    for (name, person) in settings.people.iter().filter(|(name, person)| person.role >= Role::Approver && asked(name)) {
+    for (name, person) in settings
+        .people
+        .iter()
+        .filter(|(name, person)| person.role >= Role::Approver && asked(name))
+    {
         for id in &person.ids {
-            let Some((platform, user)) = id.split_once(':') else { continue };
+            let Some((platform, user)) = id.split_once(':') else {
+                continue;
+            };
             // Prefer the channel the request came from; else any channel of that platform reaches them.
             let channel = Some(&origin.channel)
                 .filter(|channel| settings.channels[channel.as_str()].kind.as_str() == platform)
                 .or_else(|| {
-                    settings.channels.iter().find(|(_, c)| c.kind.as_str() == platform).map(|(channel, _)| channel)
+                    settings
+                        .channels
+                        .iter()
+                        .find(|(_, c)| c.kind.as_str() == platform)
+                        .map(|(channel, _)| channel)
                 });
-            let Some(channel) = channel.filter(|channel| engine.has_bridge(channel)) else { continue };
+            let Some(channel) = channel.filter(|channel| engine.has_bridge(channel)) else {
+                continue;
+            };
             let own_request = people::same_human(settings, id, &origin.requester.id);
             let self_allowed = match settings.approvals.self_approval {
                 crate::config::settings::SelfApproval::Always => true,
-                crate::config::settings::SelfApproval::Console | crate::config::settings::SelfApproval::Never => false,
+                crate::config::settings::SelfApproval::Console
+                | crate::config::settings::SelfApproval::Never => false,
             };
             if own_request && !self_allowed {
                 continue;
@@ -119,7 +137,10 @@ fn buttons(kind: ApprovalKind) -> Vec<(DecisionWord, String, String)> {
         | ApprovalKind::Pairing
         | ApprovalKind::Memory
         | ApprovalKind::ServerPin
-        | ApprovalKind::PolicyRaise => &[(DecisionWord::Approve, "Approve once"), (DecisionWord::Deny, "Deny")],
+        | ApprovalKind::PolicyRaise => &[
+            (DecisionWord::Approve, "Approve once"),
+            (DecisionWord::Deny, "Deny"),
+        ],
         ApprovalKind::ResolveUnknown => &[
             (DecisionWord::Happened, "It happened"),
             (DecisionWord::RunAgain, "Run again"),
@@ -132,7 +153,10 @@ fn buttons(kind: ApprovalKind) -> Vec<(DecisionWord, String, String)> {
         ],
         ApprovalKind::Question => &[(DecisionWord::Deny, "Decline")],
     };
-    words.iter().map(|(word, label)| (*word, (*label).to_owned(), button_token())).collect()
+    words
+        .iter()
+        .map(|(word, label)| (*word, (*label).to_owned(), button_token()))
+        .collect()
 }
 
 /// What a new approval says beside its call.

@@ -180,16 +180,24 @@ impl Engine {
     pub fn channel(&self, name: &str) -> Result<&ChannelSettings, Problem> {
         self.settings.channels.get(name).ok_or_else(|| {
             let known: Vec<&str> = self.settings.channels.keys().map(String::as_str).collect();
-            Problem::not_found("channel", name).hint(format!("configured channels: {}", known.join(", ")))
+            Problem::not_found("channel", name)
+                .hint(format!("configured channels: {}", known.join(", ")))
         })
     }
 
     /// Whether replies on a channel go through a bridge (and so through the outbox).
     pub fn has_bridge(&self, channel: &str) -> bool {
-        self.settings.channels.get(channel).is_some_and(|settings| match settings.kind {
-            ChannelKind::Telegram | ChannelKind::Scripted => true,
-            ChannelKind::Desk | ChannelKind::Api | ChannelKind::Mcp | ChannelKind::Cli | ChannelKind::Routine => false,
-        })
+        self.settings
+            .channels
+            .get(channel)
+            .is_some_and(|settings| match settings.kind {
+                ChannelKind::Telegram | ChannelKind::Scripted => true,
+                ChannelKind::Desk
+                | ChannelKind::Api
+                | ChannelKind::Mcp
+                | ChannelKind::Cli
+                | ChannelKind::Routine => false,
+            })
     }
 
     /// Makes sure that what is pending in a session gets run. Returns at once.
@@ -203,20 +211,32 @@ impl Engine {
                 entry.again = true;
                 return;
             }
-            running.insert(session, RunningSession { again: false, current: None });
+            running.insert(
+                session,
+                RunningSession {
+                    again: false,
+                    current: None,
+                },
+            );
         }
         let engine = self.clone();
-        self.tasks.spawn(async move { engine.run_session(session).await });
+        self.tasks
+            .spawn(async move { engine.run_session(session).await });
     }
 
     /// Runs a session's pending continuations one after the other, then ends.
     async fn run_session(&self, session: SessionId) {
         loop {
-            let Ok(permit) = self.permits.clone().acquire_owned().await else { break };
+            let Ok(permit) = self.permits.clone().acquire_owned().await else {
+                break;
+            };
             let claimed = if self.is_held() || self.shutdown.is_cancelled() {
                 None
             } else {
-                let claim = Claim { session_id: session, epoch: self.store.epoch() };
+                let claim = Claim {
+                    session_id: session,
+                    epoch: self.store.epoch(),
+                };
                 self.store.write(claim).await.unwrap_or_else(|error| {
                     tracing::error!(%session, %error, "cannot claim");
                     None
@@ -226,7 +246,9 @@ impl Engine {
                 drop(permit);
                 let mut running = lock(&self.running);
                 match running.get_mut(&session) {
-                    Some(entry) if entry.again && !self.is_held() && !self.shutdown.is_cancelled() => {
+                    Some(entry)
+                        if entry.again && !self.is_held() && !self.shutdown.is_cancelled() =>
+                    {
                         entry.again = false;
                         continue;
                     }
@@ -273,7 +295,10 @@ impl Engine {
 
     /// Number of continuations being driven.
     pub fn running_count(&self) -> usize {
-        lock(&self.running).values().filter(|entry| entry.current.is_some()).count()
+        lock(&self.running)
+            .values()
+            .filter(|entry| entry.current.is_some())
+            .count()
     }
 
     /// Stops everything that runs and waits until it has let go.

@@ -15,12 +15,18 @@ pub async fn run(engine: Engine) {
     let mut problem = engine.store.problem();
     loop {
         let now = engine.clock.now();
-        let next = engine.store.read(|reader| reader.next_expiry()).await.unwrap_or_else(|error| {
-            tracing::warn!(%error, "cannot read deadlines");
-            None
-        });
+        let next = engine
+            .store
+            .read(|reader| reader.next_expiry())
+            .await
+            .unwrap_or_else(|error| {
+                tracing::warn!(%error, "cannot read deadlines");
+                None
+            });
         if next.is_some_and(|next| next <= now) {
-            let notice = "Nobody decided in time, so this request ended. Ask again if it is still needed.".to_owned();
+            let notice =
+                "Nobody decided in time, so this request ended. Ask again if it is still needed."
+                    .to_owned();
             match engine.store.write(ExpireDue { now, notice }).await {
                 Ok(due) => {
                     for expired in due.approvals {
@@ -58,7 +64,9 @@ async fn announce_problem(engine: &Engine, before: Option<String>) -> Option<Str
             at: engine.clock.now(),
             session_id: None,
             continuation_id: None,
-            body: EventBody::EngineState { engine: Box::new(status) },
+            body: EventBody::EngineState {
+                engine: Box::new(status),
+            },
         });
     }
     now

@@ -37,28 +37,61 @@ impl Engine {
         let settings = self.channel(channel)?;
         let arrival = self.arrival(channel, settings, &inbound);
         match (&inbound.body, &inbound.sender) {
-            (InboundBody::Other { what }, _) => self.record(&arrival, Disposition::Ignored, what.clone(), None).await,
+            (InboundBody::Other { what }, _) => {
+                self.record(&arrival, Disposition::Ignored, what.clone(), None)
+                    .await
+            }
             (_, None) => {
-                self.record(&arrival, Disposition::Ignored, "the platform named no sender".to_owned(), None).await
+                self.record(
+                    &arrival,
+                    Disposition::Ignored,
+                    "the platform named no sender".to_owned(),
+                    None,
+                )
+                .await
             }
             (_, Some(sender)) if sender.is_bot => {
-                self.record(&arrival, Disposition::Ignored, "written by a bot".to_owned(), None).await
+                self.record(
+                    &arrival,
+                    Disposition::Ignored,
+                    "written by a bot".to_owned(),
+                    None,
+                )
+                .await
             }
             (InboundBody::Click { token }, Some(_)) => self.click(&arrival, token).await,
-            (InboundBody::Text { text, direct, addressed, indirect }, Some(sender)) => {
-                self.text(&arrival, sender, text, *direct, *addressed, *indirect).await
+            (
+                InboundBody::Text {
+                    text,
+                    direct,
+                    addressed,
+                    indirect,
+                },
+                Some(sender),
+            ) => {
+                self.text(&arrival, sender, text, *direct, *addressed, *indirect)
+                    .await
             }
         }
     }
 
-    fn arrival<'a>(&self, channel: &'a str, settings: &'a ChannelSettings, inbound: &'a Inbound) -> Arrival<'a> {
-        let platform_id = inbound
+    fn arrival<'a>(
+        &self,
+        channel: &'a str,
+        settings: &'a ChannelSettings,
+        inbound: &'a Inbound,
+    ) -> Arrival<'a> {
+        let platform_id = inbound.sender.as_ref().map_or_else(
+            || format!("{}:unknown", settings.kind),
+            |sender| format!("{}:{}", settings.kind, sender.id),
+        );
+        let actor = people::chat_actor(&self.settings, platform_id.clone());
+        let person =
+            people::person(&self.settings, &platform_id).map(|person| person.name.to_owned());
+        let display = inbound
             .sender
             .as_ref()
-            .map_or_else(|| format!("{}:unknown", settings.kind), |sender| format!("{}:{}", settings.kind, sender.id));
-        let actor = people::chat_actor(&self.settings, platform_id.clone());
-        let person = people::person(&self.settings, &platform_id).map(|person| person.name.to_owned());
-        let display = inbound.sender.as_ref().map_or_else(|| "unknown".to_owned(), |sender| sender.display.clone());
+            .map_or_else(|| "unknown".to_owned(), |sender| sender.display.clone());
         let surface = match settings.kind {
             ChannelKind::Scripted => Surface::Scripted,
             ChannelKind::Telegram
@@ -69,7 +102,9 @@ impl Engine {
             | ChannelKind::Routine => Surface::Chat,
         };
         let conversation = match (settings.session_scope, &inbound.sender) {
-            (SessionScope::Sender, Some(sender)) => format!("{}#{}", inbound.conversation, sender.id),
+            (SessionScope::Sender, Some(sender)) => {
+                format!("{}#{}", inbound.conversation, sender.id)
+            }
             (SessionScope::Sender | SessionScope::Chat, _) => inbound.conversation.clone(),
         };
         let body = serde_json::to_string(&inbound.body).unwrap_or_default();
@@ -77,7 +112,11 @@ impl Engine {
             channel,
             settings,
             inbound,
-            caller: Caller { actor, surface, key: None },
+            caller: Caller {
+                actor,
+                surface,
+                key: None,
+            },
             origin: Origin {
                 channel: channel.to_owned(),
                 principal: channel.to_owned(),
@@ -86,7 +125,11 @@ impl Engine {
                 cursor: inbound.cursor.clone(),
                 conversation,
                 conversation_title: inbound.conversation_title.clone(),
-                requester: Requester { id: platform_id, display, person },
+                requester: Requester {
+                    id: platform_id,
+                    display,
+                    person,
+                },
                 surface,
                 message_ref: inbound.message_ref.clone(),
             },
@@ -126,7 +169,12 @@ impl Engine {
             .into_iter()
             .collect();
         let detail = self.redactor.redact(&detail).chars().take(200).collect();
-        IngestRecord { origin: arrival.origin.clone(), disposition, detail, notices }
+        IngestRecord {
+            origin: arrival.origin.clone(),
+            disposition,
+            detail,
+            notices,
+        }
     }
 
     async fn text(
@@ -150,22 +198,52 @@ impl Engine {
             let told = direct && self.first_refusal(arrival).await?;
             let reply = reply.filter(|_| told);
             let detail = format!("{} is not listed", arrival.origin.requester.id);
-            return self.record(arrival, Disposition::Pairing, detail, reply).await;
+            return self
+                .record(arrival, Disposition::Pairing, detail, reply)
+                .await;
         }
         if !direct && !addressed && arrival.settings.require_mention {
-            return self.record(arrival, Disposition::Ignored, "not addressed to the bot".to_owned(), None).await;
+            return self
+                .record(
+                    arrival,
+                    Disposition::Ignored,
+                    "not addressed to the bot".to_owned(),
+                    None,
+                )
+                .await;
         }
         if text.trim_start().starts_with('/') {
             return slash::carry_out(self, arrival, text.trim(), indirect).await;
         }
         if text.trim().is_empty() {
-            return self.record(arrival, Disposition::Ignored, "empty message".to_owned(), None).await;
+            return self
+                .record(
+                    arrival,
+                    Disposition::Ignored,
+                    "empty message".to_owned(),
+                    None,
+                )
+                .await;
         }
         if text.len() > messages::MAX_TEXT_BYTES {
-            let reply = format!("That message is too long; at most {} KiB are read.", messages::MAX_TEXT_BYTES / 1024);
-            return self.record(arrival, Disposition::Ignored, "message too long".to_owned(), Some(reply)).await;
+            let reply = format!(
+                "That message is too long; at most {} KiB are read.",
+                messages::MAX_TEXT_BYTES / 1024
+            );
+            return self
+                .record(
+                    arrival,
+                    Disposition::Ignored,
+                    "message too long".to_owned(),
+                    Some(reply),
+                )
+                .await;
         }
-        let outcome = self.store.write(self.turn(arrival, text, None)).await.map_err(from_store)?;
+        let outcome = self
+            .store
+            .write(self.turn(arrival, text, None))
+            .await
+            .map_err(from_store)?;
         if !outcome.repeated
             && let Some(session) = outcome.session_id
         {
@@ -195,7 +273,9 @@ impl Engine {
                 channel: arrival.channel.to_owned(),
                 conversation: arrival.origin.conversation.clone(),
                 class: OutboxClass::Notice,
-                text: format!("{max_queue} messages wait already; please send this again after an answer."),
+                text: format!(
+                    "{max_queue} messages wait already; please send this again after an answer."
+                ),
                 reply_to: arrival.inbound.message_ref.clone(),
                 continuation_id: None,
             }),
@@ -205,7 +285,10 @@ impl Engine {
 
     /// Whether this sender has not been refused in this conversation before.
     async fn first_refusal(&self, arrival: &Arrival<'_>) -> Result<bool, Problem> {
-        let (channel, conversation) = (arrival.channel.to_owned(), arrival.origin.conversation.clone());
+        let (channel, conversation) = (
+            arrival.channel.to_owned(),
+            arrival.origin.conversation.clone(),
+        );
         self.store
             .read(move |reader| reader.refused_before(&channel, &conversation))
             .await
@@ -215,10 +298,20 @@ impl Engine {
 
     async fn click(&self, arrival: &Arrival<'_>, token: &str) -> Result<Ingested, Problem> {
         let wanted = token.to_owned();
-        let found = self.store.read(move |reader| reader.card_token(&wanted)).await.map_err(from_store)?;
+        let found = self
+            .store
+            .read(move |reader| reader.card_token(&wanted))
+            .await
+            .map_err(from_store)?;
         let Some(found) = found else {
-            let mut ingested =
-                self.record(arrival, Disposition::Command, "a button that is not valid any more".to_owned(), None).await?;
+            let mut ingested = self
+                .record(
+                    arrival,
+                    Disposition::Command,
+                    "a button that is not valid any more".to_owned(),
+                    None,
+                )
+                .await?;
             ingested.feedback = Some("This button is not valid any more.".to_owned());
             return Ok(ingested);
         };
@@ -226,7 +319,8 @@ impl Engine {
             revision: Some(found.revision),
             ..plain_decision(found.decision, found.digest)
         };
-        self.decide_from_chat(arrival, found.approval_id, request).await
+        self.decide_from_chat(arrival, found.approval_id, request)
+            .await
     }
 
     /// Checks and carries out a decision from chat, in one transaction with the item that brought it.
@@ -236,11 +330,17 @@ impl Engine {
         id: crate::protocol::ids::ApprovalId,
         request: DecisionRequest,
     ) -> Result<Ingested, Problem> {
-        let approval = self.store.read(move |reader| reader.approval(id)).await.map_err(from_store)?;
+        let approval = self
+            .store
+            .read(move |reader| reader.approval(id))
+            .await
+            .map_err(from_store)?;
         let word = request.decision;
         let detail = format!("{word} {id}");
         if let Err(problem) = decide::check(self, &arrival.caller, &approval, &request) {
-            let mut ingested = self.record(arrival, Disposition::Command, detail, None).await?;
+            let mut ingested = self
+                .record(arrival, Disposition::Command, detail, None)
+                .await?;
             ingested.feedback = Some(format!("Not decided: {}.", problem.detail));
             return Ok(ingested);
         }
@@ -256,7 +356,12 @@ impl Engine {
         Ok(ingested(&outcome, Some(feedback)))
     }
 
-    fn feedback(&self, id: crate::protocol::ids::ApprovalId, word: DecisionWord, report: DecideReport) -> String {
+    fn feedback(
+        &self,
+        id: crate::protocol::ids::ApprovalId,
+        word: DecisionWord,
+        report: DecideReport,
+    ) -> String {
         decide::settle(self, &report);
         match decide::outcome(id, report) {
             Ok(_) => format!("Recorded: {word}."),

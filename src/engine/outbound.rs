@@ -20,7 +20,9 @@ use crate::store::queries::outbox::{NextOutbox, OutboxRow};
 
 /// The part of a conversation key that the platform knows; what follows `#` tells senders apart.
 pub fn platform_conversation(conversation: &str) -> &str {
-    conversation.split_once('#').map_or(conversation, |(platform, _)| platform)
+    conversation
+        .split_once('#')
+        .map_or(conversation, |(platform, _)| platform)
 }
 
 impl Engine {
@@ -30,7 +32,14 @@ impl Engine {
         match bridges.get_mut(channel) {
             Some(bridge) => bridge.capabilities = capabilities,
             None => {
-                bridges.insert(channel.to_owned(), BridgeState { capabilities, health: None, account: None });
+                bridges.insert(
+                    channel.to_owned(),
+                    BridgeState {
+                        capabilities,
+                        health: None,
+                        account: None,
+                    },
+                );
             }
         }
     }
@@ -40,7 +49,9 @@ impl Engine {
     pub fn report_health(&self, channel: &str, health: ChannelHealth, account: Option<String>) {
         let changed = {
             let mut bridges = lock(&self.bridges);
-            let Some(bridge) = bridges.get_mut(channel) else { return };
+            let Some(bridge) = bridges.get_mut(channel) else {
+                return;
+            };
             let changed = bridge.health.as_ref().is_none_or(|old| {
                 old.state != health.state
                     || old.detail != health.detail
@@ -62,7 +73,9 @@ impl Engine {
                         at: engine.clock.now(),
                         session_id: None,
                         continuation_id: None,
-                        body: EventBody::ChannelState { channel: Box::new(view) },
+                        body: EventBody::ChannelState {
+                            channel: Box::new(view),
+                        },
                     });
                 }
             });
@@ -83,7 +96,11 @@ impl Engine {
             }
             changes.mark_unchanged();
             let (name, now) = (channel.to_owned(), self.clock.now());
-            let next = match self.store.read(move |reader| reader.next_outbox(&name, now)).await {
+            let next = match self
+                .store
+                .read(move |reader| reader.next_outbox(&name, now))
+                .await
+            {
                 Ok(next) => next,
                 Err(error @ StoreError::Closed) => return Err(from_store(error)),
                 Err(error) => {
@@ -97,7 +114,9 @@ impl Engine {
                     Some(outbound) => return Ok(outbound),
                     None => Some(Duration::from_secs(1)),
                 },
-                NextOutbox::Wait(until) => Some(Duration::from_millis(until.millis_since(now).max(10))),
+                NextOutbox::Wait(until) => {
+                    Some(Duration::from_millis(until.millis_since(now).max(10)))
+                }
                 NextOutbox::Empty => None,
             };
             let timer = async {
@@ -118,41 +137,84 @@ impl Engine {
     /// Records that a part is about to leave. An error means: do not send.
     pub async fn begin_send(&self, id: OutboxId) -> Result<(), Problem> {
         if self.is_held() {
-            return Err(Problem::new(ProblemKind::Unavailable, "held", "an emergency stop holds all sends"));
+            return Err(Problem::new(
+                ProblemKind::Unavailable,
+                "held",
+                "an emergency stop holds all sends",
+            ));
         }
-        self.store.write(BeginSend { outbox_id: id, epoch: self.store.epoch() }).await.map_err(from_store)
+        self.store
+            .write(BeginSend {
+                outbox_id: id,
+                epoch: self.store.epoch(),
+            })
+            .await
+            .map_err(from_store)
     }
 
     /// Records how a send ended; an unknown one becomes a question.
     pub async fn end_send(&self, id: OutboxId, outcome: SendOutcome) -> Result<(), Problem> {
         let redact = |text: String| self.redactor.redact(&text).into_owned();
         let (outcome, unknown) = match outcome {
-            SendOutcome::Sent { external_refs } => (StoredOutcome::Sent { refs: external_refs }, None),
-            SendOutcome::Retry { not_before, error } => {
-                (StoredOutcome::Retry { not_before, error: redact(error) }, None)
-            }
-            SendOutcome::Failed { error } => (StoredOutcome::Failed { error: redact(error) }, None),
+            SendOutcome::Sent { external_refs } => (
+                StoredOutcome::Sent {
+                    refs: external_refs,
+                },
+                None,
+            ),
+            SendOutcome::Retry { not_before, error } => (
+                StoredOutcome::Retry {
+                    not_before,
+                    error: redact(error),
+                },
+                None,
+            ),
+            SendOutcome::Failed { error } => (
+                StoredOutcome::Failed {
+                    error: redact(error),
+                },
+                None,
+            ),
             SendOutcome::Unknown { detail } => {
                 let detail = redact(detail);
-                (StoredOutcome::Unknown { detail: detail.clone() }, Some(detail))
+                (
+                    StoredOutcome::Unknown {
+                        detail: detail.clone(),
+                    },
+                    Some(detail),
+                )
             }
         };
         let resend = match unknown {
             None => None,
             Some(detail) => {
-                let item = self.store.read(move |reader| reader.delivery(id)).await.map_err(from_store)?;
+                let item = self
+                    .store
+                    .read(move |reader| reader.delivery(id))
+                    .await
+                    .map_err(from_store)?;
                 let origin = Origin {
                     channel: item.channel.clone(),
                     conversation: item.conversation.clone(),
-                    requester: Requester { id: "engine".to_owned(), display: "engine".to_owned(), person: None },
+                    requester: Requester {
+                        id: "engine".to_owned(),
+                        display: "engine".to_owned(),
+                        person: None,
+                    },
                     message_ref: None,
                 };
                 let ask = Ask {
                     kind: ApprovalKind::Resend,
-                    digest: crate::tools::canonical::digest(&["resend", &id.to_string(), &item.attempts.to_string()]),
+                    digest: crate::tools::canonical::digest(&[
+                        "resend",
+                        &id.to_string(),
+                        &item.attempts.to_string(),
+                    ]),
                     risk: Risk::Medium,
                     taint: Vec::new(),
-                    preview: Preview::Text { text: item.preview.clone() },
+                    preview: Preview::Text {
+                        text: item.preview.clone(),
+                    },
                     model_reason: None,
                     question: Some(format!(
                         "part {} of {} for {} may have been delivered: {detail}",
@@ -168,7 +230,12 @@ impl Engine {
             }
         };
         self.store
-            .write(EndSend { outbox_id: id, epoch: self.store.epoch(), outcome, resend })
+            .write(EndSend {
+                outbox_id: id,
+                epoch: self.store.epoch(),
+                outcome,
+                resend,
+            })
             .await
             .map_err(from_store)?;
         Ok(())
@@ -176,20 +243,31 @@ impl Engine {
 }
 
 fn stopping() -> Problem {
-    Problem::new(ProblemKind::Unavailable, "shutting down", "the engine is stopping")
+    Problem::new(
+        ProblemKind::Unavailable,
+        "shutting down",
+        "the engine is stopping",
+    )
 }
 
 /// A stored part as a bridge renders it. None when a card lost its approval, which cannot be rendered.
 fn outbound(row: OutboxRow) -> Option<Outbound> {
     let body = match row.class {
-        OutboxClass::Final | OutboxClass::Progress | OutboxClass::Notice => OutboundBody::Markdown { text: row.text },
+        OutboxClass::Final | OutboxClass::Progress | OutboxClass::Notice => {
+            OutboundBody::Markdown { text: row.text }
+        }
         OutboxClass::ApprovalCard => OutboundBody::Card {
             approval: Box::new(row.approval?),
-            buttons: row.buttons.into_iter().map(|(label, token)| CardButton { label, token }).collect(),
+            buttons: row
+                .buttons
+                .into_iter()
+                .map(|(label, token)| CardButton { label, token })
+                .collect(),
         },
-        OutboxClass::CardUpdate => {
-            OutboundBody::CardUpdate { approval: Box::new(row.approval?), external_ref: row.target_ref? }
-        }
+        OutboxClass::CardUpdate => OutboundBody::CardUpdate {
+            approval: Box::new(row.approval?),
+            external_ref: row.target_ref?,
+        },
     };
     Some(Outbound {
         id: row.id,

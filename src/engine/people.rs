@@ -2,7 +2,9 @@
 //!
 //! Authorisation is by stable platform ids only; display names never enter here.
 
-use crate::config::settings::{ApprovalSettings, ChannelSettings, PersonSettings, SelfApproval, Settings};
+use crate::config::settings::{
+    ApprovalSettings, ChannelSettings, PersonSettings, SelfApproval, Settings,
+};
 use crate::protocol::approval::{Approval, Requester};
 use crate::protocol::command::Actor;
 use crate::protocol::words::{Risk, Role, Scope, Surface};
@@ -50,7 +52,11 @@ pub fn requester(actor: &Actor) -> Requester {
         Actor::Person { name, .. } => name.clone(),
         Actor::Operator { .. } | Actor::Token { .. } | Actor::Engine => None,
     };
-    Requester { id: actor_id(actor), display: actor.label(), person }
+    Requester {
+        id: actor_id(actor),
+        display: actor.label(),
+        person,
+    }
 }
 
 /// Whether an actor holds a scope.
@@ -67,13 +73,28 @@ pub fn has_scope(actor: &Actor, scope: Scope) -> bool {
 }
 
 /// Whether a sender may talk to the agent on a channel at all.
-pub fn may_talk(settings: &Settings, channel: &ChannelSettings, sender: &str, conversation: &str) -> bool {
+pub fn may_talk(
+    settings: &Settings,
+    channel: &ChannelSettings,
+    sender: &str,
+    conversation: &str,
+) -> bool {
     let platform_id = format!("{}:{sender}", channel.kind);
     let chat = conversation.split('/').next().unwrap_or(conversation);
-    let listed_user = channel.allowed_users.iter().any(|id| id == sender || *id == platform_id);
-    let listed_chat = channel.allowed_chats.iter().any(|id| id == chat || id == conversation);
+    let listed_user = channel
+        .allowed_users
+        .iter()
+        .any(|id| id == sender || *id == platform_id);
+    let listed_chat = channel
+        .allowed_chats
+        .iter()
+        .any(|id| id == chat || id == conversation);
     let known_person = person(settings, &platform_id).is_some();
-    if channel.allowed_chats.is_empty() { listed_user || known_person } else { listed_chat || known_person }
+    if channel.allowed_chats.is_empty() {
+        listed_user || known_person
+    } else {
+        listed_chat || known_person
+    }
 }
 
 /// Whether what this requester says is untrusted content (nobody vouched for them by name or list).
@@ -83,7 +104,10 @@ pub fn is_untrusted(settings: &Settings, channel: &ChannelSettings, requester: &
     }
     match requester.id.split_once(':') {
         Some(("operator" | "token", _)) => false,
-        Some((_, bare)) => !channel.allowed_users.iter().any(|id| id == bare || *id == requester.id),
+        Some((_, bare)) => !channel
+            .allowed_users
+            .iter()
+            .any(|id| id == bare || *id == requester.id),
         None => requester.id != "engine",
     }
 }
@@ -109,7 +133,9 @@ pub fn may_not_decide(
     if !has_scope(actor, Scope::Approve) {
         return Some(match actor {
             Actor::Token { name, .. } => format!("token `{name}` lacks the scope `approve`"),
-            Actor::Person { .. } => "only approvers and owners listed under [people] may decide".to_owned(),
+            Actor::Person { .. } => {
+                "only approvers and owners listed under [people] may decide".to_owned()
+            }
             Actor::Operator { .. } | Actor::Engine => "this actor may not decide".to_owned(),
         });
     }

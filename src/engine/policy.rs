@@ -63,14 +63,18 @@ pub fn covers(entry: &str, tool: &str) -> bool {
 }
 
 fn listed<'a>(list: &'a [String], tool: &str) -> Option<&'a str> {
-    list.iter().map(String::as_str).find(|entry| covers(entry, tool))
+    list.iter()
+        .map(String::as_str)
+        .find(|entry| covers(entry, tool))
 }
 
 /// Whether taint makes a call of this access ask.
 fn taint_matters(access: Access) -> bool {
     match access {
         Access::ReadLocal | Access::ReadOpen => false,
-        Access::WriteAdditive | Access::Write | Access::Exec | Access::Send | Access::Unknown => true,
+        Access::WriteAdditive | Access::Write | Access::Exec | Access::Send | Access::Unknown => {
+            true
+        }
     }
 }
 
@@ -95,13 +99,24 @@ pub fn stricter(first: Verdict, second: Verdict) -> Verdict {
         VerdictWord::Ask => 1,
         VerdictWord::Deny => 2,
     };
-    if rank(second.decision) > rank(first.decision) { second } else { first }
+    if rank(second.decision) > rank(first.decision) {
+        second
+    } else {
+        first
+    }
 }
 
 fn verdict_under(facts: &CallFacts, circumstances: &Circumstances, policy: &Policy) -> Verdict {
-    let say = |decision, rule: String| Verdict { decision, rule, policy_version: policy.version };
+    let say = |decision, rule: String| Verdict {
+        decision,
+        rule,
+        policy_version: policy.version,
+    };
     if circumstances.held {
-        return say(VerdictWord::Ask, "emergency stop: nothing starts until it is released".to_owned());
+        return say(
+            VerdictWord::Ask,
+            "emergency stop: nothing starts until it is released".to_owned(),
+        );
     }
     if let Some(entry) = listed(&policy.block, &facts.tool) {
         return say(VerdictWord::Deny, format!("block list: `{entry}`"));
@@ -113,7 +128,13 @@ fn verdict_under(facts: &CallFacts, circumstances: &Circumstances, policy: &Poli
         return say(VerdictWord::Ask, format!("always asks: {reason}"));
     }
     if !facts.taint.is_empty() && taint_matters(facts.access) {
-        return say(VerdictWord::Ask, format!("taint: untrusted content in context ({})", facts.taint.join("; ")));
+        return say(
+            VerdictWord::Ask,
+            format!(
+                "taint: untrusted content in context ({})",
+                facts.taint.join("; ")
+            ),
+        );
     }
     let grant = circumstances.grants.iter().find(|grant| {
         grant.tool == facts.tool
@@ -123,22 +144,34 @@ fn verdict_under(facts: &CallFacts, circumstances: &Circumstances, policy: &Poli
     if let Some(grant) = grant
         && grantable(facts)
     {
-        return say(VerdictWord::Allow, format!("this shape was allowed for the session by {}", grant.by));
+        return say(
+            VerdictWord::Allow,
+            format!("this shape was allowed for the session by {}", grant.by),
+        );
     }
     if let Some(entry) = listed(&policy.auto_approve, &facts.tool) {
         return say(VerdictWord::Allow, format!("auto_approve list: `{entry}`"));
     }
     match policy.autonomy {
-        Autonomy::Supervised => {
-            say(VerdictWord::Ask, "autonomy supervised: everything not auto-approved asks".to_owned())
-        }
-        Autonomy::SemiAuto if SEMI_AUTO_RUNS.contains(&facts.access) => {
-            say(VerdictWord::Allow, format!("autonomy semi_auto: {} runs", facts.access))
-        }
-        Autonomy::SemiAuto => say(VerdictWord::Ask, format!("autonomy semi_auto: {} asks", facts.access)),
-        Autonomy::Full if facts.access == Access::Unknown => {
-            say(VerdictWord::Allow, "autonomy full: unclassified calls run".to_owned())
-        }
-        Autonomy::Full => say(VerdictWord::Allow, "autonomy full: everything not listed runs".to_owned()),
+        Autonomy::Supervised => say(
+            VerdictWord::Ask,
+            "autonomy supervised: everything not auto-approved asks".to_owned(),
+        ),
+        Autonomy::SemiAuto if SEMI_AUTO_RUNS.contains(&facts.access) => say(
+            VerdictWord::Allow,
+            format!("autonomy semi_auto: {} runs", facts.access),
+        ),
+        Autonomy::SemiAuto => say(
+            VerdictWord::Ask,
+            format!("autonomy semi_auto: {} asks", facts.access),
+        ),
+        Autonomy::Full if facts.access == Access::Unknown => say(
+            VerdictWord::Allow,
+            "autonomy full: unclassified calls run".to_owned(),
+        ),
+        Autonomy::Full => say(
+            VerdictWord::Allow,
+            "autonomy full: everything not listed runs".to_owned(),
+        ),
     }
 }

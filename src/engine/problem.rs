@@ -7,7 +7,9 @@ use crate::store::error::StoreError;
 pub fn from_store(error: StoreError) -> Problem {
     match error {
         StoreError::NotFound { what, id } => Problem::not_found(what, id),
-        StoreError::Illegal { what } => Problem::new(ProblemKind::NotOffered, "not possible now", what),
+        StoreError::Illegal { what } => {
+            Problem::new(ProblemKind::NotOffered, "not possible now", what)
+        }
         StoreError::KeyConflict => Problem::new(
             ProblemKind::Conflict,
             "idempotency key reused",
@@ -20,9 +22,15 @@ pub fn from_store(error: StoreError) -> Problem {
             format!("it is at version {current} now"),
         )
         .hint("read the channel again and repeat with its version"),
-        StoreError::Full(detail) => Problem::new(ProblemKind::Unavailable, "the store cannot write", detail)
-            .hint("free disk space; nothing was changed and nothing was acknowledged"),
-        StoreError::Closed => Problem::new(ProblemKind::Unavailable, "shutting down", "the engine is stopping"),
+        StoreError::Full(detail) => {
+            Problem::new(ProblemKind::Unavailable, "the store cannot write", detail)
+                .hint("free disk space; nothing was changed and nothing was acknowledged")
+        }
+        StoreError::Closed => Problem::new(
+            ProblemKind::Unavailable,
+            "shutting down",
+            "the engine is stopping",
+        ),
         StoreError::Locked { .. }
         | StoreError::Newer { .. }
         | StoreError::Foreign(_)

@@ -19,22 +19,43 @@ impl Engine {
     pub async fn answer(&self, query: Query) -> Result<Answer, Problem> {
         let store = &self.store;
         match query {
-            Query::Snapshot => snapshot(self).await.map(|snapshot| Answer::Snapshot(Box::new(snapshot))),
+            Query::Snapshot => snapshot(self)
+                .await
+                .map(|snapshot| Answer::Snapshot(Box::new(snapshot))),
             Query::Engine => engine_status(self).await.map(Answer::Engine),
-            Query::Sessions { state, channel, page } => {
+            Query::Sessions {
+                state,
+                channel,
+                page,
+            } => {
                 let filter = SessionFilter { state, channel };
-                store.read(move |reader| reader.sessions(&filter, &page)).await.map(Answer::Sessions).map_err(from_store)
+                store
+                    .read(move |reader| reader.sessions(&filter, &page))
+                    .await
+                    .map(Answer::Sessions)
+                    .map_err(from_store)
             }
             Query::Session { id } => {
-                let session = store.read(move |reader| reader.session(id)).await.map_err(from_store)?;
+                let session = store
+                    .read(move |reader| reader.session(id))
+                    .await
+                    .map_err(from_store)?;
                 Ok(Answer::Session(Box::new(session)))
             }
-            Query::Transcript { session_id, before, limit } => store
+            Query::Transcript {
+                session_id,
+                before,
+                limit,
+            } => store
                 .read(move |reader| reader.transcript(session_id, before, limit))
                 .await
                 .map(Answer::Transcript)
                 .map_err(from_store),
-            Query::Continuations { state, session_id, page } => {
+            Query::Continuations {
+                state,
+                session_id,
+                page,
+            } => {
                 let filter = ContinuationFilter { state, session_id };
                 store
                     .read(move |reader| reader.continuations(&filter, &page))
@@ -43,7 +64,10 @@ impl Engine {
                     .map_err(from_store)
             }
             Query::Continuation { id } => {
-                let continuation = store.read(move |reader| reader.continuation(id)).await.map_err(from_store)?;
+                let continuation = store
+                    .read(move |reader| reader.continuation(id))
+                    .await
+                    .map_err(from_store)?;
                 Ok(Answer::Continuation(Box::new(continuation)))
             }
             Query::Steps { continuation_id } => {
@@ -54,7 +78,10 @@ impl Engine {
                     })
                     .await
                     .map_err(from_store)?;
-                Ok(Answer::Steps(Page { items, next_cursor: None }))
+                Ok(Answer::Steps(Page {
+                    items,
+                    next_cursor: None,
+                }))
             }
             Query::Approvals { state, page } => {
                 let filter = ApprovalFilter { state };
@@ -65,34 +92,62 @@ impl Engine {
                     .map_err(from_store)
             }
             Query::Approval { id } => {
-                let approval = store.read(move |reader| reader.approval(id)).await.map_err(from_store)?;
+                let approval = store
+                    .read(move |reader| reader.approval(id))
+                    .await
+                    .map_err(from_store)?;
                 Ok(Answer::Approval(Box::new(approval)))
             }
             Query::Channels => {
-                let rows = store.read(|reader| reader.channel_rows()).await.map_err(from_store)?;
+                let rows = store
+                    .read(|reader| reader.channel_rows())
+                    .await
+                    .map_err(from_store)?;
                 let items = rows.into_iter().map(|row| channel(self, row)).collect();
-                Ok(Answer::Channels(Page { items, next_cursor: None }))
+                Ok(Answer::Channels(Page {
+                    items,
+                    next_cursor: None,
+                }))
             }
-            Query::Channel { name } => channel_view(self, &name).await.map(|view| Answer::Channel(Box::new(view))),
-            Query::WhatIf { channel, autonomy, limit } => {
-                what_if::what_if(self, channel, autonomy, limit).await.map(Answer::WhatIf)
-            }
+            Query::Channel { name } => channel_view(self, &name)
+                .await
+                .map(|view| Answer::Channel(Box::new(view))),
+            Query::WhatIf {
+                channel,
+                autonomy,
+                limit,
+            } => what_if::what_if(self, channel, autonomy, limit)
+                .await
+                .map(Answer::WhatIf),
             Query::Outbox { state, page } => {
                 let filter = OutboxFilter { state };
-                store.read(move |reader| reader.outbox(&filter, &page)).await.map(Answer::Outbox).map_err(from_store)
+                store
+                    .read(move |reader| reader.outbox(&filter, &page))
+                    .await
+                    .map(Answer::Outbox)
+                    .map_err(from_store)
             }
             Query::Delivery { id } => {
-                let item = store.read(move |reader| reader.delivery(id)).await.map_err(from_store)?;
+                let item = store
+                    .read(move |reader| reader.delivery(id))
+                    .await
+                    .map_err(from_store)?;
                 Ok(Answer::Delivery(Box::new(item)))
             }
-            Query::Why { tool_call_id } => why::why(self, tool_call_id).await.map(|why| Answer::Why(Box::new(why))),
+            Query::Why { tool_call_id } => why::why(self, tool_call_id)
+                .await
+                .map(|why| Answer::Why(Box::new(why))),
         }
     }
 }
 
 async fn snapshot(engine: &Engine) -> Result<Snapshot, Problem> {
     let now = engine.clock.now();
-    let rows = engine.store.read(move |reader| reader.snapshot_rows(now)).await.map_err(from_store)?;
+    let rows = engine
+        .store
+        .read(move |reader| reader.snapshot_rows(now))
+        .await
+        .map_err(from_store)?;
     let streams = lock(&engine.streams).values().cloned().collect();
     let status = status(engine, rows.usage_today).await?;
     Ok(Snapshot {
@@ -101,7 +156,11 @@ async fn snapshot(engine: &Engine) -> Result<Snapshot, Problem> {
         sessions: rows.sessions,
         continuations: rows.continuations,
         approvals: rows.approvals,
-        channels: rows.channels.into_iter().map(|row| channel(engine, row)).collect(),
+        channels: rows
+            .channels
+            .into_iter()
+            .map(|row| channel(engine, row))
+            .collect(),
         deliveries: rows.deliveries,
         streams,
         engine: status,
@@ -112,7 +171,11 @@ async fn snapshot(engine: &Engine) -> Result<Snapshot, Problem> {
 pub async fn channel_view(engine: &Engine, name: &str) -> Result<Channel, Problem> {
     engine.channel(name)?;
     let wanted = name.to_owned();
-    let row = engine.store.read(move |reader| reader.channel_row(&wanted)).await.map_err(from_store)?;
+    let row = engine
+        .store
+        .read(move |reader| reader.channel_row(&wanted))
+        .await
+        .map_err(from_store)?;
     Ok(channel(engine, row))
 }
 
@@ -131,11 +194,18 @@ pub fn channel(engine: &Engine, row: ChannelRow) -> Channel {
     };
     let bridged = match row.kind {
         ChannelKind::Telegram | ChannelKind::Scripted => true,
-        ChannelKind::Desk | ChannelKind::Api | ChannelKind::Mcp | ChannelKind::Cli | ChannelKind::Routine => false,
+        ChannelKind::Desk
+        | ChannelKind::Api
+        | ChannelKind::Mcp
+        | ChannelKind::Cli
+        | ChannelKind::Routine => false,
     };
     let mut health = match bridge.and_then(|bridge| bridge.health.clone()) {
         Some(health) => health,
-        None if bridged => ChannelHealth { state: ChannelState::Starting, ..local },
+        None if bridged => ChannelHealth {
+            state: ChannelState::Starting,
+            ..local
+        },
         None => local,
     };
     if row.paused {
@@ -161,7 +231,11 @@ pub fn channel(engine: &Engine, row: ChannelRow) -> Channel {
 /// The engine as a whole.
 pub async fn engine_status(engine: &Engine) -> Result<EngineStatus, Problem> {
     let since = start_of_day(engine);
-    let usage = engine.store.read(move |reader| reader.usage_since(since)).await.map_err(from_store)?;
+    let usage = engine
+        .store
+        .read(move |reader| reader.usage_since(since))
+        .await
+        .map_err(from_store)?;
     status(engine, usage).await
 }
 
@@ -169,12 +243,22 @@ fn start_of_day(engine: &Engine) -> crate::clock::Timestamp {
     let now = engine.clock.now();
     let midnight = jiff::Timestamp::from_millisecond(now.as_millis())
         .ok()
-        .and_then(|at| at.to_zoned(jiff::tz::TimeZone::system()).start_of_day().ok());
-    midnight.map_or(now.plus_seconds(-24 * 3600), |at| crate::clock::Timestamp(at.timestamp().as_millisecond()))
+        .and_then(|at| {
+            at.to_zoned(jiff::tz::TimeZone::system())
+                .start_of_day()
+                .ok()
+        });
+    midnight.map_or(now.plus_seconds(-24 * 3600), |at| {
+        crate::clock::Timestamp(at.timestamp().as_millisecond())
+    })
 }
 
 async fn status(engine: &Engine, usage_today: Usage) -> Result<EngineStatus, Problem> {
-    let flags = engine.store.read(|reader| reader.flags()).await.map_err(from_store)?;
+    let flags = engine
+        .store
+        .read(|reader| reader.flags())
+        .await
+        .map_err(from_store)?;
     let held = engine.held.borrow().clone();
     let settings = &engine.settings;
     Ok(EngineStatus {

@@ -40,15 +40,36 @@ pub async fn begin(engine: &Engine, recovery: &Recovery) -> Result<(), Problem> 
             .map_err(from_store)?;
     }
     if recovery.crashes_in_10_min >= CRASHES_THAT_HOLD && !engine.is_held() {
-        let reason = format!("engine: {} crashes within ten minutes", recovery.crashes_in_10_min);
+        let reason = format!(
+            "engine: {} crashes within ten minutes",
+            recovery.crashes_in_10_min
+        );
         tracing::error!(%reason, "starting held");
-        engine.held.send_replace(Some(Held { since: engine.clock.now(), reason: reason.clone() }));
-        let by = Caller { actor: Actor::Engine, surface: Surface::Engine, key: None }.reference();
-        engine.store.write(SetHeld { held: Some(reason), by, drop_full: true }).await.map_err(from_store)?;
+        engine.held.send_replace(Some(Held {
+            since: engine.clock.now(),
+            reason: reason.clone(),
+        }));
+        let by = Caller {
+            actor: Actor::Engine,
+            surface: Surface::Engine,
+            key: None,
+        }
+        .reference();
+        engine
+            .store
+            .write(SetHeld {
+                held: Some(reason),
+                by,
+                drop_full: true,
+            })
+            .await
+            .map_err(from_store)?;
     }
     engine.tasks.spawn(deadlines::run(engine.clone()));
     if recovery.quarantine {
-        tracing::error!("the database was restored from a copy: quarantined, nothing runs and nothing is sent");
+        tracing::error!(
+            "the database was restored from a copy: quarantined, nothing runs and nothing is sent"
+        );
         engine.held.send_if_modified(|held| {
             if held.is_some() {
                 return false;
@@ -66,7 +87,12 @@ pub async fn begin(engine: &Engine, recovery: &Recovery) -> Result<(), Problem> 
             tracing::warn!(continuation = %id, %problem, "stays interrupted");
         }
     }
-    for session in engine.store.read(|reader| reader.sessions_with_pending()).await.map_err(from_store)? {
+    for session in engine
+        .store
+        .read(|reader| reader.sessions_with_pending())
+        .await
+        .map_err(from_store)?
+    {
         engine.wake(session);
     }
     Ok(())
@@ -88,7 +114,9 @@ async fn resume_by_policy(engine: &Engine, id: ContinuationId) -> Result<(), Pro
         return Ok(());
     }
     let envelope = Envelope {
-        command: Command::ResumeContinuation { continuation_id: id },
+        command: Command::ResumeContinuation {
+            continuation_id: id,
+        },
         actor: Actor::Engine,
         surface: Surface::Engine,
         idempotency_key: None,

@@ -53,12 +53,20 @@ pub async fn carry_out(
     text: &str,
     indirect: bool,
 ) -> Result<Ingested, Problem> {
-    let (word, rest) = text[1..].split_once(char::is_whitespace).unwrap_or((&text[1..], ""));
+    let (word, rest) = text[1..]
+        .split_once(char::is_whitespace)
+        .unwrap_or((&text[1..], ""));
     let word = word.split('@').next().unwrap_or(word).to_ascii_lowercase();
     let rest = rest.trim();
     match word.as_str() {
         "approve" | "deny" if indirect => {
-            reply(engine, arrival, &word, "Forwarded, quoted and edited messages never decide; send it anew.".to_owned()).await
+            reply(
+                engine,
+                arrival,
+                &word,
+                "Forwarded, quoted and edited messages never decide; send it anew.".to_owned(),
+            )
+            .await
         }
         "approve" => decide(engine, arrival, DecisionWord::Approve, rest).await,
         "deny" => decide(engine, arrival, DecisionWord::Deny, rest).await,
@@ -83,20 +91,47 @@ pub async fn carry_out(
     }
 }
 
-async fn reply(engine: &Engine, arrival: &Arrival<'_>, what: &str, text: String) -> Result<Ingested, Problem> {
-    engine.record(arrival, Disposition::Command, format!("/{what}"), Some(text)).await
+async fn reply(
+    engine: &Engine,
+    arrival: &Arrival<'_>,
+    what: &str,
+    text: String,
+) -> Result<Ingested, Problem> {
+    engine
+        .record(
+            arrival,
+            Disposition::Command,
+            format!("/{what}"),
+            Some(text),
+        )
+        .await
 }
 
 async fn active(engine: &Engine, arrival: &Arrival<'_>) -> Result<Option<SessionId>, Problem> {
-    let (channel, conversation) = (arrival.channel.to_owned(), arrival.origin.conversation.clone());
-    engine.store.read(move |reader| reader.active_session(&channel, &conversation)).await.map_err(from_store)
+    let (channel, conversation) = (
+        arrival.channel.to_owned(),
+        arrival.origin.conversation.clone(),
+    );
+    engine
+        .store
+        .read(move |reader| reader.active_session(&channel, &conversation))
+        .await
+        .map_err(from_store)
 }
 
 /// The newest continuations of this conversation's active session, newest first.
 async fn recent(engine: &Engine, arrival: &Arrival<'_>) -> Result<Vec<Continuation>, Problem> {
-    let Some(session) = active(engine, arrival).await? else { return Ok(Vec::new()) };
-    let filter = ContinuationFilter { state: None, session_id: Some(session) };
-    let page = PageRequest { limit: Some(20), cursor: None };
+    let Some(session) = active(engine, arrival).await? else {
+        return Ok(Vec::new());
+    };
+    let filter = ContinuationFilter {
+        state: None,
+        session_id: Some(session),
+    };
+    let page = PageRequest {
+        limit: Some(20),
+        cursor: None,
+    };
     engine
         .store
         .read(move |reader| reader.continuations(&filter, &page))
@@ -106,13 +141,24 @@ async fn recent(engine: &Engine, arrival: &Arrival<'_>) -> Result<Vec<Continuati
 }
 
 async fn waiting(engine: &Engine, arrival: &Arrival<'_>) -> Result<Vec<Approval>, Problem> {
-    let ids: Vec<ApprovalId> =
-        recent(engine, arrival).await?.into_iter().flat_map(|continuation| continuation.approvals).collect();
+    let ids: Vec<ApprovalId> = recent(engine, arrival)
+        .await?
+        .into_iter()
+        .flat_map(|continuation| continuation.approvals)
+        .collect();
     engine
         .store
-        .read(move |reader| ids.iter().map(|id| reader.approval(*id)).collect::<Result<Vec<_>, _>>())
+        .read(move |reader| {
+            ids.iter()
+                .map(|id| reader.approval(*id))
+                .collect::<Result<Vec<_>, _>>()
+        })
         .await
-        .map(|all| all.into_iter().filter(|approval| approval.state == ApprovalState::Pending).collect())
+        .map(|all| {
+            all.into_iter()
+                .filter(|approval| approval.state == ApprovalState::Pending)
+                .collect()
+        })
         .map_err(from_store)
 }
 
@@ -124,7 +170,13 @@ async fn decide(
 ) -> Result<Ingested, Problem> {
     let (code, reason) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
     if code.is_empty() {
-        return reply(engine, arrival, decision.as_str(), format!("Which one? Send /{decision} CODE; /pending lists the codes.")).await;
+        return reply(
+            engine,
+            arrival,
+            decision.as_str(),
+            format!("Which one? Send /{decision} CODE; /pending lists the codes."),
+        )
+        .await;
     }
     let wanted = code.to_owned();
     let found = engine
@@ -140,14 +192,22 @@ async fn decide(
         Err(error) => return Err(from_store(error)),
     };
     let Some(approval) = found else {
-        return reply(engine, arrival, decision.as_str(), "There is no decision with that code. /pending lists what waits here.".to_owned()).await;
+        return reply(
+            engine,
+            arrival,
+            decision.as_str(),
+            "There is no decision with that code. /pending lists what waits here.".to_owned(),
+        )
+        .await;
     };
     let request = DecisionRequest {
         reason: Some(reason.trim().to_owned()).filter(|reason| !reason.is_empty()),
         revision: Some(approval.revision),
         ..plain_decision(decision, approval.digest.clone())
     };
-    let done = engine.decide_from_chat(arrival, approval.id, request).await?;
+    let done = engine
+        .decide_from_chat(arrival, approval.id, request)
+        .await?;
     if let Some(text) = &done.feedback
         && !done.repeated
     {
@@ -158,7 +218,9 @@ async fn decide(
 
 /// A reply after the fact; losing it loses only a courtesy.
 async fn tell(engine: &Engine, arrival: &Arrival<'_>, text: String) {
-    let mut notices = engine.record_row(arrival, Disposition::Command, String::new(), Some(text)).notices;
+    let mut notices = engine
+        .record_row(arrival, Disposition::Command, String::new(), Some(text))
+        .notices;
     if let Some(notice) = notices.pop()
         && let Err(error) = engine.store.write(QueueNotice { notice }).await
     {
@@ -173,7 +235,11 @@ async fn new(engine: &Engine, arrival: &Arrival<'_>) -> Result<Ingested, Problem
     };
     let once = Once {
         record: engine.record_row(arrival, Disposition::Command, "/new".to_owned(), Some(text)),
-        then: EndSession { session_id, reason: "/new".to_owned(), by: arrival.caller.reference() },
+        then: EndSession {
+            session_id,
+            reason: "/new".to_owned(),
+            by: arrival.caller.reference(),
+        },
     };
     let (outcome, cancelled) = engine.store.write(once).await.map_err(from_store)?;
     for continuation in cancelled.into_iter().flatten() {
@@ -183,13 +249,28 @@ async fn new(engine: &Engine, arrival: &Arrival<'_>) -> Result<Ingested, Problem
 }
 
 async fn cancel(engine: &Engine, arrival: &Arrival<'_>, reason: &str) -> Result<Ingested, Problem> {
-    let open = recent(engine, arrival).await?.into_iter().rev().find(|continuation| !continuation.state.is_terminal());
+    let open = recent(engine, arrival)
+        .await?
+        .into_iter()
+        .rev()
+        .find(|continuation| !continuation.state.is_terminal());
     let Some(open) = open else {
-        return reply(engine, arrival, "cancel", "Nothing runs or waits here.".to_owned()).await;
+        return reply(
+            engine,
+            arrival,
+            "cancel",
+            "Nothing runs or waits here.".to_owned(),
+        )
+        .await;
     };
     let reason = Some(reason.to_owned()).filter(|reason| !reason.is_empty());
     let once = Once {
-        record: engine.record_row(arrival, Disposition::Command, "/cancel".to_owned(), Some("Cancelled.".to_owned())),
+        record: engine.record_row(
+            arrival,
+            Disposition::Command,
+            "/cancel".to_owned(),
+            Some("Cancelled.".to_owned()),
+        ),
         then: continuations::cancellation(engine, &arrival.caller, open.id, reason, false).await?,
     };
     let (outcome, _) = engine.store.write(once).await.map_err(from_store)?;
@@ -204,11 +285,25 @@ async fn resume(engine: &Engine, arrival: &Arrival<'_>) -> Result<Ingested, Prob
         .into_iter()
         .find(|continuation| continuation.state == ContinuationState::Interrupted);
     let Some(interrupted) = interrupted else {
-        return reply(engine, arrival, "resume", "Nothing here was interrupted.".to_owned()).await;
+        return reply(
+            engine,
+            arrival,
+            "resume",
+            "Nothing here was interrupted.".to_owned(),
+        )
+        .await;
     };
     let once = Once {
-        record: engine.record_row(arrival, Disposition::Command, "/resume".to_owned(), Some("Going on.".to_owned())),
-        then: Resume { continuation_id: interrupted.id, by: arrival.caller.reference() },
+        record: engine.record_row(
+            arrival,
+            Disposition::Command,
+            "/resume".to_owned(),
+            Some("Going on.".to_owned()),
+        ),
+        then: Resume {
+            continuation_id: interrupted.id,
+            by: arrival.caller.reference(),
+        },
     };
     let (outcome, _) = engine.store.write(once).await.map_err(from_store)?;
     engine.wake(interrupted.session_id);
@@ -216,9 +311,18 @@ async fn resume(engine: &Engine, arrival: &Arrival<'_>) -> Result<Ingested, Prob
 }
 
 async fn retry(engine: &Engine, arrival: &Arrival<'_>) -> Result<Ingested, Problem> {
-    let ended = recent(engine, arrival).await?.into_iter().find(|continuation| continuation.state.is_terminal());
+    let ended = recent(engine, arrival)
+        .await?
+        .into_iter()
+        .find(|continuation| continuation.state.is_terminal());
     let Some(ended) = ended else {
-        return reply(engine, arrival, "retry", "There is nothing to ask again.".to_owned()).await;
+        return reply(
+            engine,
+            arrival,
+            "retry",
+            "There is nothing to ask again.".to_owned(),
+        )
+        .await;
     };
     let turn = engine.turn(arrival, &ended.request.text, Some(ended.id));
     let outcome = engine.store.write(turn).await.map_err(from_store)?;
@@ -232,10 +336,21 @@ async fn retry(engine: &Engine, arrival: &Arrival<'_>) -> Result<Ingested, Probl
 
 async fn rename(engine: &Engine, arrival: &Arrival<'_>, title: &str) -> Result<Ingested, Problem> {
     let Some(session_id) = active(engine, arrival).await?.filter(|_| !title.is_empty()) else {
-        return reply(engine, arrival, "rename", "Send /rename TITLE in a session.".to_owned()).await;
+        return reply(
+            engine,
+            arrival,
+            "rename",
+            "Send /rename TITLE in a session.".to_owned(),
+        )
+        .await;
     };
     let once = Once {
-        record: engine.record_row(arrival, Disposition::Command, "/rename".to_owned(), Some("Renamed.".to_owned())),
+        record: engine.record_row(
+            arrival,
+            Disposition::Command,
+            "/rename".to_owned(),
+            Some("Renamed.".to_owned()),
+        ),
         then: UpdateSession {
             session_id,
             title: Some(crate::engine::handle::sessions::clean_title(engine, title)),
@@ -250,24 +365,38 @@ async fn rename(engine: &Engine, arrival: &Arrival<'_>, title: &str) -> Result<I
 
 async fn status(engine: &Engine, arrival: &Arrival<'_>) -> Result<String, Problem> {
     let channel = arrival.channel.to_owned();
-    let policy = engine.store.read(move |reader| reader.policy(&channel)).await.map_err(from_store)?;
+    let policy = engine
+        .store
+        .read(move |reader| reader.policy(&channel))
+        .await
+        .map_err(from_store)?;
     let mut text = format!("Autonomy here: {}.", policy.autonomy);
     if engine.is_held() {
         text.push_str("\nThe operator holds everything at the moment; messages are kept.");
     }
-    let open: Vec<Continuation> =
-        recent(engine, arrival).await?.into_iter().filter(|continuation| !continuation.state.is_terminal()).collect();
+    let open: Vec<Continuation> = recent(engine, arrival)
+        .await?
+        .into_iter()
+        .filter(|continuation| !continuation.state.is_terminal())
+        .collect();
     if open.is_empty() {
         text.push_str("\nNothing runs or waits.");
     }
     for continuation in open {
-        text.push_str(&format!("\n- {}: {}", continuation.state, limit_line(&continuation.request.text, 60)));
+        text.push_str(&format!(
+            "\n- {}: {}",
+            continuation.state,
+            limit_line(&continuation.request.text, 60)
+        ));
     }
     Ok(text)
 }
 
 async fn sessions(engine: &Engine, arrival: &Arrival<'_>) -> Result<String, Problem> {
-    let (channel, conversation) = (arrival.channel.to_owned(), arrival.origin.conversation.clone());
+    let (channel, conversation) = (
+        arrival.channel.to_owned(),
+        arrival.origin.conversation.clone(),
+    );
     let requester = arrival.origin.requester.id.clone();
     let sessions: Vec<Session> = engine
         .store
@@ -280,7 +409,12 @@ async fn sessions(engine: &Engine, arrival: &Arrival<'_>) -> Result<String, Prob
     let mut text = String::from("Your sessions here, newest first:");
     for session in sessions {
         let title = session.title.or(session.last_line).unwrap_or_default();
-        text.push_str(&format!("\n- {}: {} turn(s) {}", session.state, session.turns, limit_line(&title, 60)));
+        text.push_str(&format!(
+            "\n- {}: {} turn(s) {}",
+            session.state,
+            session.turns,
+            limit_line(&title, 60)
+        ));
     }
     Ok(text)
 }
@@ -292,8 +426,17 @@ async fn pending(engine: &Engine, arrival: &Arrival<'_>) -> Result<String, Probl
     }
     let mut text = String::from("Waiting for a decision:");
     for approval in waiting {
-        let what = if approval.tool.is_empty() { approval.kind.as_str() } else { &approval.tool };
-        text.push_str(&format!("\n- {} {} ({} risk)", approval.short_code, limit_line(what, 60), approval.risk));
+        let what = if approval.tool.is_empty() {
+            approval.kind.as_str()
+        } else {
+            &approval.tool
+        };
+        text.push_str(&format!(
+            "\n- {} {} ({} risk)",
+            approval.short_code,
+            limit_line(what, 60),
+            approval.risk
+        ));
     }
     Ok(text)
 }

@@ -44,7 +44,11 @@ pub async fn what_if(
                 risk: call.risk,
                 args_digest: String::new(),
                 always_asks: unsandboxed.then(|| "no sandbox".to_owned()),
-                taint: if call.tainted { vec!["as recorded".to_owned()] } else { Vec::new() },
+                taint: if call.tainted {
+                    vec!["as recorded".to_owned()]
+                } else {
+                    Vec::new()
+                },
             };
             WhatIfCall {
                 tool: call.tool,
@@ -63,7 +67,11 @@ pub async fn what_if(
         autonomy,
         considered: calls.len() as u32,
         would_run: calls.iter().filter(runs).count() as u32,
-        newly_unattended: calls.iter().filter(runs).filter(|call| call.was != VerdictWord::Allow).count() as u32,
+        newly_unattended: calls
+            .iter()
+            .filter(runs)
+            .filter(|call| call.was != VerdictWord::Allow)
+            .count() as u32,
         calls,
     })
 }

@@ -11,11 +11,19 @@ use crate::store::queries::why::WhyRows;
 
 /// Explains a call.
 pub async fn why(engine: &Engine, id: ToolCallId) -> Result<Why, Problem> {
-    let rows = engine.store.read(move |reader| reader.why_rows(id)).await.map_err(from_store)?;
+    let rows = engine
+        .store
+        .read(move |reader| reader.why_rows(id))
+        .await
+        .map_err(from_store)?;
     let story = story(&rows);
     let approval = rows.approvals.last().cloned();
     Ok(Why {
-        taint: rows.approvals.iter().flat_map(|approval| approval.taint.clone()).collect(),
+        taint: rows
+            .approvals
+            .iter()
+            .flat_map(|approval| approval.taint.clone())
+            .collect(),
         call: rows.call,
         requester: rows.requester,
         request: rows.request.chars().take(500).collect(),
@@ -31,14 +39,23 @@ fn story(rows: &WhyRows) -> Vec<String> {
     let call = &rows.call;
     let mut story = vec![format!(
         "{}: {} asked on {}; the model proposed {} ({}, {}, risk {}).",
-        call.created_at, rows.requester.id, rows.channel, call.name, call.access, call.effect, call.risk
+        call.created_at,
+        rows.requester.id,
+        rows.channel,
+        call.name,
+        call.access,
+        call.effect,
+        call.risk
     )];
     let verdict = match call.verdict.decision {
         VerdictWord::Allow => "may run without asking",
         VerdictWord::Ask => "a person is asked",
         VerdictWord::Deny => "refused",
     };
-    story.push(format!("Policy version {}: {verdict} ({}).", call.verdict.policy_version, call.verdict.rule));
+    story.push(format!(
+        "Policy version {}: {verdict} ({}).",
+        call.verdict.policy_version, call.verdict.rule
+    ));
     story.extend(rows.approvals.iter().flat_map(approval_story));
     for attempt in &rows.attempts {
         let end = match (attempt.outcome, attempt.finished_at) {
@@ -46,7 +63,10 @@ fn story(rows: &WhyRows) -> Vec<String> {
             (Some(outcome), None) => format!("ended {outcome}"),
             (None, _) => "has not ended".to_owned(),
         };
-        story.push(format!("{}: start {} (epoch {}); it {end}.", attempt.started_at, attempt.attempt, attempt.epoch));
+        story.push(format!(
+            "{}: start {} (epoch {}); it {end}.",
+            attempt.started_at, attempt.attempt, attempt.epoch
+        ));
     }
     story.push(format!("It is {} now.", call.state));
     story
@@ -59,8 +79,15 @@ fn approval_story(approval: &Approval) -> Vec<String> {
     )];
     story.push(match &approval.decision {
         Some(decision) => {
-            let reason = decision.reason.as_deref().map(|reason| format!(": {reason}")).unwrap_or_default();
-            format!("{}: {} by {} ({}){reason}.", decision.at, decision.decision, decision.by, decision.surface)
+            let reason = decision
+                .reason
+                .as_deref()
+                .map(|reason| format!(": {reason}"))
+                .unwrap_or_default();
+            format!(
+                "{}: {} by {} ({}){reason}.",
+                decision.at, decision.decision, decision.by, decision.surface
+            )
         }
         None => format!("It is {}.", approval.state),
     });

@@ -26,7 +26,12 @@ impl EnginePort {
     pub fn new(engine: Engine, channel: String) -> Self {
         let typing = Mutex::new(engine.typing.subscribe());
         let pauses = Mutex::new(engine.pauses.subscribe());
-        Self { engine, channel, typing, pauses }
+        Self {
+            engine,
+            channel,
+            typing,
+            pauses,
+        }
     }
 }
 
@@ -42,8 +47,12 @@ impl ChannelPort for EnginePort {
 
     async fn account_state(&self) -> Result<AccountState, Problem> {
         let channel = self.channel.clone();
-        let (cursor, paused) =
-            self.engine.store.read(move |reader| reader.account(&channel)).await.map_err(from_store)?;
+        let (cursor, paused) = self
+            .engine
+            .store
+            .read(move |reader| reader.account(&channel))
+            .await
+            .map_err(from_store)?;
         Ok(AccountState { cursor, paused })
     }
 

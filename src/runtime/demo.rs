@@ -14,7 +14,11 @@ use crate::protocol::words::{Autonomy, ChannelKind};
 
 /// Adds the demo's channels to settings whose data directory is `root/data`.
 pub fn add_channels(settings: &mut Settings, root: &Path) -> anyhow::Result<()> {
-    let desk = settings.channels.get("desk").context("the built-in channel `desk` is missing")?.clone();
+    let desk = settings
+        .channels
+        .get("desk")
+        .context("the built-in channel `desk` is missing")?
+        .clone();
     for channel in demo_visitors() {
         let workspace = root.join("workspaces").join(channel.name);
         write_files(&workspace)?;
@@ -23,7 +27,11 @@ pub fn add_channels(settings: &mut Settings, root: &Path) -> anyhow::Result<()> 
             ChannelSettings {
                 kind: ChannelKind::Scripted,
                 autonomy: Autonomy::SemiAuto,
-                allowed_users: channel.visitors.iter().map(|name| (*name).to_owned()).collect(),
+                allowed_users: channel
+                    .visitors
+                    .iter()
+                    .map(|name| (*name).to_owned())
+                    .collect(),
                 workspace,
                 ..desk.clone()
             },
@@ -41,7 +49,8 @@ fn write_files(workspace: &Path) -> anyhow::Result<()> {
     for (name, content) in demo_files() {
         let path = workspace.join(name);
         if let Some(parent) = path.parent() {
-            std::fs::create_dir_all(parent).with_context(|| format!("creating {}", parent.display()))?;
+            std::fs::create_dir_all(parent)
+                .with_context(|| format!("creating {}", parent.display()))?;
         }
         std::fs::write(&path, content).with_context(|| format!("writing {}", path.display()))?;
     }
@@ -60,12 +69,13 @@ pub fn bridges(clock: &Clock, seed: u64) -> Vec<(String, Box<dyn Bridge>)> {
                 .zip(channel.visitors.iter().cycle())
                 .map(|(phrase, visitor)| ((*visitor).to_owned(), (*phrase).to_owned()))
                 .collect();
-            let schedule = Schedule {
-                min_interval: Duration::from_secs(2 + index),
-                max_interval: Duration::from_secs(9 + 2 * index),
-                seed: seed.wrapping_add(index),
-            };
-            let bridge: Box<dyn Bridge> = Box::new(ScriptedBridge::new(script, schedule, clock.clone()));
+            let schedule = Schedule::gentle(
+                Duration::from_secs(2 + index),
+                Duration::from_secs(9 + 2 * index),
+                seed.wrapping_add(index),
+            );
+            let bridge: Box<dyn Bridge> =
+                Box::new(ScriptedBridge::new(script, schedule, clock.clone()));
             (channel.name.to_owned(), bridge)
         })
         .collect()

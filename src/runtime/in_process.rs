@@ -64,9 +64,10 @@ impl ConsoleClient for InProcessClient {
             ready: VecDeque::new(),
             ended: false,
         };
-        Ok(Box::pin(stream::unfold(follower, |mut follower| async move {
-            follower.next().await.map(|item| (item, follower))
-        })))
+        Ok(Box::pin(stream::unfold(
+            follower,
+            |mut follower| async move { follower.next().await.map(|item| (item, follower)) },
+        )))
     }
 
     fn description(&self) -> String {
@@ -154,6 +155,12 @@ fn wanted(filter: &EventFilter, event: &Event) -> bool {
     if !filter.kinds.is_empty() && !filter.kinds.iter().any(|kind| kind == event.body.kind()) {
         return false;
     }
-    let streamed = matches!(event.body, EventBody::MessageDelta { .. } | EventBody::ToolOutput { .. });
-    !streamed || event.session_id.is_some_and(|session| filter.deltas.contains(&session))
+    let streamed = matches!(
+        event.body,
+        EventBody::MessageDelta { .. } | EventBody::ToolOutput { .. }
+    );
+    !streamed
+        || event
+            .session_id
+            .is_some_and(|session| filter.deltas.contains(&session))
 }

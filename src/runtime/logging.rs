@@ -31,16 +31,33 @@ pub fn log_file(data_dir: &Path) -> PathBuf {
 }
 
 /// Starts logging. Call once, after the data directory exists.
-pub fn start(settings: &Settings, destination: Destination, redactor: Redactor) -> anyhow::Result<()> {
-    let filter = EnvFilter::try_new(&settings.log_filter)
-        .with_context(|| format!("log filter `{}`: expected for example `info` or `leverframe=debug`", settings.log_filter))?;
+pub fn start(
+    settings: &Settings,
+    destination: Destination,
+    redactor: Redactor,
+) -> anyhow::Result<()> {
+    let filter = EnvFilter::try_new(&settings.log_filter).with_context(|| {
+        format!(
+            "log filter `{}`: expected for example `info` or `leverframe=debug`",
+            settings.log_filter
+        )
+    })?;
     let sink = match destination {
-        Destination::File => Sink::File(Arc::new(Mutex::new(open(&log_file(&settings.paths.data_dir))?))),
+        Destination::File => Sink::File(Arc::new(Mutex::new(open(&log_file(
+            &settings.paths.data_dir,
+        ))?))),
         Destination::StandardError => Sink::StandardError,
     };
     let writer = Redacting { sink, redactor };
-    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false).with_writer(writer);
-    let started = if settings.log_json { builder.json().try_init() } else { builder.try_init() };
+    let builder = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_ansi(false)
+        .with_writer(writer);
+    let started = if settings.log_json {
+        builder.json().try_init()
+    } else {
+        builder.try_init()
+    };
     // A second start in one process (tests) keeps the first destination.
     if let Err(error) = started {
         tracing::debug!(%error, "logging was started before");
@@ -51,7 +68,8 @@ pub fn start(settings: &Settings, destination: Destination, redactor: Redactor) 
 fn open(path: &Path) -> anyhow::Result<File> {
     if std::fs::metadata(path).is_ok_and(|metadata| metadata.len() > MAX_LOG_BYTES) {
         let aside = path.with_extension("log.1");
-        std::fs::rename(path, &aside).with_context(|| format!("putting {} aside", path.display()))?;
+        std::fs::rename(path, &aside)
+            .with_context(|| format!("putting {} aside", path.display()))?;
     }
     OpenOptions::new()
         .create(true)
@@ -79,7 +97,10 @@ impl Write for Redacting {
         let line = String::from_utf8_lossy(bytes);
         let clean = self.redactor.redact(&line);
         match &self.sink {
-            Sink::File(file) => file.lock().unwrap_or_else(PoisonError::into_inner).write_all(clean.as_bytes())?,
+            Sink::File(file) => file
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .write_all(clean.as_bytes())?,
             Sink::StandardError => io::stderr().lock().write_all(clean.as_bytes())?,
         }
         Ok(bytes.len())

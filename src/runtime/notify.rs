@@ -7,7 +7,8 @@ use std::path::Path;
 /// Sends a state such as `READY=1` to the socket that `NOTIFY_SOCKET` named. Does nothing without one.
 pub fn notify(socket: Option<&Path>, state: &str) {
     let Some(path) = socket else { return };
-    let result = address(path).and_then(|address| UnixDatagram::unbound()?.send_to_addr(state.as_bytes(), &address));
+    let result = address(path)
+        .and_then(|address| UnixDatagram::unbound()?.send_to_addr(state.as_bytes(), &address));
     if let Err(error) = result {
         tracing::warn!(%error, "cannot notify the service manager");
     }

@@ -62,8 +62,14 @@ pub struct Running {
 /// The redactor with every secret of the settings registered.
 pub fn redactor(settings: &Settings) -> Redactor {
     let redactor = Redactor::default();
-    let keys = settings.providers.values().filter_map(|provider| provider.api_key.as_ref());
-    let tokens = settings.channels.values().filter_map(|channel| channel.token.as_ref());
+    let keys = settings
+        .providers
+        .values()
+        .filter_map(|provider| provider.api_key.as_ref());
+    let tokens = settings
+        .channels
+        .values()
+        .filter_map(|channel| channel.token.as_ref());
     for secret in keys.chain(tokens) {
         redactor.register(secret.expose());
     }
@@ -75,8 +81,12 @@ pub fn socket_path(settings: &Settings) -> PathBuf {
     let inside = settings.paths.data_dir.join("leverframe.sock");
     match &settings.paths.runtime_dir {
         Some(runtime) if inside.as_os_str().len() > MAX_SOCKET_PATH => {
-            let name = crate::tools::canonical::digest(&[&settings.paths.data_dir.to_string_lossy()]);
-            runtime.join(format!("leverframe-{}.sock", name.get(..16).unwrap_or(&name)))
+            let name =
+                crate::tools::canonical::digest(&[&settings.paths.data_dir.to_string_lossy()]);
+            runtime.join(format!(
+                "leverframe-{}.sock",
+                name.get(..16).unwrap_or(&name)
+            ))
         }
         Some(_) | None => inside,
     }
@@ -108,9 +118,21 @@ pub async fn start(
     let sandbox = probe.await.context("trying the sandbox")?;
     let tools = Registry::builtin(&sandbox).context("the built-in tools")?;
     let models = Models::new(&settings).context("the model providers")?;
-    let held = opened.recovery.held.clone().map(|(since, reason)| Held { since, reason });
+    let held = opened
+        .recovery
+        .held
+        .clone()
+        .map(|(since, reason)| Held { since, reason });
     let engine = Engine::new(
-        Parts { store: opened.store, settings, models, tools, sandbox, clock: clock.clone(), redactor },
+        Parts {
+            store: opened.store,
+            settings,
+            models,
+            tools,
+            sandbox,
+            clock: clock.clone(),
+            redactor,
+        },
         held,
     );
     let begun = recovery::begin(&engine, &opened.recovery).await;
@@ -136,17 +158,28 @@ pub async fn start(
 /// Makes directories and checks that no tool's workspace overlaps ours.
 fn prepare(mut settings: Settings) -> anyhow::Result<Settings> {
     prepare_data_dir(&settings.paths.data_dir)?;
-    let data_dir = settings.paths.data_dir.canonicalize().context("the data directory")?;
+    let data_dir = settings
+        .paths
+        .data_dir
+        .canonicalize()
+        .context("the data directory")?;
     settings.paths.data_dir = data_dir;
     for (name, channel) in &mut settings.channels {
-        std::fs::create_dir_all(&channel.workspace)
-            .with_context(|| format!("creating the workspace {} of channel `{name}`", channel.workspace.display()))?;
-        channel.workspace = channel
-            .workspace
-            .canonicalize()
-            .with_context(|| format!("the workspace {} of channel `{name}`", channel.workspace.display()))?;
+        std::fs::create_dir_all(&channel.workspace).with_context(|| {
+            format!(
+                "creating the workspace {} of channel `{name}`",
+                channel.workspace.display()
+            )
+        })?;
+        channel.workspace = channel.workspace.canonicalize().with_context(|| {
+            format!(
+                "the workspace {} of channel `{name}`",
+                channel.workspace.display()
+            )
+        })?;
         let hidden = crate::config::paths::hidden_from_tools(&settings.paths, &channel.workspace);
-        check_workspace(&channel.workspace, &hidden).with_context(|| format!("channel `{name}`"))?;
+        check_workspace(&channel.workspace, &hidden)
+            .with_context(|| format!("channel `{name}`"))?;
     }
     Ok(settings)
 }
@@ -160,18 +193,36 @@ impl Running {
     /// Names of channels that have a live bridge here.
     pub fn live_channels(&self) -> Vec<String> {
         let settings = &self.engine.settings;
-        settings.channels.keys().filter(|name| self.engine.has_bridge(name)).cloned().collect()
+        settings
+            .channels
+            .keys()
+            .filter(|name| self.engine.has_bridge(name))
+            .cloned()
+            .collect()
     }
 
     async fn serve(&mut self) -> anyhow::Result<()> {
         let socket = socket_path(&self.engine.settings);
         let client: Arc<dyn ConsoleClient> = self.client.clone();
-        let unix = serve_unix(&socket, client.clone(), Timing::default(), self.stop_api.clone()).await?;
+        let unix = serve_unix(
+            &socket,
+            client.clone(),
+            Timing::default(),
+            self.stop_api.clone(),
+        )
+        .await?;
         self.addresses.push(unix.url.clone());
         self.serving.push(unix);
         if let Some(address) = self.engine.settings.listen {
             let verifier = Arc::new(admin_token(&self.engine)?);
-            let tcp = serve_tcp(address, client, verifier, Timing::default(), self.stop_api.clone()).await?;
+            let tcp = serve_tcp(
+                address,
+                client,
+                verifier,
+                Timing::default(),
+                self.stop_api.clone(),
+            )
+            .await?;
             self.addresses.push(tcp.url.clone());
             self.serving.push(tcp);
         }
@@ -183,15 +234,22 @@ impl Running {
 
     fn connect(&mut self, extra: Vec<(String, Box<dyn Bridge>)>) {
         let clock = self.engine.clock.clone();
-        let configured = self.engine.settings.channels.iter().filter_map(|(name, settings)| match settings.kind {
-            ChannelKind::Telegram => build::build(name, settings, &clock).map(|bridge| (name.clone(), bridge)),
-            ChannelKind::Desk
-            | ChannelKind::Api
-            | ChannelKind::Mcp
-            | ChannelKind::Cli
-            | ChannelKind::Routine
-            | ChannelKind::Scripted => None,
-        });
+        let configured = self
+            .engine
+            .settings
+            .channels
+            .iter()
+            .filter_map(|(name, settings)| match settings.kind {
+                ChannelKind::Telegram => {
+                    build::build(name, settings, &clock).map(|bridge| (name.clone(), bridge))
+                }
+                ChannelKind::Desk
+                | ChannelKind::Api
+                | ChannelKind::Mcp
+                | ChannelKind::Cli
+                | ChannelKind::Routine
+                | ChannelKind::Scripted => None,
+            });
         let all: Vec<(String, Box<dyn Bridge>)> = configured.chain(extra).collect();
         for (name, bridge) in all {
             let port = Arc::new(EnginePort::new(self.engine.clone(), name));
@@ -247,6 +305,7 @@ fn write_private(path: &Path, content: &str) -> anyhow::Result<()> {
         .mode(0o600)
         .open(path)
         .with_context(|| format!("creating {}", path.display()))?;
-    file.write_all(content.as_bytes()).with_context(|| format!("writing {}", path.display()))?;
+    file.write_all(content.as_bytes())
+        .with_context(|| format!("writing {}", path.display()))?;
     Ok(())
 }

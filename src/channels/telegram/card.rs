@@ -6,9 +6,9 @@
 use serde_json::Value;
 
 use crate::channels::telegram::render::{self, Line, Rendered, Style};
-use crate::protocol::bridge::CardButton;
 use crate::clock::Timestamp;
 use crate::protocol::approval::{Approval, Preview};
+use crate::protocol::bridge::CardButton;
 use crate::protocol::channel::LengthUnit;
 use crate::protocol::words::{ApprovalKind, ApprovalState, DecisionWord};
 use crate::text::chunk::length;

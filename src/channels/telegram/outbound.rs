@@ -11,8 +11,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::channels::telegram::deliver::Deliverer;
 use crate::client::channel_port::ChannelPort;
-use crate::protocol::bridge::{Outbound, SendOutcome};
 use crate::clock::Clock;
+use crate::protocol::bridge::{Outbound, SendOutcome};
 use crate::protocol::ids::OutboxId;
 
 /// Parts under way at once, each of another conversation.

@@ -9,7 +9,12 @@ use crate::protocol::problem::{Problem, ProblemKind};
 use crate::store::commands::set_channel_paused::SetChannelPaused;
 
 /// Pauses or resumes a bridge.
-pub async fn set_paused(engine: &Engine, caller: &Caller, channel: String, paused: bool) -> Result<Outcome, Problem> {
+pub async fn set_paused(
+    engine: &Engine,
+    caller: &Caller,
+    channel: String,
+    paused: bool,
+) -> Result<Outcome, Problem> {
     engine.channel(&channel)?;
     if !engine.has_bridge(&channel) {
         return Err(Problem::new(
@@ -21,7 +26,11 @@ pub async fn set_paused(engine: &Engine, caller: &Caller, channel: String, pause
     }
     engine
         .store
-        .write(SetChannelPaused { channel: channel.clone(), paused, by: caller.reference() })
+        .write(SetChannelPaused {
+            channel: channel.clone(),
+            paused,
+            by: caller.reference(),
+        })
         .await
         .map_err(from_store)?;
     // Nobody listening means that the bridge is not running; it reads the stored flag when it starts.

@@ -21,7 +21,11 @@ pub async fn cancellation(
     reason: Option<String>,
     tell_chat: bool,
 ) -> Result<Cancel, Problem> {
-    let rows = engine.store.read(move |reader| reader.turn(continuation_id)).await.map_err(from_store)?;
+    let rows = engine
+        .store
+        .read(move |reader| reader.turn(continuation_id))
+        .await
+        .map_err(from_store)?;
     let notices = if tell_chat && engine.has_bridge(&rows.channel) {
         vec![NewNotice {
             channel: rows.channel,
@@ -35,7 +39,12 @@ pub async fn cancellation(
         Vec::new()
     };
     let reason = reason.map(|reason| engine.redactor.redact(&reason).chars().take(2000).collect());
-    Ok(Cancel { continuation_id, by: caller.reference(), reason, notices })
+    Ok(Cancel {
+        continuation_id,
+        by: caller.reference(),
+        reason,
+        notices,
+    })
 }
 
 /// Ends a continuation and kills its tools.
@@ -56,10 +65,17 @@ pub async fn cancel(
 }
 
 /// Lets an interrupted continuation go on.
-pub async fn resume(engine: &Engine, caller: &Caller, continuation_id: ContinuationId) -> Result<Outcome, Problem> {
+pub async fn resume(
+    engine: &Engine,
+    caller: &Caller,
+    continuation_id: ContinuationId,
+) -> Result<Outcome, Problem> {
     engine
         .store
-        .write(Resume { continuation_id, by: caller.reference() })
+        .write(Resume {
+            continuation_id,
+            by: caller.reference(),
+        })
         .await
         .map_err(from_store)?;
     let outcome = continuation(engine, continuation_id).await?;
@@ -70,17 +86,32 @@ pub async fn resume(engine: &Engine, caller: &Caller, continuation_id: Continuat
 }
 
 /// Starts the message of an ended continuation again.
-pub async fn retry(engine: &Engine, caller: &Caller, continuation_id: ContinuationId) -> Result<Outcome, Problem> {
-    let ended = engine.store.read(move |reader| reader.continuation(continuation_id)).await.map_err(from_store)?;
+pub async fn retry(
+    engine: &Engine,
+    caller: &Caller,
+    continuation_id: ContinuationId,
+) -> Result<Outcome, Problem> {
+    let ended = engine
+        .store
+        .read(move |reader| reader.continuation(continuation_id))
+        .await
+        .map_err(from_store)?;
     if !ended.state.is_terminal() {
         return Err(Problem::new(
             ProblemKind::NotOffered,
             "not possible now",
-            format!("{continuation_id} is {}; only an ended continuation is retried", ended.state),
+            format!(
+                "{continuation_id} is {}; only an ended continuation is retried",
+                ended.state
+            ),
         )
         .hint("resume an interrupted continuation, or cancel it first"));
     }
-    let rows = engine.store.read(move |reader| reader.turn(continuation_id)).await.map_err(from_store)?;
+    let rows = engine
+        .store
+        .read(move |reader| reader.turn(continuation_id))
+        .await
+        .map_err(from_store)?;
     let body = messages::body_digest(&["retry", &continuation_id.to_string()]);
     let mut origin = messages::origin(caller, &rows.channel, &rows.conversation, body);
     // The same person asks again, whoever pressed the key.
@@ -89,10 +120,17 @@ pub async fn retry(engine: &Engine, caller: &Caller, continuation_id: Continuati
     origin.message_ref = rows.message_ref;
     let turn = IngestTurn {
         origin,
-        session: if rows.temporary { SessionChoice::Temporary } else { SessionChoice::Conversation },
+        session: if rows.temporary {
+            SessionChoice::Temporary
+        } else {
+            SessionChoice::Conversation
+        },
         text: rows.text,
         model: ended.model,
-        limits: messages::limits(&engine.settings.budgets, &crate::protocol::command::BudgetRequest::default()),
+        limits: messages::limits(
+            &engine.settings.budgets,
+            &crate::protocol::command::BudgetRequest::default(),
+        ),
         max_queue: engine.channel(&rows.channel)?.max_queue,
         unlimited_queue: engine.is_held(),
         retry_of: Some(continuation_id),
@@ -106,5 +144,10 @@ pub async fn retry(engine: &Engine, caller: &Caller, continuation_id: Continuati
 }
 
 async fn continuation(engine: &Engine, id: ContinuationId) -> Result<Outcome, Problem> {
-    engine.store.read(move |reader| reader.continuation(id)).await.map(Outcome::Continuation).map_err(from_store)
+    engine
+        .store
+        .read(move |reader| reader.continuation(id))
+        .await
+        .map(Outcome::Continuation)
+        .map_err(from_store)
 }

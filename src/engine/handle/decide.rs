@@ -26,12 +26,20 @@ pub async fn decide(
     approval_id: ApprovalId,
     request: DecisionRequest,
 ) -> Result<Outcome, Problem> {
-    let approval = engine.store.read(move |reader| reader.approval(approval_id)).await.map_err(from_store)?;
+    let approval = engine
+        .store
+        .read(move |reader| reader.approval(approval_id))
+        .await
+        .map_err(from_store)?;
     check(engine, caller, &approval, &request)?;
     if request.decision == DecisionWord::Edit {
         return edit::edit(engine, caller, &approval, request).await;
     }
-    let report = engine.store.write(command(engine, caller, &approval, request)).await.map_err(from_store)?;
+    let report = engine
+        .store
+        .write(command(engine, caller, &approval, request))
+        .await
+        .map_err(from_store)?;
     settle(engine, &report);
     outcome(approval_id, report).map(Outcome::Approval)
 }
@@ -43,7 +51,11 @@ pub fn check(
     approval: &Approval,
     request: &DecisionRequest,
 ) -> Result<(), Problem> {
-    let chat_max_risk = engine.settings.channels.get(&approval.channel).map_or(Risk::Medium, |c| c.chat_max_risk);
+    let chat_max_risk = engine
+        .settings
+        .channels
+        .get(&approval.channel)
+        .map_or(Risk::Medium, |c| c.chat_max_risk);
     if let Some(reason) = people::may_not_decide(
         &engine.settings,
         &engine.settings.approvals,
@@ -52,7 +64,11 @@ pub fn check(
         &caller.actor,
         caller.surface,
     ) {
-        return Err(Problem::new(ProblemKind::Forbidden, "not allowed to decide this", reason));
+        return Err(Problem::new(
+            ProblemKind::Forbidden,
+            "not allowed to decide this",
+            reason,
+        ));
     }
     let word = request.decision;
     let always_possible = matches!(word, DecisionWord::Snooze | DecisionWord::Revoke);
@@ -61,7 +77,11 @@ pub fn check(
         return Err(Problem::new(
             ProblemKind::NotOffered,
             "not offered",
-            format!("`{word}` is not offered for {}; offered: {}", approval.id, offered.join(", ")),
+            format!(
+                "`{word}` is not offered for {}; offered: {}",
+                approval.id,
+                offered.join(", ")
+            ),
         ));
     }
     if request.scope == Some(DecisionScope::Session)
@@ -94,17 +114,29 @@ pub fn check(
         .hint("read the code on the card and send it along"));
     }
     let long = |what: &str, text: &Option<String>, max: usize| match text {
-        Some(text) if text.len() > max => {
-            Err(Problem::invalid(format!("`{what}` has {} bytes; at most {max} are taken", text.len())))
-        }
+        Some(text) if text.len() > max => Err(Problem::invalid(format!(
+            "`{what}` has {} bytes; at most {max} are taken",
+            text.len()
+        ))),
         Some(_) | None => Ok(()),
     };
     long("reason", &request.reason, MAX_REASON)?;
     long("answer", &request.answer, MAX_ANSWER)?;
-    if word == DecisionWord::Answer && request.answer.as_deref().is_none_or(|answer| answer.trim().is_empty()) {
-        return Err(Problem::invalid("`answer` is empty: it is what the model reads in place of the tool's result"));
+    if word == DecisionWord::Answer
+        && request
+            .answer
+            .as_deref()
+            .is_none_or(|answer| answer.trim().is_empty())
+    {
+        return Err(Problem::invalid(
+            "`answer` is empty: it is what the model reads in place of the tool's result",
+        ));
     }
-    if word == DecisionWord::Snooze && !request.minutes.is_some_and(|minutes| (1..=720).contains(&minutes)) {
+    if word == DecisionWord::Snooze
+        && !request
+            .minutes
+            .is_some_and(|minutes| (1..=720).contains(&minutes))
+    {
         return Err(Problem::invalid("`minutes` must be 1 to 720 for a snooze"));
     }
     Ok(())
@@ -112,12 +144,21 @@ pub fn check(
 
 /// What the model reads in place of a result.
 fn result_content(word: DecisionWord, request: &DecisionRequest) -> String {
-    let because = request.reason.as_deref().map(|reason| format!(" Reason: {reason}")).unwrap_or_default();
+    let because = request
+        .reason
+        .as_deref()
+        .map(|reason| format!(" Reason: {reason}"))
+        .unwrap_or_default();
     match word {
         DecisionWord::Deny => format!("denied by the operator.{because} Do not repeat this call"),
-        DecisionWord::DenyAndStop => format!("denied by the operator, and the turn was stopped.{because}"),
+        DecisionWord::DenyAndStop => {
+            format!("denied by the operator, and the turn was stopped.{because}")
+        }
         DecisionWord::Answer => {
-            format!("answered by the operator in place of the tool: {}", request.answer.as_deref().unwrap_or(""))
+            format!(
+                "answered by the operator in place of the tool: {}",
+                request.answer.as_deref().unwrap_or("")
+            )
         }
         DecisionWord::Happened => format!(
             "the outcome was unknown after an interruption; the operator says that it happened.{because}"
@@ -125,7 +166,9 @@ fn result_content(word: DecisionWord, request: &DecisionRequest) -> String {
         DecisionWord::GiveUp => format!(
             "the outcome is unknown after an interruption; the operator gave the call up.{because} Do not repeat it"
         ),
-        DecisionWord::Revoke => format!("the operator took the approval back before it ran.{because}"),
+        DecisionWord::Revoke => {
+            format!("the operator took the approval back before it ran.{because}")
+        }
         DecisionWord::Approve
         | DecisionWord::Edit
         | DecisionWord::Snooze
@@ -137,9 +180,18 @@ fn result_content(word: DecisionWord, request: &DecisionRequest) -> String {
 }
 
 /// The decision as stored.
-pub fn command(engine: &Engine, caller: &Caller, approval: &Approval, request: DecisionRequest) -> Decide {
+pub fn command(
+    engine: &Engine,
+    caller: &Caller,
+    approval: &Approval,
+    request: DecisionRequest,
+) -> Decide {
     let clean = |text: Option<String>| text.map(|text| engine.redactor.redact(&text).into_owned());
-    let request = DecisionRequest { reason: clean(request.reason), answer: clean(request.answer), ..request };
+    let request = DecisionRequest {
+        reason: clean(request.reason),
+        answer: clean(request.answer),
+        ..request
+    };
     Decide {
         approval_id: approval.id,
         result_content: result_content(request.decision, &request),
@@ -181,21 +233,28 @@ pub fn outcome(id: ApprovalId, report: DecideReport) -> Result<Approval, Problem
             let mut problem = Problem::new(
                 ProblemKind::Conflict,
                 "already decided",
-                format!("{id} was answered `{}` by {} ({})", winner.decision, winner.by, winner.surface),
+                format!(
+                    "{id} was answered `{}` by {} ({})",
+                    winner.decision, winner.by, winner.surface
+                ),
             );
             problem.winner = Some(Box::new(winner));
             Err(problem)
         }
-        DecideOutcome::Stale { current_revision, .. } => Err(Problem::new(
+        DecideOutcome::Stale {
+            current_revision, ..
+        } => Err(Problem::new(
             ProblemKind::Conflict,
             "it changed since it was shown",
             format!("{id} is at revision {current_revision} with another digest"),
         )
         .hint("look at it again and decide with its current digest")),
-        DecideOutcome::Expired => {
-            Err(Problem::new(ProblemKind::Gone, "expired", format!("{id} was not answered in time"))
-                .hint("retry the continuation to be asked again"))
-        }
+        DecideOutcome::Expired => Err(Problem::new(
+            ProblemKind::Gone,
+            "expired",
+            format!("{id} was not answered in time"),
+        )
+        .hint("retry the continuation to be asked again")),
         DecideOutcome::NotPending(state) => Err(Problem::new(
             ProblemKind::Conflict,
             "not waiting any more",

@@ -22,8 +22,17 @@ pub async fn resolve(
     };
     engine
         .store
-        .write(ResolveDelivery { outbox_id, settlement, by: caller.reference() })
+        .write(ResolveDelivery {
+            outbox_id,
+            settlement,
+            by: caller.reference(),
+        })
         .await
         .map_err(from_store)?;
-    engine.store.read(move |reader| reader.delivery(outbox_id)).await.map(Outcome::Delivery).map_err(from_store)
+    engine
+        .store
+        .read(move |reader| reader.delivery(outbox_id))
+        .await
+        .map(Outcome::Delivery)
+        .map_err(from_store)
 }

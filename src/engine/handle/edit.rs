@@ -19,19 +19,42 @@ pub async fn edit(
     request: DecisionRequest,
 ) -> Result<Outcome, Problem> {
     let Some(mut args) = request.args else {
-        return Err(Problem::invalid("`args` is missing: an edit carries the whole new arguments"));
+        return Err(Problem::invalid(
+            "`args` is missing: an edit carries the whole new arguments",
+        ));
     };
     engine.redactor.redact_json(&mut args);
-    let (Some(continuation_id), Some(call_id)) = (approval.continuation_id, approval.tool_call_id) else {
-        return Err(Problem::new(ProblemKind::NotOffered, "not offered", "only a tool call can be edited"));
+    let (Some(continuation_id), Some(call_id)) = (approval.continuation_id, approval.tool_call_id)
+    else {
+        return Err(Problem::new(
+            ProblemKind::NotOffered,
+            "not offered",
+            "only a tool call can be edited",
+        ));
     };
-    let rows = engine.store.read(move |reader| reader.turn(continuation_id)).await.map_err(from_store)?;
+    let rows = engine
+        .store
+        .read(move |reader| reader.turn(continuation_id))
+        .await
+        .map_err(from_store)?;
     let bench = Bench::read(engine, &rows).await.map_err(from_store)?;
-    let judged = judge::judge(engine, &bench, &rows, call_id, &approval.tool, &args, bench.policy.version)
-        .map_err(|refusal| Problem::invalid(refusal.content).hint("the waiting call is unchanged"))?;
+    let judged = judge::judge(
+        engine,
+        &bench,
+        &rows,
+        call_id,
+        &approval.tool,
+        &args,
+        bench.policy.version,
+    )
+    .map_err(|refusal| Problem::invalid(refusal.content).hint("the waiting call is unchanged"))?;
     if judged.verdict.decision == VerdictWord::Deny {
-        return Err(Problem::new(ProblemKind::NotOffered, "blocked by policy", judged.verdict.rule)
-            .hint("the waiting call is unchanged"));
+        return Err(Problem::new(
+            ProblemKind::NotOffered,
+            "blocked by policy",
+            judged.verdict.rule,
+        )
+        .hint("the waiting call is unchanged"));
     }
     let origin = judge::origin(&rows);
     let revise = ReviseApproval {

@@ -17,8 +17,19 @@ use crate::store::commands::set_held::SetHeld;
 const KILL_DEADLINE: Duration = Duration::from_secs(2);
 
 /// Engages the stop. Nothing starts from the first line on, even if the record cannot be written.
-pub async fn stop(engine: &Engine, caller: &Caller, reason: Option<String>) -> Result<Outcome, Problem> {
-    let reason = match reason.map(|reason| engine.redactor.redact(&reason).chars().take(200).collect::<String>()) {
+pub async fn stop(
+    engine: &Engine,
+    caller: &Caller,
+    reason: Option<String>,
+) -> Result<Outcome, Problem> {
+    let reason = match reason.map(|reason| {
+        engine
+            .redactor
+            .redact(&reason)
+            .chars()
+            .take(200)
+            .collect::<String>()
+    }) {
         Some(reason) if !reason.trim().is_empty() => format!("{}: {reason}", caller.actor.label()),
         Some(_) | None => caller.actor.label(),
     };
@@ -27,13 +38,20 @@ pub async fn stop(engine: &Engine, caller: &Caller, reason: Option<String>) -> R
         if held.is_some() {
             return false;
         }
-        *held = Some(Held { since, reason: reason.clone() });
+        *held = Some(Held {
+            since,
+            reason: reason.clone(),
+        });
         true
     });
     engine.halt_all(Halt::Held);
     let recorded = engine
         .store
-        .write(SetHeld { held: Some(reason), by: caller.reference(), drop_full: true })
+        .write(SetHeld {
+            held: Some(reason),
+            by: caller.reference(),
+            drop_full: true,
+        })
         .await
         .map_err(from_store);
     let deadline = tokio::time::Instant::now() + KILL_DEADLINE;
@@ -46,7 +64,11 @@ pub async fn stop(engine: &Engine, caller: &Caller, reason: Option<String>) -> R
 }
 
 /// Releases the stop and says what happens to what waited.
-pub async fn release(engine: &Engine, caller: &Caller, waiting: Waiting) -> Result<Outcome, Problem> {
+pub async fn release(
+    engine: &Engine,
+    caller: &Caller,
+    waiting: Waiting,
+) -> Result<Outcome, Problem> {
     let keep_newest = match waiting {
         Waiting::All => None,
         Waiting::Newest => Some(true),
@@ -58,19 +80,28 @@ pub async fn release(engine: &Engine, caller: &Caller, waiting: Waiting) -> Resu
             .write(DropWaiting {
                 keep_newest,
                 by: caller.reference(),
-                notice: "The operator stopped this request; please ask again if it is still needed.".to_owned(),
+                notice:
+                    "The operator stopped this request; please ask again if it is still needed."
+                        .to_owned(),
             })
             .await
             .map_err(from_store)?;
     }
     engine
         .store
-        .write(SetHeld { held: None, by: caller.reference(), drop_full: false })
+        .write(SetHeld {
+            held: None,
+            by: caller.reference(),
+            drop_full: false,
+        })
         .await
         .map_err(from_store)?;
     engine.held.send_replace(None);
-    for session in
-        engine.store.read(|reader| reader.sessions_with_pending()).await.map_err(from_store)?
+    for session in engine
+        .store
+        .read(|reader| reader.sessions_with_pending())
+        .await
+        .map_err(from_store)?
     {
         engine.wake(session);
     }
@@ -84,7 +115,9 @@ async fn announce(engine: &Engine) -> Result<Outcome, Problem> {
         at: engine.clock.now(),
         session_id: None,
         continuation_id: None,
-        body: EventBody::EngineState { engine: Box::new(status.clone()) },
+        body: EventBody::EngineState {
+            engine: Box::new(status.clone()),
+        },
     });
     Ok(Outcome::Engine(status))
 }

@@ -19,12 +19,20 @@ pub const MAX_TEXT_BYTES: usize = 256 * 1024;
 
 /// The limits of a turn: the configured ones, lowered by the request, never raised.
 pub fn limits(settings: &BudgetSettings, request: &BudgetRequest) -> TurnLimits {
-    let seconds = settings.max_duration_seconds.min(request.max_duration_seconds.unwrap_or(u32::MAX));
+    let seconds = settings
+        .max_duration_seconds
+        .min(request.max_duration_seconds.unwrap_or(u32::MAX));
     TurnLimits {
-        max_steps: settings.max_steps.min(request.max_steps.unwrap_or(u32::MAX)),
-        max_tool_calls: settings.max_tool_calls.min(request.max_tool_calls.unwrap_or(u32::MAX)),
+        max_steps: settings
+            .max_steps
+            .min(request.max_steps.unwrap_or(u32::MAX)),
+        max_tool_calls: settings
+            .max_tool_calls
+            .min(request.max_tool_calls.unwrap_or(u32::MAX)),
         max_active_ms: u64::from(seconds) * 1000,
-        max_tokens: settings.max_tokens.min(request.max_tokens.unwrap_or(u64::MAX)),
+        max_tokens: settings
+            .max_tokens
+            .min(request.max_tokens.unwrap_or(u64::MAX)),
     }
 }
 
@@ -40,7 +48,9 @@ pub fn body_digest(parts: &[&str]) -> [u8; 32] {
 
 fn check_text(text: &str) -> Result<(), Problem> {
     if text.trim().is_empty() {
-        return Err(Problem::invalid("`text` is empty; send at least one character that is not white space"));
+        return Err(Problem::invalid(
+            "`text` is empty; send at least one character that is not white space",
+        ));
     }
     if text.len() > MAX_TEXT_BYTES {
         return Err(Problem::invalid(format!(
@@ -62,15 +72,26 @@ pub async fn send(
 ) -> Result<Outcome, Problem> {
     check_text(&text)?;
     sessions::check_model(engine, model.as_deref())?;
-    let session = engine.store.read(move |reader| reader.session(session_id)).await.map_err(from_store)?;
-    let body = body_digest(&["message", &session_id.to_string(), &text, model.as_deref().unwrap_or("")]);
+    let session = engine
+        .store
+        .read(move |reader| reader.session(session_id))
+        .await
+        .map_err(from_store)?;
+    let body = body_digest(&[
+        "message",
+        &session_id.to_string(),
+        &text,
+        model.as_deref().unwrap_or(""),
+    ]);
     let turn = IngestTurn {
         origin: origin(caller, &session.channel, &session.conversation, body),
         session: SessionChoice::Id(session_id),
         text: engine.redactor.redact(&text).into_owned(),
         model,
         limits: limits(&engine.settings.budgets, &budgets),
-        max_queue: engine.channel(&session.channel).map_or(10, |channel| channel.max_queue),
+        max_queue: engine
+            .channel(&session.channel)
+            .map_or(10, |channel| channel.max_queue),
         unlimited_queue: engine.is_held(),
         retry_of: None,
         queue_full_notice: None,
@@ -91,12 +112,19 @@ pub async fn ask(
     check_text(&text)?;
     sessions::check_model(engine, model.as_deref())?;
     if engine.has_bridge(&channel) {
-        return Err(Problem::invalid(format!("`{channel}` is a chat platform; ask on `api` or `cli`")));
+        return Err(Problem::invalid(format!(
+            "`{channel}` is a chat platform; ask on `api` or `cli`"
+        )));
     }
     let max_queue = engine.channel(&channel)?.max_queue;
     let body = body_digest(&["ask", &channel, &text, model.as_deref().unwrap_or("")]);
     let turn = IngestTurn {
-        origin: origin(caller, &channel, &ContinuationId::generate().to_string(), body),
+        origin: origin(
+            caller,
+            &channel,
+            &ContinuationId::generate().to_string(),
+            body,
+        ),
         session: SessionChoice::Temporary,
         text: engine.redactor.redact(&text).into_owned(),
         model,
@@ -134,8 +162,16 @@ pub async fn submit(engine: &Engine, turn: IngestTurn) -> Result<Outcome, Proble
 }
 
 /// The answer to a stored turn.
-pub fn accepted(engine: &Engine, outcome: &IngestOutcome, max_queue: u32) -> Result<Accepted, Problem> {
-    match (outcome.disposition, outcome.session_id, outcome.continuation_id) {
+pub fn accepted(
+    engine: &Engine,
+    outcome: &IngestOutcome,
+    max_queue: u32,
+) -> Result<Accepted, Problem> {
+    match (
+        outcome.disposition,
+        outcome.session_id,
+        outcome.continuation_id,
+    ) {
         (Disposition::Turn, Some(session_id), Some(continuation_id)) => {
             if !outcome.repeated {
                 engine.wake(session_id);
@@ -158,6 +194,8 @@ pub fn accepted(engine: &Engine, outcome: &IngestOutcome, max_queue: u32) -> Res
             Disposition::Turn | Disposition::Command | Disposition::Pairing | Disposition::Ignored,
             _,
             _,
-        ) => Err(Problem::internal("the message was stored without a continuation")),
+        ) => Err(Problem::internal(
+            "the message was stored without a continuation",
+        )),
     }
 }

@@ -33,7 +33,11 @@ pub struct Caller {
 impl Caller {
     /// As stored with what they do.
     pub fn reference(&self) -> ActorRef {
-        ActorRef { label: self.actor.label(), id: people::actor_id(&self.actor), surface: self.surface }
+        ActorRef {
+            label: self.actor.label(),
+            id: people::actor_id(&self.actor),
+            surface: self.surface,
+        }
     }
 }
 
@@ -45,43 +49,75 @@ impl Engine {
             return Err(Problem::new(
                 ProblemKind::Forbidden,
                 "not allowed",
-                format!("{} lacks the scope `{scope}` that this needs", envelope.actor.label()),
+                format!(
+                    "{} lacks the scope `{scope}` that this needs",
+                    envelope.actor.label()
+                ),
             )
             .hint("use a credential with that scope"));
         }
-        let caller = Caller { actor: envelope.actor, surface: envelope.surface, key: envelope.idempotency_key };
+        let caller = Caller {
+            actor: envelope.actor,
+            surface: envelope.surface,
+            key: envelope.idempotency_key,
+        };
         match envelope.command {
-            Command::StartSession { channel, conversation, title, model } => {
-                sessions::start(self, channel, conversation, title, model).await
-            }
-            Command::UpdateSession { session_id, title, model, paused } => {
-                sessions::update(self, &caller, session_id, title, model, paused).await
-            }
+            Command::StartSession {
+                channel,
+                conversation,
+                title,
+                model,
+            } => sessions::start(self, channel, conversation, title, model).await,
+            Command::UpdateSession {
+                session_id,
+                title,
+                model,
+                paused,
+            } => sessions::update(self, &caller, session_id, title, model, paused).await,
             Command::EndSession { session_id } => sessions::end(self, &caller, session_id).await,
-            Command::SendMessage { session_id, text, model, budgets } => {
-                messages::send(self, &caller, session_id, text, model, budgets).await
-            }
-            Command::Ask { channel, text, model, budgets } => {
-                messages::ask(self, &caller, channel, text, model, budgets).await
-            }
-            Command::CancelContinuation { continuation_id, reason } => {
-                continuations::cancel(self, &caller, continuation_id, reason).await
-            }
+            Command::SendMessage {
+                session_id,
+                text,
+                model,
+                budgets,
+            } => messages::send(self, &caller, session_id, text, model, budgets).await,
+            Command::Ask {
+                channel,
+                text,
+                model,
+                budgets,
+            } => messages::ask(self, &caller, channel, text, model, budgets).await,
+            Command::CancelContinuation {
+                continuation_id,
+                reason,
+            } => continuations::cancel(self, &caller, continuation_id, reason).await,
             Command::ResumeContinuation { continuation_id } => {
                 continuations::resume(self, &caller, continuation_id).await
             }
             Command::RetryContinuation { continuation_id } => {
                 continuations::retry(self, &caller, continuation_id).await
             }
-            Command::Decide { approval_id, decision } => decide::decide(self, &caller, approval_id, decision).await,
-            Command::SetPolicy { channel, patch } => policy::set(self, &caller, channel, patch).await,
-            Command::PauseChannel { channel } => channels::set_paused(self, &caller, channel, true).await,
-            Command::ResumeChannel { channel } => channels::set_paused(self, &caller, channel, false).await,
-            Command::ResolveDelivery { outbox_id, resolution } => {
-                deliveries::resolve(self, &caller, outbox_id, resolution).await
+            Command::Decide {
+                approval_id,
+                decision,
+            } => decide::decide(self, &caller, approval_id, decision).await,
+            Command::SetPolicy { channel, patch } => {
+                policy::set(self, &caller, channel, patch).await
             }
+            Command::PauseChannel { channel } => {
+                channels::set_paused(self, &caller, channel, true).await
+            }
+            Command::ResumeChannel { channel } => {
+                channels::set_paused(self, &caller, channel, false).await
+            }
+            Command::ResolveDelivery {
+                outbox_id,
+                resolution,
+            } => deliveries::resolve(self, &caller, outbox_id, resolution).await,
             Command::EmergencyStop { reason } => emergency::stop(self, &caller, reason).await,
-            Command::ReleaseEmergencyStop { waiting } => emergency::release(self, &caller, waiting).await,
+            Command::ReleaseEmergencyStop { waiting } => {
+                emergency::release(self, &caller, waiting).await
+            }
         }
     }
 }

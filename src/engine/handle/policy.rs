@@ -20,31 +20,48 @@ const MAX_SECONDS: u64 = 24 * 3600;
 /// Whether a patch lets anything run that the policy would have asked about or refused.
 pub fn raises(policy: &Policy, patch: &PolicyPatch) -> bool {
     let adds = |old: &[String], new: &Option<Vec<String>>| {
-        new.as_ref().is_some_and(|new| new.iter().any(|entry| !old.contains(entry)))
+        new.as_ref()
+            .is_some_and(|new| new.iter().any(|entry| !old.contains(entry)))
     };
     let removes = |old: &[String], new: &Option<Vec<String>>| {
-        new.as_ref().is_some_and(|new| old.iter().any(|entry| !new.contains(entry)))
+        new.as_ref()
+            .is_some_and(|new| old.iter().any(|entry| !new.contains(entry)))
     };
-    patch.autonomy.is_some_and(|autonomy| autonomy > policy.autonomy)
+    patch
+        .autonomy
+        .is_some_and(|autonomy| autonomy > policy.autonomy)
         || adds(&policy.auto_approve, &patch.auto_approve)
         || removes(&policy.block, &patch.block)
         || removes(&policy.always_ask, &patch.always_ask)
 }
 
 /// Carries out a change.
-pub async fn set(engine: &Engine, caller: &Caller, channel: String, patch: PolicyPatch) -> Result<Outcome, Problem> {
+pub async fn set(
+    engine: &Engine,
+    caller: &Caller,
+    channel: String,
+    patch: PolicyPatch,
+) -> Result<Outcome, Problem> {
     let settings = engine.channel(&channel)?;
     let name = channel.clone();
-    let policy = engine.store.read(move |reader| reader.policy(&name)).await.map_err(from_store)?;
+    let policy = engine
+        .store
+        .read(move |reader| reader.policy(&name))
+        .await
+        .map_err(from_store)?;
     if raises(&policy, &patch) && !people::has_scope(&caller.actor, Scope::Admin) {
         return Err(Problem::new(
             ProblemKind::Forbidden,
             "not allowed to raise",
-            format!("{} may lower the policy of `{channel}`; raising it needs the scope `admin`", caller.actor.label()),
+            format!(
+                "{} may lower the policy of `{channel}`; raising it needs the scope `admin`",
+                caller.actor.label()
+            ),
         ));
     }
     check_lists(engine, &patch)?;
-    let expires_at = expiry(settings, &patch)?.map(|seconds| engine.clock.now().plus_seconds(seconds as i64));
+    let expires_at =
+        expiry(settings, &patch)?.map(|seconds| engine.clock.now().plus_seconds(seconds as i64));
     engine
         .store
         .write(SetPolicy {
@@ -66,9 +83,9 @@ pub async fn set(engine: &Engine, caller: &Caller, channel: String, patch: Polic
 fn expiry(settings: &ChannelSettings, patch: &PolicyPatch) -> Result<Option<u64>, Problem> {
     match (patch.autonomy, patch.expires_in_seconds) {
         (None, Some(_)) => Err(Problem::invalid("`expires_in_seconds` needs `autonomy`")),
-        (_, Some(seconds)) if !(1..=MAX_SECONDS).contains(&seconds) => {
-            Err(Problem::invalid(format!("`expires_in_seconds` must be 1 to {MAX_SECONDS}")))
-        }
+        (_, Some(seconds)) if !(1..=MAX_SECONDS).contains(&seconds) => Err(Problem::invalid(
+            format!("`expires_in_seconds` must be 1 to {MAX_SECONDS}"),
+        )),
         (_, Some(seconds)) => Ok(Some(seconds)),
         (Some(Autonomy::Full), None) if !settings.permanent_full => Ok(Some(FULL_SECONDS)),
         (Some(Autonomy::Full | Autonomy::SemiAuto | Autonomy::Supervised) | None, None) => Ok(None),
@@ -77,9 +94,11 @@ fn expiry(settings: &ChannelSettings, patch: &PolicyPatch) -> Result<Option<u64>
 
 fn check_lists(engine: &Engine, patch: &PolicyPatch) -> Result<(), Problem> {
     let names: Vec<&str> = engine.tools.names().collect();
-    for (field, list) in
-        [("auto_approve", &patch.auto_approve), ("block", &patch.block), ("always_ask", &patch.always_ask)]
-    {
+    for (field, list) in [
+        ("auto_approve", &patch.auto_approve),
+        ("block", &patch.block),
+        ("always_ask", &patch.always_ask),
+    ] {
         for entry in list.iter().flatten() {
             let known = match entry.strip_suffix('*') {
                 Some(prefix) => names.iter().any(|name| name.starts_with(prefix)),
@@ -87,8 +106,10 @@ fn check_lists(engine: &Engine, patch: &PolicyPatch) -> Result<(), Problem> {
             };
             if !known {
                 let shown: String = entry.chars().take(64).collect();
-                return Err(Problem::invalid(format!("`{field}`: there is no tool `{shown}`"))
-                    .hint(format!("tools: {}; or a prefix and `*`", names.join(", "))));
+                return Err(
+                    Problem::invalid(format!("`{field}`: there is no tool `{shown}`"))
+                        .hint(format!("tools: {}; or a prefix and `*`", names.join(", "))),
+                );
             }
         }
     }

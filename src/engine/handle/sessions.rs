@@ -28,12 +28,19 @@ pub async fn start(
     // A conversation nobody named is a fresh one.
     let conversation = conversation.unwrap_or_else(|| SessionId::generate().to_string());
     if conversation.is_empty() || conversation.chars().count() > 256 {
-        return Err(Problem::invalid("`conversation` must have 1 to 256 characters"));
+        return Err(Problem::invalid(
+            "`conversation` must have 1 to 256 characters",
+        ));
     }
     let title = title.map(|title| clean_title(engine, &title));
     let id = engine
         .store
-        .write(StartSession { channel, conversation, title, model })
+        .write(StartSession {
+            channel,
+            conversation,
+            title,
+            model,
+        })
         .await
         .map_err(from_store)?;
     session(engine, id).await
@@ -52,7 +59,13 @@ pub async fn update(
     let title = title.map(|title| clean_title(engine, &title));
     engine
         .store
-        .write(UpdateSession { session_id, title, model, paused, by: caller.reference() })
+        .write(UpdateSession {
+            session_id,
+            title,
+            model,
+            paused,
+            by: caller.reference(),
+        })
         .await
         .map_err(from_store)?;
     if paused == Some(false) {
@@ -62,10 +75,18 @@ pub async fn update(
 }
 
 /// Ends a session with everything open in it.
-pub async fn end(engine: &Engine, caller: &Caller, session_id: SessionId) -> Result<Outcome, Problem> {
+pub async fn end(
+    engine: &Engine,
+    caller: &Caller,
+    session_id: SessionId,
+) -> Result<Outcome, Problem> {
     let cancelled = engine
         .store
-        .write(EndSession { session_id, reason: format!("ended by {}", caller.actor.label()), by: caller.reference() })
+        .write(EndSession {
+            session_id,
+            reason: format!("ended by {}", caller.actor.label()),
+            by: caller.reference(),
+        })
         .await
         .map_err(from_store)?;
     for continuation in cancelled {
@@ -75,18 +96,33 @@ pub async fn end(engine: &Engine, caller: &Caller, session_id: SessionId) -> Res
 }
 
 async fn session(engine: &Engine, id: SessionId) -> Result<Outcome, Problem> {
-    engine.store.read(move |reader| reader.session(id)).await.map(Outcome::Session).map_err(from_store)
+    engine
+        .store
+        .read(move |reader| reader.session(id))
+        .await
+        .map(Outcome::Session)
+        .map_err(from_store)
 }
 
 /// A title without control characters, shortened and redacted.
 pub fn clean_title(engine: &Engine, title: &str) -> String {
-    engine.redactor.redact(title.trim()).chars().filter(|c| !c.is_control()).take(MAX_TITLE).collect()
+    engine
+        .redactor
+        .redact(title.trim())
+        .chars()
+        .filter(|c| !c.is_control())
+        .take(MAX_TITLE)
+        .collect()
 }
 
 /// Whether a model name can be used.
 pub fn check_model(engine: &Engine, model: Option<&str>) -> Result<(), Problem> {
     match model {
         None => Ok(()),
-        Some(name) => engine.models.get(name).map(|_| ()).map_err(|error| Problem::invalid(error.to_string())),
+        Some(name) => engine
+            .models
+            .get(name)
+            .map(|_| ())
+            .map_err(|error| Problem::invalid(error.to_string())),
     }
 }

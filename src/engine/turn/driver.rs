@@ -54,7 +54,10 @@ struct ActiveTime {
 
 impl ActiveTime {
     fn started() -> Self {
-        Self { done_ms: 0, running_since: Some(Instant::now()) }
+        Self {
+            done_ms: 0,
+            running_since: Some(Instant::now()),
+        }
     }
 
     fn pause(&mut self) {
@@ -69,7 +72,10 @@ impl ActiveTime {
     }
 
     fn elapsed_ms(&self) -> u64 {
-        self.done_ms + self.running_since.map_or(0, |since| since.elapsed().as_millis() as u64)
+        self.done_ms
+            + self
+                .running_since
+                .map_or(0, |since| since.elapsed().as_millis() as u64)
     }
 }
 
@@ -81,9 +87,14 @@ pub async fn drive(
     mut halted: watch::Receiver<Option<Halt>>,
 ) -> anyhow::Result<()> {
     let rows = read_rows(engine, continuation).await?;
-    anyhow::ensure!(rows.session_id == session, "continuation {continuation} is not of session {session}");
+    anyhow::ensure!(
+        rows.session_id == session,
+        "continuation {continuation} is not of session {session}"
+    );
     if engine.has_bridge(&rows.channel) {
-        let _ = engine.typing.send((rows.channel.clone(), rows.conversation.clone()));
+        let _ = engine
+            .typing
+            .send((rows.channel.clone(), rows.conversation.clone()));
     }
     let mut turn = fold::turn(&rows);
     let mut driver = Driver {
@@ -99,7 +110,12 @@ pub async fn drive(
     match result {
         Ok(()) => Ok(()),
         // The row changed under us (cancelled, another epoch): the store's word stands, nothing more to do.
-        Err(error) if matches!(error.downcast_ref::<StoreError>(), Some(StoreError::Illegal { .. })) => {
+        Err(error)
+            if matches!(
+                error.downcast_ref::<StoreError>(),
+                Some(StoreError::Illegal { .. })
+            ) =>
+        {
             tracing::debug!(%continuation, error = format!("{error:#}"), "turn let go");
             Ok(())
         }
@@ -108,11 +124,19 @@ pub async fn drive(
 }
 
 async fn read_rows(engine: &Engine, continuation: ContinuationId) -> anyhow::Result<TurnRows> {
-    engine.store.read(move |reader| reader.turn(continuation)).await.context("reading the turn")
+    engine
+        .store
+        .read(move |reader| reader.turn(continuation))
+        .await
+        .context("reading the turn")
 }
 
 impl Driver<'_> {
-    async fn run(&mut self, turn: &mut Turn, halted: &mut watch::Receiver<Option<Halt>>) -> anyhow::Result<()> {
+    async fn run(
+        &mut self,
+        turn: &mut Turn,
+        halted: &mut watch::Receiver<Option<Halt>>,
+    ) -> anyhow::Result<()> {
         let mut effects: VecDeque<Effect> = turn.step(Input::Claimed).into();
         let mut tools = FuturesUnordered::new();
         let kill = CancellationToken::new();
@@ -121,13 +145,20 @@ impl Driver<'_> {
         tokio::pin!(patience);
         loop {
             while let Some(effect) = effects.pop_front() {
-                turn.step(Input::TimePassed { active_ms: self.active_ms() });
+                turn.step(Input::TimePassed {
+                    active_ms: self.active_ms(),
+                });
                 let input = match effect {
                     Effect::CallModel => self.call_model(halted).await?,
                     Effect::RecordCalls => Some(self.record_calls().await?),
                     Effect::StartTool(id) => {
                         self.active.pause();
-                        tools.push(tool_run::start_and_run(engine, Arc::clone(&self.rows), id, kill.clone()));
+                        tools.push(tool_run::start_and_run(
+                            engine,
+                            Arc::clone(&self.rows),
+                            id,
+                            kill.clone(),
+                        ));
                         None
                     }
                     Effect::KillTools => {
@@ -205,12 +236,18 @@ impl Driver<'_> {
         Ok(())
     }
 
-    async fn call_model(&mut self, halted: &mut watch::Receiver<Option<Halt>>) -> anyhow::Result<Option<Input>> {
+    async fn call_model(
+        &mut self,
+        halted: &mut watch::Receiver<Option<Halt>>,
+    ) -> anyhow::Result<Option<Input>> {
         if !self.rows.steps.is_empty() || !self.rows.calls.is_empty() {
             self.refresh().await?;
         }
         if self.engine.has_bridge(&self.rows.channel) {
-            let _ = self.engine.typing.send((self.rows.channel.clone(), self.rows.conversation.clone()));
+            let _ = self
+                .engine
+                .typing
+                .send((self.rows.channel.clone(), self.rows.conversation.clone()));
         }
         let outcome = tokio::select! {
             biased;
@@ -223,12 +260,21 @@ impl Driver<'_> {
         };
         Ok(Some(match outcome {
             Ok(reply) => {
-                let tokens = reply.answer.usage.input_tokens + reply.answer.usage.output_tokens + reply.failed_tokens;
+                let tokens = reply.answer.usage.input_tokens
+                    + reply.answer.usage.output_tokens
+                    + reply.failed_tokens;
                 let calls = reply.answer.tool_calls.len() as u32;
                 self.reply = Some(reply);
-                if calls == 0 { Input::ModelSaid { tokens } } else { Input::ModelProposed { tokens, calls } }
+                if calls == 0 {
+                    Input::ModelSaid { tokens }
+                } else {
+                    Input::ModelProposed { tokens, calls }
+                }
             }
-            Err(failure) => Input::ModelFailed { code: failure.code, message: failure.message },
+            Err(failure) => Input::ModelFailed {
+                code: failure.code,
+                message: failure.message,
+            },
         }))
     }
 
@@ -238,7 +284,14 @@ impl Driver<'_> {
         let step = self.rows.steps.last().map_or(0, |step| step.n) + 1;
         let proposed = std::mem::take(&mut reply.answer.tool_calls);
         let active_ms = self.take_active_ms();
-        let calls = judge::judge_all(self.engine, &bench, &self.rows, step, &reply.answer.text, proposed);
+        let calls = judge::judge_all(
+            self.engine,
+            &bench,
+            &self.rows,
+            step,
+            &reply.answer.text,
+            proposed,
+        );
         self.engine
             .store
             .write(LlmResult {
@@ -250,7 +303,9 @@ impl Driver<'_> {
             .await?;
         self.engine.deadlines.notify_one();
         self.refresh().await?;
-        Ok(Input::CallsRecorded { calls: fold::open_calls(&self.rows) })
+        Ok(Input::CallsRecorded {
+            calls: fold::open_calls(&self.rows),
+        })
     }
 
     async fn park(&mut self) -> anyhow::Result<Option<Input>> {
@@ -281,7 +336,11 @@ impl Driver<'_> {
 
     async fn let_go(&mut self) -> anyhow::Result<()> {
         let active_ms = self.take_active_ms();
-        let reason = if self.engine.is_held() { "emergency stop" } else { "the process was stopped" };
+        let reason = if self.engine.is_held() {
+            "emergency stop"
+        } else {
+            "the process was stopped"
+        };
         self.engine
             .store
             .write(Yield {
@@ -297,7 +356,11 @@ impl Driver<'_> {
 }
 
 fn newly_halted(halted: &mut watch::Receiver<Option<Halt>>) -> Option<Halt> {
-    if halted.has_changed().unwrap_or(false) { *halted.borrow_and_update() } else { None }
+    if halted.has_changed().unwrap_or(false) {
+        *halted.borrow_and_update()
+    } else {
+        None
+    }
 }
 
 async fn until_halted(halted: &mut watch::Receiver<Option<Halt>>) -> Halt {

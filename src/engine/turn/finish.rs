@@ -3,6 +3,7 @@
 use anyhow::Context as _;
 
 use crate::engine::approvals::{self, Ask};
+use crate::engine::core::lock;
 use crate::engine::turn::driver::Driver;
 use crate::engine::turn::effect::BudgetKind;
 use crate::engine::turn::judge;
@@ -18,7 +19,6 @@ use crate::store::commands::finish_turn::FinishTurn;
 use crate::store::commands::queue_notice::QueueNotice;
 use crate::store::input::{BudgetKind as StoredBudget, NewNotice, NewPart};
 use crate::text::chunk::chunk;
-use crate::engine::core::lock;
 
 /// Longest last line kept with a session, in characters.
 const LAST_LINE_CHARS: usize = 200;
@@ -33,12 +33,24 @@ pub async fn finish(driver: &mut Driver<'_>) -> anyhow::Result<()> {
     let mut text = engine.redactor.redact(&reply.answer.text).into_owned();
     match reply.answer.stop {
         StopReason::MaxTokens => text.push_str("\n\n[the answer was cut at the output limit]"),
-        StopReason::Refusal if text.trim().is_empty() => text.push_str("[the model declined to answer]"),
+        StopReason::Refusal if text.trim().is_empty() => {
+            text.push_str("[the model declined to answer]")
+        }
         StopReason::EndTurn | StopReason::ToolUse | StopReason::Refusal | StopReason::Other(_) => {}
     }
-    let shown = if text.trim().is_empty() { "[the model gave no answer]".to_owned() } else { text.clone() };
+    let shown = if text.trim().is_empty() {
+        "[the model gave no answer]".to_owned()
+    } else {
+        text.clone()
+    };
     let parts = parts(driver, &shown);
-    let last_line: String = shown.lines().find(|line| !line.trim().is_empty()).unwrap_or("").chars().take(LAST_LINE_CHARS).collect();
+    let last_line: String = shown
+        .lines()
+        .find(|line| !line.trim().is_empty())
+        .unwrap_or("")
+        .chars()
+        .take(LAST_LINE_CHARS)
+        .collect();
     engine
         .store
         .write(FinishTurn {
@@ -76,7 +88,11 @@ fn parts(driver: &Driver<'_>, text: &str) -> Vec<NewPart> {
             channel: rows.channel.clone(),
             conversation: rows.conversation.clone(),
             text,
-            reply_to: if index == 0 { rows.message_ref.clone() } else { None },
+            reply_to: if index == 0 {
+                rows.message_ref.clone()
+            } else {
+                None
+            },
         })
         .collect()
 }
@@ -97,16 +113,26 @@ fn notice(driver: &Driver<'_>, text: String) -> Vec<NewNotice> {
 }
 
 /// Stores the failure and tells the chat.
-pub async fn fail(driver: &mut Driver<'_>, code: &'static str, message: String) -> anyhow::Result<()> {
+pub async fn fail(
+    driver: &mut Driver<'_>,
+    code: &'static str,
+    message: String,
+) -> anyhow::Result<()> {
     let engine = driver.engine;
     tracing::warn!(continuation = %driver.continuation, code, %message, "turn failed");
-    let notices = notice(driver, "Sorry, this did not work out; the operator can see why.".to_owned());
+    let notices = notice(
+        driver,
+        "Sorry, this did not work out; the operator can see why.".to_owned(),
+    );
     engine
         .store
         .write(FailTurn {
             continuation_id: driver.continuation,
             epoch: engine.store.epoch(),
-            error: ErrorBody { code: code.to_owned(), message },
+            error: ErrorBody {
+                code: code.to_owned(),
+                message,
+            },
             model: None,
             notices,
         })
@@ -125,16 +151,27 @@ pub async fn ask_budget(driver: &mut Driver<'_>, kind: BudgetKind) -> anyhow::Re
         BudgetKind::Tokens => StoredBudget::Tokens,
     };
     let (limit, extra) = match kind {
-        BudgetKind::Steps => (u64::from(driver.rows.limits.max_steps), u64::from(engine.settings.budgets.max_steps)),
-        BudgetKind::ToolCalls => {
-            (u64::from(driver.rows.limits.max_tool_calls), u64::from(engine.settings.budgets.max_tool_calls))
-        }
-        BudgetKind::Duration => {
-            (driver.rows.limits.max_active_ms / 1000, u64::from(engine.settings.budgets.max_duration_seconds))
-        }
-        BudgetKind::Tokens => (driver.rows.limits.max_tokens, engine.settings.budgets.max_tokens),
+        BudgetKind::Steps => (
+            u64::from(driver.rows.limits.max_steps),
+            u64::from(engine.settings.budgets.max_steps),
+        ),
+        BudgetKind::ToolCalls => (
+            u64::from(driver.rows.limits.max_tool_calls),
+            u64::from(engine.settings.budgets.max_tool_calls),
+        ),
+        BudgetKind::Duration => (
+            driver.rows.limits.max_active_ms / 1000,
+            u64::from(engine.settings.budgets.max_duration_seconds),
+        ),
+        BudgetKind::Tokens => (
+            driver.rows.limits.max_tokens,
+            engine.settings.budgets.max_tokens,
+        ),
     };
-    let question = format!("{} of {limit} is used up: continue with +{extra}?", kind.as_str());
+    let question = format!(
+        "{} of {limit} is used up: continue with +{extra}?",
+        kind.as_str()
+    );
     let ask = Ask {
         kind: ApprovalKind::Budget,
         digest: crate::tools::canonical::digest(&[
@@ -149,7 +186,12 @@ pub async fn ask_budget(driver: &mut Driver<'_>, kind: BudgetKind) -> anyhow::Re
         model_reason: None,
         question: Some(question.clone()),
     };
-    let approval = approvals::build(engine, &judge::origin(&driver.rows), ask, engine.clock.now());
+    let approval = approvals::build(
+        engine,
+        &judge::origin(&driver.rows),
+        ask,
+        engine.clock.now(),
+    );
     let code = approval.short_code.clone();
     let active_ms = driver.take_active_ms();
     let ask = AskBudget {
@@ -159,7 +201,8 @@ pub async fn ask_budget(driver: &mut Driver<'_>, kind: BudgetKind) -> anyhow::Re
         approval,
         active_ms,
     };
-    let text = format!("This needs more budget than a turn has; waiting for a decision, code {code}.");
+    let text =
+        format!("This needs more budget than a turn has; waiting for a decision, code {code}.");
     match notice(driver, text).pop() {
         Some(notice) => {
             engine.store.write((ask, QueueNotice { notice })).await?;
@@ -182,7 +225,10 @@ pub async fn waiting_notice(driver: &Driver<'_>) -> anyhow::Result<Vec<NewNotice
         .rows
         .calls
         .iter()
-        .filter(|row| row.call.state == ToolCallState::Awaiting && row.approval_state == Some(ApprovalState::Pending))
+        .filter(|row| {
+            row.call.state == ToolCallState::Awaiting
+                && row.approval_state == Some(ApprovalState::Pending)
+        })
         .filter_map(|row| row.call.approval_id)
         .collect();
     if waiting.is_empty() {
@@ -191,10 +237,25 @@ pub async fn waiting_notice(driver: &Driver<'_>) -> anyhow::Result<Vec<NewNotice
     let codes = engine
         .store
         .read(move |reader| {
-            waiting.iter().map(|id| reader.approval(*id).map(|approval| approval.short_code)).collect::<Result<Vec<_>, _>>()
+            waiting
+                .iter()
+                .map(|id| reader.approval(*id).map(|approval| approval.short_code))
+                .collect::<Result<Vec<_>, _>>()
         })
         .await?;
-    let asked = approvals::cards(engine, &judge::origin(&driver.rows), ApprovalKind::Execute, Risk::Low);
-    let nobody = if asked.is_empty() { " Nobody could be notified in chat; the operator's console shows it." } else { "" };
-    Ok(notice(driver, format!("Waiting for a decision, code {}.{nobody}", codes.join(", "))))
+    let asked = approvals::cards(
+        engine,
+        &judge::origin(&driver.rows),
+        ApprovalKind::Execute,
+        Risk::Low,
+    );
+    let nobody = if asked.is_empty() {
+        " Nobody could be notified in chat; the operator's console shows it."
+    } else {
+        ""
+    };
+    Ok(notice(
+        driver,
+        format!("Waiting for a decision, code {}.{nobody}", codes.join(", ")),
+    ))
 }

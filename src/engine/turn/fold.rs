@@ -43,8 +43,14 @@ fn call(row: &CallRow) -> Call {
 
 /// The calls of the newest step that proposed any.
 pub fn open_calls(rows: &TurnRows) -> Vec<Call> {
-    let Some(step) = rows.calls.iter().map(|row| row.call.step).max() else { return Vec::new() };
-    rows.calls.iter().filter(|row| row.call.step == step).map(call).collect()
+    let Some(step) = rows.calls.iter().map(|row| row.call.step).max() else {
+        return Vec::new();
+    };
+    rows.calls
+        .iter()
+        .filter(|row| row.call.step == step)
+        .map(call)
+        .collect()
 }
 
 /// The machine as the rows describe it.
@@ -85,11 +91,19 @@ fn replay_calls(calls: &[CallRow]) -> HashMap<crate::protocol::ids::ToolCallId, 
 
 /// The current turn as the model sees it.
 pub fn current(rows: &TurnRows) -> Exchange {
-    Exchange { text: rows.text.clone(), steps: rows.steps.clone(), calls: replay_calls(&rows.calls) }
+    Exchange {
+        text: rows.text.clone(),
+        steps: rows.steps.clone(),
+        calls: replay_calls(&rows.calls),
+    }
 }
 
 /// An earlier turn as the model sees it.
 pub fn earlier(exchange: HistoryExchange) -> Exchange {
     let calls = replay_calls(&exchange.calls);
-    Exchange { text: exchange.text, steps: exchange.steps, calls }
+    Exchange {
+        text: exchange.text,
+        steps: exchange.steps,
+        calls,
+    }
 }

@@ -35,7 +35,10 @@ pub fn hidden_directories(engine: &Engine) -> Vec<PathBuf> {
     let paths = &engine.settings.paths;
     let mut hidden = vec![paths.data_dir.clone(), paths.config_dir.clone()];
     hidden.extend(paths.runtime_dir.clone());
-    hidden.into_iter().map(|path| path.canonicalize().unwrap_or(path)).collect()
+    hidden
+        .into_iter()
+        .map(|path| path.canonicalize().unwrap_or(path))
+        .collect()
 }
 
 /// Everything known about a call that could be carried out.
@@ -80,14 +83,22 @@ pub struct Bench {
 
 impl Bench {
     /// Reads the bench for a turn.
-    pub async fn read(engine: &Engine, rows: &TurnRows) -> Result<Self, crate::store::error::StoreError> {
+    pub async fn read(
+        engine: &Engine,
+        rows: &TurnRows,
+    ) -> Result<Self, crate::store::error::StoreError> {
         let channel = rows.channel.clone();
         let session = rows.session_id;
         let now = engine.clock.now();
         // A platform session driven over HTTP runs under the stricter of its policy and `api`'s.
         let second = match rows.surface {
             Surface::Http if rows.channel != "api" => Some("api".to_owned()),
-            Surface::Http | Surface::Console | Surface::Cli | Surface::Chat | Surface::Scripted | Surface::Engine => None,
+            Surface::Http
+            | Surface::Console
+            | Surface::Cli
+            | Surface::Chat
+            | Surface::Scripted
+            | Surface::Engine => None,
         };
         let second = second.filter(|_| engine.has_bridge(&rows.channel));
         let (policy, also, grants, taint_requesters, pending) = engine
@@ -120,7 +131,13 @@ impl Bench {
                 by: grant.by,
             })
             .collect();
-        Ok(Self { policy, also, grants, taint, pending })
+        Ok(Self {
+            policy,
+            also,
+            grants,
+            taint,
+            pending,
+        })
     }
 
     fn circumstances(&self, engine: &Engine, requester_id: &str) -> Circumstances {
@@ -156,16 +173,34 @@ pub fn judge(
         Ok(tool) => tool,
         Err(unknown) => {
             let content = unknown.to_string();
-            return Err(refuse(ToolCallState::Failed, content, "unknown tool", Access::Unknown, Effect::NonIdempotent));
+            return Err(refuse(
+                ToolCallState::Failed,
+                content,
+                "unknown tool",
+                Access::Unknown,
+                Effect::NonIdempotent,
+            ));
         }
     };
     let spec = tool.spec();
     if let Err(violation) = engine.tools.validate(name, args) {
-        return Err(refuse(ToolCallState::Failed, violation.to_string(), "schema: arguments do not fit", spec.access, spec.effect));
+        return Err(refuse(
+            ToolCallState::Failed,
+            violation.to_string(),
+            "schema: arguments do not fit",
+            spec.access,
+            spec.effect,
+        ));
     }
     let Some(settings) = engine.settings.channels.get(&rows.channel) else {
         let content = format!("channel `{}` is not configured any more", rows.channel);
-        return Err(refuse(ToolCallState::Failed, content, "no such channel", spec.access, spec.effect));
+        return Err(refuse(
+            ToolCallState::Failed,
+            content,
+            "no such channel",
+            spec.access,
+            spec.effect,
+        ));
     };
     let context = ToolContext {
         workspace: settings.workspace.clone(),
@@ -179,13 +214,30 @@ pub fn judge(
     let plan = match tool.prepare(&context, args) {
         Ok(plan) => plan,
         Err(PrepareError::Invalid(message)) => {
-            return Err(refuse(ToolCallState::Failed, message, "the arguments cannot be carried out", spec.access, spec.effect));
+            return Err(refuse(
+                ToolCallState::Failed,
+                message,
+                "the arguments cannot be carried out",
+                spec.access,
+                spec.effect,
+            ));
         }
         Err(PrepareError::Guarded(message)) => {
-            return Err(refuse(ToolCallState::Blocked, message, "path guard", spec.access, spec.effect));
+            return Err(refuse(
+                ToolCallState::Blocked,
+                message,
+                "path guard",
+                spec.access,
+                spec.effect,
+            ));
         }
     };
-    let risk = engine.settings.tool_risk.get(name).copied().map_or(plan.risk, |floor| floor.max(plan.risk));
+    let risk = engine
+        .settings
+        .tool_risk
+        .get(name)
+        .copied()
+        .map_or(plan.risk, |floor| floor.max(plan.risk));
     let facts = CallFacts {
         tool: name.to_owned(),
         access: plan.access,
@@ -198,7 +250,12 @@ pub fn judge(
     let verdict = policy::verdict(&facts, &bench.circumstances(engine, &rows.requester.id));
     let definition = engine.tools.definition_digest(name).unwrap_or_default();
     let digest = canonical::plan_digest(name, args, &plan, definition, digest_version);
-    Ok(Judged { plan, facts, digest, verdict })
+    Ok(Judged {
+        plan,
+        facts,
+        digest,
+        verdict,
+    })
 }
 
 /// What is stored of a judged call's facts.
@@ -226,7 +283,10 @@ pub fn judge_all(
     proposed: Vec<ModelToolCall>,
 ) -> Vec<NewCall> {
     let mut waiting = bench.pending;
-    let left = rows.limits.max_tool_calls.saturating_sub(rows.used.tool_calls) as usize;
+    let left = rows
+        .limits
+        .max_tool_calls
+        .saturating_sub(rows.used.tool_calls) as usize;
     let mut calls = Vec::with_capacity(proposed.len());
     for (index, call) in proposed.into_iter().enumerate() {
         let id = ToolCallId::generate();
@@ -244,23 +304,50 @@ pub fn judge_all(
             effect: Effect::NonIdempotent,
         };
         let judged = if let Some(error) = malformed {
-            let content = format!("the arguments are not a complete JSON object: {error}. Nothing ran; send the whole call again");
-            Err(refusal(ToolCallState::Failed, content, "schema: malformed arguments"))
+            let content = format!(
+                "the arguments are not a complete JSON object: {error}. Nothing ran; send the whole call again"
+            );
+            Err(refusal(
+                ToolCallState::Failed,
+                content,
+                "schema: malformed arguments",
+            ))
         } else if engine.settings.engine.one_tool_per_step && index > 0 {
             let content = "only the first call of an answer is executed here; call again if it is still needed".to_owned();
             Err(refusal(ToolCallState::Denied, content, "one_tool_per_step"))
         } else if index >= left {
-            let content = "the turn's tool-call budget is used up; this call did not run".to_owned();
-            Err(refusal(ToolCallState::Denied, content, BudgetKind::ToolCalls.as_str()))
+            let content =
+                "the turn's tool-call budget is used up; this call did not run".to_owned();
+            Err(refusal(
+                ToolCallState::Denied,
+                content,
+                BudgetKind::ToolCalls.as_str(),
+            ))
         } else {
             judge(engine, bench, rows, id, &name, &args, bench.policy.version)
         };
-        calls.push(new_call(engine, rows, step, index, id, call.provider_call_id, name, args, model_text, judged, &mut waiting, bench));
+        calls.push(new_call(
+            engine,
+            rows,
+            step,
+            index,
+            id,
+            call.provider_call_id,
+            name,
+            args,
+            model_text,
+            judged,
+            &mut waiting,
+            bench,
+        ));
     }
     calls
 }
 
-#[expect(clippy::too_many_arguments, reason = "one row is assembled from everything known about a call")]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "one row is assembled from everything known about a call"
+)]
 fn new_call(
     engine: &Engine,
     rows: &TurnRows,
@@ -298,7 +385,10 @@ fn new_call(
                 rule: refusal.rule,
                 policy_version: bench.policy.version,
             },
-            outcome: NewCallOutcome::Refused { state: refusal.state, content: refusal.content },
+            outcome: NewCallOutcome::Refused {
+                state: refusal.state,
+                content: refusal.content,
+            },
         },
         Ok(judged) => {
             let outcome = outcome(engine, rows, model_text, &judged, waiting);
@@ -339,7 +429,9 @@ fn outcome(
         },
         VerdictWord::Ask => {
             let limits = &engine.settings.approvals;
-            if waiting.0 >= limits.max_pending_per_session || waiting.1 >= limits.max_pending_per_channel {
+            if waiting.0 >= limits.max_pending_per_session
+                || waiting.1 >= limits.max_pending_per_channel
+            {
                 return NewCallOutcome::Refused {
                     state: ToolCallState::Denied,
                     content: "denied: too many approvals wait already; go on without this call or finish first".to_owned(),
@@ -353,7 +445,12 @@ fn outcome(
 }
 
 /// The approval of a judged call that asks.
-pub fn approval(engine: &Engine, rows: &TurnRows, model_text: &str, judged: &Judged) -> NewApproval {
+pub fn approval(
+    engine: &Engine,
+    rows: &TurnRows,
+    model_text: &str,
+    judged: &Judged,
+) -> NewApproval {
     let origin = origin(rows);
     let ask = Ask {
         kind: ApprovalKind::Execute,
@@ -361,7 +458,14 @@ pub fn approval(engine: &Engine, rows: &TurnRows, model_text: &str, judged: &Jud
         risk: judged.facts.risk,
         taint: judged.facts.taint.clone(),
         preview: judged.plan.preview.clone(),
-        model_reason: Some(engine.redactor.redact(model_text).chars().take(2000).collect()),
+        model_reason: Some(
+            engine
+                .redactor
+                .redact(model_text)
+                .chars()
+                .take(2000)
+                .collect(),
+        ),
         question: None,
     };
     approvals::build(engine, &origin, ask, engine.clock.now())
@@ -387,5 +491,13 @@ pub fn run_context<'a>(
     cancel: CancellationToken,
     host: &'a dyn ToolHost,
 ) -> ToolContext<'a> {
-    ToolContext { workspace, hidden: hidden_directories(engine), session_id, call_id, idempotency_key, cancel, host }
+    ToolContext {
+        workspace,
+        hidden: hidden_directories(engine),
+        session_id,
+        call_id,
+        idempotency_key,
+        cancel,
+        host,
+    }
 }

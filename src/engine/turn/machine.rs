@@ -66,7 +66,12 @@ pub struct Turn {
 impl Turn {
     /// A turn as the store holds it: what it may use, what it has used, and the calls of its last step.
     pub fn restore(limits: Limits, used: Used, calls: Vec<Call>) -> Self {
-        Self { limits, used, calls, phase: Phase::Idle }
+        Self {
+            limits,
+            used,
+            calls,
+            phase: Phase::Idle,
+        }
     }
 
     /// Where it is.
@@ -119,7 +124,9 @@ impl Turn {
                 self.phase = Phase::RecordingCalls;
                 vec![Effect::RecordCalls]
             }
-            (Phase::CallingModel, Input::ModelFailed { code, message }) => self.over(Effect::Fail { code, message }),
+            (Phase::CallingModel, Input::ModelFailed { code, message }) => {
+                self.over(Effect::Fail { code, message })
+            }
             (Phase::RecordingCalls, Input::CallsRecorded { calls }) => {
                 self.calls = calls;
                 self.next()
@@ -133,7 +140,11 @@ impl Turn {
                 self.next()
             }
             (
-                Phase::Idle | Phase::CallingModel | Phase::RecordingCalls | Phase::Tools | Phase::Parking,
+                Phase::Idle
+                | Phase::CallingModel
+                | Phase::RecordingCalls
+                | Phase::Tools
+                | Phase::Parking,
                 Input::Claimed
                 | Input::ModelSaid { .. }
                 | Input::ModelProposed { .. }
@@ -222,7 +233,11 @@ impl Turn {
 
     fn halt(&mut self, halt: Halt) -> Vec<Effect> {
         self.phase = Phase::Halting(halt);
-        if self.any(CallStatus::Started) { vec![Effect::KillTools] } else { self.halt_when_quiet(halt) }
+        if self.any(CallStatus::Started) {
+            vec![Effect::KillTools]
+        } else {
+            self.halt_when_quiet(halt)
+        }
     }
 
     fn halt_when_quiet(&mut self, halt: Halt) -> Vec<Effect> {
@@ -234,7 +249,9 @@ impl Turn {
             // The store already holds the cancellation.
             Halt::Cancelled => Vec::new(),
             // An unknown outcome is a gate: park, so that nothing goes on before a person answered.
-            Halt::Held | Halt::ShuttingDown if self.any(CallStatus::Indeterminate) => vec![Effect::Park],
+            Halt::Held | Halt::ShuttingDown if self.any(CallStatus::Indeterminate) => {
+                vec![Effect::Park]
+            }
             Halt::Held | Halt::ShuttingDown => vec![Effect::Yield],
         }
     }

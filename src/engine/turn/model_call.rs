@@ -10,7 +10,9 @@ use crate::crash_point;
 use crate::engine::context::{self, Context};
 use crate::engine::core::{Engine, lock};
 use crate::engine::turn::fold;
-use crate::model::request::{ModelAnswer, ModelError, ModelEvent, ModelRequest, StopReason, TokenCount};
+use crate::model::request::{
+    ModelAnswer, ModelError, ModelEvent, ModelRequest, StopReason, TokenCount,
+};
 use crate::model::retry::retry_delay;
 use crate::protocol::event::{Event, EventBody};
 use crate::protocol::ids::ModelAttemptId;
@@ -84,7 +86,12 @@ pub async fn call(
     let name = model_name(engine, rows);
     let (model, model_id) = match engine.models.get(&name) {
         Ok(found) => found,
-        Err(error) => return Ok(Err(ModelFailure { code: "model_unknown", message: error.to_string() })),
+        Err(error) => {
+            return Ok(Err(ModelFailure {
+                code: "model_unknown",
+                message: error.to_string(),
+            }));
+        }
     };
     let provider = model.provider().to_owned();
     let Some(context) = build_context(engine, rows, &provider).await? else {
@@ -93,7 +100,9 @@ pub async fn call(
             message: "a tool call of this turn has no result; cancel and retry the turn".to_owned(),
         }));
     };
-    let settings = engine.channel(&rows.channel).map_err(|problem| anyhow::anyhow!(problem))?;
+    let settings = engine
+        .channel(&rows.channel)
+        .map_err(|problem| anyhow::anyhow!(problem))?;
     let max_output_tokens = engine.models.max_output_tokens(&provider).unwrap_or(4096);
     let estimate = Usage {
         input_tokens: context.estimated_tokens,
@@ -117,11 +126,22 @@ pub async fn call(
             })
             .await?;
         crash_point!("llm.pre");
-        publish(engine, rows, EventBody::ModelStarted { model: name.clone(), attempt });
+        publish(
+            engine,
+            rows,
+            EventBody::ModelStarted {
+                model: name.clone(),
+                attempt,
+            },
+        );
         let started = Instant::now();
         let request = ModelRequest {
             model: model_id.clone(),
-            system: context::system_text(&rows.channel, settings, engine.settings.engine.one_tool_per_step),
+            system: context::system_text(
+                &rows.channel,
+                settings,
+                engine.settings.engine.one_tool_per_step,
+            ),
             messages: context.messages.clone(),
             tools: engine.tool_definitions.clone(),
             max_output_tokens,
@@ -151,37 +171,74 @@ pub async fn call(
                 failed_tokens += usage.input_tokens + usage.output_tokens;
                 engine
                     .store
-                    .write(SettleModel { attempt_id, usage, error: Some(message.clone()), active_ms: 0 })
+                    .write(SettleModel {
+                        attempt_id,
+                        usage,
+                        error: Some(message.clone()),
+                        active_ms: 0,
+                    })
                     .await?;
-                match retry_delay(&error, attempt, engine.settings.engine.max_model_attempts, shown, jitter()) {
+                match retry_delay(
+                    &error,
+                    attempt,
+                    engine.settings.engine.max_model_attempts,
+                    shown,
+                    jitter(),
+                ) {
                     Some(delay) => {
                         tracing::info!(continuation = %rows.id, attempt, ?delay, %message, "model call fails; trying again");
                         tokio::time::sleep(delay).await;
                     }
-                    None => return Ok(Err(ModelFailure { code: code(&error), message })),
+                    None => {
+                        return Ok(Err(ModelFailure {
+                            code: code(&error),
+                            message,
+                        }));
+                    }
                 }
             }
         }
     }
-    Ok(Err(ModelFailure { code: "model_unavailable", message: format!("model `{name}` could not be reached") }))
+    Ok(Err(ModelFailure {
+        code: "model_unavailable",
+        message: format!("model `{name}` could not be reached"),
+    }))
 }
 
 /// The model of a turn: its own, else its session's, its channel's, the default.
 pub fn model_name(engine: &Engine, rows: &TurnRows) -> String {
     rows.model
         .clone()
-        .or_else(|| engine.settings.channels.get(&rows.channel).and_then(|channel| channel.model.clone()))
+        .or_else(|| {
+            engine
+                .settings
+                .channels
+                .get(&rows.channel)
+                .and_then(|channel| channel.model.clone())
+        })
         .unwrap_or_else(|| engine.settings.model.clone())
 }
 
-async fn build_context(engine: &Engine, rows: &TurnRows, provider: &str) -> anyhow::Result<Option<Context>> {
+async fn build_context(
+    engine: &Engine,
+    rows: &TurnRows,
+    provider: &str,
+) -> anyhow::Result<Option<Context>> {
     let (session, continuation) = (rows.session_id, rows.id);
     let exchanges = engine.settings.engine.history_exchanges;
-    let history =
-        engine.store.read(move |reader| reader.history(session, continuation, exchanges)).await?;
+    let history = engine
+        .store
+        .read(move |reader| reader.history(session, continuation, exchanges))
+        .await?;
     let history: Vec<context::Exchange> = history.into_iter().map(fold::earlier).collect();
-    let settings = engine.channel(&rows.channel).map_err(|problem| anyhow::anyhow!(problem))?;
-    let system = context::system_text(&rows.channel, settings, engine.settings.engine.one_tool_per_step);
+    let settings = engine
+        .channel(&rows.channel)
+        .map_err(|problem| anyhow::anyhow!(problem))?;
+    let system = context::system_text(
+        &rows.channel,
+        settings,
+        engine.settings.engine.one_tool_per_step,
+    );
     Ok(context::build(
         &system,
         &engine.tool_definitions,
@@ -255,7 +312,11 @@ fn publish(engine: &Engine, rows: &TurnRows, body: EventBody) {
 
 fn failed_usage(tokens: Option<TokenCount>) -> Usage {
     let tokens = tokens.unwrap_or_default();
-    Usage { input_tokens: tokens.input, output_tokens: tokens.output, ..Usage::default() }
+    Usage {
+        input_tokens: tokens.input,
+        output_tokens: tokens.output,
+        ..Usage::default()
+    }
 }
 
 fn code(error: &ModelError) -> &'static str {
@@ -266,7 +327,9 @@ fn code(error: &ModelError) -> &'static str {
         Kind::InvalidRequest => "model_invalid_request",
         Kind::ContextTooLong => "context_too_long",
         Kind::QuotaExceeded => "model_quota",
-        Kind::RateLimited | Kind::Overloaded | Kind::Unreachable | Kind::Timeout => "model_unavailable",
+        Kind::RateLimited | Kind::Overloaded | Kind::Unreachable | Kind::Timeout => {
+            "model_unavailable"
+        }
         Kind::Disconnected => "model_disconnected",
         Kind::Protocol => "model_protocol",
         Kind::Cancelled => "cancelled",
@@ -281,4 +344,3 @@ fn jitter() -> f64 {
         Err(_) => 0.5,
     }
 }
-

@@ -65,9 +65,22 @@ pub async fn start_and_run(
     kill: CancellationToken,
 ) -> anyhow::Result<Input> {
     let rows = rows.as_ref();
-    let row = rows.calls.iter().find(|row| row.call.id == id).context("the call to start is not of this turn")?.clone();
+    let row = rows
+        .calls
+        .iter()
+        .find(|row| row.call.id == id)
+        .context("the call to start is not of this turn")?
+        .clone();
     let bench = Bench::read(engine, rows).await?;
-    let judged = judge::judge(engine, &bench, rows, id, &row.call.name, &row.call.args, row.call.verdict.policy_version);
+    let judged = judge::judge(
+        engine,
+        &bench,
+        rows,
+        id,
+        &row.call.name,
+        &row.call.args,
+        row.call.verdict.policy_version,
+    );
     let judged = match judged {
         Ok(judged) => judged,
         Err(refusal) => return refuse(engine, &row, refusal.content).await,
@@ -75,21 +88,43 @@ pub async fn start_and_run(
     let approved = row.call.state == ToolCallState::Approved;
     match judged.verdict.decision {
         VerdictWord::Deny => {
-            return refuse(engine, &row, "denied by policy: this call is not allowed here any more".to_owned()).await;
+            return refuse(
+                engine,
+                &row,
+                "denied by policy: this call is not allowed here any more".to_owned(),
+            )
+            .await;
         }
         VerdictWord::Ask if !approved => {
-            return ask_again(engine, &bench, rows, &row, "the policy became stricter before it started").await;
+            return ask_again(
+                engine,
+                &bench,
+                rows,
+                &row,
+                "the policy became stricter before it started",
+            )
+            .await;
         }
         VerdictWord::Ask | VerdictWord::Allow => {}
     }
     if judged.digest != row.digest {
         if approved {
-            return ask_again(engine, &bench, rows, &row, "what it would do changed after it was approved").await;
+            return ask_again(
+                engine,
+                &bench,
+                rows,
+                &row,
+                "what it would do changed after it was approved",
+            )
+            .await;
         }
         // Allowed without a person, and still allowed as it is now: ask only if the policy says so.
     }
     if engine.is_held() {
-        return Ok(Input::CallBecame { id, status: fold::status(row.call.state) });
+        return Ok(Input::CallBecame {
+            id,
+            status: fold::status(row.call.state),
+        });
     }
     let started = engine
         .store
@@ -103,11 +138,26 @@ pub async fn start_and_run(
     let attempt = match started {
         StartToolOutcome::Started { attempt } => attempt,
         StartToolOutcome::DigestMismatch => {
-            return ask_again(engine, &bench, rows, &row, "what it would do changed after it was approved").await;
+            return ask_again(
+                engine,
+                &bench,
+                rows,
+                &row,
+                "what it would do changed after it was approved",
+            )
+            .await;
         }
-        StartToolOutcome::DecisionTooOld => return Ok(Input::CallBecame { id, status: CallStatus::Awaiting }),
+        StartToolOutcome::DecisionTooOld => {
+            return Ok(Input::CallBecame {
+                id,
+                status: CallStatus::Awaiting,
+            });
+        }
         StartToolOutcome::NotStartable(state) => {
-            return Ok(Input::CallBecame { id, status: fold::status(state) });
+            return Ok(Input::CallBecame {
+                id,
+                status: fold::status(state),
+            });
         }
     };
     run(engine, rows, &row, attempt, kill).await
@@ -121,8 +171,15 @@ async fn run(
     kill: CancellationToken,
 ) -> anyhow::Result<Input> {
     let id = row.call.id;
-    let tool = engine.tools.get(&row.call.name).context("the tool vanished between judging and running")?;
-    let workspace = engine.channel(&rows.channel).map_err(|problem| anyhow::anyhow!(problem))?.workspace.clone();
+    let tool = engine
+        .tools
+        .get(&row.call.name)
+        .context("the tool vanished between judging and running")?;
+    let workspace = engine
+        .channel(&rows.channel)
+        .map_err(|problem| anyhow::anyhow!(problem))?
+        .workspace
+        .clone();
     let host = LiveHost {
         engine: engine.clone(),
         session: rows.session_id,
@@ -158,7 +215,10 @@ async fn run(
     let state = finished.state;
     engine.store.write(finished).await?;
     engine.deadlines.notify_one();
-    Ok(Input::ToolEnded { id, status: fold::status(state) })
+    Ok(Input::ToolEnded {
+        id,
+        status: fold::status(state),
+    })
 }
 
 /// How an outcome is stored. An unknown one of a call that must not run twice becomes a question.
@@ -173,11 +233,18 @@ fn finished(
     let content = shorten(engine.redactor.redact(&outcome.content).into_owned());
     let repeatable = matches!(row.call.effect, Effect::ReadOnly | Effect::Idempotent);
     let (state, resolve) = match outcome.disposition {
-        EffectDisposition::Unknown if !repeatable => {
-            (ToolCallState::Indeterminate, Some(resolve_unknown(engine, rows, row, &content)))
-        }
-        EffectDisposition::Done | EffectDisposition::ConfirmedNoEffect | EffectDisposition::Unknown => {
-            let state = if outcome.is_error { ToolCallState::Failed } else { ToolCallState::Succeeded };
+        EffectDisposition::Unknown if !repeatable => (
+            ToolCallState::Indeterminate,
+            Some(resolve_unknown(engine, rows, row, &content)),
+        ),
+        EffectDisposition::Done
+        | EffectDisposition::ConfirmedNoEffect
+        | EffectDisposition::Unknown => {
+            let state = if outcome.is_error {
+                ToolCallState::Failed
+            } else {
+                ToolCallState::Succeeded
+            };
             (state, None)
         }
     };
@@ -199,7 +266,9 @@ fn resolve_unknown(engine: &Engine, rows: &TurnRows, row: &CallRow, known: &str)
         digest: row.digest.clone(),
         risk: row.call.risk,
         taint: Vec::new(),
-        preview: Preview::Text { text: known.to_owned() },
+        preview: Preview::Text {
+            text: known.to_owned(),
+        },
         model_reason: None,
         question: Some("it was stopped while it ran: did it happen?".to_owned()),
     };
@@ -209,9 +278,16 @@ fn resolve_unknown(engine: &Engine, rows: &TurnRows, row: &CallRow, known: &str)
 async fn refuse(engine: &Engine, row: &CallRow, content: String) -> anyhow::Result<Input> {
     engine
         .store
-        .write(RefuseCall { call_id: row.call.id, epoch: engine.store.epoch(), content })
+        .write(RefuseCall {
+            call_id: row.call.id,
+            epoch: engine.store.epoch(),
+            content,
+        })
         .await?;
-    Ok(Input::CallBecame { id: row.call.id, status: CallStatus::Settled })
+    Ok(Input::CallBecame {
+        id: row.call.id,
+        status: CallStatus::Settled,
+    })
 }
 
 /// The call must be asked (again): judged afresh under the policy of now.
@@ -222,7 +298,15 @@ async fn ask_again(
     row: &CallRow,
     reason: &str,
 ) -> anyhow::Result<Input> {
-    let fresh = judge::judge(engine, bench, rows, row.call.id, &row.call.name, &row.call.args, bench.policy.version);
+    let fresh = judge::judge(
+        engine,
+        bench,
+        rows,
+        row.call.id,
+        &row.call.name,
+        &row.call.args,
+        bench.policy.version,
+    );
     let judged: Judged = match fresh {
         Ok(judged) => judged,
         Err(refusal) => return refuse(engine, row, refusal.content).await,
@@ -252,7 +336,10 @@ async fn ask_again(
         })
         .await?;
     engine.deadlines.notify_one();
-    Ok(Input::CallBecame { id: row.call.id, status: CallStatus::Awaiting })
+    Ok(Input::CallBecame {
+        id: row.call.id,
+        status: CallStatus::Awaiting,
+    })
 }
 
 fn shorten(mut content: String) -> String {

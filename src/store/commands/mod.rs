@@ -35,6 +35,6 @@ pub mod start_tool;
 pub mod update_session;
 pub mod yield_turn;
 
-mod stub;
 pub mod once;
 pub mod refuse_call;
+mod stub;

@@ -9,15 +9,27 @@ const TOOLS: &[&str] = &["read_file", "write_file", "execute_command", "read_sec
 
 fn list() -> impl Strategy<Value = Vec<String>> {
     proptest::collection::vec(
-        proptest::sample::select(vec!["read_file", "write_file", "execute_command", "read*", "*", "write_fil"]),
+        proptest::sample::select(vec![
+            "read_file",
+            "write_file",
+            "execute_command",
+            "read*",
+            "*",
+            "write_fil",
+        ]),
         0..3,
     )
     .prop_map(|list| list.into_iter().map(str::to_owned).collect())
 }
 
 fn policy() -> impl Strategy<Value = Policy> {
-    (proptest::sample::select(Autonomy::ALL.to_vec()), list(), list(), list()).prop_map(
-        |(autonomy, auto_approve, block, always_ask)| Policy {
+    (
+        proptest::sample::select(Autonomy::ALL.to_vec()),
+        list(),
+        list(),
+        list(),
+    )
+        .prop_map(|(autonomy, auto_approve, block, always_ask)| Policy {
             version: 3,
             autonomy,
             expires_at: None,
@@ -25,8 +37,7 @@ fn policy() -> impl Strategy<Value = Policy> {
             auto_approve,
             block,
             always_ask,
-        },
-    )
+        })
 }
 
 fn facts() -> impl Strategy<Value = CallFacts> {
@@ -49,8 +60,13 @@ fn facts() -> impl Strategy<Value = CallFacts> {
 }
 
 fn circumstances() -> impl Strategy<Value = Circumstances> {
-    (policy(), proptest::option::weighted(0.3, policy()), proptest::bool::weighted(0.1), any::<bool>()).prop_map(
-        |(policy, also, held, granted)| Circumstances {
+    (
+        policy(),
+        proptest::option::weighted(0.3, policy()),
+        proptest::bool::weighted(0.1),
+        any::<bool>(),
+    )
+        .prop_map(|(policy, also, held, granted)| Circumstances {
             policy,
             also,
             held,
@@ -68,12 +84,16 @@ fn circumstances() -> impl Strategy<Value = Circumstances> {
                 Vec::new()
             },
             requester_id: "telegram:1".to_owned(),
-        },
-    )
+        })
 }
 
 fn any_covers(list: &[String], tool: &str) -> bool {
-    list.iter().any(|entry| entry == tool || entry.strip_suffix('*').is_some_and(|prefix| tool.starts_with(prefix)))
+    list.iter().any(|entry| {
+        entry == tool
+            || entry
+                .strip_suffix('*')
+                .is_some_and(|prefix| tool.starts_with(prefix))
+    })
 }
 
 proptest! {
@@ -180,11 +200,23 @@ fn a_grant_is_for_its_requester_and_shape_only() {
         requester_id: "telegram:1".to_owned(),
     };
     assert_eq!(verdict(&facts, &circumstances).decision, VerdictWord::Allow);
-    let other_shape = CallFacts { args_digest: "two".to_owned(), ..facts.clone() };
-    assert_eq!(verdict(&other_shape, &circumstances).decision, VerdictWord::Ask);
-    let other_person = Circumstances { requester_id: "telegram:2".to_owned(), ..circumstances.clone() };
+    let other_shape = CallFacts {
+        args_digest: "two".to_owned(),
+        ..facts.clone()
+    };
+    assert_eq!(
+        verdict(&other_shape, &circumstances).decision,
+        VerdictWord::Ask
+    );
+    let other_person = Circumstances {
+        requester_id: "telegram:2".to_owned(),
+        ..circumstances.clone()
+    };
     assert_eq!(verdict(&facts, &other_person).decision, VerdictWord::Ask);
-    let riskier = CallFacts { risk: Risk::High, ..facts };
+    let riskier = CallFacts {
+        risk: Risk::High,
+        ..facts
+    };
     assert_eq!(verdict(&riskier, &circumstances).decision, VerdictWord::Ask);
 }
 

@@ -25,7 +25,13 @@ async fn a_write_waits_for_its_approval_and_runs_once_after_it() {
     assert!(!file.exists(), "the file was written before the approval");
     assert_eq!(approval["tool"], "write_file");
     assert_eq!(approval["risk"], "medium");
-    assert!(approval["preview"]["unified"].as_str().unwrap().contains("+hello"), "{approval:#}");
+    assert!(
+        approval["preview"]["unified"]
+            .as_str()
+            .unwrap()
+            .contains("+hello"),
+        "{approval:#}"
+    );
 
     let (status, decided) = daemon.decide(&approval, "approve").await;
     assert_eq!(status, 200, "{decided:#}");
@@ -48,11 +54,20 @@ async fn a_denied_call_gives_the_model_the_reason_and_the_turn_goes_on() {
     let daemon = home.daemon();
     let (continuation, approval) = write_waits(&daemon).await;
     let id = approval["id"].as_str().unwrap();
-    let body = json!({ "decision": "deny", "digest": approval["digest"], "reason": "not on a Friday" });
-    daemon.post(&format!("/v1/approvals/{id}/decision"), body).await;
+    let body =
+        json!({ "decision": "deny", "digest": approval["digest"], "reason": "not on a Friday" });
+    daemon
+        .post(&format!("/v1/approvals/{id}/decision"), body)
+        .await;
     let done = daemon.wait_state(&continuation, "completed").await;
     assert_eq!(done["tool_calls"][0]["state"], "denied");
-    assert!(done["tool_calls"][0]["result"].as_str().unwrap().contains("not on a Friday"), "{done:#}");
+    assert!(
+        done["tool_calls"][0]["result"]
+            .as_str()
+            .unwrap()
+            .contains("not on a Friday"),
+        "{done:#}"
+    );
     assert!(!home.workspace("api").join("note.txt").exists());
 }
 
@@ -64,8 +79,12 @@ async fn edited_arguments_are_what_runs_and_only_after_a_new_approval() {
     let id = approval["id"].as_str().unwrap();
     let path = format!("/v1/approvals/{id}/decision");
     let args = json!({ "path": "other.txt", "content": "edited\n" });
-    let edited =
-        daemon.post(&path, json!({ "decision": "edit", "digest": approval["digest"], "args": args })).await;
+    let edited = daemon
+        .post(
+            &path,
+            json!({ "decision": "edit", "digest": approval["digest"], "args": args }),
+        )
+        .await;
     assert_eq!(edited["state"], "pending");
     assert_eq!(edited["revision"], 2);
     assert_ne!(edited["digest"], approval["digest"]);
@@ -74,7 +93,10 @@ async fn edited_arguments_are_what_runs_and_only_after_a_new_approval() {
     assert_eq!(status, 409, "{stale:#}");
     assert_eq!(daemon.decide(&edited, "approve").await.0, 200);
     daemon.wait_state(&continuation, "completed").await;
-    assert_eq!(std::fs::read_to_string(home.workspace("api").join("other.txt")).unwrap(), "edited\n");
+    assert_eq!(
+        std::fs::read_to_string(home.workspace("api").join("other.txt")).unwrap(),
+        "edited\n"
+    );
     assert!(!home.workspace("api").join("note.txt").exists());
 }
 
@@ -92,7 +114,10 @@ async fn the_same_idempotency_key_is_the_same_continuation() {
             .json(&json!({ "text": text }));
         async move {
             let response = request.send().await.expect("an answer");
-            (response.status().as_u16(), response.json::<Value>().await.expect("JSON"))
+            (
+                response.status().as_u16(),
+                response.json::<Value>().await.expect("JSON"),
+            )
         }
     };
     let (first_status, first) = send("hello").await;
@@ -108,16 +133,27 @@ async fn an_emergency_stop_kills_a_running_program_and_holds_until_released() {
     let home = Home::new("[channels.api]\nautonomy = \"supervised\"\n");
     let daemon = home.daemon();
     let session = daemon.session().await;
-    let text = "TOOL:execute_command{\"argv\":[\"sleep\",\"300\"],\"timeout_seconds\":600}\nSAY:slept";
+    let text =
+        "TOOL:execute_command{\"argv\":[\"sleep\",\"300\"],\"timeout_seconds\":600}\nSAY:slept";
     let continuation = daemon.send(&session, text).await;
     let approval = daemon.wait_approval().await;
     assert_eq!(daemon.decide(&approval, "approve").await.0, 200);
     let path = format!("/v1/continuations/{continuation}");
-    daemon.wait(&path, "the tool runs", |body| body["tool_calls"][0]["state"] == "started").await;
+    daemon
+        .wait(&path, "the tool runs", |body| {
+            body["tool_calls"][0]["state"] == "started"
+        })
+        .await;
 
     let began = std::time::Instant::now();
-    let stopped = daemon.post("/v1/emergency-stop", json!({ "reason": "test" })).await;
-    assert!(began.elapsed() < std::time::Duration::from_secs(3), "took {:?}", began.elapsed());
+    let stopped = daemon
+        .post("/v1/emergency-stop", json!({ "reason": "test" }))
+        .await;
+    assert!(
+        began.elapsed() < std::time::Duration::from_secs(3),
+        "took {:?}",
+        began.elapsed()
+    );
     assert!(stopped["held_since"].is_string(), "{stopped:#}");
     // Nobody knows whether a killed program had its effect: a question, not a guess (A9, E9).
     let asked = daemon.wait_approval().await;
@@ -127,10 +163,15 @@ async fn an_emergency_stop_kills_a_running_program_and_holds_until_released() {
     // While held, messages are kept and nothing runs.
     let other = daemon.session().await;
     let waiting = daemon.send(&other, "hello").await;
-    assert_eq!(daemon.get(&format!("/v1/continuations/{waiting}")).await["state"], "pending");
+    assert_eq!(
+        daemon.get(&format!("/v1/continuations/{waiting}")).await["state"],
+        "pending"
+    );
 
     assert_eq!(daemon.decide(&asked, "give_up").await.0, 200);
-    daemon.post("/v1/emergency-stop/release", json!({ "waiting": "all" })).await;
+    daemon
+        .post("/v1/emergency-stop/release", json!({ "waiting": "all" }))
+        .await;
     daemon.wait_state(&waiting, "completed").await;
     let done = daemon.wait_state(&continuation, "completed").await;
     assert_eq!(done["tool_calls"][0]["state"], "abandoned");
@@ -144,17 +185,26 @@ async fn autonomy_changes_live_and_the_what_if_counts_real_calls() {
     daemon.decide(&approval, "approve").await;
     daemon.wait_state(&continuation, "completed").await;
 
-    let what_if = daemon.get("/v1/channels/api/what-if?autonomy=full&limit=20").await;
+    let what_if = daemon
+        .get("/v1/channels/api/what-if?autonomy=full&limit=20")
+        .await;
     assert_eq!(what_if["considered"], 1, "{what_if:#}");
     assert_eq!(what_if["newly_unattended"], 1);
     let channel = daemon.get("/v1/channels/api").await;
     let version = channel["policy"]["version"].clone();
     let patch = json!({ "autonomy": "full", "if_version": version });
-    let (status, raised) = daemon.request("PATCH", "/v1/channels/api/policy", Some(patch.clone())).await;
+    let (status, raised) = daemon
+        .request("PATCH", "/v1/channels/api/policy", Some(patch.clone()))
+        .await;
     assert_eq!(status, 200, "{raised:#}");
     assert_eq!(raised["policy"]["autonomy"], "full");
-    assert!(raised["policy"]["expires_at"].is_string(), "full without expiry: {raised:#}");
-    let (status, moved) = daemon.request("PATCH", "/v1/channels/api/policy", Some(patch)).await;
+    assert!(
+        raised["policy"]["expires_at"].is_string(),
+        "full without expiry: {raised:#}"
+    );
+    let (status, moved) = daemon
+        .request("PATCH", "/v1/channels/api/policy", Some(patch))
+        .await;
     assert_eq!(status, 409, "{moved:#}");
 
     let session = daemon.session().await;
@@ -164,7 +214,12 @@ async fn autonomy_changes_live_and_the_what_if_counts_real_calls() {
     let call = &done["tool_calls"][0];
     assert_eq!(call["verdict"]["decision"], "allow", "{done:#}");
     assert!(call["verdict"]["rule"].as_str().unwrap().contains("full"));
-    let why = daemon.get(&format!("/v1/tool-calls/{}/why", call["id"].as_str().unwrap())).await;
+    let why = daemon
+        .get(&format!(
+            "/v1/tool-calls/{}/why",
+            call["id"].as_str().unwrap()
+        ))
+        .await;
     assert!(why["story"].as_array().unwrap().len() >= 3, "{why:#}");
 }
 
@@ -174,24 +229,37 @@ async fn bad_input_is_answered_with_what_to_do_and_changes_nothing() {
     let daemon = home.daemon();
     let session = daemon.session().await;
     let path = format!("/v1/sessions/{session}/messages");
-    let (status, empty) = daemon.request("POST", &path, Some(json!({ "text": "  " }))).await;
+    let (status, empty) = daemon
+        .request("POST", &path, Some(json!({ "text": "  " })))
+        .await;
     assert_eq!(status, 400, "{empty:#}");
-    let (status, unknown) = daemon.request("GET", "/v1/sessions/ses_01JZZZZZZZZZZZZZZZZZZZZZZZ", None).await;
+    let (status, unknown) = daemon
+        .request("GET", "/v1/sessions/ses_01JZZZZZZZZZZZZZZZZZZZZZZZ", None)
+        .await;
     assert_eq!(status, 404, "{unknown:#}");
     for (text, expected) in [
         ("TOOL:no_such_tool{}\nSAY:ok", "no tool `no_such_tool`"),
-        ("TOOL:read_file{\"path\":\"../../etc/passwd\"}\nSAY:ok", "workspace"),
+        (
+            "TOOL:read_file{\"path\":\"../../etc/passwd\"}\nSAY:ok",
+            "workspace",
+        ),
         ("TOOL:read_file{\"file\":\"x\"}\nSAY:ok", "schema"),
         ("BADARGS:write_file\nSAY:ok", "not a complete JSON object"),
     ] {
         let continuation = daemon.send(&session, text).await;
         let done = daemon.wait_state(&continuation, "completed").await;
-        let result = done["tool_calls"][0]["result"].as_str().unwrap_or_default().to_owned();
+        let result = done["tool_calls"][0]["result"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned();
         assert!(result.contains(expected), "{text}: {result}");
     }
     let continuation = daemon.send(&session, "FAIL:auth").await;
     let failed = daemon.wait_state(&continuation, "failed").await;
-    assert_eq!(failed["error"]["code"], "model_authentication", "{failed:#}");
+    assert_eq!(
+        failed["error"]["code"], "model_authentication",
+        "{failed:#}"
+    );
 }
 
 #[tokio::test]
@@ -224,17 +292,25 @@ async fn a_second_daemon_on_the_same_data_is_refused() {
 #[tokio::test]
 async fn sigterm_in_each_state_ends_cleanly_and_the_turn_goes_on_after_it() {
     let home = Home::new(SUPERVISED);
-    for text in ["hello", "SLOW:200", "TOOL:write_file{\"path\":\"a.txt\",\"content\":\"a\"}\nSAY:done"] {
+    for text in [
+        "hello",
+        "SLOW:200",
+        "TOOL:write_file{\"path\":\"a.txt\",\"content\":\"a\"}\nSAY:done",
+    ] {
         let mut daemon = home.daemon();
         let session = daemon.session().await;
         let continuation = daemon.send(&session, text).await;
         let path = format!("/v1/continuations/{continuation}");
-        daemon.wait(&path, "work began", |body| body["state"] != "pending").await;
+        daemon
+            .wait(&path, "work began", |body| body["state"] != "pending")
+            .await;
         let status = daemon.terminate();
         assert!(status.success(), "{text}: {status:?}\n{}", home.log());
         let mut daemon = home.daemon();
         let body = daemon
-            .wait(&path, "it went on", |body| body["state"] == "completed" || body["state"] == "awaiting_approval")
+            .wait(&path, "it went on", |body| {
+                body["state"] == "completed" || body["state"] == "awaiting_approval"
+            })
             .await;
         if body["state"] == "awaiting_approval" {
             let approval = daemon.wait_approval().await;

@@ -20,7 +20,10 @@ fn start(home: &Home, telegram: &FakeTelegram) -> Daemon {
 }
 
 fn last_with<'a>(messages: &'a [BotMessage], text: &str) -> Option<&'a BotMessage> {
-    messages.iter().rev().find(|message| message.text.contains(text))
+    messages
+        .iter()
+        .rev()
+        .find(|message| message.text.contains(text))
 }
 
 fn people() -> (User, User) {
@@ -37,28 +40,71 @@ async fn a_message_is_answered_and_a_write_is_approved_by_a_button() {
     let (ben, anna) = people();
 
     telegram.user_says(100, &ben, "hello there");
-    telegram.wait_until("an answer", |state| state.messages.iter().any(|m| m.chat == 100)).await;
+    telegram
+        .wait_until("an answer", |state| {
+            state.messages.iter().any(|m| m.chat == 100)
+        })
+        .await;
 
     telegram.user_says(100, &ben, WRITE);
     telegram
-        .wait_until("a card for Anna", |state| state.messages.iter().any(|m| m.chat == 200 && !m.keyboard.is_empty()))
+        .wait_until("a card for Anna", |state| {
+            state
+                .messages
+                .iter()
+                .any(|m| m.chat == 200 && !m.keyboard.is_empty())
+        })
         .await;
     // The requester's chat learns only that something waits.
-    telegram.wait_until("a notice for Ben", |state| state.messages.iter().any(|m| m.chat == 100 && m.text.contains("Waiting for a decision"))).await;
-    let card = telegram.messages(200).into_iter().find(|m| !m.keyboard.is_empty()).unwrap();
-    assert!(card.text.contains("write_file") && card.text.contains("note.txt"), "{}", card.text);
+    telegram
+        .wait_until("a notice for Ben", |state| {
+            state
+                .messages
+                .iter()
+                .any(|m| m.chat == 100 && m.text.contains("Waiting for a decision"))
+        })
+        .await;
+    let card = telegram
+        .messages(200)
+        .into_iter()
+        .find(|m| !m.keyboard.is_empty())
+        .unwrap();
+    assert!(
+        card.text.contains("write_file") && card.text.contains("note.txt"),
+        "{}",
+        card.text
+    );
     assert!(!home.workspace("team").join("note.txt").exists());
 
     telegram.user_clicks(200, card.message_id, "Approve once", &anna);
-    telegram.wait_until("the answer", |state| state.messages.iter().any(|m| m.chat == 100 && m.text.contains("all done"))).await;
-    assert_eq!(std::fs::read_to_string(home.workspace("team").join("note.txt")).unwrap(), "hi\n");
+    telegram
+        .wait_until("the answer", |state| {
+            state
+                .messages
+                .iter()
+                .any(|m| m.chat == 100 && m.text.contains("all done"))
+        })
+        .await;
+    assert_eq!(
+        std::fs::read_to_string(home.workspace("team").join("note.txt")).unwrap(),
+        "hi\n"
+    );
     // The card shows the outcome and has no buttons any more.
     telegram
         .wait_until("the card is disarmed", |state| {
-            state.messages.iter().any(|m| m.chat == 200 && m.message_id == card.message_id && m.keyboard.is_empty() && m.edits > 0)
+            state.messages.iter().any(|m| {
+                m.chat == 200
+                    && m.message_id == card.message_id
+                    && m.keyboard.is_empty()
+                    && m.edits > 0
+            })
         })
         .await;
-    let answers = telegram.messages(100).iter().filter(|m| m.text.contains("all done")).count();
+    let answers = telegram
+        .messages(100)
+        .iter()
+        .filter(|m| m.text.contains("all done"))
+        .count();
     assert_eq!(answers, 1);
     assert_eq!(telegram.state().violations, Vec::<String>::new());
 }
@@ -75,12 +121,40 @@ async fn somebody_who_may_not_decide_cannot_and_the_approval_stays_pending() {
 
     // The requester, by command; a stranger, by button; both leave it pending (A5).
     telegram.user_says(100, &ben, &format!("/approve {code}"));
-    telegram.wait_until("a refusal", |state| state.messages.iter().any(|m| m.chat == 100 && m.text.contains("Not decided"))).await;
-    telegram.wait_until("a card", |state| state.messages.iter().any(|m| m.chat == 200 && !m.keyboard.is_empty())).await;
-    let card = telegram.messages(200).into_iter().find(|m| !m.keyboard.is_empty()).unwrap();
-    telegram.user_clicks(200, card.message_id, "Approve once", &User::new(999, "Mallory"));
     telegram
-        .wait_until("the click is answered", |state| state.ledger.iter().any(|entry| entry.method == "answerCallbackQuery"))
+        .wait_until("a refusal", |state| {
+            state
+                .messages
+                .iter()
+                .any(|m| m.chat == 100 && m.text.contains("Not decided"))
+        })
+        .await;
+    telegram
+        .wait_until("a card", |state| {
+            state
+                .messages
+                .iter()
+                .any(|m| m.chat == 200 && !m.keyboard.is_empty())
+        })
+        .await;
+    let card = telegram
+        .messages(200)
+        .into_iter()
+        .find(|m| !m.keyboard.is_empty())
+        .unwrap();
+    telegram.user_clicks(
+        200,
+        card.message_id,
+        "Approve once",
+        &User::new(999, "Mallory"),
+    );
+    telegram
+        .wait_until("the click is answered", |state| {
+            state
+                .ledger
+                .iter()
+                .any(|entry| entry.method == "answerCallbackQuery")
+        })
         .await;
     assert_eq!(daemon.wait_approval().await["id"], approval["id"]);
 
@@ -89,7 +163,12 @@ async fn somebody_who_may_not_decide_cannot_and_the_approval_stays_pending() {
     let continuation = approval["continuation_id"].as_str().unwrap();
     let done = daemon.wait_state(continuation, "completed").await;
     assert_eq!(done["tool_calls"][0]["state"], "denied");
-    assert!(done["tool_calls"][0]["result"].as_str().unwrap().contains("not today"));
+    assert!(
+        done["tool_calls"][0]["result"]
+            .as_str()
+            .unwrap()
+            .contains("not today")
+    );
 }
 
 #[tokio::test]
@@ -99,11 +178,19 @@ async fn a_stranger_is_told_once_and_gets_no_turn() {
     let daemon = start(&home, &telegram);
     let mallory = User::new(999, "Mallory");
     telegram.user_says(999, &mallory, "hello");
-    telegram.wait_until("the notice", |state| state.messages.iter().any(|m| m.chat == 999)).await;
+    telegram
+        .wait_until("the notice", |state| {
+            state.messages.iter().any(|m| m.chat == 999)
+        })
+        .await;
     telegram.user_says(999, &mallory, "hello again");
     let (ben, _) = people();
     telegram.user_says(100, &ben, "hello");
-    telegram.wait_until("Ben's answer", |state| state.messages.iter().any(|m| m.chat == 100)).await;
+    telegram
+        .wait_until("Ben's answer", |state| {
+            state.messages.iter().any(|m| m.chat == 100)
+        })
+        .await;
     assert_eq!(telegram.messages(999).len(), 1, "told more than once");
     assert!(telegram.messages(999)[0].text.contains("telegram:999"));
     let turns = daemon.get("/v1/continuations").await;
@@ -153,12 +240,24 @@ async fn a_long_answer_arrives_whole_in_parts_in_order() {
     let long: String = (0..1500).map(|n| format!("word{n} ")).collect();
     telegram.user_says(100, &ben, &format!("SAY:{}", long.trim()));
     telegram
-        .wait_until("the last part", |state| state.messages.iter().any(|m| m.chat == 100 && m.text.contains("word1499")))
+        .wait_until("the last part", |state| {
+            state
+                .messages
+                .iter()
+                .any(|m| m.chat == 100 && m.text.contains("word1499"))
+        })
         .await;
     let messages = telegram.messages(100);
     assert!(messages.len() > 1);
-    let words: Vec<String> =
-        messages.iter().flat_map(|m| m.text.split_whitespace().map(str::to_owned).collect::<Vec<_>>()).collect();
+    let words: Vec<String> = messages
+        .iter()
+        .flat_map(|m| {
+            m.text
+                .split_whitespace()
+                .map(str::to_owned)
+                .collect::<Vec<_>>()
+        })
+        .collect();
     let expected: Vec<String> = (0..1500).map(|n| format!("word{n}")).collect();
     assert_eq!(words, expected);
     assert!(last_with(&messages, "word1499").is_some());
@@ -172,18 +271,42 @@ async fn kill_nine_while_a_card_waits_and_the_reply_is_sent_once() {
     let mut daemon = start(&home, &telegram);
     let (ben, anna) = people();
     telegram.user_says(100, &ben, WRITE);
-    telegram.wait_until("a card", |state| state.messages.iter().any(|m| m.chat == 200 && !m.keyboard.is_empty())).await;
+    telegram
+        .wait_until("a card", |state| {
+            state
+                .messages
+                .iter()
+                .any(|m| m.chat == 200 && !m.keyboard.is_empty())
+        })
+        .await;
     let approval = daemon.wait_approval().await;
     daemon.kill();
 
     let daemon = start(&home, &telegram);
     let again = daemon.wait_approval().await;
     assert_eq!(again["id"], approval["id"]);
-    let card = telegram.messages(200).into_iter().find(|m| !m.keyboard.is_empty()).unwrap();
+    let card = telegram
+        .messages(200)
+        .into_iter()
+        .find(|m| !m.keyboard.is_empty())
+        .unwrap();
     telegram.user_clicks(200, card.message_id, "Approve once", &anna);
-    daemon.wait_state(approval["continuation_id"].as_str().unwrap(), "completed").await;
-    telegram.wait_until("the reply", |state| state.messages.iter().any(|m| m.chat == 100 && m.text.contains("all done"))).await;
-    let replies = telegram.messages(100).iter().filter(|m| m.text.contains("all done")).count();
+    daemon
+        .wait_state(approval["continuation_id"].as_str().unwrap(), "completed")
+        .await;
+    telegram
+        .wait_until("the reply", |state| {
+            state
+                .messages
+                .iter()
+                .any(|m| m.chat == 100 && m.text.contains("all done"))
+        })
+        .await;
+    let replies = telegram
+        .messages(100)
+        .iter()
+        .filter(|m| m.text.contains("all done"))
+        .count();
     assert_eq!(replies, 1);
     let cards = telegram.messages(200).len();
     assert_eq!(cards, 1, "the card was sent again");

@@ -21,10 +21,17 @@ pub struct Home {
 impl Home {
     /// A home with this configuration file. `{home}` in it becomes the home's path.
     pub fn new(config: &str) -> Self {
-        let dir = tempfile::Builder::new().prefix("lf").tempdir().expect("a temporary directory");
+        let dir = tempfile::Builder::new()
+            .prefix("lf")
+            .tempdir()
+            .expect("a temporary directory");
         let home = dir.path().to_str().expect("a UTF-8 path").to_owned();
         std::fs::create_dir(dir.path().join("config")).expect("the configuration directory");
-        std::fs::write(dir.path().join("config/config.toml"), config.replace("{home}", &home)).expect("the configuration");
+        std::fs::write(
+            dir.path().join("config/config.toml"),
+            config.replace("{home}", &home),
+        )
+        .expect("the configuration");
         Self { dir }
     }
 
@@ -65,7 +72,8 @@ impl Home {
 
     /// The same with extra environment variables.
     pub fn daemon_with(&self, environment: &[(&str, &str)]) -> Daemon {
-        self.try_daemon_with(environment).expect("the daemon listens")
+        self.try_daemon_with(environment)
+            .expect("the daemon listens")
     }
 
     /// The same; none when it ended before it listened.
@@ -97,8 +105,12 @@ impl Home {
         loop {
             match heard.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
                 Ok(line) => {
-                    if let Some(base) = line.strip_prefix("listening on ").filter(|url| url.starts_with("http://")) {
-                        let token = std::fs::read_to_string(self.data().join("token")).expect("the token file");
+                    if let Some(base) = line
+                        .strip_prefix("listening on ")
+                        .filter(|url| url.starts_with("http://"))
+                    {
+                        let token = std::fs::read_to_string(self.data().join("token"))
+                            .expect("the token file");
                         return Some(Daemon {
                             child,
                             base: base.trim().to_owned(),
@@ -149,7 +161,9 @@ pub struct Daemon {
 impl Daemon {
     /// Sends a request; the status and the JSON body (null when there is none).
     pub async fn request(&self, method: &str, path: &str, body: Option<Value>) -> (u16, Value) {
-        self.try_request(method, path, body).await.unwrap_or_else(|error| panic!("{method} {path}: {error}"))
+        self.try_request(method, path, body)
+            .await
+            .unwrap_or_else(|error| panic!("{method} {path}: {error}"))
     }
 
     /// The same; an error when the daemon is gone.
@@ -160,7 +174,10 @@ impl Daemon {
         body: Option<Value>,
     ) -> Result<(u16, Value), reqwest::Error> {
         let method = method.parse().expect("a method");
-        let mut request = self.client.request(method, format!("{}{path}", self.base)).bearer_auth(&self.token);
+        let mut request = self
+            .client
+            .request(method, format!("{}{path}", self.base))
+            .bearer_auth(&self.token);
         if let Some(body) = body {
             request = request.json(&body);
         }
@@ -180,7 +197,10 @@ impl Daemon {
     /// POST; must answer 2xx.
     pub async fn post(&self, path: &str, body: Value) -> Value {
         let (status, answer) = self.request("POST", path, Some(body)).await;
-        assert!((200..300).contains(&status), "POST {path}: {status} {answer}");
+        assert!(
+            (200..300).contains(&status),
+            "POST {path}: {status} {answer}"
+        );
         answer
     }
 
@@ -192,8 +212,16 @@ impl Daemon {
 
     /// Sends a message and returns the continuation's id.
     pub async fn send(&self, session: &str, text: &str) -> String {
-        let accepted = self.post(&format!("/v1/sessions/{session}/messages"), json!({ "text": text })).await;
-        accepted["continuation_id"].as_str().expect("a continuation id").to_owned()
+        let accepted = self
+            .post(
+                &format!("/v1/sessions/{session}/messages"),
+                json!({ "text": text }),
+            )
+            .await;
+        accepted["continuation_id"]
+            .as_str()
+            .expect("a continuation id")
+            .to_owned()
     }
 
     /// Waits until a GET satisfies a condition.
@@ -204,7 +232,10 @@ impl Daemon {
             if condition(&body) {
                 return body;
             }
-            assert!(Instant::now() < deadline, "{what} did not come true in time: {body:#}");
+            assert!(
+                Instant::now() < deadline,
+                "{what} did not come true in time: {body:#}"
+            );
             tokio::time::sleep(Duration::from_millis(15)).await;
         }
     }
@@ -212,15 +243,24 @@ impl Daemon {
     /// Waits until a continuation is in a state.
     pub async fn wait_state(&self, continuation: &str, state: &str) -> Value {
         let path = format!("/v1/continuations/{continuation}");
-        self.wait(&path, &format!("state {state}"), |body| body["state"] == state).await
+        self.wait(&path, &format!("state {state}"), |body| {
+            body["state"] == state
+        })
+        .await
     }
 
     /// The only pending approval, once there is one.
     pub async fn wait_approval(&self) -> Value {
         let list = self
-            .wait("/v1/approvals?state=pending", "a pending approval", |body| {
-                body["items"].as_array().is_some_and(|items| !items.is_empty())
-            })
+            .wait(
+                "/v1/approvals?state=pending",
+                "a pending approval",
+                |body| {
+                    body["items"]
+                        .as_array()
+                        .is_some_and(|items| !items.is_empty())
+                },
+            )
             .await;
         list["items"][0].clone()
     }
@@ -232,7 +272,8 @@ impl Daemon {
         if approval["risk"] == "critical" {
             body["confirm_code"] = approval["short_code"].clone();
         }
-        self.request("POST", &format!("/v1/approvals/{id}/decision"), Some(body)).await
+        self.request("POST", &format!("/v1/approvals/{id}/decision"), Some(body))
+            .await
     }
 
     /// Process id.

@@ -1,4 +1,4 @@
 //! Shared harness of the suites.
 
-pub mod fake_telegram;
 pub mod daemon;
+pub mod fake_telegram;

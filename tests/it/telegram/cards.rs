@@ -1,9 +1,9 @@
 //! Approvals as messages: everything is shown, or approving is not offered.
 
 use leverframe::channels::telegram::card;
-use leverframe::protocol::bridge::{OutboundBody, SendOutcome};
 use leverframe::clock::Timestamp;
 use leverframe::protocol::approval::{Decision, Preview};
+use leverframe::protocol::bridge::{OutboundBody, SendOutcome};
 use leverframe::protocol::words::{
     ApprovalKind, ApprovalState, DecisionWord, OutboxClass, Surface,
 };

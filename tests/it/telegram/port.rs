@@ -9,10 +9,12 @@ use leverframe::channels::channel::{Bridge, ChannelError};
 use leverframe::channels::telegram::bridge::{TelegramBridge, TelegramOptions};
 use leverframe::channels::telegram::pacing::PacingLimits;
 use leverframe::client::channel_port::ChannelPort;
-use leverframe::protocol::bridge::{AccountState, CardButton, Inbound, InboundBody, Ingested, Outbound, OutboundBody, SendOutcome};
 use leverframe::clock::{Clock, Timestamp};
 use leverframe::config::settings::Secret;
 use leverframe::protocol::approval::{Approval, PlanFacts, Preview, Requester};
+use leverframe::protocol::bridge::{
+    AccountState, CardButton, Inbound, InboundBody, Ingested, Outbound, OutboundBody, SendOutcome,
+};
 use leverframe::protocol::channel::{ChannelCapabilities, ChannelHealth};
 use leverframe::protocol::ids::{ApprovalId, InboxId, OutboxId};
 use leverframe::protocol::policy::Verdict;

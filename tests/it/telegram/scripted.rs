@@ -6,8 +6,8 @@ use std::time::Duration;
 use leverframe::channels::channel::Bridge;
 use leverframe::channels::scripted::{Schedule, ScriptedBridge};
 use leverframe::client::channel_port::ChannelPort;
-use leverframe::protocol::bridge::{InboundBody, OutboundBody, SendOutcome};
 use leverframe::clock::Clock;
+use leverframe::protocol::bridge::{InboundBody, OutboundBody, SendOutcome};
 use leverframe::protocol::words::{ChannelKind, ChannelState, OutboxClass};
 use tokio_util::sync::CancellationToken;
 

@@ -8,7 +8,12 @@ use leverframe::engine::turn::machine::{Limits, Phase, Turn, Used};
 use leverframe::protocol::ids::ToolCallId;
 use proptest::prelude::*;
 
-const LIMITS: Limits = Limits { max_steps: 4, max_tool_calls: 6, max_active_ms: 60_000, max_tokens: 10_000 };
+const LIMITS: Limits = Limits {
+    max_steps: 4,
+    max_tool_calls: 6,
+    max_active_ms: 60_000,
+    max_tokens: 10_000,
+};
 
 /// What a random world answers next.
 #[derive(Debug, Clone)]
@@ -83,28 +88,44 @@ impl World {
     }
 
     fn running(&self) -> Vec<ToolCallId> {
-        self.current.iter().copied().filter(|id| self.truth[id].status == CallStatus::Started).collect()
+        self.current
+            .iter()
+            .copied()
+            .filter(|id| self.truth[id].status == CallStatus::Started)
+            .collect()
     }
 
     fn waiting(&self) -> Vec<ToolCallId> {
         self.current
             .iter()
             .copied()
-            .filter(|id| matches!(self.truth[id].status, CallStatus::Awaiting | CallStatus::Indeterminate))
+            .filter(|id| {
+                matches!(
+                    self.truth[id].status,
+                    CallStatus::Awaiting | CallStatus::Indeterminate
+                )
+            })
             .collect()
     }
 
     fn calls(&self) -> Vec<Call> {
         self.current
             .iter()
-            .map(|id| Call { id: *id, status: self.truth[id].status, parallel: self.truth[id].read_only })
+            .map(|id| Call {
+                id: *id,
+                status: self.truth[id].status,
+                parallel: self.truth[id].read_only,
+            })
             .collect()
     }
 
     fn input(&mut self, input: Input) {
         let over_before = self.turn.is_over();
         let effects = self.turn.step(input);
-        assert!(!over_before || effects.is_empty(), "effects after the end: {effects:?}");
+        assert!(
+            !over_before || effects.is_empty(),
+            "effects after the end: {effects:?}"
+        );
         for effect in effects {
             self.effect(effect);
         }
@@ -116,11 +137,16 @@ impl World {
             Effect::CallModel => {
                 assert!(!self.model_open, "two model calls at once");
                 assert!(
-                    self.current.iter().all(|id| self.truth[id].status == CallStatus::Settled),
+                    self.current
+                        .iter()
+                        .all(|id| self.truth[id].status == CallStatus::Settled),
                     "the model is asked while a call has no result"
                 );
                 let used = self.turn.used();
-                assert!(used.steps < LIMITS.max_steps && used.tokens < LIMITS.max_tokens, "over budget: {used:?}");
+                assert!(
+                    used.steps < LIMITS.max_steps && used.tokens < LIMITS.max_tokens,
+                    "over budget: {used:?}"
+                );
                 self.model_open = true;
             }
             Effect::RecordCalls => {
@@ -134,7 +160,15 @@ impl World {
                         _ => CallStatus::Ready,
                     };
                     let allowed = status == CallStatus::Ready;
-                    self.truth.insert(id, Truth { status, read_only, allowed, starts: 0 });
+                    self.truth.insert(
+                        id,
+                        Truth {
+                            status,
+                            read_only,
+                            allowed,
+                            starts: 0,
+                        },
+                    );
                     self.current.push(id);
                 }
                 let calls = self.calls();
@@ -152,10 +186,19 @@ impl World {
                 assert!(!self.killed, "a call starts after the tools were killed");
                 let others: Vec<_> = self.running();
                 if truth.read_only && truth.status == CallStatus::Ready {
-                    assert!(others.iter().all(|other| self.truth[other].read_only), "a reader beside a writer");
+                    assert!(
+                        others.iter().all(|other| self.truth[other].read_only),
+                        "a reader beside a writer"
+                    );
                 } else {
-                    assert_eq!(gates, 0, "a call that is not read-only starts before all decisions of its step");
-                    assert!(others.is_empty(), "a call that is not read-only runs beside another");
+                    assert_eq!(
+                        gates, 0,
+                        "a call that is not read-only starts before all decisions of its step"
+                    );
+                    assert!(
+                        others.is_empty(),
+                        "a call that is not read-only runs beside another"
+                    );
                 }
                 let truth = self.truth.get_mut(&id).expect("known call");
                 truth.status = CallStatus::Started;
@@ -172,10 +215,15 @@ impl World {
                 self.parked = true;
             }
             Effect::AskBudget(_) | Effect::Finish | Effect::Fail { .. } | Effect::Yield => {
-                assert!(self.running().is_empty(), "ended while a tool runs: {effect:?}");
+                assert!(
+                    self.running().is_empty(),
+                    "ended while a tool runs: {effect:?}"
+                );
                 if effect == Effect::Finish {
                     assert!(
-                        self.current.iter().all(|id| self.truth[id].status == CallStatus::Settled),
+                        self.current
+                            .iter()
+                            .all(|id| self.truth[id].status == CallStatus::Settled),
                         "finished with an open call"
                     );
                 }
@@ -194,17 +242,27 @@ impl World {
                 self.model_open = false;
                 let count = calls.len() as u32;
                 self.proposed = Some(calls);
-                self.input(Input::ModelProposed { tokens: 500, calls: count });
+                self.input(Input::ModelProposed {
+                    tokens: 500,
+                    calls: count,
+                });
             }
             Step::FailModel if self.model_open => {
                 self.model_open = false;
-                self.input(Input::ModelFailed { code: "model_unavailable", message: String::new() });
+                self.input(Input::ModelFailed {
+                    code: "model_unavailable",
+                    message: String::new(),
+                });
             }
             Step::EndTool(n, unknown) => {
                 let running = self.running();
                 if let Some(id) = running.get(n % running.len().max(1)).copied() {
                     let unknown = unknown && !self.truth[&id].read_only;
-                    let status = if unknown { CallStatus::Indeterminate } else { CallStatus::Settled };
+                    let status = if unknown {
+                        CallStatus::Indeterminate
+                    } else {
+                        CallStatus::Settled
+                    };
                     self.truth.get_mut(&id).expect("known call").status = status;
                     self.input(Input::ToolEnded { id, status });
                 }
@@ -213,7 +271,11 @@ impl World {
                 let waiting = self.waiting();
                 if let Some(id) = waiting.get(n % waiting.len().max(1)).copied() {
                     let truth = self.truth.get_mut(&id).expect("known call");
-                    truth.status = if yes && truth.starts == 0 { CallStatus::Approved } else { CallStatus::Settled };
+                    truth.status = if yes && truth.starts == 0 {
+                        CallStatus::Approved
+                    } else {
+                        CallStatus::Settled
+                    };
                     truth.allowed = truth.status == CallStatus::Approved;
                 }
                 if self.waiting().is_empty() && !self.turn.is_over() {
@@ -224,7 +286,10 @@ impl World {
             }
             Step::AskAgain => {
                 // A start that was refused by the store: the call waits for a person again.
-                let sequential = self.running().into_iter().find(|id| !self.truth[id].read_only);
+                let sequential = self
+                    .running()
+                    .into_iter()
+                    .find(|id| !self.truth[id].read_only);
                 if let Some(id) = sequential {
                     let truth = self.truth.get_mut(&id).expect("known call");
                     truth.status = CallStatus::Awaiting;
@@ -232,9 +297,15 @@ impl World {
                     truth.starts = 0;
                     if self.killed {
                         truth.status = CallStatus::Settled;
-                        self.input(Input::ToolEnded { id, status: CallStatus::Settled });
+                        self.input(Input::ToolEnded {
+                            id,
+                            status: CallStatus::Settled,
+                        });
                     } else {
-                        self.input(Input::CallBecame { id, status: CallStatus::Awaiting });
+                        self.input(Input::CallBecame {
+                            id,
+                            status: CallStatus::Awaiting,
+                        });
                     }
                 }
             }
@@ -252,14 +323,20 @@ impl World {
                 if !self.model_open {
                     match kind {
                         0 => self.input(Input::ModelSaid { tokens: 1 }),
-                        1 => self.input(Input::ModelFailed { code: "late", message: String::new() }),
+                        1 => self.input(Input::ModelFailed {
+                            code: "late",
+                            message: String::new(),
+                        }),
                         _ => {}
                     }
                 }
                 match kind {
                     2 => self.input(Input::TimePassed { active_ms: 10 }),
                     3 if !self.running().is_empty() => {
-                        self.input(Input::ToolEnded { id: stranger, status: CallStatus::Settled });
+                        self.input(Input::ToolEnded {
+                            id: stranger,
+                            status: CallStatus::Settled,
+                        });
                     }
                     _ => {}
                 }
@@ -284,14 +361,24 @@ proptest! {
 }
 
 fn ready(parallel: bool) -> Call {
-    Call { id: ToolCallId::generate(), status: CallStatus::Ready, parallel }
+    Call {
+        id: ToolCallId::generate(),
+        status: CallStatus::Ready,
+        parallel,
+    }
 }
 
 fn proposed(calls: Vec<Call>) -> (Turn, Vec<Effect>) {
     let mut turn = Turn::restore(LIMITS, Used::default(), Vec::new());
     assert_eq!(turn.step(Input::Claimed), vec![Effect::CallModel]);
     let count = calls.len() as u32;
-    assert_eq!(turn.step(Input::ModelProposed { tokens: 10, calls: count }), vec![Effect::RecordCalls]);
+    assert_eq!(
+        turn.step(Input::ModelProposed {
+            tokens: 10,
+            calls: count
+        }),
+        vec![Effect::RecordCalls]
+    );
     let effects = turn.step(Input::CallsRecorded { calls });
     (turn, effects)
 }
@@ -299,11 +386,29 @@ fn proposed(calls: Vec<Call>) -> (Turn, Vec<Effect>) {
 #[test]
 fn readers_start_together_and_before_the_gates_are_decided() {
     let (one, two) = (ready(true), ready(true));
-    let gate = Call { status: CallStatus::Awaiting, ..ready(false) };
+    let gate = Call {
+        status: CallStatus::Awaiting,
+        ..ready(false)
+    };
     let (mut turn, effects) = proposed(vec![one, gate, two]);
-    assert_eq!(effects, vec![Effect::StartTool(one.id), Effect::StartTool(two.id)]);
-    assert_eq!(turn.step(Input::ToolEnded { id: one.id, status: CallStatus::Settled }), vec![]);
-    assert_eq!(turn.step(Input::ToolEnded { id: two.id, status: CallStatus::Settled }), vec![Effect::Park]);
+    assert_eq!(
+        effects,
+        vec![Effect::StartTool(one.id), Effect::StartTool(two.id)]
+    );
+    assert_eq!(
+        turn.step(Input::ToolEnded {
+            id: one.id,
+            status: CallStatus::Settled
+        }),
+        vec![]
+    );
+    assert_eq!(
+        turn.step(Input::ToolEnded {
+            id: two.id,
+            status: CallStatus::Settled
+        }),
+        vec![Effect::Park]
+    );
 }
 
 #[test]
@@ -311,18 +416,30 @@ fn writers_run_one_after_the_other_in_order() {
     let (one, two) = (ready(false), ready(false));
     let (mut turn, effects) = proposed(vec![one, two]);
     assert_eq!(effects, vec![Effect::StartTool(one.id)]);
-    let after = turn.step(Input::ToolEnded { id: one.id, status: CallStatus::Settled });
+    let after = turn.step(Input::ToolEnded {
+        id: one.id,
+        status: CallStatus::Settled,
+    });
     assert_eq!(after, vec![Effect::StartTool(two.id)]);
-    let after = turn.step(Input::ToolEnded { id: two.id, status: CallStatus::Settled });
+    let after = turn.step(Input::ToolEnded {
+        id: two.id,
+        status: CallStatus::Settled,
+    });
     assert_eq!(after, vec![Effect::CallModel]);
 }
 
 #[test]
 fn a_turn_that_used_its_steps_asks_for_more_instead_of_calling() {
-    let used = Used { steps: LIMITS.max_steps, ..Used::default() };
+    let used = Used {
+        steps: LIMITS.max_steps,
+        ..Used::default()
+    };
     let mut turn = Turn::restore(LIMITS, used, Vec::new());
     let effects = turn.step(Input::Claimed);
-    assert!(matches!(effects.as_slice(), [Effect::AskBudget(_)]), "{effects:?}");
+    assert!(
+        matches!(effects.as_slice(), [Effect::AskBudget(_)]),
+        "{effects:?}"
+    );
     assert_eq!(turn.phase(), Phase::Over);
 }
 
@@ -330,8 +447,14 @@ fn a_turn_that_used_its_steps_asks_for_more_instead_of_calling() {
 fn a_stop_kills_first_and_parks_on_an_unknown_outcome() {
     let writer = ready(false);
     let (mut turn, _) = proposed(vec![writer]);
-    assert_eq!(turn.step(Input::Halted(Halt::Held)), vec![Effect::KillTools]);
-    let after = turn.step(Input::ToolEnded { id: writer.id, status: CallStatus::Indeterminate });
+    assert_eq!(
+        turn.step(Input::Halted(Halt::Held)),
+        vec![Effect::KillTools]
+    );
+    let after = turn.step(Input::ToolEnded {
+        id: writer.id,
+        status: CallStatus::Indeterminate,
+    });
     assert_eq!(after, vec![Effect::Park]);
     assert!(turn.is_over());
 }
