@@ -4,7 +4,9 @@
 
 pub mod channel_port;
 pub mod demo;
+pub mod detach;
 pub mod in_process;
 pub mod logging;
 pub mod notify;
+pub mod signals;
 pub mod start;

@@ -1,0 +1,276 @@
+//! The modes that need the engine or the screen. Nothing here reads arguments.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::Context as _;
+
+use crate::cli::exit::Failure;
+use crate::client::console_client::ConsoleClient;
+use crate::client::remote::connection::RemoteClient;
+use crate::client::remote::target::Target;
+use crate::clock::Clock;
+use crate::config::environment::Environment;
+use crate::config::layers::{self, Flags};
+use crate::config::settings::Settings;
+use crate::protocol::command::Actor;
+use crate::runtime::logging::{self, Destination};
+use crate::runtime::signals::EndSignals;
+use crate::runtime::start::{self, Running, StartError, socket_path};
+use crate::runtime::{demo, detach, notify};
+use crate::tools::registry::BUILTIN_NAMES;
+use crate::tui::event_loop;
+use crate::tui::message::QuitKind;
+use crate::tui::options::{Access, ConsoleOptions, Editor, Hosting};
+use crate::tui::theme::depth::ColorDepth;
+
+/// How the console opens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rights {
+    /// Everything.
+    Full,
+    /// `--read-only`: looks, never acts.
+    ReadOnly,
+}
+
+/// Says in a data directory that a daemon served it last, so that a console does not take it over by accident.
+const DAEMON_MARK: &str = "served-by-daemon";
+
+/// Everything a mode starts from.
+struct Start {
+    settings: Settings,
+    environment: Environment,
+}
+
+fn resolve(flags: &Flags) -> Result<Start, Failure> {
+    let environment = Environment::capture();
+    arm_crash_point(&environment);
+    let settings =
+        layers::load(flags, &environment, BUILTIN_NAMES).map_err(|error| Failure::Usage(error.to_string()))?;
+    Ok(Start { settings, environment })
+}
+
+#[cfg(feature = "test-hooks")]
+fn arm_crash_point(environment: &Environment) {
+    if let Some(point) = environment.crash() {
+        crate::crash::arm(point);
+    }
+}
+
+#[cfg(not(feature = "test-hooks"))]
+fn arm_crash_point(_environment: &Environment) {}
+
+/// The console with the engine inside, or attached when another process holds the data directory.
+pub async fn run_console(flags: Flags, rights: Rights) -> Result<(), Failure> {
+    let Start { settings, environment } = resolve(&flags)?;
+    crate::config::paths::prepare_data_dir(&settings.paths.data_dir)
+        .map_err(|error| Failure::Usage(error.to_string()))?;
+    let redactor = start::redactor(&settings);
+    logging::start(&settings, Destination::File, redactor.clone())?;
+    let socket = socket_path(&settings);
+    if let Ok(client) = RemoteClient::connect(Target::Unix(socket.clone())).await {
+        return attached(client, &settings, &environment, rights).await;
+    }
+    let mark = settings.paths.data_dir.join(DAEMON_MARK);
+    if mark.exists() {
+        return Err(Failure::Usage(format!(
+            "{} was last served by a daemon, which is not running now.\n\
+             Start it again (`leverframe --daemon`, or your service manager) and run `leverframe` to attach.\n\
+             To run the engine inside the console instead, remove {}",
+            settings.paths.data_dir.display(),
+            mark.display()
+        )));
+    }
+    let running = match start::start(settings.clone(), redactor, Vec::new()).await {
+        Ok(running) => running,
+        // Somebody started between the look above and now.
+        Err(StartError::Locked(holder)) => {
+            let client = RemoteClient::connect(Target::Unix(socket)).await.map_err(|problem| {
+                Failure::Usage(format!("the data directory is in use by {holder}, which does not answer: {problem}"))
+            })?;
+            return attached(client, &settings, &environment, rights).await;
+        }
+        Err(StartError::Other(error)) => return Err(error.into()),
+    };
+    let quit = embedded(&running, &settings, &environment, rights).await;
+    let log = logging::log_file(&settings.paths.data_dir);
+    running.stop().await;
+    match quit? {
+        QuitKind::Stop | QuitKind::Terminated => Ok(()),
+        QuitKind::Detach => {
+            let client = detach::start_daemon(&daemon_arguments(&flags), socket, log).await?;
+            say("The engine goes on as a daemon. Attaching; quit to leave it running.");
+            attached(client, &settings, &environment, rights).await
+        }
+    }
+}
+
+/// Headless.
+pub async fn run_daemon(flags: Flags) -> Result<(), Failure> {
+    let Start { settings, environment } = resolve(&flags)?;
+    crate::config::paths::prepare_data_dir(&settings.paths.data_dir)
+        .map_err(|error| Failure::Usage(error.to_string()))?;
+    let redactor = start::redactor(&settings);
+    logging::start(&settings, Destination::StandardError, redactor.clone())?;
+    let mut signals = EndSignals::listen()?;
+    let data_dir = settings.paths.data_dir.clone();
+    let running = match start::start(settings, redactor, Vec::new()).await {
+        Ok(running) => running,
+        Err(StartError::Locked(holder)) => {
+            return Err(Failure::Usage(format!(
+                "{} is in use by {holder}; run `leverframe` to attach to it",
+                data_dir.display()
+            )));
+        }
+        Err(StartError::Other(error)) => return Err(error.into()),
+    };
+    std::fs::write(data_dir.join(DAEMON_MARK), "").with_context(|| format!("writing in {}", data_dir.display()))?;
+    for address in &running.addresses {
+        say(&format!("listening on {address}"));
+    }
+    let socket = environment.notify_socket();
+    notify::notify(socket.as_deref(), "READY=1");
+    let signal = signals.next().await;
+    tracing::info!(signal, "stopping");
+    notify::notify(socket.as_deref(), "STOPPING=1");
+    // A second signal while stopping ends at once; whatever was in flight is classified at the next start.
+    tokio::select! {
+        () = running.stop() => Ok(()),
+        signal = signals.next() => Err(Failure::Ended(format!("a second {signal}: ended at once"))),
+    }
+}
+
+/// The demo: scripted model and channels in a temporary directory.
+pub async fn run_demo(mut flags: Flags, rights: Rights) -> Result<(), Failure> {
+    let root = TemporaryDirectory::new()?;
+    flags.data_dir = Some(root.path.join("data"));
+    flags.demo = true;
+    let Start { mut settings, environment } = resolve(&flags)?;
+    crate::config::paths::prepare_data_dir(&settings.paths.data_dir)
+        .map_err(|error| Failure::Usage(error.to_string()))?;
+    demo::add_channels(&mut settings, &root.path)?;
+    let redactor = start::redactor(&settings);
+    logging::start(&settings, Destination::File, redactor.clone())?;
+    let seed = Clock::System.now().as_millis().unsigned_abs();
+    let bridges = demo::bridges(&Clock::System, seed);
+    let running = start::start(settings.clone(), redactor, bridges).await.map_err(anyhow::Error::from)?;
+    // The demo has nobody outside to serve: leaving it just ends it.
+    let options = options(&settings, &environment, rights, Hosting::Embedded { live_channels: Vec::new() });
+    let quit = event_loop::run(running.client(), options).await;
+    running.stop().await;
+    quit?;
+    Ok(())
+}
+
+/// The console attached to a daemon.
+pub async fn run_attach(client: RemoteClient, flags: Flags, rights: Rights) -> Result<(), Failure> {
+    let Start { settings, environment } = resolve(&flags)?;
+    attached(client, &settings, &environment, rights).await
+}
+
+async fn attached(
+    client: RemoteClient,
+    settings: &Settings,
+    environment: &Environment,
+    rights: Rights,
+) -> Result<(), Failure> {
+    let client: Arc<dyn ConsoleClient> = Arc::new(client);
+    event_loop::run(client, options(settings, environment, rights, Hosting::Attached)).await?;
+    Ok(())
+}
+
+async fn embedded(
+    running: &Running,
+    settings: &Settings,
+    environment: &Environment,
+    rights: Rights,
+) -> anyhow::Result<QuitKind> {
+    let hosting = Hosting::Embedded { live_channels: running.live_channels() };
+    event_loop::run(running.client(), options(settings, environment, rights, hosting)).await
+}
+
+fn options(settings: &Settings, environment: &Environment, rights: Rights, hosting: Hosting) -> ConsoleOptions {
+    let uid = rustix::process::getuid().as_raw();
+    let depth = if environment.no_color() {
+        ColorDepth::None
+    } else if environment.true_color() {
+        ColorDepth::TrueColor
+    } else if environment.term().is_some_and(|term| term.contains("256color")) {
+        ColorDepth::Indexed
+    } else {
+        ColorDepth::Ansi
+    };
+    let editor = environment.editor().map(|editor| Editor {
+        argv: editor.split_whitespace().map(str::to_owned).collect(),
+        directory: settings.paths.data_dir.clone(),
+    });
+    ConsoleOptions {
+        theme: settings.theme.clone(),
+        keymap: settings.keymap.clone(),
+        user_dir: (!settings.demo).then(|| settings.paths.config_dir.clone()),
+        access: match rights {
+            Rights::Full => Access::Operate,
+            Rights::ReadOnly => Access::ReadOnly,
+        },
+        depth,
+        hosting,
+        actor: Actor::Operator {
+            uid,
+            name: environment.user().map_or_else(|| uid.to_string(), str::to_owned),
+        },
+        editor: editor.filter(|editor| !editor.argv.is_empty()),
+        clock: Clock::System,
+    }
+}
+
+/// The flags a daemon needs to serve what this console served.
+fn daemon_arguments(flags: &Flags) -> Vec<String> {
+    let path = |path: &Option<PathBuf>| path.as_deref().map(|path| path.display().to_string());
+    [
+        ("--config", path(&flags.config)),
+        ("--data-dir", path(&flags.data_dir)),
+        ("--listen", flags.listen.clone()),
+        ("--model", flags.model.clone()),
+    ]
+    .into_iter()
+    .filter_map(|(flag, value)| value.map(|value| [flag.to_owned(), value]))
+    .flatten()
+    .collect()
+}
+
+/// A line on standard output, at once. A closed output is no reason to stop serving.
+fn say(line: &str) {
+    let mut out = std::io::stdout().lock();
+    let _ = writeln!(out, "{line}").and_then(|()| out.flush());
+}
+
+/// A private directory that goes away with its owner.
+struct TemporaryDirectory {
+    path: PathBuf,
+}
+
+impl TemporaryDirectory {
+    fn new() -> anyhow::Result<Self> {
+        use std::os::unix::fs::DirBuilderExt as _;
+        let name = format!("leverframe-demo-{}", crate::protocol::ids::SessionId::generate());
+        let path = std::env::temp_dir().join(name);
+        std::fs::DirBuilder::new()
+            .mode(0o700)
+            .create(&path)
+            .with_context(|| format!("creating {}", path.display()))?;
+        Ok(Self { path: resolved(&path) })
+    }
+}
+
+fn resolved(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
+}
+
+impl Drop for TemporaryDirectory {
+    fn drop(&mut self) {
+        if let Err(error) = std::fs::remove_dir_all(&self.path) {
+            tracing::warn!(%error, "the demo's directory stays behind");
+        }
+    }
+}
