@@ -94,6 +94,11 @@ fn forbidden_arrows_are_found_in_every_spelling() {
         &["src/main.rs:2: main -> store"],
     );
     finds(
+        "tui/x.rs",
+        "crate::words_of!(x);",
+        &["src/tui/x.rs:2: tui -> api"],
+    );
+    finds(
         "runtime/x.rs",
         "use crate::nowhere::X;",
         &["src/runtime/x.rs:2: runtime -> nowhere, which is no module"],
