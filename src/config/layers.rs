@@ -124,7 +124,7 @@ pub fn resolve(inputs: Inputs<'_>) -> Result<Settings, ConfigError> {
     let flags = inputs.flags;
     let config = inputs.config();
     let providers = providers::resolve(&inputs)?;
-    let model = default_model(&inputs, &config)?;
+    let model = default_model(&inputs, &config);
     let people = people::resolve(&inputs)?;
     let channels = channels::resolve(&inputs, &people)?;
 
@@ -203,16 +203,16 @@ fn place_of(inputs: &Inputs<'_>, layer: &Layer, problem: String) -> Fault {
 
 /// `--model`, else `LEVERFRAME_MODEL`, else the file, else the scripted model. Keys in the environment
 /// never choose a model.
-fn default_model(inputs: &Inputs<'_>, config: &ConfigFile) -> Result<(String, Layer), ConfigError> {
+fn default_model(inputs: &Inputs<'_>, config: &ConfigFile) -> (String, Layer) {
     if let Some(model) = &inputs.flags.model {
-        return Ok((model.clone(), Layer::Flag("--model")));
+        return (model.clone(), Layer::Flag("--model"));
     }
-    if let Some(model) = inputs.environment.given("LEVERFRAME_MODEL") {
-        return Ok((model.to_owned(), Layer::Variable("LEVERFRAME_MODEL")));
+    if let Some(model) = inputs.environment.get("LEVERFRAME_MODEL") {
+        return (model.to_owned(), Layer::Variable("LEVERFRAME_MODEL"));
     }
     match &config.model.default {
-        Some(model) => Ok((model.clone(), Layer::File(&["model", "default"]))),
-        None => Ok((SCRIPTED_MODEL.to_owned(), Layer::Default)),
+        Some(model) => (model.clone(), Layer::File(&["model", "default"])),
+        None => (SCRIPTED_MODEL.to_owned(), Layer::Default),
     }
 }
 

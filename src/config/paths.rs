@@ -197,7 +197,8 @@ pub fn prepare_data_dir(dir: &Path) -> Result<(), ConfigError> {
         return Err(fault.expected("a directory of ours").next_step(step).into());
     }
     let mode = about.mode() & 0o777;
-    if mode & 0o077 == 0 {
+    let others = mode & 0o077;
+    if others == 0 {
         return Ok(());
     }
     let empty = std::fs::read_dir(dir).is_ok_and(|mut entries| entries.next().is_none());

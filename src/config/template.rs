@@ -194,7 +194,7 @@ fn owner(choice: Option<&OwnerChoice>, out: &mut String) {
     );
     match choice {
         None => {
-            out.push_str("# [people.anna]\n# ids = [\"telegram:123456\"]\n# role = \"owner\"\n\n")
+            out.push_str("# [people.anna]\n# ids = [\"telegram:123456\"]\n# role = \"owner\"\n\n");
         }
         Some(owner) => {
             line(out, format_args!("[people.{}]", table(&owner.name)));

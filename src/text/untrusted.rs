@@ -153,7 +153,7 @@ fn reveal_with(text: &str, newlines: Newlines) -> Cow<'_, str> {
     while let Some(c) = chars.next() {
         let next = chars.peek().copied();
         let combining = UnicodeWidthChar::width(c) == Some(0) && !width::is_sound_mark(c);
-        if left_out > 0 && !(combining && !is_hidden(c)) {
+        if left_out > 0 && (!combining || is_hidden(c)) {
             close_marks(&mut out, &mut left_out);
             before = Before::Nothing;
         }

@@ -1,5 +1,8 @@
 //! Configuration layers and the errors a user can cause.
 
+// Helpers of a suite fail the test by panicking.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
 mod errors;
 mod layers;
 mod paths;

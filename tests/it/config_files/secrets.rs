@@ -120,7 +120,7 @@ fn a_command_that_hangs_is_killed() {
     let case = with("api_key_command = \"echo $$ > ~/pid; sleep 1000 & sleep 1000\"");
     let error = case.error().to_string();
     assert!(error.contains("did not end within 10 s"), "{error}");
-    assert!(started.elapsed() < Duration::from_secs(60));
+    assert!(started.elapsed() < Duration::from_mins(1));
 }
 
 #[test]

@@ -54,6 +54,9 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
 ];
 
+/// Exported macros live at the root of the crate: which module each belongs to.
+const MACROS: &[(&str, &str)] = &[("crash_point", "crash"), ("words_of", "api")];
+
 /// Paths and macros that only some modules may write: the words, how it is called, and the modules.
 const BANS: &[(&[&str], &str, &[&str])] = &[
     (&["ratatui", "::"], "ratatui", &["tui"]),
@@ -153,11 +156,8 @@ fn module_of(name: &str) -> String {
 }
 
 fn arrow(from: &str, path: &Path) -> Option<String> {
-    let to = match path.first.as_str() {
-        // Macros of the crate live at its root.
-        "crash_point" => "crash",
-        other => other,
-    };
+    let of_macro = MACROS.iter().find(|(name, _)| *name == path.first);
+    let to = of_macro.map_or(path.first.as_str(), |(_, module)| *module);
     if to == from {
         return None;
     }
