@@ -133,7 +133,7 @@ pub async fn supervise(
                 port.announce(
                     ChannelState::Failed,
                     Some(format!(
-                        "{detail}: {fix}, then pause and resume the channel"
+                        "{detail}: {fix}; then resume the channel (restart, if the configuration changed)"
                     )),
                 );
                 let woken = wait(&port, &shutdown, None).await;
