@@ -19,6 +19,9 @@ pub fn add_channels(settings: &mut Settings, root: &Path) -> anyhow::Result<()> 
         .get("desk")
         .context("the built-in channel `desk` is missing")?
         .clone();
+    settings
+        .channels
+        .retain(|_, channel| channel.kind != ChannelKind::Scripted);
     for channel in demo_visitors() {
         let workspace = root.join("workspaces").join(channel.name);
         write_files(&workspace)?;

@@ -14,7 +14,11 @@ const DEADLINE: Duration = Duration::from_secs(20);
 
 /// Starts `leverframe --daemon` with these arguments in a session of its own and waits until its socket
 /// answers. Call after the engine of this process has stopped.
-pub async fn start_daemon(arguments: &[String], socket: PathBuf, log: PathBuf) -> anyhow::Result<RemoteClient> {
+pub async fn start_daemon(
+    arguments: &[String],
+    socket: PathBuf,
+    log: PathBuf,
+) -> anyhow::Result<RemoteClient> {
     use std::os::unix::process::CommandExt as _;
     let program = std::env::current_exe().context("finding this program")?;
     let output = std::fs::OpenOptions::new()
@@ -40,7 +44,11 @@ pub async fn start_daemon(arguments: &[String], socket: PathBuf, log: PathBuf) -
                 if let Some(status) = child.try_wait().context("watching the daemon")? {
                     anyhow::bail!("the daemon ended at once ({status}); see {}", log.display());
                 }
-                anyhow::ensure!(Instant::now() < deadline, "the daemon does not answer: {problem}; see {}", log.display());
+                anyhow::ensure!(
+                    Instant::now() < deadline,
+                    "the daemon does not answer: {problem}; see {}",
+                    log.display()
+                );
             }
         }
         tokio::time::sleep(Duration::from_millis(50)).await;

@@ -1,4 +1,12 @@
 //! The one integration binary; each module below is a suite.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    missing_docs
+)] // helpers of tests are tests
 
 mod api_http;
 mod assets;

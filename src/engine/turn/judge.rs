@@ -2,11 +2,12 @@
 //!
 //! Nothing here has an effect: tools are only asked to prepare.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use crate::config::paths::hidden_from_tools;
 use crate::engine::approvals::{self, Ask};
 use crate::engine::core::Engine;
 use crate::engine::policy::{self, CallFacts, Circumstances, SessionGrant};
@@ -30,12 +31,9 @@ impl ToolHost for NoHost {
     fn progress(&self, _text: &str) {}
 }
 
-/// What a tool must never see.
-pub fn hidden_directories(engine: &Engine) -> Vec<PathBuf> {
-    let paths = &engine.settings.paths;
-    let mut hidden = vec![paths.data_dir.clone(), paths.config_dir.clone()];
-    hidden.extend(paths.runtime_dir.clone());
-    hidden
+/// What a tool must never see: our data, configuration and sockets, as far as they are not its workspace.
+pub fn hidden_directories(engine: &Engine, workspace: &Path) -> Vec<PathBuf> {
+    hidden_from_tools(&engine.settings.paths, workspace)
         .into_iter()
         .map(|path| path.canonicalize().unwrap_or(path))
         .collect()
@@ -204,7 +202,7 @@ pub fn judge(
     };
     let context = ToolContext {
         workspace: settings.workspace.clone(),
-        hidden: hidden_directories(engine),
+        hidden: hidden_directories(engine, &settings.workspace),
         session_id: rows.session_id,
         call_id,
         idempotency_key: String::new(),
@@ -493,7 +491,7 @@ pub fn run_context<'a>(
 ) -> ToolContext<'a> {
     ToolContext {
         workspace,
-        hidden: hidden_directories(engine),
+        hidden: hidden_directories(engine, &workspace),
         session_id,
         call_id,
         idempotency_key,
