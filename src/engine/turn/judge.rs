@@ -490,8 +490,8 @@ pub fn run_context<'a>(
     host: &'a dyn ToolHost,
 ) -> ToolContext<'a> {
     ToolContext {
-        workspace,
         hidden: hidden_directories(engine, &workspace),
+        workspace,
         session_id,
         call_id,
         idempotency_key,
