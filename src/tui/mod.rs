@@ -6,6 +6,9 @@
 
 pub mod action;
 pub mod assets;
+pub mod connection;
+pub mod editor;
+pub mod event_loop;
 pub mod format;
 pub mod frames;
 pub mod keymap;
@@ -13,5 +16,6 @@ pub mod message;
 pub mod options;
 pub mod shown;
 pub mod state;
+pub mod terminal;
 pub mod theme;
 pub mod view;

@@ -232,3 +232,8 @@ fn modifier(source: &Source, value: &Spanned<DeValue<'_>>) -> Result<Modifier, A
         )),
     }
 }
+
+/// The shipped default theme. Its validity is a test; a broken one yields no colours.
+pub fn default_theme(depth: ColorDepth) -> Theme {
+    load("terminal", None, depth).unwrap_or_else(|_| Theme::blank("terminal"))
+}

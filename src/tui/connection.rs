@@ -1,0 +1,130 @@
+//! Staying connected: subscribe, then take a snapshot, then follow. Tried again for ever, with backoff;
+//! the console's keys never wait for it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use tokio::sync::{Notify, mpsc, watch};
+
+use crate::client::console_client::{ConsoleClient, EventStream};
+use crate::protocol::event::{EventFilter, StreamItem};
+use crate::protocol::ids::SessionId;
+use crate::protocol::problem::{Problem, ProblemKind};
+use crate::protocol::snapshot::{Answer, Query, Snapshot};
+use crate::tui::message::Message;
+
+/// First wait after a failure; doubles up to [`LONGEST_WAIT`].
+const FIRST_WAIT: Duration = Duration::from_millis(250);
+/// Longest wait between two tries.
+const LONGEST_WAIT: Duration = Duration::from_secs(10);
+/// How long a snapshot may take.
+const SNAPSHOT_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// Follows the engine until the receiver is gone.
+pub async fn follow(
+    client: Arc<dyn ConsoleClient>,
+    mut deltas: watch::Receiver<Vec<SessionId>>,
+    now: Arc<Notify>,
+    out: mpsc::Sender<Message>,
+) {
+    let mut wait = FIRST_WAIT;
+    loop {
+        let wanted = deltas.borrow_and_update().clone();
+        let why = match connect(client.as_ref(), wanted).await {
+            Ok((stream, snapshot)) => {
+                wait = FIRST_WAIT;
+                let seq = snapshot.seq;
+                if out
+                    .send(Message::Snapshot(Box::new(snapshot)))
+                    .await
+                    .is_err()
+                {
+                    return;
+                }
+                match forward(stream, seq, &mut deltas, &out).await {
+                    Ended::Gone => return,
+                    // Other sessions are wanted, or the cursor is lost: start again at once, without alarm.
+                    Ended::Again => continue,
+                    Ended::Lost(why) => why,
+                }
+            }
+            Err(problem) => problem.to_string(),
+        };
+        if out.send(Message::Disconnected { why }).await.is_err() {
+            return;
+        }
+        tokio::select! {
+            () = tokio::time::sleep(wait) => {}
+            () = now.notified() => wait = FIRST_WAIT,
+            () = out.closed() => return,
+        }
+        wait = (wait * 2).min(LONGEST_WAIT);
+    }
+}
+
+/// The subscription stands before the snapshot is taken, so nothing falls between them.
+async fn connect(
+    client: &dyn ConsoleClient,
+    deltas: Vec<SessionId>,
+) -> Result<(EventStream, Snapshot), Problem> {
+    let stream = client
+        .events(EventFilter {
+            deltas,
+            ..EventFilter::default()
+        })
+        .await?;
+    let answer = tokio::time::timeout(SNAPSHOT_TIMEOUT, client.query(Query::Snapshot))
+        .await
+        .map_err(|_| {
+            Problem::new(
+                ProblemKind::Unavailable,
+                "no answer",
+                "the engine sent no snapshot in time",
+            )
+        })??;
+    match answer {
+        Answer::Snapshot(snapshot) => Ok((stream, *snapshot)),
+        _ => Err(Problem::internal(
+            "the snapshot query was answered by something else",
+        )),
+    }
+}
+
+enum Ended {
+    /// The console is gone.
+    Gone,
+    /// Subscribe again.
+    Again,
+    /// The connection is lost.
+    Lost(String),
+}
+
+async fn forward(
+    mut stream: EventStream,
+    seq: u64,
+    deltas: &mut watch::Receiver<Vec<SessionId>>,
+    out: &mpsc::Sender<Message>,
+) -> Ended {
+    loop {
+        tokio::select! {
+            changed = deltas.changed() => {
+                return if changed.is_ok() { Ended::Again } else { Ended::Gone };
+            }
+            item = stream.next() => match item {
+                Some(Ok(StreamItem::Event(event))) => {
+                    if event.seq.is_some_and(|s| s <= seq) {
+                        continue;
+                    }
+                    if out.send(Message::Event(event)).await.is_err() {
+                        return Ended::Gone;
+                    }
+                }
+                Some(Ok(StreamItem::Reset)) => return Ended::Again,
+                Some(Err(problem)) => return Ended::Lost(problem.to_string()),
+                None => return Ended::Lost("the event stream ended".to_owned()),
+            },
+            () = out.closed() => return Ended::Gone,
+        }
+    }
+}

@@ -1,0 +1,408 @@
+//! The loop: wait for something, drain what is ready, draw once. Generic over terminal and input, so
+//! that tests drive it without a terminal. Nothing blocks it: commands and queries run beside it.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crossterm::event::{Event as InputEvent, EventStream};
+use futures_util::{Stream, StreamExt};
+use tokio::sync::{Notify, mpsc, watch};
+use tokio::task::JoinSet;
+
+use crate::client::console_client::ConsoleClient;
+use crate::protocol::command::{Command, Envelope};
+use crate::protocol::ids::SessionId;
+use crate::protocol::snapshot::Query;
+use crate::protocol::words::Surface;
+use crate::tui::assets::{self, AssetKind};
+use crate::tui::connection;
+use crate::tui::editor;
+use crate::tui::frames::{FrameScheduler, Wanted};
+use crate::tui::keymap;
+use crate::tui::message::{Effect, Message, Millis, Now, QuitKind};
+use crate::tui::options::ConsoleOptions;
+use crate::tui::state::app::{Dirty, State, Tone};
+use crate::tui::state::update::update;
+use crate::tui::terminal::{CLIPBOARD_MAX, ConsoleTerminal, TerminalGuard, clipboard_sequence};
+use crate::tui::theme;
+use crate::tui::theme::roles::Theme;
+use crate::tui::view::cache::ViewCache;
+use crate::tui::view::screen;
+
+/// Terminal events.
+pub type Input = Pin<Box<dyn Stream<Item = io::Result<InputEvent>> + Send>>;
+
+/// Messages taken at most before a frame is drawn.
+const DRAIN: usize = 512;
+
+/// Runs the console on the real terminal until it is left.
+pub async fn run(
+    client: Arc<dyn ConsoleClient>,
+    options: ConsoleOptions,
+) -> anyhow::Result<QuitKind> {
+    use anyhow::Context as _;
+    let terminal =
+        TerminalGuard::enter().context("the terminal cannot be set up (is this a terminal?)")?;
+    run_with(client, options, terminal, || Box::pin(EventStream::new())).await
+}
+
+/// Runs the console on this terminal with this input. `open_input` is called again after the input was
+/// given up for a suspension or an editor.
+pub async fn run_with<T: ConsoleTerminal>(
+    client: Arc<dyn ConsoleClient>,
+    options: ConsoleOptions,
+    terminal: T,
+    open_input: impl FnMut() -> Input,
+) -> anyhow::Result<QuitKind> {
+    let mut console = Console::new(client, options, terminal);
+    console.main(open_input).await
+}
+
+struct Console<T> {
+    client: Arc<dyn ConsoleClient>,
+    options: ConsoleOptions,
+    terminal: T,
+    state: State,
+    theme: Theme,
+    cache: ViewCache,
+    frames: FrameScheduler,
+    started: Instant,
+    deltas: watch::Sender<Vec<SessionId>>,
+    reconnect: Arc<Notify>,
+    incoming: mpsc::Receiver<Message>,
+    answers: JoinSet<Message>,
+    tasks: JoinSet<()>,
+}
+
+/// What the loop must do itself after a batch of effects.
+enum Asked {
+    Quit(QuitKind),
+    Suspend,
+    Edit(String),
+}
+
+impl<T: ConsoleTerminal> Console<T> {
+    fn new(client: Arc<dyn ConsoleClient>, options: ConsoleOptions, terminal: T) -> Self {
+        let started = Instant::now();
+        let now = Now {
+            steady: Millis(0),
+            wall: options.clock.now(),
+        };
+        let user_dir = options.user_dir.as_deref();
+        let mut complaints = Vec::new();
+        let keymap = keymap::file::load(&options.keymap, user_dir).unwrap_or_else(|error| {
+            complaints.push(error.to_string());
+            keymap::file::default_keymap()
+        });
+        let theme =
+            theme::file::load(&options.theme, user_dir, options.depth).unwrap_or_else(|error| {
+                complaints.push(error.to_string());
+                theme::file::default_theme(options.depth)
+            });
+        let mut state = State::new(
+            keymap,
+            options.hosting.clone(),
+            options.access,
+            client.description(),
+            now,
+        );
+        state.has_editor = options.editor.is_some();
+        state.theme_names = assets::names(AssetKind::Theme, user_dir);
+        if !complaints.is_empty() {
+            state.flash(Tone::Error, complaints.join("; "));
+        }
+        let (deltas, wanted) = watch::channel(Vec::new());
+        let reconnect = Arc::new(Notify::new());
+        let (sender, incoming) = mpsc::channel(DRAIN);
+        let mut tasks = JoinSet::new();
+        tasks.spawn(connection::follow(
+            Arc::clone(&client),
+            wanted,
+            Arc::clone(&reconnect),
+            sender,
+        ));
+        Self {
+            client,
+            options,
+            terminal,
+            state,
+            theme,
+            cache: ViewCache::default(),
+            frames: FrameScheduler::default(),
+            started,
+            deltas,
+            reconnect,
+            incoming,
+            answers: JoinSet::new(),
+            tasks,
+        }
+    }
+
+    fn now(&self) -> Now {
+        let steady = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        Now {
+            steady: Millis(steady),
+            wall: self.options.clock.now(),
+        }
+    }
+
+    fn size(&mut self) -> Message {
+        let size = self
+            .terminal
+            .terminal()
+            .size()
+            .map_or((80, 24), |size| (size.width, size.height));
+        Message::Resize(size.0, size.1)
+    }
+
+    async fn main(&mut self, mut open_input: impl FnMut() -> Input) -> anyhow::Result<QuitKind> {
+        use anyhow::Context as _;
+        use tokio::signal::unix::{SignalKind, signal};
+        let mut terminated =
+            signal(SignalKind::terminate()).context("SIGTERM cannot be watched")?;
+        let mut hung_up = signal(SignalKind::hangup()).context("SIGHUP cannot be watched")?;
+        let mut input = open_input();
+        let size = self.size();
+        let mut asked = self.feed(size);
+        self.frames.request(Wanted::Now, self.now().steady);
+        loop {
+            match asked.take() {
+                Some(Asked::Quit(kind)) => {
+                    self.tasks.abort_all();
+                    self.finish_commands().await;
+                    return Ok(kind);
+                }
+                Some(Asked::Suspend) => {
+                    // The reader is dropped, not only left alone: it would eat the shell's keys.
+                    drop(input);
+                    self.suspend()?;
+                    input = open_input();
+                    let size = self.size();
+                    asked = self.feed(size);
+                    continue;
+                }
+                Some(Asked::Edit(text)) => {
+                    drop(input);
+                    let result = self.edit(&text).await?;
+                    input = open_input();
+                    asked = self.feed(Message::Edited(result));
+                    continue;
+                }
+                None => {}
+            }
+            let now = self.now();
+            if self.frames.is_due(now.steady) {
+                asked = self.draw().context("the terminal cannot be written to")?;
+                if asked.is_some() {
+                    continue;
+                }
+            }
+            let wake = [self.frames.due(), self.state.next_deadline()]
+                .into_iter()
+                .flatten()
+                .min();
+            let now = self.now();
+            let sleep = wake.map_or(Duration::from_secs(60), |at| {
+                Duration::from_millis(at.since(now.steady))
+            });
+            let message = tokio::select! {
+                biased;
+                _ = terminated.recv() => Some(Message::Terminate),
+                _ = hung_up.recv() => Some(Message::Terminate),
+                event = input.next() => match event {
+                    Some(Ok(event)) => translate(event),
+                    // The terminal is gone: nobody can see or type anything here any more.
+                    Some(Err(_)) | None => Some(Message::Terminate),
+                },
+                Some(message) = self.incoming.recv() => Some(message),
+                Some(answer) = self.answers.join_next() => answer.ok(),
+                () = tokio::time::sleep(sleep) => {
+                    let now = self.now().steady;
+                    self.state.next_deadline().is_none_or(|at| at <= now.plus(1)).then_some(Message::Tick)
+                }
+            };
+            if let Some(message) = message {
+                asked = self.feed(message);
+            }
+            for _ in 0..DRAIN {
+                if asked.is_some() {
+                    break;
+                }
+                let Ok(message) = self.incoming.try_recv() else {
+                    break;
+                };
+                asked = self.feed(message);
+            }
+        }
+    }
+
+    /// Gives one message to the reducer and starts what it wants done.
+    fn feed(&mut self, message: Message) -> Option<Asked> {
+        let now = self.now();
+        let effects = update(&mut self.state, message, now);
+        let mut asked = None;
+        for effect in effects {
+            match effect {
+                Effect::Submit(command) => self.submit(command),
+                Effect::Query(query) => self.query(query),
+                Effect::SetDeltas(sessions) => {
+                    self.deltas.send_if_modified(|known| {
+                        let changed = *known != sessions;
+                        *known = sessions;
+                        changed
+                    });
+                }
+                Effect::Copy(text) => self.copy(&text),
+                Effect::OpenEditor(text) => asked = Some(Asked::Edit(text)),
+                Effect::LoadTheme(name) => self.load_theme(&name),
+                Effect::Reconnect => self.reconnect.notify_one(),
+                Effect::Quit(kind) => asked = Some(Asked::Quit(kind)),
+                Effect::Suspend => asked = Some(Asked::Suspend),
+                Effect::Redraw => {
+                    if let Err(error) = self.terminal.terminal().clear() {
+                        tracing::debug!(%error, "the screen could not be cleared");
+                    }
+                    self.state.touch(Dirty::Now);
+                }
+                Effect::Bell => self.control("\x07"),
+            }
+        }
+        let wanted = match std::mem::take(&mut self.state.dirty) {
+            Dirty::No => return asked,
+            Dirty::Soon => Wanted::Soon,
+            Dirty::Now => Wanted::Now,
+        };
+        self.frames.request(wanted, now.steady);
+        asked
+    }
+
+    fn control(&mut self, sequence: &str) {
+        if let Err(error) = self.terminal.control(sequence) {
+            tracing::debug!(%error, "a control sequence could not be written");
+        }
+    }
+
+    fn copy(&mut self, text: &str) {
+        if text.len() > CLIPBOARD_MAX {
+            let message = format!(
+                "not copied: {} bytes, terminals take at most {CLIPBOARD_MAX}",
+                text.len()
+            );
+            self.state.flash(Tone::Warning, message);
+            return;
+        }
+        self.control(&clipboard_sequence(text));
+    }
+
+    fn load_theme(&mut self, name: &str) {
+        match theme::file::load(name, self.options.user_dir.as_deref(), self.options.depth) {
+            Ok(theme) => {
+                self.theme = theme;
+                self.cache.clear();
+                self.state.flash(Tone::Info, format!("theme {name}"));
+            }
+            Err(error) => self
+                .state
+                .flash(Tone::Error, format!("theme kept: {error}")),
+        }
+    }
+
+    fn submit(&mut self, command: Command) {
+        let client = Arc::clone(&self.client);
+        let envelope = Envelope {
+            command: command.clone(),
+            actor: self.options.actor.clone(),
+            surface: Surface::Console,
+            idempotency_key: None,
+        };
+        self.answers.spawn(async move {
+            let result = client
+                .submit(envelope)
+                .await
+                .map(Box::new)
+                .map_err(Box::new);
+            Message::Submitted {
+                command: Box::new(command),
+                result,
+            }
+        });
+    }
+
+    fn query(&mut self, query: Query) {
+        let client = Arc::clone(&self.client);
+        self.answers.spawn(async move {
+            let result = client
+                .query(query.clone())
+                .await
+                .map(Box::new)
+                .map_err(Box::new);
+            Message::Answered {
+                query: Box::new(query),
+                result,
+            }
+        });
+    }
+
+    /// A command already on its way is not cut off by leaving.
+    async fn finish_commands(&mut self) {
+        let all = async { while self.answers.join_next().await.is_some() {} };
+        if tokio::time::timeout(Duration::from_secs(1), all)
+            .await
+            .is_err()
+        {
+            tracing::warn!("left while a command or query was still under way");
+        }
+    }
+
+    fn draw(&mut self) -> anyhow::Result<Option<Asked>> {
+        self.terminal.begin_frame()?;
+        let (state, theme, cache) = (&self.state, &self.theme, &mut self.cache);
+        let mut report = None;
+        let drawn = self.terminal.terminal().draw(|frame| {
+            let area = frame.area();
+            report = Some(screen::draw(state, theme, cache, area, frame.buffer_mut()));
+        });
+        let drawn = drawn
+            .map(|_| ())
+            .map_err(|error| anyhow::anyhow!("{error}"));
+        self.terminal.end_frame()?;
+        drawn?;
+        self.frames.drawn(self.now().steady);
+        Ok(self.feed(Message::Drawn(report.unwrap_or_default())))
+    }
+
+    fn suspend(&mut self) -> anyhow::Result<()> {
+        self.terminal.release()?;
+        let stopped =
+            rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::TSTP);
+        self.terminal.acquire()?;
+        if let Err(error) = stopped {
+            self.state.flash(Tone::Error, format!("suspend: {error}"));
+        }
+        self.state.touch(Dirty::Now);
+        Ok(())
+    }
+
+    async fn edit(&mut self, text: &str) -> anyhow::Result<Result<String, String>> {
+        let Some(options) = self.options.editor.clone() else {
+            return Ok(Err("set $VISUAL or $EDITOR".to_owned()));
+        };
+        self.terminal.release()?;
+        let result = editor::edit(&options, text).await;
+        self.terminal.acquire()?;
+        Ok(result)
+    }
+}
+
+fn translate(event: InputEvent) -> Option<Message> {
+    match event {
+        InputEvent::Key(key) => Some(Message::Key(key)),
+        InputEvent::Paste(text) => Some(Message::Paste(text)),
+        InputEvent::FocusGained => Some(Message::FocusGained),
+        InputEvent::FocusLost => Some(Message::FocusLost),
+        InputEvent::Resize(width, height) => Some(Message::Resize(width, height)),
+        InputEvent::Mouse(_) => None,
+    }
+}

@@ -1,0 +1,174 @@
+//! The terminal while the console has it. The only place that touches raw mode.
+//!
+//! Whatever way the console is left (return, error, panic, signal), the terminal is as it was before.
+
+use std::io::{self, BufWriter, Stdout, Write};
+use std::sync::Once;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crossterm::event::{
+    DisableBracketedPaste, DisableFocusChange, EnableBracketedPaste, EnableFocusChange,
+};
+use crossterm::terminal::{
+    BeginSynchronizedUpdate, EndSynchronizedUpdate, EnterAlternateScreen, LeaveAlternateScreen,
+    disable_raw_mode, enable_raw_mode,
+};
+use crossterm::{cursor, execute, queue};
+use ratatui::Terminal;
+use ratatui::backend::{Backend, CrosstermBackend};
+
+/// What the loop needs of a terminal beyond drawing cells.
+pub trait ConsoleTerminal {
+    /// Draws to this.
+    type Backend: Backend;
+
+    /// The terminal to draw with.
+    fn terminal(&mut self) -> &mut Terminal<Self::Backend>;
+
+    /// Before a frame's bytes.
+    fn begin_frame(&mut self) -> io::Result<()>;
+
+    /// After a frame's bytes.
+    fn end_frame(&mut self) -> io::Result<()>;
+
+    /// Writes a control sequence of ours (clipboard, bell).
+    fn control(&mut self, sequence: &str) -> io::Result<()>;
+
+    /// Gives the terminal back to the shell for a while.
+    fn release(&mut self) -> io::Result<()>;
+
+    /// Takes it again.
+    fn acquire(&mut self) -> io::Result<()>;
+}
+
+/// Whether the terminal is ours now; what the panic hook looks at.
+static HELD: AtomicBool = AtomicBool::new(false);
+static HOOK: Once = Once::new();
+
+/// Undoes everything [`enter`] did. Safe to call more than once, and from a panic hook.
+pub fn restore() {
+    if !HELD.swap(false, Ordering::SeqCst) {
+        return;
+    }
+    let mut out = io::stdout();
+    // Each step is tried even when one before it failed: a terminal half restored is worse.
+    let _ = execute!(
+        out,
+        EndSynchronizedUpdate,
+        DisableFocusChange,
+        DisableBracketedPaste,
+        LeaveAlternateScreen,
+        cursor::Show
+    );
+    let _ = disable_raw_mode();
+    let _ = out.flush();
+}
+
+fn enter() -> io::Result<()> {
+    HOOK.call_once(|| {
+        let previous = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            restore();
+            previous(info);
+        }));
+    });
+    enable_raw_mode()?;
+    HELD.store(true, Ordering::SeqCst);
+    execute!(
+        io::stdout(),
+        EnterAlternateScreen,
+        EnableBracketedPaste,
+        EnableFocusChange,
+        cursor::Hide
+    )
+}
+
+/// The real terminal. Restored when dropped.
+pub struct TerminalGuard {
+    terminal: Terminal<CrosstermBackend<BufWriter<Stdout>>>,
+}
+
+impl TerminalGuard {
+    /// Takes the terminal.
+    pub fn enter() -> io::Result<Self> {
+        let entered = enter().and_then(|()| {
+            Terminal::new(CrosstermBackend::new(BufWriter::with_capacity(
+                16 * 1024,
+                io::stdout(),
+            )))
+        });
+        match entered {
+            Ok(terminal) => Ok(Self { terminal }),
+            Err(error) => {
+                restore();
+                Err(error)
+            }
+        }
+    }
+}
+
+impl Drop for TerminalGuard {
+    fn drop(&mut self) {
+        restore();
+    }
+}
+
+impl ConsoleTerminal for TerminalGuard {
+    type Backend = CrosstermBackend<BufWriter<Stdout>>;
+
+    fn terminal(&mut self) -> &mut Terminal<Self::Backend> {
+        &mut self.terminal
+    }
+
+    fn begin_frame(&mut self) -> io::Result<()> {
+        queue!(self.terminal.backend_mut(), BeginSynchronizedUpdate)
+    }
+
+    fn end_frame(&mut self) -> io::Result<()> {
+        queue!(self.terminal.backend_mut(), EndSynchronizedUpdate)?;
+        io::Write::flush(self.terminal.backend_mut())
+    }
+
+    fn control(&mut self, sequence: &str) -> io::Result<()> {
+        let backend = self.terminal.backend_mut();
+        io::Write::write_all(backend, sequence.as_bytes())?;
+        io::Write::flush(backend)
+    }
+
+    fn release(&mut self) -> io::Result<()> {
+        io::Write::flush(self.terminal.backend_mut())?;
+        restore();
+        Ok(())
+    }
+
+    fn acquire(&mut self) -> io::Result<()> {
+        enter()?;
+        self.terminal.clear()
+    }
+}
+
+/// Longest text that is put on the clipboard; terminals drop or cut longer ones.
+pub const CLIPBOARD_MAX: usize = 74_994;
+
+/// The OSC 52 sequence that puts `text` on the clipboard. Base64 as in RFC 4648 § 4.
+pub fn clipboard_sequence(text: &str) -> String {
+    format!("\x1b]52;c;{}\x07", base64(text.as_bytes()))
+}
+
+fn base64(bytes: &[u8]) -> String {
+    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for chunk in bytes.chunks(3) {
+        let byte = |i: usize| u32::from(chunk.get(i).copied().unwrap_or(0));
+        let word = byte(0) << 16 | byte(1) << 8 | byte(2);
+        for digit in 0..4usize {
+            if digit <= chunk.len() {
+                let index = (word >> (18 - 6 * digit) & 63) as usize;
+                out.push(ALPHABET.get(index).map_or('=', |c| char::from(*c)));
+            } else {
+                out.push('=');
+            }
+        }
+    }
+    out
+}
