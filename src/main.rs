@@ -1,3 +1,5 @@
-//! The thin binary.
+//! The thin binary: arguments in, exit status out.
 
-fn main() {}
+fn main() -> std::process::ExitCode {
+    std::process::ExitCode::from(leverframe::cli::run::main())
+}

@@ -18,10 +18,11 @@ macro_rules! expect_outcome {
             client: &dyn ConsoleClient,
             envelope: Envelope,
         ) -> Result<$type, Refusal> {
-            match client.submit(envelope).await? {
-                Outcome::$variant(value) => Ok(value),
-                other => Err(unexpected($what, outcome_name(&other))),
+            let outcome = client.submit(envelope).await?;
+            if let Outcome::$variant(value) = outcome {
+                return Ok(value);
             }
+            Err(unexpected($what, outcome_name(&outcome)))
         }
     };
 }

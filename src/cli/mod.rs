@@ -1,1 +1,22 @@
 //! The command line: arguments to mode, one file per subcommand.
+//!
+//! No subcommand knows how its client reaches the engine, and none writes outside text that was not
+//! revealed. The only place that prints is [`terminal::Terminal`].
+
+pub mod approval_card;
+pub mod approvals;
+pub mod arguments;
+pub mod ask;
+pub mod channels;
+pub mod connect;
+pub mod continuations;
+pub mod emergency;
+pub mod exit;
+pub mod find;
+pub mod init;
+pub mod modes;
+pub mod run;
+pub mod sessions;
+pub mod table;
+pub mod terminal;
+pub mod why;

@@ -104,3 +104,13 @@ impl std::fmt::Debug for Target {
             .finish()
     }
 }
+
+/// Host and port of an http(s) URL, for checking whether anything listens there.
+pub fn host_and_port(url: &str) -> Option<(String, u16)> {
+    let url = Url::parse(url).ok()?;
+    if !matches!(url.scheme(), "http" | "https") {
+        return None;
+    }
+    let host = url.host_str()?.trim_matches(['[', ']']).to_owned();
+    Some((host, url.port_or_known_default()?))
+}

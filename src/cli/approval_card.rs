@@ -1,0 +1,85 @@
+//! An approval in full, as text. Nothing of what would run is shortened, and all of it is revealed.
+
+use crate::cli::exit::Failure;
+use crate::cli::terminal::{Terminal, cell};
+use crate::protocol::approval::{Approval, Preview};
+use crate::text::untrusted::reveal;
+
+/// Writes the card.
+pub fn show(terminal: &mut Terminal<'_>, approval: &Approval) -> Result<(), Failure> {
+    terminal.line(&format!(
+        "{}  {}  {}  code {}  revision {}",
+        approval.id, approval.kind, approval.state, approval.short_code, approval.revision
+    ))?;
+    if let Some(question) = &approval.question {
+        terminal.line(&reveal(question))?;
+    }
+    if !approval.tool.is_empty() {
+        terminal.line(&format!(
+            "tool      {}  ({}, {}, {} risk)",
+            cell(&approval.tool),
+            approval.access,
+            approval.effect,
+            approval.risk
+        ))?;
+        let args = serde_json::to_string_pretty(&approval.args).map_err(anyhow::Error::from)?;
+        terminal.line(&format!("arguments {}", reveal(&args)))?;
+    }
+    match &approval.preview {
+        Preview::None => {}
+        Preview::Diff { path, unified } => {
+            terminal.line(&format!("file      {}", cell(path)))?;
+            terminal.line(&reveal(unified))?;
+        }
+        Preview::Exec { argv } => {
+            for (at, argument) in argv.iter().enumerate() {
+                terminal.line(&format!("argv[{at}]   {}", cell(argument)))?;
+            }
+        }
+        Preview::Text { text } => terminal.line(&reveal(text))?,
+    }
+    let plan = &approval.plan;
+    for (name, value) in [
+        ("directory", &plan.cwd),
+        ("program  ", &plan.executable),
+        ("sandbox  ", &plan.sandbox),
+    ] {
+        if let Some(value) = value {
+            terminal.line(&format!("{name} {}", cell(value)))?;
+        }
+    }
+    for (name, value) in &plan.env {
+        terminal.line(&format!("variable  {}={}", cell(name), cell(value)))?;
+    }
+    for reason in &approval.risk_reasons {
+        terminal.line(&format!("risk      {}", cell(reason)))?;
+    }
+    for taint in &approval.taint {
+        terminal.line(&format!("untrusted {}", cell(taint)))?;
+    }
+    terminal.line(&format!(
+        "asked by  {} ({}) on {} in {}",
+        cell(&approval.requester.display),
+        cell(&approval.requester.id),
+        cell(&approval.channel),
+        cell(&approval.conversation)
+    ))?;
+    if let Some(reason) = &approval.model_reason {
+        terminal.line(&format!("it says   {}", cell(reason)))?;
+    }
+    terminal.line(&format!("because   {}", cell(&approval.verdict.rule)))?;
+    if let Some(expires) = approval.expires_at {
+        terminal.line(&format!("expires   {expires}"))?;
+    }
+    terminal.line(&format!("digest    {}", approval.digest))?;
+    if let Some(decision) = &approval.decision {
+        terminal.line(&format!(
+            "decided   {} by {} on {} at {}",
+            decision.decision,
+            cell(&decision.by),
+            decision.surface,
+            decision.at
+        ))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,168 @@
+//! `leverframe approvals list|show|approve|deny`.
+//!
+//! A decision is always about a digest: the one the person at the terminal was just shown, or the one the
+//! script names. There is no way to approve what nobody looked at.
+
+use std::time::Instant;
+
+use crate::cli::approval_card;
+use crate::cli::exit::{Failure, unexpected};
+use crate::cli::find::{self, submit};
+use crate::cli::table;
+use crate::cli::terminal::{Attended, Format, Terminal, cell};
+use crate::client::console_client::ConsoleClient;
+use crate::protocol::approval::Approval;
+use crate::protocol::command::{Command, DecisionRequest, Outcome};
+use crate::protocol::snapshot::{Answer, PageRequest, Query};
+use crate::protocol::words::{ApprovalState, DecisionScope, DecisionWord, Risk};
+
+/// A decision from the command line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Order {
+    /// Approve, deny, or deny and stop.
+    pub decision: DecisionWord,
+    /// How far an approve reaches.
+    pub scope: Option<DecisionScope>,
+    /// The digest that was looked at elsewhere.
+    pub digest: Option<String>,
+    /// The short code, for critical calls.
+    pub confirm_code: Option<String>,
+    /// Read by the model.
+    pub reason: Option<String>,
+}
+
+/// Lists approvals.
+pub async fn list(
+    client: &dyn ConsoleClient,
+    terminal: &mut Terminal<'_>,
+    format: Format,
+    state: Option<ApprovalState>,
+    limit: Option<u32>,
+) -> Result<(), Failure> {
+    let query = Query::Approvals {
+        state,
+        page: PageRequest {
+            limit,
+            cursor: None,
+        },
+    };
+    let Answer::Approvals(page) = client.query(query).await? else {
+        return Err(unexpected("approvals"));
+    };
+    match format {
+        Format::Json => page.items.iter().try_for_each(|item| terminal.json(item)),
+        Format::Human => {
+            let rows: Vec<Vec<String>> = page.items.iter().map(row).collect();
+            let heads = [
+                "ID", "CODE", "STATE", "RISK", "CHANNEL", "ASKED", "TOOL", "WHAT",
+            ];
+            table::print(terminal, &heads, &rows, "no approvals")
+        }
+    }
+}
+
+fn row(approval: &Approval) -> Vec<String> {
+    let what = match &approval.question {
+        Some(question) => question.clone(),
+        None => approval.args.to_string(),
+    };
+    vec![
+        approval.id.to_string(),
+        approval.short_code.clone(),
+        approval.state.to_string(),
+        approval.risk.to_string(),
+        cell(&approval.channel),
+        approval.requested_at.to_string(),
+        cell(&approval.tool),
+        crate::text::untrusted::limit_line(&what, 60),
+    ]
+}
+
+/// Shows one approval in full.
+pub async fn show(
+    client: &dyn ConsoleClient,
+    terminal: &mut Terminal<'_>,
+    format: Format,
+    id: &str,
+) -> Result<(), Failure> {
+    let approval = find::approval(client, id).await?;
+    print(terminal, format, &approval)
+}
+
+/// Decides one approval.
+pub async fn decide(
+    client: &dyn ConsoleClient,
+    terminal: &mut Terminal<'_>,
+    format: Format,
+    id: &str,
+    order: Order,
+) -> Result<(), Failure> {
+    let approval = find::approval(client, id).await?;
+    let mut seen_ms = None;
+    let mut confirm_code = order.confirm_code;
+    let digest = match (order.digest, terminal.attended) {
+        (Some(digest), Attended::Person | Attended::Script) => digest,
+        (None, Attended::Script) => {
+            return Err(Failure::Usage(format!(
+                "not a terminal: name what you looked at with --digest {}\n`leverframe approvals show {}` shows it",
+                "DIGEST", approval.id
+            )));
+        }
+        (None, Attended::Person) => {
+            approval_card::show(terminal, &approval)?;
+            let shown = Instant::now();
+            if !confirm(terminal, &approval, order.decision, &mut confirm_code)? {
+                return Err(Failure::Ended("nothing was decided".to_owned()));
+            }
+            seen_ms = u64::try_from(shown.elapsed().as_millis()).ok();
+            approval.digest.clone()
+        }
+    };
+    let decision = DecisionRequest {
+        decision: order.decision,
+        scope: order.scope,
+        revision: (digest == approval.digest).then_some(approval.revision),
+        digest,
+        confirm_code,
+        reason: order.reason,
+        args: None,
+        answer: None,
+        minutes: None,
+        extra: None,
+        seen_ms,
+    };
+    let command = Command::Decide {
+        approval_id: approval.id,
+        decision,
+    };
+    let Outcome::Approval(decided) = submit(client, command).await? else {
+        return Err(unexpected("an approval"));
+    };
+    match format {
+        Format::Json => terminal.json(&decided),
+        Format::Human => terminal.line(&format!("{}  {}", decided.id, decided.state)),
+    }
+}
+
+fn confirm(
+    terminal: &mut Terminal<'_>,
+    approval: &Approval,
+    decision: DecisionWord,
+    code: &mut Option<String>,
+) -> Result<bool, Failure> {
+    if decision == DecisionWord::Approve && approval.risk == Risk::Critical {
+        let typed = terminal.ask("critical: type the code to approve, anything else to leave:")?;
+        let right = typed.eq_ignore_ascii_case(&approval.short_code);
+        *code = Some(approval.short_code.clone()).filter(|_| right);
+        return Ok(right);
+    }
+    let answer = terminal.ask(&format!("{decision}? [y/N]"))?;
+    Ok(matches!(answer.as_str(), "y" | "Y" | "yes"))
+}
+
+fn print(terminal: &mut Terminal<'_>, format: Format, approval: &Approval) -> Result<(), Failure> {
+    match format {
+        Format::Json => terminal.json(approval),
+        Format::Human => approval_card::show(terminal, approval),
+    }
+}

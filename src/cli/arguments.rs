@@ -1,0 +1,269 @@
+//! The arguments (clap). Nothing here acts.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::protocol::words::{
+    ApprovalState, Autonomy, ContinuationState, DecisionScope, SessionState,
+};
+
+/// The operator's console for AI agents that live in chat channels.
+#[derive(Debug, Parser)]
+#[command(name = "leverframe", version, args_conflicts_with_subcommands = false)]
+pub struct Arguments {
+    /// A temporary workspace with a scripted model and scripted channels
+    #[arg(long, conflicts_with_all = ["daemon", "config", "data_dir", "listen"])]
+    pub demo: bool,
+    /// Run headless
+    #[arg(long)]
+    pub daemon: bool,
+    /// Configuration file
+    #[arg(long, value_name = "F", global = true)]
+    pub config: Option<PathBuf>,
+    /// Data directory
+    #[arg(long, value_name = "D", global = true)]
+    pub data_dir: Option<PathBuf>,
+    /// Also listen on a loopback address, for example 127.0.0.1:0
+    #[arg(long, value_name = "ADDR")]
+    pub listen: Option<String>,
+    /// Look, never act
+    #[arg(long)]
+    pub read_only: bool,
+    /// Theme
+    #[arg(long, value_name = "T", global = true)]
+    pub theme: Option<String>,
+    /// Keymap
+    #[arg(long, value_name = "K", global = true)]
+    pub keymap: Option<String>,
+    /// Model, <provider>/<model>
+    #[arg(long, value_name = "M", global = true)]
+    pub model: Option<String>,
+    /// Print the API's objects; lists one object a line
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// What to do; without it, the console opens
+    #[command(subcommand)]
+    pub command: Option<Subcommands>,
+}
+
+/// The subcommands.
+#[derive(Debug, Subcommand)]
+pub enum Subcommands {
+    /// Open the console on a running daemon
+    Attach {
+        /// http(s)://… or unix:PATH
+        url: String,
+        /// File that holds the bearer token
+        #[arg(long, value_name = "F")]
+        token_file: Option<PathBuf>,
+    },
+    /// Ask in a temporary session and print the answer
+    Ask {
+        /// The message; `-` reads standard input
+        #[arg(required = true)]
+        text: Vec<String>,
+        /// Wait for approvals instead of ending with status 6
+        #[arg(long)]
+        wait: bool,
+    },
+    /// Sessions
+    #[command(subcommand)]
+    Sessions(SessionCommands),
+    /// Approvals
+    #[command(subcommand)]
+    Approvals(ApprovalCommands),
+    /// Channels
+    #[command(subcommand)]
+    Channels(ChannelCommands),
+    /// Continuations: one message and everything up to its answer
+    #[command(subcommand)]
+    Continuations(ContinuationCommands),
+    /// Kill running tools and hold everything
+    EmergencyStop {
+        /// Shown to everyone
+        #[arg(long)]
+        reason: Option<String>,
+    },
+    /// Release the emergency stop
+    Release {
+        /// What happens to what waited: newest, all or drop
+        #[arg(long, default_value = "all", value_parser = waiting)]
+        waiting: crate::protocol::command::Waiting,
+    },
+    /// Why a tool call ran, asked or was refused
+    Why {
+        /// Id of the call
+        call: String,
+    },
+    /// Write a configuration file
+    Init(InitArguments),
+}
+
+/// `sessions`.
+#[derive(Debug, Subcommand)]
+pub enum SessionCommands {
+    /// List sessions, newest change first
+    List {
+        /// Only this state
+        #[arg(long)]
+        state: Option<SessionState>,
+        /// Only this channel
+        #[arg(long)]
+        channel: Option<String>,
+        /// At most this many
+        #[arg(long, value_parser = clap::value_parser!(u32).range(1..=500))]
+        limit: Option<u32>,
+    },
+}
+
+/// `approvals`.
+#[derive(Debug, Subcommand)]
+pub enum ApprovalCommands {
+    /// List approvals
+    List {
+        /// Only this state
+        #[arg(long, default_value = "pending")]
+        state: ApprovalState,
+        /// All states
+        #[arg(long, conflicts_with = "state")]
+        all: bool,
+        /// At most this many
+        #[arg(long, value_parser = clap::value_parser!(u32).range(1..=500))]
+        limit: Option<u32>,
+    },
+    /// Show one approval in full
+    Show {
+        /// Id, unique prefix of it, or short code
+        id: String,
+    },
+    /// Approve; on a terminal shows the card and asks
+    Approve {
+        /// Id, unique prefix of it, or short code
+        id: String,
+        /// How far: once or session
+        #[arg(long)]
+        scope: Option<DecisionScope>,
+        /// Short code, for critical calls
+        #[arg(long)]
+        confirm_code: Option<String>,
+        /// What was looked at
+        #[command(flatten)]
+        seen: Seen,
+    },
+    /// Deny; the model reads the reason and goes on
+    Deny {
+        /// Id, unique prefix of it, or short code
+        id: String,
+        /// End the turn too
+        #[arg(long)]
+        stop: bool,
+        /// What was looked at
+        #[command(flatten)]
+        seen: Seen,
+    },
+}
+
+/// What a decision is about.
+#[derive(Debug, Args)]
+pub struct Seen {
+    /// Digest of what was looked at; needed where nobody can be asked
+    #[arg(long)]
+    pub digest: Option<String>,
+    /// Reason, kept with the decision
+    #[arg(long)]
+    pub reason: Option<String>,
+}
+
+/// `channels`.
+#[derive(Debug, Subcommand)]
+pub enum ChannelCommands {
+    /// List channels
+    List,
+    /// Change how much a channel's agent may do by itself
+    SetAutonomy {
+        /// Channel name
+        channel: String,
+        /// supervised, semi_auto or full
+        autonomy: Autonomy,
+        /// Seconds the level holds
+        #[arg(long, value_name = "SECONDS")]
+        r#for: Option<u64>,
+    },
+}
+
+/// `continuations`.
+#[derive(Debug, Subcommand)]
+pub enum ContinuationCommands {
+    /// List continuations, newest change first
+    List {
+        /// Only this state
+        #[arg(long)]
+        state: Option<ContinuationState>,
+        /// At most this many
+        #[arg(long, value_parser = clap::value_parser!(u32).range(1..=500))]
+        limit: Option<u32>,
+    },
+    /// Show one
+    Show {
+        /// Id or unique prefix
+        id: String,
+    },
+    /// Let an interrupted one go on
+    Resume {
+        /// Id or unique prefix
+        id: String,
+    },
+    /// End one
+    Cancel {
+        /// Id or unique prefix
+        id: String,
+        /// Shown in history
+        #[arg(long)]
+        reason: Option<String>,
+    },
+    /// Start its message again as a new one
+    Retry {
+        /// Id or unique prefix
+        id: String,
+    },
+}
+
+/// `init`.
+#[derive(Debug, Clone, Default, Args)]
+pub struct InitArguments {
+    /// Provider: openai, anthropic, or a name of your own with --base-url
+    #[arg(long)]
+    pub provider: Option<String>,
+    /// Base URL of an OpenAI-compatible server
+    #[arg(long)]
+    pub base_url: Option<String>,
+    /// Variable that holds the provider's key
+    #[arg(long)]
+    pub api_key_env: Option<String>,
+    /// Variable that holds the Telegram token
+    #[arg(long, conflicts_with = "telegram_token_file")]
+    pub telegram_token_env: Option<String>,
+    /// File (mode 0600) that holds the Telegram token
+    #[arg(long)]
+    pub telegram_token_file: Option<String>,
+    /// Your numeric Telegram id
+    #[arg(long)]
+    pub owner_id: Option<String>,
+    /// Ask nothing
+    #[arg(long)]
+    pub yes: bool,
+    /// Replace an existing file
+    #[arg(long)]
+    pub force: bool,
+}
+
+fn waiting(word: &str) -> Result<crate::protocol::command::Waiting, String> {
+    use crate::protocol::command::Waiting;
+    match word {
+        "newest" => Ok(Waiting::Newest),
+        "all" => Ok(Waiting::All),
+        "drop" => Ok(Waiting::Drop),
+        _ => Err("expected one of newest, all, drop".to_owned()),
+    }
+}

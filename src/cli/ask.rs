@@ -1,0 +1,186 @@
+//! `leverframe ask`: one message in a temporary session, and its answer.
+
+use std::io::Read as _;
+
+use futures_util::StreamExt as _;
+
+use crate::cli::approval_card;
+use crate::cli::continuations::read;
+use crate::cli::exit::{Failure, unexpected};
+use crate::cli::find::{self, submit};
+use crate::cli::terminal::{Format, Terminal, cell};
+use crate::client::console_client::ConsoleClient;
+use crate::protocol::command::{BudgetRequest, Command, Outcome};
+use crate::protocol::event::{EventFilter, StreamItem};
+use crate::protocol::ids::ContinuationId;
+use crate::protocol::problem::ProblemKind;
+use crate::protocol::session::Continuation;
+use crate::protocol::words::ContinuationState;
+use crate::text::untrusted::reveal;
+
+/// What happens when the turn waits for an approval.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnApproval {
+    /// Show it and end with status 6; the turn goes on once somebody decides.
+    Leave,
+    /// Wait until somebody decides.
+    Wait,
+}
+
+/// Longest message, in bytes.
+const LONGEST: u64 = 256 * 1024;
+
+/// Asks, waits for the end of the turn, and prints the answer. `text` of `-` reads standard input.
+pub async fn run(
+    client: &dyn ConsoleClient,
+    terminal: &mut Terminal<'_>,
+    format: Format,
+    words: &[String],
+    model: Option<String>,
+    on_approval: OnApproval,
+) -> Result<(), Failure> {
+    let text = text(terminal, words)?;
+    let command = Command::Ask {
+        channel: "cli".to_owned(),
+        text,
+        model,
+        budgets: BudgetRequest::default(),
+    };
+    let Outcome::Accepted(accepted) = submit(client, command).await? else {
+        return Err(unexpected("an acceptance"));
+    };
+    let continuation = follow(client, terminal, accepted.continuation_id, on_approval).await?;
+    if format == Format::Json {
+        terminal.json(&continuation)?;
+    }
+    end(client, terminal, format, &continuation).await
+}
+
+fn text(terminal: &mut Terminal<'_>, words: &[String]) -> Result<String, Failure> {
+    if words != ["-"] {
+        return Ok(words.join(" "));
+    }
+    let mut text = String::new();
+    (&mut *terminal.input)
+        .take(LONGEST + 1)
+        .read_to_string(&mut text)
+        .map_err(|error| Failure::Usage(format!("standard input: {error}")))?;
+    if text.len() as u64 > LONGEST {
+        return Err(Failure::Usage(format!(
+            "standard input is longer than {LONGEST} bytes"
+        )));
+    }
+    Ok(text)
+}
+
+/// The continuation once there is something to say. Subscribes before it reads, and after a lost
+/// connection subscribes and reads again once.
+async fn follow(
+    client: &dyn ConsoleClient,
+    terminal: &mut Terminal<'_>,
+    id: ContinuationId,
+    on_approval: OnApproval,
+) -> Result<Continuation, Failure> {
+    let mut told = false;
+    let mut lost = 0;
+    loop {
+        let filter = EventFilter {
+            continuation_id: Some(id),
+            ..EventFilter::default()
+        };
+        let mut events = client.events(filter).await?;
+        loop {
+            let now = read(client, id).await?;
+            if now.state.is_terminal() || now.state == ContinuationState::Interrupted {
+                return Ok(now);
+            }
+            if now.state == ContinuationState::AwaitingApproval {
+                match on_approval {
+                    OnApproval::Leave => return Ok(now),
+                    OnApproval::Wait if !told => {
+                        told = true;
+                        terminal.note("waiting for an approval: `leverframe approvals list`")?;
+                    }
+                    OnApproval::Wait => {}
+                }
+            }
+            match next_state(&mut events).await {
+                Ok(()) => {}
+                Err(problem) if problem.kind == ProblemKind::Unavailable && lost < 1 => {
+                    lost += 1;
+                    break;
+                }
+                Err(problem) => return Err(problem.into()),
+            }
+        }
+    }
+}
+
+/// Waits for an event that changes the state.
+async fn next_state(
+    events: &mut crate::client::console_client::EventStream,
+) -> Result<(), crate::protocol::problem::Problem> {
+    while let Some(item) = events.next().await {
+        match item? {
+            StreamItem::Event(event) => {
+                if event.body.continuation_state().is_some() {
+                    return Ok(());
+                }
+            }
+            StreamItem::Reset => return Ok(()),
+        }
+    }
+    Err(crate::protocol::problem::Problem::new(
+        ProblemKind::Unavailable,
+        "connection lost",
+        "the event stream ended",
+    ))
+}
+
+async fn end(
+    client: &dyn ConsoleClient,
+    terminal: &mut Terminal<'_>,
+    format: Format,
+    continuation: &Continuation,
+) -> Result<(), Failure> {
+    match continuation.state {
+        ContinuationState::Completed => {
+            if let (Format::Human, Some(response)) = (format, &continuation.response) {
+                terminal.line(&reveal(&response.text))?;
+            }
+            Ok(())
+        }
+        ContinuationState::AwaitingApproval => {
+            if format == Format::Human {
+                for id in &continuation.approvals {
+                    let approval = find::approval(client, &id.to_string()).await?;
+                    if approval.state == crate::protocol::words::ApprovalState::Pending {
+                        approval_card::show(terminal, &approval)?;
+                    }
+                }
+                terminal.note(&format!(
+                    "{} waits: `leverframe approvals approve ID`, then `leverframe continuations show {}`",
+                    continuation.id, continuation.id
+                ))?;
+            }
+            Err(Failure::Waiting)
+        }
+        ContinuationState::Pending
+        | ContinuationState::Running
+        | ContinuationState::Streaming
+        | ContinuationState::Interrupted
+        | ContinuationState::Failed
+        | ContinuationState::Cancelled
+        | ContinuationState::Expired => {
+            let why = continuation
+                .error
+                .as_ref()
+                .map(|error| format!(": {}", cell(&error.message)))
+                .unwrap_or_default();
+            Err(Failure::Ended(format!(
+                "{} is {}{why}",
+                continuation.id, continuation.state
+            )))
+        }
+    }
+}

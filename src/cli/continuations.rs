@@ -1,0 +1,150 @@
+//! `leverframe continuations list|show|resume|cancel|retry`.
+
+use crate::cli::exit::{Failure, unexpected};
+use crate::cli::find::{self, submit};
+use crate::cli::table;
+use crate::cli::terminal::{Format, Terminal, cell};
+use crate::client::console_client::ConsoleClient;
+use crate::protocol::command::{Command, Outcome};
+use crate::protocol::ids::ContinuationId;
+use crate::protocol::session::Continuation;
+use crate::protocol::snapshot::{Answer, PageRequest, Query};
+use crate::protocol::words::ContinuationState;
+use crate::text::untrusted::reveal;
+
+/// What to do with a continuation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Act {
+    /// Look.
+    Show,
+    /// Let it go on.
+    Resume,
+    /// End it.
+    Cancel {
+        /// Shown in history.
+        reason: Option<String>,
+    },
+    /// Start it again as a new one.
+    Retry,
+}
+
+/// Lists continuations, newest change first.
+pub async fn list(
+    client: &dyn ConsoleClient,
+    terminal: &mut Terminal<'_>,
+    format: Format,
+    state: Option<ContinuationState>,
+    limit: Option<u32>,
+) -> Result<(), Failure> {
+    let query = Query::Continuations {
+        state,
+        session_id: None,
+        page: PageRequest {
+            limit,
+            cursor: None,
+        },
+    };
+    let Answer::Continuations(page) = client.query(query).await? else {
+        return Err(unexpected("continuations"));
+    };
+    match format {
+        Format::Json => page.items.iter().try_for_each(|item| terminal.json(item)),
+        Format::Human => {
+            let rows: Vec<Vec<String>> = page
+                .items
+                .iter()
+                .map(|item| {
+                    vec![
+                        item.id.to_string(),
+                        cell(&item.channel),
+                        item.state.to_string(),
+                        item.steps.to_string(),
+                        item.updated_at.to_string(),
+                        crate::text::untrusted::limit_line(&item.request.text, 60),
+                    ]
+                })
+                .collect();
+            let heads = ["ID", "CHANNEL", "STATE", "STEPS", "CHANGED", "REQUEST"];
+            table::print(terminal, &heads, &rows, "no continuations")
+        }
+    }
+}
+
+/// Acts on one continuation and shows it as it is then.
+pub async fn act(
+    client: &dyn ConsoleClient,
+    terminal: &mut Terminal<'_>,
+    format: Format,
+    id: &str,
+    act: Act,
+) -> Result<(), Failure> {
+    let id = find::continuation(client, id).await?;
+    let command = match act {
+        Act::Show => None,
+        Act::Resume => Some(Command::ResumeContinuation {
+            continuation_id: id,
+        }),
+        Act::Cancel { reason } => Some(Command::CancelContinuation {
+            continuation_id: id,
+            reason,
+        }),
+        Act::Retry => Some(Command::RetryContinuation {
+            continuation_id: id,
+        }),
+    };
+    let continuation = match command {
+        None => read(client, id).await?,
+        Some(command) => match submit(client, command).await? {
+            Outcome::Continuation(continuation) => continuation,
+            Outcome::Accepted(accepted) => read(client, accepted.continuation_id).await?,
+            Outcome::Session(_)
+            | Outcome::Approval(_)
+            | Outcome::Channel(_)
+            | Outcome::Delivery(_)
+            | Outcome::Engine(_) => return Err(unexpected("a continuation")),
+        },
+    };
+    match format {
+        Format::Json => terminal.json(&continuation),
+        Format::Human => show(terminal, &continuation),
+    }
+}
+
+/// Reads one continuation.
+pub async fn read(client: &dyn ConsoleClient, id: ContinuationId) -> Result<Continuation, Failure> {
+    let Answer::Continuation(continuation) = client.query(Query::Continuation { id }).await? else {
+        return Err(unexpected("a continuation"));
+    };
+    Ok(*continuation)
+}
+
+fn show(terminal: &mut Terminal<'_>, item: &Continuation) -> Result<(), Failure> {
+    terminal.line(&format!("{}  {}", item.id, item.state))?;
+    terminal.line(&format!("session   {}", item.session_id))?;
+    terminal.line(&format!("channel   {}", cell(&item.channel)))?;
+    terminal.line(&format!("requester {}", cell(&item.requester.display)))?;
+    terminal.line(&format!("request   {}", reveal(&item.request.text)))?;
+    for call in &item.tool_calls {
+        terminal.line(&format!(
+            "call      {}  {}  {}  {}",
+            call.id,
+            cell(&call.name),
+            call.state,
+            cell(&call.args.to_string())
+        ))?;
+    }
+    for approval in &item.approvals {
+        terminal.line(&format!("approval  {approval}"))?;
+    }
+    if let Some(error) = &item.error {
+        terminal.line(&format!(
+            "error     {}: {}",
+            cell(&error.code),
+            cell(&error.message)
+        ))?;
+    }
+    if let Some(response) = &item.response {
+        terminal.line(&format!("response  {}", reveal(&response.text)))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,87 @@
+//! How a command ends. The numbers are a contract (API.md).
+
+use std::io;
+
+use crate::protocol::problem::{Problem, ProblemKind};
+
+/// Why a command did not do what was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// The engine refused or failed.
+    #[error("{0}")]
+    Problem(#[from] Problem),
+    /// The command line or the configuration is wrong.
+    #[error("{0}")]
+    Usage(String),
+    /// No daemon answers.
+    #[error("{0}")]
+    NothingRunning(String),
+    /// Something waits for a person; what, was printed.
+    #[error("waiting for a person")]
+    Waiting,
+    /// The turn ended without an answer; what, was printed.
+    #[error("{0}")]
+    Ended(String),
+    /// The output could not be written.
+    #[error("writing the output: {0}")]
+    Output(#[from] io::Error),
+    /// Anything else.
+    #[error("{0:#}")]
+    Other(#[from] anyhow::Error),
+}
+
+impl Failure {
+    /// The exit status.
+    pub fn status(&self) -> u8 {
+        match self {
+            Failure::Problem(problem) => match problem.kind {
+                ProblemKind::Invalid => 2,
+                ProblemKind::Unauthenticated | ProblemKind::Forbidden => 4,
+                ProblemKind::Conflict | ProblemKind::Gone => 5,
+                ProblemKind::NotFound
+                | ProblemKind::NotOffered
+                | ProblemKind::TooMany
+                | ProblemKind::Unavailable
+                | ProblemKind::Internal => 1,
+            },
+            Failure::Usage(_) => 2,
+            Failure::NothingRunning(_) => 3,
+            Failure::Waiting => 6,
+            Failure::Ended(_) | Failure::Other(_) => 1,
+            // The reader has seen enough: `leverframe sessions list | head` is no failure.
+            Failure::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => 0,
+            Failure::Output(_) => 1,
+        }
+    }
+
+    /// What is said on standard error; none = nothing.
+    pub fn message(&self) -> Option<String> {
+        match self {
+            Failure::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => None,
+            Failure::Waiting => None,
+            Failure::Problem(problem) => {
+                let mut text = format!("{}: {}", problem.title, problem.detail);
+                if let Some(winner) = &problem.winner {
+                    text.push_str(&format!(
+                        "\ndecided first: {} by {} on {} at {}",
+                        winner.decision, winner.by, winner.surface, winner.at
+                    ));
+                }
+                if let Some(hint) = &problem.hint {
+                    text.push_str(&format!("\n{hint}"));
+                }
+                Some(text)
+            }
+            Failure::Usage(_)
+            | Failure::NothingRunning(_)
+            | Failure::Ended(_)
+            | Failure::Output(_)
+            | Failure::Other(_) => Some(self.to_string()),
+        }
+    }
+}
+
+/// An answer of a variant that does not belong to the question.
+pub fn unexpected(expected: &str) -> Failure {
+    Problem::internal(format!("the engine did not answer with {expected}")).into()
+}

@@ -1,0 +1,129 @@
+//! Finding things by a unique prefix of their id, or an approval by its short code. Several matches are an
+//! error that names them, never the first one.
+
+use std::fmt::Display;
+use std::str::FromStr;
+
+use crate::cli::exit::{Failure, unexpected};
+use crate::client::console_client::ConsoleClient;
+use crate::protocol::approval::Approval;
+use crate::protocol::command::{Actor, Command, Envelope, Outcome};
+use crate::protocol::ids::{ApprovalId, ContinuationId};
+use crate::protocol::snapshot::{Answer, PageRequest, Query};
+use crate::protocol::words::Surface;
+use crate::text::untrusted::limit_line;
+
+/// How many entries are looked through for a prefix.
+const LOOKED_AT: u32 = 500;
+
+/// A command of the person at this command line.
+pub fn envelope(command: Command, idempotency_key: Option<String>) -> Envelope {
+    let uid = rustix::process::getuid().as_raw();
+    Envelope {
+        command,
+        actor: Actor::Operator {
+            uid,
+            name: uid.to_string(),
+        },
+        surface: Surface::Cli,
+        idempotency_key,
+    }
+}
+
+/// Submits a command of the person at this command line.
+pub async fn submit(client: &dyn ConsoleClient, command: Command) -> Result<Outcome, Failure> {
+    Ok(client.submit(envelope(command, None)).await?)
+}
+
+fn page() -> PageRequest {
+    PageRequest {
+        limit: Some(LOOKED_AT),
+        cursor: None,
+    }
+}
+
+/// An approval by id, unique prefix of it, or short code.
+pub async fn approval(client: &dyn ConsoleClient, text: &str) -> Result<Approval, Failure> {
+    if let Ok(id) = text.parse::<ApprovalId>() {
+        let Answer::Approval(approval) = client.query(Query::Approval { id }).await? else {
+            return Err(unexpected("an approval"));
+        };
+        return Ok(*approval);
+    }
+    let query = Query::Approvals {
+        state: None,
+        page: page(),
+    };
+    let Answer::Approvals(found) = client.query(query).await? else {
+        return Err(unexpected("approvals"));
+    };
+    let matching = found
+        .items
+        .into_iter()
+        .filter(|approval| {
+            approval.short_code.eq_ignore_ascii_case(text) || starts(approval.id, text)
+        })
+        .collect();
+    one("approval", text, matching, |approval: &Approval| {
+        approval.id
+    })
+}
+
+/// A continuation's id by unique prefix.
+pub async fn continuation(
+    client: &dyn ConsoleClient,
+    text: &str,
+) -> Result<ContinuationId, Failure> {
+    if let Ok(id) = ContinuationId::from_str(text) {
+        return Ok(id);
+    }
+    let query = Query::Continuations {
+        state: None,
+        session_id: None,
+        page: page(),
+    };
+    let Answer::Continuations(found) = client.query(query).await? else {
+        return Err(unexpected("continuations"));
+    };
+    let matching: Vec<ContinuationId> = found
+        .items
+        .into_iter()
+        .map(|continuation| continuation.id)
+        .filter(|id| starts(id, text))
+        .collect();
+    one("continuation", text, matching, |id| *id)
+}
+
+/// Whether an id starts with what was typed, with or without its kind's prefix.
+fn starts(id: impl Display, text: &str) -> bool {
+    let id = id.to_string().to_ascii_lowercase();
+    let text = text.to_ascii_lowercase();
+    let bare = id.split_once('_').map_or("", |(_, bare)| bare);
+    // `con_` alone is a prefix of everything and names nothing.
+    !text.is_empty() && !text.ends_with('_') && (id.starts_with(&text) || bare.starts_with(&text))
+}
+
+fn one<T, I: Display>(
+    what: &str,
+    text: &str,
+    mut matching: Vec<T>,
+    id: impl Fn(&T) -> I,
+) -> Result<T, Failure> {
+    let shown = limit_line(text, 64);
+    if matching.len() > 1 {
+        let ids: Vec<String> = matching
+            .iter()
+            .take(5)
+            .map(|item| id(item).to_string())
+            .collect();
+        return Err(Failure::Usage(format!(
+            "`{shown}` fits more than one {what}: {}",
+            ids.join(", ")
+        )));
+    }
+    matching.pop().ok_or_else(|| {
+        Failure::Usage(format!(
+            "no {what} starts with `{shown}`; `leverframe {what}s list` shows them"
+        ))
+    })
+}

@@ -1,0 +1,240 @@
+//! From arguments to what is done. Nothing here formats or decides.
+
+use std::io::{self, BufReader, BufWriter, IsTerminal as _, Write as _};
+use std::path::PathBuf;
+
+use clap::Parser as _;
+
+use crate::cli::approvals::{self, Order};
+use crate::cli::arguments::{
+    ApprovalCommands, Arguments, ChannelCommands, ContinuationCommands, SessionCommands,
+    Subcommands,
+};
+use crate::cli::ask::{self, OnApproval};
+use crate::cli::continuations::{self, Act};
+use crate::cli::exit::Failure;
+use crate::cli::modes::{self, Rights};
+use crate::cli::terminal::{Attended, Format, Terminal, cell};
+use crate::cli::{channels, connect, emergency, init, sessions, why};
+use crate::client::console_client::ConsoleClient;
+use crate::client::remote::connection::RemoteClient;
+use crate::config::environment::Environment;
+use crate::config::layers::Flags;
+use crate::config::paths::locate;
+use crate::protocol::command::Command;
+use crate::protocol::words::DecisionWord;
+
+/// Runs the program with the process's arguments; returns its exit status.
+pub fn main() -> u8 {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            // Help and version go to standard output with status 0, errors to standard error with 2.
+            let _ = error.print();
+            return u8::try_from(error.exit_code()).unwrap_or(2);
+        }
+    };
+    let runtime = match tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+    {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            let _ = writeln!(io::stderr(), "leverframe: no runtime: {error}");
+            return 1;
+        }
+    };
+    let attended = if io::stdin().is_terminal() && io::stdout().is_terminal() {
+        Attended::Person
+    } else {
+        Attended::Script
+    };
+    let mut out = BufWriter::new(io::stdout());
+    let mut err = io::stderr();
+    let mut input = BufReader::new(io::stdin());
+    let mut terminal = Terminal {
+        out: &mut out,
+        err: &mut err,
+        input: &mut input,
+        attended,
+    };
+    let done = runtime.block_on(Box::pin(run(arguments, &mut terminal)));
+    let done = done.and_then(|()| Ok(terminal.finish()?));
+    match done {
+        Ok(()) => 0,
+        Err(failure) => {
+            let _ = out.flush();
+            if let Some(message) = failure.message() {
+                let shown: Vec<String> = message.lines().map(cell).collect();
+                let _ = writeln!(io::stderr(), "leverframe: {}", shown.join("\n"));
+            }
+            failure.status()
+        }
+    }
+}
+
+/// Carries out what the arguments say.
+pub async fn run(arguments: Arguments, terminal: &mut Terminal<'_>) -> Result<(), Failure> {
+    let flags = Flags {
+        config: arguments.config,
+        data_dir: arguments.data_dir,
+        listen: arguments.listen,
+        theme: arguments.theme,
+        keymap: arguments.keymap,
+        model: arguments.model.clone(),
+        demo: arguments.demo,
+    };
+    let rights = if arguments.read_only {
+        Rights::ReadOnly
+    } else {
+        Rights::Full
+    };
+    let format = if arguments.json {
+        Format::Json
+    } else {
+        Format::Human
+    };
+    match arguments.command {
+        None if arguments.demo => Ok(modes::run_demo(flags, rights).await?),
+        None if arguments.daemon => Ok(modes::run_daemon(flags).await?),
+        None => Ok(modes::run_console(flags, rights).await?),
+        Some(_) if arguments.demo || arguments.daemon => Err(Failure::Usage(
+            "--demo and --daemon take no subcommand".to_owned(),
+        )),
+        Some(Subcommands::Attach { url, token_file }) => {
+            let target = connect::target(&url, token_file.as_deref())?;
+            let client = RemoteClient::connect(target).await?;
+            Ok(modes::run_attach(client, flags, rights).await?)
+        }
+        Some(Subcommands::Init(given)) => {
+            let environment = Environment::capture();
+            let (file, _) = places(&flags, &environment)?;
+            init::run(
+                terminal,
+                &file,
+                &given,
+                arguments.model.as_deref(),
+                &environment,
+            )
+        }
+        Some(command) => {
+            let (_, data_dir) = places(&flags, &Environment::capture())?;
+            let client = connect::daemon(&data_dir).await?;
+            execute(command, &client, terminal, format, arguments.model).await
+        }
+    }
+}
+
+/// The configuration file and the data directory.
+fn places(flags: &Flags, environment: &Environment) -> Result<(PathBuf, PathBuf), Failure> {
+    let located = locate(
+        flags.config.as_deref(),
+        flags.data_dir.as_deref(),
+        environment,
+    );
+    match located {
+        Ok((paths, _)) => Ok((paths.config_file, paths.data_dir)),
+        Err(error) => Err(Failure::Usage(error.to_string())),
+    }
+}
+
+/// Carries out a subcommand that talks to a daemon.
+pub async fn execute(
+    command: Subcommands,
+    client: &dyn ConsoleClient,
+    terminal: &mut Terminal<'_>,
+    format: Format,
+    model: Option<String>,
+) -> Result<(), Failure> {
+    match command {
+        Subcommands::Attach { .. } | Subcommands::Init(_) => Err(Failure::Usage(
+            "this subcommand does not go through a daemon".to_owned(),
+        )),
+        Subcommands::Ask { text, wait } => {
+            let on_approval = if wait {
+                OnApproval::Wait
+            } else {
+                OnApproval::Leave
+            };
+            ask::run(client, terminal, format, &text, model, on_approval).await
+        }
+        Subcommands::Sessions(SessionCommands::List {
+            state,
+            channel,
+            limit,
+        }) => sessions::list(client, terminal, format, state, channel, limit).await,
+        Subcommands::Approvals(command) => approval(command, client, terminal, format).await,
+        Subcommands::Channels(ChannelCommands::List) => {
+            channels::list(client, terminal, format).await
+        }
+        Subcommands::Channels(ChannelCommands::SetAutonomy {
+            channel,
+            autonomy,
+            r#for,
+        }) => channels::set_autonomy(client, terminal, format, channel, autonomy, r#for).await,
+        Subcommands::Continuations(command) => {
+            let (id, act) = match command {
+                ContinuationCommands::List { state, limit } => {
+                    return continuations::list(client, terminal, format, state, limit).await;
+                }
+                ContinuationCommands::Show { id } => (id, Act::Show),
+                ContinuationCommands::Resume { id } => (id, Act::Resume),
+                ContinuationCommands::Cancel { id, reason } => (id, Act::Cancel { reason }),
+                ContinuationCommands::Retry { id } => (id, Act::Retry),
+            };
+            continuations::act(client, terminal, format, &id, act).await
+        }
+        Subcommands::EmergencyStop { reason } => {
+            emergency::run(client, terminal, format, Command::EmergencyStop { reason }).await
+        }
+        Subcommands::Release { waiting } => {
+            let command = Command::ReleaseEmergencyStop { waiting };
+            emergency::run(client, terminal, format, command).await
+        }
+        Subcommands::Why { call } => why::run(client, terminal, format, &call).await,
+    }
+}
+
+async fn approval(
+    command: ApprovalCommands,
+    client: &dyn ConsoleClient,
+    terminal: &mut Terminal<'_>,
+    format: Format,
+) -> Result<(), Failure> {
+    match command {
+        ApprovalCommands::List { state, all, limit } => {
+            let state = (!all).then_some(state);
+            approvals::list(client, terminal, format, state, limit).await
+        }
+        ApprovalCommands::Show { id } => approvals::show(client, terminal, format, &id).await,
+        ApprovalCommands::Approve {
+            id,
+            scope,
+            confirm_code,
+            seen,
+        } => {
+            let order = Order {
+                decision: DecisionWord::Approve,
+                scope,
+                digest: seen.digest,
+                confirm_code,
+                reason: seen.reason,
+            };
+            approvals::decide(client, terminal, format, &id, order).await
+        }
+        ApprovalCommands::Deny { id, stop, seen } => {
+            let order = Order {
+                decision: if stop {
+                    DecisionWord::DenyAndStop
+                } else {
+                    DecisionWord::Deny
+                },
+                scope: None,
+                digest: seen.digest,
+                confirm_code: None,
+                reason: seen.reason,
+            };
+            approvals::decide(client, terminal, format, &id, order).await
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! Where a command reads and writes. Nothing below `cli` prints in any other way.
+
+use std::io::{self, BufRead, Write};
+
+use serde::Serialize;
+
+use crate::cli::exit::Failure;
+use crate::text::untrusted::reveal_line;
+
+/// Whether a person sits at it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Attended {
+    /// Standard input and output are a terminal.
+    Person,
+    /// A script, a pipe, a file.
+    Script,
+}
+
+/// How lists and objects are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// Tables and lines for people.
+    Human,
+    /// The API's objects, one a line.
+    Json,
+}
+
+/// Input and output of a command.
+pub struct Terminal<'a> {
+    /// Results.
+    pub out: &'a mut dyn Write,
+    /// Everything else.
+    pub err: &'a mut dyn Write,
+    /// Answers.
+    pub input: &'a mut dyn BufRead,
+    /// Who is there.
+    pub attended: Attended,
+}
+
+impl Terminal<'_> {
+    /// A line of a result. Outside text in it must have been revealed.
+    pub fn line(&mut self, text: &str) -> Result<(), Failure> {
+        Ok(writeln!(self.out, "{text}")?)
+    }
+
+    /// An object on one line of JSON. Control characters are escaped by JSON itself.
+    pub fn json(&mut self, value: &impl Serialize) -> Result<(), Failure> {
+        let text = serde_json::to_string(value).map_err(anyhow::Error::from)?;
+        self.line(&text)
+    }
+
+    /// A word to the person, beside the result.
+    pub fn note(&mut self, text: &str) -> Result<(), Failure> {
+        Ok(writeln!(self.err, "{text}")?)
+    }
+
+    /// Asks, and reads one line; empty at the end of input.
+    pub fn ask(&mut self, question: &str) -> Result<String, Failure> {
+        write!(self.err, "{question} ")?;
+        self.err.flush()?;
+        let mut answer = String::new();
+        self.input.read_line(&mut answer)?;
+        Ok(answer.trim().to_owned())
+    }
+
+    /// Flushes the result.
+    pub fn finish(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+/// Outside text for one cell of a table.
+pub fn cell(text: &str) -> String {
+    reveal_line(text).into_owned()
+}
