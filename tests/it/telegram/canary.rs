@@ -30,7 +30,7 @@ async fn no_log_line_health_report_or_outcome_holds_the_token() {
         .with_writer(move || writer.clone())
         .finish();
     let _guard = tracing::subscriber::set_default(subscriber);
-    let mut seen = String::new();
+    let mut seen = Vec::new();
     for fault in [
         Fault::Server(502),
         Fault::ResetBefore,
@@ -70,7 +70,7 @@ async fn no_log_line_health_report_or_outcome_holds_the_token() {
         running.stop.cancel();
         let ended = running.task.await.unwrap();
         let health = format!("{:?}", port.ledger().health);
-        seen += &format!("{outcome:?} {ended:?} {health}");
+        seen.push(format!("{outcome:?} {ended:?} {health}"));
     }
     let dead = FakeTelegram::start();
     let url = dead.url().to_owned();
@@ -78,14 +78,14 @@ async fn no_log_line_health_report_or_outcome_holds_the_token() {
     let error = run(bridge_at(&url, TOKEN, options()), &TestPort::new())
         .error()
         .await;
-    seen += &format!("{error:?} {error}");
+    seen.push(format!("{error:?} {error}"));
     let log = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
     assert!(
         log.contains("TRACE") || log.contains("DEBUG"),
         "logs were taken"
     );
     let secret = TOKEN.split_once(':').unwrap().1;
-    for text in [log, seen] {
+    for text in [log, seen.concat()] {
         let at = text.find(secret);
         assert!(
             at.is_none(),

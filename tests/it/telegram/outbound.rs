@@ -348,20 +348,25 @@ async fn stopping_finishes_what_was_begun_and_hands_back_the_rest() {
     paced.pacing.private = Duration::from_mins(10);
     let (fake, port, running) = connected_with(paced).await;
     fake.change(|state| state.know_chat(4242));
-    fake.fault("sendMessage", Fault::Slow(Duration::from_millis(400)));
     let first = port.say("4242", "begun");
-    let second = port.say("4242", "waits for its slot");
-    port.wait_until("begun", |ledger| ledger.begun.contains(&first))
-        .await;
+    port.outcome(first).await;
+    let held = port.say("4242", "waits for its slot");
+    fake.change(|state| state.know_chat(77));
+    fake.fault("sendMessage", Fault::Slow(Duration::from_millis(300)));
+    let begun = port.say("77", "under way");
+    port.wait_until("one waits and one is under way", |ledger| {
+        ledger.is_handed_out(held) && ledger.begun.contains(&begun)
+    })
+    .await;
     running.stop().await;
     assert!(matches!(
-        port.ledger().outcome(first),
+        port.ledger().outcome(begun),
         Some(SendOutcome::Sent { .. })
     ));
-    assert!(!port.ledger().begun.contains(&second));
+    assert!(!port.ledger().begun.contains(&held));
     assert!(matches!(
-        port.ledger().outcome(second),
-        None | Some(SendOutcome::Retry { .. })
+        port.ledger().outcome(held),
+        Some(SendOutcome::Retry { .. })
     ));
 }
 

@@ -200,6 +200,11 @@ impl Ledger {
             .collect()
     }
 
+    /// Whether a bridge holds this part.
+    pub fn is_handed_out(&self, id: OutboxId) -> bool {
+        self.handed_out.contains_key(&id)
+    }
+
     fn next(&mut self, now: Timestamp) -> Option<Outbound> {
         let at = self.outbox.iter().position(|(not_before, part)| {
             *not_before <= now
