@@ -19,7 +19,6 @@ use crate::runtime::logging::{self, Destination};
 use crate::runtime::signals::EndSignals;
 use crate::runtime::start::{self, Running, StartError, socket_path};
 use crate::runtime::{demo, detach, notify};
-use crate::tools::registry::BUILTIN_NAMES;
 use crate::tui::event_loop;
 use crate::tui::message::QuitKind;
 use crate::tui::options::{Access, ConsoleOptions, Editor, Hosting};
@@ -46,8 +45,8 @@ struct Start {
 fn resolve(flags: &Flags) -> Result<Start, Failure> {
     let environment = Environment::capture();
     arm_crash_point(&environment);
-    let settings =
-        layers::load(flags, &environment, BUILTIN_NAMES).map_err(|error| Failure::Usage(error.to_string()))?;
+    let tools = start::tool_names()?;
+    let settings = layers::load(flags, &environment, &tools).map_err(|error| Failure::Usage(error.to_string()))?;
     Ok(Start { settings, environment })
 }
 
@@ -195,11 +194,11 @@ fn options(settings: &Settings, environment: &Environment, rights: Rights, hosti
     let depth = if environment.no_color() {
         ColorDepth::None
     } else if environment.true_color() {
-        ColorDepth::TrueColor
+        ColorDepth::True
     } else if environment.term().is_some_and(|term| term.contains("256color")) {
         ColorDepth::Indexed
     } else {
-        ColorDepth::Ansi
+        ColorDepth::Sixteen
     };
     let editor = environment.editor().map(|editor| Editor {
         argv: editor.split_whitespace().map(str::to_owned).collect(),

@@ -76,6 +76,12 @@ pub fn redactor(settings: &Settings) -> Redactor {
     redactor
 }
 
+/// Names of the tools that exist, for lists in the configuration.
+pub fn tool_names() -> anyhow::Result<Vec<&'static str>> {
+    let registry = Registry::builtin(&Sandbox::none("not tried yet")).context("the built-in tools")?;
+    Ok(registry.names().collect())
+}
+
 /// The control socket of a data directory.
 pub fn socket_path(settings: &Settings) -> PathBuf {
     let inside = settings.paths.data_dir.join("leverframe.sock");
