@@ -1,5 +1,6 @@
 //! Suite: HTTP, the remote client and the command line, against a scripted engine.
 
+mod command_line;
 mod doors;
 mod fake;
 mod remote;
