@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 /// Failed logins allowed per peer and window.
 pub const LIMIT: u32 = 100;
-const WINDOW: Duration = Duration::from_secs(60);
+const WINDOW: Duration = Duration::from_mins(1);
 /// Peers remembered. Only loopback peers reach us, so this is never reached in practice.
 const PEERS: usize = 1024;
 

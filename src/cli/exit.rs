@@ -1,5 +1,6 @@
 //! How a command ends. The numbers are a contract (API.md).
 
+use std::fmt::Write as _;
 use std::io;
 
 use crate::protocol::problem::{Problem, ProblemKind};
@@ -61,14 +62,16 @@ impl Failure {
             Failure::Waiting => None,
             Failure::Problem(problem) => {
                 let mut text = format!("{}: {}", problem.title, problem.detail);
+                // Writing to a string cannot fail.
                 if let Some(winner) = &problem.winner {
-                    text.push_str(&format!(
+                    let _ = write!(
+                        text,
                         "\ndecided first: {} by {} on {} at {}",
                         winner.decision, winner.by, winner.surface, winner.at
-                    ));
+                    );
                 }
                 if let Some(hint) = &problem.hint {
-                    text.push_str(&format!("\n{hint}"));
+                    let _ = write!(text, "\n{hint}");
                 }
                 Some(text)
             }

@@ -1,5 +1,9 @@
 //! Suite: HTTP, the remote client and the command line, against a scripted engine.
 
+// Helpers outside `#[test]` functions fail a test by panicking, as tests do.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod command_line;
 mod doors;
 mod fake;
 mod remote;

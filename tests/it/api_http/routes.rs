@@ -1,1 +1,268 @@
-//! (being written)
+//! Routes, bodies, problems and the document that describes them.
+
+use std::collections::BTreeSet;
+
+use leverframe::api::events::KINDS;
+use leverframe::api::route::{Body, Presence};
+use leverframe::api::router::table;
+use leverframe::protocol::command::{Command, Outcome};
+use leverframe::protocol::problem::{Problem, ProblemKind};
+use leverframe::protocol::snapshot::Query;
+use leverframe::protocol::words::ApprovalState;
+
+use crate::api_http::fake::FakeClient;
+use crate::api_http::samples;
+use crate::api_http::server::Server;
+
+#[tokio::test]
+async fn every_route_of_the_document_exists_and_takes_exactly_its_fields() {
+    let server = Server::start(FakeClient::new()).await;
+    let document = server.call("GET /openapi.json", "").await.json();
+    let mut described = BTreeSet::new();
+    for (path, operations) in document["paths"].as_object().unwrap() {
+        for (method, operation) in operations.as_object().unwrap() {
+            described.insert((method.to_uppercase(), path.clone()));
+            let Some(body) = operation.get("requestBody") else {
+                continue;
+            };
+            let schema = &body["content"]["application/json"]["schema"];
+            if schema["additionalProperties"] == true {
+                continue;
+            }
+            let line = format!(
+                "{} {}",
+                method.to_uppercase(),
+                path.replace("{id}", &samples::session_id().to_string())
+            );
+            let detail = server.call(&line, r#"{"zzz":1}"#).await.json()["detail"].to_string();
+            assert!(detail.contains("zzz"), "{line}: {detail}");
+            let named: BTreeSet<&str> = detail
+                .split('`')
+                .skip(1)
+                .step_by(2)
+                .filter(|name| *name != "zzz")
+                .collect();
+            let listed: BTreeSet<&str> = schema["properties"]
+                .as_object()
+                .unwrap()
+                .keys()
+                .map(String::as_str)
+                .collect();
+            assert_eq!(named, listed, "{line}: {detail}");
+        }
+    }
+    let routed: BTreeSet<(String, String)> = table()
+        .iter()
+        .map(|route| (route.method.as_str().to_owned(), route.path.to_owned()))
+        .collect();
+    assert_eq!(described, routed);
+}
+
+#[tokio::test]
+async fn required_fields_of_the_table_are_required_by_the_routes() {
+    let server = Server::start(FakeClient::new()).await;
+    for route in table() {
+        let Body::Fields(fields) = &route.body else {
+            continue;
+        };
+        let required: Vec<_> = fields
+            .iter()
+            .filter(|field| field.presence == Presence::Required)
+            .collect();
+        let path = route
+            .path
+            .replace("{id}", &samples::session_id().to_string());
+        let reply = server
+            .call(&format!("{} {path}", route.method.as_str()), "{}")
+            .await;
+        let missing = reply.body.contains("missing field");
+        assert_eq!(missing, !required.is_empty(), "{path}: {}", reply.body);
+    }
+}
+
+#[tokio::test]
+async fn decisions_answer_with_their_status_and_the_winner() {
+    let fake = FakeClient::new();
+    let server = Server::start(fake.clone()).await;
+    let line = format!("POST /v1/approvals/{}/decision", samples::approval_id());
+    let body = r#"{"decision":"approve","scope":"once","digest":"ab"}"#;
+    fake.will(Ok(Outcome::Approval(samples::approval(
+        ApprovalState::Approved,
+    ))));
+    let reply = server.call(&line, body).await;
+    assert_eq!(reply.status, 200);
+    assert_eq!(reply.json()["state"], "approved");
+    match fake.last_envelope().command {
+        Command::Decide {
+            approval_id,
+            decision,
+        } => {
+            assert_eq!(approval_id, samples::approval_id());
+            assert_eq!(decision.digest, "ab");
+        }
+        other => panic!("{other:?}"),
+    }
+    for (kind, status) in [
+        (ProblemKind::Conflict, 409),
+        (ProblemKind::Gone, 410),
+        (ProblemKind::Forbidden, 403),
+        (ProblemKind::NotOffered, 422),
+        (ProblemKind::NotFound, 404),
+    ] {
+        fake.will(Err(Problem {
+            winner: (kind == ProblemKind::Conflict).then(|| Box::new(samples::decision())),
+            ..Problem::new(kind, "title", "detail").hint("do this")
+        }));
+        let reply = server.call(&line, body).await;
+        assert_eq!(reply.status, status);
+        let problem = reply.json();
+        assert_eq!(problem["hint"], "do this");
+        assert!(
+            problem["type"]
+                .as_str()
+                .unwrap()
+                .starts_with("urn:leverframe:problem:")
+        );
+        assert_eq!(
+            problem["winner"]["by"] == "anna",
+            kind == ProblemKind::Conflict
+        );
+    }
+}
+
+#[tokio::test]
+async fn bad_requests_name_line_field_and_allowed_words() {
+    let server = Server::start(FakeClient::new()).await;
+    let decision = format!("POST /v1/approvals/{}/decision", samples::approval_id());
+    let cases: &[(&str, &str, &[&str])] = &[
+        (
+            &decision,
+            "{\n \"decision\": \"maybe\",\n \"digest\": \"\"}",
+            &["line 2", "`decision`", "approve"],
+        ),
+        (&decision, "{\"decision\":", &["line 1", "column 12"]),
+        (&decision, r#"{"decision":"deny"}"#, &["`digest`"]),
+        (
+            &decision,
+            r#"{"decision":"deny","digest":"","minutes":-1}"#,
+            &["`minutes`"],
+        ),
+        (
+            &decision,
+            r#"{"decision":"deny","digest":""} x"#,
+            &["trailing"],
+        ),
+        (
+            "POST /v1/ask",
+            r#"{"text":"x","budgets":{"max_steps":"x"}}"#,
+            &["budgets.max_steps"],
+        ),
+        (
+            "GET /v1/continuations?state=done",
+            "",
+            &["`state`", "awaiting_approval"],
+        ),
+        ("GET /v1/approvals?limit=0", "", &["`limit`", "1 to 500"]),
+        (
+            "GET /v1/approvals?limit=5&limit=6",
+            "",
+            &["`limit`", "twice"],
+        ),
+        ("GET /v1/approvals?stat=pending", "", &["`stat`", "state"]),
+        ("GET /v1/approvals/ses_1", "", &["`apr_`"]),
+        (
+            "GET /v1/channels/team/what-if",
+            "",
+            &["`autonomy`", "semi_auto"],
+        ),
+        ("DELETE /v1/sessions/x", "{}", &["no request body"]),
+    ];
+    for (line, body, words) in cases {
+        let reply = server.call(line, body).await;
+        assert_eq!(reply.status, 400, "{line}: {}", reply.body);
+        let detail = reply.json()["detail"].as_str().unwrap().to_owned();
+        for word in *words {
+            assert!(detail.contains(word), "{line}: {word} not in {detail}");
+        }
+    }
+    assert_eq!(server.call("GET /nope", "").await.status, 404);
+    assert_eq!(server.call("DELETE /v1/channels", "").await.status, 405);
+    let long = format!(r#"{{"text":"{}"}}"#, "x".repeat(1024 * 1024));
+    assert_eq!(server.call("POST /v1/ask", &long).await.status, 413);
+}
+
+#[tokio::test]
+async fn attachments_are_refused_not_lost() {
+    let fake = FakeClient::new();
+    let server = Server::start(fake.clone()).await;
+    let reply = server
+        .call("POST /v1/ask", r#"{"text":"x","attachments":[{}]}"#)
+        .await;
+    assert_eq!(reply.status, 422);
+    assert!(fake.envelopes.lock().unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn reading_routes_become_the_query_they_name() {
+    let fake = FakeClient::new();
+    let server = Server::start(fake.clone()).await;
+    let paths = [
+        "snapshot".to_owned(),
+        String::new(),
+        "sessions?state=ended&channel=team&limit=7&cursor=c".to_owned(),
+        format!("sessions/{}", samples::session_id()),
+        format!(
+            "sessions/{}/transcript?before=9&limit=10",
+            samples::session_id()
+        ),
+        format!(
+            "continuations?state=running&session={}&limit=7&cursor=c",
+            samples::session_id()
+        ),
+        format!("continuations/{}", samples::continuation_id()),
+        format!("continuations/{}/steps", samples::continuation_id()),
+        "approvals?state=pending".to_owned(),
+        format!("approvals/{}", samples::approval_id()),
+        "channels".to_owned(),
+        "channels/team".to_owned(),
+        "channels/team/what-if?autonomy=full&limit=20".to_owned(),
+        "outbox?state=unknown&limit=7&cursor=c".to_owned(),
+        format!("outbox/{}", samples::outbox_id()),
+        format!("tool-calls/{}/why", samples::call_id()),
+    ];
+    for ((query, answer), path) in samples::queries().into_iter().zip(paths) {
+        let line = if path.is_empty() {
+            "GET /readyz".to_owned()
+        } else {
+            format!("GET /v1/{path}")
+        };
+        fake.knows(Ok(answer.clone()));
+        let reply = server.call(&line, "").await;
+        assert_eq!(reply.status, 200, "{line}: {}", reply.body);
+        let asked = fake.queries.lock().unwrap().last().unwrap().clone();
+        let (mut asked, mut query) = (asked, query);
+        for query in [&mut asked, &mut query] {
+            if let Query::Sessions { page, .. }
+            | Query::Continuations { page, .. }
+            | Query::Outbox { page, .. } = query
+            {
+                page.cursor = Some("c".to_owned());
+            }
+        }
+        assert_eq!(asked, query, "{line}");
+        if path.is_empty() {
+            assert_eq!(reply.json()["held"], true);
+            assert_eq!(reply.json()["quarantine"], false);
+        } else {
+            let value = serde_json::to_value(&answer).unwrap();
+            assert_eq!(reply.json(), value["value"], "{line}");
+        }
+    }
+}
+
+#[test]
+fn every_kind_an_event_can_have_can_be_asked_for() {
+    for event in samples::events() {
+        assert!(KINDS.contains(&event.body.kind()), "{}", event.body.kind());
+    }
+}
