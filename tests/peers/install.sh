@@ -43,10 +43,31 @@ install_aimock() {
     echo "aimock: installed"
 }
 
+# python-telegram-bot: an independent client that checks our fake platform.
+install_telegram_client() {
+    local source=$here/telegram_client target=$peers/telegram_client
+    if [ -x "$target/bin/python" ] && cmp -s "$source/requirements.txt" "$target/installed.txt"; then
+        echo "telegram_client: already installed"
+        return 0
+    fi
+    if ! command -v python3 >/dev/null; then
+        skipped telegram_client "python3 is not installed"
+        return 0
+    fi
+    if python3 -m venv "$target" &&
+        "$target/bin/pip" install --quiet --disable-pip-version-check -r "$source/requirements.txt"; then
+        cp "$source/requirements.txt" "$target/installed.txt"
+        echo "telegram_client: installed"
+    else
+        rm -rf "$target"
+        skipped telegram_client "venv or pip failed (is the Python registry reachable?)"
+    fi
+}
+
 main() {
     mkdir -p "$peers"
     if [ $# -eq 0 ]; then
-        set -- aimock
+        set -- aimock telegram_client
     fi
     local peer
     for peer in "$@"; do

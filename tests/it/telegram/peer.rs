@@ -1,6 +1,6 @@
 //! The fake, judged by a client library we did not write (python-telegram-bot).
 //!
-//! Installed by `tests/peers/install_telegram_client.sh`; where it is not, this says so loudly.
+//! Installed by `tests/peers/install.sh`; where it is not, this says so loudly.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -24,7 +24,7 @@ fn an_independent_client_is_happy_with_the_fake() {
     let python = python();
     if !python.exists() {
         eprintln!(
-            "SKIPPED: {} is missing; run tests/peers/install_telegram_client.sh",
+            "SKIPPED: {} is missing; run tests/peers/install.sh",
             python.display()
         );
         return;
