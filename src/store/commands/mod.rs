@@ -34,5 +34,3 @@ pub mod start_session;
 pub mod start_tool;
 pub mod update_session;
 pub mod yield_turn;
-
-mod stub;

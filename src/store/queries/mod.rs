@@ -5,6 +5,7 @@ pub mod channels;
 pub mod continuations;
 pub mod history;
 pub mod outbox;
+mod page;
 pub mod sessions;
 pub mod snapshot;
 pub mod turn;
