@@ -46,8 +46,12 @@ fn resolve(flags: &Flags) -> Result<Start, Failure> {
     let environment = Environment::capture();
     arm_crash_point(&environment);
     let tools = start::tool_names()?;
-    let settings = layers::load(flags, &environment, &tools).map_err(|error| Failure::Usage(error.to_string()))?;
-    Ok(Start { settings, environment })
+    let settings = layers::load(flags, &environment, &tools)
+        .map_err(|error| Failure::Usage(error.to_string()))?;
+    Ok(Start {
+        settings,
+        environment,
+    })
 }
 
 #[cfg(feature = "test-hooks")]
@@ -62,7 +66,10 @@ fn arm_crash_point(_environment: &Environment) {}
 
 /// The console with the engine inside, or attached when another process holds the data directory.
 pub async fn run_console(flags: Flags, rights: Rights) -> Result<(), Failure> {
-    let Start { settings, environment } = resolve(&flags)?;
+    let Start {
+        settings,
+        environment,
+    } = resolve(&flags)?;
     crate::config::paths::prepare_data_dir(&settings.paths.data_dir)
         .map_err(|error| Failure::Usage(error.to_string()))?;
     let redactor = start::redactor(&settings);
@@ -85,9 +92,13 @@ pub async fn run_console(flags: Flags, rights: Rights) -> Result<(), Failure> {
         Ok(running) => running,
         // Somebody started between the look above and now.
         Err(StartError::Locked(holder)) => {
-            let client = RemoteClient::connect(Target::Unix(socket)).await.map_err(|problem| {
-                Failure::Usage(format!("the data directory is in use by {holder}, which does not answer: {problem}"))
-            })?;
+            let client = RemoteClient::connect(Target::Unix(socket))
+                .await
+                .map_err(|problem| {
+                    Failure::Usage(format!(
+                        "the data directory is in use by {holder}, which does not answer: {problem}"
+                    ))
+                })?;
             return attached(client, &settings, &environment, rights).await;
         }
         Err(StartError::Other(error)) => return Err(error.into()),
@@ -107,7 +118,10 @@ pub async fn run_console(flags: Flags, rights: Rights) -> Result<(), Failure> {
 
 /// Headless.
 pub async fn run_daemon(flags: Flags) -> Result<(), Failure> {
-    let Start { settings, environment } = resolve(&flags)?;
+    let Start {
+        settings,
+        environment,
+    } = resolve(&flags)?;
     crate::config::paths::prepare_data_dir(&settings.paths.data_dir)
         .map_err(|error| Failure::Usage(error.to_string()))?;
     let redactor = start::redactor(&settings);
@@ -124,7 +138,8 @@ pub async fn run_daemon(flags: Flags) -> Result<(), Failure> {
         }
         Err(StartError::Other(error)) => return Err(error.into()),
     };
-    std::fs::write(data_dir.join(DAEMON_MARK), "").with_context(|| format!("writing in {}", data_dir.display()))?;
+    std::fs::write(data_dir.join(DAEMON_MARK), "")
+        .with_context(|| format!("writing in {}", data_dir.display()))?;
     for address in &running.addresses {
         say(&format!("listening on {address}"));
     }
@@ -145,7 +160,10 @@ pub async fn run_demo(mut flags: Flags, rights: Rights) -> Result<(), Failure> {
     let root = TemporaryDirectory::new()?;
     flags.data_dir = Some(root.path.join("data"));
     flags.demo = true;
-    let Start { mut settings, environment } = resolve(&flags)?;
+    let Start {
+        mut settings,
+        environment,
+    } = resolve(&flags)?;
     crate::config::paths::prepare_data_dir(&settings.paths.data_dir)
         .map_err(|error| Failure::Usage(error.to_string()))?;
     demo::add_channels(&mut settings, &root.path)?;
@@ -153,9 +171,18 @@ pub async fn run_demo(mut flags: Flags, rights: Rights) -> Result<(), Failure> {
     logging::start(&settings, Destination::File, redactor.clone())?;
     let seed = Clock::System.now().as_millis().unsigned_abs();
     let bridges = demo::bridges(&Clock::System, seed);
-    let running = start::start(settings.clone(), redactor, bridges).await.map_err(anyhow::Error::from)?;
+    let running = start::start(settings.clone(), redactor, bridges)
+        .await
+        .map_err(anyhow::Error::from)?;
     // The demo has nobody outside to serve: leaving it just ends it.
-    let options = options(&settings, &environment, rights, Hosting::Embedded { live_channels: Vec::new() });
+    let options = options(
+        &settings,
+        &environment,
+        rights,
+        Hosting::Embedded {
+            live_channels: Vec::new(),
+        },
+    );
     let quit = event_loop::run(running.client(), options).await;
     running.stop().await;
     quit?;
@@ -164,7 +191,10 @@ pub async fn run_demo(mut flags: Flags, rights: Rights) -> Result<(), Failure> {
 
 /// The console attached to a daemon.
 pub async fn run_attach(client: RemoteClient, flags: Flags, rights: Rights) -> Result<(), Failure> {
-    let Start { settings, environment } = resolve(&flags)?;
+    let Start {
+        settings,
+        environment,
+    } = resolve(&flags)?;
     attached(client, &settings, &environment, rights).await
 }
 
@@ -175,7 +205,11 @@ async fn attached(
     rights: Rights,
 ) -> Result<(), Failure> {
     let client: Arc<dyn ConsoleClient> = Arc::new(client);
-    event_loop::run(client, options(settings, environment, rights, Hosting::Attached)).await?;
+    event_loop::run(
+        client,
+        options(settings, environment, rights, Hosting::Attached),
+    )
+    .await?;
     Ok(())
 }
 
@@ -185,17 +219,31 @@ async fn embedded(
     environment: &Environment,
     rights: Rights,
 ) -> anyhow::Result<QuitKind> {
-    let hosting = Hosting::Embedded { live_channels: running.live_channels() };
-    event_loop::run(running.client(), options(settings, environment, rights, hosting)).await
+    let hosting = Hosting::Embedded {
+        live_channels: running.live_channels(),
+    };
+    event_loop::run(
+        running.client(),
+        options(settings, environment, rights, hosting),
+    )
+    .await
 }
 
-fn options(settings: &Settings, environment: &Environment, rights: Rights, hosting: Hosting) -> ConsoleOptions {
+fn options(
+    settings: &Settings,
+    environment: &Environment,
+    rights: Rights,
+    hosting: Hosting,
+) -> ConsoleOptions {
     let uid = rustix::process::getuid().as_raw();
     let depth = if environment.no_color() {
         ColorDepth::None
     } else if environment.true_color() {
         ColorDepth::True
-    } else if environment.term().is_some_and(|term| term.contains("256color")) {
+    } else if environment
+        .term()
+        .is_some_and(|term| term.contains("256color"))
+    {
         ColorDepth::Indexed
     } else {
         ColorDepth::Sixteen
@@ -216,7 +264,9 @@ fn options(settings: &Settings, environment: &Environment, rights: Rights, hosti
         hosting,
         actor: Actor::Operator {
             uid,
-            name: environment.user().map_or_else(|| uid.to_string(), str::to_owned),
+            name: environment
+                .user()
+                .map_or_else(|| uid.to_string(), str::to_owned),
         },
         editor: editor.filter(|editor| !editor.argv.is_empty()),
         clock: Clock::System,
@@ -252,13 +302,18 @@ struct TemporaryDirectory {
 impl TemporaryDirectory {
     fn new() -> anyhow::Result<Self> {
         use std::os::unix::fs::DirBuilderExt as _;
-        let name = format!("leverframe-demo-{}", crate::protocol::ids::SessionId::generate());
+        let name = format!(
+            "leverframe-demo-{}",
+            crate::protocol::ids::SessionId::generate()
+        );
         let path = std::env::temp_dir().join(name);
         std::fs::DirBuilder::new()
             .mode(0o700)
             .create(&path)
             .with_context(|| format!("creating {}", path.display()))?;
-        Ok(Self { path: resolved(&path) })
+        Ok(Self {
+            path: resolved(&path),
+        })
     }
 }
 

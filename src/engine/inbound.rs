@@ -195,9 +195,9 @@ impl Engine {
                     arrival.origin.requester.id
                 )
             });
-            let told = direct && self.first_refusal(arrival).await?;
-            let reply = reply.filter(|_| told);
             let detail = format!("{} is not listed", arrival.origin.requester.id);
+            let told = direct && self.first_refusal(arrival, detail.clone()).await?;
+            let reply = reply.filter(|_| told);
             return self
                 .record(arrival, Disposition::Pairing, detail, reply)
                 .await;
@@ -283,14 +283,11 @@ impl Engine {
         }
     }
 
-    /// Whether this sender has not been refused in this conversation before.
-    async fn first_refusal(&self, arrival: &Arrival<'_>) -> Result<bool, Problem> {
-        let (channel, conversation) = (
-            arrival.channel.to_owned(),
-            arrival.origin.conversation.clone(),
-        );
+    /// Whether this sender has not been refused on this channel before.
+    async fn first_refusal(&self, arrival: &Arrival<'_>, detail: String) -> Result<bool, Problem> {
+        let channel = arrival.channel.to_owned();
         self.store
-            .read(move |reader| reader.refused_before(&channel, &conversation))
+            .read(move |reader| reader.refused_before(&channel, &detail))
             .await
             .map(|before| !before)
             .map_err(from_store)

@@ -78,7 +78,8 @@ pub fn redactor(settings: &Settings) -> Redactor {
 
 /// Names of the tools that exist, for lists in the configuration.
 pub fn tool_names() -> anyhow::Result<Vec<&'static str>> {
-    let registry = Registry::builtin(&Sandbox::none("not tried yet")).context("the built-in tools")?;
+    let registry =
+        Registry::builtin(&Sandbox::none("not tried yet")).context("the built-in tools")?;
     Ok(registry.names().collect())
 }
 

@@ -1,4 +1,16 @@
-//! Who allowed what: append-only, hash-chained.
+//! Who allowed what: append-only rows, each hashed over the one before it.
+//!
+//! A chain inside one file shows that a row was changed or taken out, not that the end was cut off by
+//! somebody who can rewrite the file: compare the head with a copy kept elsewhere for that.
+
+use rusqlite::{Connection, OptionalExtension, params};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use crate::store::command::WriteTx;
+use crate::store::error::StoreError;
+use crate::store::input::ActorRef;
+use crate::store::reader::Reader;
 
 /// The end of the chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -7,4 +19,155 @@ pub(crate) struct AuditHead {
     pub(crate) seq: u64,
     /// Its hash; zeros = none.
     pub(crate) hash: [u8; 32],
+}
+
+/// Where a chain breaks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AuditBreak {
+    /// Number of the first row that does not fit.
+    pub seq: u64,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+/// SHA-256 over the hash before and the row's fields, each with its length as eight big-endian bytes.
+fn link(prev: &[u8; 32], fields: &[&[u8]]) -> [u8; 32] {
+    let mut hasher = Sha256::new();
+    hasher.update(prev);
+    for field in fields {
+        hasher.update((field.len() as u64).to_be_bytes());
+        hasher.update(field);
+    }
+    hasher.finalize().into()
+}
+
+struct Row {
+    seq: u64,
+    at: i64,
+    action: String,
+    actor: String,
+    actor_id: String,
+    surface: String,
+    channel: Option<String>,
+    subject: String,
+    detail: String,
+}
+
+impl Row {
+    fn hash(&self, prev: &[u8; 32]) -> [u8; 32] {
+        link(
+            prev,
+            &[
+                &self.seq.to_be_bytes(),
+                &self.at.to_be_bytes(),
+                self.action.as_bytes(),
+                self.actor.as_bytes(),
+                self.actor_id.as_bytes(),
+                self.surface.as_bytes(),
+                if self.channel.is_some() { b"+" } else { b"-" },
+                self.channel.as_deref().unwrap_or_default().as_bytes(),
+                self.subject.as_bytes(),
+                self.detail.as_bytes(),
+            ],
+        )
+    }
+}
+
+impl AuditHead {
+    /// The end of the stored chain.
+    pub(crate) fn load(conn: &Connection) -> Result<Self, StoreError> {
+        Ok(conn
+            .query_row(
+                "SELECT seq, hash FROM audit ORDER BY seq DESC LIMIT 1",
+                [],
+                |row| {
+                    Ok(Self {
+                        seq: row.get(0)?,
+                        hash: row.get(1)?,
+                    })
+                },
+            )
+            .optional()?
+            .unwrap_or(Self {
+                seq: 0,
+                hash: [0; 32],
+            }))
+    }
+}
+
+impl WriteTx<'_> {
+    /// Appends one row. `subject` is the id concerned, `detail` facts without secrets.
+    pub(crate) fn audit(
+        &mut self,
+        action: &str,
+        by: &ActorRef,
+        channel: Option<&str>,
+        subject: impl std::fmt::Display,
+        detail: &Value,
+    ) -> Result<(), StoreError> {
+        let row = Row {
+            seq: self.audit.seq + 1,
+            at: self.now.as_millis(),
+            action: action.to_owned(),
+            actor: by.label.clone(),
+            actor_id: by.id.clone(),
+            surface: by.surface.as_str().to_owned(),
+            channel: channel.map(str::to_owned),
+            subject: subject.to_string(),
+            detail: detail.to_string(),
+        };
+        let hash = row.hash(&self.audit.hash);
+        self.conn
+            .prepare_cached(
+                "INSERT INTO audit (seq, at, action, actor, actor_id, surface, channel, subject, detail, hash)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+            )?
+            .execute(params![
+                row.seq, row.at, row.action, row.actor, row.actor_id, row.surface, row.channel, row.subject,
+                row.detail, hash
+            ])?;
+        self.audit = AuditHead { seq: row.seq, hash };
+        Ok(())
+    }
+}
+
+impl Reader<'_> {
+    /// Walks the whole chain: the number of rows, or the first row that does not fit.
+    pub fn verify_audit(&self) -> Result<Result<u64, AuditBreak>, StoreError> {
+        let mut statement = self.conn.prepare(
+            "SELECT seq, at, action, actor, actor_id, surface, channel, subject, detail, hash FROM audit ORDER BY seq",
+        )?;
+        let mut rows = statement.query([])?;
+        let mut prev = [0_u8; 32];
+        let mut count = 0_u64;
+        while let Some(row) = rows.next()? {
+            let stored = Row {
+                seq: row.get(0)?,
+                at: row.get(1)?,
+                action: row.get(2)?,
+                actor: row.get(3)?,
+                actor_id: row.get(4)?,
+                surface: row.get(5)?,
+                channel: row.get(6)?,
+                subject: row.get(7)?,
+                detail: row.get(8)?,
+            };
+            let hash: [u8; 32] = row.get(9)?;
+            if stored.seq != count + 1 {
+                return Ok(Err(AuditBreak {
+                    seq: stored.seq,
+                    reason: format!("row {} is missing", count + 1),
+                }));
+            }
+            if stored.hash(&prev) != hash {
+                return Ok(Err(AuditBreak {
+                    seq: stored.seq,
+                    reason: "its hash does not fit its content and the row before".to_owned(),
+                }));
+            }
+            prev = hash;
+            count += 1;
+        }
+        Ok(Ok(count))
+    }
 }

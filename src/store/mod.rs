@@ -5,8 +5,10 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
-use tokio::sync::broadcast;
+use rusqlite::Connection;
+use tokio::sync::{Semaphore, broadcast, mpsc, oneshot, watch};
 
 use crate::clock::Clock;
 use crate::protocol::event::Event;
@@ -14,15 +16,24 @@ use crate::store::command::WriteCommand;
 use crate::store::commands::recover::Recovery;
 use crate::store::error::StoreError;
 use crate::store::reader::Reader;
+use crate::store::writer::parking::Slot;
+use crate::store::writer::{Message, Pending, Shared};
 
 pub mod audit;
 pub mod check;
 pub mod command;
 pub mod commands;
 pub mod error;
+pub mod event_log;
 pub mod input;
+mod open;
+mod ops;
 pub mod queries;
 pub mod reader;
+mod rows;
+pub mod schema;
+pub mod transitions;
+pub mod writer;
 
 /// How to open a store.
 #[derive(Debug, Clone)]
@@ -56,22 +67,43 @@ pub enum EventsAfter {
     Reset,
 }
 
-/// The open database. Cheap to clone.
+/// What all handles share.
+pub(crate) struct Inner {
+    shared: Arc<Shared>,
+    queue: mpsc::Sender<Message>,
+    pool: Slot<Vec<Connection>>,
+    permits: Semaphore,
+    readers: u32,
+    path: PathBuf,
+}
+
+/// The open database. Cheap to clone; the writer ends when it is closed or the last clone is dropped.
 #[derive(Clone)]
-pub struct Store {}
+pub struct Store {
+    inner: Arc<Inner>,
+}
 
 impl Store {
     /// Opens or creates the database of a data directory and recovers it. Blocking.
     pub fn open(options: OpenOptions) -> Result<Opened, StoreError> {
-        let _ = options;
-        Err(StoreError::Closed)
+        open::open(&options)
     }
 
     /// Carries out a command; resolves after COMMIT (and fsync when durable). Once the command is queued,
     /// dropping the future does not cancel it.
     pub async fn write<C: WriteCommand>(&self, command: C) -> Result<C::Output, StoreError> {
-        let _ = command;
-        Err(StoreError::Closed)
+        let (reply, answer) = oneshot::channel();
+        let job = Box::new(Pending {
+            command,
+            reply,
+            result: None,
+        });
+        self.inner
+            .queue
+            .send(Message::Command(job))
+            .await
+            .map_err(|_| StoreError::Closed)?;
+        answer.await.map_err(|_| StoreError::Closed)?
     }
 
     /// Runs a closure in one read transaction off the async threads.
@@ -79,42 +111,112 @@ impl Store {
         &self,
         query: impl FnOnce(&Reader<'_>) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
-        let _ = query;
-        Err(StoreError::Closed)
+        let _permit = self
+            .inner
+            .permits
+            .acquire()
+            .await
+            .map_err(|_| StoreError::Closed)?;
+        let pooled = self.inner.pool.lock().pop();
+        let path = self.inner.path.clone();
+        let inner = Arc::clone(&self.inner);
+        tokio::task::spawn_blocking(move || {
+            // A connection lost to a panicking query is opened again.
+            let conn = match pooled {
+                Some(conn) => conn,
+                None => schema::open_reader(&path)?,
+            };
+            let result = in_read_transaction(&conn, query);
+            inner.pool.lock().push(conn);
+            result
+        })
+        .await
+        .map_err(|error| StoreError::Sqlite(format!("a query did not finish: {error}")))?
     }
 
     /// Epoch of this process.
     pub fn epoch(&self) -> u64 {
-        0
+        self.inner.shared.epoch
     }
 
     /// Durable events in commit order, published after commit, and ephemeral ones given to
     /// [`Store::publish`]. Capacity 4096: a slow subscriber lags and must read the log again.
     pub fn subscribe(&self) -> broadcast::Receiver<Arc<Event>> {
-        broadcast::channel(1).1
+        self.inner.shared.events.subscribe()
+    }
+
+    /// Changes whenever a commit changed the outbox: the sender of a channel looks again.
+    pub fn outbox_changes(&self) -> watch::Receiver<u64> {
+        self.inner.shared.outbox_changes.subscribe()
     }
 
     /// Publishes an ephemeral event. Its `seq` is cleared.
     pub fn publish(&self, event: Event) {
-        let _ = event;
+        // Nobody listening is fine.
+        let _ = self
+            .inner
+            .shared
+            .events
+            .send(Arc::new(Event { seq: None, ..event }));
     }
 
     /// At most `limit` durable events after `seq`.
     pub async fn events_after(&self, seq: u64, limit: u32) -> Result<EventsAfter, StoreError> {
-        let _ = (seq, limit);
-        Err(StoreError::Closed)
+        let epoch = self.epoch();
+        self.read(move |reader| reader.events_after(seq, limit, epoch))
+            .await
     }
 
     /// Number of the last committed event.
     pub fn last_seq(&self) -> u64 {
-        0
+        self.inner.shared.last_seq.load(Ordering::Acquire)
     }
 
     /// None = healthy; else why the last write failed (disk full, I/O), until one succeeds.
     pub fn problem(&self) -> Option<String> {
-        None
+        self.inner.shared.problem.lock().clone()
     }
 
-    /// Drains the queue, truncates the write-ahead log, ends the writer, releases the lock.
-    pub async fn close(self) {}
+    /// Drains the queue, truncates the write-ahead log, ends the writer, releases the lock. Other clones
+    /// are refused from then on.
+    pub async fn close(self) {
+        // Readers first: an open read transaction would keep the log from being emptied.
+        let _idle = self.inner.permits.acquire_many(self.inner.readers).await;
+        self.inner.permits.close();
+        self.inner.pool.lock().clear();
+        let (done, closed) = oneshot::channel();
+        if self.inner.queue.send(Message::Close(done)).await.is_ok() {
+            // An error means that the writer is gone already.
+            let _ = closed.await;
+        }
+    }
+
+    /// Runs a closure on the writing connection between two transactions.
+    #[cfg(feature = "test-hooks")]
+    pub async fn with_writer<T: Send + 'static>(
+        &self,
+        hook: impl FnOnce(&Connection) -> T + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let (reply, answer) = oneshot::channel();
+        self.inner
+            .queue
+            .send(Message::Hook(Box::new(move |conn| {
+                let _ = reply.send(hook(conn));
+            })))
+            .await
+            .map_err(|_| StoreError::Closed)?;
+        answer.await.map_err(|_| StoreError::Closed)
+    }
+}
+
+fn in_read_transaction<T>(
+    conn: &Connection,
+    query: impl FnOnce(&Reader<'_>) -> Result<T, StoreError>,
+) -> Result<T, StoreError> {
+    conn.execute_batch("BEGIN")?;
+    let result = query(&Reader { conn });
+    let end = conn.execute_batch("COMMIT");
+    let value = result?;
+    end?;
+    Ok(value)
 }

@@ -1,6 +1,11 @@
 //! Writes the intent of a send before the platform sees it.
 
 use crate::protocol::ids::OutboxId;
+use crate::protocol::words::OutboxState;
+use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::error::StoreError;
+use crate::store::schema;
+use rusqlite::params;
 
 /// Marks a part as being sent. Durable: send only after this.
 #[derive(Debug, Clone)]
@@ -9,4 +14,42 @@ pub struct BeginSend {
     pub outbox_id: OutboxId,
     /// Epoch of the caller.
     pub epoch: u64,
+}
+
+impl WriteCommand for BeginSend {
+    type Output = ();
+    const DURABILITY: Durability = Durability::Durable;
+
+    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
+        tx.same_epoch(self.epoch)?;
+        if schema::quarantined(tx.conn)? {
+            return Err(StoreError::illegal(format!(
+                "delivery {}: the database is quarantined, nothing is sent",
+                self.outbox_id
+            )));
+        }
+        let mut part = tx.part(self.outbox_id)?;
+        let earlier: bool = tx
+            .conn
+            .prepare_cached(
+                "SELECT EXISTS (SELECT 1 FROM outbox
+                    WHERE channel = ?1 AND settled_at IS NULL AND position < ?2 AND conversation = ?3)",
+            )?
+            .query_row(params![part.channel, part.position, part.conversation], |row| row.get(0))?;
+        if earlier {
+            return Err(StoreError::illegal(format!(
+                "delivery {} cannot go from {} to sending: an earlier part of its conversation is not out of the way",
+                part.id, part.state
+            )));
+        }
+        tx.move_part(&mut part, OutboxState::Sending)?;
+        tx.conn
+            .prepare_cached("UPDATE outbox SET attempts = attempts + 1, epoch = ?2, not_before = NULL WHERE id = ?1")?
+            .execute(params![part.id.to_bytes(), self.epoch])?;
+        Ok(())
+    }
+
+    fn committed(&self) {
+        crate::crash_point!("send.started");
+    }
 }

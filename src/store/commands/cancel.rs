@@ -2,6 +2,8 @@
 
 use crate::protocol::ids::{ContinuationId, ToolCallId};
 use crate::protocol::words::ContinuationState;
+use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::error::StoreError;
 use crate::store::input::{ActorRef, NewNotice};
 
 /// Cancels a continuation that is not terminal. Durable.
@@ -24,4 +26,17 @@ pub struct Cancelled {
     pub was: ContinuationState,
     /// Calls in flight, to be killed; `FinishTool` still settles them.
     pub started_calls: Vec<ToolCallId>,
+}
+
+impl WriteCommand for Cancel {
+    type Output = Cancelled;
+    const DURABILITY: Durability = Durability::Durable;
+
+    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<Cancelled, StoreError> {
+        let mut head = tx.head(self.continuation_id)?;
+        let was = head.state;
+        let started_calls = tx.started_calls(head.id)?;
+        tx.cancel_continuation(&mut head, &self.by, self.reason.as_deref(), &self.notices)?;
+        Ok(Cancelled { was, started_calls })
+    }
 }

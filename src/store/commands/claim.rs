@@ -1,6 +1,13 @@
 //! Takes up the oldest pending continuation of a session: single flight lives here.
 
+use crate::protocol::event::EventBody;
+use crate::protocol::ids::ContinuationId;
 use crate::protocol::ids::SessionId;
+use crate::protocol::words::ContinuationState;
+use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::error::StoreError;
+use crate::store::schema;
+use rusqlite::{OptionalExtension, params};
 
 /// Takes up a session's oldest pending continuation, unless one is running, the session is paused or the
 /// database is quarantined. Relaxed: losing it costs nothing but the claim.
@@ -10,4 +17,49 @@ pub struct Claim {
     pub session_id: SessionId,
     /// Epoch of the caller.
     pub epoch: u64,
+}
+
+impl WriteCommand for Claim {
+    type Output = Option<ContinuationId>;
+    const DURABILITY: Durability = Durability::Relaxed;
+
+    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<Option<ContinuationId>, StoreError> {
+        tx.same_epoch(self.epoch)?;
+        if schema::quarantined(tx.conn)? {
+            return Ok(None);
+        }
+        let found = tx
+            .conn
+            .prepare_cached(
+                "SELECT c.id FROM continuations c
+                 WHERE c.session_id = ?1 AND c.ended_at IS NULL AND c.state = 'pending'
+                    AND NOT EXISTS (SELECT 1 FROM continuations r
+                        WHERE r.session_id = ?1 AND r.ended_at IS NULL AND r.state = 'running')
+                    AND NOT EXISTS (SELECT 1 FROM sessions s WHERE s.id = ?1 AND s.paused = 1)
+                 ORDER BY c.position LIMIT 1",
+            )?
+            .query_row([self.session_id.to_bytes()], |row| {
+                row.get(0).map(ContinuationId::from_bytes)
+            })
+            .optional()?;
+        let Some(id) = found else {
+            return Ok(None);
+        };
+        let mut head = tx.head(id)?;
+        tx.move_continuation(&mut head, ContinuationState::Running, None)?;
+        let attempt = head.attempt + 1;
+        tx.conn
+            .prepare_cached("UPDATE continuations SET epoch = ?2, attempt = ?3 WHERE id = ?1")?
+            .execute(params![id.to_bytes(), self.epoch, attempt])?;
+        tx.emit(
+            Some(self.session_id),
+            Some(id),
+            EventBody::ContinuationStarted { attempt },
+        )?;
+        Ok(Some(id))
+    }
+
+    fn committed(&self) {
+        crate::crash_point!("claim.post");
+    }
 }

@@ -2,9 +2,22 @@
 
 use crate::clock::Timestamp;
 use crate::protocol::approval::{Approval, Decision};
+use crate::protocol::event::EventBody;
 use crate::protocol::ids::{ApprovalId, ContinuationId, SessionId};
+use crate::protocol::session::{ErrorBody, StepBody};
+use crate::protocol::words::{ApprovalKind, ContinuationState, OutboxState, ToolCallState};
 use crate::protocol::words::{ApprovalState, DecisionScope, DecisionWord};
+use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::commands::ensure_channel::Baseline;
+use crate::store::error::StoreError;
 use crate::store::input::ActorRef;
+use crate::store::input::BudgetKind;
+use crate::store::ops::approvals::Gate;
+use crate::store::ops::calls::{Call, CallResult};
+use crate::store::ops::continuations::Head;
+use crate::store::queries::approvals::load_approval;
+use rusqlite::params;
+use serde_json::json;
 
 /// A decision. Durable. The first one wins; an identical repeat is a success.
 #[derive(Debug, Clone)]
@@ -79,4 +92,475 @@ pub struct DecideReport {
     pub resumed: bool,
     /// The continuation ended with this decision (`deny_and_stop`, a refused budget).
     pub ended: bool,
+}
+
+/// Longest snooze: a day. Shorter than any default deadline's reminder would be pointless to forbid.
+const MAX_SNOOZE_MINUTES: u32 = 24 * 60;
+
+impl Decide {
+    fn decision(&self, tx: &WriteTx<'_>) -> Decision {
+        Decision {
+            decision: self.decision,
+            scope: self.scope,
+            by: self.by.label.clone(),
+            surface: self.by.surface,
+            at: tx.now,
+            reason: self.reason.clone(),
+        }
+    }
+
+    /// What a decision on something that is no longer pending means.
+    fn late(&self, tx: &WriteTx<'_>, gate: &Gate) -> Result<DecideOutcome, StoreError> {
+        let approval = load_approval(tx.conn, gate.id)?;
+        Ok(match (&gate.decision, gate.state) {
+            (Some(winner), _) if winner.decision == self.decision && winner.scope == self.scope => {
+                DecideOutcome::Same(approval)
+            }
+            (Some(winner), _) => DecideOutcome::Lost {
+                winner: winner.clone(),
+                approval,
+            },
+            (None, ApprovalState::Expired) => DecideOutcome::Expired,
+            (
+                None,
+                state @ (ApprovalState::Pending
+                | ApprovalState::Approved
+                | ApprovalState::Denied
+                | ApprovalState::Revoked
+                | ApprovalState::Consumed),
+            ) => DecideOutcome::NotPending(state),
+        })
+    }
+
+    /// Why a pending approval does not take this decision now.
+    fn refused(&self, tx: &WriteTx<'_>, gate: &Gate) -> Option<DecideOutcome> {
+        if self.digest != gate.digest || self.revision.is_some_and(|shown| shown != gate.revision) {
+            return Some(DecideOutcome::Stale {
+                current_digest: gate.digest.clone(),
+                current_revision: gate.revision,
+            });
+        }
+        if gate.expires_at.is_some_and(|at| at <= tx.now) {
+            return Some(DecideOutcome::Expired);
+        }
+        None
+    }
+
+    fn snooze(&self, tx: &WriteTx<'_>, gate: &Gate) -> Result<DecideOutcome, StoreError> {
+        let minutes = self.minutes.unwrap_or(60).clamp(1, MAX_SNOOZE_MINUTES);
+        tx.conn
+            .prepare_cached(
+                "INSERT INTO approval_snoozes (approval_id, person_id, until) VALUES (?1, ?2, ?3)
+                 ON CONFLICT (approval_id, person_id) DO UPDATE SET until = excluded.until",
+            )?
+            .execute(params![
+                gate.id.to_bytes(),
+                self.by.id,
+                tx.now.plus_seconds(i64::from(minutes) * 60).as_millis()
+            ])?;
+        Ok(DecideOutcome::Decided(load_approval(tx.conn, gate.id)?))
+    }
+
+    fn not_possible(&self, gate: &Gate) -> StoreError {
+        StoreError::illegal(format!(
+            "approval {} of kind {} takes no decision `{}`; it offers {}",
+            gate.id, gate.kind, self.decision, gate.offered
+        ))
+    }
+
+    fn result(&self, is_error: bool) -> CallResult<'_> {
+        CallResult {
+            content: &self.result_content,
+            is_error,
+            duration_ms: None,
+        }
+    }
+
+    /// Carries out a decision on a call that asks to run, or on a question.
+    fn on_call(
+        &self,
+        tx: &mut WriteTx<'_>,
+        gate: &mut Gate,
+        head: &Head,
+        call: &mut Call,
+    ) -> Result<(), StoreError> {
+        let decision = self.decision(tx);
+        match self.decision {
+            DecisionWord::Approve => {
+                tx.record_decision(gate, ApprovalState::Approved, &decision)?;
+                tx.move_call(call.id, call.state, ToolCallState::Approved)?;
+                match self.scope {
+                    Some(DecisionScope::Session) => self.grant(tx, gate, call),
+                    Some(DecisionScope::Once) | None => Ok(()),
+                }
+            }
+            DecisionWord::Deny | DecisionWord::DenyAndStop => {
+                tx.record_decision(gate, ApprovalState::Denied, &decision)?;
+                tx.settle_call(head, call, ToolCallState::Denied, self.result(true))
+            }
+            DecisionWord::Answer => {
+                tx.record_decision(gate, ApprovalState::Consumed, &decision)?;
+                tx.note(
+                    head,
+                    &self.by.label,
+                    format!("answered in place of {}", call.name),
+                )?;
+                tx.settle_call(head, call, ToolCallState::Succeeded, self.result(false))
+            }
+            DecisionWord::Edit
+            | DecisionWord::Snooze
+            | DecisionWord::Revoke
+            | DecisionWord::Happened
+            | DecisionWord::RunAgain
+            | DecisionWord::GiveUp
+            | DecisionWord::Sent
+            | DecisionWord::SendAgain
+            | DecisionWord::Drop => Err(self.not_possible(gate)),
+        }
+    }
+
+    fn grant(&self, tx: &WriteTx<'_>, gate: &Gate, call: &Call) -> Result<(), StoreError> {
+        let session = gate
+            .session_id
+            .ok_or_else(|| StoreError::Corrupt(format!("approval {} has no session", gate.id)))?;
+        tx.conn
+            .prepare_cached(
+                "INSERT INTO session_grants (session_id, tool, args_digest, requester_id, approval_id, by_label, created_at,
+                    expires_at)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+                 ON CONFLICT DO UPDATE SET approval_id = excluded.approval_id, by_label = excluded.by_label,
+                    created_at = excluded.created_at, expires_at = excluded.expires_at",
+            )?
+            .execute(params![
+                session.to_bytes(),
+                call.name,
+                call.args_digest,
+                gate.requester_id,
+                gate.id.to_bytes(),
+                self.by.label,
+                tx.now.as_millis(),
+                self.grant_expires_at.map(Timestamp::as_millis)
+            ])?;
+        Ok(())
+    }
+
+    /// Settles a call whose outcome nobody knew.
+    fn on_unknown(
+        &self,
+        tx: &mut WriteTx<'_>,
+        gate: &mut Gate,
+        head: &Head,
+        call: &mut Call,
+    ) -> Result<(), StoreError> {
+        let decision = self.decision(tx);
+        match self.decision {
+            DecisionWord::Happened => {
+                tx.record_decision(gate, ApprovalState::Consumed, &decision)?;
+                tx.note(head, &self.by.label, format!("{} did happen", call.name))?;
+                tx.settle_call(
+                    head,
+                    call,
+                    ToolCallState::SucceededByNote,
+                    self.result(false),
+                )
+            }
+            DecisionWord::RunAgain => {
+                tx.record_decision(gate, ApprovalState::Consumed, &decision)?;
+                tx.note(head, &self.by.label, format!("run {} again", call.name))?;
+                tx.move_call(call.id, call.state, ToolCallState::Ready)
+            }
+            DecisionWord::GiveUp => {
+                tx.record_decision(gate, ApprovalState::Denied, &decision)?;
+                tx.note(head, &self.by.label, format!("gave up on {}", call.name))?;
+                tx.settle_call(head, call, ToolCallState::Abandoned, self.result(true))
+            }
+            DecisionWord::Approve
+            | DecisionWord::Deny
+            | DecisionWord::DenyAndStop
+            | DecisionWord::Edit
+            | DecisionWord::Answer
+            | DecisionWord::Snooze
+            | DecisionWord::Revoke
+            | DecisionWord::Sent
+            | DecisionWord::SendAgain
+            | DecisionWord::Drop => Err(self.not_possible(gate)),
+        }
+    }
+
+    fn on_budget(
+        &self,
+        tx: &mut WriteTx<'_>,
+        gate: &mut Gate,
+        head: &mut Head,
+    ) -> Result<(), StoreError> {
+        let decision = self.decision(tx);
+        match self.decision {
+            DecisionWord::Approve => {
+                let extra = self.extra.filter(|extra| *extra > 0).ok_or_else(|| {
+                    StoreError::illegal(format!(
+                        "approval {} of kind budget needs an amount in `extra`",
+                        gate.id
+                    ))
+                })?;
+                let column = match gate.budget {
+                    Some(BudgetKind::Steps) => "max_steps",
+                    Some(BudgetKind::ToolCalls) => "max_tool_calls",
+                    Some(BudgetKind::ActiveMs) => "max_active_ms",
+                    Some(BudgetKind::Tokens) => "max_tokens",
+                    None => {
+                        return Err(StoreError::Corrupt(format!(
+                            "approval {} names no budget",
+                            gate.id
+                        )));
+                    }
+                };
+                tx.record_decision(gate, ApprovalState::Consumed, &decision)?;
+                // u32 columns must still fit after the addition.
+                tx.conn
+                    .prepare_cached(&format!(
+                        "UPDATE continuations SET {column} = min({column} + ?2, 4294967295) WHERE id = ?1"
+                    ))?
+                    .execute(params![head.id.to_bytes(), extra.min(u64::from(u32::MAX))])?;
+                Ok(())
+            }
+            DecisionWord::Deny | DecisionWord::DenyAndStop => {
+                tx.record_decision(gate, ApprovalState::Denied, &decision)?;
+                let error = ErrorBody {
+                    code: "budget".to_owned(),
+                    message: self.result_content.clone(),
+                };
+                tx.push_step(
+                    head,
+                    &StepBody::Error {
+                        error: error.clone(),
+                    },
+                )?;
+                tx.close_open(head, ApprovalState::Revoked, ToolCallState::Cancelled)?;
+                tx.move_continuation(head, ContinuationState::Failed, Some(&error))?;
+                tx.emit(
+                    Some(head.session_id),
+                    Some(head.id),
+                    EventBody::ContinuationFailed { error },
+                )?;
+                tx.end_if_temporary(head)
+            }
+            DecisionWord::Edit
+            | DecisionWord::Answer
+            | DecisionWord::Snooze
+            | DecisionWord::Revoke
+            | DecisionWord::Happened
+            | DecisionWord::RunAgain
+            | DecisionWord::GiveUp
+            | DecisionWord::Sent
+            | DecisionWord::SendAgain
+            | DecisionWord::Drop => Err(self.not_possible(gate)),
+        }
+    }
+
+    fn on_delivery(&self, tx: &mut WriteTx<'_>, gate: &mut Gate) -> Result<(), StoreError> {
+        let decision = self.decision(tx);
+        let (part_state, gate_state) = match self.decision {
+            DecisionWord::Sent => (OutboxState::Sent, ApprovalState::Consumed),
+            DecisionWord::SendAgain => (OutboxState::Pending, ApprovalState::Consumed),
+            DecisionWord::Drop => (OutboxState::Abandoned, ApprovalState::Denied),
+            DecisionWord::Approve
+            | DecisionWord::Deny
+            | DecisionWord::DenyAndStop
+            | DecisionWord::Edit
+            | DecisionWord::Answer
+            | DecisionWord::Snooze
+            | DecisionWord::Revoke
+            | DecisionWord::Happened
+            | DecisionWord::RunAgain
+            | DecisionWord::GiveUp => return Err(self.not_possible(gate)),
+        };
+        let id = gate.outbox_id.ok_or_else(|| {
+            StoreError::Corrupt(format!("approval {} names no delivery", gate.id))
+        })?;
+        tx.record_decision(gate, gate_state, &decision)?;
+        let mut part = tx.part(id)?;
+        tx.settle_delivery(&mut part, part_state)
+    }
+
+    /// Decides about something that is neither call nor delivery: a raised baseline, and what later issues add.
+    fn on_other(&self, tx: &mut WriteTx<'_>, gate: &mut Gate) -> Result<(), StoreError> {
+        let decision = self.decision(tx);
+        let accepted = match self.decision {
+            DecisionWord::Approve => true,
+            DecisionWord::Deny => false,
+            DecisionWord::DenyAndStop
+            | DecisionWord::Edit
+            | DecisionWord::Answer
+            | DecisionWord::Snooze
+            | DecisionWord::Revoke
+            | DecisionWord::Happened
+            | DecisionWord::RunAgain
+            | DecisionWord::GiveUp
+            | DecisionWord::Sent
+            | DecisionWord::SendAgain
+            | DecisionWord::Drop => return Err(self.not_possible(gate)),
+        };
+        let state = if accepted {
+            ApprovalState::Consumed
+        } else {
+            ApprovalState::Denied
+        };
+        tx.record_decision(gate, state, &decision)?;
+        if gate.kind == ApprovalKind::PolicyRaise {
+            let text = gate.baseline.as_deref().ok_or_else(|| {
+                StoreError::Corrupt(format!("approval {} holds no baseline", gate.id))
+            })?;
+            let baseline: Baseline = serde_json::from_str(text)?;
+            crate::store::commands::ensure_channel::settle_raise(
+                tx,
+                &gate.channel,
+                &baseline,
+                accepted,
+                &self.by,
+            )?;
+        }
+        Ok(())
+    }
+
+    /// Takes an unused approval back: the call will not run.
+    fn revoke(&self, tx: &mut WriteTx<'_>, gate: &mut Gate, head: &Head) -> Result<(), StoreError> {
+        let id = gate
+            .call_id
+            .ok_or_else(|| StoreError::Corrupt(format!("approval {} names no call", gate.id)))?;
+        let mut call = tx.call(id)?;
+        let decision = self.decision(tx);
+        tx.record_decision(gate, ApprovalState::Revoked, &decision)?;
+        tx.conn
+            .prepare_cached("DELETE FROM session_grants WHERE approval_id = ?1")?
+            .execute([gate.id.to_bytes()])?;
+        tx.settle_call(head, &mut call, ToolCallState::Denied, self.result(true))
+    }
+
+    fn carry_out(
+        &self,
+        tx: &mut WriteTx<'_>,
+        gate: &mut Gate,
+        head: Option<&mut Head>,
+    ) -> Result<(), StoreError> {
+        match gate.kind {
+            ApprovalKind::Resend => return self.on_delivery(tx, gate),
+            ApprovalKind::Pairing | ApprovalKind::ServerPin | ApprovalKind::PolicyRaise => {
+                return self.on_other(tx, gate);
+            }
+            ApprovalKind::Execute
+            | ApprovalKind::ResolveUnknown
+            | ApprovalKind::Budget
+            | ApprovalKind::Question
+            | ApprovalKind::Memory => {}
+        }
+        let head = head.ok_or_else(|| {
+            StoreError::Corrupt(format!("approval {} names no continuation", gate.id))
+        })?;
+        if gate.kind == ApprovalKind::Budget {
+            return self.on_budget(tx, gate, head);
+        }
+        if self.decision == DecisionWord::Revoke {
+            return self.revoke(tx, gate, head);
+        }
+        let id = gate
+            .call_id
+            .ok_or_else(|| StoreError::Corrupt(format!("approval {} names no call", gate.id)))?;
+        let mut call = tx.call(id)?;
+        if gate.kind == ApprovalKind::ResolveUnknown {
+            self.on_unknown(tx, gate, head, &mut call)
+        } else {
+            self.on_call(tx, gate, head, &mut call)
+        }
+    }
+}
+
+/// After the last gate fell, a parked continuation goes on. Whether it does.
+pub(crate) fn go_on(tx: &mut WriteTx<'_>, head: &mut Head, by: &str) -> Result<bool, StoreError> {
+    if head.state.is_terminal() || tx.pending_gates(head.id)? > 0 {
+        return Ok(false);
+    }
+    tx.conn
+        .prepare_cached("UPDATE continuations SET gates_decided_at = ?2 WHERE id = ?1")?
+        .execute(params![head.id.to_bytes(), tx.now.as_millis()])?;
+    if head.state != ContinuationState::AwaitingApproval {
+        return Ok(false);
+    }
+    tx.move_continuation(head, ContinuationState::Pending, None)?;
+    tx.emit(
+        Some(head.session_id),
+        Some(head.id),
+        EventBody::ContinuationResumed { by: by.to_owned() },
+    )?;
+    Ok(true)
+}
+
+impl WriteCommand for Decide {
+    type Output = DecideReport;
+    const DURABILITY: Durability = Durability::Durable;
+
+    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<DecideReport, StoreError> {
+        let mut gate = tx.gate(self.approval_id)?;
+        let mut report = DecideReport {
+            outcome: DecideOutcome::NotPending(gate.state),
+            continuation_id: gate.continuation_id,
+            session_id: gate.session_id,
+            resumed: false,
+            ended: false,
+        };
+        let revoking =
+            self.decision == DecisionWord::Revoke && gate.state == ApprovalState::Approved;
+        if gate.state != ApprovalState::Pending && !revoking {
+            report.outcome = self.late(tx, &gate)?;
+            return Ok(report);
+        }
+        if self.decision == DecisionWord::Revoke && !revoking {
+            return Ok(report);
+        }
+        // A return to pending cannot happen between approval and revocation, so the same check serves both.
+        if let Some(outcome) = self.refused(tx, &gate)
+            && !(revoking && outcome == DecideOutcome::Expired)
+        {
+            report.outcome = outcome;
+            return Ok(report);
+        }
+        if self.decision == DecisionWord::Snooze {
+            report.outcome = self.snooze(tx, &gate)?;
+            return Ok(report);
+        }
+        if !revoking && (self.decision == DecisionWord::Edit || !gate.offers(self.decision)) {
+            return Err(self.not_possible(&gate));
+        }
+        let mut head = gate.continuation_id.map(|id| tx.head(id)).transpose()?;
+        self.carry_out(tx, &mut gate, head.as_mut())?;
+        tx.audit(
+            "approval.decided",
+            &self.by,
+            Some(&gate.channel),
+            gate.id,
+            &json!({
+                "kind": gate.kind, "decision": self.decision, "scope": self.scope, "digest": gate.digest,
+                "revision": gate.revision, "call": gate.call_id, "reason": self.reason, "extra": self.extra,
+                "seen_ms": self.seen_ms,
+            }),
+        )?;
+        tx.disarm_cards(gate.id, self.card_update)?;
+        let approval = tx.decided_event(gate.id)?;
+        // A delivery is not a gate of its turn.
+        if let Some(head) = head.as_mut()
+            && gate.kind != ApprovalKind::Resend
+        {
+            if self.decision == DecisionWord::DenyAndStop && !head.state.is_terminal() {
+                tx.cancel_continuation(head, &self.by, self.reason.as_deref(), &[])?;
+            }
+            report.ended = head.state.is_terminal();
+            report.resumed = go_on(tx, head, &self.by.label)?;
+        }
+        report.outcome = DecideOutcome::Decided(approval);
+        crate::crash_point!("decide.pre_commit");
+        Ok(report)
+    }
+
+    fn committed(&self) {
+        crate::crash_point!("decide.post");
+    }
 }

@@ -1,8 +1,17 @@
 //! Records how a send ended.
 
 use crate::clock::Timestamp;
+use crate::protocol::approval::Requester;
+use crate::protocol::event::EventBody;
 use crate::protocol::ids::OutboxId;
+use crate::protocol::words::{ApprovalState, OutboxClass, OutboxState};
+use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::error::StoreError;
 use crate::store::input::NewApproval;
+use crate::store::ops::approvals::{Place, Subject};
+use crate::store::ops::outbox::Part;
+use crate::store::rows::to_json;
+use rusqlite::params;
 
 /// The outcome of a send. Durable.
 #[derive(Debug, Clone)]
@@ -42,4 +51,160 @@ pub enum SendOutcome {
         /// What is known, redacted.
         detail: String,
     },
+}
+
+/// Asks a person whether a part arrived.
+pub(crate) fn ask_resend(
+    tx: &mut WriteTx<'_>,
+    part: &Part,
+    question: &NewApproval,
+) -> Result<(), StoreError> {
+    let head = part.continuation_id.map(|id| tx.head(id)).transpose()?;
+    let nobody = Requester {
+        id: "engine".to_owned(),
+        display: "engine".to_owned(),
+        person: None,
+    };
+    tx.ask_at(
+        &Place {
+            channel: &part.channel,
+            conversation: &part.conversation,
+            session_id: head.as_ref().map(|head| head.session_id),
+            continuation_id: part.continuation_id,
+            requester: head.as_ref().map_or(&nobody, |head| &head.requester),
+        },
+        question,
+        &Subject::outbox(part.id),
+    )
+}
+
+impl EndSend {
+    fn sent(
+        &self,
+        tx: &mut WriteTx<'_>,
+        part: &mut Part,
+        refs: &[String],
+    ) -> Result<(), StoreError> {
+        tx.move_part(part, OutboxState::Sent)?;
+        tx.conn
+            .prepare_cached(
+                "UPDATE outbox SET external_refs = ?2, last_error = NULL WHERE id = ?1",
+            )?
+            .execute(params![part.id.to_bytes(), to_json(&refs)?])?;
+        if part.class == OutboxClass::ApprovalCard
+            && let Some(approval) = part.approval_id
+        {
+            tx.conn
+                .prepare_cached("UPDATE approvals SET notified = 1 WHERE id = ?1")?
+                .execute([approval.to_bytes()])?;
+            // Decided while the card was on its way: it must not stay armed on the screen.
+            let spent: bool = tx
+                .conn
+                .prepare_cached(
+                    "SELECT EXISTS (SELECT 1 FROM card_tokens WHERE outbox_id = ?1 AND spent_at IS NOT NULL)",
+                )?
+                .query_row([part.id.to_bytes()], |row| row.get(0))?;
+            if spent || tx.gate(approval)?.state != ApprovalState::Pending {
+                tx.queue_card_updates(part, approval, refs)?;
+            }
+        }
+        let session = match part.continuation_id {
+            Some(id) => Some(tx.head(id)?.session_id),
+            None => None,
+        };
+        tx.emit(
+            session,
+            part.continuation_id,
+            EventBody::ReplySent {
+                outbox_id: part.id,
+                class: part.class,
+                channel: part.channel.clone(),
+                part: part.part,
+            },
+        )
+    }
+
+    fn set_error(
+        tx: &WriteTx<'_>,
+        part: &Part,
+        error: &str,
+        not_before: Option<Timestamp>,
+    ) -> Result<(), StoreError> {
+        tx.conn
+            .prepare_cached("UPDATE outbox SET last_error = ?2, not_before = ?3 WHERE id = ?1")?
+            .execute(params![
+                part.id.to_bytes(),
+                error,
+                not_before.map(Timestamp::as_millis)
+            ])?;
+        Ok(())
+    }
+}
+
+impl WriteCommand for EndSend {
+    type Output = ();
+    const DURABILITY: Durability = Durability::Durable;
+
+    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
+        tx.same_epoch(self.epoch)?;
+        let mut part = tx.part(self.outbox_id)?;
+        if part.state == OutboxState::Sending && part.epoch != self.epoch {
+            return Err(StoreError::illegal(format!(
+                "stale epoch: delivery {} was begun in epoch {}",
+                part.id, part.epoch
+            )));
+        }
+        if part.state != OutboxState::Sending {
+            return Err(StoreError::illegal(format!(
+                "delivery {} is {}, not sending",
+                part.id, part.state
+            )));
+        }
+        let session = match part.continuation_id {
+            Some(id) => Some(tx.head(id)?.session_id),
+            None => None,
+        };
+        match &self.outcome {
+            SendOutcome::Sent { refs } => self.sent(tx, &mut part, refs),
+            SendOutcome::Retry { not_before, error } => {
+                tx.move_part(&mut part, OutboxState::Pending)?;
+                Self::set_error(tx, &part, error, Some(*not_before))
+            }
+            SendOutcome::Failed { error } => {
+                tx.move_part(&mut part, OutboxState::Failed)?;
+                Self::set_error(tx, &part, error, None)?;
+                tx.emit(
+                    session,
+                    part.continuation_id,
+                    EventBody::ReplyFailed {
+                        outbox_id: part.id,
+                        channel: part.channel.clone(),
+                        error: error.clone(),
+                        state: OutboxState::Failed,
+                    },
+                )
+            }
+            SendOutcome::Unknown { detail } => {
+                tx.move_part(&mut part, OutboxState::Unknown)?;
+                Self::set_error(tx, &part, detail, None)?;
+                tx.emit(
+                    session,
+                    part.continuation_id,
+                    EventBody::ReplyUnknown {
+                        outbox_id: part.id,
+                        channel: part.channel.clone(),
+                        detail: detail.clone(),
+                    },
+                )?;
+                match &self.resend {
+                    Some(question) => ask_resend(tx, &part, question),
+                    None => Ok(()),
+                }
+            }
+        }
+    }
+
+    fn committed(&self) {
+        crate::crash_point!("send.post");
+    }
 }

@@ -1,8 +1,18 @@
 //! Closes what nobody answered in time, and ends temporary autonomy.
 
 use crate::clock::Timestamp;
+use crate::protocol::event::EventBody;
 use crate::protocol::ids::{ApprovalId, ContinuationId, SessionId};
 use crate::protocol::policy::Policy;
+use crate::protocol::session::ErrorBody;
+use crate::protocol::words::{
+    ApprovalKind, ApprovalState, Autonomy, ContinuationState, OutboxClass, ToolCallState,
+};
+use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::error::StoreError;
+use crate::store::input::{ActorRef, NewNotice};
+use crate::store::queries::channels::load_policy;
+use serde_json::json;
 
 /// Expires overdue approvals with their continuations, and policies whose level was temporary. Durable.
 ///
@@ -33,4 +43,109 @@ pub struct ExpiredDue {
     pub approvals: Vec<Expired>,
     /// Channels whose temporary level ended, with the policy now in force.
     pub policies: Vec<(String, Policy)>,
+}
+
+impl ExpireDue {
+    fn expire(&self, tx: &mut WriteTx<'_>, id: ApprovalId) -> Result<Option<Expired>, StoreError> {
+        let gate = tx.gate(id)?;
+        // Closed meanwhile together with another gate of its continuation.
+        if gate.state != ApprovalState::Pending {
+            return Ok(None);
+        }
+        let gates_a_turn = gate.kind != ApprovalKind::Resend;
+        let mut head = match gate.continuation_id {
+            Some(continuation) if gates_a_turn => Some(tx.head(continuation)?),
+            Some(_) | None => None,
+        };
+        if head
+            .as_ref()
+            .is_some_and(|head| head.state == ContinuationState::Running)
+        {
+            return Ok(None);
+        }
+        tx.close_gate(id, ApprovalState::Expired)?;
+        tx.audit(
+            "approval.expired",
+            &ActorRef::engine(),
+            Some(&gate.channel),
+            id,
+            &json!({ "kind": gate.kind, "digest": gate.digest, "revision": gate.revision }),
+        )?;
+        if let Some(head) = head.as_mut() {
+            // Its own call is closed here too: it waits, and waiting calls expire.
+            tx.close_open(head, ApprovalState::Revoked, ToolCallState::Expired)?;
+            let reason = format!("approval {id} was not answered in time");
+            tx.move_continuation(
+                head,
+                ContinuationState::Expired,
+                Some(&ErrorBody {
+                    code: "expired".to_owned(),
+                    message: reason.clone(),
+                }),
+            )?;
+            tx.emit(
+                Some(head.session_id),
+                Some(head.id),
+                EventBody::ContinuationExpired { reason },
+            )?;
+            tx.queue_notice(&NewNotice {
+                channel: head.channel.clone(),
+                conversation: head.conversation.clone(),
+                class: OutboxClass::Notice,
+                text: self.notice.clone(),
+                reply_to: head.message_ref.clone(),
+                continuation_id: Some(head.id),
+            })?;
+            tx.end_if_temporary(head)?;
+        }
+        Ok(Some(Expired {
+            approval_id: id,
+            continuation_id: head.as_ref().map(|head| head.id),
+            session_id: head.as_ref().map(|head| head.session_id),
+        }))
+    }
+}
+
+impl WriteCommand for ExpireDue {
+    type Output = ExpiredDue;
+    const DURABILITY: Durability = Durability::Durable;
+
+    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<ExpiredDue, StoreError> {
+        let due = tx
+            .conn
+            .prepare_cached(
+                "SELECT id FROM approvals WHERE state = 'pending' AND expires_at IS NOT NULL AND expires_at <= ?1
+                 ORDER BY expires_at",
+            )?
+            .query_map([self.now.as_millis()], |row| {
+                row.get(0).map(ApprovalId::from_bytes)
+            })?
+            .collect::<rusqlite::Result<Vec<_>>>()?;
+        let mut outcome = ExpiredDue::default();
+        for id in due {
+            outcome.approvals.extend(self.expire(tx, id)?);
+        }
+        let channels = tx
+            .conn
+            .prepare_cached(
+                "SELECT channel FROM policies WHERE expires_at IS NOT NULL AND expires_at <= ?1 ORDER BY channel",
+            )?
+            .query_map([self.now.as_millis()], |row| row.get(0))?
+            .collect::<rusqlite::Result<Vec<String>>>()?;
+        for channel in channels {
+            let mut policy = load_policy(tx.conn, &channel)?;
+            policy.version += 1;
+            policy.autonomy = policy.reverts_to.unwrap_or(Autonomy::Supervised);
+            policy.expires_at = None;
+            policy.reverts_to = None;
+            tx.put_policy(
+                &channel,
+                &policy,
+                &ActorRef::engine(),
+                "the temporary level ended",
+            )?;
+            outcome.policies.push((channel, policy));
+        }
+        Ok(outcome)
+    }
 }

@@ -1,7 +1,12 @@
 //! Ends a continuation with an error.
 
+use crate::protocol::event::EventBody;
 use crate::protocol::ids::{ContinuationId, ModelAttemptId};
+use crate::protocol::session::StepBody;
 use crate::protocol::session::{ErrorBody, Usage};
+use crate::protocol::words::{ApprovalState, ContinuationState, ToolCallState};
+use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::error::StoreError;
 use crate::store::input::NewNotice;
 
 /// Fails a running continuation. Durable: error step; open calls cancelled, gates revoked.
@@ -17,4 +22,35 @@ pub struct FailTurn {
     pub model: Option<(ModelAttemptId, Usage)>,
     /// Words to the chat.
     pub notices: Vec<NewNotice>,
+}
+
+impl WriteCommand for FailTurn {
+    type Output = ();
+    const DURABILITY: Durability = Durability::Durable;
+
+    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
+        let mut head = tx.running(self.continuation_id, self.epoch)?;
+        if let Some((attempt, usage)) = self.model {
+            tx.settle_attempt(attempt, head.session_id, usage, Some(&self.error.message))?;
+        }
+        tx.push_step(
+            &head,
+            &StepBody::Error {
+                error: self.error.clone(),
+            },
+        )?;
+        tx.close_open(&head, ApprovalState::Revoked, ToolCallState::Cancelled)?;
+        tx.move_continuation(&mut head, ContinuationState::Failed, Some(&self.error))?;
+        tx.emit(
+            Some(head.session_id),
+            Some(head.id),
+            EventBody::ContinuationFailed {
+                error: self.error.clone(),
+            },
+        )?;
+        for notice in &self.notices {
+            tx.queue_notice(notice)?;
+        }
+        tx.end_if_temporary(&head)
+    }
 }

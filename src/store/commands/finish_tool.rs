@@ -1,8 +1,16 @@
 //! Records how a started call ended.
 
 use crate::protocol::ids::ToolCallId;
+use crate::protocol::words::ApprovalKind;
 use crate::protocol::words::ToolCallState;
+use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::error::StoreError;
+use crate::store::input::ActorRef;
 use crate::store::input::NewApproval;
+use crate::store::ops::approvals::Subject;
+use crate::store::ops::calls::CallResult;
+use rusqlite::{OptionalExtension, params};
+use serde_json::json;
 
 /// The outcome of a started call. Durable. On a continuation that ended meanwhile only the call and its
 /// attempt are settled.
@@ -24,4 +32,120 @@ pub struct FinishTool {
     pub duration_ms: u64,
     /// The question to ask (kind `resolve_unknown`), with `Indeterminate`.
     pub resolve: Option<NewApproval>,
+}
+
+impl WriteCommand for FinishTool {
+    type Output = ();
+    const DURABILITY: Durability = Durability::Durable;
+
+    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
+        tx.same_epoch(self.epoch)?;
+        let mut call = tx.call(self.call_id)?;
+        let head = tx.head(call.continuation_id)?;
+        let started: Option<u64> = tx
+            .conn
+            .prepare_cached(
+                "SELECT epoch FROM tool_attempts WHERE call_id = ?1 AND attempt = ?2 AND finished_at IS NULL",
+            )?
+            .query_row(params![call.id.to_bytes(), self.attempt], |row| row.get(0))
+            .optional()?;
+        match started {
+            Some(epoch) if epoch == self.epoch => {}
+            Some(epoch) => {
+                return Err(StoreError::illegal(format!(
+                    "stale epoch: attempt {} of tool call {} belongs to epoch {epoch}",
+                    self.attempt, call.id
+                )));
+            }
+            None => {
+                return Err(StoreError::illegal(format!(
+                    "tool call {} has no open attempt {}",
+                    call.id, self.attempt
+                )));
+            }
+        }
+        let unclear = match self.state {
+            ToolCallState::Succeeded | ToolCallState::Failed => false,
+            ToolCallState::Indeterminate => true,
+            ToolCallState::Proposed
+            | ToolCallState::Blocked
+            | ToolCallState::Denied
+            | ToolCallState::Ready
+            | ToolCallState::Awaiting
+            | ToolCallState::Approved
+            | ToolCallState::Started
+            | ToolCallState::SucceededByNote
+            | ToolCallState::Abandoned
+            | ToolCallState::Cancelled
+            | ToolCallState::Expired => {
+                return Err(StoreError::illegal(format!(
+                    "tool call {} cannot go from started to {}",
+                    call.id, self.state
+                )));
+            }
+        };
+        tx.conn
+            .prepare_cached(
+                "UPDATE tool_attempts SET finished_at = ?3, outcome = ?4, detail = ?5 WHERE call_id = ?1 AND attempt = ?2",
+            )?
+            .execute(params![
+                call.id.to_bytes(),
+                self.attempt,
+                tx.now.as_millis(),
+                self.state.as_str(),
+                unclear.then_some(self.content.as_str())
+            ])?;
+        if unclear || head.state.is_terminal() {
+            tx.move_call(call.id, call.state, self.state)?;
+            tx.conn
+                .prepare_cached("UPDATE tool_calls SET duration_ms = ?2 WHERE id = ?1")?
+                .execute(params![call.id.to_bytes(), self.duration_ms])?;
+            tx.finished_event(
+                &head,
+                &call,
+                self.state,
+                &self.content,
+                Some(self.duration_ms),
+            )?;
+        } else {
+            tx.settle_call(
+                &head,
+                &mut call,
+                self.state,
+                CallResult {
+                    content: &self.content,
+                    is_error: self.is_error,
+                    duration_ms: Some(self.duration_ms),
+                },
+            )?;
+        }
+        tx.audit(
+            "tool.finished",
+            &ActorRef::engine(),
+            Some(&head.channel),
+            call.id,
+            &json!({ "tool": call.name, "attempt": self.attempt, "state": self.state }),
+        )?;
+        if unclear && !head.state.is_terminal() {
+            let Some(question) = &self.resolve else {
+                return Err(StoreError::illegal(format!(
+                    "tool call {} cannot become indeterminate without a question to a person",
+                    call.id
+                )));
+            };
+            if question.kind != ApprovalKind::ResolveUnknown {
+                return Err(StoreError::illegal(format!(
+                    "an unknown outcome is asked about as resolve_unknown, not {}",
+                    question.kind
+                )));
+            }
+            tx.ask(&head, question, &Subject::call(call.id))?;
+        }
+        crate::crash_point!("result.pre_commit");
+        Ok(())
+    }
+
+    fn committed(&self) {
+        crate::crash_point!("result.post");
+    }
 }

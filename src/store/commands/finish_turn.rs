@@ -1,7 +1,15 @@
 //! Completes a continuation: final step and all outbox parts in one transaction.
 
+use crate::protocol::event::EventBody;
 use crate::protocol::ids::ContinuationId;
+use crate::protocol::session::StepBody;
+use crate::protocol::words::{ContinuationState, OutboxClass};
+use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::error::StoreError;
 use crate::store::input::{ModelStep, NewPart};
+use crate::store::ops::outbox::NewRow;
+use crate::store::rows::{preview, usage};
+use rusqlite::params;
 
 /// Completes a continuation. Durable. A temporary session ends with it.
 #[derive(Debug, Clone)]
@@ -20,4 +28,90 @@ pub struct FinishTurn {
     pub parts: Vec<NewPart>,
     /// Last line of the session for lists.
     pub session_last_line: String,
+}
+
+impl WriteCommand for FinishTurn {
+    type Output = ();
+    const DURABILITY: Durability = Durability::Durable;
+
+    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
+        let mut head = tx.running(self.continuation_id, self.epoch)?;
+        let unfinished: bool = tx
+            .conn
+            .prepare_cached(
+                "SELECT EXISTS (SELECT 1 FROM tool_calls WHERE continuation_id = ?1 AND result_step IS NULL)",
+            )?
+            .query_row([head.id.to_bytes()], |row| row.get(0))?;
+        if unfinished || tx.pending_gates(head.id)? > 0 {
+            return Err(StoreError::illegal(format!(
+                "continuation {} cannot go from running to completed with an open tool call or gate",
+                head.id
+            )));
+        }
+        if let Some(step) = &self.model {
+            tx.model_step(&head, step, Vec::new())?;
+        }
+        tx.push_step(
+            &head,
+            &StepBody::Final {
+                text: self.text.clone(),
+                stop: self.stop.clone(),
+            },
+        )?;
+        tx.move_continuation(&mut head, ContinuationState::Completed, None)?;
+        for (index, part) in self.parts.iter().enumerate() {
+            tx.queue(&NewRow {
+                channel: &part.channel,
+                conversation: &part.conversation,
+                continuation_id: Some(head.id),
+                approval_id: None,
+                class: OutboxClass::Final,
+                part: index + 1,
+                parts: self.parts.len(),
+                text: &part.text,
+                buttons: None,
+                target_ref: None,
+                reply_to: part.reply_to.as_deref(),
+            })?;
+        }
+        tx.conn
+            .prepare_cached("UPDATE sessions SET last_line = ?2, updated_at = ?3 WHERE id = ?1")?
+            .execute(params![
+                head.session_id.to_bytes(),
+                preview(&self.session_last_line),
+                tx.now.as_millis()
+            ])?;
+        let usage = tx
+            .conn
+            .prepare_cached(
+                "SELECT input_tokens, output_tokens, cached_tokens, cache_write_tokens, cost_usd FROM continuations
+                 WHERE id = ?1",
+            )?
+            .query_row([head.id.to_bytes()], |row| usage(row, 0))?;
+        tx.emit(
+            Some(head.session_id),
+            Some(head.id),
+            EventBody::ContinuationCompleted {
+                preview: preview(&self.text),
+                usage,
+            },
+        )?;
+        if let Some(part) = self.parts.first() {
+            tx.emit(
+                Some(head.session_id),
+                Some(head.id),
+                EventBody::ReplyQueued {
+                    parts: u32::try_from(self.parts.len()).unwrap_or(u32::MAX),
+                    channel: part.channel.clone(),
+                },
+            )?;
+        }
+        tx.end_if_temporary(&head)?;
+        crate::crash_point!("final.pre_commit");
+        Ok(())
+    }
+
+    fn committed(&self) {
+        crate::crash_point!("final.post");
+    }
 }

@@ -1,6 +1,9 @@
 //! Takes in an inbound item that queues no turn: a command, a click, an unknown sender, something not for us.
 
 use crate::protocol::words::Disposition;
+use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::commands::ingest_turn::{IngestOutcome, record, save_cursor, seen_before};
+use crate::store::error::StoreError;
 use crate::store::input::{NewNotice, Origin};
 
 /// An inbound item without a turn. Durable; answers like [`crate::store::commands::ingest_turn::IngestTurn`].
@@ -14,4 +17,39 @@ pub struct IngestRecord {
     pub detail: String,
     /// Words to send back.
     pub notices: Vec<NewNotice>,
+}
+
+impl WriteCommand for IngestRecord {
+    type Output = IngestOutcome;
+    const DURABILITY: Durability = Durability::Durable;
+
+    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<IngestOutcome, StoreError> {
+        if let Some(outcome) = seen_before(tx, &self.origin)? {
+            save_cursor(tx, &self.origin)?;
+            return Ok(outcome);
+        }
+        if self.disposition == Disposition::Turn {
+            return Err(StoreError::illegal(
+                "a turn is not taken in without its continuation",
+            ));
+        }
+        let inbox_id = record(tx, &self.origin, self.disposition, Some(&self.detail), None)?;
+        save_cursor(tx, &self.origin)?;
+        for notice in &self.notices {
+            tx.queue_notice(notice)?;
+        }
+        crate::crash_point!("ingest.pre_commit");
+        Ok(IngestOutcome {
+            inbox_id,
+            disposition: self.disposition,
+            session_id: None,
+            continuation_id: None,
+            state: None,
+            repeated: false,
+        })
+    }
+
+    fn committed(&self) {
+        crate::crash_point!("ingest.post_commit");
+    }
 }

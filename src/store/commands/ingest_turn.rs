@@ -1,8 +1,14 @@
 //! Takes in a message that queues a turn: inbox row, session, continuation and channel cursor in one transaction.
 
+use crate::protocol::event::EventBody;
 use crate::protocol::ids::{ContinuationId, InboxId, SessionId};
 use crate::protocol::words::{ContinuationState, Disposition};
+use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::error::StoreError;
 use crate::store::input::{NewNotice, Origin, SessionChoice, TurnLimits};
+use crate::store::ops::sessions::NewSession;
+use crate::store::rows::{preview, word};
+use rusqlite::{OptionalExtension, params};
 
 /// A user message. Durable: acknowledge the platform only after this.
 #[derive(Debug, Clone)]
@@ -44,4 +50,251 @@ pub struct IngestOutcome {
     pub state: Option<ContinuationState>,
     /// Whether it had been taken in before; then nothing changed.
     pub repeated: bool,
+}
+
+/// The inbox row with the origin's key, when it was taken in before.
+pub(crate) fn seen_before(
+    tx: &WriteTx<'_>,
+    origin: &Origin,
+) -> Result<Option<IngestOutcome>, StoreError> {
+    let Some(key) = &origin.key else {
+        return Ok(None);
+    };
+    let found = tx
+        .conn
+        .prepare_cached(
+            "SELECT i.id, i.body_digest, i.disposition, i.continuation_id, c.session_id, c.state
+             FROM inbox i LEFT JOIN continuations c ON c.id = i.continuation_id
+             WHERE i.channel = ?1 AND i.principal = ?2 AND i.key = ?3",
+        )?
+        .query_row(params![origin.channel, origin.principal, key], |row| {
+            let digest: [u8; 32] = row.get(1)?;
+            let outcome = IngestOutcome {
+                inbox_id: InboxId::from_bytes(row.get(0)?),
+                disposition: word(row, 2)?,
+                continuation_id: row
+                    .get::<_, Option<[u8; 16]>>(3)?
+                    .map(ContinuationId::from_bytes),
+                session_id: row
+                    .get::<_, Option<[u8; 16]>>(4)?
+                    .map(SessionId::from_bytes),
+                state: crate::store::rows::word_opt(row, 5)?,
+                repeated: true,
+            };
+            Ok((digest, outcome))
+        })
+        .optional()?;
+    match found {
+        Some((digest, _)) if digest != origin.body_digest => Err(StoreError::KeyConflict),
+        Some((_, outcome)) => Ok(Some(outcome)),
+        None => Ok(None),
+    }
+}
+
+/// Saves the position after this item. A repeated item moves it too: it was stored the first time.
+pub(crate) fn save_cursor(tx: &WriteTx<'_>, origin: &Origin) -> Result<(), StoreError> {
+    if let Some(cursor) = &origin.cursor {
+        let changed = tx
+            .conn
+            .prepare_cached(
+                "UPDATE channel_accounts SET cursor = ?2, updated_at = ?3 WHERE name = ?1",
+            )?
+            .execute(params![origin.channel, cursor, tx.now.as_millis()])?;
+        if changed == 0 {
+            return Err(StoreError::not_found("channel", &origin.channel));
+        }
+    }
+    Ok(())
+}
+
+/// Writes the inbox row.
+pub(crate) fn record(
+    tx: &WriteTx<'_>,
+    origin: &Origin,
+    disposition: Disposition,
+    detail: Option<&str>,
+    continuation: Option<ContinuationId>,
+) -> Result<InboxId, StoreError> {
+    let id = InboxId::generate();
+    tx.conn
+        .prepare_cached(
+            "INSERT INTO inbox (id, channel, principal, key, body_digest, disposition, detail, continuation_id, received_at)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+        )?
+        .execute(params![
+            id.to_bytes(),
+            origin.channel,
+            origin.principal,
+            origin.key,
+            origin.body_digest,
+            disposition.as_str(),
+            detail,
+            continuation.map(ContinuationId::to_bytes),
+            tx.now.as_millis()
+        ])?;
+    Ok(id)
+}
+
+impl IngestTurn {
+    fn session(&self, tx: &mut WriteTx<'_>) -> Result<SessionId, StoreError> {
+        let temporary = match self.session {
+            SessionChoice::Id(id) => {
+                tx.active(id)?;
+                return Ok(id);
+            }
+            SessionChoice::Conversation => {
+                if let Some(id) =
+                    tx.active_session(&self.origin.channel, &self.origin.conversation)?
+                {
+                    return Ok(id);
+                }
+                false
+            }
+            SessionChoice::Temporary => true,
+        };
+        tx.open_session(&NewSession {
+            channel: &self.origin.channel,
+            conversation: &self.origin.conversation,
+            title: self
+                .title
+                .as_deref()
+                .or(self.origin.conversation_title.as_deref()),
+            model: None,
+            temporary,
+        })
+    }
+
+    fn insert(
+        &self,
+        tx: &mut WriteTx<'_>,
+        session: SessionId,
+    ) -> Result<ContinuationId, StoreError> {
+        let id = ContinuationId::generate();
+        let requester = &self.origin.requester;
+        tx.conn
+            .prepare_cached(
+                "INSERT INTO continuations (id, session_id, state, requester_id, requester_display, requester_person,
+                    surface, text, model, message_ref, retry_of, max_steps, max_tool_calls, max_active_ms, max_tokens,
+                    created_at, updated_at)
+                 VALUES (?1, ?2, 'pending', ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?15)",
+            )?
+            .execute(params![
+                id.to_bytes(),
+                session.to_bytes(),
+                requester.id,
+                requester.display,
+                requester.person,
+                self.origin.surface.as_str(),
+                self.text,
+                self.model,
+                self.origin.message_ref,
+                self.retry_of.map(ContinuationId::to_bytes),
+                self.limits.max_steps,
+                self.limits.max_tool_calls,
+                self.limits.max_active_ms,
+                self.limits.max_tokens,
+                tx.now.as_millis()
+            ])?;
+        tx.conn
+            .prepare_cached(
+                "UPDATE sessions SET turns = turns + 1, last_line = ?2, last_sender = ?3, updated_at = ?4 WHERE id = ?1",
+            )?
+            .execute(params![
+                session.to_bytes(),
+                preview(&self.text),
+                requester.display,
+                tx.now.as_millis()
+            ])?;
+        Ok(id)
+    }
+}
+
+impl WriteCommand for IngestTurn {
+    type Output = IngestOutcome;
+    const DURABILITY: Durability = Durability::Durable;
+
+    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<IngestOutcome, StoreError> {
+        if let Some(outcome) = seen_before(tx, &self.origin)? {
+            save_cursor(tx, &self.origin)?;
+            return Ok(outcome);
+        }
+        if let Some(retried) = self.retry_of {
+            let head = tx.head(retried)?;
+            if !head.state.is_terminal() {
+                return Err(StoreError::illegal(format!(
+                    "continuation {retried} is {}: only one that ended can be retried",
+                    head.state
+                )));
+            }
+        }
+        let session = self.session(tx)?;
+        let (open, waiting): (u32, u32) = tx
+            .conn
+            .prepare_cached(
+                "SELECT count(*), count(*) FILTER (WHERE state = 'pending') FROM continuations
+                 WHERE session_id = ?1 AND ended_at IS NULL",
+            )?
+            .query_row([session.to_bytes()], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        if !self.unlimited_queue && waiting >= self.max_queue {
+            let inbox_id = record(
+                tx,
+                &self.origin,
+                Disposition::QueueFull,
+                Some("the session's queue is full"),
+                None,
+            )?;
+            save_cursor(tx, &self.origin)?;
+            if let Some(notice) = &self.queue_full_notice {
+                tx.queue_notice(notice)?;
+            }
+            crate::crash_point!("ingest.pre_commit");
+            return Ok(IngestOutcome {
+                inbox_id,
+                disposition: Disposition::QueueFull,
+                session_id: Some(session),
+                continuation_id: None,
+                state: None,
+                repeated: false,
+            });
+        }
+        let continuation = self.insert(tx, session)?;
+        let inbox_id = record(
+            tx,
+            &self.origin,
+            Disposition::Turn,
+            None,
+            Some(continuation),
+        )?;
+        save_cursor(tx, &self.origin)?;
+        tx.emit(
+            Some(session),
+            Some(continuation),
+            EventBody::MessageReceived {
+                channel: self.origin.channel.clone(),
+                conversation: self.origin.conversation.clone(),
+                sender: self.origin.requester.display.clone(),
+                preview: preview(&self.text),
+            },
+        )?;
+        if open > 0 {
+            tx.emit(
+                Some(session),
+                Some(continuation),
+                EventBody::ContinuationQueued { ahead: open },
+            )?;
+        }
+        crate::crash_point!("ingest.pre_commit");
+        Ok(IngestOutcome {
+            inbox_id,
+            disposition: Disposition::Turn,
+            session_id: Some(session),
+            continuation_id: Some(continuation),
+            state: Some(ContinuationState::Pending),
+            repeated: false,
+        })
+    }
+
+    fn committed(&self) {
+        crate::crash_point!("ingest.post_commit");
+    }
 }

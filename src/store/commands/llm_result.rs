@@ -1,6 +1,8 @@
 //! Stores a model answer that proposes tool calls, with verdicts, approvals and their cards.
 
 use crate::protocol::ids::ContinuationId;
+use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::error::StoreError;
 use crate::store::input::{ModelStep, NewCall};
 
 /// A model answer with tool calls. Durable; answers the step's number. The continuation stays running.
@@ -14,4 +16,24 @@ pub struct LlmResult {
     pub step: ModelStep,
     /// Its calls in order.
     pub calls: Vec<NewCall>,
+}
+
+impl WriteCommand for LlmResult {
+    type Output = u32;
+    const DURABILITY: Durability = Durability::Durable;
+
+    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<u32, StoreError> {
+        let head = tx.running(self.continuation_id, self.epoch)?;
+        let ids = self.calls.iter().map(|call| call.id).collect();
+        let n = tx.model_step(&head, &self.step, ids)?;
+        for (index, call) in self.calls.iter().enumerate() {
+            tx.propose_call(&head, n, index, call)?;
+        }
+        crate::crash_point!("propose.pre_commit");
+        Ok(n)
+    }
+
+    fn committed(&self) {
+        crate::crash_point!("propose.post");
+    }
 }

@@ -1,6 +1,10 @@
 //! Parks a running continuation on its gates.
 
+use crate::protocol::event::EventBody;
 use crate::protocol::ids::ContinuationId;
+use crate::protocol::words::ContinuationState;
+use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::error::StoreError;
 use crate::store::input::NewNotice;
 
 /// Parks a continuation. Durable. Refused while a call is started.
@@ -23,4 +27,34 @@ pub enum Parked {
     Waiting,
     /// Every gate was decided meanwhile; it is still running.
     NothingToWaitFor,
+}
+
+impl WriteCommand for Park {
+    type Output = Parked;
+    const DURABILITY: Durability = Durability::Durable;
+
+    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<Parked, StoreError> {
+        let mut head = tx.running(self.continuation_id, self.epoch)?;
+        if let Some(call) = tx.started_calls(head.id)?.first() {
+            return Err(StoreError::illegal(format!(
+                "continuation {} cannot go from running to awaiting_approval while tool call {call} is started",
+                head.id
+            )));
+        }
+        tx.add_active(head.id, self.active_ms)?;
+        let pending = tx.pending_gates(head.id)?;
+        if pending == 0 {
+            return Ok(Parked::NothingToWaitFor);
+        }
+        tx.move_continuation(&mut head, ContinuationState::AwaitingApproval, None)?;
+        tx.emit(
+            Some(head.session_id),
+            Some(head.id),
+            EventBody::ContinuationAwaitingApproval { pending },
+        )?;
+        for notice in &self.notices {
+            tx.queue_notice(notice)?;
+        }
+        Ok(Parked::Waiting)
+    }
 }

@@ -1,6 +1,9 @@
 //! Sends cards for an approval that already waits.
 
 use crate::protocol::ids::ApprovalId;
+use crate::protocol::words::ApprovalState;
+use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::error::StoreError;
 use crate::store::input::NewCard;
 
 /// Queues cards for a pending approval (one that came back to pending, or reached nobody). Durable.
@@ -10,4 +13,26 @@ pub struct QueueCards {
     pub approval_id: ApprovalId,
     /// The cards.
     pub cards: Vec<NewCard>,
+}
+
+impl WriteCommand for QueueCards {
+    type Output = ();
+    const DURABILITY: Durability = Durability::Durable;
+
+    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
+        let gate = tx.gate(self.approval_id)?;
+        if gate.state != ApprovalState::Pending {
+            return Err(StoreError::illegal(format!(
+                "approval {} is {}: cards are sent for pending ones",
+                gate.id, gate.state
+            )));
+        }
+        tx.queue_cards(
+            gate.id,
+            gate.continuation_id,
+            gate.revision,
+            &gate.digest,
+            &self.cards,
+        )
+    }
 }

@@ -1,5 +1,8 @@
 //! Queues a word of ours to a conversation.
 
+use crate::protocol::ids::OutboxId;
+use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::error::StoreError;
 use crate::store::input::NewNotice;
 
 /// Queues a notice. Durable; answers its row.
@@ -7,4 +10,13 @@ use crate::store::input::NewNotice;
 pub struct QueueNotice {
     /// The notice.
     pub notice: NewNotice,
+}
+
+impl WriteCommand for QueueNotice {
+    type Output = OutboxId;
+    const DURABILITY: Durability = Durability::Durable;
+
+    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<OutboxId, StoreError> {
+        tx.queue_notice(&self.notice)
+    }
 }

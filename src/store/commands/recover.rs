@@ -1,7 +1,28 @@
 //! Takes the database over after a start: new epoch, and a truthful state for everything that was in flight.
 
 use crate::clock::Timestamp;
+use crate::protocol::approval::Preview;
+use crate::protocol::event::EventBody;
+use crate::protocol::ids::{ApprovalId, ModelAttemptId, SessionId};
 use crate::protocol::ids::{ContinuationId, OutboxId, ToolCallId};
+use crate::protocol::session::{ErrorBody, Usage};
+use crate::protocol::words::{
+    ApprovalKind, ChannelKind, ContinuationState, DecisionWord, Effect, OutboxClass, OutboxState,
+    ToolCallState,
+};
+use crate::store::command::WriteTx;
+use crate::store::commands::end_send::ask_resend;
+use crate::store::commands::ensure_channel::hex;
+use crate::store::error::StoreError;
+use crate::store::input::{ActorRef, NewApproval};
+use crate::store::ops::approvals::{Subject, short_code};
+use crate::store::ops::outbox::Part;
+use crate::store::queries::channels::held;
+use crate::store::rows::word_opt;
+use crate::store::schema;
+use rusqlite::params;
+use serde_json::json;
+use sha2::{Digest, Sha256};
 
 /// What opening found and settled.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,4 +45,308 @@ pub struct Recovery {
     pub held: Option<(Timestamp, String)>,
     /// Starts after a crash within the last ten minutes, this one included.
     pub crashes_in_10_min: u32,
+}
+
+/// Starts after a crash are counted within this many milliseconds.
+const CRASH_WINDOW_MS: u64 = 10 * 60 * 1000;
+/// Why everything in flight stopped.
+const DIED: &str = "the process ended while it ran";
+
+/// Runs inside `open`, in one durable transaction. Running it again changes nothing more.
+#[derive(Debug, Clone)]
+pub(crate) struct Recover {
+    /// The database is older than what this directory has seen.
+    pub(crate) quarantine: bool,
+}
+
+/// A question made by recovery; engine-made cards may follow.
+fn question(
+    kind: ApprovalKind,
+    digest: String,
+    offered: Vec<DecisionWord>,
+    text: String,
+) -> NewApproval {
+    let id = ApprovalId::generate();
+    NewApproval {
+        id,
+        short_code: short_code(id),
+        kind,
+        digest,
+        taint: Vec::new(),
+        preview: Preview::None,
+        model_reason: None,
+        offered,
+        expires_at: None,
+        question: Some(text),
+        cards: Vec::new(),
+    }
+}
+
+/// Whether a part that was being sent may simply be sent again: it never left the process, or showing it
+/// twice shows nothing twice.
+fn repeats_safely(kind: Option<ChannelKind>, class: OutboxClass) -> bool {
+    let local = match kind {
+        Some(
+            ChannelKind::Desk
+            | ChannelKind::Api
+            | ChannelKind::Mcp
+            | ChannelKind::Cli
+            | ChannelKind::Routine
+            | ChannelKind::Scripted,
+        ) => true,
+        Some(ChannelKind::Telegram) | None => false,
+    };
+    match class {
+        OutboxClass::CardUpdate => true,
+        OutboxClass::Final
+        | OutboxClass::ApprovalCard
+        | OutboxClass::Progress
+        | OutboxClass::Notice => local,
+    }
+}
+
+impl Recover {
+    /// Whether the process before ended cleanly, and how many starts after a crash lie close together.
+    fn count_start(tx: &WriteTx<'_>) -> Result<(bool, u32), StoreError> {
+        let first = schema::meta(tx.conn, "epoch")?.is_none();
+        let clean = first || schema::meta(tx.conn, "clean")?.is_some();
+        schema::clear_meta(tx.conn, "clean")?;
+        let mut starts: Vec<i64> = if clean {
+            Vec::new()
+        } else {
+            schema::meta(tx.conn, "starts")?
+                .and_then(|text| serde_json::from_str(&text).ok())
+                .unwrap_or_default()
+        };
+        if !clean {
+            starts.push(tx.now.as_millis());
+            starts.retain(|at| tx.now.millis_since(Timestamp(*at)) <= CRASH_WINDOW_MS);
+        }
+        schema::set_meta(tx.conn, "starts", &json!(starts).to_string())?;
+        Ok((clean, u32::try_from(starts.len()).unwrap_or(u32::MAX)))
+    }
+
+    /// A call to a model that was under way is settled at its estimate: it may have been billed in full.
+    fn settle_models(tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
+        let open = tx
+            .conn
+            .prepare_cached(
+                "SELECT m.id, c.session_id, m.estimated_tokens, m.estimated_cost_usd
+                 FROM model_attempts m JOIN continuations c ON c.id = m.continuation_id WHERE m.settled_at IS NULL",
+            )?
+            .query_map([], |row| {
+                Ok((
+                    ModelAttemptId::from_bytes(row.get(0)?),
+                    SessionId::from_bytes(row.get(1)?),
+                    Usage {
+                        input_tokens: row.get(2)?,
+                        cost_usd: row.get(3)?,
+                        ..Usage::default()
+                    },
+                ))
+            })?
+            .collect::<rusqlite::Result<Vec<_>>>()?;
+        for (id, session, usage) in open {
+            tx.settle_attempt(id, session, usage, Some(DIED))?;
+        }
+        Ok(())
+    }
+
+    fn interrupt(tx: &mut WriteTx<'_>) -> Result<Vec<ContinuationId>, StoreError> {
+        let running = tx
+            .conn
+            .prepare_cached(
+                "SELECT id FROM continuations WHERE ended_at IS NULL AND state = 'running' ORDER BY position",
+            )?
+            .query_map([], |row| row.get(0).map(ContinuationId::from_bytes))?
+            .collect::<rusqlite::Result<Vec<_>>>()?;
+        for id in &running {
+            let mut head = tx.head(*id)?;
+            tx.move_continuation(
+                &mut head,
+                ContinuationState::Interrupted,
+                Some(&ErrorBody {
+                    code: "interrupted".to_owned(),
+                    message: DIED.to_owned(),
+                }),
+            )?;
+            tx.emit(
+                Some(head.session_id),
+                Some(head.id),
+                EventBody::ContinuationInterrupted {
+                    reason: DIED.to_owned(),
+                },
+            )?;
+        }
+        Ok(running)
+    }
+
+    /// Settles one call that was in flight; whether it may run again by itself.
+    fn call(tx: &mut WriteTx<'_>, id: ToolCallId) -> Result<bool, StoreError> {
+        let call = tx.call(id)?;
+        let head = tx.head(call.continuation_id)?;
+        let again = match call.effect {
+            // A key makes the second run the first one; that the key still lives is the tool's promise.
+            Effect::ReadOnly | Effect::Idempotent | Effect::Keyed => !head.state.is_terminal(),
+            // Without a probe here, what can be probed is as unclear as what cannot.
+            Effect::Reconcilable | Effect::NonIdempotent => false,
+        };
+        let to = if again {
+            ToolCallState::Ready
+        } else {
+            ToolCallState::Indeterminate
+        };
+        tx.move_call(id, call.state, to)?;
+        tx.conn
+            .prepare_cached(
+                "UPDATE tool_attempts SET finished_at = ?2, outcome = ?3, detail = ?4
+                 WHERE call_id = ?1 AND finished_at IS NULL",
+            )?
+            .execute(params![
+                id.to_bytes(),
+                tx.now.as_millis(),
+                to.as_str(),
+                DIED
+            ])?;
+        if !again {
+            tx.finished_event(&head, &call, to, DIED, None)?;
+            // An ended continuation asks nothing any more.
+            if !head.state.is_terminal() {
+                let question = question(
+                    ApprovalKind::ResolveUnknown,
+                    call.digest.clone(),
+                    vec![
+                        DecisionWord::Happened,
+                        DecisionWord::RunAgain,
+                        DecisionWord::GiveUp,
+                    ],
+                    format!(
+                        "{} was running when the process ended: did it happen?",
+                        call.name
+                    ),
+                );
+                tx.ask(&head, &question, &Subject::call(id))?;
+            }
+        }
+        Ok(again)
+    }
+
+    /// Settles one part that was being sent; whether nobody knows if it arrived.
+    fn part(
+        tx: &mut WriteTx<'_>,
+        part: &mut Part,
+        kind: Option<ChannelKind>,
+    ) -> Result<bool, StoreError> {
+        if part.class == OutboxClass::Progress {
+            tx.move_part(part, OutboxState::Superseded)?;
+            return Ok(false);
+        }
+        if repeats_safely(kind, part.class) {
+            tx.move_part(part, OutboxState::Pending)?;
+            return Ok(false);
+        }
+        tx.move_part(part, OutboxState::Unknown)?;
+        tx.conn
+            .prepare_cached("UPDATE outbox SET last_error = ?2 WHERE id = ?1")?
+            .execute(params![
+                part.id.to_bytes(),
+                "the process ended while it was being sent"
+            ])?;
+        let session = match part.continuation_id {
+            Some(id) => Some(tx.head(id)?.session_id),
+            None => None,
+        };
+        tx.emit(
+            session,
+            part.continuation_id,
+            EventBody::ReplyUnknown {
+                outbox_id: part.id,
+                channel: part.channel.clone(),
+                detail: "the process ended while it was being sent".to_owned(),
+            },
+        )?;
+        let question = question(
+            ApprovalKind::Resend,
+            hex(&Sha256::digest(part.id.to_bytes())),
+            vec![
+                DecisionWord::Sent,
+                DecisionWord::SendAgain,
+                DecisionWord::Drop,
+            ],
+            format!(
+                "A message to `{}` on `{}` was being sent when the process ended: did it arrive?",
+                part.conversation, part.channel
+            ),
+        );
+        ask_resend(tx, part, &question)?;
+        Ok(true)
+    }
+
+    /// Does it.
+    pub(crate) fn apply(&self, tx: &mut WriteTx<'_>) -> Result<Recovery, StoreError> {
+        let (clean, crashes_in_10_min) = Self::count_start(tx)?;
+        schema::set_meta(tx.conn, "epoch", &tx.epoch.to_string())?;
+        if self.quarantine {
+            schema::set_meta(tx.conn, "quarantine", "1")?;
+        }
+        Self::settle_models(tx)?;
+        let interrupted = Self::interrupt(tx)?;
+        let started = tx
+            .conn
+            .prepare_cached("SELECT id FROM tool_calls WHERE state = 'started' ORDER BY position")?
+            .query_map([], |row| row.get(0).map(ToolCallId::from_bytes))?
+            .collect::<rusqlite::Result<Vec<_>>>()?;
+        let mut resolve = Vec::new();
+        let mut ready_again = 0;
+        for id in started {
+            if Self::call(tx, id)? {
+                ready_again += 1;
+            } else if tx.call(id)?.approval_id.is_some_and(|approval| {
+                tx.gate(approval)
+                    .is_ok_and(|gate| gate.kind == ApprovalKind::ResolveUnknown)
+            }) {
+                resolve.push(id);
+            }
+        }
+        crate::crash_point!("recover.mid");
+        let sending = tx
+            .conn
+            .prepare_cached(
+                "SELECT o.id, c.kind FROM outbox o LEFT JOIN channel_accounts c ON c.name = o.channel
+                 WHERE o.state = 'sending' ORDER BY o.position",
+            )?
+            .query_map([], |row| {
+                Ok((OutboxId::from_bytes(row.get(0)?), word_opt(row, 1)?))
+            })?
+            .collect::<rusqlite::Result<Vec<(OutboxId, Option<ChannelKind>)>>>()?;
+        let mut unknown_sends = Vec::new();
+        for (id, kind) in sending {
+            let mut part = tx.part(id)?;
+            if Self::part(tx, &mut part, kind)? {
+                unknown_sends.push(id);
+            }
+        }
+        let quarantine = schema::quarantined(tx.conn)?;
+        tx.audit(
+            "engine.started",
+            &ActorRef::engine(),
+            None,
+            "engine",
+            &json!({
+                "epoch": tx.epoch, "clean": clean, "quarantine": quarantine, "interrupted": interrupted.len(),
+                "unknown_calls": resolve.len(), "ready_again": ready_again, "unknown_sends": unknown_sends.len(),
+            }),
+        )?;
+        Ok(Recovery {
+            epoch: tx.epoch,
+            clean,
+            interrupted,
+            resolve,
+            ready_again,
+            unknown_sends,
+            quarantine,
+            held: held(tx.conn)?,
+            crashes_in_10_min,
+        })
+    }
 }

@@ -1,6 +1,11 @@
 //! Writes the intent of a model call, with its estimate, before the call.
 
 use crate::protocol::ids::ContinuationId;
+use crate::protocol::ids::ModelAttemptId;
+use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::error::StoreError;
+use crate::store::schema;
+use rusqlite::params;
 
 /// Reserves a model call. Durable: recorded spend is never below real calls.
 #[derive(Debug, Clone)]
@@ -19,4 +24,51 @@ pub struct ReserveModel {
     pub estimated_tokens: u64,
     /// US dollars it may cost, when priced.
     pub estimated_cost_usd: Option<f64>,
+}
+
+impl WriteCommand for ReserveModel {
+    type Output = ModelAttemptId;
+    const DURABILITY: Durability = Durability::Durable;
+
+    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<ModelAttemptId, StoreError> {
+        let head = tx.running(self.continuation_id, self.epoch)?;
+        if schema::quarantined(tx.conn)? {
+            return Err(StoreError::illegal(format!(
+                "continuation {}: the database is quarantined, no model is called",
+                head.id
+            )));
+        }
+        // Every tool_use has its result before the next model call.
+        let open: bool = tx
+            .conn
+            .prepare_cached(
+                "SELECT EXISTS (SELECT 1 FROM tool_calls WHERE continuation_id = ?1 AND result_step IS NULL)",
+            )?
+            .query_row([head.id.to_bytes()], |row| row.get(0))?;
+        if open {
+            return Err(StoreError::illegal(format!(
+                "continuation {} has a tool call without result: no model call before it",
+                head.id
+            )));
+        }
+        let id = ModelAttemptId::generate();
+        tx.conn
+            .prepare_cached(
+                "INSERT INTO model_attempts (id, continuation_id, epoch, step, attempt, model, estimated_tokens,
+                    estimated_cost_usd, started_at)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+            )?
+            .execute(params![
+                id.to_bytes(),
+                head.id.to_bytes(),
+                self.epoch,
+                self.step,
+                self.attempt,
+                self.model,
+                self.estimated_tokens,
+                self.estimated_cost_usd,
+                tx.now.as_millis()
+            ])?;
+        Ok(id)
+    }
 }

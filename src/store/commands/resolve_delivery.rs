@@ -1,7 +1,16 @@
 //! Settles a failed or unknown delivery on a person's word.
 
+use crate::protocol::approval::Decision;
+use crate::protocol::event::EventBody;
+use crate::protocol::ids::ApprovalId;
 use crate::protocol::ids::OutboxId;
+use crate::protocol::words::{ApprovalState, DecisionWord, OutboxState};
+use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::error::StoreError;
 use crate::store::input::ActorRef;
+use crate::store::ops::outbox::Part;
+use rusqlite::{OptionalExtension, params};
+use serde_json::json;
 
 /// What a person says about a delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,4 +33,106 @@ pub struct ResolveDelivery {
     pub settlement: Settlement,
     /// Who.
     pub by: ActorRef,
+}
+
+impl WriteTx<'_> {
+    /// Carries out a person's word on a delivery and announces it.
+    pub(crate) fn settle_delivery(
+        &mut self,
+        part: &mut Part,
+        to: OutboxState,
+    ) -> Result<(), StoreError> {
+        self.move_part(part, to)?;
+        self.conn
+            .prepare_cached("UPDATE outbox SET not_before = NULL WHERE id = ?1")?
+            .execute(params![part.id.to_bytes()])?;
+        let session = match part.continuation_id {
+            Some(id) => Some(self.head(id)?.session_id),
+            None => None,
+        };
+        let body = match to {
+            OutboxState::Sent => EventBody::ReplySent {
+                outbox_id: part.id,
+                class: part.class,
+                channel: part.channel.clone(),
+                part: part.part,
+            },
+            OutboxState::Pending => EventBody::ReplyQueued {
+                parts: 1,
+                channel: part.channel.clone(),
+            },
+            OutboxState::Sending
+            | OutboxState::Failed
+            | OutboxState::Unknown
+            | OutboxState::Superseded
+            | OutboxState::Abandoned => EventBody::ReplyFailed {
+                outbox_id: part.id,
+                channel: part.channel.clone(),
+                error: "given up by a person".to_owned(),
+                state: to,
+            },
+        };
+        self.emit(session, part.continuation_id, body)
+    }
+}
+
+impl WriteCommand for ResolveDelivery {
+    type Output = ();
+    const DURABILITY: Durability = Durability::Durable;
+
+    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
+        let mut part = tx.part(self.outbox_id)?;
+        let (to, word, gate_state) = match self.settlement {
+            Settlement::Sent => (
+                OutboxState::Sent,
+                DecisionWord::Sent,
+                ApprovalState::Consumed,
+            ),
+            Settlement::SendAgain => (
+                OutboxState::Pending,
+                DecisionWord::SendAgain,
+                ApprovalState::Consumed,
+            ),
+            Settlement::Drop => (
+                OutboxState::Abandoned,
+                DecisionWord::Drop,
+                ApprovalState::Denied,
+            ),
+        };
+        if !matches!(part.state, OutboxState::Unknown | OutboxState::Failed) {
+            return Err(StoreError::illegal(format!(
+                "delivery {} is {}: only a failed or unknown one can be settled",
+                part.id, part.state
+            )));
+        }
+        tx.settle_delivery(&mut part, to)?;
+        let question = tx
+            .conn
+            .prepare_cached("SELECT id FROM approvals WHERE outbox_id = ?1 AND +state = 'pending'")?
+            .query_row([part.id.to_bytes()], |row| {
+                row.get(0).map(ApprovalId::from_bytes)
+            })
+            .optional()?;
+        if let Some(id) = question {
+            let mut gate = tx.gate(id)?;
+            let decision = Decision {
+                decision: word,
+                scope: None,
+                by: self.by.label.clone(),
+                surface: self.by.surface,
+                at: tx.now,
+                reason: None,
+            };
+            tx.record_decision(&mut gate, gate_state, &decision)?;
+            tx.disarm_cards(id, true)?;
+            tx.decided_event(id)?;
+        }
+        tx.audit(
+            "delivery.resolved",
+            &self.by,
+            Some(&part.channel),
+            part.id,
+            &json!({ "decision": word, "approval": question }),
+        )
+    }
 }

@@ -2,7 +2,15 @@
 
 use crate::protocol::approval::Preview;
 use crate::protocol::ids::ApprovalId;
+use crate::protocol::words::{ApprovalState, ToolCallState};
+use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::commands::decide::{DecideOutcome, DecideReport};
+use crate::store::error::StoreError;
 use crate::store::input::{ActorRef, NewCallFacts, NewCard};
+use crate::store::queries::approvals::load_approval;
+use crate::store::rows::to_json;
+use rusqlite::params;
+use serde_json::json;
 
 /// An edit by a person. Durable; answers like a decision. New revision and digest, still pending.
 #[derive(Debug, Clone)]
@@ -21,4 +29,93 @@ pub struct ReviseApproval {
     pub taint: Vec<String>,
     /// New cards; cards of the old revision are disarmed.
     pub cards: Vec<NewCard>,
+}
+
+impl WriteCommand for ReviseApproval {
+    type Output = DecideReport;
+    const DURABILITY: Durability = Durability::Durable;
+
+    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<DecideReport, StoreError> {
+        let mut gate = tx.gate(self.approval_id)?;
+        let report = |outcome, gate: &crate::store::ops::approvals::Gate| DecideReport {
+            outcome,
+            continuation_id: gate.continuation_id,
+            session_id: gate.session_id,
+            resumed: false,
+            ended: false,
+        };
+        if gate.state != ApprovalState::Pending {
+            let outcome = match &gate.decision {
+                Some(winner) => DecideOutcome::Lost {
+                    winner: winner.clone(),
+                    approval: load_approval(tx.conn, gate.id)?,
+                },
+                None => DecideOutcome::NotPending(gate.state),
+            };
+            return Ok(report(outcome, &gate));
+        }
+        if gate.digest != self.digest {
+            let outcome = DecideOutcome::Stale {
+                current_digest: gate.digest.clone(),
+                current_revision: gate.revision,
+            };
+            return Ok(report(outcome, &gate));
+        }
+        if gate.expires_at.is_some_and(|at| at <= tx.now) {
+            return Ok(report(DecideOutcome::Expired, &gate));
+        }
+        let (Some(call_id), Some(continuation)) = (gate.call_id, gate.continuation_id) else {
+            return Err(StoreError::illegal(format!(
+                "approval {} of kind {} has no arguments to edit",
+                gate.id, gate.kind
+            )));
+        };
+        let call = tx.call(call_id)?;
+        if call.state != ToolCallState::Awaiting {
+            return Err(StoreError::illegal(format!(
+                "tool call {call_id} is {}: only one that waits can be edited",
+                call.state
+            )));
+        }
+        let head = tx.head(continuation)?;
+        // Before the new cards, which must stay armed.
+        tx.disarm_cards(gate.id, true)?;
+        tx.replace_facts(call_id, &self.call)?;
+        let old = gate.digest.clone();
+        tx.next_revision(&mut gate, &self.call.digest)?;
+        tx.conn
+            .prepare_cached("UPDATE approvals SET preview = ?2, taint = ?3 WHERE id = ?1")?
+            .execute(params![
+                gate.id.to_bytes(),
+                to_json(&self.preview)?,
+                to_json(&self.taint)?
+            ])?;
+        tx.note(
+            &head,
+            &self.by.label,
+            format!("edited the arguments of {}", call.name),
+        )?;
+        tx.audit(
+            "approval.edited",
+            &self.by,
+            Some(&gate.channel),
+            gate.id,
+            &json!({ "call": call_id, "from": old, "to": gate.digest, "revision": gate.revision }),
+        )?;
+        tx.queue_cards(
+            gate.id,
+            gate.continuation_id,
+            gate.revision,
+            &gate.digest,
+            &self.cards,
+        )?;
+        tx.requested_event(gate.id)?;
+        let approval = load_approval(tx.conn, gate.id)?;
+        crate::crash_point!("decide.pre_commit");
+        Ok(report(DecideOutcome::Decided(approval), &gate))
+    }
+
+    fn committed(&self) {
+        crate::crash_point!("decide.post");
+    }
 }

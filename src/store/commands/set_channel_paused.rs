@@ -1,6 +1,10 @@
 //! Pauses or resumes a channel.
 
+use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::error::StoreError;
 use crate::store::input::ActorRef;
+use rusqlite::params;
+use serde_json::json;
 
 /// Pauses or resumes a channel. Durable.
 #[derive(Debug, Clone)]
@@ -11,4 +15,28 @@ pub struct SetChannelPaused {
     pub paused: bool,
     /// Who.
     pub by: ActorRef,
+}
+
+impl WriteCommand for SetChannelPaused {
+    type Output = ();
+    const DURABILITY: Durability = Durability::Durable;
+
+    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
+        let changed = tx
+            .conn
+            .prepare_cached(
+                "UPDATE channel_accounts SET paused = ?2, updated_at = ?3 WHERE name = ?1",
+            )?
+            .execute(params![self.channel, self.paused, tx.now.as_millis()])?;
+        if changed == 0 {
+            return Err(StoreError::not_found("channel", &self.channel));
+        }
+        tx.audit(
+            "channel.paused",
+            &self.by,
+            Some(&self.channel),
+            &self.channel,
+            &json!({ "paused": self.paused }),
+        )
+    }
 }

@@ -1,6 +1,12 @@
 //! Records the emergency stop, or its release.
 
+use crate::protocol::words::Autonomy;
+use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::error::StoreError;
 use crate::store::input::ActorRef;
+use crate::store::queries::channels::load_policy;
+use crate::store::schema;
+use serde_json::json;
 
 /// Holds or releases the engine. Durable.
 #[derive(Debug, Clone)]
@@ -11,4 +17,62 @@ pub struct SetHeld {
     pub by: ActorRef,
     /// Whether every channel at `full` goes back to its earlier level (or supervised).
     pub drop_full: bool,
+}
+
+impl WriteCommand for SetHeld {
+    type Output = ();
+    const DURABILITY: Durability = Durability::Durable;
+
+    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
+        match &self.held {
+            Some(reason) => {
+                // Pressing twice does not make the stop younger.
+                if schema::meta(tx.conn, "held_at")?.is_none() {
+                    schema::set_meta(tx.conn, "held_at", &tx.now.as_millis().to_string())?;
+                }
+                schema::set_meta(
+                    tx.conn,
+                    "held_reason",
+                    &format!("{}: {reason}", self.by.label),
+                )?;
+            }
+            None => {
+                schema::clear_meta(tx.conn, "held_at")?;
+                schema::clear_meta(tx.conn, "held_reason")?;
+            }
+        }
+        let action = if self.held.is_some() {
+            "engine.held"
+        } else {
+            "engine.released"
+        };
+        tx.audit(
+            action,
+            &self.by,
+            None,
+            "engine",
+            &json!({ "reason": self.held }),
+        )?;
+        if self.drop_full {
+            let channels = tx
+                .conn
+                .prepare_cached(
+                    "SELECT channel FROM policies WHERE autonomy = 'full' ORDER BY channel",
+                )?
+                .query_map([], |row| row.get(0))?
+                .collect::<rusqlite::Result<Vec<String>>>()?;
+            for channel in channels {
+                let mut policy = load_policy(tx.conn, &channel)?;
+                policy.version += 1;
+                policy.autonomy = match policy.reverts_to {
+                    Some(level) if level < Autonomy::Full => level,
+                    Some(_) | None => Autonomy::Supervised,
+                };
+                policy.expires_at = None;
+                policy.reverts_to = None;
+                tx.put_policy(&channel, &policy, &self.by, "emergency stop")?;
+            }
+        }
+        Ok(())
+    }
 }

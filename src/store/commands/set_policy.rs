@@ -1,8 +1,12 @@
 //! Changes a channel's policy.
 
 use crate::clock::Timestamp;
+use crate::protocol::policy::Policy;
 use crate::protocol::words::Autonomy;
+use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::error::StoreError;
 use crate::store::input::ActorRef;
+use crate::store::queries::channels::load_policy;
 
 /// A policy change. Durable; answers the policy now in force. Absent fields stay.
 #[derive(Debug, Clone)]
@@ -23,4 +27,40 @@ pub struct SetPolicy {
     pub if_version: Option<u64>,
     /// Who.
     pub by: ActorRef,
+}
+
+impl WriteCommand for SetPolicy {
+    type Output = Policy;
+    const DURABILITY: Durability = Durability::Durable;
+
+    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<Policy, StoreError> {
+        let mut policy = load_policy(tx.conn, &self.channel)?;
+        if self
+            .if_version
+            .is_some_and(|version| version != policy.version)
+        {
+            return Err(StoreError::VersionConflict {
+                current: policy.version,
+            });
+        }
+        policy.version += 1;
+        if let Some(autonomy) = self.autonomy {
+            // A temporary level on top of a temporary one goes back to the permanent one below both.
+            let permanent = policy.reverts_to.unwrap_or(policy.autonomy);
+            policy.autonomy = autonomy;
+            policy.expires_at = self.expires_at;
+            policy.reverts_to = self.expires_at.map(|_| permanent);
+        }
+        if let Some(list) = &self.auto_approve {
+            policy.auto_approve.clone_from(list);
+        }
+        if let Some(list) = &self.block {
+            policy.block.clone_from(list);
+        }
+        if let Some(list) = &self.always_ask {
+            policy.always_ask.clone_from(list);
+        }
+        tx.put_policy(&self.channel, &policy, &self.by, "changed")?;
+        Ok(policy)
+    }
 }

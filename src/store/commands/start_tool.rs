@@ -1,7 +1,20 @@
 //! Writes the intent of a tool call before its effect, and consumes its approval.
 
+use crate::clock::Timestamp;
+use crate::protocol::event::EventBody;
 use crate::protocol::ids::ToolCallId;
+use crate::protocol::ids::{ApprovalId, ToolAttemptId};
+use crate::protocol::words::ApprovalState;
 use crate::protocol::words::ToolCallState;
+use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::error::StoreError;
+use crate::store::input::ActorRef;
+use crate::store::ops::approvals::Gate;
+use crate::store::ops::calls::Call;
+use crate::store::ops::continuations::Head;
+use crate::store::schema;
+use rusqlite::params;
+use serde_json::json;
 
 /// Starts a call. Durable: execute only after `Started`.
 #[derive(Debug, Clone)]
@@ -31,4 +44,149 @@ pub enum StartToolOutcome {
     DecisionTooOld,
     /// It is in this state, which cannot start.
     NotStartable(ToolCallState),
+}
+
+/// When nothing stood in the way of a call any more: the last gate of its turn fell, or the call before it
+/// ended. A decision does not grow old while its own turn is busy with what was decided together with it.
+fn free_since(tx: &WriteTx<'_>, call: &Call) -> Result<Timestamp, StoreError> {
+    let at: i64 = tx
+        .conn
+        .prepare_cached(
+            "SELECT max(coalesce((SELECT gates_decided_at FROM continuations WHERE id = ?1), 0),
+                coalesce((SELECT max(finished_at) FROM tool_calls WHERE continuation_id = ?1 AND step = ?2), 0))",
+        )?
+        .query_row(params![call.continuation_id.to_bytes(), call.step], |row| row.get(0))?;
+    Ok(Timestamp(at))
+}
+
+impl StartTool {
+    /// Checks and consumes the approval; none = it may not start, with the reason.
+    fn use_approval(
+        &self,
+        tx: &mut WriteTx<'_>,
+        head: &Head,
+        call: &Call,
+        gate: &mut Gate,
+    ) -> Result<Option<StartToolOutcome>, StoreError> {
+        if gate.state != ApprovalState::Approved {
+            return Err(StoreError::illegal(format!(
+                "tool call {} is approved but its approval {} is {}",
+                call.id, gate.id, gate.state
+            )));
+        }
+        if gate.digest != self.digest {
+            return Ok(Some(StartToolOutcome::DigestMismatch));
+        }
+        let decided = gate.decided_at.unwrap_or_default();
+        let age = tx.now.millis_since(decided.max(free_since(tx, call)?));
+        if i64::try_from(age).unwrap_or(i64::MAX) > self.max_decision_age_ms {
+            let digest = gate.digest.clone();
+            tx.next_revision(gate, &digest)?;
+            tx.move_call(call.id, call.state, ToolCallState::Awaiting)?;
+            tx.audit(
+                "approval.returned",
+                &ActorRef::engine(),
+                Some(&head.channel),
+                gate.id,
+                &json!({ "why": "not used in time", "age_ms": age, "revision": gate.revision }),
+            )?;
+            tx.requested_event(gate.id)?;
+            return Ok(Some(StartToolOutcome::DecisionTooOld));
+        }
+        tx.move_gate(gate, ApprovalState::Consumed)?;
+        Ok(None)
+    }
+}
+
+impl WriteCommand for StartTool {
+    type Output = StartToolOutcome;
+    const DURABILITY: Durability = Durability::Durable;
+
+    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<StartToolOutcome, StoreError> {
+        tx.same_epoch(self.epoch)?;
+        let call = tx.call(self.call_id)?;
+        let head = tx.running(call.continuation_id, self.epoch)?;
+        if schema::quarantined(tx.conn)? {
+            return Err(StoreError::illegal(format!(
+                "tool call {}: the database is quarantined, nothing starts",
+                call.id
+            )));
+        }
+        let mut used: Option<ApprovalId> = None;
+        match call.state {
+            ToolCallState::Ready => {
+                if call.digest != self.digest {
+                    return Ok(StartToolOutcome::DigestMismatch);
+                }
+            }
+            ToolCallState::Approved => {
+                let id = call.approval_id.ok_or_else(|| {
+                    StoreError::Corrupt(format!(
+                        "tool call {} is approved without approval",
+                        call.id
+                    ))
+                })?;
+                let mut gate = tx.gate(id)?;
+                if let Some(outcome) = self.use_approval(tx, &head, &call, &mut gate)? {
+                    return Ok(outcome);
+                }
+                used = Some(id);
+            }
+            state @ (ToolCallState::Proposed
+            | ToolCallState::Blocked
+            | ToolCallState::Denied
+            | ToolCallState::Awaiting
+            | ToolCallState::Started
+            | ToolCallState::Succeeded
+            | ToolCallState::Failed
+            | ToolCallState::Indeterminate
+            | ToolCallState::SucceededByNote
+            | ToolCallState::Abandoned
+            | ToolCallState::Cancelled
+            | ToolCallState::Expired) => return Ok(StartToolOutcome::NotStartable(state)),
+        }
+        let attempt = call.attempts + 1;
+        tx.move_call(call.id, call.state, ToolCallState::Started)?;
+        tx.conn
+            .prepare_cached("UPDATE tool_calls SET attempts = ?2, started_at = ?3 WHERE id = ?1")?
+            .execute(params![call.id.to_bytes(), attempt, tx.now.as_millis()])?;
+        tx.conn
+            .prepare_cached(
+                "INSERT INTO tool_attempts (id, call_id, attempt, epoch, idempotency_key, approval_id, started_at)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+            )?
+            .execute(params![
+                ToolAttemptId::generate().to_bytes(),
+                call.id.to_bytes(),
+                attempt,
+                self.epoch,
+                call.idempotency_key,
+                used.map(ApprovalId::to_bytes),
+                tx.now.as_millis()
+            ])?;
+        tx.audit(
+            "tool.started",
+            &ActorRef::engine(),
+            Some(&head.channel),
+            call.id,
+            &json!({
+                "tool": call.name, "attempt": attempt, "digest": self.digest, "args_digest": call.args_digest,
+                "approval": used, "continuation": head.id,
+            }),
+        )?;
+        tx.emit(
+            Some(head.session_id),
+            Some(head.id),
+            EventBody::ToolStarted {
+                call_id: call.id,
+                name: call.name,
+                attempt,
+            },
+        )?;
+        Ok(StartToolOutcome::Started { attempt })
+    }
+
+    fn committed(&self) {
+        crate::crash_point!("tool.started");
+    }
 }

@@ -1,7 +1,12 @@
 //! Changes title, model or pause of a session.
 
+use crate::protocol::event::EventBody;
 use crate::protocol::ids::SessionId;
+use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::error::StoreError;
 use crate::store::input::ActorRef;
+use crate::store::queries::sessions::load_session;
+use rusqlite::params;
 
 /// Changes a session that is active. Durable. Absent fields stay.
 #[derive(Debug, Clone)]
@@ -16,4 +21,40 @@ pub struct UpdateSession {
     pub paused: Option<bool>,
     /// Who.
     pub by: ActorRef,
+}
+
+impl WriteCommand for UpdateSession {
+    type Output = ();
+    const DURABILITY: Durability = Durability::Durable;
+
+    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
+        tx.active(self.session_id)?;
+        tx.conn
+            .prepare_cached(
+                "UPDATE sessions SET title = coalesce(?2, title), model = coalesce(?3, model), paused = coalesce(?4, paused),
+                    updated_at = ?5 WHERE id = ?1",
+            )?
+            .execute(params![
+                self.session_id.to_bytes(),
+                self.title,
+                self.model,
+                self.paused,
+                tx.now.as_millis()
+            ])?;
+        let session = Box::new(load_session(tx.conn, self.session_id)?);
+        if self.paused.is_some() {
+            tx.audit(
+                "session.updated",
+                &self.by,
+                Some(&session.channel),
+                self.session_id,
+                &serde_json::json!({ "paused": self.paused }),
+            )?;
+        }
+        tx.emit(
+            Some(self.session_id),
+            None,
+            EventBody::SessionUpdated { session },
+        )
+    }
 }

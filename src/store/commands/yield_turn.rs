@@ -1,6 +1,11 @@
 //! Gives a running continuation back without ending it.
 
+use crate::protocol::event::EventBody;
 use crate::protocol::ids::ContinuationId;
+use crate::protocol::session::ErrorBody;
+use crate::protocol::words::ContinuationState;
+use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::error::StoreError;
 
 /// Puts a running continuation down. Durable. To `Pending` only when no call is started.
 #[derive(Debug, Clone)]
@@ -24,4 +29,49 @@ pub enum YieldTo {
     Pending,
     /// It waits to be resumed.
     Interrupted,
+}
+
+impl WriteCommand for Yield {
+    type Output = ();
+    const DURABILITY: Durability = Durability::Durable;
+
+    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
+        let mut head = tx.running(self.continuation_id, self.epoch)?;
+        tx.add_active(head.id, self.active_ms)?;
+        match self.to {
+            YieldTo::Pending => {
+                if let Some(call) = tx.started_calls(head.id)?.first() {
+                    return Err(StoreError::illegal(format!(
+                        "continuation {} cannot go from running to pending while tool call {call} is started",
+                        head.id
+                    )));
+                }
+                tx.move_continuation(&mut head, ContinuationState::Pending, None)?;
+                tx.emit(
+                    Some(head.session_id),
+                    Some(head.id),
+                    EventBody::ContinuationResumed {
+                        by: self.reason.clone(),
+                    },
+                )
+            }
+            YieldTo::Interrupted => {
+                tx.move_continuation(
+                    &mut head,
+                    ContinuationState::Interrupted,
+                    Some(&ErrorBody {
+                        code: "interrupted".to_owned(),
+                        message: self.reason.clone(),
+                    }),
+                )?;
+                tx.emit(
+                    Some(head.session_id),
+                    Some(head.id),
+                    EventBody::ContinuationInterrupted {
+                        reason: self.reason.clone(),
+                    },
+                )
+            }
+        }
+    }
 }

@@ -1,5 +1,7 @@
 //! Small facts the engine asks for while it judges and routes.
 
+use rusqlite::params;
+
 use crate::protocol::approval::Requester;
 use crate::protocol::ids::SessionId;
 use crate::store::error::StoreError;
@@ -8,13 +10,26 @@ use crate::store::reader::Reader;
 impl Reader<'_> {
     /// Everybody who said something in a session: whose words are in its context.
     pub fn session_requesters(&self, session: SessionId) -> Result<Vec<Requester>, StoreError> {
-        let _ = session;
-        Err(StoreError::Closed)
+        let rows = self
+            .conn
+            .prepare_cached(
+                "SELECT requester_id, max(requester_display), max(requester_person) FROM continuations
+                 WHERE session_id = ?1 GROUP BY requester_id ORDER BY requester_id",
+            )?
+            .query_map([session.to_bytes()], |row| {
+                Ok(Requester { id: row.get(0)?, display: row.get(1)?, person: row.get(2)? })
+            })?
+            .collect::<rusqlite::Result<Vec<_>>>()?;
+        Ok(rows)
     }
 
-    /// Whether a conversation was told before that it is not on the list.
-    pub fn refused_before(&self, channel: &str, conversation: &str) -> Result<bool, StoreError> {
-        let _ = (channel, conversation);
-        Err(StoreError::Closed)
+    /// Whether an item was refused before on this channel with the same words (the sender is in them).
+    pub fn refused_before(&self, channel: &str, detail: &str) -> Result<bool, StoreError> {
+        Ok(self
+            .conn
+            .prepare_cached(
+                "SELECT EXISTS (SELECT 1 FROM inbox WHERE channel = ?1 AND detail = ?2 AND disposition = 'pairing')",
+            )?
+            .query_row(params![channel, detail], |row| row.get(0))?)
     }
 }

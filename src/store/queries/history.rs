@@ -1,13 +1,18 @@
 //! What a session said before, and what became of past calls.
 
+use rusqlite::params;
+
 use crate::clock::Timestamp;
+use crate::protocol::approval::Decision;
 use crate::protocol::ids::{ContinuationId, SessionId};
 use crate::protocol::policy::Verdict;
 use crate::protocol::session::Step;
 use crate::protocol::words::{Access, DecisionWord, Effect, Risk};
 use crate::store::error::StoreError;
-use crate::store::queries::turn::CallRow;
+use crate::store::queries::continuations::load_steps;
+use crate::store::queries::turn::{CallRow, load_calls};
 use crate::store::reader::Reader;
+use crate::store::rows::{json, json_opt, word};
 
 /// One completed turn.
 #[derive(Debug, Clone, PartialEq)]
@@ -55,11 +60,61 @@ impl Reader<'_> {
         before: ContinuationId,
         exchanges: u32,
     ) -> Result<Vec<Exchange>, StoreError> {
-        Err(StoreError::Closed)
+        let heads = self
+            .conn
+            .prepare_cached(
+                "SELECT id, text FROM continuations
+                 WHERE session_id = ?1 AND +state = 'completed'
+                    AND position < (SELECT position FROM continuations WHERE id = ?2)
+                 ORDER BY position DESC LIMIT ?3",
+            )?
+            .query_map(
+                params![session.to_bytes(), before.to_bytes(), exchanges],
+                |row| Ok((ContinuationId::from_bytes(row.get(0)?), row.get(1)?)),
+            )?
+            .collect::<rusqlite::Result<Vec<(ContinuationId, String)>>>()?;
+        heads
+            .into_iter()
+            .rev()
+            .map(|(continuation_id, text)| {
+                Ok(Exchange {
+                    continuation_id,
+                    text,
+                    steps: load_steps(self.conn, continuation_id)?,
+                    calls: load_calls(self.conn, continuation_id)?,
+                })
+            })
+            .collect()
     }
 
     /// The newest calls of a channel, newest first.
     pub fn past_calls(&self, channel: &str, limit: u32) -> Result<Vec<PastCall>, StoreError> {
-        Err(StoreError::Closed)
+        let mut statement = self.conn.prepare_cached(
+            "SELECT c.name, c.preview, c.args, c.access, c.effect, c.risk, c.verdict, c.rule, c.policy_version,
+                a.taint, a.decision_body, c.created_at
+             FROM tool_calls c LEFT JOIN approvals a ON a.id = c.approval_id
+             WHERE c.channel = ?1 ORDER BY c.position DESC LIMIT ?2",
+        )?;
+        let rows = statement.query_map(params![channel, limit], |row| {
+            let taint: Option<Vec<String>> = json_opt(row, 9)?;
+            let decision: Option<Decision> = json_opt(row, 10)?;
+            Ok(PastCall {
+                tool: row.get(0)?,
+                preview: row.get(1)?,
+                args: json(row, 2)?,
+                access: word(row, 3)?,
+                effect: word(row, 4)?,
+                risk: word(row, 5)?,
+                tainted: taint.is_some_and(|taint| !taint.is_empty()),
+                verdict: Verdict {
+                    decision: word(row, 6)?,
+                    rule: row.get(7)?,
+                    policy_version: row.get(8)?,
+                },
+                decision: decision.map(|decision| decision.decision),
+                at: Timestamp(row.get(11)?),
+            })
+        })?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 }

@@ -6,6 +6,7 @@ pub mod continuations;
 pub mod engine_facts;
 pub mod history;
 pub mod outbox;
+mod page;
 pub mod sessions;
 pub mod snapshot;
 pub mod turn;

@@ -1,13 +1,21 @@
 //! Deliveries.
 
+use std::collections::HashSet;
+
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use sha2::{Digest, Sha256};
+
 use crate::clock::Timestamp;
 use crate::protocol::approval::Approval;
-use crate::protocol::ids::{ContinuationId, OutboxId};
+use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId};
 use crate::protocol::session::OutboxItem;
 use crate::protocol::snapshot::{Page, PageRequest};
 use crate::protocol::words::{OutboxClass, OutboxState};
 use crate::store::error::StoreError;
+use crate::store::queries::approvals::load_approval;
+use crate::store::queries::page::{page_limit, page_of, page_start};
 use crate::store::reader::Reader;
+use crate::store::rows::{json_opt, preview, word};
 
 /// Which deliveries.
 #[derive(Debug, Clone, Default)]
@@ -56,11 +64,122 @@ pub enum NextOutbox {
     Empty,
 }
 
+const ITEM: &str = "SELECT id, channel, conversation, continuation_id, class, state, part, parts, substr(text, 1, 200),
+        attempts, not_before, last_error, created_at, updated_at, position FROM outbox";
+
+fn item_row(row: &Row<'_>) -> rusqlite::Result<(i64, OutboxItem)> {
+    let item = OutboxItem {
+        id: OutboxId::from_bytes(row.get(0)?),
+        channel: row.get(1)?,
+        conversation: row.get(2)?,
+        continuation_id: row
+            .get::<_, Option<[u8; 16]>>(3)?
+            .map(ContinuationId::from_bytes),
+        class: word(row, 4)?,
+        state: word(row, 5)?,
+        part: row.get(6)?,
+        parts: row.get(7)?,
+        preview: preview(row.get_ref(8)?.as_str()?),
+        attempts: row.get(9)?,
+        not_before: row.get::<_, Option<i64>>(10)?.map(Timestamp),
+        last_error: row.get(11)?,
+        created_at: Timestamp(row.get(12)?),
+        updated_at: Timestamp(row.get(13)?),
+    };
+    Ok((row.get(14)?, item))
+}
+
+/// Deliveries with a condition of ours, in order.
+pub(crate) fn load_items(
+    conn: &Connection,
+    tail: &str,
+    params: impl rusqlite::Params,
+) -> Result<Vec<(i64, OutboxItem)>, StoreError> {
+    Ok(conn
+        .prepare_cached(&format!("{ITEM} {tail}"))?
+        .query_map(params, item_row)?
+        .collect::<rusqlite::Result<_>>()?)
+}
+
+/// The platform's send key of a part: stable across attempts, 24 hex characters.
+pub(crate) fn send_key(id: OutboxId) -> String {
+    use std::fmt::Write as _;
+    let mut hasher = Sha256::new();
+    hasher.update(b"v1|send");
+    hasher.update(id.to_bytes());
+    let mut key = String::with_capacity(24);
+    for byte in &hasher.finalize()[..12] {
+        // Writing to a String cannot fail.
+        let _ = write!(key, "{byte:02x}");
+    }
+    key
+}
+
 impl Reader<'_> {
     /// The oldest part that may be sent: earlier parts of its conversation are out of the way and its
-    /// `not_before` has passed.
+    /// `not_before` has passed. A part whose delivery is unknown does not hold up the ones after it.
     pub fn next_outbox(&self, channel: &str, now: Timestamp) -> Result<NextOutbox, StoreError> {
-        Err(StoreError::Closed)
+        let mut statement = self.conn.prepare_cached(
+            "SELECT position, conversation, state, not_before FROM outbox
+             WHERE channel = ?1 AND settled_at IS NULL ORDER BY position",
+        )?;
+        let mut rows = statement.query([channel])?;
+        let mut seen: HashSet<String> = HashSet::new();
+        let mut earliest: Option<Timestamp> = None;
+        while let Some(row) = rows.next()? {
+            let conversation = row.get_ref(1)?.as_str().map_err(rusqlite::Error::from)?;
+            if seen.contains(conversation) {
+                continue;
+            }
+            seen.insert(conversation.to_owned());
+            if word::<OutboxState>(row, 2)? == OutboxState::Sending {
+                continue;
+            }
+            let not_before = row.get::<_, Option<i64>>(3)?.map(Timestamp);
+            match not_before {
+                Some(at) if at > now => earliest = Some(earliest.map_or(at, |e| e.min(at))),
+                Some(_) | None => {
+                    return Ok(NextOutbox::Row(Box::new(self.outbox_row(row.get(0)?)?)));
+                }
+            }
+        }
+        Ok(earliest.map_or(NextOutbox::Empty, NextOutbox::Wait))
+    }
+
+    fn outbox_row(&self, position: i64) -> Result<OutboxRow, StoreError> {
+        let (mut found, approval) = self
+            .conn
+            .prepare_cached(
+                "SELECT id, channel, conversation, continuation_id, class, text, buttons, target_ref, reply_to,
+                    attempts, approval_id
+                 FROM outbox WHERE position = ?1",
+            )?
+            .query_row([position], |row| {
+                let id = OutboxId::from_bytes(row.get(0)?);
+                Ok((
+                    OutboxRow {
+                        id,
+                        channel: row.get(1)?,
+                        conversation: row.get(2)?,
+                        continuation_id: row
+                            .get::<_, Option<[u8; 16]>>(3)?
+                            .map(ContinuationId::from_bytes),
+                        class: word(row, 4)?,
+                        text: row.get(5)?,
+                        approval: None,
+                        buttons: json_opt(row, 6)?.unwrap_or_default(),
+                        target_ref: row.get(7)?,
+                        reply_to: row.get(8)?,
+                        idempotency_key: send_key(id),
+                        attempts: row.get(9)?,
+                    },
+                    row.get::<_, Option<[u8; 16]>>(10)?.map(ApprovalId::from_bytes),
+                ))
+            })?;
+        if let Some(id) = approval {
+            found.approval = Some(load_approval(self.conn, id)?);
+        }
+        Ok(found)
     }
 
     /// Deliveries, newest first.
@@ -69,11 +188,30 @@ impl Reader<'_> {
         filter: &OutboxFilter,
         page: &PageRequest,
     ) -> Result<Page<OutboxItem>, StoreError> {
-        Err(StoreError::Closed)
+        let limit = page_limit(page);
+        let before = page_start(page, i64::MAX)?;
+        let rows = match filter.state {
+            Some(state) => load_items(
+                self.conn,
+                "WHERE state = ?1 AND position < ?2 ORDER BY position DESC LIMIT ?3",
+                params![state.as_str(), before, limit + 1],
+            )?,
+            None => load_items(
+                self.conn,
+                "WHERE position < ?1 ORDER BY position DESC LIMIT ?2",
+                params![before, limit + 1],
+            )?,
+        };
+        Ok(page_of(rows, limit))
     }
 
     /// One delivery.
     pub fn delivery(&self, id: OutboxId) -> Result<OutboxItem, StoreError> {
-        Err(StoreError::Closed)
+        self.conn
+            .prepare_cached(&format!("{ITEM} WHERE id = ?1"))?
+            .query_row([id.to_bytes()], item_row)
+            .optional()?
+            .map(|(_, item)| item)
+            .ok_or_else(|| StoreError::not_found("delivery", id))
     }
 }

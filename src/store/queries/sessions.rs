@@ -1,11 +1,20 @@
 //! Sessions and their transcripts.
 
-use crate::protocol::ids::SessionId;
-use crate::protocol::session::{Session, TranscriptEntry};
+use rusqlite::{Connection, OptionalExtension, Row, params};
+
+use crate::clock::Timestamp;
+use crate::protocol::ids::{ContinuationId, SessionId};
+use crate::protocol::session::{
+    ContinuationSummary, ErrorBody, Session, StepBody, TranscriptBody, TranscriptEntry,
+};
 use crate::protocol::snapshot::{Page, PageRequest};
-use crate::protocol::words::SessionState;
+use crate::protocol::words::{ContinuationState, SessionState};
 use crate::store::error::StoreError;
+use crate::store::queries::continuations::load_steps;
+use crate::store::queries::page::page_limit;
+use crate::store::queries::turn::load_calls_of_step;
 use crate::store::reader::Reader;
+use crate::store::rows::{json_opt, usage, word};
 
 /// Which sessions.
 #[derive(Debug, Clone, Default)]
@@ -16,6 +25,131 @@ pub struct SessionFilter {
     pub channel: Option<String>,
 }
 
+const SESSION: &str = "SELECT s.id, s.channel, s.conversation, s.title, s.state, s.paused, s.model, s.last_line,
+        s.last_sender, s.turns, s.input_tokens, s.output_tokens, s.cached_tokens, s.cache_write_tokens, s.cost_usd,
+        s.created_at, s.updated_at, s.position,
+        (SELECT count(*) FROM approvals a WHERE a.session_id = s.id AND a.state = 'pending'),
+        (SELECT count(*) FROM continuations c WHERE c.session_id = s.id AND c.ended_at IS NULL),
+        (SELECT count(*) FROM continuations c WHERE c.session_id = s.id AND c.ended_at IS NULL AND c.state = 'pending')
+     FROM sessions s";
+
+/// A session without its open continuation, its position, and how many continuations are open.
+fn session_row(row: &Row<'_>) -> rusqlite::Result<(i64, Session, u32)> {
+    let session = Session {
+        id: SessionId::from_bytes(row.get(0)?),
+        channel: row.get(1)?,
+        conversation: row.get(2)?,
+        title: row.get(3)?,
+        state: word(row, 4)?,
+        paused: row.get(5)?,
+        model: row.get(6)?,
+        open_continuation: None,
+        queued: row.get(20)?,
+        pending_approvals: row.get(18)?,
+        last_line: row.get(7)?,
+        last_sender: row.get(8)?,
+        usage: usage(row, 10)?,
+        turns: row.get(9)?,
+        created_at: Timestamp(row.get(15)?),
+        updated_at: Timestamp(row.get(16)?),
+    };
+    Ok((row.get(17)?, session, row.get(19)?))
+}
+
+/// The open continuation people care about: what runs, else what waits for them, else what is next.
+fn open_continuation(
+    conn: &Connection,
+    session: SessionId,
+) -> Result<Option<ContinuationSummary>, StoreError> {
+    let found = conn
+        .prepare_cached(
+            "SELECT id, state, created_at, updated_at FROM continuations
+             WHERE session_id = ?1 AND ended_at IS NULL
+             ORDER BY CASE state WHEN 'running' THEN 0 WHEN 'awaiting_approval' THEN 1 WHEN 'interrupted' THEN 2 ELSE 3 END,
+                position
+             LIMIT 1",
+        )?
+        .query_row([session.to_bytes()], |row| {
+            Ok(ContinuationSummary {
+                id: ContinuationId::from_bytes(row.get(0)?),
+                state: word(row, 1)?,
+                tools_in_flight: Vec::new(),
+                created_at: Timestamp(row.get(2)?),
+                updated_at: Timestamp(row.get(3)?),
+            })
+        })
+        .optional()?;
+    let Some(mut summary) = found else {
+        return Ok(None);
+    };
+    summary.tools_in_flight = conn
+        .prepare_cached(
+            "SELECT name FROM tool_calls WHERE continuation_id = ?1 AND state = 'started' ORDER BY step, idx",
+        )?
+        .query_map([summary.id.to_bytes()], |row| row.get(0))?
+        .collect::<rusqlite::Result<_>>()?;
+    Ok(Some(summary))
+}
+
+/// Sessions with a condition of ours, in order.
+pub(crate) fn load_sessions(
+    conn: &Connection,
+    tail: &str,
+    params: impl rusqlite::Params,
+) -> Result<Vec<(i64, Session)>, StoreError> {
+    let rows = conn
+        .prepare_cached(&format!("{SESSION} {tail}"))?
+        .query_map(params, session_row)?
+        .collect::<rusqlite::Result<Vec<_>>>()?;
+    let mut sessions = Vec::with_capacity(rows.len());
+    for (position, mut session, open) in rows {
+        if open > 0 {
+            session.open_continuation = open_continuation(conn, session.id)?;
+            if let Some(summary) = &session.open_continuation
+                && summary.state == ContinuationState::Pending
+            {
+                session.queued = session.queued.saturating_sub(1);
+            }
+        }
+        sessions.push((position, session));
+    }
+    Ok(sessions)
+}
+
+/// One session.
+pub(crate) fn load_session(conn: &Connection, id: SessionId) -> Result<Session, StoreError> {
+    load_sessions(conn, "WHERE s.id = ?1", [id.to_bytes()])?
+        .pop()
+        .map(|(_, session)| session)
+        .ok_or_else(|| StoreError::not_found("session", id))
+}
+
+/// A session cursor: the time of the last change, then the position among equals.
+fn session_cursor(page: &PageRequest) -> Result<(i64, i64), StoreError> {
+    let Some(text) = &page.cursor else {
+        return Ok((i64::MAX, i64::MAX));
+    };
+    text.split_once('.')
+        .and_then(|(at, position)| Some((at.parse().ok()?, position.parse().ok()?)))
+        .ok_or_else(|| StoreError::not_found("page", text.chars().take(64).collect::<String>()))
+}
+
+/// Bits of a transcript position that number the lines of one continuation.
+const LINE_BITS: u32 = 20;
+/// The line after the last step.
+const STATE_LINE: u64 = (1 << LINE_BITS) - 1;
+
+struct TurnHead {
+    position: u64,
+    id: ContinuationId,
+    state: ContinuationState,
+    sender: String,
+    text: String,
+    error: Option<ErrorBody>,
+    created_at: Timestamp,
+    updated_at: Timestamp,
+}
+
 impl Reader<'_> {
     /// Sessions, newest change first.
     pub fn sessions(
@@ -23,12 +157,49 @@ impl Reader<'_> {
         filter: &SessionFilter,
         page: &PageRequest,
     ) -> Result<Page<Session>, StoreError> {
-        Err(StoreError::Closed)
+        const AFTER: &str = "(s.updated_at, s.position) < (?1, ?2) ORDER BY s.updated_at DESC, s.position DESC LIMIT ?3";
+        let limit = page_limit(page);
+        let (at, position) = session_cursor(page)?;
+        let state = filter.state.map(SessionState::as_str);
+        let mut rows = match (filter.channel.as_deref(), state) {
+            (None, None) => load_sessions(
+                self.conn,
+                &format!("WHERE {AFTER}"),
+                params![at, position, limit + 1],
+            )?,
+            (None, Some(state)) => load_sessions(
+                self.conn,
+                &format!("WHERE s.state = ?4 AND {AFTER}"),
+                params![at, position, limit + 1, state],
+            )?,
+            (Some(channel), None) => load_sessions(
+                self.conn,
+                &format!("WHERE s.channel = ?4 AND {AFTER}"),
+                params![at, position, limit + 1, channel],
+            )?,
+            (Some(channel), Some(state)) => load_sessions(
+                self.conn,
+                &format!("WHERE s.channel = ?4 AND +s.state = ?5 AND {AFTER}"),
+                params![at, position, limit + 1, channel, state],
+            )?,
+        };
+        let more = rows.len() > limit as usize;
+        rows.truncate(limit as usize);
+        let next_cursor = if more {
+            rows.last()
+                .map(|(position, session)| format!("{}.{position}", session.updated_at.as_millis()))
+        } else {
+            None
+        };
+        Ok(Page {
+            items: rows.into_iter().map(|(_, session)| session).collect(),
+            next_cursor,
+        })
     }
 
     /// One session.
     pub fn session(&self, id: SessionId) -> Result<Session, StoreError> {
-        Err(StoreError::Closed)
+        load_session(self.conn, id)
     }
 
     /// The newest `limit` (1–500, default 100) entries before a position, oldest first; `next_cursor` is the
@@ -39,7 +210,104 @@ impl Reader<'_> {
         before: Option<u64>,
         limit: Option<u32>,
     ) -> Result<Page<TranscriptEntry>, StoreError> {
-        Err(StoreError::Closed)
+        load_session(self.conn, session)?;
+        let limit = page_limit(&PageRequest {
+            limit,
+            cursor: None,
+        }) as usize;
+        let before = before.unwrap_or(u64::MAX >> 1);
+        let mut statement = self.conn.prepare_cached(
+            "SELECT position, id, state, requester_display, text, error, created_at, updated_at FROM continuations
+             WHERE session_id = ?1 AND position <= ?2 ORDER BY position DESC",
+        )?;
+        let mut rows = statement.query(params![session.to_bytes(), before >> LINE_BITS])?;
+        let mut entries = Vec::new();
+        while entries.len() <= limit
+            && let Some(row) = rows.next()?
+        {
+            let turn = TurnHead {
+                position: row.get(0)?,
+                id: ContinuationId::from_bytes(row.get(1)?),
+                state: word(row, 2)?,
+                sender: row.get(3)?,
+                text: row.get(4)?,
+                error: json_opt(row, 5)?,
+                created_at: Timestamp(row.get(6)?),
+                updated_at: Timestamp(row.get(7)?),
+            };
+            self.push_turn(turn, before, &mut entries)?;
+        }
+        let more = entries.len() > limit;
+        entries.truncate(limit);
+        let next_cursor = if more {
+            entries.last().map(|entry| entry.position.to_string())
+        } else {
+            None
+        };
+        entries.reverse();
+        Ok(Page {
+            items: entries,
+            next_cursor,
+        })
+    }
+
+    /// Appends the lines of one turn that lie before a position, newest first.
+    fn push_turn(
+        &self,
+        turn: TurnHead,
+        before: u64,
+        entries: &mut Vec<TranscriptEntry>,
+    ) -> Result<(), StoreError> {
+        let base = turn.position << LINE_BITS;
+        let mut push = |line: u64, at: Timestamp, body: TranscriptBody| {
+            if base + line < before {
+                entries.push(TranscriptEntry {
+                    position: base + line,
+                    continuation_id: turn.id,
+                    at,
+                    body,
+                });
+            }
+        };
+        if turn.state != ContinuationState::Completed {
+            push(
+                STATE_LINE,
+                turn.updated_at,
+                TranscriptBody::State {
+                    state: turn.state,
+                    error: turn.error,
+                },
+            );
+        }
+        for step in load_steps(self.conn, turn.id)?.into_iter().rev() {
+            let tool_calls = match &step.body {
+                StepBody::Model { tool_calls, .. } if !tool_calls.is_empty() => {
+                    load_calls_of_step(self.conn, turn.id, step.n)?
+                        .into_iter()
+                        .map(|row| row.call)
+                        .collect()
+                }
+                StepBody::Model { .. }
+                | StepBody::ToolResult { .. }
+                | StepBody::OperatorNote { .. }
+                | StepBody::Final { .. }
+                | StepBody::Error { .. } => Vec::new(),
+            };
+            push(
+                u64::from(step.n).min(STATE_LINE - 1),
+                step.at,
+                TranscriptBody::Step { step, tool_calls },
+            );
+        }
+        push(
+            0,
+            turn.created_at,
+            TranscriptBody::User {
+                sender: turn.sender,
+                text: turn.text,
+            },
+        );
+        Ok(())
     }
 
     /// The newest sessions of a conversation in which this person asked, newest first: for `/sessions`.
@@ -50,7 +318,14 @@ impl Reader<'_> {
         requester_id: &str,
         limit: u32,
     ) -> Result<Vec<Session>, StoreError> {
-        Err(StoreError::Closed)
+        let rows = load_sessions(
+            self.conn,
+            "WHERE s.channel = ?1 AND s.conversation = ?2 AND s.temporary = 0 AND EXISTS (
+                SELECT 1 FROM continuations c WHERE c.session_id = s.id AND c.requester_id = ?3)
+             ORDER BY s.updated_at DESC, s.position DESC LIMIT ?4",
+            params![channel, conversation, requester_id, limit],
+        )?;
+        Ok(rows.into_iter().map(|(_, session)| session).collect())
     }
 
     /// The active session of a conversation.
@@ -59,11 +334,25 @@ impl Reader<'_> {
         channel: &str,
         conversation: &str,
     ) -> Result<Option<SessionId>, StoreError> {
-        Err(StoreError::Closed)
+        Ok(self
+            .conn
+            .prepare_cached(
+                "SELECT id FROM sessions WHERE channel = ?1 AND conversation = ?2 AND state = 'active' AND temporary = 0",
+            )?
+            .query_row([channel, conversation], |row| {
+                row.get(0).map(SessionId::from_bytes)
+            })
+            .optional()?)
     }
 
     /// Sessions that have a pending continuation.
     pub fn sessions_with_pending(&self) -> Result<Vec<SessionId>, StoreError> {
-        Err(StoreError::Closed)
+        Ok(self
+            .conn
+            .prepare_cached(
+                "SELECT DISTINCT session_id FROM continuations WHERE ended_at IS NULL AND state = 'pending'",
+            )?
+            .query_map([], |row| row.get(0).map(SessionId::from_bytes))?
+            .collect::<rusqlite::Result<_>>()?)
     }
 }

@@ -1,10 +1,16 @@
 //! One read transaction's view of everything a console starts from.
 
+use std::collections::HashSet;
+
 use crate::clock::Timestamp;
 use crate::protocol::approval::Approval;
 use crate::protocol::session::{Continuation, OutboxItem, Session, Usage};
 use crate::store::error::StoreError;
+use crate::store::queries::approvals::load_approvals;
 use crate::store::queries::channels::ChannelRow;
+use crate::store::queries::continuations::load_continuations;
+use crate::store::queries::outbox::load_items;
+use crate::store::queries::sessions::load_sessions;
 use crate::store::reader::Reader;
 
 /// The rows of a snapshot.
@@ -26,9 +32,82 @@ pub struct SnapshotRows {
     pub usage_today: Usage,
 }
 
+/// Rows without a person or a worker waiting for them that a snapshot holds, of each list.
+const NEWEST: u32 = 200;
+
+/// Local midnight before a time; the time itself where the platform knows no time zone rules for it.
+fn midnight(now: Timestamp) -> Timestamp {
+    jiff::Timestamp::from_millisecond(now.as_millis())
+        .ok()
+        .and_then(|at| {
+            at.to_zoned(jiff::tz::TimeZone::system())
+                .start_of_day()
+                .ok()
+        })
+        .map_or(now, |day| Timestamp(day.timestamp().as_millisecond()))
+}
+
 impl Reader<'_> {
     /// Everything at once.
     pub fn snapshot_rows(&self, now: Timestamp) -> Result<SnapshotRows, StoreError> {
-        Err(StoreError::Closed)
+        let mut sessions = load_sessions(
+            self.conn,
+            "WHERE s.id IN (SELECT session_id FROM continuations WHERE ended_at IS NULL)",
+            [],
+        )?;
+        let open: HashSet<i64> = sessions.iter().map(|(position, _)| *position).collect();
+        sessions.extend(
+            load_sessions(
+                self.conn,
+                "WHERE s.state = 'active' ORDER BY s.updated_at DESC LIMIT ?1",
+                [NEWEST],
+            )?
+            .into_iter()
+            .filter(|(position, _)| !open.contains(position)),
+        );
+        sessions
+            .sort_by_key(|(position, session)| std::cmp::Reverse((session.updated_at, *position)));
+
+        let mut continuations = load_continuations(self.conn, "WHERE c.ended_at IS NULL", [])?;
+        continuations.extend(load_continuations(
+            self.conn,
+            "WHERE c.ended_at IS NOT NULL ORDER BY c.position DESC LIMIT ?1",
+            [NEWEST],
+        )?);
+        continuations.sort_by_key(|(position, _)| std::cmp::Reverse(*position));
+
+        let mut approvals = load_approvals(
+            self.conn,
+            "WHERE a.state = 'pending' ORDER BY a.position",
+            [],
+        )?;
+        approvals.extend(load_approvals(
+            self.conn,
+            "WHERE +a.state <> 'pending' ORDER BY a.position DESC LIMIT ?1",
+            [NEWEST],
+        )?);
+
+        let mut deliveries = Vec::new();
+        for state in ["unknown", "failed", "sending", "pending"] {
+            deliveries.extend(load_items(
+                self.conn,
+                "WHERE state = ?1 ORDER BY position DESC LIMIT ?2",
+                rusqlite::params![state, NEWEST],
+            )?);
+        }
+
+        Ok(SnapshotRows {
+            seq: self.max_seq()?,
+            sessions: items(sessions),
+            continuations: items(continuations),
+            approvals: items(approvals),
+            channels: self.channel_rows()?,
+            deliveries: items(deliveries),
+            usage_today: self.usage_since(midnight(now))?,
+        })
     }
+}
+
+fn items<T>(rows: Vec<(i64, T)>) -> Vec<T> {
+    rows.into_iter().map(|(_, item)| item).collect()
 }

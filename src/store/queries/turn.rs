@@ -1,12 +1,18 @@
 //! Everything the turn machine folds to go on with one continuation.
 
+use rusqlite::{Connection, OptionalExtension, Row, params};
+
+use crate::clock::Timestamp;
 use crate::protocol::approval::Requester;
-use crate::protocol::ids::{ContinuationId, SessionId};
+use crate::protocol::ids::{ApprovalId, ContinuationId, SessionId, ToolCallId};
+use crate::protocol::policy::Verdict;
 use crate::protocol::session::{Step, ToolCall};
 use crate::protocol::words::{ApprovalState, ContinuationState, Surface};
 use crate::store::error::StoreError;
 use crate::store::input::{TurnLimits, TurnUsed};
+use crate::store::queries::continuations::load_steps;
 use crate::store::reader::Reader;
+use crate::store::rows::{json, json_opt, word, word_opt};
 
 /// A tool call with what only the engine needs.
 #[derive(Debug, Clone, PartialEq)]
@@ -70,9 +76,142 @@ pub struct TurnRows {
     pub calls: Vec<CallRow>,
 }
 
+const CALL: &str =
+    "SELECT t.id, t.continuation_id, t.step, t.idx, t.name, t.args, t.access, t.effect, t.risk,
+        t.risk_reasons, t.plan, t.state, t.verdict, t.rule, t.policy_version, t.approval_id,
+        (SELECT json_extract(s.body, '$.content') FROM steps s
+         WHERE s.continuation_id = t.continuation_id AND s.n = t.result_step),
+        t.duration_ms, t.attempts, t.created_at, t.started_at,
+        t.provider_call_id, t.preview, t.digest, t.args_digest, t.idempotency_key, a.state, a.taint
+     FROM tool_calls t LEFT JOIN approvals a ON a.id = t.approval_id";
+
+fn call_row(row: &Row<'_>) -> rusqlite::Result<CallRow> {
+    Ok(CallRow {
+        call: ToolCall {
+            id: ToolCallId::from_bytes(row.get(0)?),
+            continuation_id: ContinuationId::from_bytes(row.get(1)?),
+            step: row.get(2)?,
+            index: row.get(3)?,
+            name: row.get(4)?,
+            args: json(row, 5)?,
+            access: word(row, 6)?,
+            effect: word(row, 7)?,
+            risk: word(row, 8)?,
+            risk_reasons: json(row, 9)?,
+            plan: json(row, 10)?,
+            state: word(row, 11)?,
+            verdict: Verdict {
+                decision: word(row, 12)?,
+                rule: row.get(13)?,
+                policy_version: row.get(14)?,
+            },
+            approval_id: row
+                .get::<_, Option<[u8; 16]>>(15)?
+                .map(ApprovalId::from_bytes),
+            result: row.get(16)?,
+            duration_ms: row.get(17)?,
+            attempts: row.get(18)?,
+            created_at: Timestamp(row.get(19)?),
+            started_at: row.get::<_, Option<i64>>(20)?.map(Timestamp),
+        },
+        provider_call_id: row.get(21)?,
+        preview: row.get(22)?,
+        digest: row.get(23)?,
+        args_digest: row.get(24)?,
+        idempotency_key: row.get(25)?,
+        approval_state: word_opt(row, 26)?,
+        taint: json_opt(row, 27)?.unwrap_or_default(),
+    })
+}
+
+/// The calls of a continuation in order.
+pub(crate) fn load_calls(
+    conn: &Connection,
+    id: ContinuationId,
+) -> Result<Vec<CallRow>, StoreError> {
+    Ok(conn
+        .prepare_cached(&format!(
+            "{CALL} WHERE t.continuation_id = ?1 ORDER BY t.step, t.idx"
+        ))?
+        .query_map([id.to_bytes()], call_row)?
+        .collect::<rusqlite::Result<_>>()?)
+}
+
+/// The calls one step proposed, in order.
+pub(crate) fn load_calls_of_step(
+    conn: &Connection,
+    id: ContinuationId,
+    step: u32,
+) -> Result<Vec<CallRow>, StoreError> {
+    Ok(conn
+        .prepare_cached(&format!(
+            "{CALL} WHERE t.continuation_id = ?1 AND t.step = ?2 ORDER BY t.idx"
+        ))?
+        .query_map(params![id.to_bytes(), step], call_row)?
+        .collect::<rusqlite::Result<_>>()?)
+}
+
+/// One call.
+pub(crate) fn load_call(conn: &Connection, id: ToolCallId) -> Result<CallRow, StoreError> {
+    conn.prepare_cached(&format!("{CALL} WHERE t.id = ?1"))?
+        .query_row([id.to_bytes()], call_row)
+        .optional()?
+        .ok_or_else(|| StoreError::not_found("tool call", id))
+}
+
 impl Reader<'_> {
     /// One continuation, whole.
     pub fn turn(&self, id: ContinuationId) -> Result<TurnRows, StoreError> {
-        Err(StoreError::Closed)
+        let mut turn = self
+            .conn
+            .prepare_cached(
+                "SELECT c.state, c.epoch, c.attempt, c.session_id, s.channel, s.conversation, c.requester_id,
+                    c.requester_display, c.requester_person, c.surface, c.text, coalesce(c.model, s.model),
+                    c.max_steps, c.max_tool_calls, c.max_active_ms, c.max_tokens,
+                    c.used_steps, c.used_tool_calls, c.used_active_ms, c.input_tokens + c.output_tokens,
+                    c.message_ref, s.temporary, c.retry_of
+                 FROM continuations c JOIN sessions s ON s.id = c.session_id WHERE c.id = ?1",
+            )?
+            .query_row([id.to_bytes()], |row| {
+                Ok(TurnRows {
+                    id,
+                    state: word(row, 0)?,
+                    epoch: row.get(1)?,
+                    attempt: row.get(2)?,
+                    session_id: SessionId::from_bytes(row.get(3)?),
+                    channel: row.get(4)?,
+                    conversation: row.get(5)?,
+                    requester: Requester {
+                        id: row.get(6)?,
+                        display: row.get(7)?,
+                        person: row.get(8)?,
+                    },
+                    surface: word(row, 9)?,
+                    text: row.get(10)?,
+                    model: row.get(11)?,
+                    limits: TurnLimits {
+                        max_steps: row.get(12)?,
+                        max_tool_calls: row.get(13)?,
+                        max_active_ms: row.get(14)?,
+                        max_tokens: row.get(15)?,
+                    },
+                    used: TurnUsed {
+                        steps: row.get(16)?,
+                        tool_calls: row.get(17)?,
+                        active_ms: row.get(18)?,
+                        tokens: row.get(19)?,
+                    },
+                    message_ref: row.get(20)?,
+                    temporary: row.get(21)?,
+                    retry_of: row.get::<_, Option<[u8; 16]>>(22)?.map(ContinuationId::from_bytes),
+                    steps: Vec::new(),
+                    calls: Vec::new(),
+                })
+            })
+            .optional()?
+            .ok_or_else(|| StoreError::not_found("continuation", id))?;
+        turn.steps = load_steps(self.conn, id)?;
+        turn.calls = load_calls(self.conn, id)?;
+        Ok(turn)
     }
 }

@@ -1,0 +1,191 @@
+//! The durable event log: written in the transaction of the change it reports.
+//!
+//! Rows hold ids and facts. The body of an approval or session event is not stored: it is read from the
+//! current row when the log is read back, and published whole when the event is new.
+
+use rusqlite::{Connection, params};
+use serde_json::{Value, json};
+
+use crate::clock::Timestamp;
+use crate::protocol::event::{Event, EventBody};
+use crate::protocol::ids::{ApprovalId, ContinuationId, SessionId};
+use crate::store::EventsAfter;
+use crate::store::command::WriteTx;
+use crate::store::error::StoreError;
+use crate::store::queries::approvals::load_approval;
+use crate::store::queries::sessions::load_session;
+use crate::store::reader::Reader;
+
+/// Number of the first event of an epoch, less one.
+pub(crate) const fn epoch_base(epoch: u64) -> u64 {
+    epoch << 32
+}
+
+fn encode(body: &EventBody) -> Result<String, StoreError> {
+    let approval = |approval: &crate::protocol::approval::Approval| {
+        json!({
+            "kind": body.kind(),
+            "approval_id": approval.id,
+            "revision": approval.revision,
+            "state": approval.state,
+        })
+        .to_string()
+    };
+    Ok(match body {
+        EventBody::ApprovalRequested { approval: a }
+        | EventBody::ApprovalDecided { approval: a }
+        | EventBody::ApprovalExpired { approval: a } => approval(a),
+        EventBody::SessionStarted { .. } | EventBody::SessionUpdated { .. } => {
+            json!({ "kind": body.kind() }).to_string()
+        }
+        EventBody::SessionEnded { .. }
+        | EventBody::MessageReceived { .. }
+        | EventBody::ContinuationQueued { .. }
+        | EventBody::ContinuationStarted { .. }
+        | EventBody::ContinuationStreaming { .. }
+        | EventBody::ContinuationAwaitingApproval { .. }
+        | EventBody::ContinuationInterrupted { .. }
+        | EventBody::ContinuationResumed { .. }
+        | EventBody::ContinuationCompleted { .. }
+        | EventBody::ContinuationFailed { .. }
+        | EventBody::ContinuationCancelled { .. }
+        | EventBody::ContinuationExpired { .. }
+        | EventBody::ModelStarted { .. }
+        | EventBody::ModelFinished { .. }
+        | EventBody::MessageDelta { .. }
+        | EventBody::ToolProposed { .. }
+        | EventBody::ToolStarted { .. }
+        | EventBody::ToolOutput { .. }
+        | EventBody::ToolFinished { .. }
+        | EventBody::ReplyQueued { .. }
+        | EventBody::ReplySent { .. }
+        | EventBody::ReplyFailed { .. }
+        | EventBody::ReplyUnknown { .. }
+        | EventBody::ChannelState { .. }
+        | EventBody::PolicyChanged { .. }
+        | EventBody::BudgetReached { .. }
+        | EventBody::EngineState { .. }
+        | EventBody::Unknown => serde_json::to_string(body)?,
+    })
+}
+
+fn decode(
+    conn: &Connection,
+    text: &str,
+    session: Option<SessionId>,
+) -> Result<EventBody, StoreError> {
+    if text.starts_with(r#"{"kind":"approval."#) {
+        let stored: Value = serde_json::from_str(text)?;
+        let id: ApprovalId = serde_json::from_value(stored["approval_id"].clone())?;
+        let approval = Box::new(load_approval(conn, id)?);
+        return match stored["kind"].as_str() {
+            Some("approval.requested") => Ok(EventBody::ApprovalRequested { approval }),
+            Some("approval.decided") => Ok(EventBody::ApprovalDecided { approval }),
+            Some("approval.expired") => Ok(EventBody::ApprovalExpired { approval }),
+            other => Err(StoreError::Corrupt(format!("event kind {other:?}"))),
+        };
+    }
+    if text.starts_with(r#"{"kind":"session.started"#)
+        || text.starts_with(r#"{"kind":"session.updated"#)
+    {
+        let id =
+            session.ok_or_else(|| StoreError::Corrupt("session event without session".into()))?;
+        let session = Box::new(load_session(conn, id)?);
+        return Ok(if text.starts_with(r#"{"kind":"session.started"#) {
+            EventBody::SessionStarted { session }
+        } else {
+            EventBody::SessionUpdated { session }
+        });
+    }
+    Ok(serde_json::from_str(text)?)
+}
+
+impl WriteTx<'_> {
+    /// Writes an event; it is published after COMMIT.
+    pub(crate) fn emit(
+        &mut self,
+        session_id: Option<SessionId>,
+        continuation_id: Option<ContinuationId>,
+        body: EventBody,
+    ) -> Result<(), StoreError> {
+        let seq = self.last_seq + 1;
+        self.conn
+            .prepare_cached(
+                "INSERT INTO events (seq, at, session_id, continuation_id, body) VALUES (?1, ?2, ?3, ?4, ?5)",
+            )?
+            .execute(params![
+                seq,
+                self.now.as_millis(),
+                session_id.map(SessionId::to_bytes),
+                continuation_id.map(ContinuationId::to_bytes),
+                encode(&body)?
+            ])?;
+        self.last_seq = seq;
+        self.staged.push(Event {
+            seq: Some(seq),
+            at: self.now,
+            session_id,
+            continuation_id,
+            body,
+        });
+        Ok(())
+    }
+}
+
+impl Reader<'_> {
+    /// Number of the newest event visible to this transaction.
+    pub fn max_seq(&self) -> Result<u64, StoreError> {
+        let max: Option<u64> = self
+            .conn
+            .prepare_cached("SELECT max(seq) FROM events")?
+            .query_row([], |row| row.get(0))?;
+        Ok(max.unwrap_or(0))
+    }
+
+    /// At most `limit` events after `seq`. A cursor that was pruned, lies ahead of the log, or was lost with
+    /// the end of an earlier epoch gets [`EventsAfter::Reset`].
+    pub(crate) fn events_after(
+        &self,
+        seq: u64,
+        limit: u32,
+        current_epoch: u64,
+    ) -> Result<EventsAfter, StoreError> {
+        let pruned: u64 = crate::store::schema::meta(self.conn, "events_pruned")?
+            .and_then(|text| text.parse().ok())
+            .unwrap_or(0);
+        let ahead = seq > self.max_seq()?.max(epoch_base(current_epoch));
+        let cursor_epoch = seq >> 32;
+        // An event that reached a subscriber and was then taken by a power loss: its epoch ends before it.
+        let lost = cursor_epoch < current_epoch && seq > epoch_base(cursor_epoch) && {
+            let known: bool = self
+                .conn
+                .prepare_cached("SELECT EXISTS (SELECT 1 FROM events WHERE seq = ?1)")?
+                .query_row([seq], |row| row.get(0))?;
+            !known && seq > pruned
+        };
+        if seq < pruned || ahead || lost {
+            return Ok(EventsAfter::Reset);
+        }
+        let mut statement = self.conn.prepare_cached(
+            "SELECT seq, at, session_id, continuation_id, body FROM events WHERE seq > ?1 ORDER BY seq LIMIT ?2",
+        )?;
+        let mut rows = statement.query(params![seq, limit])?;
+        let mut events = Vec::new();
+        while let Some(row) = rows.next()? {
+            let session_id = row
+                .get::<_, Option<[u8; 16]>>(2)?
+                .map(SessionId::from_bytes);
+            let text = row.get_ref(4)?.as_str().map_err(rusqlite::Error::from)?;
+            events.push(Event {
+                seq: Some(row.get(0)?),
+                at: Timestamp(row.get(1)?),
+                session_id,
+                continuation_id: row
+                    .get::<_, Option<[u8; 16]>>(3)?
+                    .map(ContinuationId::from_bytes),
+                body: decode(self.conn, text, session_id)?,
+            });
+        }
+        Ok(EventsAfter::Events(events))
+    }
+}

@@ -1,0 +1,263 @@
+//! Taking a data directory: lock, identity, epoch side-car, migration, recovery. In this order, and nothing
+//! is served before the last step is durable.
+
+use std::fs::{File, OpenOptions as FileOptions};
+use std::io::{Read, Seek, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use rusqlite::Connection;
+use tokio::sync::{Semaphore, broadcast, mpsc, watch};
+
+use crate::store::audit::AuditHead;
+use crate::store::command::{Durability, WriteTx};
+use crate::store::commands::recover::{Recover, Recovery};
+use crate::store::error::StoreError;
+use crate::store::event_log::epoch_base;
+use crate::store::schema::{self, Found};
+use crate::store::writer::parking::Slot;
+use crate::store::writer::{QUEUE_CAPACITY, Shared, Writer};
+use crate::store::{Inner, OpenOptions, Opened, Store};
+
+/// Events a subscriber may lag behind.
+const EVENT_CAPACITY: usize = 4096;
+
+fn io(path: &Path, error: &std::io::Error) -> StoreError {
+    StoreError::Full(format!("{}: {error}", path.display()))
+}
+
+/// Takes the lock file, or says who holds it.
+fn take_lock(path: &Path, instance: &str) -> Result<File, StoreError> {
+    let mut file = FileOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .open(path)
+        .map_err(|error| io(path, &error))?;
+    match file.try_lock() {
+        Ok(()) => {}
+        Err(std::fs::TryLockError::WouldBlock) => {
+            let mut holder = String::new();
+            // The holder's line is a courtesy; a lock without it is as firm.
+            let _ = file.read_to_string(&mut holder);
+            let holder = holder.trim();
+            return Err(StoreError::Locked {
+                holder: if holder.is_empty() {
+                    "another process".to_owned()
+                } else {
+                    holder.chars().take(200).collect()
+                },
+            });
+        }
+        Err(std::fs::TryLockError::Error(error)) => return Err(io(path, &error)),
+    }
+    file.set_len(0)
+        .and_then(|()| file.rewind())
+        .and_then(|()| writeln!(file, "process {} ({instance})", std::process::id()))
+        .map_err(|error| io(path, &error))?;
+    Ok(file)
+}
+
+/// What the side-car says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Sidecar {
+    epoch: u64,
+    /// Last event at a clean end.
+    last_seq: Option<u64>,
+}
+
+fn read_sidecar(path: &Path) -> Result<Option<Sidecar>, StoreError> {
+    let text = match std::fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(io(path, &error)),
+    };
+    let mut words = text.split_whitespace();
+    let epoch = words.next().and_then(|word| word.parse().ok());
+    // An unreadable side-car proves as little as a missing one.
+    Ok(epoch.map(|epoch| Sidecar {
+        epoch,
+        last_seq: words.next().and_then(|word| word.parse().ok()),
+    }))
+}
+
+/// Writes the side-car durably: temporary file, fsync, rename, fsync of the directory.
+pub(crate) fn write_sidecar(
+    path: &Path,
+    epoch: u64,
+    last_seq: Option<u64>,
+) -> Result<(), StoreError> {
+    let temporary = path.with_extension("new");
+    let write = || -> std::io::Result<()> {
+        let mut file = FileOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(&temporary)?;
+        match last_seq {
+            Some(seq) => writeln!(file, "{epoch} {seq}")?,
+            None => writeln!(file, "{epoch}")?,
+        }
+        file.sync_all()?;
+        std::fs::rename(&temporary, path)?;
+        if let Some(directory) = path.parent() {
+            File::open(directory)?.sync_all()?;
+        }
+        Ok(())
+    };
+    write().map_err(|error| io(path, &error))
+}
+
+/// Whether the database is older than what this directory has seen: a restored copy.
+fn is_restored(found: Found, stored: u64, newest_event: u64, sidecar: Option<Sidecar>) -> bool {
+    match (found, sidecar) {
+        (Found::New, None) => false,
+        (Found::Ours(_), None) => true,
+        (_, Some(sidecar)) => {
+            stored < sidecar.epoch
+                || (stored == sidecar.epoch
+                    && sidecar.last_seq.is_some_and(|seq| newest_event < seq))
+        }
+    }
+}
+
+/// Runs recovery in one durable transaction, before anybody else can write.
+fn recover(
+    conn: &Connection,
+    options: &OpenOptions,
+    epoch: u64,
+    quarantine: bool,
+) -> Result<(Recovery, AuditHead, u64), StoreError> {
+    conn.execute_batch("BEGIN IMMEDIATE")?;
+    let mut tx = WriteTx {
+        conn,
+        now: options.clock.now(),
+        epoch,
+        last_seq: epoch_base(epoch),
+        audit: AuditHead::load(conn)?,
+        staged: Vec::new(),
+    };
+    let result = Recover { quarantine }.apply(&mut tx);
+    let (audit, last_seq) = (tx.audit, tx.last_seq);
+    match result {
+        Ok(recovery) => {
+            conn.execute_batch("COMMIT")?;
+            crate::crash_point!("recover.post");
+            Ok((recovery, audit, last_seq))
+        }
+        Err(error) => {
+            conn.execute_batch("ROLLBACK")?;
+            Err(error)
+        }
+    }
+}
+
+/// Opens a data directory. See [`Store::open`].
+pub(crate) fn open(options: &OpenOptions) -> Result<Opened, StoreError> {
+    schema::assert_sqlite()?;
+    std::fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(&options.dir)
+        .map_err(|error| io(&options.dir, &error))?;
+    let lock = take_lock(&options.dir.join("leverframe.lock"), &options.instance)?;
+    let path = options.dir.join("leverframe.db");
+    let found = schema::inspect(&path)?;
+    if found == Found::New {
+        // Made with its mode before SQLite sees it; the log files inherit the mode.
+        FileOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .open(&path)
+            .map_err(|error| io(&path, &error))?;
+    }
+    let conn = schema::open_writer(&path, found)?;
+    let number = |key: &str| -> Result<u64, StoreError> {
+        Ok(schema::meta(&conn, key)?
+            .and_then(|text| text.parse().ok())
+            .unwrap_or(0))
+    };
+    let stored = number("epoch")?;
+    if matches!(found, Found::Ours(_)) && schema::meta(&conn, "clean")?.is_none() {
+        let verdict: String = conn.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
+        if verdict != "ok" {
+            return Err(StoreError::Corrupt(format!(
+                "{}: {verdict}; restore a backup",
+                path.display()
+            )));
+        }
+    }
+    let newest_event: u64 = conn
+        .query_row("SELECT max(seq) FROM events", [], |row| {
+            row.get::<_, Option<u64>>(0)
+        })?
+        .unwrap_or(0);
+    let sidecar_path = options.dir.join("epoch");
+    let sidecar = read_sidecar(&sidecar_path)?;
+    // A database that never was served has no epoch: a start that died before recovery left it.
+    let known = if stored == 0 { Found::New } else { found };
+    let restored = is_restored(known, stored, newest_event, sidecar);
+    let epoch = stored.max(sidecar.map_or(0, |sidecar| sidecar.epoch)) + 1;
+    let (recovery, audit, last_seq) = recover(&conn, options, epoch, restored)?;
+    // After the database: were it the other way round, a crash between the two would look like a restore.
+    write_sidecar(&sidecar_path, epoch, None)?;
+
+    let (events, _) = broadcast::channel(EVENT_CAPACITY);
+    let shared = Arc::new(Shared {
+        epoch,
+        last_seq: AtomicU64::new(last_seq),
+        problem: Slot::new(None),
+        events: events.clone(),
+        outbox_changes: watch::Sender::new(0),
+        outbox_touched: AtomicBool::new(false),
+    });
+    let touched = Arc::clone(&shared);
+    conn.update_hook(Some(move |_action, _database: &str, table: &str, _row| {
+        if table == "outbox" {
+            touched.outbox_touched.store(true, Ordering::Release);
+        }
+    }))?;
+    let readers = options.readers.clamp(1, 64);
+    let mut pool = Vec::with_capacity(readers);
+    for _ in 0..readers {
+        pool.push(schema::open_reader(&path)?);
+    }
+    let (queue, receiver) = mpsc::channel(QUEUE_CAPACITY);
+    let writer = Writer {
+        conn,
+        clock: options.clock.clone(),
+        audit,
+        last_seq,
+        shared: Arc::clone(&shared),
+        synchronous: Durability::Durable,
+        wal: options.dir.join("leverframe.db-wal"),
+        sidecar: sidecar_path,
+        lock,
+    };
+    std::thread::Builder::new()
+        .name("store-writer".to_owned())
+        .spawn(move || writer.run(receiver))
+        .map_err(|error| io(&path, &error))?;
+    let store = Store {
+        inner: Arc::new(Inner {
+            shared,
+            queue,
+            pool: Slot::new(pool),
+            permits: Semaphore::new(readers),
+            readers: u32::try_from(readers).unwrap_or(1),
+            path,
+        }),
+    };
+    Ok(Opened {
+        store,
+        events,
+        recovery,
+    })
+}

@@ -1,0 +1,328 @@
+//! Approvals: asking, moving the state, closing with their continuation.
+
+use rusqlite::{OptionalExtension, params};
+use sha2::{Digest, Sha256};
+
+use crate::clock::Timestamp;
+use crate::protocol::approval::{Approval, Decision, Requester};
+use crate::protocol::event::EventBody;
+use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId, SessionId, ToolCallId};
+use crate::protocol::words::{ApprovalKind, ApprovalState, DecisionWord};
+use crate::store::command::WriteTx;
+use crate::store::error::StoreError;
+use crate::store::input::{BudgetKind, NewApproval};
+use crate::store::ops::continuations::Head;
+use crate::store::queries::approvals::load_approval;
+use crate::store::rows::{json_opt, to_json, word};
+use crate::store::transitions;
+
+/// What an approval is about, beside its continuation.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Subject {
+    pub(crate) call: Option<ToolCallId>,
+    pub(crate) outbox: Option<OutboxId>,
+    pub(crate) budget: Option<BudgetKind>,
+    pub(crate) baseline: Option<String>,
+}
+
+impl Subject {
+    pub(crate) fn call(id: ToolCallId) -> Self {
+        Self {
+            call: Some(id),
+            ..Self::default()
+        }
+    }
+
+    pub(crate) fn outbox(id: OutboxId) -> Self {
+        Self {
+            outbox: Some(id),
+            ..Self::default()
+        }
+    }
+
+    pub(crate) fn budget(kind: BudgetKind) -> Self {
+        Self {
+            budget: Some(kind),
+            ..Self::default()
+        }
+    }
+}
+
+/// Where an approval belongs.
+#[derive(Debug, Clone)]
+pub(crate) struct Place<'a> {
+    pub(crate) channel: &'a str,
+    pub(crate) conversation: &'a str,
+    pub(crate) session_id: Option<SessionId>,
+    pub(crate) continuation_id: Option<ContinuationId>,
+    pub(crate) requester: &'a Requester,
+}
+
+/// The fields of an approval that commands decide by.
+#[derive(Debug, Clone)]
+pub(crate) struct Gate {
+    pub(crate) id: ApprovalId,
+    pub(crate) kind: ApprovalKind,
+    pub(crate) state: ApprovalState,
+    pub(crate) digest: String,
+    pub(crate) revision: u32,
+    pub(crate) channel: String,
+    pub(crate) session_id: Option<SessionId>,
+    pub(crate) continuation_id: Option<ContinuationId>,
+    pub(crate) call_id: Option<ToolCallId>,
+    pub(crate) outbox_id: Option<OutboxId>,
+    pub(crate) budget: Option<BudgetKind>,
+    pub(crate) baseline: Option<String>,
+    pub(crate) offered: String,
+    pub(crate) expires_at: Option<Timestamp>,
+    pub(crate) decision: Option<Decision>,
+    pub(crate) decided_at: Option<Timestamp>,
+    pub(crate) requester_id: String,
+}
+
+impl Gate {
+    pub(crate) fn offers(&self, word: DecisionWord) -> bool {
+        self.offered
+            .split(',')
+            .any(|offered| offered == word.as_str())
+    }
+}
+
+/// A code of six letters and digits (without I, L, O, U) for an approval made by the store itself.
+pub(crate) fn short_code(id: ApprovalId) -> String {
+    const ALPHABET: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+    let hash = Sha256::digest(id.to_bytes());
+    hash[..6]
+        .iter()
+        .map(|byte| char::from(ALPHABET[usize::from(byte & 31)]))
+        .collect()
+}
+
+impl WriteTx<'_> {
+    /// Stores a question about a continuation, with its cards, and announces it.
+    pub(crate) fn ask(
+        &mut self,
+        head: &Head,
+        new: &NewApproval,
+        subject: &Subject,
+    ) -> Result<(), StoreError> {
+        let requester = head.requester.clone();
+        self.ask_at(
+            &Place {
+                channel: &head.channel,
+                conversation: &head.conversation,
+                session_id: Some(head.session_id),
+                continuation_id: Some(head.id),
+                requester: &requester,
+            },
+            new,
+            subject,
+        )
+    }
+
+    /// Stores a question, with its cards, and announces it.
+    pub(crate) fn ask_at(
+        &mut self,
+        place: &Place<'_>,
+        new: &NewApproval,
+        subject: &Subject,
+    ) -> Result<(), StoreError> {
+        let offered: Vec<&str> = new.offered.iter().map(|word| word.as_str()).collect();
+        self.conn
+            .prepare_cached(
+                "INSERT INTO approvals (id, short_code, kind, state, digest, revision, channel, conversation, session_id,
+                    continuation_id, tool_call_id, outbox_id, budget_kind, baseline, requester_id, requester_display,
+                    requester_person, taint, preview, model_reason, question, offered, requested_at, expires_at,
+                    updated_at)
+                 VALUES (?1, ?2, ?3, 'pending', ?4, 1, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18,
+                    ?19, ?20, ?21, ?22, ?21)",
+            )?
+            .execute(params![
+                new.id.to_bytes(),
+                new.short_code.to_uppercase(),
+                new.kind.as_str(),
+                new.digest,
+                place.channel,
+                place.conversation,
+                place.session_id.map(SessionId::to_bytes),
+                place.continuation_id.map(ContinuationId::to_bytes),
+                subject.call.map(ToolCallId::to_bytes),
+                subject.outbox.map(OutboxId::to_bytes),
+                subject.budget.map(BudgetKind::as_str),
+                subject.baseline,
+                place.requester.id,
+                place.requester.display,
+                place.requester.person,
+                to_json(&new.taint)?,
+                to_json(&new.preview)?,
+                new.model_reason,
+                new.question,
+                offered.join(","),
+                self.now.as_millis(),
+                new.expires_at.map(Timestamp::as_millis)
+            ])?;
+        if let Some(call) = subject.call {
+            self.conn
+                .prepare_cached("UPDATE tool_calls SET approval_id = ?2 WHERE id = ?1")?
+                .execute(params![call.to_bytes(), new.id.to_bytes()])?;
+        }
+        self.queue_cards(new.id, place.continuation_id, 1, &new.digest, &new.cards)?;
+        self.requested_event(new.id)
+    }
+
+    fn approval_event(
+        &mut self,
+        id: ApprovalId,
+        body: impl FnOnce(Box<Approval>) -> EventBody,
+    ) -> Result<Approval, StoreError> {
+        let approval = load_approval(self.conn, id)?;
+        self.emit(
+            approval.session_id,
+            approval.continuation_id,
+            body(Box::new(approval.clone())),
+        )?;
+        Ok(approval)
+    }
+
+    /// Announces a question.
+    pub(crate) fn requested_event(&mut self, id: ApprovalId) -> Result<(), StoreError> {
+        self.approval_event(id, |approval| EventBody::ApprovalRequested { approval })
+            .map(|_| ())
+    }
+
+    /// Announces an answer; the approval as it stands.
+    pub(crate) fn decided_event(&mut self, id: ApprovalId) -> Result<Approval, StoreError> {
+        self.approval_event(id, |approval| EventBody::ApprovalDecided { approval })
+    }
+
+    /// An approval.
+    pub(crate) fn gate(&self, id: ApprovalId) -> Result<Gate, StoreError> {
+        self.conn
+            .prepare_cached(
+                "SELECT kind, state, digest, revision, channel, session_id, continuation_id, tool_call_id, outbox_id,
+                    budget_kind, baseline, offered, expires_at, decision_body, decided_at, requester_id
+                 FROM approvals WHERE id = ?1",
+            )?
+            .query_row([id.to_bytes()], |row| {
+                Ok(Gate {
+                    id,
+                    kind: word(row, 0)?,
+                    state: word(row, 1)?,
+                    digest: row.get(2)?,
+                    revision: row.get(3)?,
+                    channel: row.get(4)?,
+                    session_id: row.get::<_, Option<[u8; 16]>>(5)?.map(SessionId::from_bytes),
+                    continuation_id: row
+                        .get::<_, Option<[u8; 16]>>(6)?
+                        .map(ContinuationId::from_bytes),
+                    call_id: row.get::<_, Option<[u8; 16]>>(7)?.map(ToolCallId::from_bytes),
+                    outbox_id: row.get::<_, Option<[u8; 16]>>(8)?.map(OutboxId::from_bytes),
+                    budget: row
+                        .get::<_, Option<String>>(9)?
+                        .and_then(|text| BudgetKind::from_word(&text)),
+                    baseline: row.get(10)?,
+                    offered: row.get(11)?,
+                    expires_at: row.get::<_, Option<i64>>(12)?.map(Timestamp),
+                    decision: json_opt(row, 13)?,
+                    decided_at: row.get::<_, Option<i64>>(14)?.map(Timestamp),
+                    requester_id: row.get(15)?,
+                })
+            })
+            .optional()?
+            .ok_or_else(|| StoreError::not_found("approval", id))
+    }
+
+    /// Moves an approval.
+    pub(crate) fn move_gate(
+        &mut self,
+        gate: &mut Gate,
+        to: ApprovalState,
+    ) -> Result<(), StoreError> {
+        if !transitions::approval(gate.state, to) {
+            return Err(StoreError::illegal(format!(
+                "approval {} cannot go from {} to {to}",
+                gate.id, gate.state
+            )));
+        }
+        self.conn
+            .prepare_cached("UPDATE approvals SET state = ?2, updated_at = ?3 WHERE id = ?1")?
+            .execute(params![
+                gate.id.to_bytes(),
+                to.as_str(),
+                self.now.as_millis()
+            ])?;
+        gate.state = to;
+        Ok(())
+    }
+
+    /// Moves an approval and records who said so.
+    pub(crate) fn record_decision(
+        &mut self,
+        gate: &mut Gate,
+        to: ApprovalState,
+        decision: &Decision,
+    ) -> Result<(), StoreError> {
+        self.move_gate(gate, to)?;
+        self.conn
+            .prepare_cached(
+                "UPDATE approvals SET decision = ?2, decision_body = ?3, decided_at = ?4 WHERE id = ?1",
+            )?
+            .execute(params![
+                gate.id.to_bytes(),
+                decision.decision.as_str(),
+                to_json(decision)?,
+                decision.at.as_millis()
+            ])?;
+        gate.decision = Some(decision.clone());
+        gate.decided_at = Some(decision.at);
+        Ok(())
+    }
+
+    /// Puts an approval back to (or keeps it) pending under a new revision.
+    pub(crate) fn next_revision(
+        &mut self,
+        gate: &mut Gate,
+        digest: &str,
+    ) -> Result<(), StoreError> {
+        if gate.state != ApprovalState::Pending {
+            self.move_gate(gate, ApprovalState::Pending)?;
+        }
+        gate.revision += 1;
+        digest.clone_into(&mut gate.digest);
+        self.conn
+            .prepare_cached(
+                "UPDATE approvals SET revision = ?2, digest = ?3, decision = NULL, decision_body = NULL, decided_at = NULL,
+                    updated_at = ?4 WHERE id = ?1",
+            )?
+            .execute(params![
+                gate.id.to_bytes(),
+                gate.revision,
+                digest,
+                self.now.as_millis()
+            ])?;
+        Ok(())
+    }
+
+    /// Closes an approval because its continuation ends (`revoked`) or its time is over (`expired`).
+    pub(crate) fn close_gate(
+        &mut self,
+        id: ApprovalId,
+        to: ApprovalState,
+    ) -> Result<(), StoreError> {
+        let mut gate = self.gate(id)?;
+        // What was approved and not used cannot expire any more; it is taken back.
+        let to = if gate.state == ApprovalState::Approved {
+            ApprovalState::Revoked
+        } else {
+            to
+        };
+        self.move_gate(&mut gate, to)?;
+        self.disarm_cards(id, true)?;
+        if to == ApprovalState::Expired {
+            self.approval_event(id, |approval| EventBody::ApprovalExpired { approval })?;
+        } else {
+            self.decided_event(id)?;
+        }
+        Ok(())
+    }
+}

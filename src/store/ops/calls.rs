@@ -1,0 +1,275 @@
+//! Tool calls: proposing, moving the state, writing the one result the model reads.
+
+use rusqlite::{OptionalExtension, params};
+
+use crate::protocol::event::EventBody;
+use crate::protocol::ids::{ApprovalId, ContinuationId, ToolCallId};
+use crate::protocol::session::StepBody;
+use crate::protocol::words::{Effect, ToolCallState};
+use crate::store::command::WriteTx;
+use crate::store::error::StoreError;
+use crate::store::input::{NewCall, NewCallFacts, NewCallOutcome};
+use crate::store::ops::approvals::Subject;
+use crate::store::ops::continuations::Head;
+use crate::store::rows::{preview, to_json, word};
+use crate::store::transitions;
+
+/// The fields of a call that commands decide by.
+#[derive(Debug, Clone)]
+pub(crate) struct Call {
+    pub(crate) id: ToolCallId,
+    pub(crate) continuation_id: ContinuationId,
+    pub(crate) state: ToolCallState,
+    pub(crate) name: String,
+    pub(crate) provider_call_id: String,
+    pub(crate) digest: String,
+    pub(crate) args_digest: String,
+    pub(crate) idempotency_key: String,
+    pub(crate) effect: Effect,
+    pub(crate) step: u32,
+    pub(crate) attempts: u32,
+    pub(crate) approval_id: Option<ApprovalId>,
+    pub(crate) result_step: Option<u32>,
+}
+
+/// What the model reads of a call.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct CallResult<'a> {
+    pub(crate) content: &'a str,
+    pub(crate) is_error: bool,
+    pub(crate) duration_ms: Option<u64>,
+}
+
+impl WriteTx<'_> {
+    /// A call.
+    pub(crate) fn call(&self, id: ToolCallId) -> Result<Call, StoreError> {
+        self.conn
+            .prepare_cached(
+                "SELECT continuation_id, state, name, provider_call_id, digest, args_digest, idempotency_key, effect,
+                    step, attempts, approval_id, result_step
+                 FROM tool_calls WHERE id = ?1",
+            )?
+            .query_row([id.to_bytes()], |row| {
+                Ok(Call {
+                    id,
+                    continuation_id: ContinuationId::from_bytes(row.get(0)?),
+                    state: word(row, 1)?,
+                    name: row.get(2)?,
+                    provider_call_id: row.get(3)?,
+                    digest: row.get(4)?,
+                    args_digest: row.get(5)?,
+                    idempotency_key: row.get(6)?,
+                    effect: word(row, 7)?,
+                    step: row.get(8)?,
+                    attempts: row.get(9)?,
+                    approval_id: row.get::<_, Option<[u8; 16]>>(10)?.map(ApprovalId::from_bytes),
+                    result_step: row.get(11)?,
+                })
+            })
+            .optional()?
+            .ok_or_else(|| StoreError::not_found("tool call", id))
+    }
+
+    /// Moves a call.
+    pub(crate) fn move_call(
+        &mut self,
+        id: ToolCallId,
+        from: ToolCallState,
+        to: ToolCallState,
+    ) -> Result<(), StoreError> {
+        if !transitions::tool_call(from, to) {
+            return Err(StoreError::illegal(format!(
+                "tool call {id} cannot go from {from} to {to}"
+            )));
+        }
+        let finished_at = to.is_settled().then_some(self.now.as_millis());
+        self.conn
+            .prepare_cached("UPDATE tool_calls SET state = ?2, finished_at = ?3 WHERE id = ?1")?
+            .execute(params![id.to_bytes(), to.as_str(), finished_at])?;
+        Ok(())
+    }
+
+    /// Moves a call to a settled state and writes the result the model reads, exactly once.
+    pub(crate) fn settle_call(
+        &mut self,
+        head: &Head,
+        call: &mut Call,
+        to: ToolCallState,
+        result: CallResult<'_>,
+    ) -> Result<(), StoreError> {
+        if call.result_step.is_some() {
+            return Err(StoreError::illegal(format!(
+                "tool call {} has its result already",
+                call.id
+            )));
+        }
+        self.move_call(call.id, call.state, to)?;
+        let n = self.push_step(
+            head,
+            &StepBody::ToolResult {
+                call_id: call.id,
+                provider_call_id: call.provider_call_id.clone(),
+                name: call.name.clone(),
+                state: to,
+                content: result.content.to_owned(),
+                is_error: result.is_error,
+                duration_ms: result.duration_ms,
+            },
+        )?;
+        self.conn
+            .prepare_cached(
+                "UPDATE tool_calls SET result_step = ?2, duration_ms = ?3 WHERE id = ?1",
+            )?
+            .execute(params![call.id.to_bytes(), n, result.duration_ms])?;
+        call.state = to;
+        call.result_step = Some(n);
+        self.finished_event(head, call, to, result.content, result.duration_ms)
+    }
+
+    /// Announces where a call ended.
+    pub(crate) fn finished_event(
+        &mut self,
+        head: &Head,
+        call: &Call,
+        state: ToolCallState,
+        content: &str,
+        duration_ms: Option<u64>,
+    ) -> Result<(), StoreError> {
+        self.emit(
+            Some(head.session_id),
+            Some(head.id),
+            EventBody::ToolFinished {
+                call_id: call.id,
+                name: call.name.clone(),
+                state,
+                preview: preview(content),
+                duration_ms,
+            },
+        )
+    }
+
+    /// Stores a proposed call with what follows from its verdict.
+    pub(crate) fn propose_call(
+        &mut self,
+        head: &Head,
+        step: u32,
+        index: usize,
+        new: &NewCall,
+    ) -> Result<(), StoreError> {
+        self.conn
+            .prepare_cached(
+                "INSERT INTO tool_calls (id, continuation_id, channel, step, idx, provider_call_id, name, args, preview,
+                    access, effect, risk, risk_reasons, plan, digest, args_digest, idempotency_key, verdict, rule,
+                    policy_version, state, created_at)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20,
+                    'proposed', ?21)",
+            )?
+            .execute(params![
+                new.id.to_bytes(),
+                head.id.to_bytes(),
+                head.channel,
+                step,
+                index,
+                new.provider_call_id,
+                new.name,
+                to_json(&new.args)?,
+                preview(&new.preview),
+                new.access.as_str(),
+                new.effect.as_str(),
+                new.risk.as_str(),
+                to_json(&new.risk_reasons)?,
+                to_json(&new.plan)?,
+                new.digest,
+                new.args_digest,
+                new.idempotency_key,
+                new.verdict.decision.as_str(),
+                new.verdict.rule,
+                new.verdict.policy_version,
+                self.now.as_millis()
+            ])?;
+        let mut call = self.call(new.id)?;
+        let state = match &new.outcome {
+            NewCallOutcome::Ready => ToolCallState::Ready,
+            NewCallOutcome::Ask(_) => ToolCallState::Awaiting,
+            NewCallOutcome::Refused { state, .. } => match state {
+                ToolCallState::Blocked | ToolCallState::Denied | ToolCallState::Failed => *state,
+                ToolCallState::Proposed
+                | ToolCallState::Ready
+                | ToolCallState::Awaiting
+                | ToolCallState::Approved
+                | ToolCallState::Started
+                | ToolCallState::Succeeded
+                | ToolCallState::Indeterminate
+                | ToolCallState::SucceededByNote
+                | ToolCallState::Abandoned
+                | ToolCallState::Cancelled
+                | ToolCallState::Expired => {
+                    return Err(StoreError::illegal(format!(
+                        "tool call {} cannot be refused as {state}",
+                        new.id
+                    )));
+                }
+            },
+        };
+        self.emit(
+            Some(head.session_id),
+            Some(head.id),
+            EventBody::ToolProposed {
+                call_id: new.id,
+                name: new.name.clone(),
+                preview: preview(&new.preview),
+                access: new.access,
+                effect: new.effect,
+                risk: new.risk,
+                state,
+                verdict: new.verdict.clone(),
+            },
+        )?;
+        match &new.outcome {
+            NewCallOutcome::Ready => self.move_call(call.id, call.state, state),
+            NewCallOutcome::Ask(approval) => {
+                self.move_call(call.id, call.state, state)?;
+                self.ask(head, approval, &Subject::call(call.id))
+            }
+            NewCallOutcome::Refused { content, .. } => self.settle_call(
+                head,
+                &mut call,
+                state,
+                CallResult {
+                    content,
+                    is_error: true,
+                    duration_ms: None,
+                },
+            ),
+        }
+    }
+
+    /// Replaces the facts of a call that has not started.
+    pub(crate) fn replace_facts(
+        &mut self,
+        id: ToolCallId,
+        facts: &NewCallFacts,
+    ) -> Result<(), StoreError> {
+        self.conn
+            .prepare_cached(
+                "UPDATE tool_calls SET args = ?2, preview = ?3, access = ?4, risk = ?5, risk_reasons = ?6, plan = ?7,
+                    digest = ?8, args_digest = ?9, verdict = ?10, rule = ?11, policy_version = ?12
+                 WHERE id = ?1",
+            )?
+            .execute(params![
+                id.to_bytes(),
+                to_json(&facts.args)?,
+                preview(&facts.preview),
+                facts.access.as_str(),
+                facts.risk.as_str(),
+                to_json(&facts.risk_reasons)?,
+                to_json(&facts.plan)?,
+                facts.digest,
+                facts.args_digest,
+                facts.verdict.decision.as_str(),
+                facts.verdict.rule,
+                facts.verdict.policy_version
+            ])?;
+        Ok(())
+    }
+}

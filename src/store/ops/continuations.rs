@@ -1,0 +1,240 @@
+//! Continuations: reading the head, moving the state, adding steps, closing what is open.
+
+use rusqlite::{OptionalExtension, params};
+
+use crate::protocol::approval::Requester;
+use crate::protocol::ids::{ApprovalId, ContinuationId, SessionId, ToolCallId};
+use crate::protocol::session::{ErrorBody, StepBody};
+use crate::protocol::words::{ApprovalState, ContinuationState, StepKind, ToolCallState};
+use crate::store::command::WriteTx;
+use crate::store::error::StoreError;
+use crate::store::rows::{to_json, word};
+use crate::store::transitions;
+
+/// The fields of a continuation that commands decide by.
+#[derive(Debug, Clone)]
+pub(crate) struct Head {
+    pub(crate) id: ContinuationId,
+    pub(crate) session_id: SessionId,
+    pub(crate) state: ContinuationState,
+    pub(crate) epoch: u64,
+    pub(crate) attempt: u32,
+    pub(crate) channel: String,
+    pub(crate) conversation: String,
+    pub(crate) requester: Requester,
+    pub(crate) message_ref: Option<String>,
+    pub(crate) temporary: bool,
+}
+
+fn kind_of(body: &StepBody) -> StepKind {
+    match body {
+        StepBody::Model { .. } => StepKind::Model,
+        StepBody::ToolResult { .. } => StepKind::ToolResult,
+        StepBody::OperatorNote { .. } => StepKind::OperatorNote,
+        StepBody::Final { .. } => StepKind::Final,
+        StepBody::Error { .. } => StepKind::Error,
+    }
+}
+
+impl WriteTx<'_> {
+    /// Refuses a caller that belongs to another boot.
+    pub(crate) fn same_epoch(&self, epoch: u64) -> Result<(), StoreError> {
+        if epoch == self.epoch {
+            Ok(())
+        } else {
+            Err(StoreError::illegal(format!(
+                "stale epoch: the caller belongs to epoch {epoch}, this is epoch {}",
+                self.epoch
+            )))
+        }
+    }
+
+    /// A continuation.
+    pub(crate) fn head(&self, id: ContinuationId) -> Result<Head, StoreError> {
+        self.conn
+            .prepare_cached(
+                "SELECT c.session_id, c.state, c.epoch, c.attempt, s.channel, s.conversation, c.requester_id,
+                    c.requester_display, c.requester_person, c.message_ref, s.temporary
+                 FROM continuations c JOIN sessions s ON s.id = c.session_id WHERE c.id = ?1",
+            )?
+            .query_row([id.to_bytes()], |row| {
+                Ok(Head {
+                    id,
+                    session_id: SessionId::from_bytes(row.get(0)?),
+                    state: word(row, 1)?,
+                    epoch: row.get(2)?,
+                    attempt: row.get(3)?,
+                    channel: row.get(4)?,
+                    conversation: row.get(5)?,
+                    requester: Requester {
+                        id: row.get(6)?,
+                        display: row.get(7)?,
+                        person: row.get(8)?,
+                    },
+                    message_ref: row.get(9)?,
+                    temporary: row.get(10)?,
+                })
+            })
+            .optional()?
+            .ok_or_else(|| StoreError::not_found("continuation", id))
+    }
+
+    /// A continuation that this boot claimed and that is running.
+    pub(crate) fn running(&self, id: ContinuationId, epoch: u64) -> Result<Head, StoreError> {
+        self.same_epoch(epoch)?;
+        let head = self.head(id)?;
+        if head.state != ContinuationState::Running {
+            return Err(StoreError::illegal(format!(
+                "continuation {id} is {}, not running",
+                head.state
+            )));
+        }
+        if head.epoch != epoch {
+            return Err(StoreError::illegal(format!(
+                "stale epoch: continuation {id} was claimed in epoch {}, the caller belongs to epoch {epoch}",
+                head.epoch
+            )));
+        }
+        Ok(head)
+    }
+
+    /// Moves a continuation. `error` stays as it is unless given.
+    pub(crate) fn move_continuation(
+        &mut self,
+        head: &mut Head,
+        to: ContinuationState,
+        error: Option<&ErrorBody>,
+    ) -> Result<(), StoreError> {
+        if !transitions::continuation(head.state, to) {
+            return Err(StoreError::illegal(format!(
+                "continuation {} cannot go from {} to {to}",
+                head.id, head.state
+            )));
+        }
+        let ended_at = to.is_terminal().then_some(self.now.as_millis());
+        // A continuation that goes on is no longer in error.
+        let error = error.map(to_json).transpose()?;
+        self.conn
+            .prepare_cached(
+                "UPDATE continuations SET state = ?2, updated_at = ?3, ended_at = ?4, error = ?5 WHERE id = ?1",
+            )?
+            .execute(params![
+                head.id.to_bytes(),
+                to.as_str(),
+                self.now.as_millis(),
+                ended_at,
+                error
+            ])?;
+        head.state = to;
+        Ok(())
+    }
+
+    /// Adds model and engine time.
+    pub(crate) fn add_active(&self, id: ContinuationId, active_ms: u64) -> Result<(), StoreError> {
+        if active_ms > 0 {
+            self.conn
+                .prepare_cached(
+                    "UPDATE continuations SET used_active_ms = used_active_ms + ?2 WHERE id = ?1",
+                )?
+                .execute(params![id.to_bytes(), active_ms])?;
+        }
+        Ok(())
+    }
+
+    /// Appends a step to a continuation that has not ended; its number.
+    pub(crate) fn push_step(&mut self, head: &Head, body: &StepBody) -> Result<u32, StoreError> {
+        if head.state.is_terminal() {
+            return Err(StoreError::illegal(format!(
+                "continuation {} is {}: nothing can be added",
+                head.id, head.state
+            )));
+        }
+        let last: Option<u32> = self
+            .conn
+            .prepare_cached("SELECT max(n) FROM steps WHERE continuation_id = ?1")?
+            .query_row([head.id.to_bytes()], |row| row.get(0))?;
+        let n = last.unwrap_or(0) + 1;
+        self.conn
+            .prepare_cached(
+                "INSERT INTO steps (continuation_id, n, kind, body, at) VALUES (?1, ?2, ?3, ?4, ?5)",
+            )?
+            .execute(params![
+                head.id.to_bytes(),
+                n,
+                kind_of(body).as_str(),
+                to_json(body)?,
+                self.now.as_millis()
+            ])?;
+        Ok(n)
+    }
+
+    /// Records an intervention.
+    pub(crate) fn note(&mut self, head: &Head, by: &str, text: String) -> Result<(), StoreError> {
+        self.push_step(
+            head,
+            &StepBody::OperatorNote {
+                by: by.to_owned(),
+                text,
+            },
+        )?;
+        Ok(())
+    }
+
+    /// Calls in flight.
+    pub(crate) fn started_calls(&self, id: ContinuationId) -> Result<Vec<ToolCallId>, StoreError> {
+        Ok(self
+            .conn
+            .prepare_cached(
+                "SELECT id FROM tool_calls WHERE continuation_id = ?1 AND state = 'started' ORDER BY step, idx",
+            )?
+            .query_map([id.to_bytes()], |row| row.get(0).map(ToolCallId::from_bytes))?
+            .collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// Gates that wait.
+    pub(crate) fn pending_gates(&self, id: ContinuationId) -> Result<u32, StoreError> {
+        Ok(self
+            .conn
+            .prepare_cached(
+                "SELECT count(*) FROM approvals WHERE continuation_id = ?1 AND +state = 'pending' AND kind <> 'resend'",
+            )?
+            .query_row([id.to_bytes()], |row| row.get(0))?)
+    }
+
+    /// Closes everything of a continuation that is about to end: gates are revoked (or expired), calls that
+    /// never started get `call_state`. Calls in flight stay: their process may still report.
+    pub(crate) fn close_open(
+        &mut self,
+        head: &Head,
+        gate_state: ApprovalState,
+        call_state: ToolCallState,
+    ) -> Result<(), StoreError> {
+        let gates = self
+            .conn
+            .prepare_cached(
+                "SELECT id FROM approvals WHERE continuation_id = ?1 AND +state IN ('pending', 'approved')
+                    AND kind <> 'resend' ORDER BY position",
+            )?
+            .query_map([head.id.to_bytes()], |row| {
+                row.get(0).map(ApprovalId::from_bytes)
+            })?
+            .collect::<rusqlite::Result<Vec<_>>>()?;
+        for id in gates {
+            self.close_gate(id, gate_state)?;
+        }
+        let calls = self
+            .conn
+            .prepare_cached(
+                "SELECT id, state FROM tool_calls WHERE continuation_id = ?1
+                    AND +state IN ('proposed', 'ready', 'awaiting', 'approved') ORDER BY step, idx",
+            )?
+            .query_map([head.id.to_bytes()], |row| {
+                Ok((ToolCallId::from_bytes(row.get(0)?), word(row, 1)?))
+            })?
+            .collect::<rusqlite::Result<Vec<(ToolCallId, ToolCallState)>>>()?;
+        for (id, from) in calls {
+            self.move_call(id, from, call_state)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,10 @@
+//! Changes that several commands share. Every change of state goes through here and is checked against
+//! [`crate::store::transitions`]; none of these functions commits anything.
+
+pub mod approvals;
+pub mod calls;
+pub mod continuations;
+pub mod models;
+pub mod outbox;
+pub mod policies;
+pub mod sessions;

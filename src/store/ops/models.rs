@@ -1,0 +1,149 @@
+//! Model calls: settling an attempt and writing the step it gave.
+
+use rusqlite::{OptionalExtension, params};
+
+use crate::protocol::event::EventBody;
+use crate::protocol::ids::{ContinuationId, ModelAttemptId, SessionId, ToolCallId};
+use crate::protocol::session::{StepBody, Usage};
+use crate::store::command::WriteTx;
+use crate::store::error::StoreError;
+use crate::store::input::ModelStep;
+use crate::store::ops::continuations::Head;
+
+/// A reserved model call.
+#[derive(Debug, Clone)]
+pub(crate) struct Attempt {
+    pub(crate) continuation_id: ContinuationId,
+    pub(crate) step: u32,
+    pub(crate) model: String,
+    settled: bool,
+}
+
+const ADD_USAGE: &str = "input_tokens = input_tokens + ?2, output_tokens = output_tokens + ?3,
+    cached_tokens = cached_tokens + ?4, cache_write_tokens = cache_write_tokens + ?5,
+    cost_usd = CASE
+        WHEN cost_usd IS NULL AND input_tokens + output_tokens = 0 THEN ?6
+        WHEN ?6 IS NULL AND ?2 + ?3 = 0 THEN cost_usd
+        ELSE cost_usd + ?6 END";
+
+impl WriteTx<'_> {
+    /// A reserved model call.
+    pub(crate) fn attempt(&self, id: ModelAttemptId) -> Result<Attempt, StoreError> {
+        self.conn
+            .prepare_cached(
+                "SELECT continuation_id, step, model, settled_at IS NOT NULL FROM model_attempts WHERE id = ?1",
+            )?
+            .query_row([id.to_bytes()], |row| {
+                Ok(Attempt {
+                    continuation_id: ContinuationId::from_bytes(row.get(0)?),
+                    step: row.get(1)?,
+                    model: row.get(2)?,
+                    settled: row.get(3)?,
+                })
+            })
+            .optional()?
+            .ok_or_else(|| StoreError::not_found("model attempt", id))
+    }
+
+    /// Replaces an attempt's estimate by what it used, and adds that to continuation and session.
+    pub(crate) fn settle_attempt(
+        &mut self,
+        id: ModelAttemptId,
+        session: SessionId,
+        usage: Usage,
+        error: Option<&str>,
+    ) -> Result<Attempt, StoreError> {
+        let attempt = self.attempt(id)?;
+        if attempt.settled {
+            return Err(StoreError::illegal(format!(
+                "model attempt {id} is settled already"
+            )));
+        }
+        self.conn
+            .prepare_cached(
+                "UPDATE model_attempts SET input_tokens = ?2, output_tokens = ?3, cached_tokens = ?4,
+                    cache_write_tokens = ?5, cost_usd = ?6, error = ?7, settled_at = ?8
+                 WHERE id = ?1",
+            )?
+            .execute(params![
+                id.to_bytes(),
+                usage.input_tokens,
+                usage.output_tokens,
+                usage.cached_input_tokens,
+                usage.cache_write_tokens,
+                usage.cost_usd,
+                error,
+                self.now.as_millis()
+            ])?;
+        for (table, row) in [
+            ("continuations", attempt.continuation_id.to_bytes()),
+            ("sessions", session.to_bytes()),
+        ] {
+            self.conn
+                .prepare_cached(&format!("UPDATE {table} SET {ADD_USAGE} WHERE id = ?1"))?
+                .execute(params![
+                    row,
+                    usage.input_tokens,
+                    usage.output_tokens,
+                    usage.cached_input_tokens,
+                    usage.cache_write_tokens,
+                    usage.cost_usd
+                ])?;
+        }
+        Ok(attempt)
+    }
+
+    /// Stores a model answer: settles its attempt, writes the step, announces it. The step's number.
+    pub(crate) fn model_step(
+        &mut self,
+        head: &Head,
+        step: &ModelStep,
+        calls: Vec<ToolCallId>,
+    ) -> Result<u32, StoreError> {
+        let attempt = self.settle_attempt(step.attempt_id, head.session_id, step.usage, None)?;
+        if attempt.continuation_id != head.id {
+            return Err(StoreError::illegal(format!(
+                "model attempt {} belongs to continuation {}, not {}",
+                step.attempt_id, attempt.continuation_id, head.id
+            )));
+        }
+        let proposed = calls.len();
+        let n = self.push_step(
+            head,
+            &StepBody::Model {
+                model: step.model.clone(),
+                text: step.text.clone(),
+                tool_calls: calls,
+                stop: step.stop.clone(),
+                usage: step.usage,
+                latency_ms: step.latency_ms,
+                attempts: step.attempts,
+                native: step.native.clone(),
+                dropped: step.dropped.clone(),
+            },
+        )?;
+        self.conn
+            .prepare_cached(
+                "UPDATE continuations SET used_steps = used_steps + 1, used_tool_calls = used_tool_calls + ?2,
+                    used_active_ms = used_active_ms + ?3, updated_at = ?4 WHERE id = ?1",
+            )?
+            .execute(params![
+                head.id.to_bytes(),
+                proposed,
+                step.active_ms,
+                self.now.as_millis()
+            ])?;
+        self.emit(
+            Some(head.session_id),
+            Some(head.id),
+            EventBody::ModelFinished {
+                model: step.model.clone(),
+                step: n,
+                usage: step.usage,
+                latency_ms: step.latency_ms,
+                error: None,
+            },
+        )?;
+        Ok(n)
+    }
+}

@@ -1,0 +1,254 @@
+//! Outbound parts: queueing, moving the state, cards and their disarming.
+
+use rusqlite::{OptionalExtension, params};
+
+use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId};
+use crate::protocol::words::{OutboxClass, OutboxState};
+use crate::store::command::WriteTx;
+use crate::store::error::StoreError;
+use crate::store::input::{NewCard, NewNotice};
+use crate::store::rows::{json_opt, to_json, word};
+use crate::store::transitions;
+
+/// A part to queue.
+#[derive(Debug)]
+pub(crate) struct NewRow<'a> {
+    pub(crate) channel: &'a str,
+    pub(crate) conversation: &'a str,
+    pub(crate) continuation_id: Option<ContinuationId>,
+    pub(crate) approval_id: Option<ApprovalId>,
+    pub(crate) class: OutboxClass,
+    pub(crate) part: usize,
+    pub(crate) parts: usize,
+    pub(crate) text: &'a str,
+    pub(crate) buttons: Option<String>,
+    pub(crate) target_ref: Option<&'a str>,
+    pub(crate) reply_to: Option<&'a str>,
+}
+
+/// The fields of a part that commands decide by.
+#[derive(Debug, Clone)]
+pub(crate) struct Part {
+    pub(crate) position: i64,
+    pub(crate) id: OutboxId,
+    pub(crate) channel: String,
+    pub(crate) conversation: String,
+    pub(crate) continuation_id: Option<ContinuationId>,
+    pub(crate) approval_id: Option<ApprovalId>,
+    pub(crate) class: OutboxClass,
+    pub(crate) state: OutboxState,
+    pub(crate) part: u32,
+    pub(crate) epoch: u64,
+}
+
+impl WriteTx<'_> {
+    /// Queues a part.
+    pub(crate) fn queue(&mut self, row: &NewRow<'_>) -> Result<OutboxId, StoreError> {
+        let id = OutboxId::generate();
+        self.conn
+            .prepare_cached(
+                "INSERT INTO outbox (id, channel, conversation, continuation_id, approval_id, class, state, part, parts,
+                    text, buttons, target_ref, reply_to, created_at, updated_at)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, 'pending', ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?13)",
+            )?
+            .execute(params![
+                id.to_bytes(),
+                row.channel,
+                row.conversation,
+                row.continuation_id.map(ContinuationId::to_bytes),
+                row.approval_id.map(ApprovalId::to_bytes),
+                row.class.as_str(),
+                row.part,
+                row.parts,
+                row.text,
+                row.buttons,
+                row.target_ref,
+                row.reply_to,
+                self.now.as_millis()
+            ])?;
+        Ok(id)
+    }
+
+    /// Queues a word of ours.
+    pub(crate) fn queue_notice(&mut self, notice: &NewNotice) -> Result<OutboxId, StoreError> {
+        self.queue(&NewRow {
+            channel: &notice.channel,
+            conversation: &notice.conversation,
+            continuation_id: notice.continuation_id,
+            approval_id: None,
+            class: notice.class,
+            part: 1,
+            parts: 1,
+            text: &notice.text,
+            buttons: None,
+            target_ref: None,
+            reply_to: notice.reply_to.as_deref(),
+        })
+    }
+
+    /// A part.
+    pub(crate) fn part(&self, id: OutboxId) -> Result<Part, StoreError> {
+        self.conn
+            .prepare_cached(
+                "SELECT position, channel, conversation, continuation_id, approval_id, class, state, part, epoch
+                 FROM outbox WHERE id = ?1",
+            )?
+            .query_row([id.to_bytes()], |row| {
+                Ok(Part {
+                    position: row.get(0)?,
+                    id,
+                    channel: row.get(1)?,
+                    conversation: row.get(2)?,
+                    continuation_id: row
+                        .get::<_, Option<[u8; 16]>>(3)?
+                        .map(ContinuationId::from_bytes),
+                    approval_id: row.get::<_, Option<[u8; 16]>>(4)?.map(ApprovalId::from_bytes),
+                    class: word(row, 5)?,
+                    state: word(row, 6)?,
+                    part: row.get(7)?,
+                    epoch: row.get(8)?,
+                })
+            })
+            .optional()?
+            .ok_or_else(|| StoreError::not_found("delivery", id))
+    }
+
+    /// Moves a part.
+    pub(crate) fn move_part(&mut self, part: &mut Part, to: OutboxState) -> Result<(), StoreError> {
+        if !transitions::outbox(part.state, to) {
+            return Err(StoreError::illegal(format!(
+                "delivery {} cannot go from {} to {to}",
+                part.id, part.state
+            )));
+        }
+        let settled = match to {
+            OutboxState::Pending | OutboxState::Sending => None,
+            OutboxState::Sent
+            | OutboxState::Failed
+            | OutboxState::Unknown
+            | OutboxState::Superseded
+            | OutboxState::Abandoned => Some(self.now.as_millis()),
+        };
+        self.conn
+            .prepare_cached(
+                "UPDATE outbox SET state = ?2, updated_at = ?3, settled_at = ?4 WHERE id = ?1",
+            )?
+            .execute(params![
+                part.id.to_bytes(),
+                to.as_str(),
+                self.now.as_millis(),
+                settled
+            ])?;
+        part.state = to;
+        Ok(())
+    }
+
+    /// Queues the cards of an approval and makes their tokens.
+    pub(crate) fn queue_cards(
+        &mut self,
+        approval: ApprovalId,
+        continuation: Option<ContinuationId>,
+        revision: u32,
+        digest: &str,
+        cards: &[NewCard],
+    ) -> Result<(), StoreError> {
+        for card in cards {
+            let buttons: Vec<(&str, &str)> = card
+                .buttons
+                .iter()
+                .map(|(_, label, token)| (label.as_str(), token.as_str()))
+                .collect();
+            let outbox = self.queue(&NewRow {
+                channel: &card.channel,
+                conversation: &card.conversation,
+                continuation_id: continuation,
+                approval_id: Some(approval),
+                class: OutboxClass::ApprovalCard,
+                part: 1,
+                parts: 1,
+                text: "",
+                buttons: Some(to_json(&buttons)?),
+                target_ref: None,
+                reply_to: card.reply_to.as_deref(),
+            })?;
+            for (decision, _, token) in &card.buttons {
+                self.conn
+                    .prepare_cached(
+                        "INSERT INTO card_tokens (token, approval_id, outbox_id, revision, digest, decision)
+                         VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+                    )?
+                    .execute(params![
+                        token,
+                        approval.to_bytes(),
+                        outbox.to_bytes(),
+                        revision,
+                        digest,
+                        decision.as_str()
+                    ])?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Disarms every copy of an approval's cards: tokens are spent, unsent cards superseded, and (when
+    /// wanted) an update queued for each message that shows one.
+    pub(crate) fn disarm_cards(
+        &mut self,
+        approval: ApprovalId,
+        update: bool,
+    ) -> Result<(), StoreError> {
+        self.conn
+            .prepare_cached(
+                "UPDATE card_tokens SET spent_at = ?2 WHERE approval_id = ?1 AND spent_at IS NULL",
+            )?
+            .execute(params![approval.to_bytes(), self.now.as_millis()])?;
+        let cards = self
+            .conn
+            .prepare_cached(
+                "SELECT id, state, external_refs FROM outbox
+                 WHERE approval_id = ?1 AND class = 'approval_card' AND +state IN ('pending', 'sent') ORDER BY position",
+            )?
+            .query_map([approval.to_bytes()], |row| {
+                Ok((
+                    OutboxId::from_bytes(row.get(0)?),
+                    word(row, 1)?,
+                    json_opt(row, 2)?.unwrap_or_default(),
+                ))
+            })?
+            .collect::<rusqlite::Result<Vec<(OutboxId, OutboxState, Vec<String>)>>>()?;
+        for (id, state, refs) in cards {
+            let mut part = self.part(id)?;
+            if state == OutboxState::Pending {
+                self.move_part(&mut part, OutboxState::Superseded)?;
+            } else if update {
+                self.queue_card_updates(&part, approval, &refs)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Queues one update for each message that shows a card.
+    pub(crate) fn queue_card_updates(
+        &mut self,
+        card: &Part,
+        approval: ApprovalId,
+        refs: &[String],
+    ) -> Result<(), StoreError> {
+        for target in refs {
+            self.queue(&NewRow {
+                channel: &card.channel,
+                conversation: &card.conversation,
+                continuation_id: card.continuation_id,
+                approval_id: Some(approval),
+                class: OutboxClass::CardUpdate,
+                part: 1,
+                parts: 1,
+                text: "",
+                buttons: None,
+                target_ref: Some(target),
+                reply_to: None,
+            })?;
+        }
+        Ok(())
+    }
+}

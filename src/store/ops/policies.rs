@@ -1,0 +1,75 @@
+//! Policies: one new version for every change, with its author.
+
+use rusqlite::params;
+use serde_json::json;
+
+use crate::clock::Timestamp;
+use crate::protocol::event::EventBody;
+use crate::protocol::policy::Policy;
+use crate::store::command::WriteTx;
+use crate::store::error::StoreError;
+use crate::store::input::ActorRef;
+use crate::store::rows::to_json;
+
+impl WriteTx<'_> {
+    /// Puts a policy in force, under the version it carries, and announces it.
+    pub(crate) fn put_policy(
+        &mut self,
+        channel: &str,
+        policy: &Policy,
+        by: &ActorRef,
+        why: &str,
+    ) -> Result<(), StoreError> {
+        self.conn
+            .prepare_cached(
+                "INSERT INTO policies (channel, version, autonomy, expires_at, reverts_to, auto_approve, block, always_ask,
+                    updated_at)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
+                 ON CONFLICT (channel) DO UPDATE SET version = excluded.version, autonomy = excluded.autonomy,
+                    expires_at = excluded.expires_at, reverts_to = excluded.reverts_to,
+                    auto_approve = excluded.auto_approve, block = excluded.block, always_ask = excluded.always_ask,
+                    updated_at = excluded.updated_at",
+            )?
+            .execute(params![
+                channel,
+                policy.version,
+                policy.autonomy.as_str(),
+                policy.expires_at.map(Timestamp::as_millis),
+                policy.reverts_to.map(|level| level.as_str()),
+                to_json(&policy.auto_approve)?,
+                to_json(&policy.block)?,
+                to_json(&policy.always_ask)?,
+                self.now.as_millis()
+            ])?;
+        self.conn
+            .prepare_cached(
+                "INSERT INTO policy_versions (channel, version, policy, by_label, by_id, surface, at)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+            )?
+            .execute(params![
+                channel,
+                policy.version,
+                to_json(policy)?,
+                by.label,
+                by.id,
+                by.surface.as_str(),
+                self.now.as_millis()
+            ])?;
+        self.audit(
+            "policy.changed",
+            by,
+            Some(channel),
+            channel,
+            &json!({ "why": why, "policy": policy }),
+        )?;
+        self.emit(
+            None,
+            None,
+            EventBody::PolicyChanged {
+                channel: channel.to_owned(),
+                policy: policy.clone(),
+                by: by.label.clone(),
+            },
+        )
+    }
+}

@@ -1,0 +1,175 @@
+//! Sessions: finding, opening, ending.
+
+use rusqlite::{OptionalExtension, params};
+
+use crate::protocol::event::EventBody;
+use crate::protocol::ids::{ContinuationId, SessionId};
+use crate::protocol::session::ErrorBody;
+use crate::protocol::words::{ApprovalState, ContinuationState, SessionState, ToolCallState};
+use crate::store::command::WriteTx;
+use crate::store::error::StoreError;
+use crate::store::input::{ActorRef, NewNotice};
+use crate::store::ops::continuations::Head;
+use crate::store::queries::sessions::load_session;
+use crate::store::rows::word;
+
+/// A session to open.
+#[derive(Debug)]
+pub(crate) struct NewSession<'a> {
+    pub(crate) channel: &'a str,
+    pub(crate) conversation: &'a str,
+    pub(crate) title: Option<&'a str>,
+    pub(crate) model: Option<&'a str>,
+    pub(crate) temporary: bool,
+}
+
+impl WriteTx<'_> {
+    /// The active session of a conversation.
+    pub(crate) fn active_session(
+        &self,
+        channel: &str,
+        conversation: &str,
+    ) -> Result<Option<SessionId>, StoreError> {
+        Ok(self
+            .conn
+            .prepare_cached(
+                "SELECT id FROM sessions WHERE channel = ?1 AND conversation = ?2 AND state = 'active' AND temporary = 0",
+            )?
+            .query_row([channel, conversation], |row| {
+                row.get(0).map(SessionId::from_bytes)
+            })
+            .optional()?)
+    }
+
+    /// Opens a session and announces it.
+    pub(crate) fn open_session(&mut self, new: &NewSession<'_>) -> Result<SessionId, StoreError> {
+        let id = SessionId::generate();
+        self.conn
+            .prepare_cached(
+                "INSERT INTO sessions (id, channel, conversation, title, state, temporary, model, created_at, updated_at)
+                 VALUES (?1, ?2, ?3, ?4, 'active', ?5, ?6, ?7, ?7)",
+            )?
+            .execute(params![
+                id.to_bytes(),
+                new.channel,
+                new.conversation,
+                new.title,
+                new.temporary,
+                new.model,
+                self.now.as_millis()
+            ])?;
+        let session = Box::new(load_session(self.conn, id)?);
+        self.emit(Some(id), None, EventBody::SessionStarted { session })?;
+        Ok(id)
+    }
+
+    /// State of a session.
+    pub(crate) fn session_state(&self, id: SessionId) -> Result<SessionState, StoreError> {
+        self.conn
+            .prepare_cached("SELECT state FROM sessions WHERE id = ?1")?
+            .query_row([id.to_bytes()], |row| word(row, 0))
+            .optional()?
+            .ok_or_else(|| StoreError::not_found("session", id))
+    }
+
+    /// Refuses a session that is not active.
+    pub(crate) fn active(&self, id: SessionId) -> Result<(), StoreError> {
+        match self.session_state(id)? {
+            SessionState::Active => Ok(()),
+            state @ (SessionState::Ended | SessionState::Expired) => Err(StoreError::illegal(
+                format!("session {id} is {state}: start a new one"),
+            )),
+        }
+    }
+
+    /// Ends an active session and announces it.
+    pub(crate) fn mark_ended(&mut self, id: SessionId, reason: &str) -> Result<(), StoreError> {
+        self.conn
+            .prepare_cached(
+                "UPDATE sessions SET state = 'ended', updated_at = ?2 WHERE id = ?1 AND state = 'active'",
+            )?
+            .execute(params![id.to_bytes(), self.now.as_millis()])?;
+        self.conn
+            .prepare_cached("DELETE FROM session_grants WHERE session_id = ?1")?
+            .execute([id.to_bytes()])?;
+        self.emit(
+            Some(id),
+            None,
+            EventBody::SessionEnded {
+                reason: reason.to_owned(),
+            },
+        )
+    }
+
+    /// A temporary session ends with its only turn.
+    pub(crate) fn end_if_temporary(&mut self, head: &Head) -> Result<(), StoreError> {
+        if head.temporary && self.session_state(head.session_id)? == SessionState::Active {
+            self.mark_ended(head.session_id, "the turn ended")?;
+        }
+        Ok(())
+    }
+
+    /// Cancels a continuation: gates revoked, calls that never started cancelled, announced, audited.
+    pub(crate) fn cancel_continuation(
+        &mut self,
+        head: &mut Head,
+        by: &ActorRef,
+        reason: Option<&str>,
+        notices: &[NewNotice],
+    ) -> Result<(), StoreError> {
+        // Refuse before anything is closed.
+        if head.state.is_terminal() {
+            return Err(StoreError::illegal(format!(
+                "continuation {} cannot go from {} to {}",
+                head.id,
+                head.state,
+                ContinuationState::Cancelled
+            )));
+        }
+        self.close_open(head, ApprovalState::Revoked, ToolCallState::Cancelled)?;
+        let message = match reason {
+            Some(reason) => format!("cancelled by {}: {reason}", by.label),
+            None => format!("cancelled by {}", by.label),
+        };
+        self.move_continuation(
+            head,
+            ContinuationState::Cancelled,
+            Some(&ErrorBody {
+                code: "cancelled".to_owned(),
+                message,
+            }),
+        )?;
+        self.emit(
+            Some(head.session_id),
+            Some(head.id),
+            EventBody::ContinuationCancelled {
+                by: by.label.clone(),
+                reason: reason.map(str::to_owned),
+            },
+        )?;
+        self.audit(
+            "continuation.cancelled",
+            by,
+            Some(&head.channel),
+            head.id,
+            &serde_json::json!({ "reason": reason }),
+        )?;
+        for notice in notices {
+            self.queue_notice(notice)?;
+        }
+        self.end_if_temporary(head)
+    }
+
+    /// Continuations of a session that have not ended, oldest first.
+    pub(crate) fn open_of_session(&self, id: SessionId) -> Result<Vec<ContinuationId>, StoreError> {
+        Ok(self
+            .conn
+            .prepare_cached(
+                "SELECT id FROM continuations WHERE session_id = ?1 AND ended_at IS NULL ORDER BY position",
+            )?
+            .query_map([id.to_bytes()], |row| {
+                row.get(0).map(ContinuationId::from_bytes)
+            })?
+            .collect::<rusqlite::Result<_>>()?)
+    }
+}

@@ -1,0 +1,184 @@
+//! The database file: pragmas, identity, migrations. Forward only; a newer or foreign file is not touched.
+
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags, OptionalExtension};
+use rusqlite_migration::{HookResult, M, Migrations};
+
+use crate::store::error::StoreError;
+
+/// Marks the file as ours: `LFR1`.
+pub const APPLICATION_ID: i32 = 0x4c46_5231;
+/// Oldest SQLite without the WAL-reset bug.
+const MINIMUM_SQLITE: i32 = 3_051_003;
+
+fn migrations() -> Migrations<'static> {
+    Migrations::new(vec![M::up_with_hook(
+        include_str!("migrations/001_initial.sql"),
+        |tx: &rusqlite::Transaction<'_>| -> HookResult {
+            tx.pragma_update(None, "application_id", APPLICATION_ID)?;
+            crate::crash_point!("migrate.mid");
+            Ok(())
+        },
+    )])
+}
+
+/// Newest schema version this program knows.
+pub const SCHEMA_VERSION: i64 = 1;
+
+/// Refuses a SQLite that can corrupt its own log.
+pub(crate) fn assert_sqlite() -> Result<(), StoreError> {
+    if rusqlite::version_number() < MINIMUM_SQLITE {
+        return Err(StoreError::TooOldSqlite(rusqlite::version().to_owned()));
+    }
+    Ok(())
+}
+
+/// What lies at the database's path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// Nothing, or a file without content.
+    New,
+    /// A database of ours with this schema version.
+    Ours(i64),
+}
+
+/// Looks at the file without changing it.
+pub(crate) fn inspect(path: &Path) -> Result<Found, StoreError> {
+    match std::fs::metadata(path) {
+        Ok(data) if data.len() > 0 => {}
+        Ok(_) => return Ok(Found::New),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Found::New),
+        Err(error) => return Err(StoreError::Full(format!("{}: {error}", path.display()))),
+    }
+    let foreign = |what: &str| StoreError::Foreign(format!("{} is {what}", path.display()));
+    let conn = Connection::open_with_flags(
+        path,
+        OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX,
+    )?;
+    conn.busy_timeout(Duration::from_secs(5))?;
+    let read = || -> rusqlite::Result<(i32, i64, i64)> {
+        Ok((
+            conn.query_row("PRAGMA application_id", [], |row| row.get(0))?,
+            conn.query_row("PRAGMA user_version", [], |row| row.get(0))?,
+            conn.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?,
+        ))
+    };
+    let (application, version, tables) = match read() {
+        Ok(facts) => facts,
+        Err(error) if error.sqlite_error_code() == Some(rusqlite::ErrorCode::NotADatabase) => {
+            return Err(foreign("not a database"));
+        }
+        Err(error) => return Err(error.into()),
+    };
+    if application == 0 && version == 0 && tables == 0 {
+        return Ok(Found::New);
+    }
+    if application != APPLICATION_ID {
+        return Err(foreign("a database of another program"));
+    }
+    if version > SCHEMA_VERSION {
+        return Err(StoreError::Newer {
+            found: version,
+            supported: SCHEMA_VERSION,
+        });
+    }
+    Ok(Found::Ours(version))
+}
+
+fn common_pragmas(conn: &Connection) -> Result<(), StoreError> {
+    conn.busy_timeout(Duration::from_secs(5))?;
+    conn.set_prepared_statement_cache_capacity(256);
+    conn.pragma_update(None, "trusted_schema", false)?;
+    conn.pragma_update(None, "cell_size_check", true)?;
+    conn.pragma_update(None, "mmap_size", 0)?;
+    Ok(())
+}
+
+/// Opens the one writing connection and brings the schema up to date.
+pub(crate) fn open_writer(path: &Path, found: Found) -> Result<Connection, StoreError> {
+    let mut conn = Connection::open_with_flags(
+        path,
+        OpenFlags::SQLITE_OPEN_READ_WRITE
+            | OpenFlags::SQLITE_OPEN_CREATE
+            | OpenFlags::SQLITE_OPEN_NO_MUTEX,
+    )?;
+    common_pragmas(&conn)?;
+    if found == Found::New {
+        // Only possible before the first page is written.
+        conn.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
+    }
+    let mode: String = conn.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))?;
+    if mode != "wal" {
+        return Err(StoreError::Sqlite(format!(
+            "journal mode is {mode}, not wal: is this a network file system?"
+        )));
+    }
+    conn.pragma_update(None, "synchronous", "FULL")?;
+    conn.pragma_update(None, "foreign_keys", true)?;
+    conn.pragma_update(None, "secure_delete", "FAST")?;
+    conn.query_row("PRAGMA journal_size_limit = 67108864", [], |_| Ok(()))?;
+    // Checkpoints are the writer's: SQLite's own would hide a failed fsync.
+    conn.query_row("PRAGMA wal_autocheckpoint = 0", [], |_| Ok(()))?;
+    #[cfg(target_os = "macos")]
+    {
+        conn.pragma_update(None, "fullfsync", true)?;
+        conn.pragma_update(None, "checkpoint_fullfsync", true)?;
+    }
+    if let Found::Ours(version) = found
+        && version < SCHEMA_VERSION
+    {
+        let copy = path.with_extension(format!("before-schema-{SCHEMA_VERSION}.db"));
+        // A copy left by an attempt that failed half-way is older, not better.
+        if copy.exists() {
+            std::fs::remove_file(&copy)
+                .map_err(|error| StoreError::Full(format!("{}: {error}", copy.display())))?;
+        }
+        conn.execute("VACUUM INTO ?1", [copy.to_string_lossy()])?;
+    }
+    migrations()
+        .to_latest(&mut conn)
+        .map_err(|error| StoreError::Sqlite(format!("migration failed: {error}")))?;
+    Ok(conn)
+}
+
+/// Opens a connection that cannot write.
+pub(crate) fn open_reader(path: &Path) -> Result<Connection, StoreError> {
+    let conn = Connection::open_with_flags(
+        path,
+        OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX,
+    )?;
+    common_pragmas(&conn)?;
+    conn.pragma_update(None, "query_only", true)?;
+    Ok(conn)
+}
+
+/// A value of the `meta` table.
+pub(crate) fn meta(conn: &Connection, key: &str) -> Result<Option<String>, StoreError> {
+    Ok(conn
+        .prepare_cached("SELECT value FROM meta WHERE key = ?1")?
+        .query_row([key], |row| row.get(0))
+        .optional()?)
+}
+
+/// Sets a value of the `meta` table.
+pub(crate) fn set_meta(conn: &Connection, key: &str, value: &str) -> Result<(), StoreError> {
+    conn.prepare_cached(
+        "INSERT INTO meta (key, value) VALUES (?1, ?2) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+    )?
+    .execute([key, value])?;
+    Ok(())
+}
+
+/// Removes a value of the `meta` table.
+pub(crate) fn clear_meta(conn: &Connection, key: &str) -> Result<(), StoreError> {
+    conn.prepare_cached("DELETE FROM meta WHERE key = ?1")?
+        .execute([key])?;
+    Ok(())
+}
+
+/// Whether the database is a restored copy that waits for release.
+pub(crate) fn quarantined(conn: &Connection) -> Result<bool, StoreError> {
+    Ok(meta(conn, "quarantine")?.is_some())
+}

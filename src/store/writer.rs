@@ -1,0 +1,381 @@
+//! The one thread that writes: group commit with two durability classes.
+//!
+//! It takes whatever is queued (no artificial delay), runs each command in its own savepoint, commits once,
+//! and only then answers and publishes. Nobody is answered success before COMMIT. A failed fsync ends the
+//! process: the kernel may have dropped the pages, so trying again would prove nothing.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use rusqlite::Connection;
+use tokio::sync::{broadcast, mpsc, oneshot, watch};
+
+use crate::clock::Clock;
+use crate::protocol::event::Event;
+use crate::store::audit::AuditHead;
+use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::error::{StoreError, is_fsync_failure};
+use crate::store::schema;
+use crate::store::writer::parking::Slot;
+
+/// Commands that may wait for the writer; more wait in their senders.
+pub const QUEUE_CAPACITY: usize = 1024;
+/// Commands in one commit.
+const BATCH: usize = 256;
+/// Write-ahead log size above which an idle writer copies it into the database.
+const CHECKPOINT_IDLE_BYTES: u64 = 1024 * 1024;
+/// Size above which it does so even when busy.
+const CHECKPOINT_BUSY_BYTES: u64 = 8 * 1024 * 1024;
+/// Size above which it also shortens the file.
+const CHECKPOINT_TRUNCATE_BYTES: u64 = 64 * 1024 * 1024;
+
+/// A value behind a lock that survives a panic elsewhere.
+pub(crate) mod parking {
+    use std::sync::{Mutex, MutexGuard, PoisonError};
+
+    /// A mutex without poisoning: every value in it is replaced whole.
+    #[derive(Debug, Default)]
+    pub(crate) struct Slot<T>(Mutex<T>);
+
+    impl<T> Slot<T> {
+        /// Wraps a value.
+        pub(crate) fn new(value: T) -> Self {
+            Self(Mutex::new(value))
+        }
+
+        /// The value, locked.
+        pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
+            self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        }
+    }
+}
+
+/// What the writer shares with the handles.
+pub(crate) struct Shared {
+    pub(crate) epoch: u64,
+    pub(crate) last_seq: AtomicU64,
+    pub(crate) problem: Slot<Option<String>>,
+    pub(crate) events: broadcast::Sender<Arc<Event>>,
+    /// Counts commits that changed the outbox.
+    pub(crate) outbox_changes: watch::Sender<u64>,
+    /// Set by the update hook while a transaction touches the outbox.
+    pub(crate) outbox_touched: AtomicBool,
+}
+
+/// One queued command with the one who waits for it.
+pub(crate) trait Job: Send {
+    fn durability(&self) -> Durability;
+    /// Runs the command and keeps its result; whether it succeeded.
+    fn apply(&mut self, tx: &mut WriteTx<'_>) -> Result<(), StoreError>;
+    /// Replaces the result.
+    fn fail(&mut self, error: StoreError);
+    /// Why it failed for lack of space or I/O, if it did.
+    fn io_problem(&self) -> Option<String>;
+    fn succeeded(&self) -> bool;
+    fn answer(self: Box<Self>);
+}
+
+pub(crate) struct Pending<C: WriteCommand> {
+    pub(crate) command: C,
+    pub(crate) reply: oneshot::Sender<Result<C::Output, StoreError>>,
+    pub(crate) result: Option<Result<C::Output, StoreError>>,
+}
+
+impl<C: WriteCommand> Job for Pending<C> {
+    fn durability(&self) -> Durability {
+        C::DURABILITY
+    }
+
+    fn apply(&mut self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
+        match self.command.apply(tx) {
+            Ok(output) => {
+                self.result = Some(Ok(output));
+                Ok(())
+            }
+            Err(error) => {
+                self.result = Some(Err(error.clone()));
+                Err(error)
+            }
+        }
+    }
+
+    fn fail(&mut self, error: StoreError) {
+        self.result = Some(Err(error));
+    }
+
+    fn io_problem(&self) -> Option<String> {
+        match &self.result {
+            Some(Err(StoreError::Full(why))) => Some(why.clone()),
+            Some(_) | None => None,
+        }
+    }
+
+    fn succeeded(&self) -> bool {
+        matches!(self.result, Some(Ok(_)))
+    }
+
+    fn answer(self: Box<Self>) {
+        let result = self.result.unwrap_or(Err(StoreError::Closed));
+        if result.is_ok() {
+            self.command.committed();
+        }
+        // The caller may be gone; the command counts all the same.
+        let _ = self.reply.send(result);
+    }
+}
+
+/// What the writer is sent.
+pub(crate) enum Message {
+    Command(Box<dyn Job>),
+    #[cfg(feature = "test-hooks")]
+    Hook(Box<dyn FnOnce(&Connection) + Send>),
+    Close(oneshot::Sender<()>),
+}
+
+pub(crate) struct Writer {
+    pub(crate) conn: Connection,
+    pub(crate) clock: Clock,
+    pub(crate) audit: AuditHead,
+    pub(crate) last_seq: u64,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) synchronous: Durability,
+    pub(crate) wal: PathBuf,
+    pub(crate) sidecar: PathBuf,
+    /// Held for as long as this process may write; released when the thread ends.
+    pub(crate) lock: std::fs::File,
+}
+
+/// Ends the process when the writer panics: nobody could write any more, and nobody would notice.
+struct AbortOnPanic;
+
+impl Drop for AbortOnPanic {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            tracing::error!("the store's writer panicked; ending the process");
+            std::process::abort();
+        }
+    }
+}
+
+impl Writer {
+    pub(crate) fn run(mut self, mut queue: mpsc::Receiver<Message>) {
+        let _guard = AbortOnPanic;
+        let mut batch: Vec<Box<dyn Job>> = Vec::with_capacity(BATCH);
+        let mut closing: Option<oneshot::Sender<()>> = None;
+        while closing.is_none() {
+            let Some(first) = queue.blocking_recv() else {
+                return;
+            };
+            let mut next = Some(first);
+            while let Some(message) = next.take() {
+                match message {
+                    Message::Command(job) => batch.push(job),
+                    #[cfg(feature = "test-hooks")]
+                    Message::Hook(hook) => {
+                        self.run_batch(&mut batch);
+                        hook(&self.conn);
+                    }
+                    Message::Close(done) => {
+                        closing = Some(done);
+                        break;
+                    }
+                }
+                if batch.len() < BATCH {
+                    next = queue.try_recv().ok();
+                }
+            }
+            self.run_batch(&mut batch);
+            self.checkpoint_if_due(queue.is_empty());
+        }
+        // Later commands fail; earlier ones are done.
+        queue.close();
+        drop(queue);
+        self.finish();
+        if let Some(done) = closing {
+            // The lock must be free before the closer goes on, and the connection closed before the lock is.
+            let Writer { conn, lock, .. } = self;
+            drop(conn);
+            drop(lock);
+            // The closer may have given up waiting.
+            let _ = done.send(());
+        }
+    }
+
+    /// Commits what is in the batch, answers everybody, publishes.
+    fn run_batch(&mut self, batch: &mut Vec<Box<dyn Job>>) {
+        if batch.is_empty() {
+            return;
+        }
+        let mut jobs = std::mem::take(batch);
+        match self.attempt(&mut jobs) {
+            Ok(events) => self.settle(jobs, events),
+            Err(error) if jobs.len() == 1 => {
+                for job in &mut jobs {
+                    job.fail(error.clone());
+                }
+                self.settle(jobs, Vec::new());
+            }
+            Err(error) => {
+                tracing::warn!(%error, commands = jobs.len(), "a batch was lost; running its commands singly");
+                for job in jobs {
+                    let mut single = vec![job];
+                    let events = match self.attempt(&mut single) {
+                        Ok(events) => events,
+                        Err(error) => {
+                            for job in &mut single {
+                                job.fail(error.clone());
+                            }
+                            Vec::new()
+                        }
+                    };
+                    self.settle(single, events);
+                }
+            }
+        }
+        // Keep the allocation for the next round.
+        batch.reserve(BATCH.min(16));
+    }
+
+    fn settle(&mut self, jobs: Vec<Box<dyn Job>>, events: Vec<Event>) {
+        for job in &jobs {
+            if let Some(why) = job.io_problem() {
+                tracing::error!(%why, "the database cannot be written");
+                *self.shared.problem.lock() = Some(why);
+            } else if job.succeeded() {
+                let mut problem = self.shared.problem.lock();
+                if problem.is_some() {
+                    *problem = None;
+                }
+            }
+        }
+        self.shared.last_seq.store(self.last_seq, Ordering::Release);
+        // Published before the answers: whoever is answered can rely on the event being on its way.
+        for event in events {
+            let _ = self.shared.events.send(Arc::new(event));
+        }
+        if self.shared.outbox_touched.swap(false, Ordering::AcqRel) {
+            self.shared.outbox_changes.send_modify(|count| *count += 1);
+        }
+        for job in jobs {
+            job.answer();
+        }
+    }
+
+    /// One transaction over all jobs. An error means that the transaction was lost and nothing is stored.
+    fn attempt(&mut self, jobs: &mut [Box<dyn Job>]) -> Result<Vec<Event>, StoreError> {
+        let class = jobs.iter().fold(Durability::Relaxed, |class, job| {
+            class.stronger(job.durability())
+        });
+        let before = (self.last_seq, self.audit);
+        let result = self.transaction(jobs, class);
+        if result.is_err() {
+            (self.last_seq, self.audit) = before;
+            if !self.conn.is_autocommit()
+                && let Err(error) = self.conn.execute_batch("ROLLBACK")
+            {
+                tracing::error!(%error, "rolling back failed");
+            }
+        }
+        result
+    }
+
+    fn transaction(
+        &mut self,
+        jobs: &mut [Box<dyn Job>],
+        class: Durability,
+    ) -> Result<Vec<Event>, StoreError> {
+        self.set_synchronous(class)?;
+        self.conn.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
+        let mut tx = WriteTx {
+            conn: &self.conn,
+            now: self.clock.now(),
+            epoch: self.shared.epoch,
+            last_seq: self.last_seq,
+            audit: self.audit,
+            staged: Vec::new(),
+        };
+        for job in jobs {
+            let mark = (tx.last_seq, tx.audit, tx.staged.len());
+            tx.conn.prepare_cached("SAVEPOINT command")?.execute([])?;
+            if let Err(error) = job.apply(&mut tx) {
+                if tx.conn.is_autocommit() {
+                    // SQLite gave up the whole transaction (disk full, I/O error).
+                    return Err(error);
+                }
+                tx.conn.prepare_cached("ROLLBACK TO command")?.execute([])?;
+                (tx.last_seq, tx.audit) = (mark.0, mark.1);
+                tx.staged.truncate(mark.2);
+            }
+            tx.conn.prepare_cached("RELEASE command")?.execute([])?;
+        }
+        let (last_seq, audit, staged) = (tx.last_seq, tx.audit, tx.staged);
+        if let Err(error) = self.conn.prepare_cached("COMMIT")?.execute([]) {
+            end_on_fsync_failure(&error);
+            return Err(error.into());
+        }
+        self.last_seq = last_seq;
+        self.audit = audit;
+        Ok(staged)
+    }
+
+    /// Sets the class of the next commit; has no effect inside a transaction, so never called there.
+    fn set_synchronous(&mut self, class: Durability) -> Result<(), StoreError> {
+        if class != self.synchronous {
+            self.conn.execute_batch(match class {
+                Durability::Durable => "PRAGMA synchronous = FULL",
+                Durability::Relaxed => "PRAGMA synchronous = NORMAL",
+            })?;
+            self.synchronous = class;
+        }
+        Ok(())
+    }
+
+    fn checkpoint_if_due(&mut self, idle: bool) {
+        let size = std::fs::metadata(&self.wal).map_or(0, |data| data.len());
+        let mode = if size > CHECKPOINT_TRUNCATE_BYTES {
+            "TRUNCATE"
+        } else if size > CHECKPOINT_BUSY_BYTES || (idle && size > CHECKPOINT_IDLE_BYTES) {
+            "PASSIVE"
+        } else {
+            return;
+        };
+        self.checkpoint(mode);
+    }
+
+    fn checkpoint(&mut self, mode: &str) {
+        let result = self
+            .conn
+            .query_row(&format!("PRAGMA wal_checkpoint({mode})"), [], |_| Ok(()));
+        if let Err(error) = result {
+            end_on_fsync_failure(&error);
+            tracing::warn!(%error, "checkpoint failed; it is tried again");
+        }
+    }
+
+    /// Marks the end as clean, empties the write-ahead log, records the last event beside the epoch.
+    fn finish(&mut self) {
+        let clean = self
+            .set_synchronous(Durability::Durable)
+            .and_then(|()| schema::set_meta(&self.conn, "clean", "1"))
+            .and_then(|()| {
+                crate::store::open::write_sidecar(
+                    &self.sidecar,
+                    self.shared.epoch,
+                    Some(self.last_seq),
+                )
+            });
+        if let Err(error) = clean {
+            tracing::error!(%error, "the store could not be closed cleanly");
+        }
+        self.checkpoint("TRUNCATE");
+    }
+}
+
+/// Ends the process when the error says that an fsync failed.
+fn end_on_fsync_failure(error: &rusqlite::Error) {
+    if is_fsync_failure(error) {
+        tracing::error!(%error, "fsync failed: what is on disk is not known any more; ending the process");
+        std::process::abort();
+    }
+}
