@@ -65,7 +65,7 @@ pub fn draw(state: &State, theme: &Theme, dial: &Dial, area: Rect, buf: &mut Buf
         ]);
         paint::line(buf, inner, at, &line);
         if *level == dial.chosen {
-            buf.set_style(paint::row(inner, at), theme.style(Role::Selection));
+            paint::select(buf, paint::row(inner, at), theme, Role::Selection);
         }
         at += 1;
     }
