@@ -1,0 +1,1 @@
+//! The loop with a client that comes and goes.
