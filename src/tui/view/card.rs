@@ -558,7 +558,7 @@ fn lines(
     match key {
         ItemKey::Approval(id) => {
             let Some(approval) = state.world.approvals.get(id) else {
-                return std::rc::Rc::new(Vec::new());
+                return std::sync::Arc::new(Vec::new());
             };
             let cost = cost(state, approval);
             let cache_key = format!(
@@ -573,7 +573,7 @@ fn lines(
         ItemKey::Continuation(_)
         | ItemKey::Delivery(_)
         | ItemKey::Channel(_)
-        | ItemKey::Problem(_) => std::rc::Rc::new(other_body(state, theme, key, width)),
+        | ItemKey::Problem(_) => std::sync::Arc::new(other_body(state, theme, key, width)),
     }
 }
 
