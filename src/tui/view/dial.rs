@@ -90,16 +90,15 @@ pub fn draw(state: &State, theme: &Theme, dial: &Dial, area: Rect, buf: &mut Buf
             &Line::from(span(theme, Role::NoticeError, shown::line(problem, width))),
         ),
         Some(Ok(what_if)) => {
-            let mut text = format!(
-                "{} of the last {} calls would have run without you",
+            let asked = if what_if.newly_unattended > 0 {
+                format!("; {} of them asked then", what_if.newly_unattended)
+            } else {
+                String::new()
+            };
+            let text = format!(
+                "{} of the last {} calls would have run without you{asked}",
                 what_if.would_run, what_if.considered
             );
-            if what_if.newly_unattended > 0 {
-                text.push_str(&format!(
-                    "; {} of them asked then",
-                    what_if.newly_unattended
-                ));
-            }
             let role = if what_if.newly_unattended > 0 {
                 Role::NoticeWarning
             } else {

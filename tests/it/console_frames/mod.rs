@@ -1,5 +1,8 @@
 //! Styled frames of every screen, at three sizes and at any size.
 
+// Helpers of tests count as tests here.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
 pub mod driver;
 pub mod fixture;
 pub mod styled;

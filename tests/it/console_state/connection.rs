@@ -182,9 +182,11 @@ impl Console {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
         });
-        if found.await.is_err() {
-            panic!("never saw `{text}` in\n{}", self.screen.lock().unwrap().1);
-        }
+        assert!(
+            found.await.is_ok(),
+            "never saw `{text}` in\n{}",
+            self.screen.lock().unwrap().1
+        );
     }
 
     fn frames(&self) -> u64 {
@@ -192,6 +194,7 @@ impl Console {
     }
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "an item of the stream")]
 fn requested(seq: u64, n: u8) -> Result<StreamItem, Problem> {
     Ok(StreamItem::Event(Box::new(Event {
         seq: Some(seq),
