@@ -1,1 +1,11 @@
-//! The store: transitions, invariants, crash and recover.
+//! The store: transactions, transitions, recovery and the invariants that the database can show.
+
+mod world;
+
+mod decisions;
+mod lifecycle;
+mod opening;
+mod random;
+mod recovery;
+mod schema;
+mod writer;
