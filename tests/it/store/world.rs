@@ -246,6 +246,15 @@ impl World {
         World::open(path, self.clock.clone(), keep)
     }
 
+    /// The same world around a store that was opened by hand.
+    pub(crate) fn restore_handle(self, opened: leverframe::store::Opened) -> World {
+        World {
+            store: opened.store,
+            recovery: opened.recovery,
+            ..self
+        }
+    }
+
     /// A clean end and a new start on the same directory.
     pub(crate) async fn restart(mut self) -> World {
         let keep = std::mem::take(&mut self.keep);
