@@ -1,5 +1,11 @@
 //! The store: transactions, transitions, recovery and the invariants that the database can show.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "helpers of tests, which clippy.toml does not see as tests"
+)]
+
 mod world;
 
 mod decisions;

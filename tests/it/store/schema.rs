@@ -221,9 +221,13 @@ async fn hot_queries_use_their_indexes() {
     for (sql, lines) in plans {
         for line in lines {
             // A scan over a partial index reads only rows that are open.
-            let open = ["continuations_open", "tool_calls_started", "model_attempts_open"]
-                .iter()
-                .any(|index| line.contains(index));
+            let open = [
+                "continuations_open",
+                "tool_calls_started",
+                "model_attempts_open",
+            ]
+            .iter()
+            .any(|index| line.contains(index));
             assert!(!line.starts_with("SCAN") || open, "{sql}\n{line}");
         }
     }
