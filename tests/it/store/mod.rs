@@ -5,6 +5,11 @@
     clippy::panic,
     reason = "helpers of tests, which clippy.toml does not see as tests"
 )]
+#![allow(
+    clippy::redundant_closure,
+    clippy::redundant_closure_for_method_calls,
+    reason = "a method's path is not general over the reader's lifetime"
+)]
 
 mod world;
 

@@ -185,7 +185,7 @@ async fn a_full_disk_is_said_and_recovered_from() {
         .store
         .with_writer(|conn| {
             conn.query_row("PRAGMA max_page_count = 1073741823", [], |_| Ok(()))
-                .unwrap()
+                .unwrap();
         })
         .await
         .unwrap();
