@@ -136,7 +136,7 @@ impl Run {
         Some(format!(
             "{}\n--- the platform\n{}\n--- the log\n{}",
             violations.join("\n"),
-            self.world.telegram.story(),
+            self.world.story(),
             tail.join("\n")
         ))
     }

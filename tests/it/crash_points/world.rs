@@ -113,6 +113,34 @@ impl World {
             .count()
     }
 
+    /// The platform's ledger, one short line a call.
+    pub fn story(&self) -> String {
+        let short = |value: &Value| -> String {
+            let text = value
+                .as_str()
+                .map_or_else(|| value.to_string(), str::to_owned);
+            text.chars().take(70).collect()
+        };
+        let calls = self.telegram.ledger();
+        let lines: Vec<String> = calls
+            .iter()
+            .map(|call| {
+                let about: Vec<String> = ["chat_id", "message_id", "offset", "text"]
+                    .iter()
+                    .filter_map(|name| Some(format!("{name} {:?}", short(call.params.get(*name)?))))
+                    .collect();
+                let buttons = if call.params.contains_key("reply_markup") {
+                    " with buttons"
+                } else {
+                    ""
+                };
+                let ended = if call.accepted { "" } else { " REFUSED" };
+                format!("{} {}{buttons}{ended}", call.method, about.join(" "))
+            })
+            .collect();
+        lines.join("\n")
+    }
+
     /// Whether a process of this world, other than the daemon, is alive: a tool that a crash left behind.
     pub fn has_strays(&self, daemon: u32) -> bool {
         let home = self.home.path();
