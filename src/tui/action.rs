@@ -109,13 +109,13 @@ actions! {
     DialogPrevious = "dialog-previous", Dialog, "previous", "previous choice";
     DialogAccept = "dialog-accept", Dialog, "choose", "take the choice";
     DialogCancel = "dialog-cancel", Dialog, "cancel", "close without doing anything";
-    TextEnter = "text-enter", Text, "enter", "new line, or finish a one-line field";
+    TextEnter = "text-enter", Text, "done", "new line, or finish a one-line field";
     TextSubmit = "text-submit", Text, "send", "finish the field";
     TextCancel = "text-cancel", Text, "close", "close the field; the draft is kept";
     TextLeft = "text-left", Text, "left", "cursor left";
     TextRight = "text-right", Text, "right", "cursor right";
-    TextUp = "text-up", Text, "up", "cursor up, or previous choice";
-    TextDown = "text-down", Text, "down", "cursor down, or next choice";
+    TextUp = "text-up", Text, "previous", "cursor up, or previous choice";
+    TextDown = "text-down", Text, "next", "cursor down, or next choice";
     TextWordLeft = "text-word-left", Text, "word left", "cursor one word left";
     TextWordRight = "text-word-right", Text, "word right", "cursor one word right";
     TextHome = "text-home", Text, "line start", "cursor to the start of the line";

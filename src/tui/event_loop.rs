@@ -204,7 +204,7 @@ impl<T: ConsoleTerminal> Console<T> {
                 .flatten()
                 .min();
             let now = self.now();
-            let sleep = wake.map_or(Duration::from_secs(60), |at| {
+            let sleep = wake.map_or(Duration::from_mins(1), |at| {
                 Duration::from_millis(at.since(now.steady))
             });
             let message = tokio::select! {

@@ -121,6 +121,10 @@ impl ConsoleTerminal for TerminalGuard {
     }
 
     fn begin_frame(&mut self) -> io::Result<()> {
+        // A panic of some other task gave the terminal back, and the process lived on: take it again.
+        if !HELD.load(Ordering::SeqCst) {
+            self.acquire()?;
+        }
         queue!(self.terminal.backend_mut(), BeginSynchronizedUpdate)
     }
 

@@ -167,7 +167,10 @@ impl fmt::Display for Key {
             Some((name, _)) => text.push_str(name),
             None => match self.code {
                 KeyCode::Char(c) => text.push(c),
-                KeyCode::F(n) => text.push_str(&format!("f{n}")),
+                KeyCode::F(n) => {
+                    text.push('f');
+                    text.push_str(&n.to_string());
+                }
                 _ => text.push('?'),
             },
         }

@@ -496,7 +496,7 @@ fn turn(state: &mut State, forward: bool) -> Vec<Effect> {
     match state.modals.last_mut() {
         Some(Modal::Quit { choices, chosen }) => *chosen = stepped(*chosen, choices.len(), forward),
         Some(Modal::Release { chosen, asks }) => {
-            *chosen = stepped(*chosen, if *asks { RELEASES.len() } else { 2 }, forward)
+            *chosen = stepped(*chosen, if *asks { RELEASES.len() } else { 2 }, forward);
         }
         Some(Modal::Confirm(confirm)) => confirm.chosen = stepped(confirm.chosen, 2, forward),
         Some(Modal::Snooze { chosen, .. }) => *chosen = stepped(*chosen, SNOOZES.len(), forward),

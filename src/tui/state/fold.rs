@@ -65,7 +65,7 @@ pub fn apply(world: &mut World, event: &Event) -> Vec<Missing> {
             }
         }
         EventBody::ContinuationQueued { .. } | EventBody::ContinuationResumed { .. } => {
-            set_state(world, event, ContinuationState::Pending)
+            set_state(world, event, ContinuationState::Pending);
         }
         EventBody::ContinuationStarted { .. } => {
             take_up(world, event);
@@ -87,7 +87,7 @@ pub fn apply(world: &mut World, event: &Event) -> Vec<Missing> {
             }
         }
         EventBody::ContinuationAwaitingApproval { .. } => {
-            set_state(world, event, ContinuationState::AwaitingApproval)
+            set_state(world, event, ContinuationState::AwaitingApproval);
         }
         EventBody::ContinuationInterrupted { .. } => {
             set_state(world, event, ContinuationState::Interrupted);

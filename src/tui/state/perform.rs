@@ -244,7 +244,7 @@ fn moved(state: &mut State, step: Step) -> Vec<Effect> {
             if state.queue.zoomed {
                 match step {
                     Step::Down => {
-                        state.queue.card_scroll = state.queue.card_scroll.saturating_add(1)
+                        state.queue.card_scroll = state.queue.card_scroll.saturating_add(1);
                     }
                     Step::Up => state.queue.card_scroll = state.queue.card_scroll.saturating_sub(1),
                     Step::Top => state.queue.card_scroll = 0,

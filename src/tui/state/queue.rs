@@ -214,6 +214,17 @@ impl QueueState {
     /// Returns how many items are new.
     pub fn refresh(&mut self, world: &World, now: Millis, wall: Timestamp) -> usize {
         self.snoozed.retain(|_, until| *until > wall);
+        // After a new snapshot an item may not be known at all: there is nothing left to show of it.
+        self.order.retain(|key| subject(world, key).is_some());
+        self.settled.retain(|key, _| subject(world, key).is_some());
+        if self
+            .selected
+            .as_ref()
+            .is_some_and(|key| subject(world, key).is_none())
+        {
+            self.selected = None;
+            self.zoomed = false;
+        }
         let open = open_items(world);
         let open_set: BTreeSet<&ItemKey> = open.iter().collect();
         for key in &self.order {

@@ -20,7 +20,7 @@ const MAX_DEPTH: usize = 4;
 #[derive(Debug, Default)]
 struct Raw {
     palette: BTreeMap<String, Color>,
-    styles: BTreeMap<Role, Style>,
+    styles: BTreeMap<String, Style>,
 }
 
 /// Loads a theme by name for a terminal of this depth: the user's file first, then the shipped one.
@@ -38,8 +38,14 @@ pub fn parse(
 ) -> Result<Theme, AssetError> {
     let raw = parse_raw(name, source, user_dir, 0)?;
     let mut theme = Theme::blank(name);
+    let ground = with_fallback(&raw, Role::Text).bg;
     for role in Role::ALL {
-        theme.set(*role, reduce_style(with_fallback(&raw, *role), depth));
+        let mut style = with_fallback(&raw, *role);
+        // Without colours only what stands out from the ground is reversed, not the ground itself.
+        if depth == ColorDepth::None && style.bg == ground {
+            style.bg = None;
+        }
+        theme.set(*role, reduce_style(style, depth));
     }
     Ok(theme)
 }
@@ -48,11 +54,7 @@ pub fn parse(
 fn with_fallback(raw: &Raw, role: Role) -> Style {
     let mut name = role.name();
     loop {
-        if let Some(style) = Role::ALL
-            .iter()
-            .find(|r| r.name() == name)
-            .and_then(|r| raw.styles.get(r))
-        {
+        if let Some(style) = raw.styles.get(name) {
             return *style;
         }
         match name.rsplit_once('.') {
@@ -144,22 +146,25 @@ fn table<'a, 'i>(
     })
 }
 
-fn role(source: &Source, name: &Spanned<std::borrow::Cow<'_, str>>) -> Result<Role, AssetError> {
+/// A role, or the dotted beginning of one.
+fn role(source: &Source, name: &Spanned<std::borrow::Cow<'_, str>>) -> Result<String, AssetError> {
     let word = name.get_ref().as_ref();
-    Role::ALL
-        .iter()
-        .copied()
-        .find(|role| role.name() == word)
-        .ok_or_else(|| {
-            let hint = assets::nearest(word, Role::ALL.iter().map(|r| r.name()))
-                .map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
-            AssetError::at(
-                &source.file,
-                &source.text,
-                name.span().start,
-                format!("`{word}` is not a role{hint}"),
-            )
-        })
+    let begins = |role: &Role| {
+        role.name()
+            .strip_prefix(word)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    };
+    if Role::ALL.iter().any(begins) {
+        return Ok(word.to_owned());
+    }
+    let near = assets::nearest(word, Role::ALL.iter().map(|r| r.name()));
+    let hint = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+    Err(AssetError::at(
+        &source.file,
+        &source.text,
+        name.span().start,
+        format!("`{word}` is not a role{hint}"),
+    ))
 }
 
 fn color(source: &Source, raw: &Raw, value: &Spanned<DeValue<'_>>) -> Result<Color, AssetError> {

@@ -1,12 +1,12 @@
 //! Wrapped lines that need not be computed again. Holds nothing that cannot be recomputed.
 
 use std::collections::HashMap;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use ratatui::text::Line;
 
 /// Wrapped lines of one thing.
-pub type Lines = Rc<Vec<Line<'static>>>;
+pub type Lines = Arc<Vec<Line<'static>>>;
 
 /// What a transcript entry's lines depend on.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -48,10 +48,10 @@ impl ViewCache {
         if let Some((known, lines)) = &self.card
             && *known == key
         {
-            return Rc::clone(lines);
+            return Arc::clone(lines);
         }
-        let lines = Rc::new(make());
-        self.card = Some((key, Rc::clone(&lines)));
+        let lines = Arc::new(make());
+        self.card = Some((key, Arc::clone(&lines)));
         lines
     }
 
@@ -60,7 +60,7 @@ impl ViewCache {
         if self.entries.len() > KEPT {
             self.entries.clear();
         }
-        Rc::clone(self.entries.entry(key).or_insert_with(|| Rc::new(make())))
+        Arc::clone(self.entries.entry(key).or_insert_with(|| Arc::new(make())))
     }
 
     /// The lines of the finished paragraphs of an open stream: wrapped again only when one more is finished.
@@ -76,10 +76,10 @@ impl ViewCache {
             && *length == bytes
             && *columns == width
         {
-            return Rc::clone(lines);
+            return Arc::clone(lines);
         }
-        let lines = Rc::new(make());
-        self.stream = Some((id.to_owned(), bytes, width, Rc::clone(&lines)));
+        let lines = Arc::new(make());
+        self.stream = Some((id.to_owned(), bytes, width, Arc::clone(&lines)));
         lines
     }
 }

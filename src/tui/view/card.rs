@@ -483,7 +483,8 @@ pub fn draw(
     );
 
     let confirm = state.high.as_ref().filter(|high| high.subject == subject);
-    let confirm_rows = if confirm.is_some() { 2 } else { 0 };
+    // Reserved from the start: the first press must not change what has been read.
+    let confirm_rows = if asks_twice(state, key) { 2 } else { 0 };
     let body_area = Rect {
         y: inner.y + 2.min(inner.height),
         height: inner.height.saturating_sub(3 + confirm_rows),
@@ -557,7 +558,7 @@ fn lines(
     match key {
         ItemKey::Approval(id) => {
             let Some(approval) = state.world.approvals.get(id) else {
-                return std::rc::Rc::new(Vec::new());
+                return std::sync::Arc::new(Vec::new());
             };
             let cost = cost(state, approval);
             let cache_key = format!(
@@ -572,7 +573,7 @@ fn lines(
         ItemKey::Continuation(_)
         | ItemKey::Delivery(_)
         | ItemKey::Channel(_)
-        | ItemKey::Problem(_) => std::rc::Rc::new(other_body(state, theme, key, width)),
+        | ItemKey::Problem(_) => std::sync::Arc::new(other_body(state, theme, key, width)),
     }
 }
 
@@ -667,5 +668,20 @@ fn status(state: &State, key: &ItemKey) -> (Role, String) {
                 (Role::TextMuted, "settled".to_owned())
             }
         }
+    }
+}
+
+/// Whether letting it happen takes two presses.
+fn asks_twice(state: &State, key: &ItemKey) -> bool {
+    match key {
+        ItemKey::Approval(id) => state
+            .world
+            .approvals
+            .get(id)
+            .is_some_and(|a| a.risk == Risk::High && a.state == ApprovalState::Pending),
+        ItemKey::Continuation(_)
+        | ItemKey::Delivery(_)
+        | ItemKey::Channel(_)
+        | ItemKey::Problem(_) => false,
     }
 }

@@ -180,7 +180,7 @@ fn list(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
         }
         paint::line(buf, inner, at, &Line::from(spans));
         if is_selected {
-            buf.set_style(paint::row(inner, at), theme.style(Role::Selection));
+            paint::select(buf, paint::row(inner, at), theme, Role::Selection);
         }
     }
 }

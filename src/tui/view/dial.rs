@@ -65,7 +65,7 @@ pub fn draw(state: &State, theme: &Theme, dial: &Dial, area: Rect, buf: &mut Buf
         ]);
         paint::line(buf, inner, at, &line);
         if *level == dial.chosen {
-            buf.set_style(paint::row(inner, at), theme.style(Role::Selection));
+            paint::select(buf, paint::row(inner, at), theme, Role::Selection);
         }
         at += 1;
     }
@@ -90,16 +90,15 @@ pub fn draw(state: &State, theme: &Theme, dial: &Dial, area: Rect, buf: &mut Buf
             &Line::from(span(theme, Role::NoticeError, shown::line(problem, width))),
         ),
         Some(Ok(what_if)) => {
-            let mut text = format!(
-                "{} of the last {} calls would have run without you",
+            let asked = if what_if.newly_unattended > 0 {
+                format!("; {} of them asked then", what_if.newly_unattended)
+            } else {
+                String::new()
+            };
+            let text = format!(
+                "{} of the last {} calls would have run without you{asked}",
                 what_if.would_run, what_if.considered
             );
-            if what_if.newly_unattended > 0 {
-                text.push_str(&format!(
-                    "; {} of them asked then",
-                    what_if.newly_unattended
-                ));
-            }
             let role = if what_if.newly_unattended > 0 {
                 Role::NoticeWarning
             } else {

@@ -45,7 +45,7 @@ fn choices(
             )),
         );
         if index == chosen {
-            buf.set_style(paint::row(inner, at), theme.style(Role::DialogChosen));
+            paint::select(buf, paint::row(inner, at), theme, Role::DialogChosen);
         }
     }
 }

@@ -30,7 +30,28 @@ pub fn notice(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
             0,
             &Line::from(vec![Span::raw(" "), span(theme, role, text)]),
         );
+    } else if let Some(why) = disabled_because(state) {
+        let text = shown::line(&why, usize::from(area.width).saturating_sub(2));
+        let line = Line::from(vec![Span::raw(" "), span(theme, Role::TextMuted, text)]);
+        paint::line(buf, area, 0, &line);
     }
+}
+
+/// Why keys of the card do not count now, each reason once.
+fn disabled_because(state: &State) -> Option<String> {
+    if !state.modals.is_empty() || state.screen != Screen::Queue {
+        return None;
+    }
+    let mut reasons: Vec<String> = Vec::new();
+    for reason in queue_hints(state)
+        .into_iter()
+        .filter_map(|hint| hint.disabled)
+    {
+        if !reasons.contains(&reason) {
+            reasons.push(reason);
+        }
+    }
+    (!reasons.is_empty()).then(|| reasons.join("; "))
 }
 
 /// A key that is listed: its action, and why it does not work now.
@@ -47,7 +68,6 @@ pub fn keys(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
     let mut spans = vec![Span::raw(" ")];
     let mut used = 1;
     let room = usize::from(area.width);
-    let mut last_reason = String::new();
     for hint in &hints {
         let Some(key) = state
             .keymap
@@ -56,14 +76,7 @@ pub fn keys(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
         else {
             continue;
         };
-        let reason = match &hint.disabled {
-            Some(reason) if *reason != last_reason => {
-                last_reason.clone_from(reason);
-                format!(" ({reason})")
-            }
-            Some(_) | None => String::new(),
-        };
-        let width = shown::width(&key) + 1 + hint.action.short().len() + shown::width(&reason) + 2;
+        let width = shown::width(&key) + 1 + hint.action.short().len() + 2;
         if used + width > room {
             continue;
         }
@@ -82,7 +95,7 @@ pub fn keys(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
         spans.push(span(
             theme,
             text_role,
-            format!(" {}{reason}  ", hint.action.short()),
+            format!(" {}  ", hint.action.short()),
         ));
     }
     paint::line(buf, area, 0, &Line::from(spans));

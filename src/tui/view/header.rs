@@ -55,7 +55,12 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
         left.push((Role::HeaderAttention, "LOCKED".to_owned()));
     }
     if engine.is_some_and(|e| e.scripted) {
-        left.push((Role::HeaderMuted, "demo: scripted, no model".to_owned()));
+        let text = if width >= 64 {
+            "demo: scripted, no model"
+        } else {
+            "scripted"
+        };
+        left.push((Role::HeaderMuted, text.to_owned()));
     }
     let link = match &state.link {
         Link::Connecting => "connecting".to_owned(),

@@ -58,7 +58,7 @@ pub fn draw(state: &State, theme: &Theme, help: &Help, area: Rect, buf: &mut Buf
         ]);
         paint::line(buf, inner, at, &line);
         if is_chosen {
-            buf.set_style(paint::row(inner, at), theme.style(Role::Selection));
+            paint::select(buf, paint::row(inner, at), theme, Role::Selection);
         }
     }
     if matches.is_empty() {

@@ -150,7 +150,7 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
         }
         paint::line(buf, inner, at, &Line::from(spans));
         if is_selected {
-            buf.set_style(paint::row(inner, at), theme.style(Role::Selection));
+            paint::select(buf, paint::row(inner, at), theme, Role::Selection);
         }
     }
     let hidden = count.saturating_sub(first + height);

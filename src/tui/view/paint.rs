@@ -88,7 +88,12 @@ pub fn popup(
     width: u16,
     height: u16,
 ) -> Rect {
-    let width = width.min(area.width);
+    // A sliver of what lies behind would only look like a flaw.
+    let width = if width.saturating_add(6) > area.width {
+        area.width
+    } else {
+        width
+    };
     let height = height.min(area.height);
     let target = Rect {
         x: area.x + (area.width - width) / 2,
@@ -160,4 +165,17 @@ pub fn first_row(chosen: Option<usize>, rows: usize, height: usize) -> usize {
         .saturating_sub(height)
         .max(chosen.saturating_sub(height / 2))
         .min(latest)
+}
+
+/// Marks a row as selected. The row's own colours give way, so that the mark is even.
+pub fn select(buf: &mut Buffer, area: Rect, theme: &Theme, role: Role) {
+    let area = area.intersection(buf.area);
+    for y in area.top()..area.bottom() {
+        for x in area.left()..area.right() {
+            if let Some(cell) = buf.cell_mut((x, y)) {
+                cell.set_style(ratatui::style::Style::reset());
+            }
+        }
+    }
+    buf.set_style(area, theme.style(Role::Text).patch(theme.style(role)));
 }

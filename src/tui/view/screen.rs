@@ -90,10 +90,10 @@ pub fn draw(
             Modal::Text(entry) => text_entry::draw(state, theme, entry, body, buf),
             Modal::Dial(overlay) => dial::draw(state, theme, overlay, body, buf),
             Modal::Quit { choices, chosen } => {
-                dialog::quit(state, theme, choices, *chosen, body, buf)
+                dialog::quit(state, theme, choices, *chosen, body, buf);
             }
             Modal::Release { chosen, asks } => {
-                dialog::release(state, theme, *chosen, *asks, body, buf)
+                dialog::release(state, theme, *chosen, *asks, body, buf);
             }
             Modal::Confirm(confirm) => dialog::confirm(theme, confirm, body, buf),
             Modal::Snooze { bound, chosen } => dialog::snooze(theme, bound, *chosen, body, buf),

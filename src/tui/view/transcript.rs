@@ -31,7 +31,7 @@ pub fn draw(
     buf: &mut Buffer,
     report: &mut FrameReport,
 ) {
-    let Some(id) = state.session.session_id else {
+    if state.session.session_id.is_none() {
         let inner = paint::padded(paint::panel(buf, area, theme, "Session", true));
         paint::line(
             buf,
@@ -50,7 +50,7 @@ pub fn draw(
             )),
         );
         return;
-    };
+    }
     let inner = paint::padded(paint::panel(buf, area, theme, &title(state), true));
     let mode = if state.session.anchor.is_none() {
         "following"
@@ -148,7 +148,6 @@ pub fn draw(
         skip = 0;
         index += 1;
     }
-    let _ = id;
     report.session = Some(SessionReport {
         anchor: top,
         height: inner.height,
@@ -174,7 +173,7 @@ fn title(state: &State) -> String {
                 .or(state.world.engine.as_ref().map(|e| e.model.as_str()))
                 .unwrap_or("");
             format!(
-                "Session  {} · {} · {word} · {model} · {} tokens · {}",
+                "Session  {} · {} · {word} · {} tokens · {} · {model}",
                 session.channel,
                 shown::line(name, 32),
                 format::count(session.usage.input_tokens + session.usage.output_tokens),

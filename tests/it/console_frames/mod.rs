@@ -1,1 +1,11 @@
-//! Styled snapshots of the console's frames.
+//! Styled frames of every screen, at three sizes and at any size.
+
+// Helpers of tests count as tests here.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+pub mod driver;
+pub mod fixture;
+pub mod styled;
+
+mod any_size;
+mod screens;

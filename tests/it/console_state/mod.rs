@@ -1,1 +1,10 @@
-//! The console's reducer: properties over random keys and events.
+//! The console's reducer: selection by id, the arming rule under random keys, folding.
+
+// Helpers of tests count as tests here.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod arming_rule;
+mod connection;
+mod dialogs;
+mod folding;
+mod selection;

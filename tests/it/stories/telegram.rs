@@ -15,6 +15,8 @@ fn home(telegram: &FakeTelegram) -> Home {
 }
 
 fn start(home: &Home, telegram: &FakeTelegram) -> Daemon {
+    // A bot can write only to people who once wrote to it.
+    telegram.change(|state| state.know_chat(200));
     let token = telegram.state().token.clone();
     home.daemon_with(&[("TEAM_TOKEN", &token)])
 }

@@ -1,0 +1,233 @@
+//! Snapshots of every screen. `INSTA_UPDATE=always` accepts changes; look at each before committing.
+
+use leverframe::protocol::policy::{WhatIf, WhatIfCall};
+use leverframe::protocol::snapshot::{Answer, Query};
+use leverframe::protocol::words::*;
+use leverframe::tui::message::Message;
+
+use crate::console_frames::driver::Driver;
+use crate::console_frames::fixture::{self, busy};
+use crate::console_frames::styled::styled;
+
+const SIZES: &[(u16, u16)] = &[(80, 24), (120, 40), (48, 14)];
+
+/// Brings the console to a state at each size and compares the frame.
+fn check(name: &str, prepare: impl Fn(u16, u16) -> Driver) {
+    for (width, height) in SIZES
+        .iter()
+        .copied()
+        .chain((name == "queue_card").then_some((160, 45)))
+    {
+        let mut driver = prepare(width, height);
+        let buffer = driver.draw();
+        let mut settings = insta::Settings::clone_current();
+        settings.set_snapshot_path("snapshots");
+        settings.set_prepend_module_to_snapshot(false);
+        settings.set_omit_expression(true);
+        settings
+            .bind(|| insta::assert_snapshot!(format!("{name}_{width}x{height}"), styled(&buffer)));
+        if let Some(dir) = option_env!("LEVERFRAME_FRAMES") {
+            std::fs::write(
+                format!("{dir}/{name}_{width}x{height}.json"),
+                cells(&buffer),
+            )
+            .unwrap();
+        }
+    }
+}
+
+/// The buffer as JSON, for turning frames into pictures.
+fn cells(buffer: &ratatui::buffer::Buffer) -> String {
+    let rows: Vec<Vec<(String, String, String, u16)>> = (0..buffer.area.height)
+        .map(|y| {
+            (0..buffer.area.width)
+                .map(|x| &buffer[(x, y)])
+                .map(|c| {
+                    (
+                        c.symbol().to_owned(),
+                        c.fg.to_string(),
+                        c.bg.to_string(),
+                        c.modifier.bits(),
+                    )
+                })
+                .collect()
+        })
+        .collect();
+    serde_json::to_string(&rows).unwrap()
+}
+
+#[test]
+fn queue_empty() {
+    check("queue_empty", |w, h| {
+        Driver::with(w, h, fixture::snapshot())
+    });
+}
+
+#[test]
+fn queue_three_items() {
+    check("queue_three", |w, h| Driver::with(w, h, busy()));
+}
+
+#[test]
+fn queue_card() {
+    check("queue_card", |w, h| {
+        let mut driver = Driver::with(w, h, busy());
+        driver.press("j");
+        driver.wait(600);
+        driver
+    });
+}
+
+#[test]
+fn queue_card_zoomed() {
+    check("queue_zoomed", |w, h| {
+        let mut driver = Driver::with(w, h, busy());
+        driver.press("j j enter");
+        driver
+    });
+}
+
+#[test]
+fn high_risk_confirm() {
+    check("high_confirm", |w, h| {
+        let mut driver = Driver::with(w, h, busy());
+        driver.press("j j enter G");
+        driver.wait(600);
+        driver.press("a");
+        driver.wait(800);
+        driver
+    });
+}
+
+#[test]
+fn critical_code() {
+    check("critical", |w, h| {
+        let mut snapshot = busy();
+        snapshot.approvals = vec![fixture::command_approval(1, Risk::Critical)];
+        let mut driver = Driver::with(w, h, snapshot);
+        driver.press("j enter G");
+        driver.wait(600);
+        driver.press("a");
+        driver.type_text("K7");
+        driver
+    });
+}
+
+#[test]
+fn live() {
+    check("live", |w, h| {
+        let mut driver = Driver::with(w, h, busy());
+        driver.press("2 j j");
+        driver
+    });
+}
+
+#[test]
+fn session() {
+    check("session", |w, h| {
+        let mut driver = Driver::with(w, h, busy());
+        driver.press("2 j j enter");
+        driver.answer_transcript(fixture::transcript());
+        driver
+    });
+}
+
+#[test]
+fn session_search() {
+    check("session_search", |w, h| {
+        let mut driver = Driver::with(w, h, busy());
+        driver.press("2 j j enter");
+        driver.answer_transcript(fixture::transcript());
+        driver.press("/");
+        driver.type_text("restarted");
+        driver
+    });
+}
+
+#[test]
+fn channels_dial() {
+    check("channels_dial", |w, h| {
+        let mut driver = Driver::with(w, h, busy());
+        driver.press("4 j j A j");
+        let calls = (0..6u8)
+            .map(|n| WhatIfCall {
+                tool: if n % 2 == 0 {
+                    "write_file".into()
+                } else {
+                    "read_file".into()
+                },
+                preview: format!("notes/day-{n}.md"),
+                access: Access::Write,
+                risk: if n % 2 == 0 { Risk::Medium } else { Risk::Low },
+                was: if n % 2 == 0 {
+                    VerdictWord::Ask
+                } else {
+                    VerdictWord::Allow
+                },
+                would_be: leverframe::protocol::policy::Verdict {
+                    decision: VerdictWord::Allow,
+                    rule: "autonomy full".into(),
+                    policy_version: 3,
+                },
+                at: fixture::ago(600 * i64::from(n)),
+            })
+            .collect();
+        let what_if = WhatIf {
+            channel: "telegram".into(),
+            autonomy: Autonomy::Full,
+            considered: 50,
+            would_run: 44,
+            newly_unattended: 12,
+            calls,
+        };
+        driver.answer(
+            Query::WhatIf {
+                channel: "telegram".into(),
+                autonomy: Autonomy::Full,
+                limit: Some(50),
+            },
+            Answer::WhatIf(what_if),
+        );
+        driver.press("enter");
+        driver
+    });
+}
+
+#[test]
+fn channels() {
+    check("channels", |w, h| {
+        let mut driver = Driver::with(w, h, busy());
+        driver.press("4 j j");
+        driver
+    });
+}
+
+#[test]
+fn help() {
+    check("help", |w, h| {
+        let mut driver = Driver::with(w, h, busy());
+        driver.press("?");
+        driver
+    });
+}
+
+#[test]
+fn quit_menu() {
+    check("quit", |w, h| {
+        let mut driver = Driver::with(w, h, busy());
+        driver.press("q");
+        driver
+    });
+}
+
+#[test]
+fn disconnected() {
+    check("disconnected", |w, h| {
+        let mut driver = Driver::with(w, h, busy());
+        driver.press("j");
+        driver.send(Message::Disconnected {
+            why: "connection refused".into(),
+        });
+        driver
+    });
+}

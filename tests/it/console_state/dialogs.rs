@@ -1,0 +1,226 @@
+//! Emergency stop, lock, read-only, texts, dial, quit.
+
+use leverframe::protocol::command::{Command, Waiting};
+use leverframe::protocol::words::*;
+use leverframe::tui::message::{Effect, Message, QuitKind};
+use leverframe::tui::options::Access;
+
+use crate::console_frames::driver::Driver;
+use crate::console_frames::fixture;
+
+fn sent(driver: &Driver) -> Vec<Command> {
+    driver
+        .effects
+        .iter()
+        .filter_map(|e| {
+            if let Effect::Submit(c) = e {
+                Some(c.clone())
+            } else {
+                None
+            }
+        })
+        .collect()
+}
+
+#[test]
+fn the_emergency_stop_works_everywhere_but_not_read_only_or_pasted() {
+    for place in ["", "j", "2", "?", ":", "2 j i", "q", "4 j A", "ctrl-k", "L"] {
+        let mut driver = Driver::with(80, 24, fixture::busy());
+        driver.press(place);
+        driver.press("ctrl-x");
+        assert!(
+            driver
+                .state
+                .flash
+                .as_ref()
+                .unwrap()
+                .text
+                .contains("STOP atlas"),
+            "{place}"
+        );
+        assert!(sent(&driver).is_empty(), "{place}");
+        driver.wait(1_400);
+        driver.press("ctrl-x");
+        assert_eq!(
+            sent(&driver),
+            [Command::EmergencyStop { reason: None }],
+            "{place}"
+        );
+
+        let mut driver = Driver::with(80, 24, fixture::busy());
+        driver.press(place);
+        driver.press("ctrl-x");
+        driver.wait(1_500);
+        driver.press("ctrl-x");
+        driver.send(Message::Paste("\u{18}".into()));
+        assert!(sent(&driver).is_empty(), "{place}: too late, or pasted");
+    }
+    let mut driver = Driver::with(80, 24, fixture::busy());
+    driver.state.access = Access::ReadOnly;
+    driver.press("ctrl-x ctrl-x");
+    assert!(sent(&driver).is_empty());
+}
+
+#[test]
+fn a_lock_and_a_lost_connection_send_nothing() {
+    let mut driver = Driver::with(160, 60, fixture::busy());
+    driver.press("j L");
+    driver.wait(800);
+    driver.press("a d");
+    assert!(sent(&driver).is_empty());
+    driver.press("L");
+    driver.send(Message::Disconnected { why: "x".into() });
+    driver.draw();
+    driver.wait(800);
+    driver.press("a d 2 j p");
+    assert!(sent(&driver).is_empty());
+    assert!(driver.text().contains("NOT CONNECTED"));
+}
+
+#[test]
+fn edited_arguments_must_be_json_and_the_draft_survives() {
+    let mut driver = Driver::with(160, 60, fixture::busy());
+    driver.press("j");
+    driver.wait(800);
+    driver.press("e");
+    driver.type_text(" oops");
+    driver.press("alt-enter");
+    assert!(sent(&driver).is_empty());
+    assert!(driver.text().contains("not JSON"));
+    driver.press("esc");
+    driver.wait(800);
+    driver.press("e");
+    assert!(driver.text().contains("oops"), "the draft is kept");
+    driver.press("backspace backspace backspace backspace backspace alt-enter");
+    let sent = sent(&driver);
+    let [Command::Decide { decision, .. }] = sent.as_slice() else {
+        panic!("{sent:?}")
+    };
+    assert_eq!(
+        (decision.decision, decision.args.as_ref()),
+        (
+            DecisionWord::Edit,
+            Some(&fixture::approval(1, Risk::Medium).args)
+        )
+    );
+}
+
+#[test]
+fn a_text_about_a_card_that_changed_is_not_sent() {
+    let mut driver = Driver::with(160, 60, fixture::busy());
+    driver.press("j");
+    driver.wait(800);
+    driver.press("D");
+    driver.type_text("not today");
+    let mut revised = fixture::approval(1, Risk::Medium);
+    revised.revision = 2;
+    revised.digest = "ff".repeat(32);
+    let event = leverframe::protocol::event::Event {
+        seq: Some(101),
+        at: fixture::NOW,
+        session_id: None,
+        continuation_id: None,
+        body: leverframe::protocol::event::EventBody::ApprovalRequested {
+            approval: Box::new(revised),
+        },
+    };
+    driver.send(Message::Event(Box::new(event)));
+    driver.press("enter");
+    assert!(sent(&driver).is_empty());
+    assert!(
+        driver
+            .state
+            .flash
+            .as_ref()
+            .unwrap()
+            .text
+            .contains("changed")
+    );
+}
+
+#[test]
+fn raising_autonomy_asks_with_cancel_focused_and_full_expires() {
+    let mut driver = Driver::with(80, 24, fixture::busy());
+    driver.press("4 j j A j enter enter");
+    assert!(sent(&driver).is_empty(), "cancel is focused");
+    driver.press("enter right enter");
+    let sent = sent(&driver);
+    let [Command::SetPolicy { channel, patch }] = sent.as_slice() else {
+        panic!("{sent:?}")
+    };
+    assert_eq!(
+        (
+            channel.as_str(),
+            patch.autonomy,
+            patch.expires_in_seconds,
+            patch.if_version
+        ),
+        ("telegram", Some(Autonomy::Full), Some(3600), Some(3))
+    );
+}
+
+#[test]
+fn lowering_autonomy_needs_no_confirmation() {
+    let mut driver = Driver::with(80, 24, fixture::busy());
+    driver.press("4 j j A k enter");
+    assert!(
+        matches!(sent(&driver).as_slice(), [Command::SetPolicy { patch, .. }] if patch.autonomy == Some(Autonomy::Supervised))
+    );
+}
+
+#[test]
+fn release_asks_what_happens_only_after_a_quarter_of_an_hour() {
+    for (minutes, keys, waiting) in [
+        (5, "right enter", Waiting::All),
+        (20, "down enter", Waiting::Newest),
+        (20, "down down down enter", Waiting::Drop),
+    ] {
+        let mut snapshot = fixture::busy();
+        snapshot.engine.held_since = Some(fixture::ago(minutes * 60));
+        let mut driver = Driver::with(80, 24, snapshot);
+        driver.press("ctrl-x r");
+        driver.press(keys);
+        assert_eq!(sent(&driver), [Command::ReleaseEmergencyStop { waiting }]);
+    }
+}
+
+#[test]
+fn quitting_offers_detach_where_channels_depend_on_us() {
+    let mut driver = Driver::with(80, 24, fixture::busy());
+    assert_eq!(driver.press("q enter"), [], "stay is focused");
+    assert_eq!(
+        driver.press("q down enter"),
+        [Effect::Quit(QuitKind::Detach)]
+    );
+    assert_eq!(
+        driver.press("q down down enter"),
+        [Effect::Quit(QuitKind::Stop)]
+    );
+    driver.state.hosting = leverframe::tui::options::Hosting::Attached;
+    assert_eq!(driver.press("q down enter"), [Effect::Quit(QuitKind::Stop)]);
+}
+
+#[test]
+fn the_command_line_completes_and_has_no_decisions() {
+    let mut driver = Driver::with(80, 24, fixture::busy());
+    driver.press(":");
+    driver.type_text("liv");
+    driver.press("tab enter");
+    assert_eq!(
+        driver.state.screen,
+        leverframe::tui::state::app::Screen::Live
+    );
+    driver.press(":");
+    driver.type_text("approve");
+    driver.press("enter");
+    assert!(
+        driver
+            .state
+            .flash
+            .as_ref()
+            .unwrap()
+            .text
+            .contains("is not a command")
+    );
+    assert!(sent(&driver).is_empty());
+}
