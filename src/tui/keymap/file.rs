@@ -146,7 +146,7 @@ fn bind(
     let Some(action) = Action::from_name(word) else {
         let near = assets::nearest(word, Action::ALL.iter().map(|a| a.name()));
         let hint = near.map_or_else(
-            || "`leverframe keys` lists them".to_owned(),
+            || "the help overlay (`?`) lists them".to_owned(),
             |near| format!("did you mean `{near}`?"),
         );
         return Err(AssetError::at(

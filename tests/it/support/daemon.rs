@@ -252,10 +252,10 @@ impl Daemon {
             if condition(&body) {
                 return body;
             }
-            assert!(
-                Instant::now() < deadline,
-                "{what} did not come true in time: {body:#}"
-            );
+            if Instant::now() >= deadline {
+                let engine = self.get("/v1/snapshot").await["engine"].clone();
+                panic!("{what} did not come true in time: {body:#}\n{engine:#}");
+            }
             tokio::time::sleep(Duration::from_millis(15)).await;
         }
     }
