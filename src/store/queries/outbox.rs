@@ -122,8 +122,8 @@ impl Reader<'_> {
     }
 
     /// The oldest part that may be sent: earlier parts of its conversation are out of the way and its
-    /// `not_before` has passed. A part whose delivery is unknown does not hold up the ones after it; one
-    /// that a sender holds already counts as being sent.
+    /// `not_before` has passed. A part whose delivery is unknown holds up no other message, only the parts
+    /// of the same answer behind it. A part that a sender holds already counts as being sent.
     pub fn next_outbox_besides(
         &self,
         channel: &str,
@@ -132,7 +132,10 @@ impl Reader<'_> {
     ) -> Result<NextOutbox, StoreError> {
         let mut statement = self.conn.prepare_cached(
             "SELECT position, conversation, state, not_before, id FROM outbox AS part
-             WHERE channel = ?1 AND settled_at IS NULL
+             WHERE channel = ?1 AND settled_at IS NULL AND NOT EXISTS (
+                SELECT 1 FROM outbox AS before
+                WHERE before.state = 'unknown' AND before.class = 'final' AND part.class = 'final'
+                    AND before.continuation_id = part.continuation_id AND before.position < part.position)
              ORDER BY position",
         )?;
         let mut rows = statement.query([channel])?;
