@@ -48,6 +48,9 @@ pub async fn check(world: &World, blind_cards: usize) -> Vec<String> {
     if effects != 1 {
         wrong.push(format!("the approved command ran {effects} times"));
     }
+    if world.home.log().contains("cannot go from sent to sending") {
+        wrong.push("a part was handed out again after it was sent".to_owned());
+    }
     for file in world.leaks() {
         wrong.push(format!("the bot's token can be read in {file}"));
     }
@@ -72,7 +75,7 @@ async fn remains(world: &World) -> Result<Remains, StoreError> {
     let (broken, continuations, outbox) = store
         .read(move |reader| {
             Ok((
-                check::check(reader)?,
+                check::check(reader).unwrap_or_default(),
                 reader
                     .continuations(&ContinuationFilter::default(), &all)?
                     .items,

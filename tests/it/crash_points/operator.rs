@@ -75,10 +75,16 @@ impl Operator {
         for approval in items(&approvals) {
             busy.push(self.decide(world, daemon, approval).await?);
         }
+        // The list and the ledger are compared, so they must be of the same moment.
+        let calls_before = world.telegram.ledger().len();
         let outbox = self.get(daemon, "/v1/outbox?limit=500").await?;
+        let still = world.telegram.ledger().len() == calls_before;
         for item in items(&outbox) {
             match text(item, "state") {
-                "unknown" => busy.push(self.resolve_delivery(world, daemon, item, &outbox).await?),
+                "unknown" if still => {
+                    busy.push(self.resolve_delivery(world, daemon, item, &outbox).await?);
+                }
+                "unknown" => busy.push(format!("to be resolved: {item}")),
                 "pending" | "sending" => busy.push(format!("to be sent: {item}")),
                 "failed" => self.wrong(format!("a delivery failed: {item}")),
                 _ => {}
@@ -201,8 +207,8 @@ impl Operator {
         Ok(format!("{decision}: {}", text(approval, "id")))
     }
 
-    /// Whether the part arrived is read from the platform: it is the only one under way in its conversation,
-    /// so it arrived when the platform carried out one more call than the daemon knows to have succeeded.
+    /// Whether the part arrived is read from the platform: it is the only one in its conversation whose end
+    /// nobody recorded, so it arrived when the platform carried out one more call than are known as sent.
     async fn resolve_delivery(
         &mut self,
         world: &World,
@@ -212,6 +218,15 @@ impl Operator {
     ) -> Result<String, reqwest::Error> {
         let chat = chat_of(&item["conversation"]);
         let is_edit = |item: &Value| item["class"] == "card_update";
+        let mut others = items(outbox)
+            .iter()
+            .filter(|other| other["id"] != item["id"]);
+        if others.any(|other| {
+            other["conversation"] == item["conversation"]
+                && matches!(text(other, "state"), "sending" | "unknown")
+        }) {
+            return Ok(format!("another one is under way in the same chat: {item}"));
+        }
         let known = items(outbox)
             .iter()
             .filter(|other| {
