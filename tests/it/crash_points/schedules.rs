@@ -9,7 +9,7 @@ use crate::crash_points::drive::{End, Run};
 use crate::crash_points::points;
 
 /// How often a point may be reached before the rest is taken to be alike.
-const NTH_LIMIT: u32 = 4;
+const NTH_LIMIT: u32 = 6;
 /// Schedules under way at once.
 const AT_ONCE: usize = 2;
 /// Deaths that leave something of every kind in flight: a model's answer, an effect that happened, one that
