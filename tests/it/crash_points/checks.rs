@@ -75,7 +75,7 @@ async fn remains(world: &World) -> Result<Remains, StoreError> {
     let (broken, continuations, outbox) = store
         .read(move |reader| {
             Ok((
-                check::check(reader).unwrap_or_default(),
+                check::check(reader)?,
                 reader
                     .continuations(&ContinuationFilter::default(), &all)?
                     .items,
