@@ -353,17 +353,18 @@ impl Writer {
         }
     }
 
-    /// Marks the end as clean, empties the write-ahead log, records the last event beside the epoch.
+    /// Marks the end as clean, empties the write-ahead log, records the newest stored event beside the epoch.
     fn finish(&mut self) {
         let clean = self
             .set_synchronous(Durability::Durable)
             .and_then(|()| schema::set_meta(&self.conn, "clean", "1"))
+            // What is stored, not the counter: the counter starts above everything stored in each epoch, and an
+            // epoch without events would look like a lost one.
             .and_then(|()| {
-                crate::store::open::write_sidecar(
-                    &self.sidecar,
-                    self.shared.epoch,
-                    Some(self.last_seq),
-                )
+                let newest: Option<u64> =
+                    self.conn
+                        .query_row("SELECT max(seq) FROM events", [], |row| row.get(0))?;
+                crate::store::open::write_sidecar(&self.sidecar, self.shared.epoch, newest)
             });
         if let Err(error) = clean {
             tracing::error!(%error, "the store could not be closed cleanly");

@@ -103,6 +103,20 @@ async fn a_restored_copy_starts_in_quarantine() {
     again.sound().await;
 }
 
+/// An epoch in which nothing happened is no sign of a restored copy (it left no event, but a side-car).
+#[tokio::test]
+async fn an_uneventful_run_is_not_taken_for_a_restored_copy() {
+    let world = World::new().await;
+    world.ingest("chat").await;
+    let dir = world.dir.clone();
+    world.store.clone().close().await;
+    for _ in 0..2 {
+        let opened = Store::open(options(&dir, &world.clock)).unwrap();
+        assert!(!opened.recovery.quarantine);
+        opened.store.close().await;
+    }
+}
+
 #[tokio::test]
 async fn a_database_without_its_side_car_is_quarantined() {
     let world = World::new().await;
