@@ -6,13 +6,12 @@ use leverframe::clock::Clock;
 use leverframe::protocol::event::{Event, EventBody};
 use leverframe::protocol::session::{Continuation, OutboxItem};
 use leverframe::protocol::snapshot::PageRequest;
-use leverframe::protocol::words::{
-    ApprovalKind, ContinuationState, DecisionWord, OutboxClass, OutboxState, ToolCallState,
-};
+use leverframe::protocol::words::{ContinuationState, OutboxClass, OutboxState, ToolCallState};
 use leverframe::store::error::StoreError;
 use leverframe::store::queries::continuations::ContinuationFilter;
 use leverframe::store::queries::outbox::OutboxFilter;
 use leverframe::store::{EventsAfter, OpenOptions, Store, check};
+use serde_json::Value;
 
 use crate::crash_points::operator::MESSAGES;
 use crate::crash_points::world::{
@@ -25,6 +24,14 @@ struct Remains {
     continuations: Vec<Continuation>,
     outbox: Vec<OutboxItem>,
     events: Vec<Event>,
+    audit: Vec<Audited>,
+}
+
+/// A row of the audit.
+struct Audited {
+    action: String,
+    subject: String,
+    detail: Value,
 }
 
 /// Everything that is wrong; empty = nothing. `blind_cards` is the number of cards that the operator said
@@ -96,12 +103,30 @@ async fn remains(world: &World) -> Result<Remains, StoreError> {
             }
         }
     }
+    let audit = store
+        .with_writer(|conn| {
+            let mut statement = conn
+                .prepare("SELECT action, subject, detail FROM audit ORDER BY seq")
+                .expect("the audit");
+            let rows = statement
+                .query_map([], |row| {
+                    Ok(Audited {
+                        action: row.get(0)?,
+                        subject: row.get(1)?,
+                        detail: serde_json::from_str(&row.get::<_, String>(2)?).unwrap_or_default(),
+                    })
+                })
+                .expect("its rows");
+            rows.collect::<Result<Vec<_>, _>>().expect("its columns")
+        })
+        .await?;
     store.close().await;
     Ok(Remains {
         broken,
         continuations,
         outbox,
         events,
+        audit,
     })
 }
 
@@ -193,59 +218,52 @@ fn events(remains: &Remains, wrong: &mut Vec<String>) {
 /// Each approval was answered once; the gated call started after its approval, and again only after a
 /// person said so.
 fn gates(remains: &Remains, wrong: &mut Vec<String>) {
-    let mut decisions: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    let mut allowed: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    let mut answered: BTreeMap<String, usize> = BTreeMap::new();
+    let mut allowed: BTreeMap<String, usize> = BTreeMap::new();
     let mut starts: BTreeMap<String, usize> = BTreeMap::new();
-    for event in &remains.events {
-        match &event.body {
-            EventBody::ApprovalDecided { approval } => {
-                let Some(decision) = &approval.decision else {
-                    continue;
-                };
-                decisions
-                    .entry(format!("{}/{}", approval.id, approval.revision))
-                    .or_default()
-                    .insert(format!(
-                        "{} by {} at {}",
-                        decision.decision, decision.by, decision.at
-                    ));
-                let starts_it = match (approval.kind, decision.decision) {
-                    (ApprovalKind::Execute, DecisionWord::Approve)
-                    | (ApprovalKind::ResolveUnknown, DecisionWord::RunAgain) => true,
-                    (_, _) => false,
-                };
-                if let (true, Some(call)) = (starts_it, approval.tool_call_id) {
-                    allowed
-                        .entry(call.to_string())
-                        .or_default()
-                        .insert(format!("{}/{}", approval.id, approval.revision));
+    for Audited {
+        action,
+        subject,
+        detail,
+    } in &remains.audit
+    {
+        match action.as_str() {
+            "approval.decided" => {
+                *answered.entry(subject.clone()).or_default() += 1;
+                let call = detail["call"].as_str().unwrap_or_default();
+                if matches!(
+                    (&detail["kind"], &detail["decision"]),
+                    (Value::String(kind), Value::String(decision))
+                        if (kind == "execute" && decision == "approve")
+                            || (kind == "resolve_unknown" && decision == "run_again")
+                ) {
+                    *allowed.entry(call.to_owned()).or_default() += 1;
                 }
             }
-            EventBody::ToolStarted { call_id, name, .. } if name == "execute_command" => {
-                let call = call_id.to_string();
-                let count = starts.entry(call.clone()).or_default();
+            "tool.started" if detail["tool"] == "execute_command" => {
+                let count = starts.entry(subject.clone()).or_default();
                 *count += 1;
-                let allowances = allowed.get(&call).map_or(0, BTreeSet::len);
+                let allowances = allowed.get(subject).copied().unwrap_or(0);
                 if *count > allowances {
                     wrong.push(format!(
-                        "start {count} of {call} with {allowances} decisions that allow it"
+                        "start {count} of {subject} with {allowances} decisions that allow it"
                     ));
                 }
             }
             _ => {}
         }
     }
-    for (approval, words) in decisions {
-        if words.len() != 1 {
-            wrong.push(format!("{approval} was decided more than once: {words:?}"));
+    for (approval, times) in answered {
+        if times != 1 {
+            wrong.push(format!("{approval} was decided {times} times"));
         }
     }
     let calls = remains.continuations.iter().flat_map(|c| &c.tool_calls);
     for call in calls.filter(|call| call.name == "execute_command") {
         let known = starts.get(&call.id.to_string()).copied().unwrap_or(0);
-        if known != call.attempts as usize {
+        if known == 0 || known != call.attempts as usize {
             wrong.push(format!(
-                "{} says {} attempts, the log {known}",
+                "{} says {} attempts, the audit {known}",
                 call.id, call.attempts
             ));
         }

@@ -82,7 +82,14 @@ impl Operator {
         for item in items(&outbox) {
             match text(item, "state") {
                 "unknown" if still => {
-                    busy.push(self.resolve_delivery(world, daemon, item, &outbox).await?);
+                    let asked: Vec<&Value> = items(&approvals)
+                        .iter()
+                        .filter(|approval| approval["kind"] == "resend")
+                        .collect();
+                    busy.push(
+                        self.resolve_delivery(world, daemon, item, &outbox, &asked)
+                            .await?,
+                    );
                 }
                 "unknown" => busy.push(format!("to be resolved: {item}")),
                 "pending" | "sending" => busy.push(format!("to be sent: {item}")),
@@ -188,7 +195,7 @@ impl Operator {
                     "run_again"
                 }
             }
-            // Answered where the delivery is listed.
+            // Answered together with the delivery it is about.
             "resend" => return Ok(format!("to be resolved: {approval}")),
             other => {
                 self.wrong(format!("an approval of kind {other}: {approval}"));
@@ -215,6 +222,7 @@ impl Operator {
         daemon: &Daemon,
         item: &Value,
         outbox: &Value,
+        asked: &[&Value],
     ) -> Result<String, reqwest::Error> {
         let chat = chat_of(&item["conversation"]);
         let is_edit = |item: &Value| item["class"] == "card_update";
@@ -249,10 +257,18 @@ impl Operator {
         if real > known && item["class"] == "approval_card" {
             self.blind_cards += 1;
         }
-        let path = format!("/v1/outbox/{}/resolution", text(item, "id"));
-        let (status, answer) = self
-            .post(daemon, &path, json!({ "resolution": resolution }))
-            .await?;
+        // Both ways of answering are taken: the question, where it is clear which one it is, and the list.
+        let (path, body) = match asked {
+            [question] if item["class"] == "final" => (
+                format!("/v1/approvals/{}/decision", text(question, "id")),
+                json!({ "decision": resolution, "digest": question["digest"] }),
+            ),
+            _ => (
+                format!("/v1/outbox/{}/resolution", text(item, "id")),
+                json!({ "resolution": resolution }),
+            ),
+        };
+        let (status, answer) = self.post(daemon, &path, body).await?;
         if status != 200 {
             self.wrong(format!("{resolution}: {status} {answer}"));
         }
