@@ -96,8 +96,10 @@ impl Run {
         }
     }
 
-    /// Starts a daemon without a crash point, lets it finish everything, and ends it as a person would.
+    /// After a death: the platform repeats itself, a daemon without a crash point finishes everything, and is
+    /// ended as a person would.
     pub async fn finish(&mut self) {
+        self.world.tell_again();
         match self.world.start(None) {
             None => self.wrong("did not start again"),
             Some(mut daemon) => {

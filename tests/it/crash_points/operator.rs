@@ -71,6 +71,23 @@ impl Operator {
             let (status, answer) = self.post(daemon, path, json!({ "waiting": "all" })).await?;
             busy.push(format!("release: {status} {answer}"));
         }
+        // In the order in which work moves on, so that nothing slips past between two lists.
+        let waiting = world.telegram.state().pending.len();
+        if waiting > 0 {
+            busy.push(format!("{waiting} updates are not confirmed"));
+        }
+        let continuations = self.get(daemon, "/v1/continuations?limit=100").await?;
+        let all = items(&continuations);
+        for continuation in all {
+            match text(continuation, "state") {
+                "completed" | "failed" | "cancelled" | "expired" => {}
+                "interrupted" => busy.push(self.resume(daemon, continuation).await?),
+                state => busy.push(format!("{} is {state}", text(continuation, "id"))),
+            }
+        }
+        if all.len() < MESSAGES {
+            busy.push(format!("{} of {MESSAGES} messages are known", all.len()));
+        }
         let approvals = self.get(daemon, "/v1/approvals?state=pending").await?;
         for approval in items(&approvals) {
             busy.push(self.decide(world, daemon, approval).await?);
@@ -96,22 +113,6 @@ impl Operator {
                 "failed" => self.wrong(format!("a delivery failed: {item}")),
                 _ => {}
             }
-        }
-        let continuations = self.get(daemon, "/v1/continuations?limit=100").await?;
-        let all = items(&continuations);
-        for continuation in all {
-            match text(continuation, "state") {
-                "completed" | "failed" | "cancelled" | "expired" => {}
-                "interrupted" => busy.push(self.resume(daemon, continuation).await?),
-                state => busy.push(format!("{} is {state}", text(continuation, "id"))),
-            }
-        }
-        if all.len() < MESSAGES {
-            busy.push(format!("{} of {MESSAGES} messages are known", all.len()));
-        }
-        let waiting = world.telegram.state().pending.len();
-        if waiting > 0 {
-            busy.push(format!("{waiting} updates are not confirmed"));
         }
         Ok(if busy.is_empty() {
             Look::Quiet

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::Mutex;
 
 use serde_json::Value;
 
@@ -49,6 +50,8 @@ pub struct World {
     /// Configuration, data, workspaces.
     pub home: Home,
     token: String,
+    /// What people wrote, as the platform told it.
+    written: Mutex<Vec<Value>>,
 }
 
 impl World {
@@ -68,6 +71,7 @@ impl World {
             telegram,
             home,
             token,
+            written: Mutex::default(),
         }
     }
 
@@ -77,6 +81,16 @@ impl World {
             .user_says(BEN, &User::new(BEN, "Ben"), &ben_text());
         self.telegram
             .user_says(BEA, &User::new(BEA, "Bea"), &bea_text());
+        let pending = self.telegram.state().pending.clone();
+        *self.written.lock().unwrap() = pending.into_iter().map(|(_, update)| update).collect();
+    }
+
+    /// The platform tells everything once more under new numbers, as it now and then does after a broken
+    /// connection.
+    pub fn tell_again(&self) {
+        for update in self.written.lock().unwrap().iter() {
+            self.telegram.raw_update(update.clone());
+        }
     }
 
     /// Starts the daemon, with a crash point armed or not; none when it ended before it listened.
