@@ -96,14 +96,19 @@ impl Run {
         }
     }
 
-    /// After a death: the platform repeats itself, a daemon without a crash point finishes everything, and is
-    /// ended as a person would.
+    /// After a death: a daemon without a crash point finishes everything, then hears everything once more, and
+    /// is ended as a person would.
     pub async fn finish(&mut self) {
-        self.world.tell_again();
         match self.world.start(None) {
             None => self.wrong("did not start again"),
             Some(mut daemon) => {
-                if self.work(&mut daemon, None).await == End::Killed {
+                let mut end = self.work(&mut daemon, None).await;
+                if end == End::Quiet {
+                    // Only now: told again before, a message that was lost would not be missed.
+                    self.world.tell_again();
+                    end = self.work(&mut daemon, None).await;
+                }
+                if end == End::Killed {
                     self.wrong("died without a crash point");
                 }
                 self.stop(&mut daemon);
