@@ -325,11 +325,6 @@ impl Daemon {
         }
         None
     }
-
-    /// Whether it has ended.
-    pub fn has_ended(&mut self) -> bool {
-        matches!(self.child.try_wait(), Ok(Some(_)))
-    }
 }
 
 impl Drop for Daemon {
