@@ -1,1 +1,4 @@
-//! The real binary in a pseudo terminal.
+//! The real binary in a pseudo terminal, as a person meets it.
+
+mod door;
+mod tour;
