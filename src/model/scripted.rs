@@ -75,7 +75,7 @@ pub enum ScriptedArgs {
     Given(Value),
     /// Raw text that is not complete JSON.
     Malformed(String),
-    /// `write_file` of the file that the step before read, with `lines` put behind the first line that
+    /// `write_file` over the file that the step before read, with `lines` put behind the first line that
     /// begins with `after` (at the end where there is none).
     Insert {
         /// File.
@@ -308,6 +308,8 @@ fn args_of(args: &ScriptedArgs, results: &[ToolResultMessage]) -> Result<Value, 
                 "content".to_owned(),
                 Value::from(insert(read, after, lines)),
             );
+            // The file was just read, so it exists.
+            object.insert("mode".to_owned(), Value::from("overwrite"));
             Ok(Value::Object(object))
         }
     }
