@@ -116,7 +116,12 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
             .open_continuation
             .as_ref()
             .map_or_else(String::new, |open| open.tools_in_flight.join(" "));
-        let line = match (&session.title, &session.last_line) {
+        // A direct chat is titled by its only visitor, who has a column already.
+        let title = session
+            .title
+            .as_ref()
+            .filter(|title| who == 0 || session.last_sender.as_ref() != Some(title));
+        let line = match (title, &session.last_line) {
             (Some(title), Some(last)) => format!("{title}: {last}"),
             (Some(text), None) | (None, Some(text)) => text.clone(),
             (None, None) => String::new(),
