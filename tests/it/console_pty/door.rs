@@ -1,6 +1,7 @@
 //! What the suites need around the terminal: a home's command with `TMPDIR` inside it, and the engine's
 //! unix socket, through which a test looks at what really happened.
 
+use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -50,10 +51,15 @@ pub struct Door {
 impl Door {
     /// The engine of this home, wherever it runs.
     pub fn of(home: &Home) -> Self {
+        Self::at(&home.data().join("leverframe.sock"))
+    }
+
+    /// The engine behind this socket.
+    pub fn at(socket: &Path) -> Self {
         let _ = rustls::crypto::ring::default_provider().install_default();
         Self {
             client: reqwest::Client::builder()
-                .unix_socket(home.data().join("leverframe.sock"))
+                .unix_socket(socket)
                 .timeout(DEADLINE)
                 // The engine behind the socket is replaced by another during a test.
                 .pool_max_idle_per_host(0)
