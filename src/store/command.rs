@@ -69,3 +69,14 @@ pub struct WriteTx<'a> {
     pub(crate) audit: AuditHead,
     pub(crate) staged: Vec<Event>,
 }
+
+impl WriteTx<'_> {
+    /// SQLite's `synchronous` level in this transaction: 1 = NORMAL, 2 = FULL. Lets a test see the class of
+    /// the commit it is part of.
+    #[cfg(feature = "test-hooks")]
+    pub fn pragma_synchronous(&self) -> Result<i64, StoreError> {
+        Ok(self
+            .conn
+            .query_row("PRAGMA synchronous", [], |row| row.get(0))?)
+    }
+}

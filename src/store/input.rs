@@ -48,6 +48,10 @@ pub enum SessionChoice {
 }
 
 /// Budgets of one continuation.
+#[allow(
+    clippy::struct_field_names,
+    reason = "the names are those of the budgets of a request"
+)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TurnLimits {
     /// Model steps.
@@ -211,6 +215,10 @@ pub struct NewCall {
 }
 
 /// What follows from the verdict on a new call.
+#[allow(
+    clippy::large_enum_variant,
+    reason = "a handful exist at a time, and a box would be in the way of every caller"
+)]
 #[derive(Debug, Clone)]
 pub enum NewCallOutcome {
     /// It may start.

@@ -28,7 +28,7 @@ impl WriteCommand for DropWaiting {
             .conn
             .prepare_cached(
                 "SELECT id, session_id FROM continuations WHERE ended_at IS NULL AND state IN ('pending', 'interrupted')
-                 ORDER BY position DESC",
+                 ORDER BY +position DESC",
             )?
             .query_map([], |row| {
                 Ok((

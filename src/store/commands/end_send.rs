@@ -79,12 +79,7 @@ pub(crate) fn ask_resend(
 }
 
 impl EndSend {
-    fn sent(
-        &self,
-        tx: &mut WriteTx<'_>,
-        part: &mut Part,
-        refs: &[String],
-    ) -> Result<(), StoreError> {
+    fn sent(tx: &mut WriteTx<'_>, part: &mut Part, refs: &[String]) -> Result<(), StoreError> {
         tx.move_part(part, OutboxState::Sent)?;
         tx.conn
             .prepare_cached(
@@ -165,7 +160,7 @@ impl WriteCommand for EndSend {
             None => None,
         };
         match &self.outcome {
-            SendOutcome::Sent { refs } => self.sent(tx, &mut part, refs),
+            SendOutcome::Sent { refs } => Self::sent(tx, &mut part, refs),
             SendOutcome::Retry { not_before, error } => {
                 tx.move_part(&mut part, OutboxState::Pending)?;
                 Self::set_error(tx, &part, error, Some(*not_before))

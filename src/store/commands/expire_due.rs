@@ -26,6 +26,7 @@ pub struct ExpireDue {
 }
 
 /// An approval that expired.
+#[allow(clippy::struct_field_names, reason = "three ids of three kinds")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Expired {
     /// Which.

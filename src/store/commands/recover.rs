@@ -156,7 +156,7 @@ impl Recover {
         let running = tx
             .conn
             .prepare_cached(
-                "SELECT id FROM continuations WHERE ended_at IS NULL AND state = 'running' ORDER BY position",
+                "SELECT id FROM continuations WHERE ended_at IS NULL AND state = 'running' ORDER BY +position",
             )?
             .query_map([], |row| row.get(0).map(ContinuationId::from_bytes))?
             .collect::<rusqlite::Result<Vec<_>>>()?;
@@ -293,7 +293,7 @@ impl Recover {
         let interrupted = Self::interrupt(tx)?;
         let started = tx
             .conn
-            .prepare_cached("SELECT id FROM tool_calls WHERE state = 'started' ORDER BY position")?
+            .prepare_cached("SELECT id FROM tool_calls WHERE state = 'started' ORDER BY +position")?
             .query_map([], |row| row.get(0).map(ToolCallId::from_bytes))?
             .collect::<rusqlite::Result<Vec<_>>>()?;
         let mut resolve = Vec::new();

@@ -27,6 +27,7 @@ pub(crate) struct NewRow<'a> {
 }
 
 /// The fields of a part that commands decide by.
+#[allow(clippy::struct_field_names, reason = "`part` is the column")]
 #[derive(Debug, Clone)]
 pub(crate) struct Part {
     pub(crate) position: i64,

@@ -6,6 +6,7 @@ use serde_json::json;
 use crate::clock::Timestamp;
 use crate::protocol::event::EventBody;
 use crate::protocol::policy::Policy;
+use crate::protocol::words::Autonomy;
 use crate::store::command::WriteTx;
 use crate::store::error::StoreError;
 use crate::store::input::ActorRef;
@@ -35,7 +36,7 @@ impl WriteTx<'_> {
                 policy.version,
                 policy.autonomy.as_str(),
                 policy.expires_at.map(Timestamp::as_millis),
-                policy.reverts_to.map(|level| level.as_str()),
+                policy.reverts_to.map(Autonomy::as_str),
                 to_json(&policy.auto_approve)?,
                 to_json(&policy.block)?,
                 to_json(&policy.always_ask)?,

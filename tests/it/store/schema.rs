@@ -1,0 +1,291 @@
+//! The schema agrees with the vocabularies, the transitions with the design, the hot queries with their indexes.
+
+use std::collections::BTreeSet;
+
+use leverframe::protocol::words::{
+    Access, ApprovalKind, ApprovalState, Autonomy, ChannelKind, ContinuationState, DecisionWord,
+    Disposition, Effect, OutboxClass, OutboxState, Risk, SessionState, StepKind, Surface,
+    ToolCallState, VerdictWord,
+};
+use leverframe::store::transitions;
+
+use crate::store::world::World;
+
+const SQL: &str = include_str!("../../../src/store/migrations/001_initial.sql");
+
+fn words_of<T: Copy + ToString>(all: &[T]) -> BTreeSet<String> {
+    all.iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn every_check_lists_exactly_the_words_of_its_vocabulary() {
+    let mut stored = words_of(ContinuationState::ALL);
+    stored.remove("streaming");
+    let expected = [
+        ("channel_accounts", "kind", words_of(ChannelKind::ALL)),
+        ("policies", "autonomy", words_of(Autonomy::ALL)),
+        ("policies", "reverts_to", words_of(Autonomy::ALL)),
+        ("policy_versions", "surface", words_of(Surface::ALL)),
+        ("sessions", "state", words_of(SessionState::ALL)),
+        ("continuations", "state", stored),
+        ("continuations", "surface", words_of(Surface::ALL)),
+        ("inbox", "disposition", words_of(Disposition::ALL)),
+        ("steps", "kind", words_of(StepKind::ALL)),
+        ("tool_calls", "access", words_of(Access::ALL)),
+        ("tool_calls", "effect", words_of(Effect::ALL)),
+        ("tool_calls", "risk", words_of(Risk::ALL)),
+        ("tool_calls", "verdict", words_of(VerdictWord::ALL)),
+        ("tool_calls", "state", words_of(ToolCallState::ALL)),
+        ("tool_attempts", "outcome", words_of(ToolCallState::ALL)),
+        ("approvals", "kind", words_of(ApprovalKind::ALL)),
+        ("approvals", "state", words_of(ApprovalState::ALL)),
+        ("approvals", "decision", words_of(DecisionWord::ALL)),
+        ("outbox", "class", words_of(OutboxClass::ALL)),
+        ("outbox", "state", words_of(OutboxState::ALL)),
+        ("card_tokens", "decision", words_of(DecisionWord::ALL)),
+        ("audit", "surface", words_of(Surface::ALL)),
+    ];
+    let mut checked = 0;
+    for (table, column, words) in expected {
+        let body = SQL
+            .split(&format!("CREATE TABLE {table} ("))
+            .nth(1)
+            .and_then(|rest| rest.split(") STRICT").next())
+            .unwrap();
+        let list = body
+            .split(&format!("CHECK ({column} IN ("))
+            .nth(1)
+            .unwrap_or_else(|| panic!("{table}.{column} has no CHECK"))
+            .split(')')
+            .next()
+            .unwrap();
+        let found: BTreeSet<String> = list
+            .split(',')
+            .map(|word| word.trim().trim_matches('\'').to_owned())
+            .collect();
+        assert_eq!(found, words, "{table}.{column}");
+        checked += 1;
+    }
+    // A column added later is added here too (paused, temporary, notified and budget_kind are no vocabulary).
+    let all = SQL.matches(" IN ('").count();
+    assert_eq!(
+        all,
+        checked + 3,
+        "a CHECK is not compared with its vocabulary"
+    );
+}
+
+#[test]
+fn transitions_are_those_of_the_design() {
+    // DESIGN.md § Store, plus what transitions.rs documents.
+    let continuation: &[(&str, &[&str])] = &[
+        ("pending", &["running", "cancelled", "expired"]),
+        (
+            "running",
+            &[
+                "awaiting_approval",
+                "pending",
+                "interrupted",
+                "completed",
+                "failed",
+                "cancelled",
+            ],
+        ),
+        (
+            "awaiting_approval",
+            &["pending", "failed", "cancelled", "expired"],
+        ),
+        (
+            "interrupted",
+            &["pending", "awaiting_approval", "cancelled", "expired"],
+        ),
+    ];
+    let call: &[(&str, &[&str])] = &[
+        (
+            "proposed",
+            &[
+                "blocked",
+                "denied",
+                "failed",
+                "ready",
+                "awaiting",
+                "cancelled",
+                "expired",
+            ],
+        ),
+        (
+            "ready",
+            &["started", "awaiting", "denied", "cancelled", "expired"],
+        ),
+        (
+            "awaiting",
+            &["approved", "denied", "succeeded", "cancelled", "expired"],
+        ),
+        (
+            "approved",
+            &["started", "denied", "awaiting", "cancelled", "expired"],
+        ),
+        (
+            "started",
+            &["succeeded", "failed", "indeterminate", "ready"],
+        ),
+        (
+            "indeterminate",
+            &["succeeded_by_note", "ready", "abandoned"],
+        ),
+    ];
+    let approval: &[(&str, &[&str])] = &[
+        (
+            "pending",
+            &["approved", "denied", "expired", "revoked", "consumed"],
+        ),
+        ("approved", &["consumed", "revoked", "pending"]),
+    ];
+    let outbox: &[(&str, &[&str])] = &[
+        ("pending", &["sending", "superseded", "abandoned"]),
+        (
+            "sending",
+            &["sent", "pending", "failed", "unknown", "superseded"],
+        ),
+        ("unknown", &["sent", "pending", "abandoned"]),
+        ("failed", &["sent", "pending", "abandoned"]),
+    ];
+    fn same<T: Copy + ToString>(
+        all: &[T],
+        table: &[(&str, &[&str])],
+        legal: impl Fn(T, T) -> bool,
+    ) {
+        for from in all {
+            for to in all {
+                let expected = table.iter().any(|(state, next)| {
+                    *state == from.to_string() && next.contains(&to.to_string().as_str())
+                });
+                assert_eq!(
+                    legal(*from, *to),
+                    expected,
+                    "{} to {}",
+                    from.to_string(),
+                    to.to_string()
+                );
+            }
+        }
+    }
+    same(
+        ContinuationState::ALL,
+        continuation,
+        transitions::continuation,
+    );
+    same(ToolCallState::ALL, call, transitions::tool_call);
+    same(ApprovalState::ALL, approval, transitions::approval);
+    same(OutboxState::ALL, outbox, transitions::outbox);
+}
+
+#[tokio::test]
+async fn hot_queries_use_their_indexes() {
+    let world = World::new().await;
+    let plans = world
+        .store
+        .with_writer(|conn| {
+            [
+                "SELECT c.id FROM continuations c WHERE c.session_id = x'00' AND c.ended_at IS NULL AND c.state = 'pending'
+                    AND NOT EXISTS (SELECT 1 FROM continuations r WHERE r.session_id = x'00' AND r.ended_at IS NULL
+                        AND r.state = 'running') ORDER BY c.position LIMIT 1",
+                "SELECT position FROM outbox WHERE channel = 'team' AND settled_at IS NULL ORDER BY position",
+                "SELECT id FROM continuations WHERE session_id = x'00' AND +state = 'completed'
+                    AND position < (SELECT position FROM continuations WHERE id = x'01') ORDER BY position DESC LIMIT 6",
+                "SELECT id FROM continuations c WHERE c.ended_at IS NULL",
+                "SELECT id FROM approvals a WHERE a.state = 'pending' ORDER BY a.position",
+                "SELECT id FROM approvals WHERE state = 'pending' AND expires_at IS NOT NULL AND expires_at <= 5",
+                "SELECT id FROM sessions s WHERE s.state = 'active' ORDER BY s.updated_at DESC LIMIT 200",
+                "SELECT id FROM tool_calls WHERE state = 'started' ORDER BY +position",
+                "SELECT id FROM continuations WHERE ended_at IS NULL AND state = 'running' ORDER BY +position",
+                "SELECT id FROM continuations WHERE ended_at IS NULL AND state IN ('pending', 'interrupted')
+                    ORDER BY +position DESC",
+                "SELECT DISTINCT session_id FROM continuations WHERE ended_at IS NULL AND state = 'pending'",
+                "SELECT o.id FROM outbox o WHERE o.state = 'sending' ORDER BY o.position",
+                "SELECT m.id FROM model_attempts m WHERE m.settled_at IS NULL",
+                "SELECT id FROM tool_calls c WHERE c.channel = 'team' ORDER BY c.position DESC LIMIT 20",
+                "SELECT seq FROM events WHERE seq > 5 ORDER BY seq LIMIT 10",
+            ]
+            .iter()
+            .map(|sql| {
+                let mut statement = conn.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+                let lines: Vec<String> = statement
+                    .query_map([], |row| row.get(3))
+                    .unwrap()
+                    .map(Result::unwrap)
+                    .collect();
+                (*sql, lines)
+            })
+            .collect::<Vec<_>>()
+        })
+        .await
+        .unwrap();
+    for (sql, lines) in plans {
+        for line in lines {
+            // A scan over a partial index reads only rows that are open.
+            let open = [
+                "continuations_open",
+                "tool_calls_started",
+                "model_attempts_open",
+            ]
+            .iter()
+            .any(|index| line.contains(index));
+            assert!(!line.starts_with("SCAN") || open, "{sql}\n{line}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_file_is_marked_and_can_shrink() {
+    let world = World::new().await;
+    let facts: (i64, i64, i64) = world
+        .store
+        .with_writer(|conn| {
+            let one = |sql: &str| conn.query_row(sql, [], |row| row.get(0)).unwrap();
+            (
+                one("PRAGMA application_id"),
+                one("PRAGMA auto_vacuum"),
+                one("PRAGMA foreign_keys"),
+            )
+        })
+        .await
+        .unwrap();
+    assert_eq!(facts, (0x4c46_5231, 2, 1));
+}
+
+#[tokio::test]
+async fn the_audit_is_append_only_and_shows_what_was_changed() {
+    let world = World::new().await;
+    let changed = world
+        .store
+        .with_writer(|conn| {
+            (
+                conn.execute("UPDATE audit SET actor = 'x'", []).is_err(),
+                conn.execute("DELETE FROM audit", []).is_err(),
+            )
+        })
+        .await
+        .unwrap();
+    assert_eq!(changed, (true, true));
+    let rows = world
+        .store
+        .read(|reader| reader.verify_audit())
+        .await
+        .unwrap();
+    assert!(rows.is_ok_and(|rows| rows >= 2));
+    world
+        .store
+        .with_writer(|conn| {
+            conn.execute_batch("DROP TRIGGER audit_is_append_only_update; UPDATE audit SET actor = 'x' WHERE seq = 2")
+                .unwrap();
+        })
+        .await
+        .unwrap();
+    let broken = world
+        .store
+        .read(|reader| reader.verify_audit())
+        .await
+        .unwrap();
+    assert_eq!(broken.unwrap_err().seq, 2);
+}

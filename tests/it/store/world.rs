@@ -1,0 +1,436 @@
+//! A store in a temporary directory, and short names for what tests do with it.
+
+use std::path::{Path, PathBuf};
+
+use leverframe::clock::{Clock, Timestamp};
+use leverframe::protocol::approval::{PlanFacts, Preview, Requester};
+use leverframe::protocol::ids::{ApprovalId, ContinuationId, SessionId, ToolCallId};
+use leverframe::protocol::policy::Verdict;
+use leverframe::protocol::session::Usage;
+use leverframe::protocol::words::{
+    Access, ApprovalKind, Autonomy, ChannelKind, DecisionWord, Effect, Risk, Surface,
+    ToolCallState, VerdictWord,
+};
+use leverframe::store::check::check;
+use leverframe::store::command::WriteCommand;
+use leverframe::store::commands::claim::Claim;
+use leverframe::store::commands::decide::Decide;
+use leverframe::store::commands::ensure_channel::{Baseline, EnsureChannel};
+use leverframe::store::commands::finish_tool::FinishTool;
+use leverframe::store::commands::finish_turn::FinishTurn;
+use leverframe::store::commands::ingest_turn::{IngestOutcome, IngestTurn};
+use leverframe::store::commands::llm_result::LlmResult;
+use leverframe::store::commands::recover::Recovery;
+use leverframe::store::commands::reserve_model::ReserveModel;
+use leverframe::store::commands::start_tool::{StartTool, StartToolOutcome};
+use leverframe::store::error::StoreError;
+use leverframe::store::input::{
+    ActorRef, ModelStep, NewApproval, NewCall, NewCallOutcome, NewCard, NewPart, Origin,
+    SessionChoice, TurnLimits,
+};
+use leverframe::store::{OpenOptions, Store};
+use tempfile::TempDir;
+
+pub(crate) const START: Timestamp = Timestamp(1_800_000_000_000);
+
+pub(crate) struct World {
+    pub(crate) store: Store,
+    pub(crate) clock: Clock,
+    pub(crate) recovery: Recovery,
+    pub(crate) dir: PathBuf,
+    /// Directories that must outlive the store: crashes leave earlier ones behind.
+    keep: Vec<TempDir>,
+}
+
+pub(crate) fn options(dir: &Path, clock: &Clock) -> OpenOptions {
+    OpenOptions {
+        dir: dir.to_owned(),
+        clock: clock.clone(),
+        readers: 2,
+        instance: "test".to_owned(),
+    }
+}
+
+pub(crate) fn by(name: &str) -> ActorRef {
+    ActorRef {
+        label: name.to_owned(),
+        id: format!("operator:{name}"),
+        surface: Surface::Console,
+    }
+}
+
+pub(crate) fn origin(conversation: &str, key: Option<&str>) -> Origin {
+    Origin {
+        channel: "team".to_owned(),
+        principal: "bot".to_owned(),
+        key: key.map(str::to_owned),
+        body_digest: [7; 32],
+        cursor: None,
+        conversation: conversation.to_owned(),
+        conversation_title: None,
+        requester: Requester {
+            id: "telegram:1".to_owned(),
+            display: "Anna".to_owned(),
+            person: None,
+        },
+        surface: Surface::Chat,
+        message_ref: None,
+    }
+}
+
+pub(crate) fn turn(conversation: &str, key: Option<&str>) -> IngestTurn {
+    IngestTurn {
+        origin: origin(conversation, key),
+        session: SessionChoice::Conversation,
+        text: "please do the thing".to_owned(),
+        model: None,
+        limits: TurnLimits {
+            max_steps: 8,
+            max_tool_calls: 16,
+            max_active_ms: 120_000,
+            max_tokens: 100_000,
+        },
+        max_queue: 10,
+        unlimited_queue: false,
+        retry_of: None,
+        queue_full_notice: None,
+        title: None,
+    }
+}
+
+pub(crate) fn usage() -> Usage {
+    Usage {
+        input_tokens: 100,
+        output_tokens: 10,
+        cached_input_tokens: 0,
+        cache_write_tokens: 0,
+        cost_usd: Some(0.01),
+    }
+}
+
+pub(crate) fn approval(kind: ApprovalKind, digest: &str) -> NewApproval {
+    let id = ApprovalId::generate();
+    NewApproval {
+        id,
+        short_code: "ABC234".to_owned(),
+        kind,
+        digest: digest.to_owned(),
+        taint: Vec::new(),
+        preview: Preview::None,
+        model_reason: None,
+        offered: match kind {
+            ApprovalKind::ResolveUnknown => vec![
+                DecisionWord::Happened,
+                DecisionWord::RunAgain,
+                DecisionWord::GiveUp,
+            ],
+            ApprovalKind::Resend => vec![
+                DecisionWord::Sent,
+                DecisionWord::SendAgain,
+                DecisionWord::Drop,
+            ],
+            _ => vec![
+                DecisionWord::Approve,
+                DecisionWord::Deny,
+                DecisionWord::DenyAndStop,
+                DecisionWord::Answer,
+                DecisionWord::Snooze,
+            ],
+        },
+        expires_at: Some(START.plus_seconds(3600)),
+        question: None,
+        cards: vec![NewCard {
+            channel: "team".to_owned(),
+            conversation: "chat".to_owned(),
+            buttons: vec![(
+                DecisionWord::Approve,
+                "Approve".to_owned(),
+                format!("t{id}"),
+            )],
+            reply_to: None,
+        }],
+    }
+}
+
+pub(crate) fn call(effect: Effect, outcome: NewCallOutcome) -> NewCall {
+    let id = ToolCallId::generate();
+    let digest = match &outcome {
+        NewCallOutcome::Ask(approval) => approval.digest.clone(),
+        NewCallOutcome::Ready | NewCallOutcome::Refused { .. } => format!("digest-{id}"),
+    };
+    NewCall {
+        id,
+        provider_call_id: format!("p-{id}"),
+        name: "write_file".to_owned(),
+        args: serde_json::json!({"path": "a.txt"}),
+        preview: "a.txt".to_owned(),
+        access: Access::Write,
+        effect,
+        risk: Risk::Medium,
+        risk_reasons: vec!["writes".to_owned()],
+        plan: PlanFacts::default(),
+        digest,
+        args_digest: "args".to_owned(),
+        idempotency_key: id.to_string(),
+        verdict: Verdict {
+            decision: match &outcome {
+                NewCallOutcome::Ready => VerdictWord::Allow,
+                NewCallOutcome::Ask(_) => VerdictWord::Ask,
+                NewCallOutcome::Refused { .. } => VerdictWord::Deny,
+            },
+            rule: "a rule".to_owned(),
+            policy_version: 1,
+        },
+        outcome,
+    }
+}
+
+/// A call that asks, with its approval's id.
+pub(crate) fn gated(effect: Effect) -> (NewCall, ApprovalId) {
+    let approval = approval(
+        ApprovalKind::Execute,
+        &format!("digest-{}", ToolCallId::generate()),
+    );
+    let id = approval.id;
+    (call(effect, NewCallOutcome::Ask(approval)), id)
+}
+
+pub(crate) fn baseline() -> Baseline {
+    Baseline {
+        autonomy: Autonomy::Supervised,
+        auto_approve: Vec::new(),
+        block: Vec::new(),
+        always_ask: Vec::new(),
+    }
+}
+
+impl World {
+    pub(crate) async fn new() -> World {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().to_owned();
+        let world = World::open(path, Clock::manual(START), vec![dir]);
+        world
+            .ok(EnsureChannel {
+                name: "team".to_owned(),
+                kind: ChannelKind::Telegram,
+                baseline: baseline(),
+            })
+            .await;
+        world
+    }
+
+    fn open(dir: PathBuf, clock: Clock, keep: Vec<TempDir>) -> World {
+        let opened = Store::open(options(&dir, &clock)).unwrap();
+        World {
+            store: opened.store,
+            clock,
+            recovery: opened.recovery,
+            dir,
+            keep,
+        }
+    }
+
+    /// What a killed process leaves: the files as they are now, opened by a new process.
+    pub(crate) async fn crash(mut self) -> World {
+        // The writer stands still while the files are copied, as it would after SIGKILL.
+        let from = self.dir.clone();
+        let to = tempfile::tempdir().unwrap();
+        let target = to.path().to_owned();
+        self.store
+            .with_writer(move |_| copy_dir(&from, &target))
+            .await
+            .unwrap();
+        let path = to.path().to_owned();
+        let mut keep = std::mem::take(&mut self.keep);
+        keep.push(to);
+        World::open(path, self.clock.clone(), keep)
+    }
+
+    /// The same world around a store that was opened by hand.
+    pub(crate) fn restore_handle(self, opened: leverframe::store::Opened) -> World {
+        World {
+            store: opened.store,
+            recovery: opened.recovery,
+            ..self
+        }
+    }
+
+    /// A clean end and a new start on the same directory.
+    pub(crate) async fn restart(mut self) -> World {
+        let keep = std::mem::take(&mut self.keep);
+        self.store.close().await;
+        World::open(self.dir, self.clock, keep)
+    }
+
+    pub(crate) fn epoch(&self) -> u64 {
+        self.store.epoch()
+    }
+
+    pub(crate) async fn ok<C: WriteCommand>(&self, command: C) -> C::Output {
+        match self.store.write(command).await {
+            Ok(output) => output,
+            Err(error) => panic!("{}: {error}", std::any::type_name::<C>()),
+        }
+    }
+
+    /// The text of the refusal.
+    pub(crate) async fn illegal<C: WriteCommand>(&self, command: C) -> String {
+        match self.store.write(command).await {
+            Ok(_) => panic!("{} was not refused", std::any::type_name::<C>()),
+            Err(StoreError::Illegal { what }) => what,
+            Err(error) => panic!("{}: {error}", std::any::type_name::<C>()),
+        }
+    }
+
+    pub(crate) async fn sound(&self) {
+        let violations = self.store.read(|reader| check(reader)).await.unwrap();
+        assert!(violations.is_empty(), "{violations:#?}");
+    }
+
+    pub(crate) async fn ingest(&self, conversation: &str) -> IngestOutcome {
+        self.ok(turn(conversation, None)).await
+    }
+
+    /// A claimed continuation.
+    pub(crate) async fn running(&self, conversation: &str) -> (SessionId, ContinuationId) {
+        let outcome = self.ingest(conversation).await;
+        let session = outcome.session_id.unwrap();
+        let claimed = self.claim(session).await.unwrap();
+        (session, claimed)
+    }
+
+    pub(crate) async fn claim(&self, session_id: SessionId) -> Option<ContinuationId> {
+        self.ok(Claim {
+            session_id,
+            epoch: self.epoch(),
+        })
+        .await
+    }
+
+    pub(crate) async fn model_step(&self, continuation_id: ContinuationId) -> ModelStep {
+        let attempt_id = self
+            .ok(ReserveModel {
+                continuation_id,
+                epoch: self.epoch(),
+                step: 1,
+                attempt: 1,
+                model: "scripted/demo".to_owned(),
+                estimated_tokens: 500,
+                estimated_cost_usd: Some(0.05),
+            })
+            .await;
+        ModelStep {
+            attempt_id,
+            model: "scripted/demo".to_owned(),
+            text: "twenty chars of text".to_owned(),
+            stop: "end".to_owned(),
+            usage: usage(),
+            latency_ms: 5,
+            attempts: 1,
+            native: None,
+            dropped: Vec::new(),
+            active_ms: 5,
+        }
+    }
+
+    pub(crate) async fn propose(
+        &self,
+        continuation_id: ContinuationId,
+        calls: Vec<NewCall>,
+    ) -> u32 {
+        let step = self.model_step(continuation_id).await;
+        self.ok(LlmResult {
+            continuation_id,
+            epoch: self.epoch(),
+            step,
+            calls,
+        })
+        .await
+    }
+
+    pub(crate) async fn start(&self, call_id: ToolCallId, digest: &str) -> StartToolOutcome {
+        self.ok(StartTool {
+            call_id,
+            epoch: self.epoch(),
+            digest: digest.to_owned(),
+            max_decision_age_ms: 60_000,
+        })
+        .await
+    }
+
+    pub(crate) async fn succeed(&self, call_id: ToolCallId, attempt: u32) {
+        self.ok(FinishTool {
+            call_id,
+            epoch: self.epoch(),
+            attempt,
+            state: ToolCallState::Succeeded,
+            content: "done".to_owned(),
+            is_error: false,
+            duration_ms: 3,
+            resolve: None,
+        })
+        .await;
+    }
+
+    pub(crate) async fn finish(&self, continuation_id: ContinuationId, parts: usize) {
+        let model = self.model_step(continuation_id).await;
+        self.ok(FinishTurn {
+            continuation_id,
+            epoch: self.epoch(),
+            model: Some(model),
+            text: "twenty chars of text".to_owned(),
+            stop: "end".to_owned(),
+            parts: (0..parts)
+                .map(|n| NewPart {
+                    channel: "team".to_owned(),
+                    conversation: "chat".to_owned(),
+                    text: format!("part {n}"),
+                    reply_to: None,
+                })
+                .collect(),
+            session_last_line: "twenty chars of text".to_owned(),
+        })
+        .await;
+    }
+
+    pub(crate) async fn decide_command(
+        &self,
+        approval_id: ApprovalId,
+        decision: DecisionWord,
+        who: &str,
+    ) -> Decide {
+        let digest = self
+            .store
+            .read(move |reader| reader.approval(approval_id))
+            .await
+            .unwrap()
+            .digest;
+        Decide {
+            approval_id,
+            digest,
+            revision: None,
+            decision,
+            scope: None,
+            by: by(who),
+            reason: None,
+            answer: None,
+            extra: Some(10),
+            minutes: None,
+            seen_ms: Some(1000),
+            result_content: "what the model reads".to_owned(),
+            grant_expires_at: None,
+            card_update: true,
+        }
+    }
+}
+
+fn copy_dir(from: &Path, to: &Path) {
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        // The shared memory index is rebuilt from the log, as after a power loss.
+        if entry.file_name().to_string_lossy().ends_with("-shm") {
+            continue;
+        }
+        std::fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
+    }
+}

@@ -1,0 +1,196 @@
+//! The writing thread: groups, classes, isolation of failures, a bounded queue, a full disk.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use leverframe::protocol::words::OutboxClass;
+use leverframe::store::command::{Durability, WriteCommand, WriteTx};
+use leverframe::store::commands::queue_notice::QueueNotice;
+use leverframe::store::commands::start_session::StartSession;
+use leverframe::store::error::StoreError;
+use leverframe::store::input::NewNotice;
+
+use crate::store::world::{World, turn};
+
+/// Fails after its inner command has written, or not at all.
+struct ThenFail(StartSession, Arc<AtomicU32>);
+
+impl WriteCommand for ThenFail {
+    type Output = ();
+    const DURABILITY: Durability = Durability::Relaxed;
+
+    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
+        self.1.fetch_add(1, Ordering::SeqCst);
+        self.0.apply(tx)?;
+        Err(StoreError::KeyConflict)
+    }
+}
+
+fn session(conversation: &str) -> StartSession {
+    StartSession {
+        channel: "team".to_owned(),
+        conversation: conversation.to_owned(),
+        title: None,
+        model: None,
+    }
+}
+
+#[tokio::test]
+async fn a_failing_command_takes_only_itself_down() {
+    let world = World::new().await;
+    let before = world.store.last_seq();
+    let runs = Arc::new(AtomicU32::new(0));
+    let (good, bad, other) = tokio::join!(
+        world.store.write(session("a")),
+        world.store.write(ThenFail(session("b"), Arc::clone(&runs))),
+        world.store.write(session("c")),
+    );
+    assert!(good.is_ok() && other.is_ok());
+    assert!(matches!(bad, Err(StoreError::KeyConflict)));
+    assert_eq!(runs.load(Ordering::SeqCst), 1);
+    // Its session and its event are gone, and leave no hole.
+    assert_eq!(world.store.last_seq(), before + 2);
+    let found = world
+        .store
+        .read(|reader| reader.active_session("team", "b"))
+        .await
+        .unwrap();
+    assert_eq!(found, None);
+    world.sound().await;
+}
+
+#[tokio::test]
+async fn a_pair_is_both_or_neither() {
+    let world = World::new().await;
+    let runs = Arc::new(AtomicU32::new(0));
+    let pair = (session("a"), ThenFail(session("b"), runs));
+    assert!(world.store.write(pair).await.is_err());
+    let found = world
+        .store
+        .read(|reader| reader.active_session("team", "a"))
+        .await
+        .unwrap();
+    assert_eq!(found, None);
+    assert_eq!(<(StartSession, ThenFail)>::DURABILITY, Durability::Durable);
+}
+
+/// Reads the class of the commit it is part of.
+struct Synchronous<const DURABLE: bool>;
+
+impl<const DURABLE: bool> WriteCommand for Synchronous<DURABLE> {
+    type Output = i64;
+    const DURABILITY: Durability = if DURABLE {
+        Durability::Durable
+    } else {
+        Durability::Relaxed
+    };
+
+    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<i64, StoreError> {
+        tx.pragma_synchronous()
+    }
+}
+
+#[tokio::test]
+async fn the_strongest_command_of_a_group_decides_the_class() {
+    let world = World::new().await;
+    assert_eq!(world.ok(Synchronous::<false>).await, 1);
+    assert_eq!(world.ok(Synchronous::<true>).await, 2);
+    // While the writer stands still, both are queued and form one group.
+    let store = world.store.clone();
+    let (hold, held) = std::sync::mpsc::channel::<()>();
+    let stopped = tokio::spawn(async move { store.with_writer(move |_| held.recv()).await });
+    let (store, other) = (world.store.clone(), world.store.clone());
+    let relaxed = tokio::spawn(async move { store.write(Synchronous::<false>).await });
+    let durable = tokio::spawn(async move { other.write(Synchronous::<true>).await });
+    for _ in 0..100 {
+        tokio::task::yield_now().await;
+    }
+    hold.send(()).unwrap();
+    assert_eq!(relaxed.await.unwrap().unwrap(), 2);
+    assert_eq!(durable.await.unwrap().unwrap(), 2);
+    stopped.await.unwrap().unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn the_queue_is_bounded_and_a_dropped_caller_cancels_nothing() {
+    use leverframe::store::writer::QUEUE_CAPACITY;
+    let world = World::new().await;
+    let store = world.store.clone();
+    let (hold, held) = std::sync::mpsc::channel::<()>();
+    let (entered, in_hook) = tokio::sync::oneshot::channel();
+    let stopped = tokio::spawn(async move {
+        store
+            .with_writer(move |_| {
+                entered.send(()).unwrap();
+                held.recv()
+            })
+            .await
+    });
+    in_hook.await.unwrap();
+    let mut callers = Vec::new();
+    for n in 0..=QUEUE_CAPACITY {
+        // Tokio's fairness budget would make a send wait before the queue is full.
+        let mut future = Box::pin(tokio::task::coop::unconstrained(
+            world.store.write(session(&format!("c{n}"))),
+        ));
+        assert!(futures_util::poll!(&mut future).is_pending());
+        callers.push(future);
+    }
+    // All but the last are queued; their callers go away. The last never got in.
+    drop(callers);
+    hold.send(()).unwrap();
+    stopped.await.unwrap().unwrap().unwrap();
+    world.ok(session("end")).await;
+    let count = world
+        .store
+        .read(|reader| reader.channel_row("team"))
+        .await
+        .unwrap()
+        .active_sessions;
+    assert_eq!(count as usize, QUEUE_CAPACITY + 1);
+}
+
+#[tokio::test]
+async fn a_full_disk_is_said_and_recovered_from() {
+    let world = World::new().await;
+    world
+        .store
+        .with_writer(|conn| {
+            let pages: i64 = conn
+                .query_row("PRAGMA page_count", [], |row| row.get(0))
+                .unwrap();
+            conn.query_row(&format!("PRAGMA max_page_count = {pages}"), [], |_| Ok(()))
+                .unwrap();
+        })
+        .await
+        .unwrap();
+    let big = || QueueNotice {
+        notice: NewNotice {
+            channel: "team".to_owned(),
+            conversation: "chat".to_owned(),
+            class: OutboxClass::Notice,
+            text: "x".repeat(100_000),
+            reply_to: None,
+            continuation_id: None,
+        },
+    };
+    let (full, small) = tokio::join!(
+        world.store.write(big()),
+        world.store.read(|reader| reader.max_seq())
+    );
+    assert!(matches!(full, Err(StoreError::Full(_))), "{full:?}");
+    assert!(small.is_ok());
+    assert!(world.store.problem().is_some());
+    world
+        .store
+        .with_writer(|conn| {
+            conn.query_row("PRAGMA max_page_count = 1073741823", [], |_| Ok(()))
+                .unwrap();
+        })
+        .await
+        .unwrap();
+    world.ok(big()).await;
+    world.ok(turn("chat", None)).await;
+    assert_eq!(world.store.problem(), None);
+    world.sound().await;
+}
