@@ -98,6 +98,10 @@ impl ScriptedBridge {
     }
 
     fn next_interval(&self) -> Duration {
+        // Whoever just opened the demo should not look at an empty screen.
+        if self.with(|progress| progress.said) == 0 {
+            return self.schedule.min_interval / 4;
+        }
         let span = self
             .schedule
             .max_interval

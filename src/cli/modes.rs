@@ -266,7 +266,7 @@ fn options(
             uid,
             name: environment
                 .user()
-                .map_or_else(|| uid.to_string(), str::to_owned),
+                .map_or_else(|| format!("uid {uid}"), str::to_owned),
         },
         editor: editor.filter(|editor| !editor.argv.is_empty()),
         clock: Clock::System,

@@ -174,7 +174,7 @@ pub fn resolve(inputs: Inputs<'_>) -> Result<Settings, ConfigError> {
             .theme
             .clone()
             .or_else(|| console.theme.clone())
-            .unwrap_or_else(|| "default".to_owned()),
+            .unwrap_or_else(|| "terminal".to_owned()),
         keymap: flags
             .keymap
             .clone()

@@ -217,7 +217,7 @@ self_approval = "console"
 # max_tokens = 100000
 
 # [console]
-# theme = "default"
+# theme = "terminal"
 # keymap = "default"
 
 # [server]

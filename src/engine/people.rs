@@ -72,7 +72,10 @@ pub fn has_scope(actor: &Actor, scope: Scope) -> bool {
     }
 }
 
-/// Whether a sender may talk to the agent on a channel at all.
+/// Whether a sender may talk to the agent in a conversation.
+///
+/// Who: people, and ids in `allowed_users`; where that list is empty, anybody in a chat of `allowed_chats`.
+/// Where: any conversation, or only direct ones and those of `allowed_chats` when that list is not empty.
 pub fn may_talk(
     settings: &Settings,
     channel: &ChannelSettings,
@@ -81,20 +84,18 @@ pub fn may_talk(
 ) -> bool {
     let platform_id = format!("{}:{sender}", channel.kind);
     let chat = conversation.split('/').next().unwrap_or(conversation);
-    let listed_user = channel
-        .allowed_users
-        .iter()
-        .any(|id| id == sender || *id == platform_id);
     let listed_chat = channel
         .allowed_chats
         .iter()
         .any(|id| id == chat || id == conversation);
-    let known_person = person(settings, &platform_id).is_some();
-    if channel.allowed_chats.is_empty() {
-        listed_user || known_person
-    } else {
-        listed_chat || known_person
-    }
+    let listed_user = channel
+        .allowed_users
+        .iter()
+        .any(|id| id == sender || *id == platform_id)
+        || person(settings, &platform_id).is_some();
+    let who = listed_user || (channel.allowed_users.is_empty() && listed_chat);
+    let place = channel.allowed_chats.is_empty() || listed_chat || chat == sender;
+    who && place
 }
 
 /// Whether what this requester says is untrusted content (nobody vouched for them by name or list).

@@ -271,7 +271,7 @@ async fn status(engine: &Engine, usage_today: Usage) -> Result<EngineStatus, Pro
         model: settings.model.clone(),
         scripted: settings.model.starts_with("scripted/"),
         demo: settings.demo,
-        sandbox: engine.sandbox.level_word(),
+        sandbox: engine.sandbox.level_word_so_far(),
         usage_today,
         budget_today_usd: None,
         problems: engine.store.problem().into_iter().collect(),

@@ -1,6 +1,5 @@
 //! Telling systemd how the daemon is doing (protocol: `sd_notify(3)`, datagrams of `KEY=VALUE` lines).
 
-use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::path::Path;
 
@@ -16,7 +15,13 @@ pub fn notify(socket: Option<&Path>, state: &str) {
 
 fn address(path: &Path) -> std::io::Result<SocketAddr> {
     match path.to_str().and_then(|path| path.strip_prefix('@')) {
-        Some(name) => SocketAddr::from_abstract_name(name),
+        #[cfg(target_os = "linux")]
+        Some(name) => {
+            use std::os::linux::net::SocketAddrExt as _;
+            SocketAddr::from_abstract_name(name)
+        }
+        #[cfg(not(target_os = "linux"))]
+        Some(_) => SocketAddr::from_pathname(path),
         None => SocketAddr::from_pathname(path),
     }
 }

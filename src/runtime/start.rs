@@ -113,8 +113,7 @@ pub async fn start(
         readers: 2,
         instance: settings.instance.clone(),
     };
-    // Trying the sandbox runs a program; the database opens meanwhile.
-    let probe = tokio::task::spawn_blocking(Sandbox::probe);
+    let sandbox = Sandbox::probe_in_background();
     let opened = tokio::task::spawn_blocking(move || Store::open(options))
         .await
         .context("opening the database")?
@@ -122,7 +121,6 @@ pub async fn start(
             StoreError::Locked { holder } => StartError::Locked(holder),
             other => StartError::Other(anyhow::Error::new(other).context("opening the database")),
         })?;
-    let sandbox = probe.await.context("trying the sandbox")?;
     let tools = Registry::builtin(&sandbox).context("the built-in tools")?;
     let models = Models::new(&settings).context("the model providers")?;
     let held = opened

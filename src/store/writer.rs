@@ -23,11 +23,11 @@ use crate::store::writer::parking::Slot;
 pub const QUEUE_CAPACITY: usize = 1024;
 /// Commands in one commit.
 const BATCH: usize = 256;
-/// Write-ahead log size above which an idle writer copies it into the database.
-const CHECKPOINT_IDLE_BYTES: u64 = 1024 * 1024;
-/// Size above which it does so even when busy.
-const CHECKPOINT_BUSY_BYTES: u64 = 8 * 1024 * 1024;
-/// Size above which it also shortens the file.
+/// Pages in the write-ahead log above which an idle writer copies them into the database (4 KiB each).
+const CHECKPOINT_IDLE_PAGES: u32 = 512;
+/// Pages above which it does so even when busy.
+const CHECKPOINT_BUSY_PAGES: u32 = 4096;
+/// Size of the file above which it also shortens it.
 const CHECKPOINT_TRUNCATE_BYTES: u64 = 64 * 1024 * 1024;
 
 /// A value behind a lock that survives a panic elsewhere.
@@ -133,6 +133,20 @@ pub(crate) enum Message {
     Close(oneshot::Sender<()>),
 }
 
+thread_local! {
+    /// Pages in the write-ahead log after the last commit of this thread (the writer's).
+    static PAGES_IN_LOG: std::cell::Cell<u32> = const { std::cell::Cell::new(0) };
+}
+
+/// Called by SQLite after each commit, with the number of pages now in the log.
+pub(crate) fn count_pages(
+    _log: &rusqlite::hooks::Wal,
+    pages: std::ffi::c_int,
+) -> rusqlite::Result<()> {
+    PAGES_IN_LOG.set(u32::try_from(pages).unwrap_or(0));
+    Ok(())
+}
+
 pub(crate) struct Writer {
     pub(crate) conn: Connection,
     pub(crate) clock: Clock,
@@ -161,6 +175,7 @@ impl Drop for AbortOnPanic {
 impl Writer {
     pub(crate) fn run(mut self, mut queue: mpsc::Receiver<Message>) {
         let _guard = AbortOnPanic;
+        self.conn.wal_hook(Some(count_pages));
         let mut batch: Vec<Box<dyn Job>> = Vec::with_capacity(BATCH);
         let mut closing: Option<oneshot::Sender<()>> = None;
         while closing.is_none() {
@@ -331,11 +346,18 @@ impl Writer {
         Ok(())
     }
 
+    /// The file never shrinks by itself and is written again from its start once it was copied whole, so what is
+    /// due is told by the pages now in it, not by its size.
     fn checkpoint_if_due(&mut self, idle: bool) {
-        let size = std::fs::metadata(&self.wal).map_or(0, |data| data.len());
-        let mode = if size > CHECKPOINT_TRUNCATE_BYTES {
-            "TRUNCATE"
-        } else if size > CHECKPOINT_BUSY_BYTES || (idle && size > CHECKPOINT_IDLE_BYTES) {
+        let pages = PAGES_IN_LOG.get();
+        let mode = if pages > CHECKPOINT_BUSY_PAGES {
+            let size = std::fs::metadata(&self.wal).map_or(0, |data| data.len());
+            if size > CHECKPOINT_TRUNCATE_BYTES {
+                "TRUNCATE"
+            } else {
+                "PASSIVE"
+            }
+        } else if idle && pages > CHECKPOINT_IDLE_PAGES {
             "PASSIVE"
         } else {
             return;

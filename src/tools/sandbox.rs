@@ -9,6 +9,7 @@ use std::fmt::Write as _;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use crate::tools::preview::quote;
@@ -30,10 +31,11 @@ const ETC_DEPTH: usize = 8;
 /// Exit status of a program that was not started because a protected path changed meanwhile.
 pub const REFUSED: i32 = 125;
 
-/// How programs are confined on this machine.
+/// How programs are confined on this machine. Clones share what was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sandbox {
-    level: Level,
+    /// Empty while it is being found out; whoever needs it waits.
+    found: Arc<OnceLock<Level>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,6 +48,32 @@ enum Level {
     None {
         why: String,
     },
+}
+
+impl Level {
+    fn find() -> Self {
+        let Some(program) = PLACES.iter().map(Path::new).find(|path| path.is_file()) else {
+            return Self::None {
+                why: "bubblewrap is not installed".to_owned(),
+            };
+        };
+        let mut why = String::new();
+        let began = Instant::now();
+        for sized in [true, false] {
+            match try_run(program, sized, began) {
+                Ok(()) => {
+                    return Self::Bubblewrap {
+                        program: program.to_owned(),
+                        sized,
+                    };
+                }
+                Err(problem) => why = problem,
+            }
+        }
+        Self::None {
+            why: format!("bubblewrap does not work here: {why}"),
+        }
+    }
 }
 
 /// A workspace that tools must not be given.
@@ -98,39 +126,47 @@ pub struct Program<'a> {
 impl Sandbox {
     /// Looks for bubblewrap and runs it once with the real profile. Blocks for at most 5 s.
     pub fn probe() -> Self {
-        let Some(program) = PLACES.iter().map(Path::new).find(|path| path.is_file()) else {
-            return Self::none("bubblewrap is not installed");
-        };
-        let mut why = String::new();
-        let began = Instant::now();
-        for sized in [true, false] {
-            match try_run(program, sized, began) {
-                Ok(()) => {
-                    return Self {
-                        level: Level::Bubblewrap {
-                            program: program.to_owned(),
-                            sized,
-                        },
-                    };
-                }
-                Err(problem) => why = problem,
-            }
+        Self {
+            found: Arc::new(OnceLock::from(Level::find())),
         }
-        Self::none(&format!("bubblewrap does not work here: {why}"))
+    }
+
+    /// Returns at once and finds out on a thread of its own: a daemon serves before the first program runs.
+    /// Whatever depends on the answer waits for it, at most 5 s.
+    pub fn probe_in_background() -> Self {
+        let found = Arc::new(OnceLock::new());
+        let slot = Arc::clone(&found);
+        std::thread::spawn(move || {
+            // Set once, here; nobody else can have been first.
+            let _ = slot.set(Level::find());
+        });
+        Self { found }
     }
 
     /// No confinement, with the reason.
     pub fn none(why: &str) -> Self {
         Self {
-            level: Level::None {
+            found: Arc::new(OnceLock::from(Level::None {
                 why: why.to_owned(),
-            },
+            })),
+        }
+    }
+
+    fn level(&self) -> &Level {
+        self.found.wait()
+    }
+
+    /// The level in a word, without waiting for it to be found out.
+    pub fn level_word_so_far(&self) -> String {
+        match self.found.get() {
+            Some(_) => self.level_word(),
+            None => "being tried".to_owned(),
         }
     }
 
     /// Whether programs are confined.
     pub fn is_confined(&self) -> bool {
-        match self.level {
+        match self.level() {
             Level::Bubblewrap { .. } => true,
             Level::None { .. } => false,
         }
@@ -138,7 +174,7 @@ impl Sandbox {
 
     /// The level reached: `bubblewrap` or `none (<why>)`.
     pub fn level_word(&self) -> String {
-        match &self.level {
+        match self.level() {
             Level::Bubblewrap { .. } => "bubblewrap".to_owned(),
             Level::None { why } => format!("none ({why})"),
         }
@@ -146,7 +182,7 @@ impl Sandbox {
 
     /// Why programs are not confined; `None` when they are.
     pub fn missing_because(&self) -> Option<&str> {
-        match &self.level {
+        match self.level() {
             Level::Bubblewrap { .. } => None,
             Level::None { why } => Some(why),
         }
@@ -154,7 +190,7 @@ impl Sandbox {
 
     /// For plans: what a program may do, in a few words.
     pub fn describe(&self) -> &'static str {
-        match self.level {
+        match self.level() {
             Level::Bubblewrap { .. } => "bubblewrap: workspace only, no network",
             Level::None { .. } => "unsandboxed",
         }
@@ -170,7 +206,7 @@ impl Sandbox {
 
     /// The command that runs a program at this level, with its limits.
     pub fn command(&self, program: &Program<'_>) -> Command {
-        match &self.level {
+        match self.level() {
             Level::Bubblewrap {
                 program: bwrap,
                 sized,

@@ -11,6 +11,7 @@ use crate::protocol::command::{Outcome, Waiting};
 use crate::protocol::event::{Event, EventBody};
 use crate::protocol::problem::Problem;
 use crate::store::commands::drop_waiting::DropWaiting;
+use crate::store::commands::release_quarantine::ReleaseQuarantine;
 use crate::store::commands::set_held::SetHeld;
 
 /// Longest wait for tools to die before the stop is reported.
@@ -63,7 +64,7 @@ pub async fn stop(
     announce(engine).await
 }
 
-/// Releases the stop and says what happens to what waited.
+/// Releases the stop (and a quarantine) and says what happens to what waited.
 pub async fn release(
     engine: &Engine,
     caller: &Caller,
@@ -96,6 +97,20 @@ pub async fn release(
         })
         .await
         .map_err(from_store)?;
+    let quarantined = engine
+        .store
+        .read(|reader| reader.flags())
+        .await
+        .map_err(from_store)?
+        .quarantine;
+    if quarantined {
+        let by = caller.reference();
+        engine
+            .store
+            .write(ReleaseQuarantine { by })
+            .await
+            .map_err(from_store)?;
+    }
     engine.held.send_replace(None);
     for session in engine
         .store

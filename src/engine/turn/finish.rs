@@ -150,24 +150,14 @@ pub async fn ask_budget(driver: &mut Driver<'_>, kind: BudgetKind) -> anyhow::Re
         BudgetKind::Duration => StoredBudget::ActiveMs,
         BudgetKind::Tokens => StoredBudget::Tokens,
     };
-    let (limit, extra) = match kind {
-        BudgetKind::Steps => (
-            u64::from(driver.rows.limits.max_steps),
-            u64::from(engine.settings.budgets.max_steps),
-        ),
-        BudgetKind::ToolCalls => (
-            u64::from(driver.rows.limits.max_tool_calls),
-            u64::from(engine.settings.budgets.max_tool_calls),
-        ),
-        BudgetKind::Duration => (
-            driver.rows.limits.max_active_ms / 1000,
-            u64::from(engine.settings.budgets.max_duration_seconds),
-        ),
-        BudgetKind::Tokens => (
-            driver.rows.limits.max_tokens,
-            engine.settings.budgets.max_tokens,
-        ),
+    let limit = match kind {
+        BudgetKind::Steps => u64::from(driver.rows.limits.max_steps),
+        BudgetKind::ToolCalls => u64::from(driver.rows.limits.max_tool_calls),
+        BudgetKind::Duration => driver.rows.limits.max_active_ms / 1000,
+        BudgetKind::Tokens => driver.rows.limits.max_tokens,
     };
+    // What an approval without an amount adds (store::commands::decide).
+    let extra = limit.max(1);
     let question = format!(
         "{} of {limit} is used up: continue with +{extra}?",
         kind.as_str()

@@ -20,6 +20,7 @@ use crate::protocol::event::{Event, EventBody};
 use crate::protocol::ids::{ContinuationId, SessionId, ToolCallId};
 use crate::protocol::words::{ApprovalKind, Effect, OutboxClass, ToolCallState, VerdictWord};
 use crate::store::commands::finish_tool::FinishTool;
+use crate::store::commands::queue_cards::QueueCards;
 use crate::store::commands::queue_notice::QueueNotice;
 use crate::store::commands::refuse_call::RefuseCall;
 use crate::store::commands::return_to_ask::ReturnToAsk;
@@ -148,6 +149,7 @@ pub async fn start_and_run(
             .await;
         }
         StartToolOutcome::DecisionTooOld => {
+            send_cards_again(engine, rows, &row).await?;
             return Ok(Input::CallBecame {
                 id,
                 status: CallStatus::Awaiting,
@@ -273,6 +275,22 @@ fn resolve_unknown(engine: &Engine, rows: &TurnRows, row: &CallRow, known: &str)
         question: Some("it was stopped while it ran: did it happen?".to_owned()),
     };
     approvals::build(engine, &judge::origin(rows), ask, engine.clock.now())
+}
+
+/// A decision that was not used in time is asked again; its old cards are disarmed.
+async fn send_cards_again(engine: &Engine, rows: &TurnRows, row: &CallRow) -> anyhow::Result<()> {
+    let Some(approval_id) = row.call.approval_id else {
+        return Ok(());
+    };
+    let origin = judge::origin(rows);
+    let cards = approvals::cards(engine, &origin, ApprovalKind::Execute, row.call.risk);
+    if !cards.is_empty() {
+        engine
+            .store
+            .write(QueueCards { approval_id, cards })
+            .await?;
+    }
+    Ok(())
 }
 
 async fn refuse(engine: &Engine, row: &CallRow, content: String) -> anyhow::Result<Input> {

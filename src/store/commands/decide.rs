@@ -38,7 +38,7 @@ pub struct Decide {
     pub reason: Option<String>,
     /// The answer given in place of the tool's.
     pub answer: Option<String>,
-    /// Amount added to the exhausted limit (budget).
+    /// Amount added to the exhausted limit (budget), time in seconds; none = as much as it was.
     pub extra: Option<u64>,
     /// Minutes (snooze).
     pub minutes: Option<u32>,
@@ -296,17 +296,12 @@ impl Decide {
         let decision = self.decision(tx);
         match self.decision {
             DecisionWord::Approve => {
-                let extra = self.extra.filter(|extra| *extra > 0).ok_or_else(|| {
-                    StoreError::illegal(format!(
-                        "approval {} of kind budget needs an amount in `extra`",
-                        gate.id
-                    ))
-                })?;
-                let column = match gate.budget {
-                    Some(BudgetKind::Steps) => "max_steps",
-                    Some(BudgetKind::ToolCalls) => "max_tool_calls",
-                    Some(BudgetKind::ActiveMs) => "max_active_ms",
-                    Some(BudgetKind::Tokens) => "max_tokens",
+                // Time is asked for and given in seconds, stored in milliseconds.
+                let (column, unit) = match gate.budget {
+                    Some(BudgetKind::Steps) => ("max_steps", 1),
+                    Some(BudgetKind::ToolCalls) => ("max_tool_calls", 1),
+                    Some(BudgetKind::ActiveMs) => ("max_active_ms", 1000),
+                    Some(BudgetKind::Tokens) => ("max_tokens", 1),
                     None => {
                         return Err(StoreError::Corrupt(format!(
                             "approval {} names no budget",
@@ -315,12 +310,16 @@ impl Decide {
                     }
                 };
                 tx.record_decision(gate, ApprovalState::Consumed, &decision)?;
-                // u32 columns must still fit after the addition.
+                // Without an amount the budget is given once more. u32 columns must still fit afterwards.
+                let extra = self
+                    .extra
+                    .map(|extra| extra.saturating_mul(unit).min(u64::from(u32::MAX)));
                 tx.conn
                     .prepare_cached(&format!(
-                        "UPDATE continuations SET {column} = min({column} + ?2, 4294967295) WHERE id = ?1"
+                        "UPDATE continuations SET {column} = min({column} + coalesce(?2, max({column}, ?3)), 4294967295)
+                         WHERE id = ?1"
                     ))?
-                    .execute(params![head.id.to_bytes(), extra.min(u64::from(u32::MAX))])?;
+                    .execute(params![head.id.to_bytes(), extra, unit])?;
                 Ok(())
             }
             DecisionWord::Deny | DecisionWord::DenyAndStop => {

@@ -16,7 +16,11 @@ impl Reader<'_> {
              FROM model_attempts WHERE started_at >= ?1",
         )?;
         let mut rows = statement.query([since.as_millis()])?;
-        let mut sum = Usage::default();
+        // Nothing spent costs nothing, which is not the same as an unknown price.
+        let mut sum = Usage {
+            cost_usd: Some(0.0),
+            ..Usage::default()
+        };
         while let Some(row) = rows.next()? {
             sum = sum.plus(crate::store::rows::usage(row, 0)?);
         }

@@ -117,6 +117,10 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
             .as_ref()
             .map_or_else(String::new, |open| open.tools_in_flight.join(" "));
         let line = match (&session.title, &session.last_line) {
+            // Direct chats are titled by their only person, who has a column already.
+            (Some(title), Some(last)) if session.last_sender.as_ref() == Some(title) => {
+                last.clone()
+            }
             (Some(title), Some(last)) => format!("{title}: {last}"),
             (Some(text), None) | (None, Some(text)) => text.clone(),
             (None, None) => String::new(),

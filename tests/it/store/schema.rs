@@ -113,7 +113,10 @@ fn transitions_are_those_of_the_design() {
                 "expired",
             ],
         ),
-        ("ready", &["started", "awaiting", "cancelled", "expired"]),
+        (
+            "ready",
+            &["started", "awaiting", "denied", "cancelled", "expired"],
+        ),
         (
             "awaiting",
             &["approved", "denied", "succeeded", "cancelled", "expired"],

@@ -282,6 +282,15 @@ async fn kill_nine_while_a_card_waits_and_the_reply_is_sent_once() {
         })
         .await;
     let approval = daemon.wait_approval().await;
+    // A send in flight at the kill would rightly become a question; this story is about the approval.
+    for state in ["pending", "sending"] {
+        let path = format!("/v1/outbox?state={state}");
+        daemon
+            .wait(&path, "nothing is being sent", |body| {
+                body["items"].as_array().is_some_and(Vec::is_empty)
+            })
+            .await;
+    }
     daemon.kill();
 
     let daemon = start(&home, &telegram);
