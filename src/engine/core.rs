@@ -141,8 +141,8 @@ impl Engine {
             .definitions()
             .into_iter()
             .map(|definition| ToolDefinition {
-                name: definition.name.to_string(),
-                description: definition.description.to_string(),
+                name: definition.name.clone(),
+                description: definition.description.clone(),
                 input_schema: definition.input_schema,
             })
             .collect();

@@ -139,10 +139,8 @@ thread_local! {
 }
 
 /// Called by SQLite after each commit, with the number of pages now in the log.
-pub(crate) fn count_pages(
-    _log: &rusqlite::hooks::Wal,
-    pages: std::ffi::c_int,
-) -> rusqlite::Result<()> {
+#[expect(clippy::unnecessary_wraps, reason = "the type of the hook")]
+fn count_pages(_log: &rusqlite::hooks::Wal, pages: std::ffi::c_int) -> rusqlite::Result<()> {
     PAGES_IN_LOG.set(u32::try_from(pages).unwrap_or(0));
     Ok(())
 }

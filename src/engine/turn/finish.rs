@@ -34,7 +34,7 @@ pub async fn finish(driver: &mut Driver<'_>) -> anyhow::Result<()> {
     match reply.answer.stop {
         StopReason::MaxTokens => text.push_str("\n\n[the answer was cut at the output limit]"),
         StopReason::Refusal if text.trim().is_empty() => {
-            text.push_str("[the model declined to answer]")
+            text.push_str("[the model declined to answer]");
         }
         StopReason::EndTurn | StopReason::ToolUse | StopReason::Refusal | StopReason::Other(_) => {}
     }

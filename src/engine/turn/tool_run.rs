@@ -108,18 +108,17 @@ pub async fn start_and_run(
         }
         VerdictWord::Ask | VerdictWord::Allow => {}
     }
-    if judged.digest != row.digest {
-        if approved {
-            return ask_again(
-                engine,
-                &bench,
-                rows,
-                &row,
-                "what it would do changed after it was approved",
-            )
-            .await;
-        }
-        // Allowed without a person, and still allowed as it is now: ask only if the policy says so.
+    // A call that was allowed without a person is judged as it is now, just above; one that a person allowed must
+    // still be what they saw.
+    if approved && judged.digest != row.digest {
+        return ask_again(
+            engine,
+            &bench,
+            rows,
+            &row,
+            "what it would do changed after it was approved",
+        )
+        .await;
     }
     if engine.is_held() {
         return Ok(Input::CallBecame {

@@ -121,7 +121,6 @@ impl ConsoleTerminal for FakeTerminal {
 }
 
 struct Console {
-    client: FakeClient,
     keys: mpsc::UnboundedSender<InputEvent>,
     screen: Arc<Mutex<(u64, String)>>,
     running: tokio::task::JoinHandle<anyhow::Result<QuitKind>>,
@@ -160,7 +159,6 @@ impl Console {
         let running =
             tokio::spawn(async move { run_with(dynamic, options, terminal, open_input).await });
         Self {
-            client,
             keys,
             screen,
             running,

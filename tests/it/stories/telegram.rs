@@ -239,8 +239,8 @@ async fn a_long_answer_arrives_whole_in_parts_in_order() {
     let home = home(&telegram);
     let daemon = start(&home, &telegram);
     let (ben, _) = people();
-    let long: String = (0..1500).map(|n| format!("word{n} ")).collect();
-    telegram.user_says(100, &ben, &format!("SAY:{}", long.trim()));
+    let words: Vec<String> = (0..1500).map(|n| format!("word{n}")).collect();
+    telegram.user_says(100, &ben, &format!("SAY:{}", words.join(" ")));
     telegram
         .wait_until("the last part", |state| {
             state
@@ -251,7 +251,7 @@ async fn a_long_answer_arrives_whole_in_parts_in_order() {
         .await;
     let messages = telegram.messages(100);
     assert!(messages.len() > 1);
-    let words: Vec<String> = messages
+    let said: Vec<String> = messages
         .iter()
         .flat_map(|m| {
             m.text
@@ -260,8 +260,7 @@ async fn a_long_answer_arrives_whole_in_parts_in_order() {
                 .collect::<Vec<_>>()
         })
         .collect();
-    let expected: Vec<String> = (0..1500).map(|n| format!("word{n}")).collect();
-    assert_eq!(words, expected);
+    assert_eq!(said, words);
     assert!(last_with(&messages, "word1499").is_some());
     drop(daemon);
 }
