@@ -4,6 +4,7 @@
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,
+    clippy::wildcard_imports,
     missing_docs,
     dead_code
 )] // a bench is a test, and uses a part of the fixture
@@ -13,8 +14,8 @@ mod fixture;
 mod harness;
 
 use leverframe::protocol::ids::SessionId;
-use leverframe::protocol::snapshot::{Answer, Page, Query};
 use leverframe::protocol::session::TranscriptEntry;
+use leverframe::protocol::snapshot::{Answer, Page, Query};
 use leverframe::tui::keymap::file::default_keymap;
 use leverframe::tui::message::{Message, Millis, Now};
 use leverframe::tui::options::{Access, Hosting};
@@ -96,7 +97,10 @@ fn main() {
     for (name, shown) in screens {
         let mut state = console();
         match shown {
-            Screen::Session => opened(&mut state, if name.contains("10000") { 10_000 } else { 100 }),
+            Screen::Session => opened(
+                &mut state,
+                if name.contains("10000") { 10_000 } else { 100 },
+            ),
             Screen::Queue | Screen::Live | Screen::Channels => state.screen = shown,
         }
         let mut cache = ViewCache::default();

@@ -1,10 +1,6 @@
 //! What is done for every call, character and event: policy, `text::untrusted`, the event-stream reader.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::print_stdout,
-    missing_docs
-)] // a bench is a test
+#![allow(clippy::unwrap_used, clippy::print_stdout, missing_docs)] // a bench is a test
 
 mod harness;
 
@@ -66,7 +62,8 @@ fn policy() {
 
 fn untrusted() {
     let plain = "The tide table for tomorrow is loaded; berth 7 is free from noon.\n".repeat(1000);
-    let hostile = "tide \u{202e}elbat\u{202c} \u{1b}[2Jfor\u{200b} tomorrow \u{e0041}\n".repeat(1000);
+    let hostile =
+        "tide \u{202e}elbat\u{202c} \u{1b}[2Jfor\u{200b} tomorrow \u{e0041}\n".repeat(1000);
     for (name, text) in [("plain", &plain), ("hostile", &hostile)] {
         let label = format!("untrusted: reveal {} KB, {name}", text.len() / 1000);
         let time = harness::measure(&label, || reveal(text).len());

@@ -5,6 +5,7 @@
     clippy::unwrap_used,
     clippy::panic,
     clippy::print_stdout,
+    clippy::redundant_closure,
     missing_docs,
     dead_code
 )] // a bench is a test, and uses a part of the tests' world
@@ -77,8 +78,10 @@ fn floor(group: usize) -> Duration {
     let dir = tempfile::tempdir().unwrap();
     let conn = Connection::open(dir.path().join("floor.db")).unwrap();
     conn.pragma_update(None, "journal_mode", "WAL").unwrap();
-    conn.execute_batch("CREATE TABLE t (id INTEGER PRIMARY KEY, a BLOB NOT NULL, b TEXT NOT NULL) STRICT")
-        .unwrap();
+    conn.execute_batch(
+        "CREATE TABLE t (id INTEGER PRIMARY KEY, a BLOB NOT NULL, b TEXT NOT NULL) STRICT",
+    )
+    .unwrap();
     let text = "x".repeat(250);
     let began = Instant::now();
     for _ in 0..TURNS {
@@ -86,7 +89,9 @@ fn floor(group: usize) -> Duration {
             let class = if full { "FULL" } else { "NORMAL" };
             conn.pragma_update(None, "synchronous", class).unwrap();
             conn.execute_batch("BEGIN IMMEDIATE").unwrap();
-            let mut insert = conn.prepare_cached("INSERT INTO t (a, b) VALUES (?1, ?2)").unwrap();
+            let mut insert = conn
+                .prepare_cached("INSERT INTO t (a, b) VALUES (?1, ?2)")
+                .unwrap();
             for _ in 0..rows * group {
                 insert.execute((&[7_u8; 16], &text)).unwrap();
             }
@@ -95,6 +100,9 @@ fn floor(group: usize) -> Duration {
         }
     }
     let each = began.elapsed() / u32::try_from(TURNS * group).unwrap();
-    println!("{:<44} {each:?}", format!("floor, {group} turns a commit: time a turn"));
+    println!(
+        "{:<44} {each:?}",
+        format!("floor, {group} turns a commit: time a turn")
+    );
     each
 }

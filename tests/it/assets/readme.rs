@@ -115,7 +115,9 @@ fn the_configuration_example_loads() {
     // Where the example writes down a default, it is the default.
     let plain = load(
         &Flags::default(),
-        &[("HOME", home.path().to_str().unwrap())].into_iter().collect(),
+        &[("HOME", home.path().to_str().unwrap())]
+            .into_iter()
+            .collect(),
         &tools,
     )
     .unwrap_or_else(|error| panic!("{error}"));
@@ -140,7 +142,10 @@ fn the_configuration_example_loads() {
     assert_eq!(local.context_window, openai.context_window);
     assert_eq!(local.max_concurrent, openai.max_concurrent);
     assert_eq!(local.idle_timeout_seconds, openai.idle_timeout_seconds);
-    assert_eq!(local.connect_timeout_seconds, openai.connect_timeout_seconds);
+    assert_eq!(
+        local.connect_timeout_seconds,
+        openai.connect_timeout_seconds
+    );
     assert_eq!(
         local.first_byte_timeout_seconds,
         openai.first_byte_timeout_seconds
