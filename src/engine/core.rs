@@ -17,7 +17,7 @@ use crate::engine::turn::input::Halt;
 use crate::model::registry::Models;
 use crate::model::request::ToolDefinition;
 use crate::protocol::channel::{ChannelCapabilities, ChannelHealth};
-use crate::protocol::ids::{ContinuationId, SessionId};
+use crate::protocol::ids::{ContinuationId, OutboxId, SessionId};
 use crate::protocol::problem::Problem;
 use crate::protocol::snapshot::OpenStream;
 use crate::protocol::words::ChannelKind;
@@ -104,6 +104,9 @@ pub struct Shared {
     pub streams: Mutex<HashMap<ContinuationId, OpenStream>>,
     /// Bridges by channel.
     pub bridges: Mutex<HashMap<String, BridgeState>>,
+    /// Parts that a bridge holds and has not begun to send, with their channel: each is handed out once.
+    /// Rings when one is given back.
+    pub handed_out: watch::Sender<HashMap<OutboxId, String>>,
     /// Conversations where a typing indicator is due: (channel, conversation).
     pub typing: broadcast::Sender<(String, String)>,
     /// (channel, paused) whenever an operator pauses or resumes one.
@@ -160,6 +163,7 @@ impl Engine {
                 held: watch::Sender::new(held),
                 streams: Mutex::default(),
                 bridges: Mutex::default(),
+                handed_out: watch::Sender::new(HashMap::new()),
                 typing: broadcast::Sender::new(64),
                 pauses: broadcast::Sender::new(16),
                 deadlines: Notify::new(),

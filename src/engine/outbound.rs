@@ -1,5 +1,6 @@
 //! What a bridge takes from the outbox, one part at a time, in order, never while the engine is held.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use crate::engine::approvals::{self, Ask, Origin};
@@ -26,8 +27,10 @@ pub fn platform_conversation(conversation: &str) -> &str {
 }
 
 impl Engine {
-    /// What a bridge can do; before anything else.
+    /// What a bridge can do; before anything else. A bridge that starts anew holds nothing.
     pub fn set_capabilities(&self, channel: &str, capabilities: ChannelCapabilities) {
+        self.handed_out
+            .send_modify(|held| held.retain(|_, holder| holder != channel));
         let mut bridges = lock(&self.bridges);
         match bridges.get_mut(channel) {
             Some(bridge) => bridge.capabilities = capabilities,
@@ -82,10 +85,12 @@ impl Engine {
         }
     }
 
-    /// Waits for the next part of a channel that may be sent. Cancel-safe.
+    /// Waits for the next part of a channel that may be sent. Each is handed out once, until its send has
+    /// begun or it was given back. Cancel-safe.
     pub async fn next_outbox(&self, channel: &str) -> Result<Outbound, Problem> {
         let mut held = self.held.subscribe();
         let mut changes = self.store.outbox_changes();
+        let mut given_back = self.handed_out.subscribe();
         loop {
             if held.borrow_and_update().is_some() {
                 tokio::select! {
@@ -96,9 +101,11 @@ impl Engine {
             }
             changes.mark_unchanged();
             let (name, now) = (channel.to_owned(), self.clock.now());
+            let handed_out: HashSet<OutboxId> =
+                given_back.borrow_and_update().keys().copied().collect();
             let next = match self
                 .store
-                .read(move |reader| reader.next_outbox(&name, now))
+                .read(move |reader| reader.next_outbox_besides(&name, now, &handed_out))
                 .await
             {
                 Ok(next) => next,
@@ -111,7 +118,10 @@ impl Engine {
             };
             let wait = match next {
                 NextOutbox::Row(row) => match outbound(*row) {
-                    Some(outbound) => return Ok(outbound),
+                    Some(outbound) => {
+                        self.hand_out(outbound.id, channel);
+                        return Ok(outbound);
+                    }
                     None => Some(Duration::from_secs(1)),
                 },
                 NextOutbox::Wait(until) => {
@@ -128,6 +138,7 @@ impl Engine {
             tokio::select! {
                 changed = changes.changed() => if changed.is_err() { return Err(stopping()) },
                 _ = held.changed() => {}
+                _ = given_back.changed() => {}
                 () = timer => {}
                 () = self.shutdown.cancelled() => return Err(stopping()),
             }
@@ -149,11 +160,34 @@ impl Engine {
                 epoch: self.store.epoch(),
             })
             .await
-            .map_err(from_store)
+            .map_err(from_store)?;
+        // From here on the database says that it is being sent.
+        self.take_back(id);
+        Ok(())
+    }
+
+    fn hand_out(&self, id: OutboxId, channel: &str) {
+        self.handed_out.send_if_modified(|held| {
+            held.insert(id, channel.to_owned());
+            // Nobody waits for less to be available.
+            false
+        });
+    }
+
+    fn take_back(&self, id: OutboxId) {
+        self.handed_out
+            .send_if_modified(|held| held.remove(&id).is_some());
     }
 
     /// Records how a send ended; an unknown one becomes a question.
     pub async fn end_send(&self, id: OutboxId, outcome: SendOutcome) -> Result<(), Problem> {
+        let recorded = self.record_end(id, outcome).await;
+        // After the record, so that a part that was given back is not handed out before its time.
+        self.take_back(id);
+        recorded
+    }
+
+    async fn record_end(&self, id: OutboxId, outcome: SendOutcome) -> Result<(), Problem> {
         let redact = |text: String| self.redactor.redact(&text).into_owned();
         let (outcome, unknown) = match outcome {
             SendOutcome::Sent { external_refs } => (

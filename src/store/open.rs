@@ -204,6 +204,10 @@ pub(crate) fn open(options: &OpenOptions) -> Result<Opened, StoreError> {
     // A database that never was served has no epoch: a start that died before recovery left it.
     let known = if stored == 0 { Found::New } else { found };
     let restored = is_restored(known, stored, newest_event, sidecar);
+    if known == Found::New && sidecar.is_none() {
+        // So that a first start that dies behind recovery is not taken for a copy without its side-car.
+        write_sidecar(&sidecar_path, 0, None)?;
+    }
     let epoch = stored.max(sidecar.map_or(0, |sidecar| sidecar.epoch)) + 1;
     let (recovery, audit, last_seq) = recover(&conn, options, epoch, restored)?;
     // After the database: were it the other way round, a crash between the two would look like a restore.

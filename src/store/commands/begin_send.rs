@@ -1,6 +1,6 @@
 //! Writes the intent of a send before the platform sees it.
 
-use crate::protocol::ids::OutboxId;
+use crate::protocol::ids::{ContinuationId, OutboxId};
 use crate::protocol::words::OutboxState;
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
@@ -32,10 +32,29 @@ impl WriteCommand for BeginSend {
         let earlier: bool = tx
             .conn
             .prepare_cached(
-                "SELECT EXISTS (SELECT 1 FROM outbox
-                    WHERE channel = ?1 AND settled_at IS NULL AND position < ?2 AND conversation = ?3)",
+                // An earlier part that itself waits for an answer about the part before it holds up nothing
+                // but its own answer.
+                "SELECT EXISTS (SELECT 1 FROM outbox AS earlier
+                    WHERE channel = ?1 AND settled_at IS NULL AND position < ?2 AND conversation = ?3
+                        AND (continuation_id IS ?4 OR NOT EXISTS (
+                            SELECT 1 FROM outbox AS before
+                            WHERE before.state = 'unknown' AND before.class = 'final'
+                                AND earlier.class = 'final'
+                                AND before.continuation_id = earlier.continuation_id
+                                AND before.position < earlier.position)))
+                 OR (?5 = 'final' AND EXISTS (SELECT 1 FROM outbox
+                    WHERE state = 'unknown' AND class = 'final' AND continuation_id = ?4 AND position < ?2))",
             )?
-            .query_row(params![part.channel, part.position, part.conversation], |row| row.get(0))?;
+            .query_row(
+                params![
+                    part.channel,
+                    part.position,
+                    part.conversation,
+                    part.continuation_id.map(ContinuationId::to_bytes),
+                    part.class.as_str()
+                ],
+                |row| row.get(0),
+            )?;
         if earlier {
             return Err(StoreError::illegal(format!(
                 "delivery {} cannot go from {} to sending: an earlier part of its conversation is not out of the way",

@@ -116,12 +116,27 @@ pub(crate) fn send_key(id: OutboxId) -> String {
 }
 
 impl Reader<'_> {
-    /// The oldest part that may be sent: earlier parts of its conversation are out of the way and its
-    /// `not_before` has passed. A part whose delivery is unknown does not hold up the ones after it.
+    /// [`Reader::next_outbox_besides`] with nothing handed out.
     pub fn next_outbox(&self, channel: &str, now: Timestamp) -> Result<NextOutbox, StoreError> {
+        self.next_outbox_besides(channel, now, &HashSet::new())
+    }
+
+    /// The oldest part that may be sent: earlier parts of its conversation are out of the way and its
+    /// `not_before` has passed. A part whose delivery is unknown holds up no other message, only the parts
+    /// of the same answer behind it. A part that a sender holds already counts as being sent.
+    pub fn next_outbox_besides(
+        &self,
+        channel: &str,
+        now: Timestamp,
+        handed_out: &HashSet<OutboxId>,
+    ) -> Result<NextOutbox, StoreError> {
         let mut statement = self.conn.prepare_cached(
-            "SELECT position, conversation, state, not_before FROM outbox
-             WHERE channel = ?1 AND settled_at IS NULL ORDER BY position",
+            "SELECT position, conversation, state, not_before, id FROM outbox AS part
+             WHERE channel = ?1 AND settled_at IS NULL AND NOT EXISTS (
+                SELECT 1 FROM outbox AS before
+                WHERE before.state = 'unknown' AND before.class = 'final' AND part.class = 'final'
+                    AND before.continuation_id = part.continuation_id AND before.position < part.position)
+             ORDER BY position",
         )?;
         let mut rows = statement.query([channel])?;
         let mut seen: HashSet<String> = HashSet::new();
@@ -132,7 +147,9 @@ impl Reader<'_> {
                 continue;
             }
             seen.insert(conversation.to_owned());
-            if word::<OutboxState>(row, 2)? == OutboxState::Sending {
+            if word::<OutboxState>(row, 2)? == OutboxState::Sending
+                || handed_out.contains(&OutboxId::from_bytes(row.get(4)?))
+            {
                 continue;
             }
             let not_before = row.get::<_, Option<i64>>(3)?.map(Timestamp);

@@ -1,1 +1,25 @@
-//! kill -9 at every crash point, then recovery.
+//! kill -9 at every crash point, then recovery: nothing is lost, nothing runs without its approval, and no
+//! effect that must not be repeated is repeated by itself.
+//!
+//! The database alone looks perfect in most failures of this kind, so the judges are outside of it: the fake
+//! platform's ledger of calls, and a ledger file that the approved command itself writes to. The operator of
+//! these tests answers from those two, truthfully.
+//!
+//! A schedule is named `point:nth`, which is what `LEVERFRAME_CRASH` takes: a failing one is run alone with
+//! `LEVERFRAME_CRASH_ONLY=point:nth`.
+
+// Helpers of tests: the lint's own exception covers only the test functions themselves.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr
+)]
+
+mod checks;
+mod drive;
+mod operator;
+mod points;
+mod random;
+mod schedules;
+mod world;

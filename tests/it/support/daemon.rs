@@ -187,6 +187,26 @@ impl Daemon {
         Ok((status, serde_json::from_str(&text).unwrap_or(Value::Null)))
     }
 
+    /// POST under an idempotency key; an error when the daemon is gone.
+    pub async fn try_post_keyed(
+        &self,
+        path: &str,
+        key: &str,
+        body: Value,
+    ) -> Result<(u16, Value), reqwest::Error> {
+        let response = self
+            .client
+            .post(format!("{}{path}", self.base))
+            .bearer_auth(&self.token)
+            .header("Idempotency-Key", key)
+            .json(&body)
+            .send()
+            .await?;
+        let status = response.status().as_u16();
+        let text = response.text().await?;
+        Ok((status, serde_json::from_str(&text).unwrap_or(Value::Null)))
+    }
+
     /// GET; must answer 200.
     pub async fn get(&self, path: &str) -> Value {
         let (status, body) = self.request("GET", path, None).await;
@@ -304,11 +324,6 @@ impl Daemon {
             std::thread::sleep(Duration::from_millis(10));
         }
         None
-    }
-
-    /// Whether it has ended.
-    pub fn has_ended(&mut self) -> bool {
-        matches!(self.child.try_wait(), Ok(Some(_)))
     }
 }
 

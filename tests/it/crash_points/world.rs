@@ -1,0 +1,210 @@
+//! The outside world of one schedule: people, their messages, the platform, the tool's own ledger.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Mutex;
+
+use serde_json::Value;
+
+use crate::support::daemon::{Daemon, Home};
+use crate::support::fake_telegram::FakeTelegram;
+use crate::support::fake_telegram::state::User;
+
+/// Ben's chat: he asks something plain.
+pub const BEN: i64 = 100;
+/// Bea's chat: she asks for something that needs an approval.
+pub const BEA: i64 = 101;
+/// Anna's chat: she owns the bot and is shown the cards.
+pub const ANNA: i64 = 200;
+/// The words Ben's answer is made of: long enough for two parts.
+const WORDS: usize = 620;
+/// The end of Bea's turn.
+pub const BEA_ANSWER: &str = "the command ran and the files are listed";
+/// What the API's client asks.
+pub const API_TEXT: &str = "SAY:answered over HTTP";
+/// What it is answered.
+pub const API_ANSWER: &str = "answered over HTTP";
+/// Its idempotency key.
+pub const API_KEY: &str = "the-same-key-again";
+
+/// Ben's answer.
+pub fn ben_answer() -> String {
+    let words: Vec<String> = (0..WORDS).map(|n| format!("word{n:04}")).collect();
+    words.join(" ")
+}
+
+fn ben_text() -> String {
+    format!("SAY:{}", ben_answer())
+}
+
+fn bea_text() -> String {
+    format!(
+        "TOOL:list_files{{}}\nTOOL:execute_command{{\"argv\":[\"sh\",\"-c\",\"echo ran >> ledger.txt\"]}}\nSAY:{BEA_ANSWER}"
+    )
+}
+
+/// Everything that outlives daemons.
+pub struct World {
+    /// The platform.
+    pub telegram: FakeTelegram,
+    /// Configuration, data, workspaces.
+    pub home: Home,
+    token: String,
+    /// What people wrote, as the platform told it.
+    written: Mutex<Vec<Value>>,
+}
+
+impl World {
+    /// A world in which nothing has been started.
+    pub fn new() -> Self {
+        let telegram = FakeTelegram::start();
+        let home = Home::new(&format!(
+            "[model]\ndefault = \"scripted/demo\"\nallow_scripted_on_channels = true\n\n\
+             [channels.team]\nkind = \"telegram\"\ntoken_env = \"TEAM_TOKEN\"\napi_base = \"{}\"\n\
+             autonomy = \"semi_auto\"\nchat_max_risk = \"critical\"\nallowed_users = [\"{BEN}\", \"{BEA}\"]\n\n\
+             [people.anna]\nids = [\"telegram:{ANNA}\"]\nrole = \"owner\"\n",
+            telegram.url()
+        ));
+        telegram.change(|state| state.know_chat(ANNA));
+        let token = telegram.state().token.clone();
+        Self {
+            telegram,
+            home,
+            token,
+            written: Mutex::default(),
+        }
+    }
+
+    /// Ben and Bea write. The platform keeps it until somebody fetches it.
+    pub fn people_write(&self) {
+        self.telegram
+            .user_says(BEN, &User::new(BEN, "Ben"), &ben_text());
+        self.telegram
+            .user_says(BEA, &User::new(BEA, "Bea"), &bea_text());
+        let pending = self.telegram.state().pending.clone();
+        *self.written.lock().unwrap() = pending.into_iter().map(|(_, update)| update).collect();
+    }
+
+    /// The platform tells everything once more under new numbers, as it now and then does after a broken
+    /// connection.
+    pub fn tell_again(&self) {
+        for update in self.written.lock().unwrap().iter() {
+            self.telegram.raw_update(update.clone());
+        }
+    }
+
+    /// Starts the daemon, with a crash point armed or not; none when it ended before it listened.
+    pub fn start(&self, crash: Option<&str>) -> Option<Daemon> {
+        let mut environment = vec![("TEAM_TOKEN", self.token.as_str())];
+        if let Some(crash) = crash {
+            environment.push(("LEVERFRAME_CRASH", crash));
+        }
+        self.home.try_daemon_with(&environment)
+    }
+
+    /// How often the approved command has really run.
+    pub fn effects(&self) -> usize {
+        std::fs::read_to_string(self.home.workspace("team").join("ledger.txt"))
+            .map_or(0, |text| text.lines().count())
+    }
+
+    /// Texts of the messages that the platform ever showed in a chat, as first sent, in order.
+    pub fn shown(&self, chat: i64) -> Vec<String> {
+        let calls = self.telegram.calls("sendMessage");
+        calls
+            .iter()
+            .filter(|call| call.accepted && call.result["chat"]["id"] == chat)
+            .map(|call| call.result["text"].as_str().unwrap_or_default().to_owned())
+            .collect()
+    }
+
+    /// Edits that the platform carried out in a chat.
+    pub fn edits(&self, chat: i64) -> usize {
+        let calls = self.telegram.calls("editMessageText");
+        calls
+            .iter()
+            .filter(|call| call.accepted && call.result["chat"]["id"] == chat)
+            .count()
+    }
+
+    /// The platform's ledger, one short line a call.
+    pub fn story(&self) -> String {
+        let short = |value: &Value| -> String {
+            let text = value
+                .as_str()
+                .map_or_else(|| value.to_string(), str::to_owned);
+            text.chars().take(70).collect()
+        };
+        let calls = self.telegram.ledger();
+        let lines: Vec<String> = calls
+            .iter()
+            .map(|call| {
+                let about: Vec<String> = ["chat_id", "message_id", "offset", "text"]
+                    .iter()
+                    .filter_map(|name| Some(format!("{name} {:?}", short(call.params.get(*name)?))))
+                    .collect();
+                let buttons = if call.params.contains_key("reply_markup") {
+                    " with buttons"
+                } else {
+                    ""
+                };
+                let ended = if call.accepted { "" } else { " REFUSED" };
+                format!("{} {}{buttons}{ended}", call.method, about.join(" "))
+            })
+            .collect();
+        lines.join("\n")
+    }
+
+    /// Whether a process of this world, other than the daemon, is alive: a tool that a crash left behind.
+    pub fn has_strays(&self, daemon: u32) -> bool {
+        let home = self.home.path();
+        let mentions = |pid: u32| {
+            let proc = Path::new("/proc").join(pid.to_string());
+            let home_text = home.to_string_lossy();
+            let argued = std::fs::read(proc.join("cmdline"))
+                .is_ok_and(|line| String::from_utf8_lossy(&line).contains(home_text.as_ref()));
+            argued || std::fs::read_link(proc.join("cwd")).is_ok_and(|cwd| cwd.starts_with(home))
+        };
+        std::fs::read_dir("/proc")
+            .into_iter()
+            .flatten()
+            .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok())
+            .any(|pid| pid != daemon && pid != std::process::id() && mentions(pid))
+    }
+
+    /// Files in which the bot's token can be read, of everything the daemon wrote.
+    pub fn leaks(&self) -> Vec<String> {
+        let secret = self.token.split(':').nth(1).unwrap_or(&self.token);
+        let mut leaks = Vec::new();
+        let mut open = vec![self.home.data(), self.home.workspace("team")];
+        let mut files: BTreeSet<_> = [self.home.path().join("stderr.log")].into();
+        while let Some(dir) = open.pop() {
+            for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
+                let path = entry.path();
+                if path.is_dir() {
+                    open.push(path);
+                } else {
+                    files.insert(path);
+                }
+            }
+        }
+        for file in files {
+            if let Ok(bytes) = std::fs::read(&file)
+                && bytes
+                    .windows(secret.len())
+                    .any(|window| window == secret.as_bytes())
+            {
+                leaks.push(file.display().to_string());
+            }
+        }
+        leaks
+    }
+}
+
+/// The platform's chat of a conversation key.
+pub fn chat_of(conversation: &Value) -> i64 {
+    let key = conversation.as_str().unwrap_or_default();
+    let chat = key.split(['#', '/']).next().unwrap_or_default();
+    chat.parse()
+        .unwrap_or_else(|_| panic!("`{key}` is not a conversation of the fake platform"))
+}
