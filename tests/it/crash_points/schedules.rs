@@ -6,6 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use crate::crash_points::drive::{End, Run};
+use crate::crash_points::operator::Approves;
 use crate::crash_points::points;
 
 /// How often a point may be reached before the rest is taken to be alike.
@@ -94,8 +95,8 @@ fn only() -> Option<String> {
 }
 
 /// Dies at a point of a turn, then goes on. Whether the point was reached at all.
-async fn one(crash: &str) -> (End, Option<String>) {
-    let mut run = Run::new();
+async fn one(crash: &str, approves: Approves) -> (End, Option<String>) {
+    let mut run = Run::new(approves);
     let (end, daemon) = run.until_crash(crash).await;
     match (end, daemon) {
         (End::Quiet, Some(mut daemon)) => run.stop(&mut daemon),
@@ -118,7 +119,13 @@ fn kill_nine_at_every_point_of_a_turn_loses_nothing_and_repeats_nothing() {
                 continue;
             }
             let began = Instant::now();
-            let (end, mut failure) = blocking(one(&name));
+            // Both ways of approving are died on, without doubling the schedules.
+            let approves = if nth % 2 == 0 {
+                Approves::ByButton
+            } else {
+                Approves::OverHttp
+            };
+            let (end, mut failure) = blocking(one(&name, approves));
             if end == End::Quiet && nth == 1 && failure.is_none() {
                 failure = Some(format!("no turn reaches {point} any more"));
             }
@@ -133,7 +140,7 @@ fn kill_nine_at_every_point_of_a_turn_loses_nothing_and_repeats_nothing() {
 
 /// Dies at a point of a turn, dies again while recovering from it, then goes on.
 async fn twice(first: &str, second: &str) -> Option<String> {
-    let mut run = Run::new();
+    let mut run = Run::new(Approves::OverHttp);
     let (end, daemon) = run.until_crash(first).await;
     drop(daemon);
     if end == End::Quiet {
@@ -177,7 +184,7 @@ fn kill_nine_while_a_database_is_made_leaves_one_that_can_be_made() {
     let tally = work_through(jobs, |crash, tally| {
         let began = Instant::now();
         let failure = blocking(async {
-            let mut run = Run::new();
+            let mut run = Run::new(Approves::OverHttp);
             if run.world.start(Some(crash)).is_some() {
                 return Some(format!("{crash} was not reached"));
             }
