@@ -44,6 +44,8 @@ pub struct Script {
     pub steps: Vec<Step>,
     /// The final text; none = made from the tool results, or an echo where there are none.
     pub ending: Option<String>,
+    /// Whether the ending says that a change was made, which is said only when it was.
+    pub claims_success: bool,
     /// Extra paced pieces before the end of each answer.
     pub slow: u32,
     /// How it fails, instead of answering.
@@ -308,6 +310,8 @@ fn args_of(args: &ScriptedArgs, results: &[ToolResultMessage]) -> Result<Value, 
                 "content".to_owned(),
                 Value::from(insert(read, after, lines)),
             );
+            // It read the file, so the file exists.
+            object.insert("mode".to_owned(), Value::from("overwrite"));
             Ok(Value::Object(object))
         }
     }
@@ -339,6 +343,11 @@ fn final_text(script: &Script, asked: &Asked<'_>, refused: Option<&ToolResultMes
             result.name,
             first_lines(&result.content, 3)
         );
+    }
+    if script.claims_success
+        && let Some(result) = asked.last_results().iter().find(|result| result.is_error)
+    {
+        return format!("That did not work: {}", first_lines(&result.content, 3));
     }
     if let Some(text) = &script.ending {
         return text.clone();

@@ -213,9 +213,11 @@ fn in_read_transaction<T>(
     conn: &Connection,
     query: impl FnOnce(&Reader<'_>) -> Result<T, StoreError>,
 ) -> Result<T, StoreError> {
-    conn.execute_batch("BEGIN")?;
+    conn.prepare_cached("BEGIN")?.execute([])?;
     let result = query(&Reader { conn });
-    let end = conn.execute_batch("COMMIT");
+    let end = conn
+        .prepare_cached("COMMIT")
+        .and_then(|mut end| end.execute([]));
     let value = result?;
     end?;
     Ok(value)

@@ -40,6 +40,7 @@ fn edit(path: &str, after: &str, lines: String, ending: &str) -> Script {
             ),
         ],
         ending: Some(ending.to_owned()),
+        claims_success: true,
         ..Script::default()
     }
 }

@@ -256,3 +256,37 @@ async fn every_demo_phrase_leads_to_calls_on_files_that_exist() {
     ];
     assert!(names.iter().eq(expected), "{names:?}");
 }
+
+/// The demo's change of a file that exists must get as far as an approval with a diff.
+#[tokio::test]
+async fn the_demo_overwrites_the_file_it_read() {
+    let model = ScriptedModel::new(false);
+    let phrase = demo_visitors()[0]
+        .phrases
+        .iter()
+        .find(|phrase| phrase.starts_with("add a release note"))
+        .expect("a phrase that changes a file");
+    let mut asked = request(vec![user(phrase)]);
+    let first = run(&model, asked.clone()).await;
+    let file = demo_files()
+        .iter()
+        .find(|(name, _)| *name == "CHANGELOG.md")
+        .unwrap()
+        .1;
+    let second = go_on(&model, &mut asked, &first, &[(file, false)]).await;
+    let args = second.answer().tool_calls[0].args.clone().unwrap();
+    assert_eq!(args["mode"], "overwrite");
+    assert!(
+        args["content"]
+            .as_str()
+            .unwrap()
+            .contains("Berths can be reserved")
+    );
+    // It claims the change only when there was one.
+    let failed = go_on(&model, &mut asked, &second, &[("no space left", true)]).await;
+    assert!(
+        failed.answer().text.contains("did not work"),
+        "{}",
+        failed.answer().text
+    );
+}
