@@ -45,8 +45,7 @@ struct Start {
 fn resolve(flags: &Flags) -> Result<Start, Failure> {
     let environment = Environment::capture();
     arm_crash_point(&environment);
-    let tools = start::tool_names()?;
-    let settings = layers::load(flags, &environment, &tools)
+    let settings = layers::load(flags, &environment, start::tool_names())
         .map_err(|error| Failure::Usage(error.to_string()))?;
     Ok(Start {
         settings,

@@ -23,22 +23,22 @@ const CRASHES_THAT_HOLD: u32 = 3;
 
 /// Starts everything that is pending, under the policy of now.
 pub async fn begin(engine: &Engine, recovery: &Recovery) -> Result<(), Problem> {
-    for (name, settings) in &engine.settings.channels {
-        engine
-            .store
-            .write(EnsureChannel {
-                name: name.clone(),
-                kind: settings.kind,
-                baseline: Baseline {
-                    autonomy: settings.autonomy,
-                    auto_approve: settings.auto_approve.clone(),
-                    block: settings.block.clone(),
-                    always_ask: settings.always_ask.clone(),
-                },
-            })
-            .await
-            .map_err(from_store)?;
-    }
+    // Submitted together, so that they share one commit.
+    let known = engine.settings.channels.iter().map(|(name, settings)| {
+        engine.store.write(EnsureChannel {
+            name: name.clone(),
+            kind: settings.kind,
+            baseline: Baseline {
+                autonomy: settings.autonomy,
+                auto_approve: settings.auto_approve.clone(),
+                block: settings.block.clone(),
+                always_ask: settings.always_ask.clone(),
+            },
+        })
+    });
+    futures_util::future::try_join_all(known)
+        .await
+        .map_err(from_store)?;
     if recovery.crashes_in_10_min >= CRASHES_THAT_HOLD && !engine.is_held() {
         let reason = format!(
             "engine: {} crashes within ten minutes",

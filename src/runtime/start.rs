@@ -28,7 +28,7 @@ use crate::runtime::in_process::InProcessClient;
 use crate::store::error::StoreError;
 use crate::store::{OpenOptions, Store};
 use crate::text::redact::Redactor;
-use crate::tools::registry::Registry;
+use crate::tools::registry::{BUILTIN_NAMES, Registry};
 use crate::tools::sandbox::{Sandbox, check_workspace};
 
 /// Longest path of a unix socket on Linux, without the terminating zero byte.
@@ -77,10 +77,8 @@ pub fn redactor(settings: &Settings) -> Redactor {
 }
 
 /// Names of the tools that exist, for lists in the configuration.
-pub fn tool_names() -> anyhow::Result<Vec<&'static str>> {
-    let registry =
-        Registry::builtin(&Sandbox::none("not tried yet")).context("the built-in tools")?;
-    Ok(registry.names().collect())
+pub fn tool_names() -> &'static [&'static str] {
+    BUILTIN_NAMES
 }
 
 /// The control socket of a data directory.

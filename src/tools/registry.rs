@@ -77,6 +77,15 @@ struct Entry {
     digest: String,
 }
 
+/// Names of the built-in tools in the registry's order, for checking lists before anything is built.
+pub const BUILTIN_NAMES: &[&str] = &[
+    "read_file",
+    "write_file",
+    "list_files",
+    "search_files",
+    "execute_command",
+];
+
 /// All tools, built-in first, in the order in which they were added.
 #[derive(Default)]
 pub struct Registry {

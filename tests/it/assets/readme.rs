@@ -102,7 +102,7 @@ fn the_configuration_example_loads() {
         config: Some(file),
         ..Flags::default()
     };
-    let tools = start::tool_names().unwrap();
+    let tools = start::tool_names();
     let settings = load(&flags, &environment, &tools).unwrap_or_else(|error| panic!("{error}"));
 
     assert_eq!(settings.model, "local/qwen3");

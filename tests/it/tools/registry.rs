@@ -212,3 +212,10 @@ fn previews_are_one_short_line() {
     assert_eq!(long.chars().count(), 200);
     assert!(long.ends_with('…'));
 }
+
+#[test]
+fn the_list_of_names_is_the_registry() {
+    let registry = Registry::builtin(&Sandbox::none("for this test")).unwrap();
+    let names: Vec<&str> = registry.names().collect();
+    assert_eq!(names, leverframe::tools::registry::BUILTIN_NAMES);
+}
