@@ -54,6 +54,20 @@ fn resolve(flags: &Flags) -> Result<Start, Failure> {
     })
 }
 
+/// Refuses to open a console where nobody could see or use it, before anything is started.
+fn need_terminal() -> Result<(), Failure> {
+    use std::io::IsTerminal as _;
+    if std::io::stdin().is_terminal() && std::io::stdout().is_terminal() {
+        return Ok(());
+    }
+    Err(Failure::Usage(
+        "the console needs a terminal as its input and output, and this is none.\n\
+         Without one: `leverframe --daemon` runs the engine, `leverframe approvals list` and the other \
+         commands talk to it (`leverframe --help`)"
+            .to_owned(),
+    ))
+}
+
 #[cfg(feature = "test-hooks")]
 fn arm_crash_point(environment: &Environment) {
     if let Some(point) = environment.crash() {
@@ -66,6 +80,7 @@ fn arm_crash_point(_environment: &Environment) {}
 
 /// The console with the engine inside, or attached when another process holds the data directory.
 pub async fn run_console(flags: Flags, rights: Rights) -> Result<(), Failure> {
+    need_terminal()?;
     let Start {
         settings,
         environment,
@@ -157,6 +172,7 @@ pub async fn run_daemon(flags: Flags) -> Result<(), Failure> {
 
 /// The demo: scripted model and channels in a temporary directory.
 pub async fn run_demo(mut flags: Flags, rights: Rights) -> Result<(), Failure> {
+    need_terminal()?;
     let root = TemporaryDirectory::new()?;
     flags.data_dir = Some(root.path.join("data"));
     flags.demo = true;
@@ -191,6 +207,7 @@ pub async fn run_demo(mut flags: Flags, rights: Rights) -> Result<(), Failure> {
 
 /// The console attached to a daemon.
 pub async fn run_attach(client: RemoteClient, flags: Flags, rights: Rights) -> Result<(), Failure> {
+    need_terminal()?;
     let Start {
         settings,
         environment,

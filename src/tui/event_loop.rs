@@ -25,6 +25,7 @@ use crate::tui::message::{Effect, Message, Millis, Now, QuitKind};
 use crate::tui::options::ConsoleOptions;
 use crate::tui::state::app::{Dirty, State, Tone};
 use crate::tui::state::update::update;
+use crate::tui::terminal;
 use crate::tui::terminal::{CLIPBOARD_MAX, ConsoleTerminal, TerminalGuard, clipboard_sequence};
 use crate::tui::theme;
 use crate::tui::theme::roles::Theme;
@@ -241,6 +242,10 @@ impl<T: ConsoleTerminal> Console<T> {
     /// Gives one message to the reducer and starts what it wants done.
     fn feed(&mut self, message: Message) -> Option<Asked> {
         let now = self.now();
+        // Also when the size ends up as it was: a terminal that was smaller for a moment has lost cells.
+        if matches!(message, Message::Resize(..)) {
+            self.clear();
+        }
         let effects = update(&mut self.state, message, now);
         let mut asked = None;
         for effect in effects {
@@ -261,9 +266,7 @@ impl<T: ConsoleTerminal> Console<T> {
                 Effect::Quit(kind) => asked = Some(Asked::Quit(kind)),
                 Effect::Suspend => asked = Some(Asked::Suspend),
                 Effect::Redraw => {
-                    if let Err(error) = self.terminal.terminal().clear() {
-                        tracing::debug!(%error, "the screen could not be cleared");
-                    }
+                    self.clear();
                     self.state.touch(Dirty::Now);
                 }
                 Effect::Bell => self.control("\x07"),
@@ -276,6 +279,13 @@ impl<T: ConsoleTerminal> Console<T> {
         };
         self.frames.request(wanted, now.steady);
         asked
+    }
+
+    /// Everything is drawn anew by the next frame.
+    fn clear(&mut self) {
+        if let Err(error) = terminal::clear(self.terminal.terminal()) {
+            tracing::debug!(%error, "the screen could not be cleared");
+        }
     }
 
     fn control(&mut self, sequence: &str) {
@@ -375,8 +385,9 @@ impl<T: ConsoleTerminal> Console<T> {
 
     fn suspend(&mut self) -> anyhow::Result<()> {
         self.terminal.release()?;
-        let stopped =
-            rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::TSTP);
+        // The whole group, as the terminal itself does it: a wrapper around this program (`cargo run`) would
+        // go on waiting, and the shell behind it too.
+        let stopped = rustix::process::kill_current_process_group(rustix::process::Signal::TSTP);
         self.terminal.acquire()?;
         if let Err(error) = stopped {
             self.state.flash(Tone::Error, format!("suspend: {error}"));

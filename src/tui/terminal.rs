@@ -41,6 +41,15 @@ pub trait ConsoleTerminal {
     fn acquire(&mut self) -> io::Result<()>;
 }
 
+/// Empties the screen, so that the next frame draws every cell of the size it has now.
+///
+/// Not `Terminal::clear`: that asks the terminal where its cursor is, waits up to two seconds for an
+/// answer, and takes the answer away from whoever reads keys.
+pub fn clear<B: Backend>(terminal: &mut Terminal<B>) -> Result<(), B::Error> {
+    let size = terminal.size()?;
+    terminal.resize(size.into())
+}
+
 /// Whether the terminal is ours now; what the panic hook looks at.
 static HELD: AtomicBool = AtomicBool::new(false);
 static HOOK: Once = Once::new();
@@ -147,7 +156,7 @@ impl ConsoleTerminal for TerminalGuard {
 
     fn acquire(&mut self) -> io::Result<()> {
         enter()?;
-        self.terminal.clear()
+        clear(&mut self.terminal)
     }
 }
 

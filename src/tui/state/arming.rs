@@ -99,6 +99,9 @@ struct Exposure {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Arming {
     exposure: Option<Exposure>,
+    // The card that was shown last, while a dialog or another screen covers it: what was read of it counts
+    // when it comes back unchanged, how long it was shown does not.
+    covered: Option<Exposure>,
     last_key: Option<Millis>,
     focus_gained: Option<Millis>,
 }
@@ -107,7 +110,7 @@ impl Arming {
     /// A frame was drawn.
     pub fn drawn(&mut self, report: Option<CardReport>, now: Millis) {
         let Some(report) = report else {
-            self.exposure = None;
+            self.covered = self.exposure.take().or(self.covered.take());
             return;
         };
         match &mut self.exposure {
@@ -128,14 +131,25 @@ impl Arming {
                 exposure.identity = report.identity;
             }
             Some(_) | None => {
+                let read = self.covered.take().filter(|covered| {
+                    covered.subject == report.subject
+                        && covered.size == report.size
+                        && covered.lines == report.lines
+                });
+                let (seen_from, seen_to) = read.map_or((report.first, report.end), |read| {
+                    (
+                        read.seen_from.min(report.first),
+                        read.seen_to.max(report.end),
+                    )
+                });
                 self.exposure = Some(Exposure {
                     subject: report.subject,
                     size: report.size,
                     since: now,
                     quiet_since: now,
                     disturbed: false,
-                    seen_from: report.first,
-                    seen_to: report.end,
+                    seen_from,
+                    seen_to,
                     lines: report.lines,
                     identity: report.identity,
                 });

@@ -151,6 +151,15 @@ impl SessionView {
                 self.at_start = true;
             }
         }
+        // A page is all there is between its ends: a state line goes away when its turn completes.
+        let from = entries
+            .first()
+            .filter(|_| full)
+            .map_or(0, |entry| entry.position);
+        let page: BTreeSet<u64> = entries.iter().map(|entry| entry.position).collect();
+        self.entries.retain(|position, _| {
+            *position < from || before.is_some_and(|b| *position >= b) || page.contains(position)
+        });
         for entry in entries {
             self.versions += 1;
             let version = self.versions;

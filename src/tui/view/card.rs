@@ -210,10 +210,9 @@ fn approval_body(
             body.text(Role::Outside, text);
         }
     }
-    if !approval.args.is_null() {
-        body.heading("Arguments");
-        let pretty = serde_json::to_string_pretty(&approval.args)
-            .unwrap_or_else(|_| approval.args.to_string());
+    if let Some((heading, args)) = arguments_left(approval) {
+        body.heading(heading);
+        let pretty = serde_json::to_string_pretty(&args).unwrap_or_else(|_| args.to_string());
         body.text(Role::Outside, &pretty);
     }
     body.heading("Where and why");
@@ -301,6 +300,26 @@ fn approval_body(
         }
     }
     body.lines
+}
+
+/// The arguments that the preview has not shown already, element by element, and their heading.
+fn arguments_left(approval: &Approval) -> Option<(&'static str, serde_json::Value)> {
+    let mut args = approval.args.clone();
+    let mut heading = "Arguments";
+    if let (Preview::Exec { argv }, Some(map)) = (&approval.preview, args.as_object_mut()) {
+        let shown = map
+            .get("argv")
+            .and_then(serde_json::Value::as_array)
+            .is_some_and(|given| given.iter().eq(argv.iter()));
+        if shown {
+            map.remove("argv");
+            if map.is_empty() {
+                return None;
+            }
+            heading = "Other arguments";
+        }
+    }
+    (!args.is_null()).then_some((heading, args))
 }
 
 fn cost(state: &State, approval: &Approval) -> String {
@@ -484,7 +503,7 @@ pub fn draw(
 
     let confirm = state.high.as_ref().filter(|high| high.subject == subject);
     // Reserved from the start: the first press must not change what has been read.
-    let confirm_rows = if asks_twice(state, key) { 2 } else { 0 };
+    let confirm_rows = u16::from(asks_twice(state, key));
     let body_area = Rect {
         y: inner.y + 2.min(inner.height),
         height: inner.height.saturating_sub(3 + confirm_rows),
@@ -590,14 +609,13 @@ fn identity(state: &State, key: &ItemKey) -> (String, String, (Role, String)) {
                         .trim()
                         .to_owned()
                 };
-                let code = if approval.risk == Risk::Critical {
-                    format!(" · code {}", approval.short_code)
-                } else {
-                    String::new()
-                };
                 (
                     title,
-                    format!("{id} · revision {}{code}", approval.revision),
+                    // The code is what `/approve` in a chat takes, and what a critical decision asks for.
+                    format!(
+                        "{id} · code {} · revision {}",
+                        approval.short_code, approval.revision
+                    ),
                     (
                         paint::risk_role(approval.risk),
                         approval.risk.as_str().to_owned(),

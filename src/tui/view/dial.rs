@@ -18,7 +18,7 @@ const fn meaning(level: Autonomy) -> &'static str {
     match level {
         Autonomy::Supervised => "everything not auto-approved asks",
         Autonomy::SemiAuto => "local reads run, the rest asks",
-        Autonomy::Full => "all but blocked, always-ask and tainted calls run",
+        Autonomy::Full => "all but blocked, always-ask, tainted run",
     }
 }
 
@@ -27,13 +27,22 @@ pub fn draw(state: &State, theme: &Theme, dial: &Dial, area: Rect, buf: &mut Buf
     let Some(channel) = state.world.channels.get(&dial.channel) else {
         return;
     };
+    // As high as the longest answer so far needs, with room for the question before raising.
+    let calls = dial
+        .answers
+        .values()
+        .filter_map(|answer| answer.as_ref().ok())
+        .map(|what_if| what_if.calls.len())
+        .max()
+        .unwrap_or(0);
+    let height = u16::try_from(calls).unwrap_or(u16::MAX).saturating_add(11);
     let inner = paint::padded(paint::popup(
         buf,
         area,
         theme,
         &format!("Autonomy of {}", dial.channel),
         78,
-        area.height.min(22),
+        height.min(22),
     ));
     let width = usize::from(inner.width);
     let mut at = 0;
@@ -95,10 +104,14 @@ pub fn draw(state: &State, theme: &Theme, dial: &Dial, area: Rect, buf: &mut Buf
             } else {
                 String::new()
             };
-            let text = format!(
-                "{} of the last {} calls would have run without you{asked}",
-                what_if.would_run, what_if.considered
-            );
+            let text = if what_if.considered == 0 {
+                "no call on this channel yet that this level could have changed".to_owned()
+            } else {
+                format!(
+                    "{} of the last {} calls would have run without you{asked}",
+                    what_if.would_run, what_if.considered
+                )
+            };
             let role = if what_if.newly_unattended > 0 {
                 Role::NoticeWarning
             } else {

@@ -23,6 +23,12 @@ fn texts(buf: &mut Buffer, inner: Rect, theme: &Theme, from: u16, lines: &[(Role
     at
 }
 
+/// Rows that a text takes in a popup of this width.
+fn rows(text: &str, popup: u16) -> u16 {
+    let inner = usize::from(popup.saturating_sub(4));
+    u16::try_from(shown::block(text, inner).len()).unwrap_or(u16::MAX)
+}
+
 fn choices(
     buf: &mut Buffer,
     inner: Rect,
@@ -84,7 +90,9 @@ pub fn quit(
             QuitChoice::Stop => stop.to_owned(),
         })
         .collect();
-    let inner = paint::padded(paint::popup(buf, area, theme, "Quit", 66, 9));
+    // Text, a blank row, the choices, and the border.
+    let height = rows(&why, 66) + u16::try_from(labels.len()).unwrap_or(u16::MAX).min(8) + 3;
+    let inner = paint::padded(paint::popup(buf, area, theme, "Quit", 66, height));
     let at = texts(buf, inner, theme, 0, &[(Role::Text, why)]);
     choices(buf, inner, theme, at + 1, &labels, chosen);
 }
@@ -98,14 +106,6 @@ pub fn release(
     area: Rect,
     buf: &mut Buffer,
 ) {
-    let inner = paint::padded(paint::popup(
-        buf,
-        area,
-        theme,
-        "Release the emergency stop?",
-        66,
-        10,
-    ));
     let since = state
         .world
         .engine
@@ -117,6 +117,16 @@ pub fn release(
     } else {
         format!("It has been in force for {since}; everything that waited goes on.")
     };
+    let below = if asks { RELEASES.len() } else { 1 };
+    let height = rows(&text, 66) + u16::try_from(below).unwrap_or(u16::MAX).min(8) + 3;
+    let inner = paint::padded(paint::popup(
+        buf,
+        area,
+        theme,
+        "Release the emergency stop?",
+        66,
+        height,
+    ));
     let at = texts(buf, inner, theme, 0, &[(Role::Text, text)]);
     if asks {
         let labels: Vec<String> = RELEASES

@@ -160,6 +160,7 @@ fn hints(state: &State, context: Context) -> Vec<Hint> {
             Action::PauseSession,
             Action::KillContinuation,
         ]),
+        Screen::Session if state.session.session_id.is_none() => Vec::new(),
         Screen::Session => plain(&[
             Action::Compose,
             Action::Search,

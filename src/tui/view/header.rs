@@ -6,7 +6,7 @@ use ratatui::text::{Line, Span};
 
 use crate::protocol::words::Autonomy;
 use crate::tui::format;
-use crate::tui::options::Access;
+use crate::tui::options::{Access, Hosting};
 use crate::tui::shown;
 use crate::tui::state::app::{Link, State};
 use crate::tui::state::perform;
@@ -62,14 +62,23 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
         };
         left.push((Role::HeaderMuted, text.to_owned()));
     }
-    let link = match &state.link {
-        Link::Connecting => "connecting".to_owned(),
-        Link::Live { since } => format!(
-            "{} {}",
-            shown::line(&state.place, 40),
-            format::age(state.now.wall, *since)
-        ),
-        Link::Lost { since, .. } => format!("lost {}", format::age(state.now.wall, *since)),
+    let place = match &state.hosting {
+        Hosting::Embedded { .. } => "local",
+        Hosting::Attached => "attached",
+    };
+    let (link, short_link) = match &state.link {
+        Link::Connecting => ("connecting".to_owned(), "connecting".to_owned()),
+        Link::Live { since } => {
+            let age = format::age(state.now.wall, *since);
+            (
+                format!("{} {age}", shown::line(&state.place, 40)),
+                format!("{place} {age}"),
+            )
+        }
+        Link::Lost { since, .. } => {
+            let lost = format!("lost {}", format::age(state.now.wall, *since));
+            (lost.clone(), lost)
+        }
     };
     let spend = engine.map_or_else(String::new, |e| {
         let budget = e
@@ -78,23 +87,34 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
         format!("{}{budget} today", format::money(e.usage_today.cost_usd))
     });
     let clock = format::clock(state.now.wall);
-    let mut right: Vec<String> = [link, spend, clock]
-        .into_iter()
-        .filter(|s| !s.is_empty())
-        .collect();
     let left_width: usize = left.iter().map(|(_, t)| shown::width(t) + 2).sum::<usize>() + 1;
-    while !right.is_empty()
-        && left_width + right.iter().map(|t| shown::width(t) + 2).sum::<usize>() > width
-    {
-        right.remove(0);
-    }
+    // Where the engine is outlasts money and time: a console that is not what it seems is the worse surprise.
+    let right = [
+        vec![&link, &spend, &clock],
+        vec![&short_link, &spend, &clock],
+        vec![&short_link, &clock],
+        vec![&short_link],
+    ]
+    .into_iter()
+    .map(|parts| {
+        parts
+            .into_iter()
+            .filter(|s| !s.is_empty())
+            .collect::<Vec<_>>()
+    })
+    .find(|parts| left_width + parts.iter().map(|t| shown::width(t) + 2).sum::<usize>() <= width)
+    .unwrap_or_default();
     let mut spans = vec![Span::raw(" ")];
     for (role, text) in left {
         spans.push(span(theme, role, text));
         spans.push(Span::raw("  "));
     }
     paint::line(buf, area, 0, &Line::from(spans));
-    let text = right.join("  ");
+    let text = right
+        .iter()
+        .map(|part| part.as_str())
+        .collect::<Vec<_>>()
+        .join("  ");
     let taken = u16::try_from(shown::width(&text) + 1).unwrap_or(u16::MAX);
     if !text.is_empty() && taken <= area.width {
         let target = Rect {

@@ -123,7 +123,7 @@ fn banner(state: &State) -> Option<(Role, String)> {
         Link::Lost { why, since } => Some((
             Role::NoticeError,
             format!(
-                "NOT CONNECTED since {} ({why}): trying again; below is the last known state, nothing can be decided",
+                "NOT CONNECTED since {}: last known state, nothing can be decided; trying again ({why})",
                 format::clock(*since)
             ),
         )),
@@ -135,7 +135,7 @@ fn banner(state: &State) -> Option<(Role, String)> {
             Some((
                 Role::HeaderDanger,
                 format!(
-                    "EMERGENCY STOP since {} ({why}): tools, model calls and sends are held; ctrl-x r releases",
+                    "EMERGENCY STOP since {}: tools, models, sends are held; ctrl-x r releases ({why})",
                     format::clock(since)
                 ),
             ))

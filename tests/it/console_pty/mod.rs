@@ -1,1 +1,13 @@
-//! The real binary in a pseudo terminal.
+//! The real binary in a pseudo terminal, as a person meets it.
+
+mod arrival;
+mod attach;
+mod detach;
+mod door;
+mod hostile;
+mod resize;
+mod restart;
+mod setup;
+mod signals;
+mod steps;
+mod tour;
