@@ -101,7 +101,7 @@ pub enum OutboundBody {
         /// Source.
         text: String,
     },
-    /// An approval to render with its buttons (none = this conversation may only see that something waits).
+    /// An approval to render with its buttons (none = its risk is above what may be decided from chat).
     Card {
         /// As it stands now.
         approval: Box<Approval>,

@@ -30,25 +30,20 @@ pub struct Card {
     pub buttons: Vec<CardButton>,
 }
 
-/// The question. Without buttons the conversation may only see that something waits, and learns nothing
-/// of what.
+/// The question, for somebody who may decide. Without buttons it is decided elsewhere: its risk is above what
+/// this channel lets people decide from the chat.
 pub fn question(approval: &Approval, buttons: &[CardButton]) -> Card {
-    if buttons.is_empty() {
-        return Card {
-            text: render::lines(&[plain(format!(
-                "⏳ Waiting for a decision, code {}. Somebody who may decide has been asked.",
-                reveal_line(&approval.short_code)
-            ))]),
-            buttons: Vec::new(),
-        };
-    }
     let head = head(approval);
     let body = body(approval);
     let whole: Vec<Line> = head
         .iter()
         .chain(&body)
         .cloned()
-        .chain(tail(approval))
+        .chain(if buttons.is_empty() {
+            elsewhere(approval)
+        } else {
+            tail(approval)
+        })
         .collect();
     if units(&whole) <= MAX_CARD {
         return Card {
@@ -57,6 +52,18 @@ pub fn question(approval: &Approval, buttons: &[CardButton]) -> Card {
         };
     }
     shortened(approval, &head, &body, buttons)
+}
+
+/// The end of a card that cannot be decided here.
+fn elsewhere(approval: &Approval) -> Vec<Line> {
+    vec![
+        plain(deadline(approval)),
+        bold(
+            "Its risk is above what may be decided from this chat: decide it in the console"
+                .to_owned(),
+        ),
+        plain(format!("Code: {}", reveal_line(&approval.short_code))),
+    ]
 }
 
 /// What became of it. The message it replaces keeps no buttons.

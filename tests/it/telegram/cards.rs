@@ -160,11 +160,12 @@ fn a_card_that_just_fits_is_whole() {
 }
 
 #[test]
-fn without_buttons_a_card_tells_only_that_something_waits() {
+fn without_buttons_a_card_shows_the_call_and_where_it_is_decided() {
     let card = card::question(&approval(), &[]);
     assert!(card.text.plain.contains("K7Q2MX"));
-    assert!(!card.text.plain.contains("git"));
-    assert!(!card.text.plain.contains("execute_command"));
+    assert!(card.text.plain.contains("execute_command"));
+    assert!(card.text.plain.contains("in the console"));
+    assert!(!card.text.plain.contains("/approve"));
     assert!(card.buttons.is_empty());
 }
 
