@@ -35,7 +35,7 @@ async fn no_byte_of_it_reaches_the_terminal_raw() {
     let session = door.post("/v1/sessions", json!({ "title": &nasty })).await;
     let session = session["id"].as_str().unwrap().to_owned();
     let args = json!({ "path": "note.txt", "content": format!("{nasty}\n") });
-    let text = format!("{nasty}\nTOOL:write_file{args}\nSAY:{}", nasty);
+    let text = format!("{nasty}\nTOOL:write_file{args}\nSAY:{nasty}");
     door.post(
         &format!("/v1/sessions/{session}/messages"),
         json!({ "text": text }),

@@ -149,14 +149,6 @@ impl Pty {
         rows.join("\n")
     }
 
-    /// The first row that contains `text`.
-    pub fn row_with(&self, text: &str) -> Option<String> {
-        self.screen()
-            .lines()
-            .find(|row| row.contains(text))
-            .map(str::to_owned)
-    }
-
     /// Every byte written so far.
     pub fn raw(&self) -> Vec<u8> {
         lock(&self.received).raw.clone()
