@@ -132,7 +132,7 @@ fn choices(arguments: &InitArguments, model: Option<String>) -> Result<InitChoic
 fn model_choice(arguments: &InitArguments, model: Option<String>) -> Result<ModelChoice, Failure> {
     match (&arguments.provider, &arguments.base_url, model) {
         (None, None, None) => Ok(ModelChoice::Scripted),
-        (None, None, Some(model)) => Ok(ModelChoice::Named { model }),
+        (None, None, Some(model)) => predeclared(model),
         (Some(provider), None, Some(model)) => {
             let prefix = format!("{provider}/");
             let model = if model.starts_with(&prefix) {
@@ -140,7 +140,7 @@ fn model_choice(arguments: &InitArguments, model: Option<String>) -> Result<Mode
             } else {
                 format!("{prefix}{model}")
             };
-            Ok(ModelChoice::Named { model })
+            predeclared(model)
         }
         (provider, Some(base_url), Some(model)) => {
             let provider = provider.clone().unwrap_or_else(|| "local".to_owned());
@@ -158,6 +158,19 @@ fn model_choice(arguments: &InitArguments, model: Option<String>) -> Result<Mode
             "name the model too: --model MODEL".to_owned(),
         )),
     }
+}
+
+/// A model that needs no table of its own; any other must say where it is, or the file would not load.
+fn predeclared(model: String) -> Result<ModelChoice, Failure> {
+    let provider = model.split('/').next().unwrap_or_default();
+    if model.contains('/') && matches!(provider, "openai" | "anthropic" | "scripted") {
+        return Ok(ModelChoice::Named { model });
+    }
+    Err(Failure::Usage(format!(
+        "`{}`: openai/… and anthropic/… are known; for another server give --base-url, for example \
+         --provider local --base-url http://127.0.0.1:8080/v1 --model MODEL",
+        cell(&model)
+    )))
 }
 
 /// Says what is missing or cannot be reached. None of it stops the file from being written.

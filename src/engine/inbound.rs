@@ -287,7 +287,7 @@ impl Engine {
     async fn first_refusal(&self, arrival: &Arrival<'_>, detail: String) -> Result<bool, Problem> {
         let channel = arrival.channel.to_owned();
         self.store
-            .read(move |reader| reader.refused_before(&channel, &detail))
+            .read_here(move |reader| reader.refused_before(&channel, &detail))
             .await
             .map(|before| !before)
             .map_err(from_store)
@@ -297,7 +297,7 @@ impl Engine {
         let wanted = token.to_owned();
         let found = self
             .store
-            .read(move |reader| reader.card_token(&wanted))
+            .read_here(move |reader| reader.card_token(&wanted))
             .await
             .map_err(from_store)?;
         let Some(found) = found else {
@@ -329,7 +329,7 @@ impl Engine {
     ) -> Result<Ingested, Problem> {
         let approval = self
             .store
-            .read(move |reader| reader.approval(id))
+            .read_here(move |reader| reader.approval(id))
             .await
             .map_err(from_store)?;
         let word = request.decision;

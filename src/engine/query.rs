@@ -37,7 +37,7 @@ impl Engine {
             }
             Query::Session { id } => {
                 let session = store
-                    .read(move |reader| reader.session(id))
+                    .read_here(move |reader| reader.session(id))
                     .await
                     .map_err(from_store)?;
                 Ok(Answer::Session(Box::new(session)))
@@ -65,7 +65,7 @@ impl Engine {
             }
             Query::Continuation { id } => {
                 let continuation = store
-                    .read(move |reader| reader.continuation(id))
+                    .read_here(move |reader| reader.continuation(id))
                     .await
                     .map_err(from_store)?;
                 Ok(Answer::Continuation(Box::new(continuation)))
@@ -93,7 +93,7 @@ impl Engine {
             }
             Query::Approval { id } => {
                 let approval = store
-                    .read(move |reader| reader.approval(id))
+                    .read_here(move |reader| reader.approval(id))
                     .await
                     .map_err(from_store)?;
                 Ok(Answer::Approval(Box::new(approval)))
@@ -173,7 +173,7 @@ pub async fn channel_view(engine: &Engine, name: &str) -> Result<Channel, Proble
     let wanted = name.to_owned();
     let row = engine
         .store
-        .read(move |reader| reader.channel_row(&wanted))
+        .read_here(move |reader| reader.channel_row(&wanted))
         .await
         .map_err(from_store)?;
     Ok(channel(engine, row))
@@ -256,7 +256,7 @@ fn start_of_day(engine: &Engine) -> crate::clock::Timestamp {
 async fn status(engine: &Engine, usage_today: Usage) -> Result<EngineStatus, Problem> {
     let flags = engine
         .store
-        .read(|reader| reader.flags())
+        .read_here(|reader| reader.flags())
         .await
         .map_err(from_store)?;
     let held = engine.held.borrow().clone();

@@ -106,6 +106,28 @@ impl Store {
         answer.await.map_err(|_| StoreError::Closed)?
     }
 
+    /// Runs a closure in one read transaction on the calling thread: for reads of one thing by its key, which
+    /// take less time than handing them to another thread. Lists and sums go through [`Store::read`].
+    pub async fn read_here<T>(
+        &self,
+        query: impl FnOnce(&Reader<'_>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let _permit = self
+            .inner
+            .permits
+            .acquire()
+            .await
+            .map_err(|_| StoreError::Closed)?;
+        let pooled = self.inner.pool.lock().pop();
+        let conn = match pooled {
+            Some(conn) => conn,
+            None => schema::open_reader(&self.inner.path)?,
+        };
+        let result = in_read_transaction(&conn, query);
+        self.inner.pool.lock().push(conn);
+        result
+    }
+
     /// Runs a closure in one read transaction off the async threads.
     pub async fn read<T: Send + 'static>(
         &self,
@@ -213,9 +235,11 @@ fn in_read_transaction<T>(
     conn: &Connection,
     query: impl FnOnce(&Reader<'_>) -> Result<T, StoreError>,
 ) -> Result<T, StoreError> {
-    conn.execute_batch("BEGIN")?;
+    conn.prepare_cached("BEGIN")?.execute([])?;
     let result = query(&Reader { conn });
-    let end = conn.execute_batch("COMMIT");
+    let end = conn
+        .prepare_cached("COMMIT")
+        .and_then(|mut end| end.execute([]));
     let value = result?;
     end?;
     Ok(value)

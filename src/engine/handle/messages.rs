@@ -74,7 +74,7 @@ pub async fn send(
     sessions::check_model(engine, model.as_deref())?;
     let session = engine
         .store
-        .read(move |reader| reader.session(session_id))
+        .read_here(move |reader| reader.session(session_id))
         .await
         .map_err(from_store)?;
     let body = body_digest(&[

@@ -126,7 +126,7 @@ pub async fn drive(
 async fn read_rows(engine: &Engine, continuation: ContinuationId) -> anyhow::Result<TurnRows> {
     engine
         .store
-        .read(move |reader| reader.turn(continuation))
+        .read_here(move |reader| reader.turn(continuation))
         .await
         .context("reading the turn")
 }

@@ -39,6 +39,16 @@ pub fn hidden_directories(engine: &Engine, workspace: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
+/// The first line of a refusal, for rules that people read.
+fn first_line(text: &str) -> String {
+    text.lines()
+        .next()
+        .unwrap_or_default()
+        .chars()
+        .take(200)
+        .collect()
+}
+
 /// Everything known about a call that could be carried out.
 pub struct Judged {
     /// Its plan.
@@ -101,7 +111,7 @@ impl Bench {
         let second = second.filter(|_| engine.has_bridge(&rows.channel));
         let (policy, also, grants, taint_requesters, pending) = engine
             .store
-            .read(move |reader| {
+            .read_here(move |reader| {
                 let policy = reader.policy(&channel)?;
                 let also = second.map(|name| reader.policy(&name)).transpose()?;
                 let grants = reader.grants(session, now)?;
@@ -185,7 +195,7 @@ pub fn judge(
         return Err(refuse(
             ToolCallState::Failed,
             violation.to_string(),
-            "schema: arguments do not fit",
+            &format!("schema: {}", first_line(&violation.to_string())),
             spec.access,
             spec.effect,
         ));
@@ -214,8 +224,11 @@ pub fn judge(
         Err(PrepareError::Invalid(message)) => {
             return Err(refuse(
                 ToolCallState::Failed,
-                message,
-                "the arguments cannot be carried out",
+                message.clone(),
+                &format!(
+                    "the arguments cannot be carried out: {}",
+                    first_line(&message)
+                ),
                 spec.access,
                 spec.effect,
             ));

@@ -228,7 +228,7 @@ async fn build_context(
     let exchanges = engine.settings.engine.history_exchanges;
     let history = engine
         .store
-        .read(move |reader| reader.history(session, continuation, exchanges))
+        .read_here(move |reader| reader.history(session, continuation, exchanges))
         .await?;
     let history: Vec<context::Exchange> = history.into_iter().map(fold::earlier).collect();
     let settings = engine

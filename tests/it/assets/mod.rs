@@ -1,5 +1,7 @@
 //! Shipped themes and keymaps load; broken ones are refused with the line to blame.
 
+mod readme;
+
 use leverframe::tui::action::{Action, ActionClass};
 use leverframe::tui::assets::{AssetKind, KEYMAPS, Source, THEMES, names};
 use leverframe::tui::keymap::context::Context;

@@ -4,7 +4,7 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::time::{Duration, Instant};
 
 use crate::crash_points::checks;
-use crate::crash_points::operator::{Look, Operator};
+use crate::crash_points::operator::{Approves, Look, Operator};
 use crate::crash_points::world::World;
 use crate::support::daemon::Daemon;
 
@@ -32,12 +32,12 @@ pub struct Run {
 
 impl Run {
     /// People have written; nothing has been started.
-    pub fn new() -> Self {
+    pub fn new(approves: Approves) -> Self {
         let world = World::new();
         world.people_write();
         Self {
             world,
-            operator: Operator::default(),
+            operator: Operator::new(approves),
         }
     }
 

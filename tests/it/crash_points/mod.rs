@@ -5,8 +5,9 @@
 //! platform's ledger of calls, and a ledger file that the approved command itself writes to. The operator of
 //! these tests answers from those two, truthfully.
 //!
-//! A schedule is named `point:nth`, which is what `LEVERFRAME_CRASH` takes: a failing one is run alone with
-//! `LEVERFRAME_CRASH_ONLY=point:nth`.
+//! A schedule is named `point:nth`, which is what `LEVERFRAME_CRASH` takes, and how the command is approved
+//! where that is not over HTTP. A failing one is run alone with its name in `LEVERFRAME_CRASH_ONLY`, a
+//! failing series of random kills again with its seed in `LEVERFRAME_CRASH_SEED`.
 
 // Helpers of tests: the lint's own exception covers only the test functions themselves.
 #![allow(

@@ -7,15 +7,27 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use crate::crash_points::world::{API_KEY, API_TEXT, World, chat_of};
+use crate::crash_points::world::{ANNA, API_KEY, API_TEXT, World, chat_of};
 use crate::support::daemon::Daemon;
+use crate::support::fake_telegram::state::User;
 
 /// Messages of people and of the API's client in one schedule.
 pub const MESSAGES: usize = 3;
 
+/// How commands are approved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Approves {
+    /// By an operator's request.
+    OverHttp,
+    /// By Anna, with the button of her card, once; the platform keeps the press until it is fetched.
+    ByButton,
+}
+
 /// What is remembered between daemons.
-#[derive(Default)]
 pub struct Operator {
+    approves: Approves,
+    /// Codes of the cards whose button was pressed.
+    pressed: BTreeSet<String>,
     /// Whether an approval of a call was ever given (or tried to be).
     approved: BTreeSet<String>,
     /// The API client's continuation, once it was told.
@@ -46,6 +58,19 @@ fn text<'a>(value: &'a Value, name: &str) -> &'a str {
 }
 
 impl Operator {
+    /// One who has seen nothing yet.
+    pub fn new(approves: Approves) -> Self {
+        Self {
+            approves,
+            pressed: BTreeSet::new(),
+            approved: BTreeSet::new(),
+            accepted: None,
+            sent_here: false,
+            blind_cards: 0,
+            violations: BTreeSet::new(),
+        }
+    }
+
     /// A daemon was started again: the client does not know whether the one before got its message.
     pub fn new_daemon(&mut self) {
         self.sent_here = false;
@@ -183,6 +208,16 @@ impl Operator {
                 if !self.approved.contains(&call) && world.effects() > 0 {
                     self.wrong(format!("ran before its approval: {approval}"));
                 }
+                match self.approves {
+                    Approves::OverHttp => {}
+                    Approves::ByButton => {
+                        let pressed = self.press(world, text(approval, "short_code"));
+                        if pressed {
+                            self.approved.insert(call);
+                        }
+                        return Ok(format!("Anna's press ({pressed}): {approval}"));
+                    }
+                }
                 self.approved.insert(call);
                 "approve"
             }
@@ -213,6 +248,23 @@ impl Operator {
             self.wrong(format!("{decision}: {status} {answer}"));
         }
         Ok(format!("{decision}: {}", text(approval, "id")))
+    }
+
+    /// Anna presses the button of the card with this code, if she has it and did not do so before.
+    fn press(&mut self, world: &World, code: &str) -> bool {
+        let cards = world.telegram.messages(ANNA);
+        let card = cards
+            .iter()
+            .find(|card| !card.keyboard.is_empty() && card.text.contains(code));
+        if let Some(card) = card
+            && self.pressed.insert(code.to_owned())
+        {
+            let anna = User::new(ANNA, "Anna");
+            world
+                .telegram
+                .user_clicks(ANNA, card.message_id, "Approve once", &anna);
+        }
+        self.pressed.contains(code)
     }
 
     /// Whether the part arrived is read from the platform: it is the only one in its conversation whose end

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::crash_points::drive::{End, Run};
+use crate::crash_points::operator::Approves;
 
 /// Kills in all.
 const KILLS: u32 = 10;
@@ -45,7 +46,11 @@ async fn kill_nine_at_random_moments_loses_nothing_and_repeats_nothing() {
     let (mut kills, mut worlds) = (0, 0);
     while kills < KILLS {
         let began = Instant::now();
-        let mut run = Run::new();
+        let mut run = Run::new(if worlds % 2 == 0 {
+            Approves::ByButton
+        } else {
+            Approves::OverHttp
+        });
         let mut story = Vec::new();
         while story.len() < KILLS_EACH && kills < KILLS {
             let after = moments.next();

@@ -6,6 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use crate::crash_points::drive::{End, Run};
+use crate::crash_points::operator::Approves;
 use crate::crash_points::points;
 
 /// How often a point may be reached before the rest is taken to be alike.
@@ -94,14 +95,25 @@ fn only() -> Option<String> {
 }
 
 /// Dies at a point of a turn, then goes on. Whether the point was reached at all.
-async fn one(crash: &str) -> (End, Option<String>) {
-    let mut run = Run::new();
+async fn one(crash: &str, approves: Approves) -> (End, Option<String>) {
+    let mut run = Run::new(approves);
     let (end, daemon) = run.until_crash(crash).await;
     match (end, daemon) {
         (End::Quiet, Some(mut daemon)) => run.stop(&mut daemon),
         (End::Quiet | End::Killed, _) => run.finish().await,
     }
     (end, run.verdict().await)
+}
+
+/// How the command is approved: both ways where a decision dies, else by turns.
+fn ways(point: &str, nth: u32) -> &'static [Approves] {
+    if point.starts_with("decide.") {
+        &[Approves::OverHttp, Approves::ByButton]
+    } else if nth.is_multiple_of(2) {
+        &[Approves::ByButton]
+    } else {
+        &[Approves::OverHttp]
+    }
 }
 
 #[test]
@@ -113,17 +125,26 @@ fn kill_nine_at_every_point_of_a_turn_loses_nothing_and_repeats_nothing() {
     assert!(points.len() >= 15, "only {points:?} are left in the source");
     let tally = work_through(points, |point, tally| {
         for nth in 1..=NTH_LIMIT {
-            let name = format!("{point}:{nth}");
-            if only().is_some_and(|only| only != name) {
-                continue;
+            let crash = format!("{point}:{nth}");
+            let mut reached = false;
+            for approves in ways(&point, nth) {
+                let name = match approves {
+                    Approves::OverHttp => crash.clone(),
+                    Approves::ByButton => format!("{crash} by button"),
+                };
+                if only().is_some_and(|only| only != name) {
+                    reached = true;
+                    continue;
+                }
+                let began = Instant::now();
+                let (end, mut failure) = blocking(one(&crash, *approves));
+                reached |= end == End::Killed;
+                if end == End::Quiet && nth == 1 && failure.is_none() {
+                    failure = Some(format!("no turn reaches {point} any more"));
+                }
+                note(tally, &name, began, failure);
             }
-            let began = Instant::now();
-            let (end, mut failure) = blocking(one(&name));
-            if end == End::Quiet && nth == 1 && failure.is_none() {
-                failure = Some(format!("no turn reaches {point} any more"));
-            }
-            note(tally, &name, began, failure);
-            if end == End::Quiet {
+            if !reached {
                 break;
             }
         }
@@ -133,7 +154,7 @@ fn kill_nine_at_every_point_of_a_turn_loses_nothing_and_repeats_nothing() {
 
 /// Dies at a point of a turn, dies again while recovering from it, then goes on.
 async fn twice(first: &str, second: &str) -> Option<String> {
-    let mut run = Run::new();
+    let mut run = Run::new(Approves::OverHttp);
     let (end, daemon) = run.until_crash(first).await;
     drop(daemon);
     if end == End::Quiet {
@@ -177,7 +198,7 @@ fn kill_nine_while_a_database_is_made_leaves_one_that_can_be_made() {
     let tally = work_through(jobs, |crash, tally| {
         let began = Instant::now();
         let failure = blocking(async {
-            let mut run = Run::new();
+            let mut run = Run::new(Approves::OverHttp);
             if run.world.start(Some(crash)).is_some() {
                 return Some(format!("{crash} was not reached"));
             }

@@ -1,0 +1,116 @@
+//! What is done for every call, character and event: policy, `text::untrusted`, the event-stream reader.
+
+#![allow(clippy::unwrap_used, clippy::print_stdout, missing_docs)] // a bench is a test
+
+mod harness;
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use leverframe::engine::policy::{CallFacts, Circumstances, SessionGrant, verdict};
+use leverframe::model::sse;
+use leverframe::protocol::policy::Policy;
+use leverframe::protocol::words::{Access, Autonomy, Effect, Risk};
+use leverframe::text::redact::Redactor;
+use leverframe::text::untrusted::{reveal, reveal_line};
+
+fn main() {
+    policy();
+    untrusted();
+    event_stream();
+}
+
+/// The longest way through: nothing listed matches, the level decides.
+fn policy() {
+    let facts = CallFacts {
+        tool: "search_files".to_owned(),
+        access: Access::ReadLocal,
+        effect: Effect::ReadOnly,
+        risk: Risk::Low,
+        args_digest: "d".repeat(64),
+        always_asks: None,
+        taint: Vec::new(),
+    };
+    let list = |prefix: &str| (0..20).map(|n| format!("{prefix}_{n}")).collect();
+    let circumstances = Circumstances {
+        policy: Policy {
+            version: 7,
+            autonomy: Autonomy::SemiAuto,
+            expires_at: None,
+            reverts_to: None,
+            auto_approve: list("allowed"),
+            block: list("blocked"),
+            always_ask: list("asked"),
+        },
+        also: None,
+        held: false,
+        grants: (0..20)
+            .map(|n| SessionGrant {
+                tool: "write_file".to_owned(),
+                args_digest: format!("{n:064}"),
+                requester_id: "telegram:1".to_owned(),
+                by: "anna".to_owned(),
+            })
+            .collect(),
+        requester_id: "telegram:1".to_owned(),
+    };
+    harness::measure("policy: verdict, 60 list entries, 20 grants", || {
+        verdict(&facts, &circumstances)
+    });
+}
+
+fn untrusted() {
+    let plain = "The tide table for tomorrow is loaded; berth 7 is free from noon.\n".repeat(1000);
+    let hostile =
+        "tide \u{202e}elbat\u{202c} \u{1b}[2Jfor\u{200b} tomorrow \u{e0041}\n".repeat(1000);
+    for (name, text) in [("plain", &plain), ("hostile", &hostile)] {
+        let label = format!("untrusted: reveal {} KB, {name}", text.len() / 1000);
+        let time = harness::measure(&label, || reveal(text).len());
+        harness::throughput("", text.len(), time);
+    }
+    harness::measure("untrusted: reveal_line of 64 characters", || {
+        reveal_line("The tide table for tomorrow is loaded; berth 7 is free from noon.").len()
+    });
+    let redactor = Redactor::default();
+    for n in 0..10 {
+        redactor.register(&format!("secret-number-{n}-of-the-bench"));
+    }
+    let time = harness::measure("redact: 66 KB, 10 secrets known", || {
+        redactor.redact(&plain).len()
+    });
+    harness::throughput("", plain.len(), time);
+}
+
+/// Small deltas as providers send them, and one event of a megabyte (quadratic without the guard).
+fn event_stream() {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()
+        .unwrap();
+    let mut deltas = String::new();
+    for n in 0..2000 {
+        let _ = write!(
+            deltas,
+            "data: {{\"choices\":[{{\"index\":0,\"delta\":{{\"content\":\"word {n} \"}}}}]}}\n\n"
+        );
+    }
+    let large = format!("data: {}\n\n", "x".repeat(1_000_000));
+    for (name, body) in [("2000 deltas", &deltas), ("one event of 1 MB", &large)] {
+        let label = format!("event stream: {name}");
+        let time = harness::measure(&label, || {
+            runtime.block_on(async {
+                let pieces = body.as_bytes().chunks(1400).map(Ok::<_, std::io::Error>);
+                let pieces = futures_util::stream::iter(pieces);
+                let events = sse::events(pieces, Duration::from_secs(60));
+                let mut events = std::pin::pin!(events);
+                let mut seen = 0;
+                while let Some(event) = events.next().await {
+                    seen += event.unwrap().data.len();
+                }
+                seen
+            })
+        });
+        harness::throughput("", body.len(), time);
+    }
+}

@@ -1,0 +1,203 @@
+//! What README.md states about keys, slash commands and configuration is what the code does.
+
+use std::collections::BTreeMap;
+
+use leverframe::config::environment::Environment;
+use leverframe::config::file::ConfigFile;
+use leverframe::config::layers::{Flags, load};
+use leverframe::engine::slash;
+use leverframe::protocol::words::Risk;
+use leverframe::runtime::start;
+use leverframe::tui::action::{Action, ActionClass};
+use leverframe::tui::keymap::context::Context;
+use leverframe::tui::keymap::file::default_keymap;
+
+const README: &str = include_str!("../../../README.md");
+
+/// What stands between `<!-- name… -->` and `<!-- /name -->`.
+fn part(name: &str) -> &'static str {
+    let (_, rest) = README
+        .split_once(&format!("<!-- {name}:"))
+        .unwrap_or_else(|| panic!("README.md has no part `{name}`"));
+    let (_, rest) = rest.split_once("-->\n").unwrap();
+    rest.split_once(&format!("<!-- /{name} -->")).unwrap().0
+}
+
+fn code(keys: &[String]) -> String {
+    let keys: Vec<String> = keys.iter().map(|keys| format!("`{keys}`")).collect();
+    keys.join(" ")
+}
+
+/// Where an action has which keys: everywhere, or on the screens that bind it.
+fn row(action: Action) -> String {
+    let keymap = default_keymap();
+    let mut places: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    for context in Context::ALL.iter().filter(|context| context.sees_global()) {
+        let keys = keymap.keys_of(*context, action);
+        if !keys.is_empty() {
+            places.entry(code(&keys)).or_default().push(context.name());
+        }
+    }
+    let everywhere = Context::ALL.iter().filter(|c| c.sees_global()).count();
+    let mut keys = Vec::new();
+    let mut screens = Vec::new();
+    for (here, on) in places {
+        keys.push(here);
+        screens.push(if on.len() == everywhere {
+            "everywhere".to_owned()
+        } else {
+            on.join(", ")
+        });
+    }
+    format!(
+        "| {} | {} | {} |\n",
+        keys.join(" / "),
+        screens.join(" / "),
+        action.description()
+    )
+}
+
+#[test]
+fn the_key_table_is_the_default_keymap() {
+    let mut table = "| key | screen | |\n|---|---|---|\n".to_owned();
+    for action in Action::ALL {
+        match action.class() {
+            ActionClass::Ordinary | ActionClass::Decision => table.push_str(&row(*action)),
+            ActionClass::Dialog | ActionClass::Text => {}
+        }
+    }
+    assert_eq!(part("keys"), table, "README.md wants:\n{table}");
+}
+
+#[test]
+fn the_slash_table_is_the_help_of_the_chat() {
+    let mut table = "| command | |\n|---|---|\n".to_owned();
+    for (name, what) in slash::COMMANDS {
+        table.push_str(&format!("| `/{name}` | {what} |\n"));
+    }
+    assert_eq!(part("slash"), table, "README.md wants:\n{table}");
+}
+
+/// The example without the lines of its fence.
+fn example() -> String {
+    let block = part("config");
+    let (_, rest) = block.split_once("```toml\n").unwrap();
+    rest.split_once("```").unwrap().0.to_owned()
+}
+
+#[test]
+fn the_configuration_example_loads() {
+    let home = tempfile::tempdir().unwrap();
+    let file = home.path().join("etc/config.toml");
+    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+    std::fs::write(&file, example()).unwrap();
+    let environment: Environment = [
+        ("HOME", home.path().to_str().unwrap()),
+        ("ANTHROPIC_API_KEY", "not-a-key"),
+        ("TELEGRAM_BOT_TOKEN", "not-a-token"),
+    ]
+    .into_iter()
+    .collect();
+    let flags = Flags {
+        config: Some(file),
+        ..Flags::default()
+    };
+    let tools = start::tool_names().unwrap();
+    let settings = load(&flags, &environment, &tools).unwrap_or_else(|error| panic!("{error}"));
+
+    assert_eq!(settings.model, "local/qwen3");
+    assert_eq!(
+        settings.channels["team"].workspace,
+        home.path().join("bots/team")
+    );
+    assert_eq!(settings.tool_risk["execute_command"], Risk::High);
+
+    // Where the example writes down a default, it is the default.
+    let plain = load(
+        &Flags::default(),
+        &[("HOME", home.path().to_str().unwrap())]
+            .into_iter()
+            .collect(),
+        &tools,
+    )
+    .unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(settings.approvals, plain.approvals);
+    assert_eq!(settings.budgets, plain.budgets);
+    assert_eq!(settings.engine, plain.engine);
+    assert_eq!(settings.log_filter, plain.log_filter);
+    assert_eq!(
+        (&settings.theme, &settings.keymap),
+        (&plain.theme, &plain.keymap)
+    );
+    let (team, desk) = (&settings.channels["team"], &plain.channels["desk"]);
+    assert_eq!(team.autonomy, desk.autonomy);
+    assert_eq!(team.chat_max_risk, desk.chat_max_risk);
+    assert_eq!(team.max_wait_seconds, desk.max_wait_seconds);
+    assert_eq!(team.require_mention, desk.require_mention);
+    assert_eq!(team.session_scope, desk.session_scope);
+    assert_eq!(team.reply_style, desk.reply_style);
+    assert_eq!(team.max_queue, desk.max_queue);
+    let (local, openai) = (&settings.providers["local"], &plain.providers["openai"]);
+    assert_eq!(local.max_output_tokens, openai.max_output_tokens);
+    assert_eq!(local.context_window, openai.context_window);
+    assert_eq!(local.max_concurrent, openai.max_concurrent);
+    assert_eq!(local.idle_timeout_seconds, openai.idle_timeout_seconds);
+    assert_eq!(
+        local.connect_timeout_seconds,
+        openai.connect_timeout_seconds
+    );
+    assert_eq!(
+        local.first_byte_timeout_seconds,
+        openai.first_byte_timeout_seconds
+    );
+}
+
+/// Names of a table's fields as `Debug` prints them, so that a new one cannot be forgotten here.
+fn fields(debug: &str) -> Vec<String> {
+    let mut depth = 0_i32;
+    let mut names = Vec::new();
+    for line in debug.lines() {
+        let text = line.trim();
+        if depth == 1
+            && let Some((name, _)) = text.split_once(": ")
+        {
+            names.push(name.to_owned());
+        }
+        depth += i32::try_from(text.matches(['{', '(', '[']).count()).unwrap();
+        depth -= i32::try_from(text.matches(['}', ')', ']']).count()).unwrap();
+    }
+    names
+}
+
+#[test]
+fn the_configuration_example_names_every_setting() {
+    use leverframe::config::file as tables;
+    let example = example();
+    let written = |name: &str| {
+        example.lines().any(|line| {
+            let line = line.trim_start_matches("# ").trim();
+            line.starts_with(&format!("{name} =")) || line.starts_with(&format!("{name}."))
+        }) || example.contains(&format!("[{name}]"))
+            || example.contains(&format!("[{name}."))
+            || example.contains(&format!("or {name}"))
+            || example.contains(&format!(", {name}"))
+            || example.contains(&format!(": {name}"))
+    };
+    let every = [
+        format!("{:#?}", ConfigFile::default()),
+        format!("{:#?}", tables::ModelTable::default()),
+        format!("{:#?}", tables::ProviderTable::default()),
+        format!("{:#?}", tables::ChannelTable::default()),
+        format!("{:#?}", tables::ApprovalsTable::default()),
+        format!("{:#?}", tables::BudgetsTable::default()),
+        format!("{:#?}", tables::EngineTable::default()),
+        format!("{:#?}", tables::ConsoleTable::default()),
+        format!("{:#?}", tables::LogTable::default()),
+        format!("{:#?}", tables::ServerTable::default()),
+    ];
+    let names: Vec<String> = every.iter().flat_map(|table| fields(table)).collect();
+    assert!(names.len() > 50, "{names:?}");
+    for name in names {
+        assert!(written(&name), "README.md does not show `{name}`");
+    }
+}
