@@ -164,6 +164,9 @@ impl<T: ConsoleTerminal> Console<T> {
         let mut terminated =
             signal(SignalKind::terminate()).context("SIGTERM cannot be watched")?;
         let mut hung_up = signal(SignalKind::hangup()).context("SIGHUP cannot be watched")?;
+        // Watched here too: the reader of keys forgets a resize that comes together with a key.
+        let mut resized =
+            signal(SignalKind::window_change()).context("SIGWINCH cannot be watched")?;
         let mut input = open_input();
         let size = self.size();
         let mut asked = self.feed(size);
@@ -212,6 +215,7 @@ impl<T: ConsoleTerminal> Console<T> {
                 biased;
                 _ = terminated.recv() => Some(Message::Terminate),
                 _ = hung_up.recv() => Some(Message::Terminate),
+                _ = resized.recv() => Some(self.size()),
                 event = input.next() => match event {
                     Some(Ok(event)) => translate(event),
                     // The terminal is gone: nobody can see or type anything here any more.

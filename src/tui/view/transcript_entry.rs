@@ -185,7 +185,10 @@ pub fn lines(
         },
         TranscriptBody::State { state, error } => {
             maker.head(vec![
-                (Role::NoticeWarning, format!("turn {state}")),
+                (
+                    Role::NoticeWarning,
+                    format!("turn {}", state.as_str().replace('_', " ")),
+                ),
                 (Role::TextMuted, format!("  {clock}")),
             ]);
             if let Some(error) = error {

@@ -91,12 +91,12 @@ fn sessions_channels_and_the_emergency_stop_are_within_reach() {
     pty.see(" idle ");
     pty.send("j\r");
     pty.see("┌ Session");
-    pty.see("succeeded");
+    pty.see("· risk ");
     pty.send("/");
     pty.see("enter done");
     pty.send("no such words anywhere");
     pty.see(" 0 of ");
-    pty.send("\x15path");
+    pty.send("\x15a");
     pty.wait("a match", |screen| {
         screen.contains(" loaded entries match") && !screen.contains(" 0 of ")
     });
