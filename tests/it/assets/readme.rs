@@ -103,7 +103,7 @@ fn the_configuration_example_loads() {
         ..Flags::default()
     };
     let tools = start::tool_names();
-    let settings = load(&flags, &environment, &tools).unwrap_or_else(|error| panic!("{error}"));
+    let settings = load(&flags, &environment, tools).unwrap_or_else(|error| panic!("{error}"));
 
     assert_eq!(settings.model, "local/qwen3");
     assert_eq!(
