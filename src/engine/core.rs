@@ -43,6 +43,8 @@ pub struct BridgeState {
     pub capabilities: ChannelCapabilities,
     /// Last reported health.
     pub health: Option<ChannelHealth>,
+    /// The exchange that consoles were last told of.
+    pub told_exchange_at: Option<Timestamp>,
     /// Account name on the platform.
     pub account: Option<String>,
 }

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
+use crate::clock::Timestamp;
 use crate::engine::approvals::{self, Ask, Origin};
 use crate::engine::core::{BridgeState, Engine, lock};
 use crate::engine::problem::from_store;
@@ -40,6 +41,7 @@ impl Engine {
                     BridgeState {
                         capabilities,
                         health: None,
+                        told_exchange_at: None,
                         account: None,
                     },
                 );
@@ -47,8 +49,8 @@ impl Engine {
         }
     }
 
-    /// What a bridge says about itself. Consoles are told when the state word or its detail changes; times of
-    /// exchanges alone are read on demand.
+    /// What a bridge says about itself. Consoles are told at once of states and messages; of exchanges that brought
+    /// nothing (an empty poll) once a minute, the grain in which they show ages.
     pub fn report_health(&self, channel: &str, health: ChannelHealth, account: Option<String>) {
         let changed = {
             let mut bridges = lock(&self.bridges);
@@ -59,7 +61,13 @@ impl Engine {
                 old.state != health.state
                     || old.detail != health.detail
                     || old.rate_limited_until != health.rate_limited_until
+                    || old.last_inbound_at != health.last_inbound_at
+                    || old.last_outbound_at != health.last_outbound_at
+                    || exchange_is_news(bridge.told_exchange_at, health.last_exchange_at)
             }) || (account.is_some() && bridge.account != account);
+            if changed {
+                bridge.told_exchange_at = health.last_exchange_at;
+            }
             bridge.health = Some(health);
             if account.is_some() {
                 bridge.account = account;
@@ -273,6 +281,15 @@ impl Engine {
             .await
             .map_err(from_store)?;
         Ok(())
+    }
+}
+
+/// Whether consoles should hear of an exchange that changed nothing else.
+fn exchange_is_news(told: Option<Timestamp>, now: Option<Timestamp>) -> bool {
+    match (told, now) {
+        (_, None) => false,
+        (None, Some(_)) => true,
+        (Some(told), Some(now)) => now.millis_since(told) >= 60_000,
     }
 }
 

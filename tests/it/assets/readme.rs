@@ -118,7 +118,7 @@ fn the_configuration_example_loads() {
         &[("HOME", home.path().to_str().unwrap())]
             .into_iter()
             .collect(),
-        &tools,
+        tools,
     )
     .unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(settings.approvals, plain.approvals);
