@@ -28,6 +28,30 @@ fn last_with<'a>(messages: &'a [BotMessage], text: &str) -> Option<&'a BotMessag
         .find(|message| message.text.contains(text))
 }
 
+/// Anna's card with its buttons, once she has one.
+async fn wait_card(telegram: &FakeTelegram) -> BotMessage {
+    let is_card = |m: &&BotMessage| m.chat == 200 && !m.keyboard.is_empty();
+    telegram
+        .wait_until("a card for Anna", |state| {
+            state.messages.iter().any(|m| is_card(&m))
+        })
+        .await;
+    let messages = telegram.messages(200);
+    messages.iter().find(is_card).expect("it was there").clone()
+}
+
+/// Waits until the bot has said this in a chat.
+async fn wait_said(telegram: &FakeTelegram, chat: i64, text: &str) {
+    telegram
+        .wait_until(text, |state| {
+            state
+                .messages
+                .iter()
+                .any(|m| m.chat == chat && m.text.contains(text))
+        })
+        .await;
+}
+
 fn people() -> (User, User) {
     (User::new(100, "Ben"), User::new(200, "Anna"))
 }
@@ -49,28 +73,10 @@ async fn a_message_is_answered_and_a_write_is_approved_by_a_button() {
         .await;
 
     telegram.user_says(100, &ben, WRITE);
-    telegram
-        .wait_until("a card for Anna", |state| {
-            state
-                .messages
-                .iter()
-                .any(|m| m.chat == 200 && !m.keyboard.is_empty())
-        })
-        .await;
+    wait_card(&telegram).await;
     // The requester's chat learns only that something waits.
-    telegram
-        .wait_until("a notice for Ben", |state| {
-            state
-                .messages
-                .iter()
-                .any(|m| m.chat == 100 && m.text.contains("Waiting for a decision"))
-        })
-        .await;
-    let card = telegram
-        .messages(200)
-        .into_iter()
-        .find(|m| !m.keyboard.is_empty())
-        .unwrap();
+    wait_said(&telegram, 100, "Waiting for a decision").await;
+    let card = wait_card(&telegram).await;
     assert!(
         card.text.contains("write_file") && card.text.contains("note.txt"),
         "{}",
@@ -79,14 +85,7 @@ async fn a_message_is_answered_and_a_write_is_approved_by_a_button() {
     assert!(!home.workspace("team").join("note.txt").exists());
 
     telegram.user_clicks(200, card.message_id, "Approve once", &anna);
-    telegram
-        .wait_until("the answer", |state| {
-            state
-                .messages
-                .iter()
-                .any(|m| m.chat == 100 && m.text.contains("all done"))
-        })
-        .await;
+    wait_said(&telegram, 100, "all done").await;
     assert_eq!(
         std::fs::read_to_string(home.workspace("team").join("note.txt")).unwrap(),
         "hi\n"
@@ -123,27 +122,9 @@ async fn somebody_who_may_not_decide_cannot_and_the_approval_stays_pending() {
 
     // The requester, by command; a stranger, by button; both leave it pending (A5).
     telegram.user_says(100, &ben, &format!("/approve {code}"));
-    telegram
-        .wait_until("a refusal", |state| {
-            state
-                .messages
-                .iter()
-                .any(|m| m.chat == 100 && m.text.contains("Not decided"))
-        })
-        .await;
-    telegram
-        .wait_until("a card", |state| {
-            state
-                .messages
-                .iter()
-                .any(|m| m.chat == 200 && !m.keyboard.is_empty())
-        })
-        .await;
-    let card = telegram
-        .messages(200)
-        .into_iter()
-        .find(|m| !m.keyboard.is_empty())
-        .unwrap();
+    wait_said(&telegram, 100, "Not decided").await;
+    wait_card(&telegram).await;
+    let card = wait_card(&telegram).await;
     telegram.user_clicks(
         200,
         card.message_id,
@@ -241,14 +222,7 @@ async fn a_long_answer_arrives_whole_in_parts_in_order() {
     let (ben, _) = people();
     let words: Vec<String> = (0..1500).map(|n| format!("word{n}")).collect();
     telegram.user_says(100, &ben, &format!("SAY:{}", words.join(" ")));
-    telegram
-        .wait_until("the last part", |state| {
-            state
-                .messages
-                .iter()
-                .any(|m| m.chat == 100 && m.text.contains("word1499"))
-        })
-        .await;
+    wait_said(&telegram, 100, "word1499").await;
     let messages = telegram.messages(100);
     assert!(messages.len() > 1);
     let said: Vec<String> = messages
@@ -272,14 +246,7 @@ async fn kill_nine_while_a_card_waits_and_the_reply_is_sent_once() {
     let mut daemon = start(&home, &telegram);
     let (ben, anna) = people();
     telegram.user_says(100, &ben, WRITE);
-    telegram
-        .wait_until("a card", |state| {
-            state
-                .messages
-                .iter()
-                .any(|m| m.chat == 200 && !m.keyboard.is_empty())
-        })
-        .await;
+    wait_card(&telegram).await;
     let approval = daemon.wait_approval().await;
     // A send in flight at the kill would rightly become a question; this story is about the approval.
     for state in ["pending", "sending"] {
@@ -295,23 +262,12 @@ async fn kill_nine_while_a_card_waits_and_the_reply_is_sent_once() {
     let daemon = start(&home, &telegram);
     let again = daemon.wait_approval().await;
     assert_eq!(again["id"], approval["id"]);
-    let card = telegram
-        .messages(200)
-        .into_iter()
-        .find(|m| !m.keyboard.is_empty())
-        .unwrap();
+    let card = wait_card(&telegram).await;
     telegram.user_clicks(200, card.message_id, "Approve once", &anna);
     daemon
         .wait_state(approval["continuation_id"].as_str().unwrap(), "completed")
         .await;
-    telegram
-        .wait_until("the reply", |state| {
-            state
-                .messages
-                .iter()
-                .any(|m| m.chat == 100 && m.text.contains("all done"))
-        })
-        .await;
+    wait_said(&telegram, 100, "all done").await;
     let replies = telegram
         .messages(100)
         .iter()

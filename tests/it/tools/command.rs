@@ -404,13 +404,7 @@ fn in_the_sandbox_only_provable_readers_are_medium() {
     }
     assert_eq!(risk(json!({"script": "ls"})), Risk::High);
     assert_eq!(risk(json!({"script": "ls\nrm x"})), Risk::High);
-    for place in [
-        "/root/x",
-        "/home/x/y",
-        "/work/x",
-        "/proc/self/exe",
-        "/tmp/x",
-    ] {
+    for place in ["/root/x", "/home/x/y", "/proc/self/exe", "/tmp/x"] {
         let refused = bench
             .prepare("execute_command", json!({"argv": [place]}))
             .unwrap_err()

@@ -200,7 +200,7 @@ async fn a_confined_program_sees_a_small_read_only_world() {
     assert!(!Path::new("/tmp/own").exists());
     let mount = shell("mount -o remount,rw /usr 2>&1; mount -t tmpfs x /mnt 2>&1; umount /etc/shadow 2>&1; cat /etc/shadow /etc/gshadow 2>&1").await;
     assert!(!mount.contains("root:"), "{mount}");
-    let escape = shell("ls /proc/1/root/ 2>&1; ls /proc/self/root/work 2>&1; cat /proc/*/environ 2>/dev/null | tr '\\0' '\\n' | grep -c CARGO").await;
+    let escape = shell("ls /proc/1/root/ 2>&1; ls /proc/self/root/home/x 2>&1; cat /proc/*/environ 2>/dev/null | tr '\\0' '\\n' | grep -c CARGO").await;
     assert!(escape.ends_with("0\n"), "{escape}");
 }
 
