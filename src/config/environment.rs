@@ -81,11 +81,6 @@ impl Environment {
         self.path("NO_COLOR").is_some()
     }
 
-    /// `ACCESSIBLE`: the plain mode without redrawing.
-    pub fn accessible(&self) -> bool {
-        self.get("ACCESSIBLE").is_some_and(|value| value != "0")
-    }
-
     /// `TERM`.
     pub fn term(&self) -> Option<&str> {
         self.get("TERM")

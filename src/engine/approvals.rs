@@ -6,7 +6,6 @@ use crate::clock::Timestamp;
 use crate::config::settings::Settings;
 use crate::engine::core::Engine;
 use crate::engine::people;
-use crate::engine::policy::{CallFacts, grantable};
 use crate::protocol::approval::{Preview, Requester};
 use crate::protocol::ids::ApprovalId;
 use crate::protocol::words::{ApprovalKind, DecisionWord, Risk, Role};
@@ -60,7 +59,7 @@ pub fn offered(kind: ApprovalKind) -> Vec<DecisionWord> {
     use DecisionWord::{
         Answer, Approve, Deny, DenyAndStop, Drop, Edit, GiveUp, Happened, RunAgain, SendAgain, Sent,
     };
-    match kind {
+    let mut words = match kind {
         ApprovalKind::Execute => vec![Approve, Deny, DenyAndStop, Edit, Answer],
         ApprovalKind::ResolveUnknown => vec![Happened, RunAgain, GiveUp],
         ApprovalKind::Resend => vec![Sent, SendAgain, Drop],
@@ -70,12 +69,10 @@ pub fn offered(kind: ApprovalKind) -> Vec<DecisionWord> {
         | ApprovalKind::Memory
         | ApprovalKind::ServerPin
         | ApprovalKind::PolicyRaise => vec![Approve, Deny],
-    }
-}
-
-/// Whether "this shape for this session" is offered for a call.
-pub fn session_scope_offered(facts: &CallFacts) -> bool {
-    grantable(facts)
+    };
+    // Anybody may hide a question from themselves for a while.
+    words.push(DecisionWord::Snooze);
+    words
 }
 
 /// The cards of an approval: one for each person who is asked and reachable on a bridged channel.
