@@ -48,9 +48,9 @@ pub async fn check(world: &World, blind_cards: usize) -> Vec<String> {
             events(&remains, &mut wrong);
             gates(&remains, &mut wrong);
             deliveries(world, &remains, &mut wrong);
+            platform(world, &remains, blind_cards, &mut wrong);
         }
     }
-    platform(world, blind_cards, &mut wrong);
     let effects = world.effects();
     if effects != 1 {
         wrong.push(format!("the approved command ran {effects} times"));
@@ -308,7 +308,7 @@ fn deliveries(world: &World, remains: &Remains, wrong: &mut Vec<String>) {
 }
 
 /// What people saw: each answer once and in order, one card per question, no request that no client makes.
-fn platform(world: &World, blind_cards: usize, wrong: &mut Vec<String>) {
+fn platform(world: &World, remains: &Remains, blind_cards: usize, wrong: &mut Vec<String>) {
     let ben = world.shown(BEN);
     if ben.len() != 2 || ben.join(" ") != ben_answer() {
         let parts: Vec<String> = ben
@@ -319,7 +319,14 @@ fn platform(world: &World, blind_cards: usize, wrong: &mut Vec<String>) {
     }
     let bea = world.shown(BEA);
     let answers = bea.iter().filter(|text| *text == BEA_ANSWER).count();
-    if answers != 1 || bea.last().is_none_or(|text| text != BEA_ANSWER) {
+    // A notice whose delivery was unknown holds up no answer; sent again by the operator, it comes after it.
+    let notice_again = remains.outbox.iter().any(|item| {
+        item.conversation == BEA.to_string()
+            && item.class == OutboxClass::Notice
+            && item.attempts > 1
+    });
+    let answer_last = bea.last().is_some_and(|text| text == BEA_ANSWER);
+    if answers != 1 || bea.len() > 2 || !(answer_last || notice_again) {
         wrong.push(format!("Bea was shown {bea:?}"));
     }
     let cards = world.shown(ANNA);
