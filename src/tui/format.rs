@@ -1,5 +1,9 @@
 //! Numbers for people: the coarsest useful grain, so that an idle screen does not change.
 
+use std::sync::OnceLock;
+
+use jiff::tz::TimeZone;
+
 use crate::clock::Timestamp;
 
 /// An age or span: `12s` only under a minute and only when `seconds` are wanted, else `<1m`, `4m`, `3h`, `2d`.
@@ -54,11 +58,21 @@ pub fn money(usd: Option<f64>) -> String {
     }
 }
 
+/// The zone that clocks are shown in.
+static ZONE: OnceLock<TimeZone> = OnceLock::new();
+
+/// Shows clocks in this zone instead of the system's. Only before the first clock was shown: a screen never mixes
+/// two. For tests and pictures, which must not depend on where they are made.
+pub fn show_clocks_in(zone: TimeZone) {
+    // Set before means that the same was chosen before, or that it is too late; both change nothing.
+    let _ = ZONE.set(zone);
+}
+
 /// Hours and minutes, local time.
 pub fn clock(at: Timestamp) -> String {
     match jiff::Timestamp::from_millisecond(at.as_millis()) {
         Ok(time) => time
-            .to_zoned(jiff::tz::TimeZone::system())
+            .to_zoned(ZONE.get_or_init(TimeZone::system).clone())
             .strftime("%H:%M")
             .to_string(),
         Err(_) => "--:--".to_owned(),

@@ -30,6 +30,7 @@ pub struct Driver {
 
 impl Driver {
     pub fn new(width: u16, height: u16) -> Self {
+        leverframe::tui::format::show_clocks_in(jiff::tz::TimeZone::UTC);
         let now = Now {
             steady: Millis(0),
             wall: fixture::NOW,
