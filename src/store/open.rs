@@ -7,6 +7,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 use tokio::sync::{Semaphore, broadcast, mpsc, watch};
@@ -28,6 +29,23 @@ fn io(path: &Path, error: &std::io::Error) -> StoreError {
     StoreError::Full(format!("{}: {error}", path.display()))
 }
 
+/// Longest wait for a lock that is about to be let go.
+const LOCK_PATIENCE: Duration = Duration::from_millis(500);
+
+/// Tries to take a lock for a short while. A process that just ended, and a program it was starting at that moment
+/// (which inherits the lock until it runs), hold it for some milliseconds more.
+fn try_lock_patiently(file: &File) -> Result<(), std::fs::TryLockError> {
+    let deadline = Instant::now() + LOCK_PATIENCE;
+    loop {
+        match file.try_lock() {
+            Err(std::fs::TryLockError::WouldBlock) if Instant::now() < deadline => {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            outcome => return outcome,
+        }
+    }
+}
+
 /// Takes the lock file, or says who holds it.
 fn take_lock(path: &Path, instance: &str) -> Result<File, StoreError> {
     let mut file = FileOptions::new()
@@ -38,7 +56,7 @@ fn take_lock(path: &Path, instance: &str) -> Result<File, StoreError> {
         .mode(0o600)
         .open(path)
         .map_err(|error| io(path, &error))?;
-    match file.try_lock() {
+    match try_lock_patiently(&file) {
         Ok(()) => {}
         Err(std::fs::TryLockError::WouldBlock) => {
             let mut holder = String::new();
