@@ -230,7 +230,7 @@ pub fn read_query(uri: &Uri, known: &[&str]) -> Result<BTreeMap<String, String>,
     Ok(found)
 }
 
-/// Reads a body of at most [`BODY_LIMIT`] bytes within [`BODY_TIME`].
+/// Reads a body of at most [`BODY_LIMIT`] bytes within `BODY_TIME`.
 pub async fn read_body(body: Body) -> Result<Bytes, Refusal> {
     match tokio::time::timeout(BODY_TIME, collect(body)).await {
         Ok(read) => read,

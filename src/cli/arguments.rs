@@ -36,7 +36,7 @@ pub struct Arguments {
     /// Keymap
     #[arg(long, value_name = "K", global = true)]
     pub keymap: Option<String>,
-    /// Model, <provider>/<model>
+    /// Model, as PROVIDER/MODEL
     #[arg(long, value_name = "M", global = true)]
     pub model: Option<String>,
     /// Print the API's objects; lists one object a line

@@ -42,7 +42,7 @@ pub struct ProviderError {
     pub status: Option<u16>,
 }
 
-/// At most [`EXCERPT_CHARS`] characters of `text`, trimmed.
+/// At most `EXCERPT_CHARS` characters of `text`, trimmed.
 pub fn excerpt(text: &str) -> String {
     let text = text.trim();
     let mut short: String = text.chars().take(EXCERPT_CHARS).collect();

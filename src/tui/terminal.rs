@@ -54,7 +54,7 @@ pub fn clear<B: Backend>(terminal: &mut Terminal<B>) -> Result<(), B::Error> {
 static HELD: AtomicBool = AtomicBool::new(false);
 static HOOK: Once = Once::new();
 
-/// Undoes everything [`enter`] did. Safe to call more than once, and from a panic hook.
+/// Undoes everything `enter` did. Safe to call more than once, and from a panic hook.
 pub fn restore() {
     if !HELD.swap(false, Ordering::SeqCst) {
         return;

@@ -2,7 +2,7 @@
 //!
 //! No answer is complete without a `finish_reason`, and no call is complete unless its arguments parse
 //! as one JSON object. Tolerates what compatible servers really send: see the slot rules at
-//! [`Decoder::take_call_fragment`].
+//! `Decoder::take_call_fragment`.
 //! Format: <https://platform.openai.com/docs/api-reference/chat-streaming/streaming>.
 
 use std::collections::BTreeMap;
