@@ -1,7 +1,9 @@
-//! Named points at which a test can kill the process. Without the feature `test-hooks` nothing of this exists.
+//! Named points at which a test can kill the process, and rules of the protocol that a test can switch off. Without
+//! the feature `test-hooks` nothing of this exists.
 //!
 //! `LEVERFRAME_CRASH=name:nth` (read by `config`) arms one point; reaching it for the nth time sends
-//! SIGKILL to the process itself, so nothing gets a chance to clean up.
+//! SIGKILL to the process itself, so nothing gets a chance to clean up. `LEVERFRAME_MUTANT=name` switches one rule
+//! off for the whole process: a suite that does not notice proves nothing about that rule.
 
 /// Kills the process when this point is armed and reached for the armed time.
 ///
@@ -14,6 +16,20 @@ macro_rules! crash_point {
     };
 }
 
+/// Whether the named rule of the protocol is switched off in this process.
+///
+/// Always `false`, at compile time, without the feature `test-hooks`.
+#[macro_export]
+macro_rules! mutant {
+    ($name:literal) => {{
+        #[cfg(feature = "test-hooks")]
+        let off = $crate::crash::switched_off($name);
+        #[cfg(not(feature = "test-hooks"))]
+        let off = false;
+        off
+    }};
+}
+
 #[cfg(feature = "test-hooks")]
 mod armed {
     use std::sync::OnceLock;
@@ -21,6 +37,17 @@ mod armed {
 
     static ARMED: OnceLock<(String, u32)> = OnceLock::new();
     static HITS: AtomicU32 = AtomicU32::new(0);
+    static MUTANT: OnceLock<String> = OnceLock::new();
+
+    /// Switches one rule off until the process ends.
+    pub fn switch_off(name: &str) {
+        let _ = MUTANT.set(name.to_owned());
+    }
+
+    /// Called by [`crate::mutant!`].
+    pub fn switched_off(name: &str) -> bool {
+        MUTANT.get().is_some_and(|off| off == name)
+    }
 
     /// Arms one point from text of the form `name:nth`; text of another form arms nothing.
     pub fn arm(text: &str) {
@@ -46,4 +73,4 @@ mod armed {
 }
 
 #[cfg(feature = "test-hooks")]
-pub use armed::{arm, reached};
+pub use armed::{arm, reached, switch_off, switched_off};

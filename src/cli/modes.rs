@@ -72,6 +72,9 @@ fn arm_crash_point(environment: &Environment) {
     if let Some(point) = environment.crash() {
         crate::crash::arm(point);
     }
+    if let Some(rule) = environment.mutant() {
+        crate::crash::switch_off(rule);
+    }
 }
 
 #[cfg(not(feature = "test-hooks"))]

@@ -101,6 +101,11 @@ impl Environment {
         self.get("LEVERFRAME_CRASH")
     }
 
+    /// `LEVERFRAME_MUTANT`: the rule of the protocol to switch off, in builds that can.
+    pub fn mutant(&self) -> Option<&str> {
+        self.get("LEVERFRAME_MUTANT")
+    }
+
     /// `NOTIFY_SOCKET` of systemd.
     pub fn notify_socket(&self) -> Option<PathBuf> {
         self.path("NOTIFY_SOCKET")

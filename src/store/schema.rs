@@ -14,18 +14,21 @@ pub const APPLICATION_ID: i32 = 0x4c46_5231;
 const MINIMUM_SQLITE: i32 = 3_051_003;
 
 fn migrations() -> Migrations<'static> {
-    Migrations::new(vec![M::up_with_hook(
-        include_str!("migrations/001_initial.sql"),
-        |tx: &rusqlite::Transaction<'_>| -> HookResult {
-            tx.pragma_update(None, "application_id", APPLICATION_ID)?;
-            crate::crash_point!("migrate.mid");
-            Ok(())
-        },
-    )])
+    Migrations::new(vec![
+        M::up_with_hook(
+            include_str!("migrations/001_initial.sql"),
+            |tx: &rusqlite::Transaction<'_>| -> HookResult {
+                tx.pragma_update(None, "application_id", APPLICATION_ID)?;
+                crate::crash_point!("migrate.mid");
+                Ok(())
+            },
+        ),
+        M::up(include_str!("migrations/002_durability.sql")),
+    ])
 }
 
 /// Newest schema version this program knows.
-pub const SCHEMA_VERSION: i64 = 1;
+pub const SCHEMA_VERSION: i64 = 2;
 
 /// Refuses a SQLite that can corrupt its own log.
 pub(crate) fn assert_sqlite() -> Result<(), StoreError> {

@@ -3,3 +3,4 @@
 pub mod daemon;
 pub mod fake_telegram;
 pub mod pty;
+pub mod record;
