@@ -194,9 +194,14 @@ impl Store {
         self.inner.shared.last_seq.load(Ordering::Acquire)
     }
 
-    /// None = healthy; else why the last write failed (disk full, I/O), until one succeeds.
+    /// None = healthy; else why the last write failed (disk full, I/O), until a durable one succeeds.
     pub fn problem(&self) -> Option<String> {
-        self.inner.shared.problem.lock().clone()
+        self.inner.shared.problem.borrow().clone()
+    }
+
+    /// [`Store::problem`] as it changes.
+    pub fn problem_changes(&self) -> watch::Receiver<Option<String>> {
+        self.inner.shared.problem.subscribe()
     }
 
     /// Drains the queue, truncates the write-ahead log, ends the writer, releases the lock. Other clones

@@ -18,6 +18,7 @@ pub mod ingest_turn;
 pub mod llm_result;
 pub mod once;
 pub mod park;
+pub mod probe;
 pub mod queue_cards;
 pub mod queue_notice;
 pub mod recover;
