@@ -274,7 +274,9 @@ async fn status(engine: &Engine, usage_today: Usage) -> Result<EngineStatus, Pro
         sandbox: engine.sandbox.level_word_so_far(),
         usage_today,
         budget_today_usd: None,
-        problems: engine.store.problem().into_iter().collect(),
+        problems: engine.problems(),
+        writable: engine.store.problem().is_none(),
+        draining: *engine.draining.borrow(),
         started_at: engine.started_at,
     })
 }

@@ -25,6 +25,7 @@ use crate::store::commands::queue_notice::QueueNotice;
 use crate::store::commands::refuse_call::RefuseCall;
 use crate::store::commands::return_to_ask::ReturnToAsk;
 use crate::store::commands::start_tool::{StartTool, StartToolOutcome};
+use crate::store::error::StoreError;
 use crate::store::input::{NewApproval, NewNotice};
 use crate::store::queries::turn::{CallRow, TurnRows};
 use crate::tools::tool::{EffectDisposition, ToolHost, ToolOutcome};
@@ -120,21 +121,27 @@ pub async fn start_and_run(
         )
         .await;
     }
-    if engine.is_held() {
-        return Ok(Input::CallBecame {
-            id,
-            status: fold::status(row.call.state),
-        });
-    }
-    let started = engine
-        .store
-        .write(StartTool {
-            call_id: id,
-            epoch: engine.store.epoch(),
-            digest: row.digest.clone(),
-            max_decision_age_ms: MAX_DECISION_AGE_MS,
-        })
-        .await?;
+    let start = StartTool {
+        call_id: id,
+        epoch: engine.store.epoch(),
+        digest: row.digest.clone(),
+        max_decision_age_ms: MAX_DECISION_AGE_MS,
+    };
+    let started = loop {
+        // Looked at before every try: a full disk may have held this up for hours.
+        if !engine.writable().await || engine.is_held() || kill.is_cancelled() {
+            return Ok(Input::CallBecame {
+                id,
+                status: fold::status(row.call.state),
+            });
+        }
+        match engine.store.write(start.clone()).await {
+            Err(StoreError::Full(_)) => {
+                engine.writable_again().await;
+            }
+            outcome => break outcome?,
+        }
+    };
     let attempt = match started {
         StartToolOutcome::Started { attempt } => attempt,
         StartToolOutcome::DigestMismatch => {
@@ -214,7 +221,7 @@ async fn run(
     let duration_ms = started.elapsed().as_millis() as u64;
     let finished = finished(engine, rows, row, attempt, duration_ms, outcome);
     let state = finished.state;
-    engine.store.write(finished).await?;
+    engine.persist(finished).await?;
     engine.deadlines.notify_one();
     Ok(Input::ToolEnded {
         id,
@@ -284,18 +291,14 @@ async fn send_cards_again(engine: &Engine, rows: &TurnRows, row: &CallRow) -> an
     let origin = judge::origin(rows);
     let cards = approvals::cards(engine, &origin, ApprovalKind::Execute, row.call.risk);
     if !cards.is_empty() {
-        engine
-            .store
-            .write(QueueCards { approval_id, cards })
-            .await?;
+        engine.persist(QueueCards { approval_id, cards }).await?;
     }
     Ok(())
 }
 
 async fn refuse(engine: &Engine, row: &CallRow, content: String) -> anyhow::Result<Input> {
     engine
-        .store
-        .write(RefuseCall {
+        .persist(RefuseCall {
             call_id: row.call.id,
             epoch: engine.store.epoch(),
             content,
@@ -343,8 +346,7 @@ async fn ask_again(
     let approval = judge::approval(engine, rows, model_text, &judged);
     let facts = judge::call_facts(engine, &row.call.name, row.call.args.clone(), &judged);
     engine
-        .store
-        .write(ReturnToAsk {
+        .persist(ReturnToAsk {
             call_id: row.call.id,
             epoch: engine.store.epoch(),
             approval,

@@ -284,6 +284,8 @@ pub fn engine() -> EngineStatus {
         usage_today: usage(),
         budget_today_usd: Some(1.5),
         problems: vec!["disk full".to_owned()],
+        writable: true,
+        draining: None,
         started_at: at(),
     }
 }
