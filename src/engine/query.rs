@@ -137,6 +137,11 @@ impl Engine {
             Query::Why { tool_call_id } => why::why(self, tool_call_id)
                 .await
                 .map(|why| Answer::Why(Box::new(why))),
+            Query::Artifact { hash } => store
+                .artifact(hash)
+                .await
+                .map(|artifact| Answer::Artifact(Box::new(artifact)))
+                .map_err(from_store),
         }
     }
 }

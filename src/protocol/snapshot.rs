@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
 use crate::protocol::approval::Approval;
+use crate::protocol::artifact::{Artifact, ArtifactHash};
 use crate::protocol::channel::Channel;
 use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId, SessionId, ToolCallId};
 use crate::protocol::policy::WhatIf;
@@ -216,6 +217,11 @@ pub enum Query {
         /// Which.
         tool_call_id: ToolCallId,
     },
+    /// Content that is kept in a file.
+    Artifact {
+        /// Which.
+        hash: ArtifactHash,
+    },
 }
 
 /// A page of a list.
@@ -274,4 +280,6 @@ pub enum Answer {
     Delivery(Box<OutboxItem>),
     /// To [`Query::Why`].
     Why(Box<Why>),
+    /// To [`Query::Artifact`].
+    Artifact(Box<Artifact>),
 }

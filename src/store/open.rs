@@ -13,6 +13,7 @@ use rusqlite::Connection;
 use tokio::sync::{Semaphore, broadcast, mpsc, watch};
 
 use crate::clock::Timestamp;
+use crate::store::artifacts::ArtifactFiles;
 use crate::store::audit::AuditHead;
 use crate::store::command::{Durability, WriteTx};
 use crate::store::commands::recover::{Recover, Recovery};
@@ -292,6 +293,7 @@ pub(crate) fn open(options: &OpenOptions) -> Result<Opened, StoreError> {
             permits: Semaphore::new(readers),
             readers: u32::try_from(readers).unwrap_or(1),
             path,
+            artifacts: ArtifactFiles::new(&options.dir),
         }),
     };
     Ok(Opened {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::Context as _;
+use async_trait::async_trait;
 use tokio_util::sync::CancellationToken;
 
 use crate::crash_point;
@@ -15,7 +16,9 @@ use crate::engine::core::Engine;
 use crate::engine::turn::fold;
 use crate::engine::turn::input::{CallStatus, Input};
 use crate::engine::turn::judge::{self, Bench, Judged};
+use crate::engine::turn::large_result::{self, Shown};
 use crate::protocol::approval::Preview;
+use crate::protocol::artifact::ArtifactHash;
 use crate::protocol::event::{Event, EventBody};
 use crate::protocol::ids::{ContinuationId, SessionId, ToolCallId};
 use crate::protocol::words::{ApprovalKind, Effect, OutboxClass, ToolCallState, VerdictWord};
@@ -30,9 +33,6 @@ use crate::store::input::{NewApproval, NewNotice};
 use crate::store::queries::turn::{CallRow, TurnRows};
 use crate::tools::tool::{EffectDisposition, ToolHost, ToolOutcome};
 
-/// Longest result the model reads; longer ones are shortened with a note.
-const MAX_RESULT_BYTES: usize = 64 * 1024;
-
 /// A decision not used within this time is asked again.
 const MAX_DECISION_AGE_MS: i64 = 60_000;
 
@@ -44,6 +44,7 @@ struct LiveHost {
     call: ToolCallId,
 }
 
+#[async_trait]
 impl ToolHost for LiveHost {
     fn progress(&self, text: &str) {
         self.engine.store.publish(Event {
@@ -56,6 +57,18 @@ impl ToolHost for LiveHost {
                 text: self.engine.redactor.redact(text).into_owned(),
             },
         });
+    }
+
+    async fn artifact(&self, hash: ArtifactHash) -> Result<String, String> {
+        let found = self.engine.store.artifact_of_session(self.session, hash);
+        match found.await {
+            Ok(artifact) => Ok(artifact.text),
+            Err(StoreError::NotFound { .. }) => Err(format!(
+                "this conversation has no {}: a result names it, or it is gone",
+                hash.reference()
+            )),
+            Err(error) => Err(format!("{} cannot be read: {error}", hash.reference())),
+        }
     }
 }
 
@@ -219,9 +232,13 @@ async fn run(
     };
     crash_point!("tool.effect_done");
     let duration_ms = started.elapsed().as_millis() as u64;
-    let finished = finished(engine, rows, row, attempt, duration_ms, outcome);
+    let content = engine.redactor.redact(&outcome.content).into_owned();
+    let shown = large_result::show(engine, content, tool.reads_windows()).await;
+    let finished = finished(engine, rows, row, attempt, duration_ms, outcome, &shown);
     let state = finished.state;
     engine.persist(finished).await?;
+    // Until here, the file must not be swept.
+    drop(shown);
     engine.deadlines.notify_one();
     Ok(Input::ToolEnded {
         id,
@@ -237,13 +254,13 @@ fn finished(
     attempt: u32,
     duration_ms: u64,
     outcome: ToolOutcome,
+    shown: &Shown,
 ) -> FinishTool {
-    let content = shorten(engine.redactor.redact(&outcome.content).into_owned());
     let repeatable = matches!(row.call.effect, Effect::ReadOnly | Effect::Idempotent);
     let (state, resolve) = match outcome.disposition {
         EffectDisposition::Unknown if !repeatable => (
             ToolCallState::Indeterminate,
-            Some(resolve_unknown(engine, rows, row, &content)),
+            Some(resolve_unknown(engine, rows, row, &shown.content)),
         ),
         EffectDisposition::Done
         | EffectDisposition::ConfirmedNoEffect
@@ -261,9 +278,10 @@ fn finished(
         epoch: engine.store.epoch(),
         attempt,
         state,
-        content,
+        content: shown.content.clone(),
         is_error: outcome.is_error,
         duration_ms,
+        artifact: shown.artifact(),
         resolve,
     }
 }
@@ -359,19 +377,6 @@ async fn ask_again(
         id: row.call.id,
         status: CallStatus::Awaiting,
     })
-}
-
-fn shorten(mut content: String) -> String {
-    if content.len() > MAX_RESULT_BYTES {
-        let total = content.len();
-        let mut cut = MAX_RESULT_BYTES;
-        while !content.is_char_boundary(cut) {
-            cut -= 1;
-        }
-        content.truncate(cut);
-        content.push_str(&format!("\n[shortened: {cut} of {total} bytes shown]"));
-    }
-    content
 }
 
 /// Tells the chat once, after the channel's `max_wait_seconds`, that work goes on; never resolves.

@@ -6,6 +6,9 @@ use std::path::Path;
 /// Points of starting up, which no running turn reaches.
 pub const OF_THE_START: &[&str] = &["migrate.mid", "recover.mid", "recover.post"];
 
+/// Points off the path of a turn: `retention::crashes` kills there.
+pub const ELSEWHERE: &[&str] = &["artifact.pre_rename", "sweep.mid"];
+
 /// Every name in `crash_point!("…")` below `src/`, except where the macro is defined.
 pub fn in_source() -> BTreeSet<String> {
     let mut names = BTreeSet::new();

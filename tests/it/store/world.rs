@@ -367,6 +367,7 @@ impl World {
             content: "done".to_owned(),
             is_error: false,
             duration_ms: 3,
+            artifact: None,
             resolve: None,
         })
         .await;
