@@ -49,6 +49,7 @@ impl Default for ReadFile {
                 access: Access::ReadLocal,
                 effect: Effect::ReadOnly,
                 max_duration: Duration::from_secs(30),
+                key_lifetime: None,
             },
         }
     }
