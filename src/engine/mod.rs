@@ -12,6 +12,7 @@ pub mod inbound;
 pub mod outbound;
 pub mod people;
 pub mod policy;
+pub mod probe;
 pub mod problem;
 pub mod query;
 pub mod recovery;

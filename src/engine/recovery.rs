@@ -5,6 +5,7 @@
 use crate::engine::core::{Engine, Held};
 use crate::engine::deadlines;
 use crate::engine::handle::Caller;
+use crate::engine::probe;
 use crate::engine::problem::from_store;
 use crate::engine::storage;
 use crate::protocol::command::{Actor, Command, Envelope};
@@ -88,6 +89,9 @@ pub async fn begin(engine: &Engine, recovery: &Recovery) -> Result<(), Problem> 
         if let Err(problem) = resume_by_policy(engine, *id).await {
             tracing::warn!(continuation = %id, %problem, "stays interrupted");
         }
+    }
+    if !engine.is_held() {
+        probe::begin(engine);
     }
     for session in engine
         .store

@@ -3,16 +3,19 @@
 //! A call starts only with the plan whose digest was allowed, and only under the stricter of the policy
 //! it was allowed by and the policy of this moment.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use async_trait::async_trait;
+use futures_util::FutureExt as _;
 use tokio_util::sync::CancellationToken;
 
 use crate::crash_point;
 use crate::engine::approvals::{self, Ask};
 use crate::engine::core::Engine;
+use crate::engine::probe;
 use crate::engine::turn::fold;
 use crate::engine::turn::input::{CallStatus, Input};
 use crate::engine::turn::judge::{self, Bench, Judged};
@@ -31,7 +34,9 @@ use crate::store::commands::start_tool::{StartTool, StartToolOutcome};
 use crate::store::error::StoreError;
 use crate::store::input::{NewApproval, NewNotice};
 use crate::store::queries::turn::{CallRow, TurnRows};
-use crate::tools::tool::{EffectDisposition, ToolHost, ToolOutcome};
+use crate::tools::tool::{
+    EffectDisposition, Probe, Tool, ToolContext, ToolHost, ToolOutcome, ToolSpec,
+};
 
 /// A decision not used within this time is asked again.
 const MAX_DECISION_AGE_MS: i64 = 60_000;
@@ -139,6 +144,11 @@ pub async fn start_and_run(
         epoch: engine.store.epoch(),
         digest: row.digest.clone(),
         max_decision_age_ms: MAX_DECISION_AGE_MS,
+        key_lifetime_ms: engine
+            .tools
+            .get(&row.call.name)
+            .and_then(|tool| tool.spec().key_lifetime)
+            .map(|lifetime| u64::try_from(lifetime.as_millis()).unwrap_or(u64::MAX)),
     };
     let started = loop {
         // Looked at before every try: a full disk may have held this up for hours.
@@ -172,6 +182,13 @@ pub async fn start_and_run(
             return Ok(Input::CallBecame {
                 id,
                 status: CallStatus::Awaiting,
+            });
+        }
+        StartToolOutcome::KeyRanOut => {
+            probe::begin(engine);
+            return Ok(Input::CallBecame {
+                id,
+                status: CallStatus::Indeterminate,
             });
         }
         StartToolOutcome::NotStartable(state) => {
@@ -220,17 +237,24 @@ async fn run(
             cancel.clone(),
             &host,
         );
-        let work = tool.execute(&context, &row.call.args);
-        tokio::pin!(work);
-        tokio::select! {
-            outcome = &mut work => outcome,
-            () = tokio::time::sleep(limit) => {
-                cancel.cancel();
-                work.await
-            }
+        let mut outcome = execute(tool.as_ref(), &context, &row.call.args, limit).await;
+        crash_point!("tool.effect_done");
+        let lost = outcome.disposition == EffectDisposition::Unknown && !kill.is_cancelled();
+        let cancel = kill.child_token();
+        let context = ToolContext {
+            cancel: cancel.clone(),
+            ..context
+        };
+        if lost && row.call.effect == Effect::Keyed && key_lives(tool.spec(), started) {
+            // The same run once more: under the same key it is the first one, if that one happened.
+            outcome = execute(tool.as_ref(), &context, &row.call.args, limit).await;
+            crash_point!("tool.effect_done");
+        } else if lost && row.call.effect == Effect::Reconcilable && !engine.is_held() {
+            let probe = probe::bounded(tool.as_ref(), &context, &row.call.args, &cancel).await;
+            outcome = looked_up(engine, outcome, probe);
         }
+        outcome
     };
-    crash_point!("tool.effect_done");
     let duration_ms = started.elapsed().as_millis() as u64;
     let content = engine.redactor.redact(&outcome.content).into_owned();
     let shown = large_result::show(engine, content, tool.reads_windows()).await;
@@ -244,6 +268,66 @@ async fn run(
         id,
         status: fold::status(state),
     })
+}
+
+/// Executes a call, bounded in time. A tool that panics has done nobody knows what.
+async fn execute(
+    tool: &dyn Tool,
+    context: &ToolContext<'_>,
+    args: &serde_json::Value,
+    limit: Duration,
+) -> ToolOutcome {
+    let work = AssertUnwindSafe(tool.execute(context, args)).catch_unwind();
+    tokio::pin!(work);
+    let ended = tokio::select! {
+        ended = &mut work => ended,
+        () = tokio::time::sleep(limit) => {
+            context.cancel.cancel();
+            work.await
+        }
+    };
+    // The payload of a panic is not shown: it could quote outside text or a secret.
+    ended.unwrap_or_else(|_| ToolOutcome {
+        content: "the tool stopped on a defect of ours (a panic; see the log)".to_owned(),
+        is_error: true,
+        disposition: EffectDisposition::Unknown,
+    })
+}
+
+/// Whether the other side still remembers the key of a run that began then.
+fn key_lives(spec: &ToolSpec, began: Instant) -> bool {
+    spec.key_lifetime
+        .is_none_or(|lifetime| began.elapsed() < lifetime)
+}
+
+/// An unknown outcome after a look at the other side. What did not happen is reported to the model, which may call
+/// again: repeating it here could go on for ever.
+fn looked_up(engine: &Engine, outcome: ToolOutcome, probe: Probe) -> ToolOutcome {
+    match probe {
+        Probe::Done { content } => ToolOutcome {
+            content,
+            is_error: false,
+            disposition: EffectDisposition::Done,
+        },
+        Probe::NotDone => ToolOutcome {
+            content: format!(
+                "{}
+looked up: it did not happen",
+                outcome.content
+            ),
+            is_error: true,
+            disposition: EffectDisposition::ConfirmedNoEffect,
+        },
+        Probe::Unclear { why } => ToolOutcome {
+            content: format!(
+                "{}
+looked up: {}",
+                outcome.content,
+                probe::said(engine, &why)
+            ),
+            ..outcome
+        },
+    }
 }
 
 /// How an outcome is stored. An unknown one of a call that must not run twice becomes a question.
@@ -386,7 +470,7 @@ pub async fn tell_that_work_goes_on(engine: &Engine, rows: Arc<TurnRows>) {
         .channels
         .get(&rows.channel)
         .filter(|_| engine.has_bridge(&rows.channel))
-        .map(|settings| std::time::Duration::from_secs(settings.max_wait_seconds));
+        .map(|settings| Duration::from_secs(settings.max_wait_seconds));
     if let Some(wait) = wait {
         tokio::time::sleep(wait).await;
         let notice = NewNotice {

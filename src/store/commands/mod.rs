@@ -16,6 +16,7 @@ pub mod finish_turn;
 pub mod ingest_record;
 pub mod ingest_turn;
 pub mod llm_result;
+pub mod note_unknown;
 pub mod once;
 pub mod park;
 pub mod probe;

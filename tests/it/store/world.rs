@@ -354,6 +354,7 @@ impl World {
             epoch: self.epoch(),
             digest: digest.to_owned(),
             max_decision_age_ms: 60_000,
+            key_lifetime_ms: None,
         })
         .await
     }
