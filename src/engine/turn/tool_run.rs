@@ -110,7 +110,7 @@ pub async fn start_and_run(
     }
     // A call that was allowed without a person is judged as it is now, just above; one that a person allowed must
     // still be what they saw.
-    if approved && judged.digest != row.digest {
+    if approved && judged.digest != row.digest && !crate::mutant!("digest_checked") {
         return ask_again(
             engine,
             &bench,
@@ -126,6 +126,12 @@ pub async fn start_and_run(
             status: fold::status(row.call.state),
         });
     }
+    // Off: the effect comes first, and what is written is written behind it.
+    let early = if crate::mutant!("attempt_before_effect") {
+        Some(execute(engine, rows, &row, kill.clone()).await?)
+    } else {
+        None
+    };
     let started = engine
         .store
         .write(StartTool {
@@ -161,16 +167,30 @@ pub async fn start_and_run(
             });
         }
     };
-    run(engine, rows, &row, attempt, kill).await
+    let ran = match early {
+        Some(ran) => ran,
+        None => execute(engine, rows, &row, kill).await?,
+    };
+    let finished = finished(engine, rows, &row, attempt, ran);
+    let state = finished.state;
+    engine.store.write(finished).await?;
+    engine.deadlines.notify_one();
+    Ok(Input::ToolEnded {
+        id,
+        status: fold::status(state),
+    })
 }
 
-async fn run(
+/// What a run left, and for how many milliseconds it went on.
+type Ran = (ToolOutcome, u64);
+
+/// Runs a call whose start is on disk.
+async fn execute(
     engine: &Engine,
     rows: &TurnRows,
     row: &CallRow,
-    attempt: u32,
     kill: CancellationToken,
-) -> anyhow::Result<Input> {
+) -> anyhow::Result<Ran> {
     let id = row.call.id;
     let tool = engine
         .tools
@@ -211,15 +231,7 @@ async fn run(
         }
     };
     crash_point!("tool.effect_done");
-    let duration_ms = started.elapsed().as_millis() as u64;
-    let finished = finished(engine, rows, row, attempt, duration_ms, outcome);
-    let state = finished.state;
-    engine.store.write(finished).await?;
-    engine.deadlines.notify_one();
-    Ok(Input::ToolEnded {
-        id,
-        status: fold::status(state),
-    })
+    Ok((outcome, started.elapsed().as_millis() as u64))
 }
 
 /// How an outcome is stored. An unknown one of a call that must not run twice becomes a question.
@@ -228,8 +240,7 @@ fn finished(
     rows: &TurnRows,
     row: &CallRow,
     attempt: u32,
-    duration_ms: u64,
-    outcome: ToolOutcome,
+    (outcome, duration_ms): Ran,
 ) -> FinishTool {
     let content = shorten(engine.redactor.redact(&outcome.content).into_owned());
     let repeatable = matches!(row.call.effect, Effect::ReadOnly | Effect::Idempotent);

@@ -94,7 +94,8 @@ fn repeats_safely(kind: Option<ChannelKind>, class: OutboxClass) -> bool {
             | ChannelKind::Routine
             | ChannelKind::Scripted,
         ) => true,
-        Some(ChannelKind::Telegram) | None => false,
+        // Off: sent again as if the platform knew keys.
+        Some(ChannelKind::Telegram) | None => crate::mutant!("blind_resend"),
     };
     match class {
         OutboxClass::CardUpdate => true,
@@ -189,7 +190,10 @@ impl Recover {
             // A key makes the second run the first one; that the key still lives is the tool's promise.
             Effect::ReadOnly | Effect::Idempotent | Effect::Keyed => !head.state.is_terminal(),
             // Without a probe here, what can be probed is as unclear as what cannot.
-            Effect::Reconcilable | Effect::NonIdempotent => false,
+            // Off: it is run again as if it could be.
+            Effect::Reconcilable | Effect::NonIdempotent => {
+                crate::mutant!("blind_rerun") && !head.state.is_terminal()
+            }
         };
         let to = if again {
             ToolCallState::Ready
