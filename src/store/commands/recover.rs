@@ -112,7 +112,8 @@ fn repeats_safely(kind: Option<ChannelKind>, class: OutboxClass) -> bool {
             | ChannelKind::Routine
             | ChannelKind::Scripted,
         ) => true,
-        Some(ChannelKind::Telegram) | None => false,
+        // Off: sent again as if the platform knew keys.
+        Some(ChannelKind::Telegram) | None => crate::mutant!("blind_resend"),
     };
     match class {
         OutboxClass::CardUpdate => true,
@@ -219,7 +220,8 @@ impl Recover {
             // A key makes the second run the first one, for as long as the other side remembers it.
             Effect::Keyed => Self::key_lives(tx, id)?,
             // What can be looked up is unknown all the same until somebody looked: no tool is there yet.
-            Effect::Reconcilable | Effect::NonIdempotent => false,
+            // Off: it is run again as if it could be.
+            Effect::Reconcilable | Effect::NonIdempotent => crate::mutant!("blind_rerun"),
         } && !head.state.is_terminal();
         let to = if again {
             ToolCallState::Ready
