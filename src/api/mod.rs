@@ -8,6 +8,7 @@ pub mod approvals;
 pub mod auth;
 pub mod channels;
 pub mod continuations;
+pub mod doctor;
 pub mod emergency;
 pub mod error;
 pub mod events;

@@ -7,6 +7,7 @@ pub mod approval;
 pub mod bridge;
 pub mod channel;
 pub mod command;
+pub mod doctor;
 pub mod event;
 pub mod ids;
 pub mod policy;
