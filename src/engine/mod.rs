@@ -6,6 +6,7 @@ pub mod approvals;
 pub mod context;
 pub mod core;
 pub mod deadlines;
+pub mod doctor;
 pub mod drain;
 pub mod handle;
 pub mod inbound;

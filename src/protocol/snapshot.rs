@@ -6,6 +6,7 @@ use crate::clock::Timestamp;
 use crate::protocol::approval::Approval;
 use crate::protocol::artifact::{Artifact, ArtifactHash};
 use crate::protocol::channel::Channel;
+use crate::protocol::doctor::{AuditAnchor, AuditReport, AuditRow, Doctor};
 use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId, SessionId, ToolCallId};
 use crate::protocol::policy::WhatIf;
 use crate::protocol::session::{
@@ -222,6 +223,50 @@ pub enum Query {
         /// Which.
         hash: ArtifactHash,
     },
+    /// How the installation is.
+    Doctor {
+        /// Whether every invariant is verified too, which reads the whole database.
+        #[serde(default)]
+        check: bool,
+    },
+    /// Rows of the audit, newest first.
+    Audit {
+        /// Which.
+        #[serde(flatten)]
+        filter: AuditFilter,
+        /// Page.
+        #[serde(flatten)]
+        page: PageRequest,
+    },
+    /// Walks the whole audit.
+    AuditVerify {
+        /// A place of the chain that was noted elsewhere.
+        #[serde(default)]
+        anchor: Option<AuditAnchor>,
+    },
+}
+
+/// Which rows of the audit.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AuditFilter {
+    /// Not before this time.
+    #[serde(default)]
+    pub since: Option<Timestamp>,
+    /// Before this time.
+    #[serde(default)]
+    pub until: Option<Timestamp>,
+    /// Only this channel.
+    #[serde(default)]
+    pub channel: Option<String>,
+    /// Only this action.
+    #[serde(default)]
+    pub action: Option<String>,
+    /// Only this actor, by label or stable id.
+    #[serde(default)]
+    pub actor: Option<String>,
+    /// Oldest first instead of newest first.
+    #[serde(default)]
+    pub oldest_first: bool,
 }
 
 /// A page of a list.
@@ -282,4 +327,10 @@ pub enum Answer {
     Why(Box<Why>),
     /// To [`Query::Artifact`].
     Artifact(Box<Artifact>),
+    /// To [`Query::Doctor`].
+    Doctor(Box<Doctor>),
+    /// To [`Query::Audit`].
+    Audit(Page<AuditRow>),
+    /// To [`Query::AuditVerify`].
+    AuditVerify(Box<AuditReport>),
 }

@@ -84,13 +84,13 @@ fn take_lock(path: &Path, instance: &str) -> Result<File, StoreError> {
 
 /// What the side-car says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Sidecar {
-    epoch: u64,
+pub(crate) struct Sidecar {
+    pub(crate) epoch: u64,
     /// Last event at a clean end.
     last_seq: Option<u64>,
 }
 
-fn read_sidecar(path: &Path) -> Result<Option<Sidecar>, StoreError> {
+pub(crate) fn read_sidecar(path: &Path) -> Result<Option<Sidecar>, StoreError> {
     let text = match std::fs::read_to_string(path) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
@@ -246,6 +246,7 @@ pub(crate) fn open(options: &OpenOptions) -> Result<Opened, StoreError> {
     let (recovery, audit, last_seq) = recover(&conn, epoch, newest, restored)?;
     // After the database: were it the other way round, a crash between the two would look like a restore.
     write_sidecar(&sidecar_path, epoch, None)?;
+    crate::store::anchors::note(&options.dir, options.clock.now(), epoch, &audit, restored);
 
     let (events, _) = broadcast::channel(EVENT_CAPACITY);
     let shared = Arc::new(Shared {
