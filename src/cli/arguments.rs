@@ -98,6 +98,12 @@ pub enum Subcommands {
     },
     /// Write a configuration file
     Init(InitArguments),
+    /// Remove what is kept no longer, now; it happens by itself every six hours
+    Sweep {
+        /// Only count
+        #[arg(long)]
+        preview: bool,
+    },
 }
 
 /// `sessions`.

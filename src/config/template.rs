@@ -216,6 +216,12 @@ self_approval = "console"
 # max_duration_seconds = 120
 # max_tokens = 100000
 
+# [retention]                # days; the newest turns of a session in use always stay
+# events_days = 30           # what screens follow
+# history_days = 30          # ended turns, at least 8
+# session_idle_days = 7      # without a change until a session expires
+# audit_days = 400           # who allowed what, at least 365
+
 # [console]
 # theme = "terminal"
 # keymap = "default"

@@ -15,6 +15,7 @@ pub mod problem;
 pub mod query;
 pub mod recovery;
 pub mod slash;
+pub mod sweeper;
 pub mod turn;
 pub mod what_if;
 pub mod why;

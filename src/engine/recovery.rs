@@ -6,6 +6,7 @@ use crate::engine::core::{Engine, Held};
 use crate::engine::deadlines;
 use crate::engine::handle::Caller;
 use crate::engine::problem::from_store;
+use crate::engine::sweeper;
 use crate::protocol::command::{Actor, Command, Envelope};
 use crate::protocol::ids::ContinuationId;
 use crate::protocol::problem::Problem;
@@ -66,6 +67,7 @@ pub async fn begin(engine: &Engine, recovery: &Recovery) -> Result<(), Problem> 
             .map_err(from_store)?;
     }
     engine.tasks.spawn(deadlines::run(engine.clone()));
+    engine.tasks.spawn(sweeper::run(engine.clone()));
     if recovery.quarantine {
         tracing::error!(
             "the database was restored from a copy: quarantined, nothing runs and nothing is sent"

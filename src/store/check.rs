@@ -4,6 +4,7 @@
 
 use std::collections::HashMap;
 
+use crate::clock::Timestamp;
 use crate::protocol::event::EventBody;
 use crate::protocol::ids::ContinuationId;
 use crate::protocol::words::ContinuationState;
@@ -214,31 +215,35 @@ fn fold_events(reader: &Reader<'_>, found: &mut Vec<Violation>) -> Result<(), St
     Ok(())
 }
 
-/// I21: every decision, policy version and tool start has its audit row.
+/// I21: every decision, policy version and tool start has its audit row, as far back as the audit is kept.
 fn decisions_are_audited(
     reader: &Reader<'_>,
     found: &mut Vec<Violation>,
 ) -> Result<(), StoreError> {
+    let since = reader
+        .audit_kept_since()?
+        .map_or(i64::MIN, Timestamp::as_millis);
     for (what, wanted, audited) in [
         (
             "tool starts",
-            "SELECT count(*) FROM tool_attempts",
-            "SELECT count(*) FROM audit WHERE action = 'tool.started'",
+            "SELECT count(*) FROM tool_attempts WHERE started_at >= ?1",
+            "SELECT count(*) FROM audit WHERE action = 'tool.started' AND at >= ?1",
         ),
         (
             "policy versions",
-            "SELECT count(*) FROM policy_versions",
-            "SELECT count(*) FROM audit WHERE action = 'policy.changed'",
+            "SELECT count(*) FROM policy_versions WHERE at >= ?1",
+            "SELECT count(*) FROM audit WHERE action = 'policy.changed' AND at >= ?1",
         ),
         (
             "decisions",
-            "SELECT count(*) FROM approvals WHERE decision IS NOT NULL",
+            "SELECT count(*) FROM approvals WHERE decision IS NOT NULL AND decided_at >= ?1",
             "SELECT count(DISTINCT coalesce(json_extract(detail, '$.approval'), subject)) FROM audit
-             WHERE action = 'approval.decided' OR (action = 'delivery.resolved' AND json_extract(detail, '$.approval') IS NOT NULL)",
+             WHERE at >= ?1 AND (action = 'approval.decided'
+                OR (action = 'delivery.resolved' AND json_extract(detail, '$.approval') IS NOT NULL))",
         ),
     ] {
-        let wanted: u64 = reader.conn.query_row(wanted, [], |row| row.get(0))?;
-        let audited: u64 = reader.conn.query_row(audited, [], |row| row.get(0))?;
+        let wanted: u64 = reader.conn.query_row(wanted, [since], |row| row.get(0))?;
+        let audited: u64 = reader.conn.query_row(audited, [since], |row| row.get(0))?;
         if audited < wanted {
             found.push(Violation {
                 invariant: "I21",

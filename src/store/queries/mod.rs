@@ -9,6 +9,7 @@ pub mod outbox;
 mod page;
 pub mod sessions;
 pub mod snapshot;
+pub mod sweep;
 pub mod turn;
 pub mod usage;
 pub mod why;

@@ -17,7 +17,7 @@ use leverframe::protocol::session::{
     ToolCall, TranscriptBody, TranscriptEntry, Usage, Why,
 };
 use leverframe::protocol::snapshot::{
-    Answer, EngineStatus, OpenStream, Page, PageRequest, Query, Snapshot,
+    Answer, EngineStatus, OpenStream, Page, PageRequest, Query, Snapshot, SweepReport,
 };
 use leverframe::protocol::words::{
     Access, ApprovalKind, ApprovalState, Autonomy, ChannelKind, ChannelState, ContinuationState,
@@ -432,6 +432,7 @@ pub fn commands() -> Vec<Command> {
         Command::ReleaseEmergencyStop {
             waiting: Waiting::Newest,
         },
+        Command::Sweep { preview: true },
     ]
 }
 
@@ -461,6 +462,11 @@ pub fn outcomes() -> Vec<Outcome> {
         Outcome::Channel(channel()),
         Outcome::Delivery(delivery()),
         Outcome::Engine(engine()),
+        Outcome::Swept(SweepReport {
+            at: at(),
+            events: u64::MAX,
+            ..SweepReport::default()
+        }),
     ]
 }
 
