@@ -19,6 +19,7 @@ pub mod init;
 pub mod modes;
 pub mod run;
 pub mod sessions;
+pub mod sweep;
 pub mod table;
 pub mod terminal;
 pub mod why;

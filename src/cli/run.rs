@@ -15,7 +15,7 @@ use crate::cli::continuations::{self, Act};
 use crate::cli::exit::Failure;
 use crate::cli::modes::{self, Rights};
 use crate::cli::terminal::{Attended, Format, Terminal, cell};
-use crate::cli::{audit, channels, connect, doctor, emergency, init, sessions, why};
+use crate::cli::{audit, channels, connect, doctor, emergency, init, sessions, sweep, why};
 use crate::client::console_client::ConsoleClient;
 use crate::client::remote::connection::RemoteClient;
 use crate::config::environment::Environment;
@@ -204,6 +204,7 @@ pub async fn execute(
             let command = Command::ReleaseEmergencyStop { waiting };
             emergency::run(client, terminal, format, command).await
         }
+        Subcommands::Sweep { preview } => sweep::run(client, terminal, format, preview).await,
         Subcommands::Why { call } => why::run(client, terminal, format, &call).await,
     }
 }

@@ -17,7 +17,7 @@ use leverframe::protocol::session::{
     ToolCall, TranscriptBody, TranscriptEntry, Usage, Why,
 };
 use leverframe::protocol::snapshot::{
-    Answer, EngineStatus, OpenStream, Page, PageRequest, Query, Snapshot,
+    Answer, EngineStatus, OpenStream, Page, PageRequest, Query, Snapshot, SweepReport,
 };
 use leverframe::protocol::words::{
     Access, ApprovalKind, ApprovalState, Autonomy, ChannelKind, ChannelState, ContinuationState,
@@ -434,6 +434,7 @@ pub fn commands() -> Vec<Command> {
         Command::ReleaseEmergencyStop {
             waiting: Waiting::Newest,
         },
+        Command::Sweep { preview: true },
     ]
 }
 
@@ -463,6 +464,11 @@ pub fn outcomes() -> Vec<Outcome> {
         Outcome::Channel(channel()),
         Outcome::Delivery(delivery()),
         Outcome::Engine(engine()),
+        Outcome::Swept(SweepReport {
+            at: at(),
+            events: u64::MAX,
+            ..SweepReport::default()
+        }),
     ]
 }
 
