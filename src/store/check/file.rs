@@ -1,15 +1,12 @@
-//! The file itself: pages, indexes, constraints and references.
+//! The file itself: its pages and its references. SQLite does not look at CHECK constraints through a connection that
+//! cannot write; those are kept by every write.
 
 use crate::store::check::rule::{Found, Rule, code};
 use crate::store::error::StoreError;
 use crate::store::reader::Reader;
 
 pub(crate) const RULES: &[Rule] = &[
-    code(
-        "file",
-        "page, index or constraint that SQLite finds broken",
-        quick_check,
-    ),
+    code("file", "page that SQLite finds broken", quick_check),
     code(
         "file",
         "row that refers to one that is not there",
