@@ -59,6 +59,7 @@ impl WriteCommand for FinishTurn {
             },
         )?;
         tx.move_continuation(&mut head, ContinuationState::Completed, None)?;
+        tx.drop_progress(head.id)?;
         for (index, part) in self.parts.iter().enumerate() {
             tx.queue(&NewRow {
                 channel: &part.channel,
