@@ -75,6 +75,7 @@ fn arm_crash_point(environment: &Environment) {
     if let Some(rule) = environment.mutant() {
         crate::crash::switch_off(rule);
     }
+    crate::config::testing::plug_in(environment);
 }
 
 #[cfg(not(feature = "test-hooks"))]

@@ -15,6 +15,8 @@ mod console_frames;
 mod console_pty;
 mod console_state;
 mod crash_points;
+mod deliveries;
+mod effects;
 mod layering;
 mod models;
 mod policy;
