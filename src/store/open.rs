@@ -215,15 +215,8 @@ pub(crate) fn open(options: &OpenOptions) -> Result<Opened, StoreError> {
     let lock = take_lock(&options.dir.join("leverframe.lock"), &options.instance)?;
     let path = options.dir.join("leverframe.db");
     let found = schema::inspect(&path)?;
-    if found == Found::New {
-        // Made with its mode before SQLite sees it; the log files inherit the mode.
-        FileOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(0o600)
-            .open(&path)
-            .map_err(|error| io(&path, &error))?;
+    if found == Found::New && std::fs::metadata(&path).map_or(0, |data| data.len()) == 0 {
+        schema::create(&path)?;
     }
     let conn = schema::open_writer(&path, found)?;
     let number = |key: &str| -> Result<u64, StoreError> {
