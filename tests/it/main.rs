@@ -18,6 +18,7 @@ mod crash_points;
 mod layering;
 mod models;
 mod policy;
+mod power_loss;
 mod store;
 mod stories;
 mod support;
