@@ -19,6 +19,7 @@ mod layering;
 mod models;
 mod policy;
 mod power_loss;
+mod retention;
 mod store;
 mod stories;
 mod support;
