@@ -133,6 +133,35 @@ pub(crate) fn write_sidecar(
     write().map_err(|error| io(path, &error))
 }
 
+/// Makes the names on the way to a directory durable: a file is lost with a directory that is. Only the first start
+/// needs it, but not only for directories it made itself: an earlier one may have made them and died.
+fn sync_directories(directory: &Path) -> std::io::Result<()> {
+    use std::io::ErrorKind;
+    for directory in std::fs::canonicalize(directory)?.ancestors() {
+        let file = match File::open(directory) {
+            Ok(file) => file,
+            // What we may not read, we cannot have made.
+            Err(error) if error.kind() == ErrorKind::PermissionDenied => continue,
+            Err(error) => return Err(error),
+        };
+        match file.sync_all() {
+            Err(error)
+                if !matches!(
+                    error.kind(),
+                    ErrorKind::InvalidInput
+                        | ErrorKind::Unsupported
+                        | ErrorKind::ReadOnlyFilesystem
+                ) =>
+            {
+                return Err(error);
+            }
+            // Some file systems cannot and need not.
+            Ok(()) | Err(_) => {}
+        }
+    }
+    Ok(())
+}
+
 /// Whether the database is older than what this directory has seen: a restored copy.
 fn is_restored(found: Found, stored: u64, newest_event: u64, sidecar: Option<Sidecar>) -> bool {
     match (found, sidecar) {
@@ -198,15 +227,8 @@ pub(crate) fn open(options: &OpenOptions) -> Result<Opened, StoreError> {
     let lock = take_lock(&options.dir.join("leverframe.lock"), &options.instance)?;
     let path = options.dir.join("leverframe.db");
     let found = schema::inspect(&path)?;
-    if found == Found::New {
-        // Made with its mode before SQLite sees it; the log files inherit the mode.
-        FileOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(0o600)
-            .open(&path)
-            .map_err(|error| io(&path, &error))?;
+    if found == Found::New && std::fs::metadata(&path).map_or(0, |data| data.len()) == 0 {
+        schema::create(&path)?;
     }
     let conn = schema::open_writer(&path, found)?;
     let number = |key: &str| -> Result<u64, StoreError> {
@@ -233,6 +255,9 @@ pub(crate) fn open(options: &OpenOptions) -> Result<Opened, StoreError> {
     let sidecar = read_sidecar(&sidecar_path)?;
     // A database that never was served has no epoch: a start that died before recovery left it.
     let known = if stored == 0 { Found::New } else { found };
+    if known == Found::New {
+        sync_directories(&options.dir).map_err(|error| io(&options.dir, &error))?;
+    }
     let restored = is_restored(known, stored, newest_event, sidecar);
     if known == Found::New && sidecar.is_none() {
         // So that a first start that dies behind recovery is not taken for a copy without its side-car.

@@ -1,6 +1,7 @@
 //! The database file: pragmas, identity, migrations. Forward only; a newer or foreign file is not touched.
 
-use std::path::Path;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags, OptionalExtension};
@@ -80,7 +81,7 @@ pub(crate) fn identify(conn: &Connection, path: &Path) -> Result<Found, StoreErr
         }
         Err(error) => return Err(error.into()),
     };
-    if application == 0 && version == 0 && tables == 0 {
+    if (application == 0 || application == APPLICATION_ID) && version == 0 && tables == 0 {
         return Ok(Found::New);
     }
     if application != APPLICATION_ID {
@@ -104,6 +105,68 @@ pub(crate) fn common_pragmas(conn: &Connection) -> Result<(), StoreError> {
     Ok(())
 }
 
+/// Makes the file of a new database: complete, in WAL mode, or not there at all. Made under another name, because
+/// SQLite gives a new file its mode in transactions of its own, and a loss of power in one of them would leave a file
+/// that only a writer can put right.
+pub(crate) fn create(path: &Path) -> Result<(), StoreError> {
+    let beside = |name: &Path, suffix: &str| {
+        let mut name = name.as_os_str().to_owned();
+        name.push(suffix);
+        PathBuf::from(name)
+    };
+    let new = beside(path, ".new");
+    let io = |error: std::io::Error| StoreError::Full(format!("{}: {error}", path.display()));
+    // Left by an attempt that died. A log without its database says nothing, and must not be taken for the new one's.
+    for file in [path, &new] {
+        for suffix in ["-journal", "-wal", "-shm"] {
+            remove_if_there(&beside(file, suffix)).map_err(io)?;
+        }
+    }
+    remove_if_there(&new).map_err(io)?;
+    let file = std::fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        // The log files inherit it.
+        .mode(0o600)
+        .open(&new)
+        .map_err(io)?;
+    let conn = Connection::open_with_flags(
+        &new,
+        OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX,
+    )?;
+    common_pragmas(&conn)?;
+    // Only possible before the first page is written.
+    conn.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
+    conn.pragma_update(None, "application_id", APPLICATION_ID)?;
+    set_wal_mode(&conn)?;
+    conn.close().map_err(|(_, error)| error)?;
+    file.sync_all().map_err(io)?;
+    std::fs::rename(&new, path).map_err(io)?;
+    if let Some(directory) = path.parent() {
+        std::fs::File::open(directory)
+            .and_then(|directory| directory.sync_all())
+            .map_err(io)?;
+    }
+    Ok(())
+}
+
+fn remove_if_there(path: &Path) -> std::io::Result<()> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+fn set_wal_mode(conn: &Connection) -> Result<(), StoreError> {
+    let mode: String = conn.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))?;
+    if mode != "wal" {
+        return Err(StoreError::Sqlite(format!(
+            "journal mode is {mode}, not wal: is this a network file system?"
+        )));
+    }
+    Ok(())
+}
+
 /// Opens the one writing connection and brings the schema up to date.
 pub(crate) fn open_writer(path: &Path, found: Found) -> Result<Connection, StoreError> {
     let mut conn = Connection::open_with_flags(
@@ -114,15 +177,10 @@ pub(crate) fn open_writer(path: &Path, found: Found) -> Result<Connection, Store
     )?;
     common_pragmas(&conn)?;
     if found == Found::New {
-        // Only possible before the first page is written.
+        // For an empty database that somebody else made; only possible before the first page is written.
         conn.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
     }
-    let mode: String = conn.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))?;
-    if mode != "wal" {
-        return Err(StoreError::Sqlite(format!(
-            "journal mode is {mode}, not wal: is this a network file system?"
-        )));
-    }
+    set_wal_mode(&conn)?;
     conn.pragma_update(None, "synchronous", "FULL")?;
     conn.pragma_update(None, "foreign_keys", true)?;
     conn.pragma_update(None, "secure_delete", "FAST")?;

@@ -22,6 +22,7 @@ mod effects;
 mod layering;
 mod models;
 mod policy;
+mod power_loss;
 mod retention;
 mod store;
 mod stories;

@@ -16,7 +16,7 @@ pub(crate) mod world;
 mod decisions;
 mod lifecycle;
 mod opening;
-mod random;
+pub(crate) mod random;
 mod recovery;
 mod schema;
 mod writer;
