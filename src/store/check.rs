@@ -64,8 +64,13 @@ const RULES: &[(&str, &str, &str)] = &[
     ("I11", "approval used by more than one start",
      "SELECT hex(approval_id) FROM tool_attempts WHERE approval_id IS NOT NULL GROUP BY approval_id HAVING count(*) > 1"),
     ("I11", "call that had to ask and started without an approval",
-     "SELECT hex(t.id) FROM tool_calls t WHERE t.verdict = 'ask' AND t.attempts > 0 AND NOT EXISTS (
-        SELECT 1 FROM tool_attempts a JOIN approvals p ON p.id = a.approval_id WHERE a.call_id = t.id)"),
+     // A call may have started while it needed nobody, died, and been made to ask since: then it waits for its answer,
+     // got another one than a start, or was closed.
+     "SELECT hex(t.id) FROM tool_calls t WHERE t.verdict = 'ask' AND t.attempts > 0
+        AND t.state NOT IN ('awaiting', 'approved', 'denied', 'cancelled', 'expired')
+        AND NOT EXISTS (SELECT 1 FROM approvals p WHERE p.id = t.approval_id AND p.decision = 'answer')
+        AND NOT EXISTS (
+            SELECT 1 FROM tool_attempts a JOIN approvals p ON p.id = a.approval_id WHERE a.call_id = t.id)"),
     ("I11", "approval whose digest is not its call's",
      "SELECT hex(p.id) FROM approvals p JOIN tool_calls t ON t.approval_id = p.id
       WHERE p.kind = 'execute' AND p.state IN ('pending', 'approved', 'consumed') AND p.digest <> t.digest"),

@@ -11,9 +11,10 @@
     reason = "a method's path is not general over the reader's lifetime"
 )]
 
-mod world;
+pub(crate) mod world;
 
 mod decisions;
+mod found;
 mod lifecycle;
 mod opening;
 mod random;
