@@ -19,6 +19,7 @@ mod layering;
 mod models;
 mod policy;
 mod store;
+mod store_model;
 mod stories;
 mod support;
 mod telegram;

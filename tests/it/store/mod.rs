@@ -17,7 +17,6 @@ mod decisions;
 mod found;
 mod lifecycle;
 mod opening;
-mod random;
 mod recovery;
 mod schema;
 mod writer;
