@@ -18,6 +18,7 @@ mod crash_points;
 mod layering;
 mod models;
 mod policy;
+mod retention;
 mod store;
 mod store_model;
 mod stories;
