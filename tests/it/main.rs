@@ -25,6 +25,7 @@ mod policy;
 mod power_loss;
 mod retention;
 mod store;
+mod store_model;
 mod stories;
 mod support;
 mod telegram;
