@@ -30,7 +30,7 @@ impl Patience {
 }
 
 /// Between two looks.
-const PACE: Duration = Duration::from_millis(25);
+const PACE: Duration = Duration::from_millis(50);
 
 /// How a daemon's life went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
