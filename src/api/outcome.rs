@@ -97,6 +97,7 @@ pub fn answer_name(answer: &Answer) -> &'static str {
         Answer::Outbox(_) => "deliveries",
         Answer::Delivery(_) => "a delivery",
         Answer::Why(_) => "an explanation",
+        Answer::Artifact(_) => "an artifact",
     }
 }
 
@@ -124,5 +125,6 @@ pub async fn answer_json(
         Answer::Outbox(value) => json(ok, &value),
         Answer::Delivery(value) => json(ok, &value),
         Answer::Why(value) => json(ok, &value),
+        Answer::Artifact(value) => json(ok, &value),
     }
 }

@@ -18,8 +18,8 @@ use crate::api::error::Refusal;
 use crate::api::request::{Call, read_body, read_query};
 use crate::api::route::{Body, Needs, Route};
 use crate::api::{
-    approvals, channels, continuations, emergency, events, generic, health, openapi, outbox,
-    sessions, snapshot,
+    approvals, artifacts, channels, continuations, emergency, events, generic, health, openapi,
+    outbox, sessions, snapshot,
 };
 use crate::client::console_client::ConsoleClient;
 use crate::client::remote::wire::{PROTOCOL_HEADER, PROTOCOL_VERSION};
@@ -51,6 +51,7 @@ pub fn table() -> Vec<Route> {
         generic::routes(),
         health::routes(),
         openapi::routes(),
+        artifacts::routes(),
     ]
     .concat()
 }

@@ -360,6 +360,13 @@ fn engine(inputs: &Inputs<'_>, config: &ConfigFile) -> Result<EngineSettings, Co
             6,
             0..=1000,
         )?,
+        shutdown_grace_seconds: number(
+            inputs,
+            &key("shutdown_grace_seconds"),
+            table.shutdown_grace_seconds,
+            20,
+            0..=3600,
+        )?,
     })
 }
 

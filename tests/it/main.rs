@@ -19,6 +19,7 @@ mod layering;
 mod models;
 mod policy;
 mod reliability;
+mod retention;
 mod store;
 mod stories;
 mod support;

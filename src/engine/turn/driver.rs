@@ -300,8 +300,7 @@ impl Driver<'_> {
             calls: calls.clone(),
         });
         self.engine
-            .store
-            .write(LlmResult {
+            .persist(LlmResult {
                 continuation_id: self.continuation,
                 epoch: self.engine.store.epoch(),
                 step: reply.into_step(self.engine, active_ms),
@@ -326,8 +325,7 @@ impl Driver<'_> {
         let active_ms = self.take_active_ms();
         let parked = self
             .engine
-            .store
-            .write(Park {
+            .persist(Park {
                 continuation_id: self.continuation,
                 epoch: self.engine.store.epoch(),
                 active_ms,
@@ -353,8 +351,7 @@ impl Driver<'_> {
             "the process was stopped"
         };
         self.engine
-            .store
-            .write(Yield {
+            .persist(Yield {
                 continuation_id: self.continuation,
                 epoch: self.engine.store.epoch(),
                 to: YieldTo::Pending,

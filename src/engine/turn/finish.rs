@@ -59,8 +59,7 @@ pub async fn finish(driver: &mut Driver<'_>) -> anyhow::Result<()> {
         parts: parts.clone(),
     });
     engine
-        .store
-        .write(FinishTurn {
+        .persist(FinishTurn {
             continuation_id: rows.id,
             epoch: engine.store.epoch(),
             model: Some(reply.into_step(engine, active_ms)),
@@ -136,8 +135,7 @@ pub async fn fail(
         "Sorry, this did not work out; the operator can see why.".to_owned(),
     );
     engine
-        .store
-        .write(FailTurn {
+        .persist(FailTurn {
             continuation_id: driver.continuation,
             epoch: engine.store.epoch(),
             error: ErrorBody {
@@ -206,10 +204,10 @@ pub async fn ask_budget(driver: &mut Driver<'_>, kind: BudgetKind) -> anyhow::Re
         format!("This needs more budget than a turn has; waiting for a decision, code {code}.");
     match notice(driver, text).pop() {
         Some(notice) => {
-            engine.store.write((ask, QueueNotice { notice })).await?;
+            engine.persist((ask, QueueNotice { notice })).await?;
         }
         None => {
-            engine.store.write(ask).await?;
+            engine.persist(ask).await?;
         }
     }
     engine.deadlines.notify_one();

@@ -1,5 +1,6 @@
 //! Records how a started call ended.
 
+use crate::protocol::artifact::ArtifactRef;
 use crate::protocol::ids::ToolCallId;
 use crate::protocol::words::ApprovalKind;
 use crate::protocol::words::ApprovalState;
@@ -31,6 +32,8 @@ pub struct FinishTool {
     pub is_error: bool,
     /// Milliseconds it ran.
     pub duration_ms: u64,
+    /// Where the whole content is, when `content` is a part of it; its file is durable.
+    pub artifact: Option<ArtifactRef>,
     /// The question to ask (kind `resolve_unknown`), with `Indeterminate`.
     pub resolve: Option<NewApproval>,
 }
@@ -125,8 +128,12 @@ impl WriteCommand for FinishTool {
                     content: &self.content,
                     is_error: self.is_error,
                     duration_ms: Some(self.duration_ms),
+                    artifact: self.artifact.as_ref(),
                 },
             )?;
+        }
+        if let Some(artifact) = &self.artifact {
+            tx.refer_to_artifact(head.id, call.id, artifact)?;
         }
         tx.audit(
             "tool.finished",

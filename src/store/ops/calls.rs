@@ -2,6 +2,7 @@
 
 use rusqlite::{OptionalExtension, params};
 
+use crate::protocol::artifact::ArtifactRef;
 use crate::protocol::event::EventBody;
 use crate::protocol::ids::{ApprovalId, ContinuationId, ToolCallId};
 use crate::protocol::session::StepBody;
@@ -38,6 +39,8 @@ pub(crate) struct CallResult<'a> {
     pub(crate) content: &'a str,
     pub(crate) is_error: bool,
     pub(crate) duration_ms: Option<u64>,
+    /// Where the whole is, when `content` is a part of it.
+    pub(crate) artifact: Option<&'a ArtifactRef>,
 }
 
 impl WriteTx<'_> {
@@ -121,6 +124,7 @@ impl WriteTx<'_> {
                 content: result.content.to_owned(),
                 is_error: result.is_error,
                 duration_ms: result.duration_ms,
+                artifact: result.artifact.cloned(),
             },
         )?;
         self.conn
@@ -250,6 +254,7 @@ impl WriteTx<'_> {
                     content,
                     is_error: true,
                     duration_ms: None,
+                    artifact: None,
                 },
             ),
         }

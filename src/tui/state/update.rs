@@ -368,6 +368,7 @@ fn answered(state: &mut State, query: &Query, result: Result<Box<Answer>, Box<Pr
         | Answer::Channels(_)
         | Answer::Channel(_)
         | Answer::Outbox(_)
-        | Answer::Why(_) => {}
+        | Answer::Why(_)
+        | Answer::Artifact(_) => {}
     }
 }

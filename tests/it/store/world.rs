@@ -358,6 +358,7 @@ impl World {
             epoch: self.epoch(),
             digest: digest.to_owned(),
             max_decision_age_ms: 60_000,
+            key_lifetime_ms: None,
         })
         .await
     }
@@ -371,6 +372,7 @@ impl World {
             content: "done".to_owned(),
             is_error: false,
             duration_ms: 3,
+            artifact: None,
             resolve: None,
         })
         .await;
