@@ -23,6 +23,7 @@ mod layering;
 mod models;
 mod policy;
 mod power_loss;
+mod reliability;
 mod retention;
 mod store;
 mod store_model;
