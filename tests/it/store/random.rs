@@ -24,7 +24,7 @@ use proptest::prelude::*;
 use crate::store::world::{World, approval, by, call, gated, turn};
 
 #[derive(Debug, Clone, Copy)]
-enum Op {
+pub(crate) enum Op {
     Ingest(u8),
     Claim,
     Propose(u8),
@@ -42,7 +42,7 @@ enum Op {
     Restart,
 }
 
-fn op() -> impl Strategy<Value = Op> {
+pub(crate) fn op() -> impl Strategy<Value = Op> {
     prop_oneof![
         3 => (0..3_u8).prop_map(Op::Ingest),
         5 => Just(Op::Claim),
@@ -110,7 +110,7 @@ async fn view(world: &World) -> View {
 }
 
 /// Refusals are fine (the walk tries much that is not allowed); broken invariants are not.
-async fn step(world: World, op: Op) -> World {
+pub(crate) async fn step(world: World, op: Op) -> World {
     let view = view(&world).await;
     let epoch = world.epoch();
     match op {
