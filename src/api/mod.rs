@@ -9,6 +9,7 @@ pub mod artifacts;
 pub mod auth;
 pub mod channels;
 pub mod continuations;
+pub mod doctor;
 pub mod emergency;
 pub mod error;
 pub mod events;

@@ -101,6 +101,9 @@ pub fn answer_name(answer: &Answer) -> &'static str {
         Answer::Delivery(_) => "a delivery",
         Answer::Why(_) => "an explanation",
         Answer::Artifact(_) => "an artifact",
+        Answer::Doctor(_) => "a diagnosis",
+        Answer::Audit(_) => "rows of the audit",
+        Answer::AuditVerify(_) => "a walk of the audit",
     }
 }
 
@@ -129,5 +132,8 @@ pub async fn answer_json(
         Answer::Delivery(value) => json(ok, &value),
         Answer::Why(value) => json(ok, &value),
         Answer::Artifact(value) => json(ok, &value),
+        Answer::Doctor(value) => json(ok, &value),
+        Answer::Audit(value) => json(ok, &value),
+        Answer::AuditVerify(value) => json(ok, &value),
     }
 }

@@ -241,6 +241,8 @@ pub struct EngineSettings {
     pub max_model_attempts: u32,
     /// Complete exchanges of history sent along.
     pub history_exchanges: u32,
+    /// Seconds that running work gets to end when the process is told to; 0 = none.
+    pub shutdown_grace_seconds: u32,
 }
 
 /// How long things are kept, in days.

@@ -20,6 +20,7 @@ use crate::store::reader::Reader;
 use crate::store::writer::parking::Slot;
 use crate::store::writer::{Message, Pending, Shared};
 
+pub mod anchors;
 pub mod artifacts;
 pub mod audit;
 pub mod check;
@@ -27,7 +28,9 @@ pub mod command;
 pub mod commands;
 pub mod error;
 pub mod event_log;
+pub mod files;
 pub mod input;
+pub mod offline;
 mod open;
 mod ops;
 pub mod queries;
@@ -197,9 +200,14 @@ impl Store {
         self.inner.shared.last_seq.load(Ordering::Acquire)
     }
 
-    /// None = healthy; else why the last write failed (disk full, I/O), until one succeeds.
+    /// None = healthy; else why the last write failed (disk full, I/O), until a durable one succeeds.
     pub fn problem(&self) -> Option<String> {
-        self.inner.shared.problem.lock().clone()
+        self.inner.shared.problem.borrow().clone()
+    }
+
+    /// [`Store::problem`] as it changes.
+    pub fn problem_changes(&self) -> watch::Receiver<Option<String>> {
+        self.inner.shared.problem.subscribe()
     }
 
     /// Drains the queue, truncates the write-ahead log, ends the writer, releases the lock. Other clones
@@ -234,7 +242,7 @@ impl Store {
     }
 }
 
-fn in_read_transaction<T>(
+pub(crate) fn in_read_transaction<T>(
     conn: &Connection,
     query: impl FnOnce(&Reader<'_>) -> Result<T, StoreError>,
 ) -> Result<T, StoreError> {

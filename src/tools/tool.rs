@@ -30,6 +30,9 @@ pub struct ToolSpec {
     pub effect: Effect,
     /// Longest run.
     pub max_duration: Duration,
+    /// Keyed tools: how long the other side remembers a key after a run with it began; none = for ever. A run that
+    /// begins late in it must still arrive in time, so declare less than the other side promises.
+    pub key_lifetime: Option<Duration>,
 }
 
 /// What one call would do, found without doing it.
@@ -72,6 +75,23 @@ pub enum EffectDisposition {
     ConfirmedNoEffect,
     /// Killed, timed out or lost half-way.
     Unknown,
+}
+
+/// What a look at the other side says about an earlier run whose outcome nobody knows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Probe {
+    /// It happened.
+    Done {
+        /// What the model reads as the call's result; at most 64 KiB.
+        content: String,
+    },
+    /// It did not happen, and that run cannot happen any more.
+    NotDone,
+    /// The look does not tell.
+    Unclear {
+        /// Why, for the person who is asked then.
+        why: String,
+    },
 }
 
 /// How a call ended.
@@ -133,4 +153,13 @@ pub trait Tool: Send + Sync {
 
     /// Does it. Called only with arguments whose plan was allowed.
     async fn execute(&self, context: &ToolContext<'_>, args: &Value) -> ToolOutcome;
+
+    /// Looks whether an earlier run of this call, with the same idempotency key, happened. Only reads: the policy of
+    /// the call is not asked, and the engine may look as often as it likes, bounded in time. Asked of reconcilable
+    /// tools, and of keyed ones whose key has run out.
+    async fn probe(&self, _context: &ToolContext<'_>, _args: &Value) -> Probe {
+        Probe::Unclear {
+            why: "the tool has no way to look".to_owned(),
+        }
+    }
 }

@@ -10,11 +10,13 @@
 
 mod api_http;
 mod assets;
+mod audit_log;
 mod config_files;
 mod console_frames;
 mod console_pty;
 mod console_state;
 mod crash_points;
+mod doctor;
 mod layering;
 mod models;
 mod policy;

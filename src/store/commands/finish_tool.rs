@@ -3,6 +3,7 @@
 use crate::protocol::artifact::ArtifactRef;
 use crate::protocol::ids::ToolCallId;
 use crate::protocol::words::ApprovalKind;
+use crate::protocol::words::ApprovalState;
 use crate::protocol::words::ToolCallState;
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
@@ -87,6 +88,14 @@ impl WriteCommand for FinishTool {
                 )));
             }
         };
+        if crate::mutant!("approval_consumed_with_start")
+            && let Some(id) = call.approval_id
+        {
+            let mut gate = tx.gate(id)?;
+            if gate.state == ApprovalState::Approved {
+                tx.move_gate(&mut gate, ApprovalState::Consumed)?;
+            }
+        }
         tx.conn
             .prepare_cached(
                 "UPDATE tool_attempts SET finished_at = ?3, outcome = ?4, detail = ?5 WHERE call_id = ?1 AND attempt = ?2",

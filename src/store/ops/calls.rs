@@ -107,6 +107,13 @@ impl WriteTx<'_> {
             )));
         }
         self.move_call(call.id, call.state, to)?;
+        // Off: only a call that ran has a result for the model.
+        if crate::mutant!("result_for_every_call")
+            && !matches!(to, ToolCallState::Succeeded | ToolCallState::Failed)
+        {
+            call.state = to;
+            return self.finished_event(head, call, to, result.content, result.duration_ms);
+        }
         let n = self.push_step(
             head,
             &StepBody::ToolResult {
@@ -233,6 +240,10 @@ impl WriteTx<'_> {
             NewCallOutcome::Ready => self.move_call(call.id, call.state, state),
             NewCallOutcome::Ask(approval) => {
                 self.move_call(call.id, call.state, state)?;
+                // Off: the question follows in a transaction of its own (AskLater).
+                if crate::mutant!("approval_before_ask") {
+                    return Ok(());
+                }
                 self.ask(head, approval, &Subject::call(call.id))
             }
             NewCallOutcome::Refused { content, .. } => self.settle_call(

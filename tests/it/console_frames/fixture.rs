@@ -220,6 +220,8 @@ pub fn engine() -> EngineStatus {
         },
         budget_today_usd: Some(20.0),
         problems: vec![],
+        writable: true,
+        draining: None,
         started_at: ago(86_400),
     }
 }

@@ -149,6 +149,7 @@ pub(crate) async fn step(world: World, op: Op) -> World {
                         epoch,
                         digest,
                         max_decision_age_ms: 60_000,
+                        key_lifetime_ms: None,
                     })
                     .await;
             }
