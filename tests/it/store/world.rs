@@ -485,6 +485,12 @@ fn copy_dir(from: &Path, to: &Path) {
         if entry.file_name().to_string_lossy().ends_with("-shm") {
             continue;
         }
-        std::fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
+        let target = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            std::fs::create_dir(&target).unwrap();
+            copy_dir(&entry.path(), &target);
+        } else {
+            std::fs::copy(entry.path(), target).unwrap();
+        }
     }
 }
