@@ -23,6 +23,7 @@ pub mod audit;
 pub mod check;
 pub mod command;
 pub mod commands;
+mod damage;
 pub mod error;
 pub mod event_log;
 pub mod input;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use rusqlite::{Connection, OpenFlags, OptionalExtension};
 use rusqlite_migration::{HookResult, M, Migrations};
 
+use crate::store::damage;
 use crate::store::error::StoreError;
 
 /// Marks the file as ours: `LFR1`.
@@ -87,6 +88,8 @@ pub(crate) fn inspect(path: &Path) -> Result<Found, StoreError> {
             supported: SCHEMA_VERSION,
         });
     }
+    // Looked at through a connection that cannot write: one that can would apply the log when it is closed.
+    damage::refuse_foreign_log(path, &conn)?;
     Ok(Found::Ours(version))
 }
 
@@ -178,6 +181,15 @@ pub(crate) fn set_meta(conn: &Connection, key: &str, value: &str) -> Result<(), 
 pub(crate) fn clear_meta(conn: &Connection, key: &str) -> Result<(), StoreError> {
     conn.prepare_cached("DELETE FROM meta WHERE key = ?1")?
         .execute([key])?;
+    Ok(())
+}
+
+/// Gives a database a name of its own that no other has, once.
+pub(crate) fn ensure_identity(conn: &Connection) -> Result<(), StoreError> {
+    conn.execute(
+        "INSERT INTO meta (key, value) VALUES ('identity', lower(hex(randomblob(16)))) ON CONFLICT (key) DO NOTHING",
+        [],
+    )?;
     Ok(())
 }
 
