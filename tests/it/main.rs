@@ -18,6 +18,7 @@ mod crash_points;
 mod layering;
 mod models;
 mod policy;
+mod process_faults;
 mod store;
 mod stories;
 mod support;
