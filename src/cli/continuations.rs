@@ -101,7 +101,8 @@ pub async fn act(
             | Outcome::Approval(_)
             | Outcome::Channel(_)
             | Outcome::Delivery(_)
-            | Outcome::Engine(_) => return Err(unexpected("a continuation")),
+            | Outcome::Engine(_)
+            | Outcome::Swept(_) => return Err(unexpected("a continuation")),
         },
     };
     match format {
@@ -132,6 +133,14 @@ fn show(terminal: &mut Terminal<'_>, item: &Continuation) -> Result<(), Failure>
             call.state,
             cell(&call.args.to_string())
         ))?;
+        if let Some(artifact) = &call.artifact {
+            terminal.line(&format!(
+                "          whole result: {} ({} bytes), GET /v1/artifacts/{}",
+                artifact.hash.reference(),
+                artifact.size,
+                artifact.hash
+            ))?;
+        }
     }
     for approval in &item.approvals {
         terminal.line(&format!("approval  {approval}"))?;

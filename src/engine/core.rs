@@ -3,7 +3,7 @@
 //! There is no task per session at rest: a session gets one when something is pending, and the task ends when
 //! nothing is. Single flight per session is the map below plus the store's own check.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{Notify, Semaphore, broadcast, watch};
@@ -17,7 +17,7 @@ use crate::engine::turn::input::Halt;
 use crate::model::registry::Models;
 use crate::model::request::ToolDefinition;
 use crate::protocol::channel::{ChannelCapabilities, ChannelHealth};
-use crate::protocol::ids::{ContinuationId, OutboxId, SessionId};
+use crate::protocol::ids::{ContinuationId, OutboxId, SessionId, ToolCallId};
 use crate::protocol::problem::Problem;
 use crate::protocol::snapshot::{Draining, OpenStream};
 use crate::protocol::words::ChannelKind;
@@ -123,12 +123,16 @@ pub struct Shared {
     pub typing: broadcast::Sender<(String, String)>,
     /// (channel, paused) whenever an operator pauses or resumes one.
     pub pauses: broadcast::Sender<(String, bool)>,
+    /// Runs of calls (with the number of the start) that were looked up since this process started.
+    pub probed: Mutex<HashSet<(ToolCallId, u32)>>,
     /// Approvals or deadlines changed: the deadline task looks again.
     pub deadlines: Notify,
     /// Fires when the process stops.
     pub shutdown: CancellationToken,
     /// Everything that must end before the store closes.
     pub tasks: TaskTracker,
+    /// Held by the one sweep under way.
+    pub sweeping: tokio::sync::Mutex<()>,
     running: Mutex<HashMap<SessionId, RunningSession>>,
     permits: Arc<Semaphore>,
 }
@@ -181,9 +185,11 @@ impl Engine {
                 handed_out: watch::Sender::new(HashMap::new()),
                 typing: broadcast::Sender::new(64),
                 pauses: broadcast::Sender::new(16),
+                probed: Mutex::default(),
                 deadlines: Notify::new(),
                 shutdown: CancellationToken::new(),
                 tasks: TaskTracker::new(),
+                sweeping: tokio::sync::Mutex::default(),
                 running: Mutex::default(),
                 permits,
             }),

@@ -169,6 +169,10 @@ impl Engine {
                 "an emergency stop holds all sends",
             ));
         }
+        // Off: nothing on disk says that a send is under way until it is over.
+        if crate::mutant!("sending_before_io") {
+            return Ok(());
+        }
         self.store
             .write(BeginSend {
                 outbox_id: id,

@@ -5,8 +5,10 @@
 use crate::engine::core::{Engine, Held};
 use crate::engine::deadlines;
 use crate::engine::handle::Caller;
+use crate::engine::probe;
 use crate::engine::problem::from_store;
 use crate::engine::storage;
+use crate::engine::sweeper;
 use crate::protocol::command::{Actor, Command, Envelope};
 use crate::protocol::ids::ContinuationId;
 use crate::protocol::problem::Problem;
@@ -68,6 +70,7 @@ pub async fn begin(engine: &Engine, recovery: &Recovery) -> Result<(), Problem> 
     }
     engine.tasks.spawn(deadlines::run(engine.clone()));
     engine.tasks.spawn(storage::watch(engine.clone()));
+    engine.tasks.spawn(sweeper::run(engine.clone()));
     if recovery.quarantine {
         tracing::error!(
             "the database was restored from a copy: quarantined, nothing runs and nothing is sent"
@@ -88,6 +91,9 @@ pub async fn begin(engine: &Engine, recovery: &Recovery) -> Result<(), Problem> 
         if let Err(problem) = resume_by_policy(engine, *id).await {
             tracing::warn!(continuation = %id, %problem, "stays interrupted");
         }
+    }
+    if !engine.is_held() {
+        probe::begin(engine);
     }
     for session in engine
         .store

@@ -12,6 +12,7 @@ use tokio::sync::{Semaphore, broadcast, mpsc, oneshot, watch};
 
 use crate::clock::Clock;
 use crate::protocol::event::Event;
+use crate::store::artifacts::ArtifactFiles;
 use crate::store::command::WriteCommand;
 use crate::store::commands::recover::Recovery;
 use crate::store::error::StoreError;
@@ -19,6 +20,8 @@ use crate::store::reader::Reader;
 use crate::store::writer::parking::Slot;
 use crate::store::writer::{Message, Pending, Shared};
 
+pub mod anchors;
+pub mod artifacts;
 pub mod audit;
 pub mod check;
 pub mod command;
@@ -26,7 +29,9 @@ pub mod commands;
 mod damage;
 pub mod error;
 pub mod event_log;
+pub mod files;
 pub mod input;
+pub mod offline;
 mod open;
 mod ops;
 pub mod queries;
@@ -76,6 +81,7 @@ pub(crate) struct Inner {
     permits: Semaphore,
     readers: u32,
     path: PathBuf,
+    artifacts: ArtifactFiles,
 }
 
 /// The open database. Cheap to clone; the writer ends when it is closed or the last clone is dropped.
@@ -237,7 +243,7 @@ impl Store {
     }
 }
 
-fn in_read_transaction<T>(
+pub(crate) fn in_read_transaction<T>(
     conn: &Connection,
     query: impl FnOnce(&Reader<'_>) -> Result<T, StoreError>,
 ) -> Result<T, StoreError> {

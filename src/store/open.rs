@@ -14,6 +14,7 @@ use rusqlite::config::DbConfig;
 use tokio::sync::{Semaphore, broadcast, mpsc, watch};
 
 use crate::clock::Timestamp;
+use crate::store::artifacts::ArtifactFiles;
 use crate::store::audit::AuditHead;
 use crate::store::command::{Durability, WriteTx};
 use crate::store::commands::recover::{Recover, Recovery};
@@ -85,13 +86,13 @@ fn take_lock(path: &Path, instance: &str) -> Result<File, StoreError> {
 
 /// What the side-car says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Sidecar {
-    epoch: u64,
+pub(crate) struct Sidecar {
+    pub(crate) epoch: u64,
     /// Last event at a clean end.
     last_seq: Option<u64>,
 }
 
-fn read_sidecar(path: &Path) -> Result<Option<Sidecar>, StoreError> {
+pub(crate) fn read_sidecar(path: &Path) -> Result<Option<Sidecar>, StoreError> {
     let text = match std::fs::read_to_string(path) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
@@ -260,6 +261,7 @@ fn take(options: &OpenOptions) -> Result<Opened, StoreError> {
     let (recovery, audit, last_seq) = recover(&conn, epoch, newest, restored)?;
     // After the database: were it the other way round, a crash between the two would look like a restore.
     write_sidecar(&sidecar_path, epoch, None)?;
+    crate::store::anchors::note(&options.dir, options.clock.now(), epoch, &audit, restored);
 
     let (events, _) = broadcast::channel(EVENT_CAPACITY);
     let shared = Arc::new(Shared {
@@ -307,6 +309,7 @@ fn take(options: &OpenOptions) -> Result<Opened, StoreError> {
             permits: Semaphore::new(readers),
             readers: u32::try_from(readers).unwrap_or(1),
             path,
+            artifacts: ArtifactFiles::new(&options.dir),
         }),
     };
     Ok(Opened {

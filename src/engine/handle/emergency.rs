@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::engine::core::{Engine, Held, lock};
 use crate::engine::handle::Caller;
+use crate::engine::probe;
 use crate::engine::problem::from_store;
 use crate::engine::query::engine_status;
 use crate::engine::storage;
@@ -123,6 +124,7 @@ pub async fn release(
             .map_err(from_store)?;
     }
     engine.held.send_replace(None);
+    probe::begin(engine);
     for session in engine
         .store
         .read(|reader| reader.sessions_with_pending())

@@ -22,6 +22,8 @@ use crate::engine::turn::machine::Turn;
 use crate::engine::turn::model_call::{self, ModelReply};
 use crate::engine::turn::tool_run;
 use crate::protocol::ids::{ContinuationId, SessionId};
+#[cfg(feature = "test-hooks")]
+use crate::store::commands::llm_result::AskLater;
 use crate::store::commands::llm_result::LlmResult;
 use crate::store::commands::park::{Park, Parked};
 use crate::store::commands::yield_turn::{Yield, YieldTo};
@@ -292,6 +294,11 @@ impl Driver<'_> {
             &reply.answer.text,
             proposed,
         );
+        #[cfg(feature = "test-hooks")]
+        let torn = crate::mutant!("approval_before_ask").then(|| AskLater {
+            continuation_id: self.continuation,
+            calls: calls.clone(),
+        });
         self.engine
             .persist(LlmResult {
                 continuation_id: self.continuation,
@@ -300,6 +307,10 @@ impl Driver<'_> {
                 calls,
             })
             .await?;
+        #[cfg(feature = "test-hooks")]
+        if let Some(questions) = torn {
+            self.engine.store.write(questions).await?;
+        }
         self.engine.deadlines.notify_one();
         self.refresh().await?;
         Ok(Input::CallsRecorded {

@@ -16,6 +16,8 @@ use crate::protocol::words::{ApprovalKind, ApprovalState, OutboxClass, Risk, Too
 use crate::store::commands::ask_budget::AskBudget;
 use crate::store::commands::fail_turn::FailTurn;
 use crate::store::commands::finish_turn::FinishTurn;
+#[cfg(feature = "test-hooks")]
+use crate::store::commands::finish_turn::QueueReply;
 use crate::store::commands::queue_notice::QueueNotice;
 use crate::store::input::{BudgetKind as StoredBudget, NewNotice, NewPart};
 use crate::text::chunk::chunk;
@@ -51,6 +53,11 @@ pub async fn finish(driver: &mut Driver<'_>) -> anyhow::Result<()> {
         .chars()
         .take(LAST_LINE_CHARS)
         .collect();
+    #[cfg(feature = "test-hooks")]
+    let torn = crate::mutant!("final_with_outbox").then(|| QueueReply {
+        continuation_id: rows.id,
+        parts: parts.clone(),
+    });
     engine
         .persist(FinishTurn {
             continuation_id: rows.id,
@@ -62,6 +69,10 @@ pub async fn finish(driver: &mut Driver<'_>) -> anyhow::Result<()> {
             session_last_line: last_line,
         })
         .await?;
+    #[cfg(feature = "test-hooks")]
+    if let Some(reply) = torn {
+        engine.store.write(reply).await?;
+    }
     Ok(())
 }
 
