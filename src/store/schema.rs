@@ -7,6 +7,7 @@ use std::time::Duration;
 use rusqlite::{Connection, OpenFlags, OptionalExtension};
 use rusqlite_migration::{HookResult, M, Migrations};
 
+use crate::store::damage;
 use crate::store::error::StoreError;
 
 /// Marks the file as ours: `LFR1`.
@@ -93,6 +94,8 @@ pub(crate) fn identify(conn: &Connection, path: &Path) -> Result<Found, StoreErr
             supported: SCHEMA_VERSION,
         });
     }
+    // Looked at through a connection that cannot write: one that can would apply the log when it is closed.
+    damage::refuse_foreign_log(path, &conn)?;
     Ok(Found::Ours(version))
 }
 
@@ -241,6 +244,15 @@ pub(crate) fn set_meta(conn: &Connection, key: &str, value: &str) -> Result<(), 
 pub(crate) fn clear_meta(conn: &Connection, key: &str) -> Result<(), StoreError> {
     conn.prepare_cached("DELETE FROM meta WHERE key = ?1")?
         .execute([key])?;
+    Ok(())
+}
+
+/// Gives a database a name of its own that no other has, once.
+pub(crate) fn ensure_identity(conn: &Connection) -> Result<(), StoreError> {
+    conn.execute(
+        "INSERT INTO meta (key, value) VALUES ('identity', lower(hex(randomblob(16)))) ON CONFLICT (key) DO NOTHING",
+        [],
+    )?;
     Ok(())
 }
 

@@ -23,6 +23,7 @@ mod layering;
 mod models;
 mod policy;
 mod power_loss;
+mod process_faults;
 mod reliability;
 mod retention;
 mod store;
