@@ -7,6 +7,7 @@ use crate::engine::deadlines;
 use crate::engine::handle::Caller;
 use crate::engine::probe;
 use crate::engine::problem::from_store;
+use crate::engine::storage;
 use crate::protocol::command::{Actor, Command, Envelope};
 use crate::protocol::ids::ContinuationId;
 use crate::protocol::problem::Problem;
@@ -67,6 +68,7 @@ pub async fn begin(engine: &Engine, recovery: &Recovery) -> Result<(), Problem> 
             .map_err(from_store)?;
     }
     engine.tasks.spawn(deadlines::run(engine.clone()));
+    engine.tasks.spawn(storage::watch(engine.clone()));
     if recovery.quarantine {
         tracing::error!(
             "the database was restored from a copy: quarantined, nothing runs and nothing is sent"

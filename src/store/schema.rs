@@ -55,12 +55,17 @@ pub(crate) fn inspect(path: &Path) -> Result<Found, StoreError> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Found::New),
         Err(error) => return Err(StoreError::Full(format!("{}: {error}", path.display()))),
     }
-    let foreign = |what: &str| StoreError::Foreign(format!("{} is {what}", path.display()));
     let conn = Connection::open_with_flags(
         path,
         OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX,
     )?;
     conn.busy_timeout(Duration::from_secs(5))?;
+    identify(&conn, path)
+}
+
+/// Whose database an open connection sees.
+pub(crate) fn identify(conn: &Connection, path: &Path) -> Result<Found, StoreError> {
+    let foreign = |what: &str| StoreError::Foreign(format!("{} is {what}", path.display()));
     let read = || -> rusqlite::Result<(i32, i64, i64)> {
         Ok((
             conn.query_row("PRAGMA application_id", [], |row| row.get(0))?,
@@ -90,7 +95,7 @@ pub(crate) fn inspect(path: &Path) -> Result<Found, StoreError> {
     Ok(Found::Ours(version))
 }
 
-fn common_pragmas(conn: &Connection) -> Result<(), StoreError> {
+pub(crate) fn common_pragmas(conn: &Connection) -> Result<(), StoreError> {
     conn.busy_timeout(Duration::from_secs(5))?;
     conn.set_prepared_statement_cache_capacity(256);
     conn.pragma_update(None, "trusted_schema", false)?;

@@ -11,6 +11,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::protocol::approval::{PlanFacts, Preview};
+use crate::protocol::artifact::ArtifactHash;
 use crate::protocol::ids::{SessionId, ToolCallId};
 use crate::protocol::words::{Access, Effect, Risk};
 
@@ -96,7 +97,8 @@ pub enum Probe {
 /// How a call ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolOutcome {
-    /// What the model reads; at most 64 KiB, shortened with a note where output was longer.
+    /// What it gave, at most 1 MiB, shortened with a note where output was longer. What is too long for a model is kept
+    /// as an artifact.
     pub content: String,
     /// Whether it is an error to the model.
     pub is_error: bool,
@@ -105,9 +107,15 @@ pub struct ToolOutcome {
 }
 
 /// What the engine offers a running tool.
+#[async_trait]
 pub trait ToolHost: Send + Sync {
     /// Output so far, for people watching. Decorative: may be dropped.
     fn progress(&self, text: &str);
+
+    /// The text of an artifact that this conversation refers to; else why not, for the model.
+    async fn artifact(&self, hash: ArtifactHash) -> Result<String, String> {
+        Err(format!("there is no {} here", hash.reference()))
+    }
 }
 
 /// The surroundings of one call.
@@ -136,6 +144,12 @@ pub trait Tool: Send + Sync {
 
     /// Finds what the call would do. Arguments fit the schema already. Never has an effect.
     fn prepare(&self, context: &ToolContext<'_>, args: &Value) -> Result<Plan, PrepareError>;
+
+    /// Whether its results are windows of something that is kept elsewhere and can be read again: they are shown as
+    /// they are, and not kept once more.
+    fn reads_windows(&self) -> bool {
+        false
+    }
 
     /// Does it. Called only with arguments whose plan was allowed.
     async fn execute(&self, context: &ToolContext<'_>, args: &Value) -> ToolOutcome;

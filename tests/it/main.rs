@@ -10,16 +10,19 @@
 
 mod api_http;
 mod assets;
+mod audit_log;
 mod config_files;
 mod console_frames;
 mod console_pty;
 mod console_state;
 mod crash_points;
 mod deliveries;
+mod doctor;
 mod effects;
 mod layering;
 mod models;
 mod policy;
+mod retention;
 mod store;
 mod stories;
 mod support;

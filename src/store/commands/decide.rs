@@ -173,6 +173,7 @@ impl Decide {
             content: &self.result_content,
             is_error,
             duration_ms: None,
+            artifact: None,
         }
     }
 

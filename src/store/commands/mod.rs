@@ -21,6 +21,7 @@ pub mod llm_result;
 pub mod note_unknown;
 pub mod once;
 pub mod park;
+pub mod probe;
 pub mod queue_cards;
 pub mod queue_notice;
 pub mod recover;

@@ -197,7 +197,8 @@ impl Recover {
             // A key makes the second run the first one, for as long as the other side remembers it.
             Effect::Keyed => Self::key_lives(tx, id)?,
             // What can be looked up is unknown all the same until somebody looked: no tool is there yet.
-            Effect::Reconcilable | Effect::NonIdempotent => false,
+            // Off: it is run again as if it could be.
+            Effect::Reconcilable | Effect::NonIdempotent => crate::mutant!("blind_rerun"),
         } && !head.state.is_terminal();
         let to = if again {
             ToolCallState::Ready
@@ -230,6 +231,11 @@ impl Recover {
     fn part(tx: &mut WriteTx<'_>, part: &mut Part) -> Result<bool, StoreError> {
         if part.class == OutboxClass::Progress {
             tx.move_part(part, OutboxState::Superseded)?;
+            return Ok(false);
+        }
+        // Off: sent again as if the platform knew keys.
+        if crate::mutant!("blind_resend") {
+            tx.move_part(part, OutboxState::Pending)?;
             return Ok(false);
         }
         if part.repeats_safely(tx.now) {

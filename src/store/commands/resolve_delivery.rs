@@ -150,6 +150,12 @@ impl WriteCommand for ResolveDelivery {
             )));
         }
         tx.settle_delivery(&mut part, to)?;
-        tx.answer_resend(&part, word, gate_state, &self.by, None)
+        tx.answer_resend(&part, word, gate_state, &self.by, None)?;
+        crate::crash_point!("settle.pre_commit");
+        Ok(())
+    }
+
+    fn committed(&self) {
+        crate::crash_point!("settle.post");
     }
 }

@@ -146,7 +146,8 @@ impl StartTool {
                 call.id, gate.id, gate.state
             )));
         }
-        if gate.digest != self.digest {
+        // Off: an approval allows whatever the call would do by now.
+        if gate.digest != self.digest && !crate::mutant!("digest_checked") {
             return Ok(Some(StartToolOutcome::DigestMismatch));
         }
         let decided = gate.decided_at.unwrap_or_default();
@@ -165,7 +166,10 @@ impl StartTool {
             tx.requested_event(gate.id)?;
             return Ok(Some(StartToolOutcome::DecisionTooOld));
         }
-        tx.move_gate(gate, ApprovalState::Consumed)?;
+        // Off: consumed with the outcome instead (FinishTool), in another transaction.
+        if !crate::mutant!("approval_consumed_with_start") {
+            tx.move_gate(gate, ApprovalState::Consumed)?;
+        }
         Ok(None)
     }
 }

@@ -1,6 +1,7 @@
 //! Reading: every answer is a protocol type, or raw rows the engine turns into one.
 
 pub mod approvals;
+pub mod audit;
 pub mod channels;
 pub mod continuations;
 pub mod engine_facts;

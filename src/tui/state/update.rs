@@ -368,6 +368,10 @@ fn answered(state: &mut State, query: &Query, result: Result<Box<Answer>, Box<Pr
         | Answer::Channels(_)
         | Answer::Channel(_)
         | Answer::Outbox(_)
-        | Answer::Why(_) => {}
+        | Answer::Why(_)
+        | Answer::Artifact(_)
+        | Answer::Doctor(_)
+        | Answer::Audit(_)
+        | Answer::AuditVerify(_) => {}
     }
 }

@@ -173,6 +173,7 @@ async fn step(world: World, op: Op) -> World {
                         content: "result".to_owned(),
                         is_error: false,
                         duration_ms: 1,
+                        artifact: None,
                         resolve,
                     })
                     .await;

@@ -156,7 +156,10 @@ fn transitions_are_those_of_the_design() {
         ("approved", &["consumed", "revoked", "pending"]),
     ];
     let outbox: &[(&str, &[&str])] = &[
-        ("pending", &["sending", "unknown", "superseded", "abandoned"]),
+        (
+            "pending",
+            &["sending", "unknown", "superseded", "abandoned"],
+        ),
         (
             "sending",
             &["sent", "pending", "failed", "unknown", "superseded"],
