@@ -5,6 +5,7 @@
 //! policy. One table (`router::table`) is both the router and `/openapi.json`.
 
 pub mod approvals;
+pub mod artifacts;
 pub mod auth;
 pub mod channels;
 pub mod continuations;

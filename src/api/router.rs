@@ -18,8 +18,8 @@ use crate::api::error::Refusal;
 use crate::api::request::{Call, read_body, read_query};
 use crate::api::route::{Body, Needs, Route};
 use crate::api::{
-    approvals, channels, continuations, doctor, emergency, events, generic, health, openapi,
-    outbox, sessions, snapshot,
+    approvals, artifacts, channels, continuations, doctor, emergency, events, generic, health,
+    openapi, outbox, sessions, snapshot,
 };
 use crate::client::console_client::ConsoleClient;
 use crate::client::remote::wire::{PROTOCOL_HEADER, PROTOCOL_VERSION};
@@ -52,6 +52,7 @@ pub fn table() -> Vec<Route> {
         health::routes(),
         doctor::routes(),
         openapi::routes(),
+        artifacts::routes(),
     ]
     .concat()
 }

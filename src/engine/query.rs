@@ -137,6 +137,11 @@ impl Engine {
             Query::Why { tool_call_id } => why::why(self, tool_call_id)
                 .await
                 .map(|why| Answer::Why(Box::new(why))),
+            Query::Artifact { hash } => store
+                .artifact(hash)
+                .await
+                .map(|artifact| Answer::Artifact(Box::new(artifact)))
+                .map_err(from_store),
             Query::Doctor { check } => doctor::doctor(self, check)
                 .await
                 .map(|doctor| Answer::Doctor(Box::new(doctor))),
@@ -285,7 +290,9 @@ async fn status(engine: &Engine, usage_today: Usage) -> Result<EngineStatus, Pro
         sandbox: engine.sandbox.level_word_so_far(),
         usage_today,
         budget_today_usd: None,
-        problems: engine.store.problem().into_iter().collect(),
+        problems: engine.problems(),
+        writable: engine.store.problem().is_none(),
+        draining: *engine.draining.borrow(),
         started_at: engine.started_at,
     })
 }

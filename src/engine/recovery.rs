@@ -5,7 +5,9 @@
 use crate::engine::core::{Engine, Held};
 use crate::engine::deadlines;
 use crate::engine::handle::Caller;
+use crate::engine::probe;
 use crate::engine::problem::from_store;
+use crate::engine::storage;
 use crate::protocol::command::{Actor, Command, Envelope};
 use crate::protocol::ids::ContinuationId;
 use crate::protocol::problem::Problem;
@@ -66,6 +68,7 @@ pub async fn begin(engine: &Engine, recovery: &Recovery) -> Result<(), Problem> 
             .map_err(from_store)?;
     }
     engine.tasks.spawn(deadlines::run(engine.clone()));
+    engine.tasks.spawn(storage::watch(engine.clone()));
     if recovery.quarantine {
         tracing::error!(
             "the database was restored from a copy: quarantined, nothing runs and nothing is sent"
@@ -86,6 +89,9 @@ pub async fn begin(engine: &Engine, recovery: &Recovery) -> Result<(), Problem> 
         if let Err(problem) = resume_by_policy(engine, *id).await {
             tracing::warn!(continuation = %id, %problem, "stays interrupted");
         }
+    }
+    if !engine.is_held() {
+        probe::begin(engine);
     }
     for session in engine
         .store

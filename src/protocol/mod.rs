@@ -4,6 +4,7 @@
 //! could be written to a file and read back unchanged.
 
 pub mod approval;
+pub mod artifact;
 pub mod bridge;
 pub mod channel;
 pub mod command;

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
 use crate::protocol::approval::Approval;
+use crate::protocol::artifact::{Artifact, ArtifactHash};
 use crate::protocol::channel::Channel;
 use crate::protocol::doctor::{AuditAnchor, AuditReport, AuditRow, Doctor};
 use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId, SessionId, ToolCallId};
@@ -42,10 +43,33 @@ pub struct EngineStatus {
     pub usage_today: Usage,
     /// Money allowed per day, when limited.
     pub budget_today_usd: Option<f64>,
-    /// What stands in the way of normal work (disk full, store errors); empty = nothing.
+    /// What stands in the way of normal work (disk full, store errors, a wrong clock); empty = nothing.
     pub problems: Vec<String>,
+    /// Whether the database can be written. While it cannot, nothing is acknowledged, started or sent.
+    #[serde(default = "yes")]
+    pub writable: bool,
+    /// The process is about to end and lets running work end first; none = it is not.
+    #[serde(default)]
+    pub draining: Option<Draining>,
     /// When this process started.
     pub started_at: Timestamp,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// What is waited for before the process ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Draining {
+    /// Since when nothing new is begun.
+    pub since: Timestamp,
+    /// When what still runs must let go.
+    pub deadline: Timestamp,
+    /// Turns that still run.
+    pub turns: u32,
+    /// Parts of messages that are still to be sent.
+    pub deliveries: u32,
 }
 
 /// An open model stream: what has been said so far.
@@ -194,6 +218,11 @@ pub enum Query {
         /// Which.
         tool_call_id: ToolCallId,
     },
+    /// Content that is kept in a file.
+    Artifact {
+        /// Which.
+        hash: ArtifactHash,
+    },
     /// How the installation is.
     Doctor {
         /// Whether every invariant is verified too, which reads the whole database.
@@ -296,6 +325,8 @@ pub enum Answer {
     Delivery(Box<OutboxItem>),
     /// To [`Query::Why`].
     Why(Box<Why>),
+    /// To [`Query::Artifact`].
+    Artifact(Box<Artifact>),
     /// To [`Query::Doctor`].
     Doctor(Box<Doctor>),
     /// To [`Query::Audit`].

@@ -11,3 +11,4 @@ pub mod notify;
 pub mod offline;
 pub mod signals;
 pub mod start;
+pub mod wind_down;

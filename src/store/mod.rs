@@ -12,6 +12,7 @@ use tokio::sync::{Semaphore, broadcast, mpsc, oneshot, watch};
 
 use crate::clock::Clock;
 use crate::protocol::event::Event;
+use crate::store::artifacts::ArtifactFiles;
 use crate::store::command::WriteCommand;
 use crate::store::commands::recover::Recovery;
 use crate::store::error::StoreError;
@@ -20,6 +21,7 @@ use crate::store::writer::parking::Slot;
 use crate::store::writer::{Message, Pending, Shared};
 
 pub mod anchors;
+pub mod artifacts;
 pub mod audit;
 pub mod check;
 pub mod command;
@@ -78,6 +80,7 @@ pub(crate) struct Inner {
     permits: Semaphore,
     readers: u32,
     path: PathBuf,
+    artifacts: ArtifactFiles,
 }
 
 /// The open database. Cheap to clone; the writer ends when it is closed or the last clone is dropped.
@@ -197,9 +200,14 @@ impl Store {
         self.inner.shared.last_seq.load(Ordering::Acquire)
     }
 
-    /// None = healthy; else why the last write failed (disk full, I/O), until one succeeds.
+    /// None = healthy; else why the last write failed (disk full, I/O), until a durable one succeeds.
     pub fn problem(&self) -> Option<String> {
-        self.inner.shared.problem.lock().clone()
+        self.inner.shared.problem.borrow().clone()
+    }
+
+    /// [`Store::problem`] as it changes.
+    pub fn problem_changes(&self) -> watch::Receiver<Option<String>> {
+        self.inner.shared.problem.subscribe()
     }
 
     /// Drains the queue, truncates the write-ahead log, ends the writer, releases the lock. Other clones

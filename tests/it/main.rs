@@ -20,6 +20,7 @@ mod doctor;
 mod layering;
 mod models;
 mod policy;
+mod retention;
 mod store;
 mod stories;
 mod support;

@@ -2,17 +2,19 @@
 
 use std::time::Duration;
 
-use crate::engine::core::{Engine, Held};
+use crate::engine::core::{Engine, Held, lock};
 use crate::engine::handle::Caller;
+use crate::engine::probe;
 use crate::engine::problem::from_store;
 use crate::engine::query::engine_status;
+use crate::engine::storage;
 use crate::engine::turn::input::Halt;
 use crate::protocol::command::{Outcome, Waiting};
-use crate::protocol::event::{Event, EventBody};
 use crate::protocol::problem::Problem;
 use crate::store::commands::drop_waiting::DropWaiting;
 use crate::store::commands::release_quarantine::ReleaseQuarantine;
 use crate::store::commands::set_held::SetHeld;
+use crate::store::error::StoreError;
 
 /// Longest wait for tools to die before the stop is reported.
 const KILL_DEADLINE: Duration = Duration::from_secs(2);
@@ -46,21 +48,30 @@ pub async fn stop(
         true
     });
     engine.halt_all(Halt::Held);
-    let recorded = engine
-        .store
-        .write(SetHeld {
-            held: Some(reason),
-            by: caller.reference(),
-            drop_full: true,
-        })
-        .await
-        .map_err(from_store);
+    let record = SetHeld {
+        held: Some(reason),
+        by: caller.reference(),
+        drop_full: true,
+    };
+    let recorded = engine.store.write(record.clone()).await;
+    if matches!(recorded, Err(StoreError::Full(_))) {
+        *lock(&engine.unrecorded_stop) = Some(record);
+    }
     let deadline = tokio::time::Instant::now() + KILL_DEADLINE;
     while engine.running_count() > 0 && tokio::time::Instant::now() < deadline {
         // Drivers report nothing when they end; a short look again is bounded by the deadline above.
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    recorded?;
+    recorded.map_err(|error| {
+        let full = matches!(error, StoreError::Full(_));
+        let problem = from_store(error);
+        if full {
+            problem
+                .hint("the stop is in force all the same; it is recorded as soon as there is space")
+        } else {
+            problem
+        }
+    })?;
     announce(engine).await
 }
 
@@ -88,6 +99,7 @@ pub async fn release(
             .await
             .map_err(from_store)?;
     }
+    lock(&engine.unrecorded_stop).take();
     engine
         .store
         .write(SetHeld {
@@ -112,6 +124,7 @@ pub async fn release(
             .map_err(from_store)?;
     }
     engine.held.send_replace(None);
+    probe::begin(engine);
     for session in engine
         .store
         .read(|reader| reader.sessions_with_pending())
@@ -125,14 +138,6 @@ pub async fn release(
 
 async fn announce(engine: &Engine) -> Result<Outcome, Problem> {
     let status = engine_status(engine).await?;
-    engine.store.publish(Event {
-        seq: None,
-        at: engine.clock.now(),
-        session_id: None,
-        continuation_id: None,
-        body: EventBody::EngineState {
-            engine: Box::new(status.clone()),
-        },
-    });
+    storage::announce(engine).await;
     Ok(Outcome::Engine(status))
 }

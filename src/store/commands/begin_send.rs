@@ -63,8 +63,8 @@ impl WriteCommand for BeginSend {
         }
         tx.move_part(&mut part, OutboxState::Sending)?;
         tx.conn
-            .prepare_cached("UPDATE outbox SET attempts = attempts + 1, epoch = ?2, not_before = NULL WHERE id = ?1")?
-            .execute(params![part.id.to_bytes(), self.epoch])?;
+            .prepare_cached("UPDATE outbox SET attempts = attempts + 1, epoch = ?2, begun_at = ?3, not_before = NULL WHERE id = ?1")?
+            .execute(params![part.id.to_bytes(), self.epoch, tx.now.as_millis()])?;
         Ok(())
     }
 

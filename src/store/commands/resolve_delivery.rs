@@ -33,6 +33,8 @@ pub struct ResolveDelivery {
     pub settlement: Settlement,
     /// Who.
     pub by: ActorRef,
+    /// Why, redacted.
+    pub reason: Option<String>,
 }
 
 impl WriteTx<'_> {
@@ -121,7 +123,7 @@ impl WriteCommand for ResolveDelivery {
                 by: self.by.label.clone(),
                 surface: self.by.surface,
                 at: tx.now,
-                reason: None,
+                reason: self.reason.clone(),
             };
             tx.record_decision(&mut gate, gate_state, &decision)?;
             tx.disarm_cards(id, true)?;
@@ -132,7 +134,13 @@ impl WriteCommand for ResolveDelivery {
             &self.by,
             Some(&part.channel),
             part.id,
-            &json!({ "decision": word, "approval": question }),
-        )
+            &json!({ "decision": word, "approval": question, "reason": self.reason }),
+        )?;
+        crate::crash_point!("settle.pre_commit");
+        Ok(())
+    }
+
+    fn committed(&self) {
+        crate::crash_point!("settle.post");
     }
 }

@@ -11,5 +11,6 @@ mod page;
 pub mod sessions;
 pub mod snapshot;
 pub mod turn;
+pub mod unknown;
 pub mod usage;
 pub mod why;

@@ -65,7 +65,9 @@ pub enum NextOutbox {
 }
 
 const ITEM: &str = "SELECT id, channel, conversation, continuation_id, class, state, part, parts, substr(text, 1, 200),
-        attempts, not_before, last_error, created_at, updated_at, position FROM outbox";
+        attempts, not_before, last_error, created_at, updated_at, position,
+        (SELECT a.id FROM approvals a WHERE a.outbox_id = outbox.id AND a.kind = 'resend' ORDER BY a.position DESC LIMIT 1)
+     FROM outbox";
 
 fn item_row(row: &Row<'_>) -> rusqlite::Result<(i64, OutboxItem)> {
     let item = OutboxItem {
@@ -85,6 +87,9 @@ fn item_row(row: &Row<'_>) -> rusqlite::Result<(i64, OutboxItem)> {
         last_error: row.get(11)?,
         created_at: Timestamp(row.get(12)?),
         updated_at: Timestamp(row.get(13)?),
+        question: row
+            .get::<_, Option<[u8; 16]>>(15)?
+            .map(ApprovalId::from_bytes),
     };
     Ok((row.get(14)?, item))
 }
@@ -197,6 +202,23 @@ impl Reader<'_> {
             found.approval = Some(load_approval(self.conn, id)?);
         }
         Ok(found)
+    }
+
+    /// How many parts of each channel are being sent, or wait and may be sent by `until`.
+    pub fn open_deliveries(&self, until: Timestamp) -> Result<Vec<(String, u32)>, StoreError> {
+        Ok(self
+            .conn
+            .prepare_cached(
+                "SELECT channel, count(*) FROM outbox AS part
+                 WHERE settled_at IS NULL AND (state = 'sending' OR (state = 'pending'
+                    AND coalesce(not_before, 0) <= ?1 AND NOT EXISTS (
+                        SELECT 1 FROM outbox AS before
+                        WHERE before.state = 'unknown' AND before.class = 'final' AND part.class = 'final'
+                            AND before.continuation_id = part.continuation_id AND before.position < part.position)))
+                 GROUP BY channel",
+            )?
+            .query_map([until.as_millis()], |row| Ok((row.get(0)?, row.get(1)?)))?
+            .collect::<rusqlite::Result<_>>()?)
     }
 
     /// Deliveries, newest first.

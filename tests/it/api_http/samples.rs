@@ -4,6 +4,7 @@ use leverframe::clock::Timestamp;
 use leverframe::protocol::approval::{
     Approval, Decision, PlanFacts, Preview, Requester, SimilarCall,
 };
+use leverframe::protocol::artifact::{Artifact, ArtifactHash};
 use leverframe::protocol::channel::{Channel, ChannelHealth};
 use leverframe::protocol::command::{
     Accepted, BudgetRequest, Command, DecisionRequest, DeliveryResolution, Outcome, Waiting,
@@ -128,6 +129,7 @@ pub fn tool_call() -> ToolCall {
         verdict: verdict(),
         approval_id: Some(approval_id()),
         result: None,
+        artifact: None,
         duration_ms: Some(7),
         attempts: 0,
         created_at: at(),
@@ -214,6 +216,7 @@ pub fn approval(state: ApprovalState) -> Approval {
         }],
         question: None,
         notified: true,
+        unknown: None,
     }
 }
 
@@ -267,6 +270,7 @@ pub fn delivery() -> OutboxItem {
         last_error: Some("reset".to_owned()),
         created_at: at(),
         updated_at: at(),
+        question: Some(approval_id()),
     }
 }
 
@@ -285,6 +289,8 @@ pub fn engine() -> EngineStatus {
         usage_today: usage(),
         budget_today_usd: Some(1.5),
         problems: vec!["disk full".to_owned()],
+        writable: true,
+        draining: None,
         started_at: at(),
     }
 }
@@ -424,6 +430,7 @@ pub fn commands() -> Vec<Command> {
         Command::ResolveDelivery {
             outbox_id: outbox_id(),
             resolution: DeliveryResolution::SendAgain,
+            reason: Some(NASTY.to_owned()),
         },
         Command::EmergencyStop {
             reason: Some(NASTY.to_owned()),
@@ -607,6 +614,12 @@ pub fn queries() -> Vec<(Query, Answer)> {
             },
             Answer::AuditVerify(Box::new(audit_report())),
         ),
+        (
+            Query::Artifact {
+                hash: ArtifactHash::from_bytes([0xab; 32]),
+            },
+            Answer::Artifact(Box::new(artifact())),
+        ),
     ]
 }
 
@@ -682,6 +695,16 @@ pub fn audit_report() -> AuditReport {
             anchor: anchor(),
             verdict: AnchorVerdict::Contained,
         }),
+    }
+}
+
+fn artifact() -> Artifact {
+    Artifact {
+        hash: ArtifactHash::from_bytes([0xab; 32]),
+        size: NASTY.len() as u64,
+        media_type: "text/plain; charset=utf-8".to_owned(),
+        created_at: at(),
+        text: NASTY.to_owned(),
     }
 }
 
