@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use crate::protocol::event::EventBody;
 use crate::protocol::ids::ContinuationId;
 use crate::protocol::words::ContinuationState;
+use crate::store::check_starts::starts_were_allowed;
 use crate::store::error::StoreError;
 use crate::store::event_log::epoch_base;
 use crate::store::reader::Reader;
@@ -63,14 +64,6 @@ const RULES: &[(&str, &str, &str)] = &[
         OR (p.expires_at IS NOT NULL AND p.decided_at >= p.expires_at)"),
     ("I11", "approval used by more than one start",
      "SELECT hex(approval_id) FROM tool_attempts WHERE approval_id IS NOT NULL GROUP BY approval_id HAVING count(*) > 1"),
-    ("I11", "call that had to ask and started without an approval",
-     // A call may have started while it needed nobody, died, and been made to ask since: then it waits for its answer,
-     // got another one than a start, or was closed.
-     "SELECT hex(t.id) FROM tool_calls t WHERE t.verdict = 'ask' AND t.attempts > 0
-        AND t.state NOT IN ('awaiting', 'approved', 'denied', 'cancelled', 'expired')
-        AND NOT EXISTS (SELECT 1 FROM approvals p WHERE p.id = t.approval_id AND p.decision = 'answer')
-        AND NOT EXISTS (
-            SELECT 1 FROM tool_attempts a JOIN approvals p ON p.id = a.approval_id WHERE a.call_id = t.id)"),
     ("I11", "approval whose digest is not its call's",
      "SELECT hex(p.id) FROM approvals p JOIN tool_calls t ON t.approval_id = p.id
       WHERE p.kind = 'execute' AND p.state IN ('pending', 'approved', 'consumed') AND p.digest <> t.digest"),
@@ -147,6 +140,7 @@ pub fn check(reader: &Reader<'_>) -> Result<Vec<Violation>, StoreError> {
         });
     }
     decisions_are_audited(reader, &mut found)?;
+    starts_were_allowed(reader, &mut found)?;
     Ok(found)
 }
 

@@ -23,6 +23,7 @@ use crate::store::writer::{Message, Pending, Shared};
 pub mod artifacts;
 pub mod audit;
 pub mod check;
+mod check_starts;
 pub mod command;
 pub mod commands;
 pub mod error;

@@ -16,8 +16,10 @@ use leverframe::store::commands::finish_turn::FinishTurn;
 use leverframe::store::commands::ingest_record::IngestRecord;
 use leverframe::store::commands::ingest_turn::{IngestOutcome, IngestTurn};
 use leverframe::store::commands::llm_result::LlmResult;
+use leverframe::store::commands::note_unknown::NoteUnknown;
 use leverframe::store::commands::once::Once;
 use leverframe::store::commands::park::{Park, Parked};
+use leverframe::store::commands::probe::Probe;
 use leverframe::store::commands::queue_cards::QueueCards;
 use leverframe::store::commands::queue_notice::QueueNotice;
 use leverframe::store::commands::recover::Recovery;
@@ -70,6 +72,11 @@ impl System {
                 self.recovered()
             }
             Step::Clock(seconds) => {
+                if *seconds < 0 {
+                    let paused = model.channels[0].paused;
+                    let seen = Step::PauseChannel { channel: 0, paused };
+                    answer(self.by_people(model, &seen));
+                }
                 self.world().clock.advance_millis(seconds * 1000);
                 Outcome::Done
             }
@@ -264,18 +271,25 @@ impl System {
                 })
                 .map(|()| Outcome::Done)
             }
-            Step::StartTool { call, right_plan } => {
+            Step::StartTool {
+                call,
+                right_plan,
+                key_lives,
+            } => {
                 let plan = model.calls[*call].plan + u32::from(!right_plan);
                 self.write(StartTool {
                     call_id: self.call(*call),
                     epoch,
                     digest: digest_of(*call, plan),
                     max_decision_age_ms: PATIENCE,
+                    key_lifetime_ms: key_lives
+                        .and_then(|seconds| u64::try_from(seconds * 1000).ok()),
                 })
                 .map(|outcome| match outcome {
                     StartToolOutcome::Started { attempt } => Outcome::Started(attempt),
                     StartToolOutcome::DigestMismatch => Outcome::OtherPlan,
                     StartToolOutcome::DecisionTooOld => Outcome::TooOld,
+                    StartToolOutcome::KeyRanOut => Outcome::KeyRanOut,
                     StartToolOutcome::NotStartable(state) => Outcome::NotStartable(state),
                 })
             }
@@ -318,6 +332,7 @@ impl System {
                     content: "result".to_owned(),
                     is_error: state == ToolCallState::Failed,
                     duration_ms: 1,
+                    artifact: None,
                     resolve,
                 })
                 .map(|()| Outcome::Done)
@@ -678,6 +693,15 @@ impl System {
                         .collect(),
                 ))
             }
+            Step::NoteUnknown { gate } => {
+                self.counter += 1;
+                self.write(NoteUnknown {
+                    approval_id: self.gate(*gate),
+                    text: format!("Looked {} times.", self.counter),
+                })
+                .map(|()| Outcome::Done)
+            }
+            Step::Probe => self.write(Probe).map(|()| Outcome::Done),
             Step::ReleaseQuarantine => self.write(ReleaseQuarantine { by }).map(|()| Outcome::Done),
             Step::QueueNotice {
                 channel,
