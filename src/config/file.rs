@@ -119,6 +119,9 @@ pub struct PriceTable {
 pub enum PlatformWord {
     /// Telegram.
     Telegram,
+    /// The platform of tests, at `api_base`.
+    #[cfg(feature = "test-hooks")]
+    Scripted,
 }
 
 /// Who shares a session, as the file spells it.

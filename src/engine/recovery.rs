@@ -47,7 +47,7 @@ pub async fn begin(engine: &Engine, recovery: &Recovery) -> Result<(), Problem> 
             "engine: {} crashes within ten minutes",
             recovery.crashes_in_10_min
         );
-        tracing::error!(%reason, "starting held");
+        tracing::error!(%reason, "starting held: look at what happened, then `leverframe release` (or ctrl-x r) lets work go on");
         engine.held.send_replace(Some(Held {
             since: engine.clock.now(),
             reason: reason.clone(),

@@ -250,4 +250,19 @@ impl Reader<'_> {
         }
         Ok(Ok(count))
     }
+
+    /// When the oldest row of the audit that is kept was written; none = nothing was pruned.
+    pub(crate) fn audit_kept_since(&self) -> Result<Option<Timestamp>, StoreError> {
+        let Some(segment) = Segment::newest(self.conn)? else {
+            return Ok(None);
+        };
+        Ok(self
+            .conn
+            .query_row(
+                "SELECT at FROM audit WHERE seq > ?1 ORDER BY seq LIMIT 1",
+                [segment.to_seq],
+                |row| row.get(0).map(Timestamp),
+            )
+            .optional()?)
+    }
 }

@@ -1,5 +1,6 @@
 //! Random commands with crashes between them: whatever happens, the invariants hold.
 
+use leverframe::protocol::channel::SendIdempotency;
 use leverframe::protocol::ids::{ContinuationId, SessionId, ToolCallId};
 use leverframe::protocol::snapshot::PageRequest;
 use leverframe::protocol::words::{
@@ -229,7 +230,6 @@ pub(crate) async fn step(world: World, op: Op) -> World {
             if let Some(continuation_id) = view.interrupted {
                 // Refused while a call is started (an emergency stop put the turn down around it).
                 let _ = world
-                    .store
                     .write(Resume {
                         continuation_id,
                         by: by("anna"),
@@ -245,7 +245,6 @@ pub(crate) async fn step(world: World, op: Op) -> World {
                     YieldTo::Interrupted
                 };
                 let _ = world
-                    .store
                     .write(Yield {
                         continuation_id,
                         epoch,
@@ -268,6 +267,7 @@ pub(crate) async fn step(world: World, op: Op) -> World {
                     .ok(BeginSend {
                         outbox_id: row.id,
                         epoch,
+                        idempotency: SendIdempotency::None,
                     })
                     .await;
                 let outcome = match n % 5 {
