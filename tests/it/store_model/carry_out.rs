@@ -1,5 +1,6 @@
 //! Each step as the store's command.
 
+use leverframe::protocol::channel::SendIdempotency;
 use leverframe::protocol::words::{ApprovalKind, DecisionScope, OutboxClass, ToolCallState};
 use leverframe::store::commands::ask_budget::AskBudget;
 use leverframe::store::commands::begin_send::BeginSend;
@@ -271,6 +272,7 @@ impl System {
                     epoch,
                     digest: digest_of(*call, plan),
                     max_decision_age_ms: PATIENCE,
+                    key_lifetime_ms: None,
                 })
                 .map(|outcome| match outcome {
                     StartToolOutcome::Started { attempt } => Outcome::Started(attempt),
@@ -318,6 +320,7 @@ impl System {
                     content: "result".to_owned(),
                     is_error: state == ToolCallState::Failed,
                     duration_ms: 1,
+                    artifact: None,
                     resolve,
                 })
                 .map(|()| Outcome::Done)
@@ -373,8 +376,9 @@ impl System {
                 .write(BeginSend {
                     outbox_id: self.part(*part),
                     epoch,
+                    idempotency: SendIdempotency::None,
                 })
-                .map(|()| Outcome::Done),
+                .map(|_| Outcome::Done),
             Step::EndSend { part, sent } => {
                 let row = &model.parts[*part];
                 let (outcome, resend) = match sent {
