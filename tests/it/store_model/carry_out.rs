@@ -279,6 +279,10 @@ impl System {
                     StartToolOutcome::DigestMismatch => Outcome::OtherPlan,
                     StartToolOutcome::DecisionTooOld => Outcome::TooOld,
                     StartToolOutcome::NotStartable(state) => Outcome::NotStartable(state),
+                    // Keys of the model live for ever.
+                    StartToolOutcome::KeyRanOut => {
+                        Outcome::NotStartable(ToolCallState::Indeterminate)
+                    }
                 })
             }
             Step::RefuseCall { call } => self
