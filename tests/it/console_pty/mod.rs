@@ -3,11 +3,11 @@
 mod arrival;
 mod attach;
 mod detach;
-mod door;
+pub mod door;
 mod hostile;
 mod resize;
 mod restart;
 mod setup;
 mod signals;
-mod steps;
+pub mod steps;
 mod tour;
