@@ -115,6 +115,12 @@ pub enum Subcommands {
     /// Who did what
     #[command(subcommand)]
     Audit(AuditCommands),
+    /// Remove what is kept no longer, now; it happens by itself every six hours
+    Sweep {
+        /// Only count
+        #[arg(long)]
+        preview: bool,
+    },
 }
 
 /// `audit`.

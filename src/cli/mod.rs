@@ -21,6 +21,7 @@ pub mod outbox;
 pub mod resolve;
 pub mod run;
 pub mod sessions;
+pub mod sweep;
 pub mod table;
 pub mod terminal;
 pub mod why;

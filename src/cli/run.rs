@@ -16,7 +16,7 @@ use crate::cli::exit::Failure;
 use crate::cli::modes::{self, Rights};
 use crate::cli::terminal::{Attended, Format, Terminal, cell};
 use crate::cli::{
-    audit, channels, connect, doctor, emergency, init, outbox, resolve, sessions, why,
+    audit, channels, connect, doctor, emergency, init, outbox, resolve, sessions, sweep, why,
 };
 use crate::client::console_client::ConsoleClient;
 use crate::client::remote::connection::RemoteClient;
@@ -222,6 +222,7 @@ pub async fn execute(
             let command = Command::ReleaseEmergencyStop { waiting };
             emergency::run(client, terminal, format, command).await
         }
+        Subcommands::Sweep { preview } => sweep::run(client, terminal, format, preview).await,
         Subcommands::Why { call } => why::run(client, terminal, format, &call).await,
     }
 }

@@ -26,6 +26,7 @@ pub mod audit;
 pub mod check;
 pub mod command;
 pub mod commands;
+mod damage;
 pub mod error;
 pub mod event_log;
 pub mod files;

@@ -264,7 +264,8 @@ fn submitted(
                 | Outcome::Continuation(_)
                 | Outcome::Channel(_)
                 | Outcome::Delivery(_)
-                | Outcome::Engine(_) => Vec::new(),
+                | Outcome::Engine(_)
+                | Outcome::Swept(_) => Vec::new(),
             }
         }
     }

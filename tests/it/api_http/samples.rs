@@ -18,7 +18,7 @@ use leverframe::protocol::session::{
     ToolCall, TranscriptBody, TranscriptEntry, Usage, Why,
 };
 use leverframe::protocol::snapshot::{
-    Answer, AuditFilter, EngineStatus, OpenStream, Page, PageRequest, Query, Snapshot,
+    Answer, AuditFilter, EngineStatus, OpenStream, Page, PageRequest, Query, Snapshot, SweepReport,
 };
 use leverframe::protocol::words::{
     Access, ApprovalKind, ApprovalState, Autonomy, ChannelKind, ChannelState, ContinuationState,
@@ -438,6 +438,7 @@ pub fn commands() -> Vec<Command> {
         Command::ReleaseEmergencyStop {
             waiting: Waiting::Newest,
         },
+        Command::Sweep { preview: true },
     ]
 }
 
@@ -467,6 +468,11 @@ pub fn outcomes() -> Vec<Outcome> {
         Outcome::Channel(channel()),
         Outcome::Delivery(delivery()),
         Outcome::Engine(engine()),
+        Outcome::Swept(SweepReport {
+            at: at(),
+            events: u64::MAX,
+            ..SweepReport::default()
+        }),
     ]
 }
 
@@ -590,6 +596,12 @@ pub fn queries() -> Vec<(Query, Answer)> {
             Answer::Why(Box::new(why())),
         ),
         (
+            Query::Artifact {
+                hash: ArtifactHash::from_bytes([0xab; 32]),
+            },
+            Answer::Artifact(Box::new(artifact())),
+        ),
+        (
             Query::Doctor { check: true },
             Answer::Doctor(Box::new(doctor())),
         ),
@@ -614,13 +626,17 @@ pub fn queries() -> Vec<(Query, Answer)> {
             },
             Answer::AuditVerify(Box::new(audit_report())),
         ),
-        (
-            Query::Artifact {
-                hash: ArtifactHash::from_bytes([0xab; 32]),
-            },
-            Answer::Artifact(Box::new(artifact())),
-        ),
     ]
+}
+
+fn artifact() -> Artifact {
+    Artifact {
+        hash: ArtifactHash::from_bytes([0xab; 32]),
+        size: NASTY.len() as u64,
+        media_type: "text/plain; charset=utf-8".to_owned(),
+        created_at: at(),
+        text: NASTY.to_owned(),
+    }
 }
 
 /// A diagnosis with a failed rule.
@@ -695,16 +711,6 @@ pub fn audit_report() -> AuditReport {
             anchor: anchor(),
             verdict: AnchorVerdict::Contained,
         }),
-    }
-}
-
-fn artifact() -> Artifact {
-    Artifact {
-        hash: ArtifactHash::from_bytes([0xab; 32]),
-        size: NASTY.len() as u64,
-        media_type: "text/plain; charset=utf-8".to_owned(),
-        created_at: at(),
-        text: NASTY.to_owned(),
     }
 }
 

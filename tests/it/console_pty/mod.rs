@@ -3,11 +3,11 @@
 mod arrival;
 mod attach;
 mod detach;
-pub mod door;
+pub(crate) mod door;
 mod hostile;
 mod resize;
 mod restart;
 mod setup;
 mod signals;
-pub mod steps;
+pub(crate) mod steps;
 mod tour;
