@@ -17,6 +17,7 @@ mod console_state;
 mod crash_points;
 mod layering;
 mod models;
+mod platform_faults;
 mod policy;
 mod reliability;
 mod retention;
