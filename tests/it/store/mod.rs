@@ -11,12 +11,13 @@
     reason = "a method's path is not general over the reader's lifetime"
 )]
 
-mod world;
+pub(crate) mod world;
 
 mod decisions;
+mod found;
 mod lifecycle;
 mod opening;
-mod random;
+pub(crate) mod random;
 mod recovery;
 mod schema;
 mod writer;

@@ -1,5 +1,6 @@
 //! Random commands with crashes between them: whatever happens, the invariants hold.
 
+use leverframe::protocol::channel::SendIdempotency;
 use leverframe::protocol::ids::{ContinuationId, SessionId, ToolCallId};
 use leverframe::protocol::snapshot::PageRequest;
 use leverframe::protocol::words::{
@@ -24,7 +25,7 @@ use proptest::prelude::*;
 use crate::store::world::{World, approval, by, call, gated, turn};
 
 #[derive(Debug, Clone, Copy)]
-enum Op {
+pub(crate) enum Op {
     Ingest(u8),
     Claim,
     Propose(u8),
@@ -42,7 +43,7 @@ enum Op {
     Restart,
 }
 
-fn op() -> impl Strategy<Value = Op> {
+pub(crate) fn op() -> impl Strategy<Value = Op> {
     prop_oneof![
         3 => (0..3_u8).prop_map(Op::Ingest),
         5 => Just(Op::Claim),
@@ -110,7 +111,7 @@ async fn view(world: &World) -> View {
 }
 
 /// Refusals are fine (the walk tries much that is not allowed); broken invariants are not.
-async fn step(world: World, op: Op) -> World {
+pub(crate) async fn step(world: World, op: Op) -> World {
     let view = view(&world).await;
     let epoch = world.epoch();
     match op {
@@ -229,7 +230,6 @@ async fn step(world: World, op: Op) -> World {
             if let Some(continuation_id) = view.interrupted {
                 // Refused while a call is started (an emergency stop put the turn down around it).
                 let _ = world
-                    .store
                     .write(Resume {
                         continuation_id,
                         by: by("anna"),
@@ -245,7 +245,6 @@ async fn step(world: World, op: Op) -> World {
                     YieldTo::Interrupted
                 };
                 let _ = world
-                    .store
                     .write(Yield {
                         continuation_id,
                         epoch,
@@ -268,6 +267,7 @@ async fn step(world: World, op: Op) -> World {
                     .ok(BeginSend {
                         outbox_id: row.id,
                         epoch,
+                        idempotency: SendIdempotency::None,
                     })
                     .await;
                 let outcome = match n % 5 {
