@@ -281,7 +281,7 @@ async fn a_secret_put_into_every_input_is_in_no_byte_on_disk_or_on_the_wire() {
     leaks.dedup();
     assert!(leaks.is_empty(), "{}", leaks.join("\n"));
     fault(
-        "secrets in every input",
+        "secrets-in-every-input",
         "a provider's key and a bot's token in chat text, tool output and arguments, request bodies, reasons, and errors of platform and provider",
         "in no byte of the data directory, the log, the HTTP answers, the event stream or the calls to Telegram: raw, JSON, URL, base64",
     );

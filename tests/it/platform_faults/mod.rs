@@ -6,6 +6,7 @@
 
 mod canary;
 mod encodings;
+mod operators;
 mod reader;
 mod script;
 mod updates;

@@ -70,7 +70,7 @@ async fn a_script_changed_after_its_approval_does_not_run_and_is_asked_about_aga
         "it ran though it was refused"
     );
     fault(
-        "script changed between approval and start",
+        "script-changed-after-approval",
         "the file that an approved command runs is rewritten while the call before it runs",
         "it does not run; the changed plan is asked about anew, and the old decision counts for nothing",
     );
