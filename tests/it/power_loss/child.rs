@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use leverframe::clock::{Clock, Timestamp};
+use leverframe::protocol::channel::SendIdempotency;
 use leverframe::protocol::ids::{ContinuationId, SessionId};
 use leverframe::protocol::words::{
     ApprovalKind, Autonomy, ChannelKind, DecisionWord, Effect, OutboxClass,
@@ -76,6 +77,7 @@ async fn deliver(world: &World, limit: usize) {
             .ok(BeginSend {
                 outbox_id: row.id,
                 epoch,
+                idempotency: SendIdempotency::None,
             })
             .await;
         let outcome = SendOutcome::Sent {
@@ -303,6 +305,7 @@ async fn lives_and_dies() {
             .ok(BeginSend {
                 outbox_id: row.id,
                 epoch,
+                idempotency: SendIdempotency::None,
             })
             .await;
     }
@@ -329,6 +332,7 @@ async fn recovers_and_ends() {
             .ok(BeginSend {
                 outbox_id: row.id,
                 epoch,
+                idempotency: SendIdempotency::None,
             })
             .await;
         world

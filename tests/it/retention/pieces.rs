@@ -54,7 +54,13 @@ pub async fn settle(world: &World) {
         let NextOutbox::Row(row) = next else { return };
         let epoch = world.epoch();
         let outbox_id = row.id;
-        world.ok(BeginSend { outbox_id, epoch }).await;
+        world
+            .ok(BeginSend {
+                outbox_id,
+                epoch,
+                idempotency: leverframe::protocol::channel::SendIdempotency::None,
+            })
+            .await;
         world
             .ok(EndSend {
                 outbox_id,

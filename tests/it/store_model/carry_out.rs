@@ -1,8 +1,9 @@
 //! Each step as the store's command.
 
+use leverframe::protocol::channel::SendIdempotency;
 use leverframe::protocol::words::{ApprovalKind, DecisionScope, OutboxClass, ToolCallState};
 use leverframe::store::commands::ask_budget::AskBudget;
-use leverframe::store::commands::begin_send::BeginSend;
+use leverframe::store::commands::begin_send::{BeginSend, BeginSendOutcome};
 use leverframe::store::commands::cancel::Cancel;
 use leverframe::store::commands::claim::Claim;
 use leverframe::store::commands::decide::{Decide, DecideOutcome, DecideReport};
@@ -16,8 +17,10 @@ use leverframe::store::commands::finish_turn::FinishTurn;
 use leverframe::store::commands::ingest_record::IngestRecord;
 use leverframe::store::commands::ingest_turn::{IngestOutcome, IngestTurn};
 use leverframe::store::commands::llm_result::LlmResult;
+use leverframe::store::commands::note_unknown::NoteUnknown;
 use leverframe::store::commands::once::Once;
 use leverframe::store::commands::park::{Park, Parked};
+use leverframe::store::commands::probe::Probe;
 use leverframe::store::commands::queue_cards::QueueCards;
 use leverframe::store::commands::queue_notice::QueueNotice;
 use leverframe::store::commands::recover::Recovery;
@@ -70,6 +73,11 @@ impl System {
                 self.recovered()
             }
             Step::Clock(seconds) => {
+                if *seconds < 0 {
+                    let paused = model.channels[0].paused;
+                    let seen = Step::PauseChannel { channel: 0, paused };
+                    answer(self.by_people(model, &seen));
+                }
                 self.world().clock.advance_millis(seconds * 1000);
                 Outcome::Done
             }
@@ -264,18 +272,25 @@ impl System {
                 })
                 .map(|()| Outcome::Done)
             }
-            Step::StartTool { call, right_plan } => {
+            Step::StartTool {
+                call,
+                right_plan,
+                key_lives,
+            } => {
                 let plan = model.calls[*call].plan + u32::from(!right_plan);
                 self.write(StartTool {
                     call_id: self.call(*call),
                     epoch,
                     digest: digest_of(*call, plan),
                     max_decision_age_ms: PATIENCE,
+                    key_lifetime_ms: key_lives
+                        .and_then(|seconds| u64::try_from(seconds * 1000).ok()),
                 })
                 .map(|outcome| match outcome {
                     StartToolOutcome::Started { attempt } => Outcome::Started(attempt),
                     StartToolOutcome::DigestMismatch => Outcome::OtherPlan,
                     StartToolOutcome::DecisionTooOld => Outcome::TooOld,
+                    StartToolOutcome::KeyRanOut => Outcome::KeyRanOut,
                     StartToolOutcome::NotStartable(state) => Outcome::NotStartable(state),
                 })
             }
@@ -318,6 +333,7 @@ impl System {
                     content: "result".to_owned(),
                     is_error: state == ToolCallState::Failed,
                     duration_ms: 1,
+                    artifact: None,
                     resolve,
                 })
                 .map(|()| Outcome::Done)
@@ -373,8 +389,12 @@ impl System {
                 .write(BeginSend {
                     outbox_id: self.part(*part),
                     epoch,
+                    idempotency: SendIdempotency::None,
                 })
-                .map(|()| Outcome::Done),
+                .map(|outcome| match outcome {
+                    BeginSendOutcome::Begun => Outcome::Done,
+                    BeginSendOutcome::KeyRanOut => Outcome::KeyRanOut,
+                }),
             Step::EndSend { part, sent } => {
                 let row = &model.parts[*part];
                 let (outcome, resend) = match sent {
@@ -678,6 +698,15 @@ impl System {
                         .collect(),
                 ))
             }
+            Step::NoteUnknown { gate } => {
+                self.counter += 1;
+                self.write(NoteUnknown {
+                    approval_id: self.gate(*gate),
+                    text: format!("Looked {} times.", self.counter),
+                })
+                .map(|()| Outcome::Done)
+            }
+            Step::Probe => self.write(Probe).map(|()| Outcome::Done),
             Step::ReleaseQuarantine => self.write(ReleaseQuarantine { by }).map(|()| Outcome::Done),
             Step::QueueNotice {
                 channel,
@@ -702,6 +731,7 @@ impl System {
                     outbox_id: self.part(*part),
                     settlement: *settlement,
                     by,
+                    reason: None,
                 })
                 .map(|()| Outcome::Done),
             other => unreachable!("{other:?} is carried out elsewhere"),

@@ -11,6 +11,7 @@ use proptest::sample::select;
 use proptest::strategy::Union;
 
 use crate::store_model::model::Model;
+use crate::store_model::rules_gate::ENGINE;
 use crate::store_model::step::{
     Ended, Item, Judged, Named, Plan, Question, Sent, Shown, Step, Target,
 };
@@ -57,6 +58,10 @@ fn plan() -> impl Strategy<Value = Plan> {
     (select(Effect::ALL.to_vec()), verdict).prop_map(|(effect, verdict)| Plan { effect, verdict })
 }
 
+fn key() -> impl Strategy<Value = Option<i64>> {
+    prop_oneof![2 => Just(None), 2 => Just(Some(30_i64)), 1 => Just(Some(3600))]
+}
+
 fn ended() -> impl Strategy<Value = Ended> {
     prop_oneof![
         6 => Just(Ended::Well),
@@ -91,7 +96,7 @@ fn decide(gate: usize, words: Vec<DecisionWord>) -> BoxedStrategy<Step> {
         shown(),
         proptest::bool::weighted(0.3),
         proptest::option::of(0..20_u8),
-        0..2_u8,
+        prop_oneof![4 => 0..2_u8, 1 => Just(ENGINE)],
     )
         .prop_map(
             move |(word, shown, for_session, extra, person)| Step::Decide {
@@ -278,16 +283,32 @@ fn turn_steps(model: &Model, turn: usize, menu: &mut Menu) {
 fn call_steps(model: &Model, call: usize, menu: &mut Menu) {
     let running = model.turns[model.calls[call].turn].state == ContinuationState::Running;
     let state = model.calls[call].state;
+    // A keyed run died and its key will be forgotten: that it is asked about again and waits until then is so rare that
+    // it is helped.
+    let died = model.runs.iter().any(|run| {
+        run.call == call && run.outcome == Some(ToolCallState::Ready) && run.key_until.is_some()
+    }) && model.calls[call].effect == Effect::Keyed;
+    if died && running && state == ToolCallState::Approved {
+        menu.push((40, Just(Step::Clock(31)).boxed()));
+    }
+    if died && running && state == ToolCallState::Awaiting {
+        let gate = model.calls[call].gate.unwrap_or_default();
+        menu.push((60, decide(gate, vec![DecisionWord::Approve])));
+    }
     if running && matches!(state, ToolCallState::Ready | ToolCallState::Approved) {
         menu.push((
             40,
-            proptest::bool::weighted(0.9)
-                .prop_map(move |right_plan| Step::StartTool { call, right_plan })
+            (proptest::bool::weighted(0.9), key())
+                .prop_map(move |(right_plan, key_lives)| Step::StartTool {
+                    call,
+                    right_plan,
+                    key_lives,
+                })
                 .boxed(),
         ));
         menu.push((1, Just(Step::RefuseCall { call }).boxed()));
         menu.push((
-            4,
+            if died { 40 } else { 4 },
             question()
                 .prop_map(move |question| Step::ReturnToAsk { call, question })
                 .boxed(),
@@ -319,6 +340,7 @@ fn gate_steps(model: &Model, gate: usize, menu: &mut Menu) {
             menu.push((14, decide(gate, words)));
             menu.push((1, decide(gate, vec![DecisionWord::Snooze])));
             menu.push((1, Just(Step::QueueCards { gate }).boxed()));
+            menu.push((1, Just(Step::NoteUnknown { gate }).boxed()));
             if row.kind == ApprovalKind::Execute {
                 menu.push((
                     4,
@@ -376,7 +398,7 @@ fn engine_steps(model: &Model, menu: &mut Menu) {
         .any(|call| call.state == ToolCallState::Approved);
     menu.push((
         if mortal || unused { 8 } else { 2 },
-        select(vec![1_i64, 31, 61, 61, 3600])
+        select(vec![1_i64, 31, 61, 61, 3600, -600])
             .prop_map(Step::Clock)
             .boxed(),
     ));
@@ -384,7 +406,12 @@ fn engine_steps(model: &Model, menu: &mut Menu) {
         gate.state == ApprovalState::Pending && gate.expires.is_some_and(|at| at <= model.now)
     });
     menu.push((if overdue { 16 } else { 1 }, Just(Step::ExpireDue).boxed()));
-    menu.push((3, Just(Step::Crash).boxed()));
+    let flying = model
+        .calls
+        .iter()
+        .any(|call| call.state == ToolCallState::Started && call.effect == Effect::Keyed);
+    menu.push((if flying { 12 } else { 3 }, Just(Step::Crash).boxed()));
+    menu.push((1, Just(Step::Probe).boxed()));
     menu.push((1, Just(Step::Restart).boxed()));
     menu.push((1, Just(Step::Restore).boxed()));
     if model.quarantine {
@@ -588,6 +615,7 @@ fn wild(model: &Model) -> BoxedStrategy<Step> {
                     0 => Step::StartTool {
                         call,
                         right_plan: flag,
+                        key_lives: Some(30),
                     },
                     1 => Step::FinishTool {
                         call,

@@ -71,6 +71,8 @@ pub(crate) struct Run {
     pub(crate) attempt: u32,
     pub(crate) epoch: u64,
     pub(crate) gate: Option<usize>,
+    /// Until when another run under its key would be this one.
+    pub(crate) key_until: Option<i64>,
     pub(crate) outcome: Option<ToolCallState>,
 }
 
@@ -198,6 +200,7 @@ pub(crate) enum Outcome {
     Started(u32),
     OtherPlan,
     TooOld,
+    KeyRanOut,
     NotStartable(ToolCallState),
     Cancelled(Vec<usize>),
     Turns(Vec<usize>),
@@ -229,6 +232,9 @@ pub(crate) struct About {
 
 #[derive(Debug, Clone)]
 pub(crate) struct Model {
+    /// What the machine's clock says.
+    pub(crate) clock: i64,
+    /// Time as it counts: never earlier than what was stored.
     pub(crate) now: i64,
     pub(crate) epoch: u64,
     pub(crate) held: bool,
@@ -271,6 +277,7 @@ impl Model {
             cursor: None,
         };
         Self {
+            clock: now,
             now,
             epoch: 1,
             held: false,

@@ -109,11 +109,12 @@ impl Model {
                         .iter()
                         .map(|row| {
                             format!(
-                                "c{} #{} epoch={} gate={} {}",
+                                "c{} #{} epoch={} gate={} key={} {}",
                                 row.call,
                                 row.attempt,
                                 row.epoch,
                                 or_dash(row.gate),
+                                or_dash(row.key_until),
                                 or_dash(row.outcome)
                             )
                         })
@@ -265,7 +266,8 @@ impl Model {
                     self.snoozes
                         .iter()
                         .map(|(gate, person, until)| {
-                            format!("gate={gate} operator:{person} {until}")
+                            let who = crate::store_model::system::person(*person).id;
+                            format!("gate={gate} {who} {until}")
                         })
                         .collect(),
                 ),
@@ -438,8 +440,8 @@ pub(crate) fn tables(conn: &Connection, ids: &Ids) -> rusqlite::Result<Picture> 
         (
             "tool_attempts",
             sorted(lines(
-                "SELECT call_id, attempt, epoch, approval_id, outcome FROM tool_attempts",
-                &form("c%i #% epoch=% gate=%i %"),
+                "SELECT call_id, attempt, epoch, approval_id, key_until, outcome FROM tool_attempts",
+                &form("c%i #% epoch=% gate=%i key=% %"),
             )?),
         ),
         (

@@ -56,7 +56,12 @@ impl Model {
             Step::Restart => self.start_again(true, false),
             Step::Restore => self.start_again(true, true),
             Step::Clock(seconds) => {
-                self.now += seconds * 1000;
+                if *seconds < 0 {
+                    // The system writes a row first, so that the store has seen the time that it is turned back from.
+                    self.audit.push("channel.paused");
+                }
+                self.clock += seconds * 1000;
+                self.now = self.now.max(self.clock);
                 Ok(Outcome::Done)
             }
             other => unreachable!("{other:?} has its rule elsewhere"),
@@ -246,8 +251,14 @@ impl Model {
 
     fn recover_call(&mut self, call: usize, found: &mut Recovered) -> Ruled {
         let over = self.turns[self.calls[call].turn].state.is_terminal();
+        let forgotten = self.runs.iter().any(|run| {
+            run.call == call
+                && run.outcome.is_none()
+                && run.key_until.is_some_and(|until| until <= self.now)
+        });
         let repeatable = match self.calls[call].effect {
-            Effect::ReadOnly | Effect::Idempotent | Effect::Keyed => true,
+            Effect::ReadOnly | Effect::Idempotent => true,
+            Effect::Keyed => !forgotten,
             Effect::Reconcilable | Effect::NonIdempotent => false,
         };
         let to = if repeatable && !over {

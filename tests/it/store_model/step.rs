@@ -191,6 +191,8 @@ pub(crate) enum Step {
     StartTool {
         call: usize,
         right_plan: bool,
+        /// Seconds that the other side remembers the key of a keyed call.
+        key_lives: Option<i64>,
     },
     RefuseCall {
         call: usize,
@@ -265,6 +267,12 @@ pub(crate) enum Step {
         part: usize,
         settlement: Settlement,
     },
+    /// What a look at the other side said about an unknown outcome.
+    NoteUnknown {
+        gate: usize,
+    },
+    /// A write that means nothing.
+    Probe,
     /// The same by a caller of the epoch before.
     Stale(Box<Step>),
     /// SIGKILL and a new start.
@@ -300,7 +308,9 @@ impl Step {
         "ingest_turn",
         "llm_result",
         "once",
+        "note_unknown",
         "park",
+        "probe",
         "queue_cards",
         "queue_notice",
         "refuse_call",
@@ -361,6 +371,8 @@ impl Step {
             Step::BeginSend { .. } => "begin_send",
             Step::EndSend { .. } => "end_send",
             Step::ResolveDelivery { .. } => "resolve_delivery",
+            Step::NoteUnknown { .. } => "note_unknown",
+            Step::Probe => "probe",
             Step::Stale(step) => step.name(),
             Step::Crash => "crash",
             Step::Restart => "restart",
@@ -434,7 +446,10 @@ impl Step {
                     exchange(Kind::Try, attempt)?;
                 }
             }
-            Step::Decide { gate, .. } | Step::Revise { gate, .. } | Step::QueueCards { gate } => {
+            Step::Decide { gate, .. }
+            | Step::Revise { gate, .. }
+            | Step::NoteUnknown { gate }
+            | Step::QueueCards { gate } => {
                 exchange(Kind::Gate, gate)?;
             }
             Step::ReturnToAsk { call, .. }
@@ -455,6 +470,7 @@ impl Step {
             | Step::DropWaiting { .. }
             | Step::ReleaseQuarantine
             | Step::QueueNotice { .. }
+            | Step::Probe
             | Step::Crash
             | Step::Restart
             | Step::Restore

@@ -50,7 +50,15 @@ pub(crate) const CALLS: Pairs<ToolCallState> = {
         ),
         (
             S::Ready,
-            &[S::Started, S::Awaiting, S::Denied, S::Cancelled, S::Expired],
+            // Indeterminate: the key of a run that died with its process ran out before the next one.
+            &[
+                S::Started,
+                S::Awaiting,
+                S::Denied,
+                S::Indeterminate,
+                S::Cancelled,
+                S::Expired,
+            ],
         ),
         (
             S::Awaiting,
@@ -64,7 +72,14 @@ pub(crate) const CALLS: Pairs<ToolCallState> = {
         ),
         (
             S::Approved,
-            &[S::Started, S::Denied, S::Awaiting, S::Cancelled, S::Expired],
+            &[
+                S::Started,
+                S::Denied,
+                S::Awaiting,
+                S::Indeterminate,
+                S::Cancelled,
+                S::Expired,
+            ],
         ),
         (
             S::Started,
