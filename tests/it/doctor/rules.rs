@@ -22,6 +22,8 @@ const USED_CALL: &str =
 const CASES: &[(&str, &str, &[&str])] = &[
     ("page that SQLite finds broken", "", &["file"]),
     ("row that refers to one that is not there", "INSERT INTO approval_snoozes VALUES (zeroblob(16), 'anna', 1)", &["file"]),
+    ("artifact whose file is not there or has another content",
+        "INSERT INTO artifacts VALUES (zeroblob(32), 5, 'text/plain', 1)", &["I25"]),
     ("continuation without exactly one inbox row",
         "UPDATE inbox SET continuation_id = NULL, disposition = 'ignored' WHERE continuation_id = {DONE}", &["I1"]),
     ("idempotency key stored twice",

@@ -1,5 +1,6 @@
 //! One piece at a time: at most 500 rows, whole turns, and what a sweep counts is what goes.
 
+use leverframe::protocol::channel::SendIdempotency;
 use leverframe::protocol::ids::{ContinuationId, ToolCallId};
 use leverframe::protocol::words::{DecisionWord, Effect};
 use leverframe::store::commands::end_session::EndSession;
@@ -58,7 +59,7 @@ pub async fn settle(world: &World) {
             .ok(BeginSend {
                 outbox_id,
                 epoch,
-                idempotency: leverframe::protocol::channel::SendIdempotency::None,
+                idempotency: SendIdempotency::None,
             })
             .await;
         world
