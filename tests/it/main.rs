@@ -21,6 +21,7 @@ mod doctor;
 mod effects;
 mod layering;
 mod models;
+mod platform_faults;
 mod policy;
 mod power_loss;
 mod process_faults;
