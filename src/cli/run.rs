@@ -15,7 +15,7 @@ use crate::cli::continuations::{self, Act};
 use crate::cli::exit::Failure;
 use crate::cli::modes::{self, Rights};
 use crate::cli::terminal::{Attended, Format, Terminal, cell};
-use crate::cli::{channels, connect, emergency, init, sessions, why};
+use crate::cli::{audit, channels, connect, doctor, emergency, init, sessions, sweep, why};
 use crate::client::console_client::ConsoleClient;
 use crate::client::remote::connection::RemoteClient;
 use crate::config::environment::Environment;
@@ -117,6 +117,16 @@ pub async fn run(arguments: Arguments, terminal: &mut Terminal<'_>) -> Result<()
                 &environment,
             )
         }
+        Some(Subcommands::Doctor { check, database }) => {
+            let environment = Environment::capture();
+            let (_, data_dir) = places(&flags, &environment)?;
+            let order = doctor::Order { check, database };
+            doctor::run(terminal, format, &flags, &environment, &data_dir, order).await
+        }
+        Some(Subcommands::Audit(command)) => {
+            let (_, data_dir) = places(&flags, &Environment::capture())?;
+            audit::run(terminal, format, &data_dir, command).await
+        }
         Some(command) => {
             let (_, data_dir) = places(&flags, &Environment::capture())?;
             let client = connect::daemon(&data_dir).await?;
@@ -147,7 +157,10 @@ pub async fn execute(
     model: Option<String>,
 ) -> Result<(), Failure> {
     match command {
-        Subcommands::Attach { .. } | Subcommands::Init(_) => Err(Failure::Usage(
+        Subcommands::Attach { .. }
+        | Subcommands::Init(_)
+        | Subcommands::Doctor { .. }
+        | Subcommands::Audit(_) => Err(Failure::Usage(
             "this subcommand does not go through a daemon".to_owned(),
         )),
         Subcommands::Ask { text, wait } => {
@@ -191,6 +204,7 @@ pub async fn execute(
             let command = Command::ReleaseEmergencyStop { waiting };
             emergency::run(client, terminal, format, command).await
         }
+        Subcommands::Sweep { preview } => sweep::run(client, terminal, format, preview).await,
         Subcommands::Why { call } => why::run(client, terminal, format, &call).await,
     }
 }

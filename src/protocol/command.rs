@@ -11,7 +11,7 @@ use crate::protocol::channel::Channel;
 use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId, SessionId};
 use crate::protocol::policy::PolicyPatch;
 use crate::protocol::session::{Continuation, OutboxItem, Session};
-use crate::protocol::snapshot::EngineStatus;
+use crate::protocol::snapshot::{EngineStatus, SweepReport};
 use crate::protocol::words::{
     ContinuationState, DecisionScope, DecisionWord, Role, Scope, Surface,
 };
@@ -278,6 +278,12 @@ pub enum Command {
         #[serde(default)]
         waiting: Waiting,
     },
+    /// Removes what is kept no longer, now.
+    Sweep {
+        /// Only counts.
+        #[serde(default)]
+        preview: bool,
+    },
 }
 
 impl Command {
@@ -297,7 +303,7 @@ impl Command {
             | Command::ResumeChannel { .. }
             | Command::EmergencyStop { .. } => Scope::Operate,
             Command::Decide { .. } | Command::ResolveDelivery { .. } => Scope::Approve,
-            Command::ReleaseEmergencyStop { .. } => Scope::Admin,
+            Command::ReleaseEmergencyStop { .. } | Command::Sweep { .. } => Scope::Admin,
         }
     }
 }
@@ -336,4 +342,6 @@ pub enum Outcome {
     Delivery(OutboxItem),
     /// The engine after the command.
     Engine(EngineStatus),
+    /// What was swept.
+    Swept(SweepReport),
 }

@@ -4,6 +4,7 @@
 
 use crate::engine::core::Engine;
 use crate::engine::people;
+use crate::engine::sweeper;
 use crate::protocol::command::{Actor, Command, Envelope, Outcome};
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::words::Surface;
@@ -118,6 +119,7 @@ impl Engine {
             Command::ReleaseEmergencyStop { waiting } => {
                 emergency::release(self, &caller, waiting).await
             }
+            Command::Sweep { preview } => sweeper::on_demand(self, &caller, preview).await,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Deliveries.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use sha2::{Digest, Sha256};
@@ -161,6 +161,27 @@ impl Reader<'_> {
             }
         }
         Ok(earliest.map_or(NextOutbox::Empty, NextOutbox::Wait))
+    }
+
+    /// The oldest part of a channel whose send nobody knows the end of and whose adapter offered more than nothing,
+    /// beside those that were asked about: (part, number of the send).
+    pub fn next_look_up(
+        &self,
+        channel: &str,
+        asked: &HashMap<OutboxId, u32>,
+    ) -> Result<Option<OutboxRow>, StoreError> {
+        let mut statement = self.conn.prepare_cached(
+            "SELECT position, id, attempts FROM outbox
+             WHERE state = 'unknown' AND channel = ?1 AND attempts > 0 AND idempotency <> 'none' ORDER BY position",
+        )?;
+        let mut rows = statement.query([channel])?;
+        while let Some(row) = rows.next()? {
+            let id = OutboxId::from_bytes(row.get(1)?);
+            if asked.get(&id) != Some(&row.get(2)?) {
+                return self.outbox_row(row.get(0)?).map(Some);
+            }
+        }
+        Ok(None)
     }
 
     fn outbox_row(&self, position: i64) -> Result<OutboxRow, StoreError> {

@@ -17,6 +17,7 @@ mod decisions;
 mod found;
 mod lifecycle;
 mod opening;
+pub(crate) mod random;
 mod recovery;
 mod schema;
 mod writer;

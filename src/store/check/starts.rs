@@ -6,7 +6,7 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::protocol::ids::ToolCallId;
-use crate::store::check::Violation;
+use crate::store::check::rule::Found;
 use crate::store::error::StoreError;
 use crate::store::reader::Reader;
 
@@ -24,7 +24,7 @@ enum May {
 /// Finds starts of calls that had to ask, by seq of the audit.
 pub(crate) fn starts_were_allowed(
     reader: &Reader<'_>,
-    found: &mut Vec<Violation>,
+    found: &mut Found,
 ) -> Result<(), StoreError> {
     let asked_later: HashSet<String> = reader
         .conn
@@ -45,6 +45,7 @@ pub(crate) fn starts_were_allowed(
             Ok((id, may))
         })
         .collect::<rusqlite::Result<_>>()?;
+    found.rows = calls.len() as u64;
     let mut statement = reader.conn.prepare(
         "SELECT action, coalesce(json_extract(detail, '$.call'), subject), json_extract(detail, '$.approval') IS NOT NULL
          FROM audit WHERE action IN ('tool.asks_again', 'tool.started')
@@ -64,10 +65,7 @@ pub(crate) fn starts_were_allowed(
             ("tool.asks_again", _) => May::Asks,
             ("tool.started", May::Asks) if row.get::<_, bool>(2)? => May::Allowed,
             ("tool.started", May::Asks) => {
-                found.push(Violation {
-                    invariant: "I11",
-                    detail: format!("{call} had to ask and started without an approval"),
-                });
+                found.add(|| call.clone());
                 May::Asks
             }
             ("tool.started", may) => may,
