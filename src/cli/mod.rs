@@ -17,6 +17,8 @@ pub mod exit;
 pub mod find;
 pub mod init;
 pub mod modes;
+pub mod outbox;
+pub mod resolve;
 pub mod run;
 pub mod sessions;
 pub mod sweep;

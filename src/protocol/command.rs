@@ -265,6 +265,9 @@ pub enum Command {
         outbox_id: OutboxId,
         /// How.
         resolution: DeliveryResolution,
+        /// Why, kept with the decision.
+        #[serde(default)]
+        reason: Option<String>,
     },
     /// Kills running tools, holds all model calls, tool starts and sends.
     EmergencyStop {

@@ -114,7 +114,8 @@ impl Engine {
             Command::ResolveDelivery {
                 outbox_id,
                 resolution,
-            } => deliveries::resolve(self, &caller, outbox_id, resolution).await,
+                reason,
+            } => deliveries::resolve(self, &caller, outbox_id, resolution, reason).await,
             Command::EmergencyStop { reason } => emergency::stop(self, &caller, reason).await,
             Command::ReleaseEmergencyStop { waiting } => {
                 emergency::release(self, &caller, waiting).await

@@ -11,11 +11,13 @@ pub(crate) const RULES: &[Rule] = &[
         "SELECT id FROM tool_calls
          WHERE attempts = 0 AND state IN ('started', 'indeterminate', 'succeeded_by_note', 'abandoned')"),
     query("I9", "non-idempotent call started again without a person's word", "tool_calls", Subject::Call,
+        // What can be looked up is run again when the other side says that it did not happen.
         "SELECT t.id FROM tool_calls t LEFT JOIN (
-            SELECT tool_call_id, count(*) AS n FROM approvals
-            WHERE kind = 'resolve_unknown' AND decision = 'run_again' GROUP BY tool_call_id
+            SELECT tool_call_id, count(*) AS n, sum(json_extract(decision_body, '$.surface') <> 'engine') AS persons
+            FROM approvals WHERE kind = 'resolve_unknown' AND decision = 'run_again' GROUP BY tool_call_id
          ) p ON p.tool_call_id = t.id
-         WHERE t.effect IN ('non_idempotent', 'reconcilable') AND t.attempts > 1 + coalesce(p.n, 0)"),
+         WHERE t.attempts > 1 + CASE t.effect WHEN 'non_idempotent' THEN coalesce(p.persons, 0)
+            WHEN 'reconcilable' THEN coalesce(p.n, 0) ELSE t.attempts END"),
     query("I10", "attempt with another key than its call", "tool_attempts", Subject::Call,
         "SELECT a.call_id FROM tool_attempts a JOIN tool_calls t ON t.id = a.call_id
          WHERE a.idempotency_key <> t.idempotency_key"),
@@ -70,7 +72,7 @@ pub(crate) const RULES: &[Rule] = &[
         "SELECT s.continuation_id, 'step ' || s.n FROM steps s JOIN tool_calls t ON t.continuation_id = s.continuation_id
          WHERE s.kind IN ('model', 'final') AND t.step < s.n AND (t.result_step IS NULL OR t.result_step > s.n)"),
     query("I31", "approval that was given without a person's decision",
-        "approvals WHERE state IN ('approved', 'consumed')", Subject::Approval,
-        "SELECT id FROM approvals WHERE state IN ('approved', 'consumed')
+        "approvals WHERE kind = 'execute' AND state IN ('approved', 'consumed')", Subject::Approval,
+        "SELECT id FROM approvals WHERE kind = 'execute' AND state IN ('approved', 'consumed')
             AND (decision IS NULL OR decided_at IS NULL OR json_extract(decision_body, '$.surface') = 'engine')"),
 ];

@@ -134,6 +134,7 @@ pub(crate) fn set_unknown(
     question: Option<&NewApproval>,
 ) -> Result<(), StoreError> {
     tx.move_part(part, OutboxState::Unknown)?;
+    tx.keep_begin(part)?;
     EndSend::set_error(tx, part, detail, None)?;
     let session = match part.continuation_id {
         Some(id) => Some(tx.head(id)?.session_id),

@@ -33,6 +33,8 @@ pub struct ResolveDelivery {
     pub settlement: Settlement,
     /// Who.
     pub by: ActorRef,
+    /// Why, redacted.
+    pub reason: Option<String>,
 }
 
 impl WriteTx<'_> {
@@ -150,7 +152,7 @@ impl WriteCommand for ResolveDelivery {
             )));
         }
         tx.settle_delivery(&mut part, to)?;
-        tx.answer_resend(&part, word, gate_state, &self.by, None)?;
+        tx.answer_resend(&part, word, gate_state, &self.by, self.reason.as_deref())?;
         crate::crash_point!("settle.pre_commit");
         Ok(())
     }

@@ -177,6 +177,11 @@ impl WriteTx<'_> {
     /// A part that may have arrived is to be sent again under its key.
     pub(crate) fn repeat_part(&mut self, part: &mut Part) -> Result<(), StoreError> {
         self.move_part(part, OutboxState::Pending)?;
+        self.keep_begin(part)
+    }
+
+    /// Keeps when the send began that may have arrived.
+    pub(crate) fn keep_begin(&mut self, part: &Part) -> Result<(), StoreError> {
         self.conn
             .prepare_cached("UPDATE outbox SET begun_at = ?2 WHERE id = ?1")?
             .execute(params![

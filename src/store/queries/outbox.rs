@@ -65,7 +65,9 @@ pub enum NextOutbox {
 }
 
 const ITEM: &str = "SELECT id, channel, conversation, continuation_id, class, state, part, parts, substr(text, 1, 200),
-        attempts, not_before, last_error, created_at, updated_at, position FROM outbox";
+        attempts, not_before, last_error, created_at, updated_at, position,
+        (SELECT a.id FROM approvals a WHERE a.outbox_id = outbox.id AND a.kind = 'resend' ORDER BY a.position DESC LIMIT 1)
+     FROM outbox";
 
 fn item_row(row: &Row<'_>) -> rusqlite::Result<(i64, OutboxItem)> {
     let item = OutboxItem {
@@ -85,6 +87,9 @@ fn item_row(row: &Row<'_>) -> rusqlite::Result<(i64, OutboxItem)> {
         last_error: row.get(11)?,
         created_at: Timestamp(row.get(12)?),
         updated_at: Timestamp(row.get(13)?),
+        question: row
+            .get::<_, Option<[u8; 16]>>(15)?
+            .map(ApprovalId::from_bytes),
     };
     Ok((row.get(14)?, item))
 }

@@ -235,6 +235,7 @@ async fn reading_routes_become_the_query_they_name() {
             samples::at()
         ),
         format!("audit/verify?anchor=3:{}", "ab".repeat(32)),
+        format!("artifacts/{}", "ab".repeat(32)),
     ];
     assert_eq!(paths.len(), samples::queries().len());
     for ((query, answer), path) in samples::queries().into_iter().zip(paths) {

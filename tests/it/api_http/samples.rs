@@ -216,6 +216,7 @@ pub fn approval(state: ApprovalState) -> Approval {
         }],
         question: None,
         notified: true,
+        unknown: None,
     }
 }
 
@@ -269,6 +270,7 @@ pub fn delivery() -> OutboxItem {
         last_error: Some("reset".to_owned()),
         created_at: at(),
         updated_at: at(),
+        question: Some(approval_id()),
     }
 }
 
@@ -428,6 +430,7 @@ pub fn commands() -> Vec<Command> {
         Command::ResolveDelivery {
             outbox_id: outbox_id(),
             resolution: DeliveryResolution::SendAgain,
+            reason: Some(NASTY.to_owned()),
         },
         Command::EmergencyStop {
             reason: Some(NASTY.to_owned()),
