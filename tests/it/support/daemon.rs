@@ -12,6 +12,8 @@ use serde_json::{Value, json};
 
 /// Longest wait for anything.
 pub const DEADLINE: Duration = Duration::from_secs(20);
+/// Arguments of a daemon on a free loopback port.
+pub const DAEMON: &[&str] = &["--daemon", "--listen", "127.0.0.1:0"];
 
 /// A directory with configuration, data and workspaces, that outlives daemons.
 pub struct Home {
@@ -78,15 +80,19 @@ impl Home {
 
     /// The same; none when it ended before it listened.
     pub fn try_daemon_with(&self, environment: &[(&str, &str)]) -> Option<Daemon> {
+        let mut command = self.command();
+        command.args(DAEMON).envs(environment.iter().copied());
+        self.try_daemon_from(command)
+    }
+
+    /// The same by a command that somebody else made, from [`Home::command`] and [`DAEMON`].
+    pub fn try_daemon_from(&self, mut command: Command) -> Option<Daemon> {
         let stderr = std::fs::OpenOptions::new()
             .create(true)
             .append(true)
             .open(self.dir.path().join("stderr.log"))
             .expect("the log");
-        let mut child = self
-            .command()
-            .args(["--daemon", "--listen", "127.0.0.1:0"])
-            .envs(environment.iter().copied())
+        let mut child = command
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(stderr)
