@@ -548,11 +548,23 @@ impl Reader {
                 }
                 Ok(Some(Call::Execute { arguments }))
             }
-            "symlink" | "symlinkat" | "copy_file_range" | "sendfile" => {
-                // Nothing of ours does this to its data; if that changes, the model must learn it.
-                let text = line.arguments.join(", ");
-                match descriptor(line.argument(if line.name == "sendfile" { 0 } else { 2 })?) {
-                    Ok((_, Target::File(path))) if within(&path) => unclear("not modelled", &text),
+            // Nothing of ours does these to its data; if that changes, the model must learn it.
+            "symlink" | "symlinkat" => {
+                let (base, name) = if line.name == "symlink" {
+                    (Target::Other, line.argument(1)?)
+                } else {
+                    (descriptor(line.argument(1)?)?.1, line.argument(2)?)
+                };
+                let path = named(base, name)?;
+                if within(&path) {
+                    return unclear("not modelled", line.name);
+                }
+                Ok(None)
+            }
+            "copy_file_range" | "sendfile" => {
+                let target = line.argument(if line.name == "sendfile" { 0 } else { 2 })?;
+                match descriptor(target)?.1 {
+                    Target::File(path) if within(&path) => unclear("not modelled", line.name),
                     _ => Ok(None),
                 }
             }
