@@ -9,7 +9,7 @@ use crate::protocol::command::{Accepted, Envelope, Outcome};
 use crate::protocol::ids::ContinuationId;
 use crate::protocol::problem::Problem;
 use crate::protocol::session::{Continuation, OutboxItem, Session};
-use crate::protocol::snapshot::{Answer, EngineStatus, Query};
+use crate::protocol::snapshot::{Answer, EngineStatus, Query, SweepReport};
 
 macro_rules! expect_outcome {
     ($name:ident, $variant:ident, $type:ty, $what:literal) => {
@@ -33,6 +33,7 @@ expect_outcome!(approval, Approval, Approval, "an approval");
 expect_outcome!(channel, Channel, Channel, "a channel");
 expect_outcome!(delivery, Delivery, OutboxItem, "a delivery");
 expect_outcome!(engine, Engine, EngineStatus, "the engine");
+expect_outcome!(swept, Swept, SweepReport, "what was swept");
 
 /// Submits a command after which a continuation is shown: the one it names, or the new one it started.
 pub async fn continuation(
@@ -46,7 +47,8 @@ pub async fn continuation(
         | Outcome::Approval(_)
         | Outcome::Channel(_)
         | Outcome::Delivery(_)
-        | Outcome::Engine(_)) => Err(unexpected("a continuation", outcome_name(&other))),
+        | Outcome::Engine(_)
+        | Outcome::Swept(_)) => Err(unexpected("a continuation", outcome_name(&other))),
     }
 }
 
@@ -75,6 +77,7 @@ fn outcome_name(outcome: &Outcome) -> &'static str {
         Outcome::Channel(_) => "a channel",
         Outcome::Delivery(_) => "a delivery",
         Outcome::Engine(_) => "the engine",
+        Outcome::Swept(_) => "what was swept",
     }
 }
 
@@ -98,6 +101,9 @@ pub fn answer_name(answer: &Answer) -> &'static str {
         Answer::Delivery(_) => "a delivery",
         Answer::Why(_) => "an explanation",
         Answer::Artifact(_) => "an artifact",
+        Answer::Doctor(_) => "a diagnosis",
+        Answer::Audit(_) => "rows of the audit",
+        Answer::AuditVerify(_) => "a walk of the audit",
     }
 }
 
@@ -126,5 +132,8 @@ pub async fn answer_json(
         Answer::Delivery(value) => json(ok, &value),
         Answer::Why(value) => json(ok, &value),
         Answer::Artifact(value) => json(ok, &value),
+        Answer::Doctor(value) => json(ok, &value),
+        Answer::Audit(value) => json(ok, &value),
+        Answer::AuditVerify(value) => json(ok, &value),
     }
 }

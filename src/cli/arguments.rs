@@ -4,8 +4,10 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+use crate::protocol::command::DeliveryResolution;
 use crate::protocol::words::{
-    ApprovalState, Autonomy, ContinuationState, DecisionScope, SessionState,
+    ApprovalState, Autonomy, ContinuationState, DecisionScope, DecisionWord, OutboxState,
+    SessionState,
 };
 
 /// The operator's console for AI agents that live in chat channels.
@@ -79,6 +81,9 @@ pub enum Subcommands {
     /// Continuations: one message and everything up to its answer
     #[command(subcommand)]
     Continuations(ContinuationCommands),
+    /// Deliveries: the parts of answers, cards and notices on their way out
+    #[command(subcommand)]
+    Outbox(OutboxCommands),
     /// Kill running tools and hold everything
     EmergencyStop {
         /// Shown to everyone
@@ -98,6 +103,58 @@ pub enum Subcommands {
     },
     /// Write a configuration file
     Init(InitArguments),
+    /// How this installation is, and what to do about what is wrong
+    Doctor {
+        /// Verify every invariant of the database too
+        #[arg(long)]
+        check: bool,
+        /// Verify this database file (a copy, a backup) instead; nothing in it is changed
+        #[arg(long, value_name = "FILE")]
+        database: Option<PathBuf>,
+    },
+    /// Who did what
+    #[command(subcommand)]
+    Audit(AuditCommands),
+    /// Remove what is kept no longer, now; it happens by itself every six hours
+    Sweep {
+        /// Only count
+        #[arg(long)]
+        preview: bool,
+    },
+}
+
+/// `audit`.
+#[derive(Debug, Subcommand)]
+pub enum AuditCommands {
+    /// List rows, newest first
+    List {
+        /// Not before this time: RFC 3339, or how long ago (45s, 30m, 2h, 3d, 1w)
+        #[arg(long)]
+        since: Option<String>,
+        /// Only this channel
+        #[arg(long)]
+        channel: Option<String>,
+        /// Only this action, for example approval.decided
+        #[arg(long)]
+        action: Option<String>,
+        /// Only this actor, by label or id
+        #[arg(long)]
+        actor: Option<String>,
+        /// At most this many
+        #[arg(long, value_parser = clap::value_parser!(u32).range(1..=500))]
+        limit: Option<u32>,
+    },
+    /// Walk the whole chain and compare it with what was noted of it
+    Verify {
+        /// A head that was noted elsewhere, as `verify` prints it
+        #[arg(long, value_name = "SEQ:HASH")]
+        anchor: Option<crate::protocol::doctor::AuditAnchor>,
+    },
+    /// Write all rows with their hashes, one JSON object a line, oldest first
+    Export {
+        /// New file; `-` writes to standard output
+        file: PathBuf,
+    },
 }
 
 /// `sessions`.
@@ -227,6 +284,68 @@ pub enum ContinuationCommands {
         /// Id or unique prefix
         id: String,
     },
+    /// Say what became of a call that was in flight; on a terminal shows the card and asks
+    Resolve {
+        /// Id of the call, or id or unique prefix of its continuation
+        id: String,
+        /// happened, run-again or give-up
+        #[arg(value_parser = unknown_resolution)]
+        resolution: DecisionWord,
+        /// Read by the model with a result, kept with the decision
+        #[arg(long)]
+        note: Option<String>,
+        /// Digest of what was looked at; needed where nobody can be asked
+        #[arg(long)]
+        digest: Option<String>,
+    },
+}
+
+/// `outbox`.
+#[derive(Debug, Subcommand)]
+pub enum OutboxCommands {
+    /// List deliveries, newest first
+    List {
+        /// Only this state
+        #[arg(long)]
+        state: Option<OutboxState>,
+        /// At most this many
+        #[arg(long, value_parser = clap::value_parser!(u32).range(1..=500))]
+        limit: Option<u32>,
+    },
+    /// Show one
+    Show {
+        /// Id or unique prefix
+        id: String,
+    },
+    /// Say what became of an unknown or failed one; on a terminal shows the card and asks
+    Resolve {
+        /// Id or unique prefix
+        id: String,
+        /// sent, send-again or drop
+        #[arg(value_parser = delivery_resolution)]
+        resolution: DeliveryResolution,
+        /// What was looked at
+        #[command(flatten)]
+        seen: Seen,
+    },
+}
+
+fn delivery_resolution(word: &str) -> Result<DeliveryResolution, String> {
+    match word {
+        "sent" => Ok(DeliveryResolution::Sent),
+        "send-again" | "send_again" => Ok(DeliveryResolution::SendAgain),
+        "drop" => Ok(DeliveryResolution::Drop),
+        _ => Err("expected one of sent, send-again, drop".to_owned()),
+    }
+}
+
+fn unknown_resolution(word: &str) -> Result<DecisionWord, String> {
+    match word {
+        "happened" => Ok(DecisionWord::Happened),
+        "run-again" | "run_again" => Ok(DecisionWord::RunAgain),
+        "give-up" | "give_up" => Ok(DecisionWord::GiveUp),
+        _ => Err("expected one of happened, run-again, give-up".to_owned()),
+    }
 }
 
 /// `init`.

@@ -7,15 +7,17 @@ use clap::Parser as _;
 
 use crate::cli::approvals::{self, Order};
 use crate::cli::arguments::{
-    ApprovalCommands, Arguments, ChannelCommands, ContinuationCommands, SessionCommands,
-    Subcommands,
+    ApprovalCommands, Arguments, ChannelCommands, ContinuationCommands, OutboxCommands, Seen,
+    SessionCommands, Subcommands,
 };
 use crate::cli::ask::{self, OnApproval};
 use crate::cli::continuations::{self, Act};
 use crate::cli::exit::Failure;
 use crate::cli::modes::{self, Rights};
 use crate::cli::terminal::{Attended, Format, Terminal, cell};
-use crate::cli::{channels, connect, emergency, init, sessions, why};
+use crate::cli::{
+    audit, channels, connect, doctor, emergency, init, outbox, resolve, sessions, sweep, why,
+};
 use crate::client::console_client::ConsoleClient;
 use crate::client::remote::connection::RemoteClient;
 use crate::config::environment::Environment;
@@ -117,6 +119,16 @@ pub async fn run(arguments: Arguments, terminal: &mut Terminal<'_>) -> Result<()
                 &environment,
             )
         }
+        Some(Subcommands::Doctor { check, database }) => {
+            let environment = Environment::capture();
+            let (_, data_dir) = places(&flags, &environment)?;
+            let order = doctor::Order { check, database };
+            doctor::run(terminal, format, &flags, &environment, &data_dir, order).await
+        }
+        Some(Subcommands::Audit(command)) => {
+            let (_, data_dir) = places(&flags, &Environment::capture())?;
+            audit::run(terminal, format, &data_dir, command).await
+        }
         Some(command) => {
             let (_, data_dir) = places(&flags, &Environment::capture())?;
             let client = connect::daemon(&data_dir).await?;
@@ -147,7 +159,10 @@ pub async fn execute(
     model: Option<String>,
 ) -> Result<(), Failure> {
     match command {
-        Subcommands::Attach { .. } | Subcommands::Init(_) => Err(Failure::Usage(
+        Subcommands::Attach { .. }
+        | Subcommands::Init(_)
+        | Subcommands::Doctor { .. }
+        | Subcommands::Audit(_) => Err(Failure::Usage(
             "this subcommand does not go through a daemon".to_owned(),
         )),
         Subcommands::Ask { text, wait } => {
@@ -181,9 +196,25 @@ pub async fn execute(
                 ContinuationCommands::Resume { id } => (id, Act::Resume),
                 ContinuationCommands::Cancel { id, reason } => (id, Act::Cancel { reason }),
                 ContinuationCommands::Retry { id } => (id, Act::Retry),
+                ContinuationCommands::Resolve {
+                    id,
+                    resolution,
+                    note,
+                    digest,
+                } => {
+                    let order = Order {
+                        decision: resolution,
+                        scope: None,
+                        digest,
+                        confirm_code: None,
+                        reason: note,
+                    };
+                    return resolve::run(client, terminal, format, &id, order).await;
+                }
             };
             continuations::act(client, terminal, format, &id, act).await
         }
+        Subcommands::Outbox(command) => deliveries(command, client, terminal, format).await,
         Subcommands::EmergencyStop { reason } => {
             emergency::run(client, terminal, format, Command::EmergencyStop { reason }).await
         }
@@ -191,7 +222,30 @@ pub async fn execute(
             let command = Command::ReleaseEmergencyStop { waiting };
             emergency::run(client, terminal, format, command).await
         }
+        Subcommands::Sweep { preview } => sweep::run(client, terminal, format, preview).await,
         Subcommands::Why { call } => why::run(client, terminal, format, &call).await,
+    }
+}
+
+async fn deliveries(
+    command: OutboxCommands,
+    client: &dyn ConsoleClient,
+    terminal: &mut Terminal<'_>,
+    format: Format,
+) -> Result<(), Failure> {
+    match command {
+        OutboxCommands::List { state, limit } => {
+            outbox::list(client, terminal, format, state, limit).await
+        }
+        OutboxCommands::Show { id } => outbox::show(client, terminal, format, &id).await,
+        OutboxCommands::Resolve {
+            id,
+            resolution,
+            seen,
+        } => {
+            let Seen { digest, reason } = seen;
+            outbox::resolve(client, terminal, format, &id, resolution, digest, reason).await
+        }
     }
 }
 

@@ -131,6 +131,8 @@ pub struct Shared {
     pub shutdown: CancellationToken,
     /// Everything that must end before the store closes.
     pub tasks: TaskTracker,
+    /// Held by the one sweep under way.
+    pub sweeping: tokio::sync::Mutex<()>,
     running: Mutex<HashMap<SessionId, RunningSession>>,
     permits: Arc<Semaphore>,
 }
@@ -187,6 +189,7 @@ impl Engine {
                 deadlines: Notify::new(),
                 shutdown: CancellationToken::new(),
                 tasks: TaskTracker::new(),
+                sweeping: tokio::sync::Mutex::default(),
                 running: Mutex::default(),
                 permits,
             }),

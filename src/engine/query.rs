@@ -2,7 +2,7 @@
 
 use crate::engine::core::{Engine, lock};
 use crate::engine::problem::from_store;
-use crate::engine::{what_if, why};
+use crate::engine::{doctor, what_if, why};
 use crate::protocol::channel::{Channel, ChannelHealth};
 use crate::protocol::problem::Problem;
 use crate::protocol::session::Usage;
@@ -142,6 +142,17 @@ impl Engine {
                 .await
                 .map(|artifact| Answer::Artifact(Box::new(artifact)))
                 .map_err(from_store),
+            Query::Doctor { check } => doctor::doctor(self, check)
+                .await
+                .map(|doctor| Answer::Doctor(Box::new(doctor))),
+            Query::Audit { filter, page } => store
+                .read(move |reader| reader.audit_rows(&filter, &page))
+                .await
+                .map(Answer::Audit)
+                .map_err(from_store),
+            Query::AuditVerify { anchor } => doctor::verify_audit(self, anchor)
+                .await
+                .map(|report| Answer::AuditVerify(Box::new(report))),
         }
     }
 }

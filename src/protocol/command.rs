@@ -11,7 +11,7 @@ use crate::protocol::channel::Channel;
 use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId, SessionId};
 use crate::protocol::policy::PolicyPatch;
 use crate::protocol::session::{Continuation, OutboxItem, Session};
-use crate::protocol::snapshot::EngineStatus;
+use crate::protocol::snapshot::{EngineStatus, SweepReport};
 use crate::protocol::words::{
     ContinuationState, DecisionScope, DecisionWord, Role, Scope, Surface,
 };
@@ -265,6 +265,9 @@ pub enum Command {
         outbox_id: OutboxId,
         /// How.
         resolution: DeliveryResolution,
+        /// Why, kept with the decision.
+        #[serde(default)]
+        reason: Option<String>,
     },
     /// Kills running tools, holds all model calls, tool starts and sends.
     EmergencyStop {
@@ -277,6 +280,12 @@ pub enum Command {
         /// What happens to what waited.
         #[serde(default)]
         waiting: Waiting,
+    },
+    /// Removes what is kept no longer, now.
+    Sweep {
+        /// Only counts.
+        #[serde(default)]
+        preview: bool,
     },
 }
 
@@ -297,7 +306,7 @@ impl Command {
             | Command::ResumeChannel { .. }
             | Command::EmergencyStop { .. } => Scope::Operate,
             Command::Decide { .. } | Command::ResolveDelivery { .. } => Scope::Approve,
-            Command::ReleaseEmergencyStop { .. } => Scope::Admin,
+            Command::ReleaseEmergencyStop { .. } | Command::Sweep { .. } => Scope::Admin,
         }
     }
 }
@@ -336,4 +345,6 @@ pub enum Outcome {
     Delivery(OutboxItem),
     /// The engine after the command.
     Engine(EngineStatus),
+    /// What was swept.
+    Swept(SweepReport),
 }

@@ -8,6 +8,7 @@ pub mod artifact;
 pub mod bridge;
 pub mod channel;
 pub mod command;
+pub mod doctor;
 pub mod event;
 pub mod ids;
 pub mod policy;

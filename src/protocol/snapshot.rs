@@ -6,6 +6,7 @@ use crate::clock::Timestamp;
 use crate::protocol::approval::Approval;
 use crate::protocol::artifact::{Artifact, ArtifactHash};
 use crate::protocol::channel::Channel;
+use crate::protocol::doctor::{AuditAnchor, AuditReport, AuditRow, Doctor};
 use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId, SessionId, ToolCallId};
 use crate::protocol::policy::WhatIf;
 use crate::protocol::session::{
@@ -14,6 +15,41 @@ use crate::protocol::session::{
 use crate::protocol::words::{
     ApprovalState, Autonomy, ContinuationState, OutboxState, SessionState,
 };
+
+/// What a sweep removed, or would remove.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SweepReport {
+    /// Whether it only looked.
+    pub preview: bool,
+    /// When it began.
+    pub at: Timestamp,
+    /// Milliseconds it took.
+    pub duration_ms: u64,
+    /// Events.
+    pub events: u64,
+    /// Ended turns, each with its steps, calls, approvals and deliveries.
+    pub continuations: u64,
+    /// Idempotency keys of messages that started no turn.
+    pub keys: u64,
+    /// Settled approvals that belong to no turn.
+    pub approvals: u64,
+    /// Settled deliveries that belong to no turn.
+    pub deliveries: u64,
+    /// Idle sessions that expired.
+    pub sessions_expired: u64,
+    /// Ended and expired sessions.
+    pub sessions: u64,
+    /// Artifacts that nobody refers to.
+    pub artifacts: u64,
+    /// Files of artifacts that were forgotten, or were never named.
+    pub artifact_files: u64,
+    /// Their bytes.
+    pub artifact_bytes: u64,
+    /// Rows of the audit.
+    pub audit_rows: u64,
+    /// Bytes by which the database file became shorter.
+    pub freed_bytes: u64,
+}
 
 /// The engine as a whole.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -222,6 +258,50 @@ pub enum Query {
         /// Which.
         hash: ArtifactHash,
     },
+    /// How the installation is.
+    Doctor {
+        /// Whether every invariant is verified too, which reads the whole database.
+        #[serde(default)]
+        check: bool,
+    },
+    /// Rows of the audit, newest first.
+    Audit {
+        /// Which.
+        #[serde(flatten)]
+        filter: AuditFilter,
+        /// Page.
+        #[serde(flatten)]
+        page: PageRequest,
+    },
+    /// Walks the whole audit.
+    AuditVerify {
+        /// A place of the chain that was noted elsewhere.
+        #[serde(default)]
+        anchor: Option<AuditAnchor>,
+    },
+}
+
+/// Which rows of the audit.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AuditFilter {
+    /// Not before this time.
+    #[serde(default)]
+    pub since: Option<Timestamp>,
+    /// Before this time.
+    #[serde(default)]
+    pub until: Option<Timestamp>,
+    /// Only this channel.
+    #[serde(default)]
+    pub channel: Option<String>,
+    /// Only this action.
+    #[serde(default)]
+    pub action: Option<String>,
+    /// Only this actor, by label or stable id.
+    #[serde(default)]
+    pub actor: Option<String>,
+    /// Oldest first instead of newest first.
+    #[serde(default)]
+    pub oldest_first: bool,
 }
 
 /// A page of a list.
@@ -282,4 +362,10 @@ pub enum Answer {
     Why(Box<Why>),
     /// To [`Query::Artifact`].
     Artifact(Box<Artifact>),
+    /// To [`Query::Doctor`].
+    Doctor(Box<Doctor>),
+    /// To [`Query::Audit`].
+    Audit(Page<AuditRow>),
+    /// To [`Query::AuditVerify`].
+    AuditVerify(Box<AuditReport>),
 }

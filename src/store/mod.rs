@@ -20,14 +20,18 @@ use crate::store::reader::Reader;
 use crate::store::writer::parking::Slot;
 use crate::store::writer::{Message, Pending, Shared};
 
+pub mod anchors;
 pub mod artifacts;
 pub mod audit;
 pub mod check;
 pub mod command;
 pub mod commands;
+mod damage;
 pub mod error;
 pub mod event_log;
+pub mod files;
 pub mod input;
+pub mod offline;
 mod open;
 mod ops;
 pub mod queries;
@@ -239,7 +243,7 @@ impl Store {
     }
 }
 
-fn in_read_transaction<T>(
+pub(crate) fn in_read_transaction<T>(
     conn: &Connection,
     query: impl FnOnce(&Reader<'_>) -> Result<T, StoreError>,
 ) -> Result<T, StoreError> {

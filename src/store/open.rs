@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
+use rusqlite::config::DbConfig;
 use tokio::sync::{Semaphore, broadcast, mpsc, watch};
 
 use crate::clock::Timestamp;
@@ -17,6 +18,7 @@ use crate::store::artifacts::ArtifactFiles;
 use crate::store::audit::AuditHead;
 use crate::store::command::{Durability, WriteTx};
 use crate::store::commands::recover::{Recover, Recovery};
+use crate::store::damage;
 use crate::store::error::StoreError;
 use crate::store::event_log::epoch_base;
 use crate::store::schema::{self, Found};
@@ -84,13 +86,13 @@ fn take_lock(path: &Path, instance: &str) -> Result<File, StoreError> {
 
 /// What the side-car says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Sidecar {
-    epoch: u64,
+pub(crate) struct Sidecar {
+    pub(crate) epoch: u64,
     /// Last event at a clean end.
     last_seq: Option<u64>,
 }
 
-fn read_sidecar(path: &Path) -> Result<Option<Sidecar>, StoreError> {
+pub(crate) fn read_sidecar(path: &Path) -> Result<Option<Sidecar>, StoreError> {
     let text = match std::fs::read_to_string(path) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
@@ -203,7 +205,7 @@ fn recover(
         audit: AuditHead::load(conn)?,
         staged: Vec::new(),
     };
-    let result = Recover { quarantine }.apply(&mut tx);
+    let result = schema::ensure_identity(conn).and_then(|()| Recover { quarantine }.apply(&mut tx));
     let (audit, last_seq) = (tx.audit, tx.last_seq);
     match result {
         Ok(recovery) => {
@@ -220,6 +222,10 @@ fn recover(
 
 /// Opens a data directory. See [`Store::open`].
 pub(crate) fn open(options: &OpenOptions) -> Result<Opened, StoreError> {
+    take(options).map_err(|error| damage::advise(error, &options.dir.join("leverframe.db")))
+}
+
+fn take(options: &OpenOptions) -> Result<Opened, StoreError> {
     schema::assert_sqlite()?;
     std::fs::DirBuilder::new()
         .recursive(true)
@@ -228,7 +234,17 @@ pub(crate) fn open(options: &OpenOptions) -> Result<Opened, StoreError> {
         .map_err(|error| io(&options.dir, &error))?;
     let lock = take_lock(&options.dir.join("leverframe.lock"), &options.instance)?;
     let path = options.dir.join("leverframe.db");
+    let sidecar_path = options.dir.join("epoch");
+    let sidecar = read_sidecar(&sidecar_path)?;
+    damage::refuse_cut(&path)?;
     let found = schema::inspect(&path)?;
+    if let Found::New = found
+        && let Some(Sidecar { epoch, .. }) = sidecar
+        && epoch > 0
+    {
+        return Err(damage::gone(&path, epoch));
+    }
+    let logged = damage::has_log(&path);
     if found == Found::New && std::fs::metadata(&path).map_or(0, |data| data.len()) == 0 {
         schema::create(&path)?;
     }
@@ -239,13 +255,14 @@ pub(crate) fn open(options: &OpenOptions) -> Result<Opened, StoreError> {
             .unwrap_or(0))
     };
     let stored = number("epoch")?;
-    if matches!(found, Found::Ours(_)) && schema::meta(&conn, "clean")?.is_none() {
+    // A clean end leaves an empty log, unless it could not be emptied.
+    let unclean = logged || schema::meta(&conn, "clean")?.is_none();
+    if matches!(found, Found::Ours(_)) && unclean {
         let verdict: String = conn.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
         if verdict != "ok" {
-            return Err(StoreError::Corrupt(format!(
-                "{}: {verdict}; restore a backup",
-                path.display()
-            )));
+            // The files stay as they are, for whoever looks into them.
+            conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+            return Err(StoreError::Corrupt(verdict));
         }
     }
     let newest_event: u64 = conn
@@ -253,8 +270,6 @@ pub(crate) fn open(options: &OpenOptions) -> Result<Opened, StoreError> {
             row.get::<_, Option<u64>>(0)
         })?
         .unwrap_or(0);
-    let sidecar_path = options.dir.join("epoch");
-    let sidecar = read_sidecar(&sidecar_path)?;
     // A database that never was served has no epoch: a start that died before recovery left it.
     let known = if stored == 0 { Found::New } else { found };
     if known == Found::New {
@@ -273,6 +288,7 @@ pub(crate) fn open(options: &OpenOptions) -> Result<Opened, StoreError> {
     let (recovery, audit, last_seq) = recover(&conn, epoch, newest, restored)?;
     // After the database: were it the other way round, a crash between the two would look like a restore.
     write_sidecar(&sidecar_path, epoch, None)?;
+    crate::store::anchors::note(&options.dir, options.clock.now(), epoch, &audit, restored);
 
     let (events, _) = broadcast::channel(EVENT_CAPACITY);
     let shared = Arc::new(Shared {

@@ -7,6 +7,7 @@ use std::time::Duration;
 use rusqlite::{Connection, OpenFlags, OptionalExtension};
 use rusqlite_migration::{HookResult, M, Migrations};
 
+use crate::store::damage;
 use crate::store::error::StoreError;
 
 /// Marks the file as ours: `LFR1`.
@@ -56,12 +57,17 @@ pub(crate) fn inspect(path: &Path) -> Result<Found, StoreError> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Found::New),
         Err(error) => return Err(StoreError::Full(format!("{}: {error}", path.display()))),
     }
-    let foreign = |what: &str| StoreError::Foreign(format!("{} is {what}", path.display()));
     let conn = Connection::open_with_flags(
         path,
         OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX,
     )?;
     conn.busy_timeout(Duration::from_secs(5))?;
+    identify(&conn, path)
+}
+
+/// Whose database an open connection sees.
+pub(crate) fn identify(conn: &Connection, path: &Path) -> Result<Found, StoreError> {
+    let foreign = |what: &str| StoreError::Foreign(format!("{} is {what}", path.display()));
     let read = || -> rusqlite::Result<(i32, i64, i64)> {
         Ok((
             conn.query_row("PRAGMA application_id", [], |row| row.get(0))?,
@@ -88,10 +94,12 @@ pub(crate) fn inspect(path: &Path) -> Result<Found, StoreError> {
             supported: SCHEMA_VERSION,
         });
     }
+    // Looked at through a connection that cannot write: one that can would apply the log when it is closed.
+    damage::refuse_foreign_log(path, &conn)?;
     Ok(Found::Ours(version))
 }
 
-fn common_pragmas(conn: &Connection) -> Result<(), StoreError> {
+pub(crate) fn common_pragmas(conn: &Connection) -> Result<(), StoreError> {
     conn.busy_timeout(Duration::from_secs(5))?;
     conn.set_prepared_statement_cache_capacity(256);
     conn.pragma_update(None, "trusted_schema", false)?;
@@ -239,6 +247,15 @@ pub(crate) fn set_meta(conn: &Connection, key: &str, value: &str) -> Result<(), 
 pub(crate) fn clear_meta(conn: &Connection, key: &str) -> Result<(), StoreError> {
     conn.prepare_cached("DELETE FROM meta WHERE key = ?1")?
         .execute([key])?;
+    Ok(())
+}
+
+/// Gives a database a name of its own that no other has, once.
+pub(crate) fn ensure_identity(conn: &Connection) -> Result<(), StoreError> {
+    conn.execute(
+        "INSERT INTO meta (key, value) VALUES ('identity', lower(hex(randomblob(16)))) ON CONFLICT (key) DO NOTHING",
+        [],
+    )?;
     Ok(())
 }
 

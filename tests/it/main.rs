@@ -10,17 +10,24 @@
 
 mod api_http;
 mod assets;
+mod audit_log;
 mod config_files;
 mod console_frames;
 mod console_pty;
 mod console_state;
 mod crash_points;
+mod deliveries;
+mod doctor;
+mod effects;
 mod layering;
 mod models;
 mod policy;
 mod power_loss;
+mod process_faults;
+mod reliability;
 mod retention;
 mod store;
+mod store_model;
 mod stories;
 mod support;
 mod telegram;

@@ -1,6 +1,7 @@
 //! Reading: every answer is a protocol type, or raw rows the engine turns into one.
 
 pub mod approvals;
+pub mod audit;
 pub mod channels;
 pub mod continuations;
 pub mod engine_facts;
@@ -9,6 +10,7 @@ pub mod outbox;
 mod page;
 pub mod sessions;
 pub mod snapshot;
+pub mod sweep;
 pub mod turn;
 pub mod unknown;
 pub mod usage;

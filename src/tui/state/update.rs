@@ -264,7 +264,8 @@ fn submitted(
                 | Outcome::Continuation(_)
                 | Outcome::Channel(_)
                 | Outcome::Delivery(_)
-                | Outcome::Engine(_) => Vec::new(),
+                | Outcome::Engine(_)
+                | Outcome::Swept(_) => Vec::new(),
             }
         }
     }
@@ -369,6 +370,9 @@ fn answered(state: &mut State, query: &Query, result: Result<Box<Answer>, Box<Pr
         | Answer::Channel(_)
         | Answer::Outbox(_)
         | Answer::Why(_)
-        | Answer::Artifact(_) => {}
+        | Answer::Artifact(_)
+        | Answer::Doctor(_)
+        | Answer::Audit(_)
+        | Answer::AuditVerify(_) => {}
     }
 }

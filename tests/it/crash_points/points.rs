@@ -17,7 +17,7 @@ pub const OF_OTHER_SCENARIOS: &[&str] = &[
     "settle.post",
 ];
 
-/// Points at which another suite kills: no turn reaches them, and no start. `retention::crashes` kills there.
+/// Points off the path of a turn: `retention::crashes` kills there.
 pub const ELSEWHERE: &[&str] = &["artifact.pre_rename", "sweep.mid"];
 
 /// Every name in `crash_point!("…")` below `src/`, except where the macro is defined.

@@ -3,7 +3,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::process::Command;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -13,7 +12,7 @@ use crate::power_loss::replay::{Expectation, Plan, Witness, replay};
 use crate::power_loss::store_run::Recorded;
 use crate::power_loss::trace::{Call, Reader, Scope};
 use crate::power_loss::{seed, strace};
-use crate::support::daemon::{DAEMON, Daemon, Home};
+use crate::support::daemon::{Daemon, Home};
 use crate::support::fake_telegram::FakeTelegram;
 use crate::support::fake_telegram::state::User;
 use crate::support::record::fact;
@@ -159,20 +158,6 @@ impl Witness for Outside {
     }
 }
 
-/// The daemon's command under the tracer.
-fn traced(home: &Home, file: &Path, token: &str) -> Command {
-    let mut inner = home.command();
-    inner.args(DAEMON).env("TEAM_TOKEN", token);
-    let mut command = strace::traced(Path::new(inner.get_program()), file, &[]);
-    command.args(inner.get_args()).env_clear();
-    for (name, value) in inner.get_envs() {
-        if let Some(value) = value {
-            command.env(name, value);
-        }
-    }
-    command
-}
-
 /// The process that the tracer watches: it holds the lock of its data directory.
 fn watched(home: &Home) -> rustix::process::Pid {
     let text = std::fs::read_to_string(home.data().join("leverframe.lock")).unwrap();
@@ -219,7 +204,9 @@ async fn what_the_outside_saw_survives_the_loss_of_power() {
     let token = telegram.state().token.clone();
     let dir = scratch();
     let trace = dir.path().join("daemon");
-    let mut daemon = home.try_daemon_from(traced(&home, &trace, &token)).unwrap();
+    let words = strace::words(&trace, &[]);
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let mut daemon = home.daemon_through(&words, &[("TEAM_TOKEN", &token)]);
     one_of_everything(&telegram, &daemon).await;
     rustix::process::kill_process(watched(&home), rustix::process::Signal::TERM).unwrap();
     let status = daemon.wait_exit().expect("it ends after SIGTERM");

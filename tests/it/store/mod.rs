@@ -14,6 +14,7 @@
 pub(crate) mod world;
 
 mod decisions;
+mod found;
 mod lifecycle;
 mod opening;
 pub(crate) mod random;

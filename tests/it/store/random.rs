@@ -1,5 +1,6 @@
 //! Random commands with crashes between them: whatever happens, the invariants hold.
 
+use leverframe::protocol::channel::SendIdempotency;
 use leverframe::protocol::ids::{ContinuationId, SessionId, ToolCallId};
 use leverframe::protocol::snapshot::PageRequest;
 use leverframe::protocol::words::{
@@ -266,6 +267,7 @@ pub(crate) async fn step(world: World, op: Op) -> World {
                     .ok(BeginSend {
                         outbox_id: row.id,
                         epoch,
+                        idempotency: SendIdempotency::None,
                     })
                     .await;
                 let outcome = match n % 5 {

@@ -298,6 +298,14 @@ impl World {
         World::open(self.dir, self.clock, keep)
     }
 
+    /// A clean end, and a start on the files without what lies beside them, as on a copy.
+    pub(crate) async fn restart_without_sidecar(mut self) -> World {
+        let keep = std::mem::take(&mut self.keep);
+        self.store.close().await;
+        std::fs::remove_file(self.dir.join("epoch")).unwrap();
+        World::open(self.dir, self.clock, keep)
+    }
+
     pub(crate) fn epoch(&self) -> u64 {
         self.store.epoch()
     }
@@ -477,6 +485,12 @@ fn copy_dir(from: &Path, to: &Path) {
         if entry.file_name().to_string_lossy().ends_with("-shm") {
             continue;
         }
-        std::fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
+        let target = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            std::fs::create_dir(&target).unwrap();
+            copy_dir(&entry.path(), &target);
+        } else {
+            std::fs::copy(entry.path(), target).unwrap();
+        }
     }
 }

@@ -1,0 +1,292 @@
+//! Rules of deliveries, of time and of starts.
+
+use leverframe::protocol::words::{
+    ApprovalKind, ApprovalState, ContinuationState, DecisionWord, Effect, OutboxClass, OutboxState,
+    ToolCallState,
+};
+use leverframe::store::commands::resolve_delivery::Settlement;
+
+use crate::store_model::model::{About, Model, No, Outcome, Recovered, Ruled, plain_part};
+use crate::store_model::rules_gate::QUIET;
+use crate::store_model::rules_turn::RESEND;
+use crate::store_model::step::{Question, Sent, Step};
+
+/// What the sender of a channel is offered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Next {
+    Part(usize),
+    Wait(i64),
+    Nothing,
+}
+
+impl Model {
+    /// The rules of deliveries, time and starts.
+    pub(crate) fn carry_out_delivery(&mut self, step: &Step) -> Ruled<Outcome> {
+        match step {
+            Step::QueueNotice {
+                channel,
+                chat,
+                class,
+            } => {
+                self.queue(plain_part(*channel, format!("chat-{chat}"), *class));
+                Ok(Outcome::Done)
+            }
+            Step::QueueCards { gate } => {
+                if self.gates[*gate].state != ApprovalState::Pending {
+                    return Err(No::Illegal);
+                }
+                self.queue_cards(*gate, 1);
+                Ok(Outcome::Done)
+            }
+            Step::BeginSend { part } => {
+                if self.quarantine || self.held_up(*part) {
+                    return Err(No::Illegal);
+                }
+                self.move_part(*part, OutboxState::Sending)?;
+                let epoch = self.epoch;
+                let row = &mut self.parts[*part];
+                row.attempts += 1;
+                row.epoch = epoch;
+                row.not_before = None;
+                Ok(Outcome::Done)
+            }
+            Step::EndSend { part, sent } => self.end_send(*part, *sent),
+            Step::ResolveDelivery { part, settlement } => self.resolve(*part, *settlement),
+            Step::Crash => self.start_again(false, false),
+            Step::Restart => self.start_again(true, false),
+            Step::Restore => self.start_again(true, true),
+            Step::Clock(seconds) => {
+                self.now += seconds * 1000;
+                Ok(Outcome::Done)
+            }
+            other => unreachable!("{other:?} has its rule elsewhere"),
+        }
+    }
+
+    /// Whether an answer cannot go on because nobody knows whether an earlier part of it arrived.
+    fn behind_unknown(&self, part: usize) -> bool {
+        let row = &self.parts[part];
+        row.class == OutboxClass::Final
+            && self.parts[..part].iter().any(|before| {
+                before.class == OutboxClass::Final
+                    && before.turn == row.turn
+                    && before.state == OutboxState::Unknown
+            })
+    }
+
+    /// Whether something earlier of the same conversation must go first. What itself waits behind an unknown part
+    /// holds up nothing but its own answer.
+    fn held_up(&self, part: usize) -> bool {
+        let row = &self.parts[part];
+        self.behind_unknown(part)
+            || (0..part).any(|earlier| {
+                let before = &self.parts[earlier];
+                before.channel == row.channel
+                    && before.conversation == row.conversation
+                    && matches!(before.state, OutboxState::Pending | OutboxState::Sending)
+                    && (before.turn == row.turn || !self.behind_unknown(earlier))
+            })
+    }
+
+    /// What the sender of a channel does next: the first part of each conversation, in order.
+    pub(crate) fn next_part(&self, channel: usize) -> Next {
+        let mut conversations = Vec::new();
+        let mut earliest: Option<i64> = None;
+        for (part, row) in self.parts.iter().enumerate() {
+            if row.channel != channel
+                || !matches!(row.state, OutboxState::Pending | OutboxState::Sending)
+                || self.behind_unknown(part)
+                || conversations.contains(&row.conversation)
+            {
+                continue;
+            }
+            conversations.push(row.conversation.clone());
+            match row.not_before {
+                _ if row.state == OutboxState::Sending => {}
+                Some(at) if at > self.now => {
+                    earliest = Some(earliest.map_or(at, |first| first.min(at)));
+                }
+                _ => return Next::Part(part),
+            }
+        }
+        earliest.map_or(Next::Nothing, Next::Wait)
+    }
+
+    fn end_send(&mut self, part: usize, sent: Sent) -> Ruled<Outcome> {
+        if self.parts[part].state != OutboxState::Sending || self.parts[part].epoch != self.epoch {
+            return Err(No::Illegal);
+        }
+        match sent {
+            Sent::Yes(count) => {
+                self.move_part(part, OutboxState::Sent)?;
+                self.parts[part].refs = (0..count)
+                    .map(|n| message_ref(part, self.parts[part].attempts, n))
+                    .collect();
+                if let Some(gate) = self.parts[part].gate
+                    && self.parts[part].class == OutboxClass::ApprovalCard
+                {
+                    self.gates[gate].notified = true;
+                    let spent = self
+                        .tokens
+                        .iter()
+                        .any(|token| token.part == part && token.spent);
+                    // Decided while the card was on its way.
+                    if spent || self.gates[gate].state != ApprovalState::Pending {
+                        self.update_card(part);
+                    }
+                }
+            }
+            Sent::Later(seconds) => {
+                self.move_part(part, OutboxState::Pending)?;
+                self.parts[part].not_before = Some(self.now + seconds * 1000);
+            }
+            Sent::Never => self.move_part(part, OutboxState::Failed)?,
+            Sent::Unknown(question) => {
+                self.move_part(part, OutboxState::Unknown)?;
+                if let Some(question) = question {
+                    self.ask_resend(part, question);
+                }
+            }
+        }
+        Ok(Outcome::Done)
+    }
+
+    fn ask_resend(&mut self, part: usize, question: Question) {
+        let about = About {
+            turn: self.parts[part].turn,
+            part: Some(part),
+            ..About::default()
+        };
+        let channel = self.parts[part].channel;
+        self.ask(ApprovalKind::Resend, channel, about, RESEND, question);
+    }
+
+    /// A person's word on a delivery.
+    pub(crate) fn settle_part(&mut self, part: usize, to: OutboxState) -> Ruled {
+        self.move_part(part, to)?;
+        self.parts[part].not_before = None;
+        Ok(())
+    }
+
+    fn resolve(&mut self, part: usize, settlement: Settlement) -> Ruled<Outcome> {
+        if !matches!(
+            self.parts[part].state,
+            OutboxState::Unknown | OutboxState::Failed
+        ) {
+            return Err(No::Illegal);
+        }
+        let (to, word, gate_state) = match settlement {
+            Settlement::Sent => (
+                OutboxState::Sent,
+                DecisionWord::Sent,
+                ApprovalState::Consumed,
+            ),
+            Settlement::SendAgain => (
+                OutboxState::Pending,
+                DecisionWord::SendAgain,
+                ApprovalState::Consumed,
+            ),
+            Settlement::Drop => (
+                OutboxState::Abandoned,
+                DecisionWord::Drop,
+                ApprovalState::Denied,
+            ),
+        };
+        self.settle_part(part, to)?;
+        let question = self
+            .gates
+            .iter()
+            .position(|gate| gate.part == Some(part) && gate.state == ApprovalState::Pending);
+        if let Some(gate) = question {
+            self.answer(gate, gate_state, word, false)?;
+            self.disarm(gate, true)?;
+        }
+        self.audit.push("delivery.resolved");
+        Ok(Outcome::Done)
+    }
+
+    /// A new process: what was in flight gets a truthful state.
+    fn start_again(&mut self, clean: bool, copy: bool) -> Ruled<Outcome> {
+        self.epoch += 1;
+        self.quarantine |= copy;
+        // A model call under way may have been billed in full.
+        for attempt in 0..self.tries.len() {
+            if self.tries[attempt].used.is_none() {
+                self.settle_try(attempt, self.tries[attempt].estimate)?;
+            }
+        }
+        let mut found = Recovered {
+            interrupted: Vec::new(),
+            resolve: Vec::new(),
+            ready_again: 0,
+            unknown: Vec::new(),
+            quarantine: self.quarantine,
+            held: self.held,
+            clean,
+        };
+        for turn in 0..self.turns.len() {
+            if self.turns[turn].state == ContinuationState::Running {
+                self.move_turn(turn, ContinuationState::Interrupted)?;
+                found.interrupted.push(turn);
+            }
+        }
+        for call in 0..self.calls.len() {
+            if self.calls[call].state == ToolCallState::Started {
+                self.recover_call(call, &mut found)?;
+            }
+        }
+        for part in 0..self.parts.len() {
+            if self.parts[part].state == OutboxState::Sending {
+                self.recover_part(part, &mut found)?;
+            }
+        }
+        self.audit.push("engine.started");
+        Ok(Outcome::Recovered(found))
+    }
+
+    fn recover_call(&mut self, call: usize, found: &mut Recovered) -> Ruled {
+        let over = self.turns[self.calls[call].turn].state.is_terminal();
+        let repeatable = match self.calls[call].effect {
+            Effect::ReadOnly | Effect::Idempotent | Effect::Keyed => true,
+            Effect::Reconcilable | Effect::NonIdempotent => false,
+        };
+        let to = if repeatable && !over {
+            ToolCallState::Ready
+        } else {
+            ToolCallState::Indeterminate
+        };
+        self.move_call(call, to)?;
+        for run in &mut self.runs {
+            if run.call == call && run.outcome.is_none() {
+                run.outcome = Some(to);
+            }
+        }
+        if to == ToolCallState::Ready {
+            found.ready_again += 1;
+        } else if !over {
+            self.ask_unknown(call, QUIET);
+            found.resolve.push(call);
+        }
+        Ok(())
+    }
+
+    fn recover_part(&mut self, part: usize, found: &mut Recovered) -> Ruled {
+        let class = self.parts[part].class;
+        let local = self.parts[part].channel == 1;
+        if class == OutboxClass::Progress {
+            self.move_part(part, OutboxState::Superseded)
+        } else if local || class == OutboxClass::CardUpdate {
+            self.move_part(part, OutboxState::Pending)
+        } else {
+            self.move_part(part, OutboxState::Unknown)?;
+            self.ask_resend(part, QUIET);
+            found.unknown.push(part);
+            Ok(())
+        }
+    }
+}
+
+/// The platform's id of a message that a part became.
+pub(crate) fn message_ref(part: usize, attempt: u32, n: u8) -> String {
+    format!("m{part}.{attempt}.{n}")
+}
