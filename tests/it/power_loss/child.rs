@@ -77,7 +77,7 @@ async fn deliver(world: &World, limit: usize) {
         world
             .ok(BeginSend {
                 outbox_id: row.id,
-                epoch,
+                epoch, idempotency: SendIdempotency::None,
             })
             .await;
         let outcome = SendOutcome::Sent {
@@ -335,7 +335,7 @@ async fn lives_and_dies() {
         world
             .ok(BeginSend {
                 outbox_id: row.id,
-                epoch,
+                epoch, idempotency: SendIdempotency::None,
             })
             .await;
     }
@@ -370,7 +370,7 @@ async fn recovers_and_ends() {
         world
             .ok(BeginSend {
                 outbox_id: row.id,
-                epoch,
+                epoch, idempotency: SendIdempotency::None,
             })
             .await;
         world
