@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use leverframe::clock::{Clock, Timestamp};
+use leverframe::protocol::channel::SendIdempotency;
 use leverframe::protocol::ids::{ContinuationId, SessionId, ToolCallId};
 use leverframe::protocol::words::{
     ApprovalKind, Autonomy, ChannelKind, DecisionWord, Effect, OutboxClass, ToolCallState,
@@ -77,7 +78,8 @@ async fn deliver(world: &World, limit: usize) {
         world
             .ok(BeginSend {
                 outbox_id: row.id,
-                epoch, idempotency: SendIdempotency::None,
+                epoch,
+                idempotency: SendIdempotency::None,
             })
             .await;
         let outcome = SendOutcome::Sent {
@@ -335,7 +337,8 @@ async fn lives_and_dies() {
         world
             .ok(BeginSend {
                 outbox_id: row.id,
-                epoch, idempotency: SendIdempotency::None,
+                epoch,
+                idempotency: SendIdempotency::None,
             })
             .await;
     }
@@ -370,7 +373,8 @@ async fn recovers_and_ends() {
         world
             .ok(BeginSend {
                 outbox_id: row.id,
-                epoch, idempotency: SendIdempotency::None,
+                epoch,
+                idempotency: SendIdempotency::None,
             })
             .await;
         world
