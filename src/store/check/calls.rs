@@ -1,6 +1,7 @@
 //! Tool calls, their starts and what allowed them: I8–I14, I31.
 
-use crate::store::check::rule::{Rule, Subject, query};
+use crate::store::check::rule::{Rule, Subject, code, query};
+use crate::store::check::starts::starts_were_allowed;
 
 pub(crate) const RULES: &[Rule] = &[
     query("I8", "started call without an attempt row that carries its key", "tool_calls WHERE attempts > 0",
@@ -29,14 +30,7 @@ pub(crate) const RULES: &[Rule] = &[
     query("I11", "approval used by more than one start", "tool_attempts WHERE approval_id IS NOT NULL",
         Subject::Approval,
         "SELECT approval_id FROM tool_attempts WHERE approval_id IS NOT NULL GROUP BY approval_id HAVING count(*) > 1"),
-    query("I11", "call that had to ask and started without an approval", "tool_calls WHERE verdict = 'ask'",
-        Subject::Call,
-        // A call may have started while it needed nobody, died, and been made to ask since: then it waits for its
-        // answer, got another one than a start, or was closed.
-        "SELECT t.id FROM tool_calls t WHERE t.verdict = 'ask' AND t.attempts > 0
-            AND t.state NOT IN ('awaiting', 'approved', 'denied', 'cancelled', 'expired')
-            AND NOT EXISTS (SELECT 1 FROM approvals p WHERE p.id = t.approval_id AND p.decision = 'answer')
-            AND NOT EXISTS (SELECT 1 FROM tool_attempts a WHERE a.call_id = t.id AND a.approval_id IS NOT NULL)"),
+    code("I11", "call that had to ask and started without an approval", starts_were_allowed),
     query("I11", "approval whose digest is not its call's", "approvals WHERE kind = 'execute'", Subject::Approval,
         "SELECT p.id FROM tool_calls t JOIN approvals p ON p.id = t.approval_id
          WHERE p.kind = 'execute' AND p.state IN ('pending', 'approved', 'consumed') AND p.digest <> t.digest"),
@@ -72,7 +66,9 @@ pub(crate) const RULES: &[Rule] = &[
         "SELECT s.continuation_id, 'step ' || s.n FROM steps s JOIN tool_calls t ON t.continuation_id = s.continuation_id
          WHERE s.kind IN ('model', 'final') AND t.step < s.n AND (t.result_step IS NULL OR t.result_step > s.n)"),
     query("I31", "approval that was given without a person's decision",
-        "approvals WHERE kind = 'execute' AND state IN ('approved', 'consumed')", Subject::Approval,
-        "SELECT id FROM approvals WHERE kind = 'execute' AND state IN ('approved', 'consumed')
-            AND (decision IS NULL OR decided_at IS NULL OR json_extract(decision_body, '$.surface') = 'engine')"),
+        "approvals WHERE state IN ('approved', 'consumed')", Subject::Approval,
+        // The engine answers only what it could look up: how a call or a send ended.
+        "SELECT id FROM approvals WHERE state IN ('approved', 'consumed')
+            AND (decision IS NULL OR decided_at IS NULL
+                OR (json_extract(decision_body, '$.surface') = 'engine' AND kind NOT IN ('resolve_unknown', 'resend')))"),
 ];

@@ -9,6 +9,7 @@ mod deliveries;
 mod file;
 mod log;
 mod rule;
+mod starts;
 mod turns;
 
 use std::path::Path;

@@ -69,7 +69,7 @@ const CASES: &[(&str, &str, &[&str])] = &[
     ("approval used by more than one start",
         "UPDATE tool_attempts SET approval_id = {USED_GATE} WHERE call_id = {FREE_CALL}", &["I11"]),
     ("call that had to ask and started without an approval",
-        "UPDATE tool_attempts SET approval_id = NULL WHERE call_id = {USED_CALL}", &["I11"]),
+        "UPDATE tool_calls SET verdict = 'ask' WHERE id = {FREE_CALL}", &["I11"]),
     ("approval whose digest is not its call's", "UPDATE approvals SET digest = 'x' WHERE id = {USED_GATE}", &["I11"]),
     ("call that waits without a pending approval",
         "UPDATE tool_calls SET approval_id = {USED_GATE} WHERE state = 'awaiting'", &["I11", "I12"]),

@@ -1,12 +1,15 @@
 //! Each step as the store's command.
 
+use leverframe::protocol::channel::SendIdempotency;
 use leverframe::protocol::words::{ApprovalKind, DecisionScope, OutboxClass, ToolCallState};
 use leverframe::store::commands::ask_budget::AskBudget;
-use leverframe::store::commands::begin_send::BeginSend;
+use leverframe::store::commands::begin_send::{BeginSend, BeginSendOutcome};
 use leverframe::store::commands::cancel::Cancel;
 use leverframe::store::commands::claim::Claim;
 use leverframe::store::commands::decide::{Decide, DecideOutcome, DecideReport};
+use leverframe::store::commands::drop_stale::DropStale;
 use leverframe::store::commands::drop_waiting::DropWaiting;
+use leverframe::store::commands::end_look_up::{EndLookUp, Found};
 use leverframe::store::commands::end_send::{EndSend, SendOutcome};
 use leverframe::store::commands::end_session::EndSession;
 use leverframe::store::commands::expire_due::ExpireDue;
@@ -16,8 +19,10 @@ use leverframe::store::commands::finish_turn::FinishTurn;
 use leverframe::store::commands::ingest_record::IngestRecord;
 use leverframe::store::commands::ingest_turn::{IngestOutcome, IngestTurn};
 use leverframe::store::commands::llm_result::LlmResult;
+use leverframe::store::commands::note_unknown::NoteUnknown;
 use leverframe::store::commands::once::Once;
 use leverframe::store::commands::park::{Park, Parked};
+use leverframe::store::commands::probe::Probe;
 use leverframe::store::commands::queue_cards::QueueCards;
 use leverframe::store::commands::queue_notice::QueueNotice;
 use leverframe::store::commands::recover::Recovery;
@@ -41,7 +46,7 @@ use leverframe::store::input::{SessionChoice, TurnLimits};
 use crate::store_model::model::{CHANNELS, Model, Outcome, Recovered};
 use crate::store_model::rules_delivery::message_ref;
 use crate::store_model::rules_turn::{ACTIVE, BUDGET, LIMITS, PATIENCE, RESEND, UNKNOWN};
-use crate::store_model::step::{Ended, Item, Sent, Shown, Step, Target};
+use crate::store_model::step::{Ended, Item, Look, Offer, Sent, Shown, Step, Target};
 use crate::store_model::system::{NONSENSE, System, digest_of, ensure, origin, person, usage};
 
 /// A refusal is an answer too.
@@ -70,6 +75,11 @@ impl System {
                 self.recovered()
             }
             Step::Clock(seconds) => {
+                if *seconds < 0 {
+                    let paused = model.channels[0].paused;
+                    let seen = Step::PauseChannel { channel: 0, paused };
+                    answer(self.by_people(model, &seen));
+                }
                 self.world().clock.advance_millis(seconds * 1000);
                 Outcome::Done
             }
@@ -87,6 +97,7 @@ impl System {
             resolve: places(found.resolve.iter().map(|id| id.to_bytes()).collect()),
             ready_again: found.ready_again,
             unknown: places(found.unknown_sends.iter().map(|id| id.to_bytes()).collect()),
+            old: places(found.old_answers.iter().map(|id| id.to_bytes()).collect()),
             quarantine: found.quarantine,
             held: found.held.is_some(),
             clean: found.clean,
@@ -264,18 +275,25 @@ impl System {
                 })
                 .map(|()| Outcome::Done)
             }
-            Step::StartTool { call, right_plan } => {
+            Step::StartTool {
+                call,
+                right_plan,
+                key_lives,
+            } => {
                 let plan = model.calls[*call].plan + u32::from(!right_plan);
                 self.write(StartTool {
                     call_id: self.call(*call),
                     epoch,
                     digest: digest_of(*call, plan),
                     max_decision_age_ms: PATIENCE,
+                    key_lifetime_ms: key_lives
+                        .and_then(|seconds| u64::try_from(seconds * 1000).ok()),
                 })
                 .map(|outcome| match outcome {
                     StartToolOutcome::Started { attempt } => Outcome::Started(attempt),
                     StartToolOutcome::DigestMismatch => Outcome::OtherPlan,
                     StartToolOutcome::DecisionTooOld => Outcome::TooOld,
+                    StartToolOutcome::KeyRanOut => Outcome::KeyRanOut,
                     StartToolOutcome::NotStartable(state) => Outcome::NotStartable(state),
                 })
             }
@@ -318,6 +336,7 @@ impl System {
                     content: "result".to_owned(),
                     is_error: state == ToolCallState::Failed,
                     duration_ms: 1,
+                    artifact: None,
                     resolve,
                 })
                 .map(|()| Outcome::Done)
@@ -369,12 +388,22 @@ impl System {
                     active_ms: ACTIVE,
                 })
                 .map(|()| Outcome::Done),
-            Step::BeginSend { part } => self
+            Step::BeginSend { part, offer } => self
                 .write(BeginSend {
                     outbox_id: self.part(*part),
                     epoch,
+                    idempotency: match offer {
+                        Offer::Nothing => SendIdempotency::None,
+                        Offer::LookUp => SendIdempotency::Reconcile,
+                        Offer::Key(lives) => SendIdempotency::NativeKey {
+                            window_ms: lives.and_then(|seconds| u64::try_from(seconds * 1000).ok()),
+                        },
+                    },
                 })
-                .map(|()| Outcome::Done),
+                .map(|outcome| match outcome {
+                    BeginSendOutcome::Begun => Outcome::Done,
+                    BeginSendOutcome::KeyRanOut => Outcome::KeyRanOut,
+                }),
             Step::EndSend { part, sent } => {
                 let row = &model.parts[*part];
                 let (outcome, resend) = match sent {
@@ -678,6 +707,15 @@ impl System {
                         .collect(),
                 ))
             }
+            Step::NoteUnknown { gate } => {
+                self.counter += 1;
+                self.write(NoteUnknown {
+                    approval_id: self.gate(*gate),
+                    text: format!("Looked {} times.", self.counter),
+                })
+                .map(|()| Outcome::Done)
+            }
+            Step::Probe => self.write(Probe).map(|()| Outcome::Done),
             Step::ReleaseQuarantine => self.write(ReleaseQuarantine { by }).map(|()| Outcome::Done),
             Step::QueueNotice {
                 channel,
@@ -697,11 +735,40 @@ impl System {
                 })
                 .map(|()| Outcome::Done)
             }
+            Step::EndLookUp {
+                part,
+                last_attempt,
+                look,
+            } => {
+                let attempts = model.parts[*part].attempts;
+                self.write(EndLookUp {
+                    outbox_id: self.part(*part),
+                    attempt: attempts + u32::from(!last_attempt),
+                    found: match look {
+                        Look::Arrived(count) => Found::Sent {
+                            refs: (0..*count)
+                                .map(|n| message_ref(*part, attempts, n))
+                                .collect(),
+                        },
+                        Look::Not => Found::NotSent,
+                        Look::Unclear => Found::Unclear {
+                            why: "nobody answers".to_owned(),
+                        },
+                    },
+                })
+                .map(|()| Outcome::Done)
+            }
+            Step::DropStale { part } => self
+                .write(DropStale {
+                    outbox_id: self.part(*part),
+                })
+                .map(Outcome::Dropped),
             Step::ResolveDelivery { part, settlement } => self
                 .write(ResolveDelivery {
                     outbox_id: self.part(*part),
                     settlement: *settlement,
                     by,
+                    reason: None,
                 })
                 .map(|()| Outcome::Done),
             other => unreachable!("{other:?} is carried out elsewhere"),

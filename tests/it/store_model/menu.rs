@@ -11,8 +11,9 @@ use proptest::sample::select;
 use proptest::strategy::Union;
 
 use crate::store_model::model::Model;
+use crate::store_model::rules_gate::ENGINE;
 use crate::store_model::step::{
-    Ended, Item, Judged, Named, Plan, Question, Sent, Shown, Step, Target,
+    Ended, Item, Judged, Look, Named, Offer, Plan, Question, Sent, Shown, Step, Target,
 };
 
 /// Turns that a walk keeps open at once.
@@ -57,6 +58,37 @@ fn plan() -> impl Strategy<Value = Plan> {
     (select(Effect::ALL.to_vec()), verdict).prop_map(|(effect, verdict)| Plan { effect, verdict })
 }
 
+fn key() -> impl Strategy<Value = Option<i64>> {
+    prop_oneof![2 => Just(None), 2 => Just(Some(30_i64)), 1 => Just(Some(3600))]
+}
+
+fn offer() -> impl Strategy<Value = Offer> {
+    prop_oneof![
+        3 => Just(Offer::Nothing),
+        2 => Just(Offer::LookUp),
+        2 => Just(Offer::Key(None)),
+        3 => Just(Offer::Key(Some(30))),
+    ]
+}
+
+fn look() -> impl Strategy<Value = Look> {
+    prop_oneof![
+        2 => (0..3_u8).prop_map(Look::Arrived),
+        2 => Just(Look::Not),
+        1 => Just(Look::Unclear),
+    ]
+}
+
+fn look_up(part: usize) -> BoxedStrategy<Step> {
+    (proptest::bool::weighted(0.9), look())
+        .prop_map(move |(last_attempt, look)| Step::EndLookUp {
+            part,
+            last_attempt,
+            look,
+        })
+        .boxed()
+}
+
 fn ended() -> impl Strategy<Value = Ended> {
     prop_oneof![
         6 => Just(Ended::Well),
@@ -85,13 +117,18 @@ fn shown() -> impl Strategy<Value = Shown> {
     ]
 }
 
-fn decide(gate: usize, words: Vec<DecisionWord>) -> BoxedStrategy<Step> {
+fn decide(model: &Model, gate: usize, words: Vec<DecisionWord>) -> BoxedStrategy<Step> {
+    // The engine answers what it could look up, and nothing else.
+    let engine = matches!(
+        model.gates[gate].kind,
+        ApprovalKind::ResolveUnknown | ApprovalKind::Resend
+    );
     (
         select(words),
         shown(),
         proptest::bool::weighted(0.3),
         proptest::option::of(0..20_u8),
-        0..2_u8,
+        prop_oneof![4 => 0..2_u8, 1 => Just(if engine { ENGINE } else { 1 })],
     )
         .prop_map(
             move |(word, shown, for_session, extra, person)| Step::Decide {
@@ -278,16 +315,32 @@ fn turn_steps(model: &Model, turn: usize, menu: &mut Menu) {
 fn call_steps(model: &Model, call: usize, menu: &mut Menu) {
     let running = model.turns[model.calls[call].turn].state == ContinuationState::Running;
     let state = model.calls[call].state;
+    // A keyed run died and its key will be forgotten: that it is asked about again and waits until then is so rare that
+    // it is helped.
+    let died = model.runs.iter().any(|run| {
+        run.call == call && run.outcome == Some(ToolCallState::Ready) && run.key_until.is_some()
+    }) && model.calls[call].effect == Effect::Keyed;
+    if died && running && state == ToolCallState::Approved {
+        menu.push((40, Just(Step::Clock(31)).boxed()));
+    }
+    if died && running && state == ToolCallState::Awaiting {
+        let gate = model.calls[call].gate.unwrap_or_default();
+        menu.push((60, decide(model, gate, vec![DecisionWord::Approve])));
+    }
     if running && matches!(state, ToolCallState::Ready | ToolCallState::Approved) {
         menu.push((
             40,
-            proptest::bool::weighted(0.9)
-                .prop_map(move |right_plan| Step::StartTool { call, right_plan })
+            (proptest::bool::weighted(0.9), key())
+                .prop_map(move |(right_plan, key_lives)| Step::StartTool {
+                    call,
+                    right_plan,
+                    key_lives,
+                })
                 .boxed(),
         ));
         menu.push((1, Just(Step::RefuseCall { call }).boxed()));
         menu.push((
-            4,
+            if died { 40 } else { 4 },
             question()
                 .prop_map(move |question| Step::ReturnToAsk { call, question })
                 .boxed(),
@@ -316,9 +369,10 @@ fn gate_steps(model: &Model, gate: usize, menu: &mut Menu) {
             if row.kind == ApprovalKind::Execute {
                 words.extend([DecisionWord::Approve; 4]);
             }
-            menu.push((14, decide(gate, words)));
-            menu.push((1, decide(gate, vec![DecisionWord::Snooze])));
+            menu.push((14, decide(model, gate, words)));
+            menu.push((1, decide(model, gate, vec![DecisionWord::Snooze])));
             menu.push((1, Just(Step::QueueCards { gate }).boxed()));
+            menu.push((1, Just(Step::NoteUnknown { gate }).boxed()));
             if row.kind == ApprovalKind::Execute {
                 menu.push((
                     4,
@@ -330,7 +384,11 @@ fn gate_steps(model: &Model, gate: usize, menu: &mut Menu) {
         }
         ApprovalState::Approved => menu.push((
             5,
-            decide(gate, vec![DecisionWord::Revoke, DecisionWord::Approve]),
+            decide(
+                model,
+                gate,
+                vec![DecisionWord::Revoke, DecisionWord::Approve],
+            ),
         )),
         _ => {}
     }
@@ -338,14 +396,27 @@ fn gate_steps(model: &Model, gate: usize, menu: &mut Menu) {
 
 fn part_steps(model: &Model, part: usize, menu: &mut Menu) {
     match model.parts[part].state {
-        OutboxState::Pending => menu.push((4, Just(Step::BeginSend { part }).boxed())),
+        OutboxState::Pending => {
+            menu.push((
+                4,
+                offer()
+                    .prop_map(move |offer| Step::BeginSend { part, offer })
+                    .boxed(),
+            ));
+            if model.parts[part].class == OutboxClass::Progress {
+                menu.push((2, Just(Step::DropStale { part }).boxed()));
+            }
+        }
         OutboxState::Sending => menu.push((
             6,
             sent()
                 .prop_map(move |sent| Step::EndSend { part, sent })
                 .boxed(),
         )),
-        OutboxState::Unknown | OutboxState::Failed => menu.push((3, settlement(part))),
+        OutboxState::Unknown | OutboxState::Failed => {
+            menu.push((3, settlement(part)));
+            menu.push((2, look_up(part)));
+        }
         _ => {}
     }
 }
@@ -376,7 +447,7 @@ fn engine_steps(model: &Model, menu: &mut Menu) {
         .any(|call| call.state == ToolCallState::Approved);
     menu.push((
         if mortal || unused { 8 } else { 2 },
-        select(vec![1_i64, 31, 61, 61, 3600])
+        select(vec![1_i64, 31, 61, 61, 3600, 25_000, -600])
             .prop_map(Step::Clock)
             .boxed(),
     ));
@@ -384,7 +455,12 @@ fn engine_steps(model: &Model, menu: &mut Menu) {
         gate.state == ApprovalState::Pending && gate.expires.is_some_and(|at| at <= model.now)
     });
     menu.push((if overdue { 16 } else { 1 }, Just(Step::ExpireDue).boxed()));
-    menu.push((3, Just(Step::Crash).boxed()));
+    let flying = model
+        .calls
+        .iter()
+        .any(|call| call.state == ToolCallState::Started && call.effect == Effect::Keyed);
+    menu.push((if flying { 12 } else { 3 }, Just(Step::Crash).boxed()));
+    menu.push((1, Just(Step::Probe).boxed()));
     menu.push((1, Just(Step::Restart).boxed()));
     menu.push((1, Just(Step::Restore).boxed()));
     if model.quarantine {
@@ -588,6 +664,7 @@ fn wild(model: &Model) -> BoxedStrategy<Step> {
                     0 => Step::StartTool {
                         call,
                         right_plan: flag,
+                        key_lives: Some(30),
                     },
                     1 => Step::FinishTool {
                         call,
@@ -604,9 +681,11 @@ fn wild(model: &Model) -> BoxedStrategy<Step> {
         let gate = 0..model.gates.len();
         menu.push((
             4,
-            gate.clone()
-                .prop_flat_map(|gate| decide(gate, DecisionWord::ALL.to_vec()))
-                .boxed(),
+            Union::new(
+                gate.clone()
+                    .map(|gate| decide(model, gate, DecisionWord::ALL.to_vec())),
+            )
+            .boxed(),
         ));
         menu.push((
             1,
@@ -629,8 +708,8 @@ fn wild(model: &Model) -> BoxedStrategy<Step> {
         let part = 0..model.parts.len();
         menu.push((
             2,
-            part.clone()
-                .prop_map(|part| Step::BeginSend { part })
+            (part.clone(), offer())
+                .prop_map(|(part, offer)| Step::BeginSend { part, offer })
                 .boxed(),
         ));
         menu.push((
@@ -639,6 +718,13 @@ fn wild(model: &Model) -> BoxedStrategy<Step> {
                 .prop_map(|(part, sent)| Step::EndSend { part, sent })
                 .boxed(),
         ));
+        menu.push((
+            1,
+            part.clone()
+                .prop_map(|part| Step::DropStale { part })
+                .boxed(),
+        ));
+        menu.push((1, part.clone().prop_flat_map(look_up).boxed()));
         menu.push((1, part.prop_flat_map(settlement).boxed()));
     }
     if menu.is_empty() {

@@ -109,11 +109,12 @@ impl Model {
                         .iter()
                         .map(|row| {
                             format!(
-                                "c{} #{} epoch={} gate={} {}",
+                                "c{} #{} epoch={} gate={} key={} {}",
                                 row.call,
                                 row.attempt,
                                 row.epoch,
                                 or_dash(row.gate),
+                                or_dash(row.key_until),
                                 or_dash(row.outcome)
                             )
                         })
@@ -155,7 +156,7 @@ impl Model {
                     .iter()
                     .map(|row| {
                         format!(
-                            "{}/{} {} {} {}/{} turn={} gate={} attempts={} epoch={} after={} refs={} edits={}",
+                            "{}/{} {} {} {}/{} turn={} gate={} attempts={} epoch={} after={} begun={} refs={} edits={}",
                             CHANNELS[row.channel],
                             row.conversation,
                             row.class,
@@ -167,6 +168,7 @@ impl Model {
                             row.attempts,
                             row.epoch,
                             or_dash(row.not_before),
+                            or_dash(row.begun),
                             row.refs.join(","),
                             or_dash(row.target.clone())
                         )
@@ -265,7 +267,8 @@ impl Model {
                     self.snoozes
                         .iter()
                         .map(|(gate, person, until)| {
-                            format!("gate={gate} operator:{person} {until}")
+                            let who = crate::store_model::system::person(*person).id;
+                            format!("gate={gate} {who} {until}")
                         })
                         .collect(),
                 ),
@@ -438,8 +441,8 @@ pub(crate) fn tables(conn: &Connection, ids: &Ids) -> rusqlite::Result<Picture> 
         (
             "tool_attempts",
             sorted(lines(
-                "SELECT call_id, attempt, epoch, approval_id, outcome FROM tool_attempts",
-                &form("c%i #% epoch=% gate=%i %"),
+                "SELECT call_id, attempt, epoch, approval_id, key_until, outcome FROM tool_attempts",
+                &form("c%i #% epoch=% gate=%i key=% %"),
             )?),
         ),
         (
@@ -458,10 +461,10 @@ pub(crate) fn tables(conn: &Connection, ids: &Ids) -> rusqlite::Result<Picture> 
             "outbox",
             lines(
                 "SELECT channel, conversation, class, state, part, parts, continuation_id, approval_id, attempts, epoch,
-                    not_before, (SELECT coalesce(group_concat(value), '') FROM json_each(external_refs)), target_ref
+                    not_before, begun_at, (SELECT coalesce(group_concat(value), '') FROM json_each(external_refs)), target_ref
                  FROM outbox ORDER BY position",
                 &form(
-                    "%/% % % %/% turn=%i gate=%i attempts=% epoch=% after=% refs=% edits=%",
+                    "%/% % % %/% turn=%i gate=%i attempts=% epoch=% after=% begun=% refs=% edits=%",
                 ),
             )?,
         ),

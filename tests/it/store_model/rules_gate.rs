@@ -1,7 +1,7 @@
 //! Rules of what people and time decide: approvals, deadlines, policy, the emergency stop, sessions.
 
 use leverframe::protocol::words::{
-    ApprovalKind, ApprovalState, Autonomy, ContinuationState, DecisionWord, OutboxState,
+    ApprovalKind, ApprovalState, Autonomy, ContinuationState, DecisionWord, Effect, OutboxState,
     SessionState, ToolCallState,
 };
 use leverframe::store::input::BudgetKind;
@@ -12,6 +12,8 @@ use crate::store_model::step::{Question, Shown, Step};
 
 /// Seconds that a snooze lasts when nothing else is said.
 const SNOOZE: i64 = 3600;
+/// The engine, where a person is named.
+pub(crate) const ENGINE: u8 = 9;
 /// A question without cards and deadline.
 pub(crate) const QUIET: Question = Question {
     lives: None,
@@ -129,6 +131,18 @@ impl Model {
                 Ok(Outcome::Done)
             }
             Step::DropWaiting { keep_newest } => self.drop_waiting(*keep_newest),
+            Step::NoteUnknown { gate } => {
+                let row = &self.gates[*gate];
+                let asks = matches!(
+                    row.kind,
+                    ApprovalKind::ResolveUnknown | ApprovalKind::Resend
+                );
+                if asks && row.state == ApprovalState::Pending {
+                    self.audit.push("outcome.looked_up");
+                }
+                Ok(Outcome::Done)
+            }
+            Step::Probe => Ok(Outcome::Done),
             Step::ReleaseQuarantine => {
                 if self.quarantine {
                     self.quarantine = false;
@@ -178,6 +192,15 @@ impl Model {
             return Ok(Outcome::Decided);
         }
         if !taking_back && !self.gates[gate].offered.contains(&said.word) {
+            return Err(No::Illegal);
+        }
+        // The engine lets run again what it could look up; for the rest only a person answers.
+        if person == ENGINE
+            && said.word == DecisionWord::RunAgain
+            && self.gates[gate]
+                .call
+                .is_some_and(|call| self.calls[call].effect == Effect::NonIdempotent)
+        {
             return Err(No::Illegal);
         }
         self.carry_out_word(gate, said)?;

@@ -1,13 +1,14 @@
 //! Rules of what comes in and of turns: taking in, claiming, model calls, tool calls, endings.
 
 use leverframe::protocol::words::{
-    ApprovalKind, ApprovalState, ContinuationState, DecisionWord, Disposition, OutboxClass,
+    ApprovalKind, ApprovalState, ContinuationState, DecisionWord, Disposition, Effect, OutboxClass,
     SessionState, ToolCallState,
 };
 
 use crate::store_model::model::{
     About, Call, Inbox, Model, No, Outcome, Part, Ruled, Run, Session, Try, Turn, plain_part,
 };
+use crate::store_model::rules_gate::QUIET;
 use crate::store_model::step::{Ended, Item, Judged, Plan, Question, Step, Target};
 
 /// What a question about a run offers.
@@ -111,7 +112,11 @@ impl Model {
                 }
                 Ok(Outcome::Waits(true))
             }
-            Step::StartTool { call, right_plan } => self.start(*call, *right_plan),
+            Step::StartTool {
+                call,
+                right_plan,
+                key_lives,
+            } => self.start(*call, *right_plan, *key_lives),
             Step::RefuseCall { call } => {
                 self.running(self.calls[*call].turn)?;
                 self.drop_gate_of(*call)?;
@@ -492,12 +497,39 @@ impl Model {
         }
     }
 
-    fn start(&mut self, call: usize, right_plan: bool) -> Ruled<Outcome> {
+    fn start(&mut self, call: usize, right_plan: bool, key_lives: Option<i64>) -> Ruled<Outcome> {
         let turn = self.calls[call].turn;
         self.running(turn)?;
         if self.quarantine {
             return Err(No::Illegal);
         }
+        let may_start = matches!(
+            self.calls[call].state,
+            ToolCallState::Ready | ToolCallState::Approved
+        );
+        // A keyed run that died with its process, and that a second one would repeat.
+        let earlier = self.runs.iter().position(|run| {
+            run.call == call
+                && run.attempt == self.calls[call].attempts
+                && run.outcome == Some(ToolCallState::Ready)
+                && self.calls[call].effect == Effect::Keyed
+        });
+        let inherited = earlier.and_then(|run| self.runs[run].key_until);
+        if let Some(run) = earlier
+            && may_start
+            && inherited.is_some_and(|until| until <= self.now)
+        {
+            self.runs[run].outcome = Some(ToolCallState::Indeterminate);
+            if let Some(gate) = self.calls[call].gate
+                && self.calls[call].state == ToolCallState::Approved
+            {
+                self.close_gate(gate, ApprovalState::Revoked)?;
+            }
+            self.move_call(call, ToolCallState::Indeterminate)?;
+            self.ask_unknown(call, QUIET);
+            return Ok(Outcome::KeyRanOut);
+        }
+        let own = key_lives.map(|seconds| self.now + seconds * 1000);
         let mut used = None;
         match self.calls[call].state {
             ToolCallState::Ready if !right_plan => return Ok(Outcome::OtherPlan),
@@ -539,6 +571,8 @@ impl Model {
             attempt,
             epoch: self.epoch,
             gate: used,
+            // The other side counts from the run that reached it first.
+            key_until: own.into_iter().chain(inherited).min(),
             outcome: None,
         });
         self.audit.push("tool.started");

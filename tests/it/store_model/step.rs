@@ -112,6 +112,23 @@ pub(crate) enum Kind {
 /// Names of rows: the label of the step that made it, and the how manieth of its kind it was.
 pub(crate) const NAMES_OF_A_STEP: usize = 1000;
 
+/// What an adapter offers against doubled sends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Offer {
+    Nothing,
+    LookUp,
+    /// A key, remembered for so many seconds or for ever.
+    Key(Option<i64>),
+}
+
+/// What a look at the platform said.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Look {
+    Arrived(u8),
+    Not,
+    Unclear,
+}
+
 /// One step of a walk. Indices count rows in the order in which they were made.
 #[derive(Debug, Clone)]
 pub(crate) enum Step {
@@ -191,6 +208,8 @@ pub(crate) enum Step {
     StartTool {
         call: usize,
         right_plan: bool,
+        /// Seconds that the other side remembers the key of a keyed call.
+        key_lives: Option<i64>,
     },
     RefuseCall {
         call: usize,
@@ -256,6 +275,15 @@ pub(crate) enum Step {
     },
     BeginSend {
         part: usize,
+        offer: Offer,
+    },
+    EndLookUp {
+        part: usize,
+        last_attempt: bool,
+        look: Look,
+    },
+    DropStale {
+        part: usize,
     },
     EndSend {
         part: usize,
@@ -265,6 +293,12 @@ pub(crate) enum Step {
         part: usize,
         settlement: Settlement,
     },
+    /// What a look at the other side said about an unknown outcome.
+    NoteUnknown {
+        gate: usize,
+    },
+    /// A write that means nothing.
+    Probe,
     /// The same by a caller of the epoch before.
     Stale(Box<Step>),
     /// SIGKILL and a new start.
@@ -287,7 +321,9 @@ impl Step {
         "clock",
         "crash",
         "decide",
+        "drop_stale",
         "drop_waiting",
+        "end_look_up",
         "end_send",
         "end_session",
         "ensure_channel",
@@ -300,7 +336,9 @@ impl Step {
         "ingest_turn",
         "llm_result",
         "once",
+        "note_unknown",
         "park",
+        "probe",
         "queue_cards",
         "queue_notice",
         "refuse_call",
@@ -359,8 +397,12 @@ impl Step {
             Step::QueueNotice { .. } => "queue_notice",
             Step::QueueCards { .. } => "queue_cards",
             Step::BeginSend { .. } => "begin_send",
+            Step::EndLookUp { .. } => "end_look_up",
+            Step::DropStale { .. } => "drop_stale",
             Step::EndSend { .. } => "end_send",
             Step::ResolveDelivery { .. } => "resolve_delivery",
+            Step::NoteUnknown { .. } => "note_unknown",
+            Step::Probe => "probe",
             Step::Stale(step) => step.name(),
             Step::Crash => "crash",
             Step::Restart => "restart",
@@ -434,14 +476,19 @@ impl Step {
                     exchange(Kind::Try, attempt)?;
                 }
             }
-            Step::Decide { gate, .. } | Step::Revise { gate, .. } | Step::QueueCards { gate } => {
+            Step::Decide { gate, .. }
+            | Step::Revise { gate, .. }
+            | Step::NoteUnknown { gate }
+            | Step::QueueCards { gate } => {
                 exchange(Kind::Gate, gate)?;
             }
             Step::ReturnToAsk { call, .. }
             | Step::StartTool { call, .. }
             | Step::RefuseCall { call }
             | Step::FinishTool { call, .. } => exchange(Kind::Call, call)?,
-            Step::BeginSend { part }
+            Step::BeginSend { part, .. }
+            | Step::EndLookUp { part, .. }
+            | Step::DropStale { part }
             | Step::EndSend { part, .. }
             | Step::ResolveDelivery { part, .. } => exchange(Kind::Part, part)?,
             Step::Record { .. }
@@ -455,6 +502,7 @@ impl Step {
             | Step::DropWaiting { .. }
             | Step::ReleaseQuarantine
             | Step::QueueNotice { .. }
+            | Step::Probe
             | Step::Crash
             | Step::Restart
             | Step::Restore

@@ -23,11 +23,11 @@ use leverframe::store::queries::outbox::NextOutbox;
 use rusqlite::Connection;
 use tokio::runtime::Runtime;
 
-use crate::store::world::World;
+use crate::store::world::{START, World};
 use crate::store_model::model::{CHANNELS, Model, No, Outcome};
 use crate::store_model::picture::{self, Ids};
 use crate::store_model::rules_delivery::Next;
-use crate::store_model::rules_gate::arguments;
+use crate::store_model::rules_gate::{ENGINE, arguments};
 use crate::store_model::rules_turn::{ACTIVE, RUN};
 use crate::store_model::step::{Item, Judged, Plan, Question, Step};
 
@@ -37,6 +37,7 @@ pub(crate) struct System {
     /// None only inside a start.
     world: Option<World>,
     pub(crate) ids: Ids,
+    now: Timestamp,
     /// Number of the last event read.
     seq: u64,
     /// States that the events of each turn tell, in order.
@@ -68,6 +69,9 @@ pub(crate) fn ensure(channel: usize, autonomy: Autonomy) -> EnsureChannel {
 }
 
 pub(crate) fn person(number: u8) -> ActorRef {
+    if number == ENGINE {
+        return ActorRef::engine();
+    }
     ActorRef {
         label: format!("person {number}"),
         id: format!("operator:{number}"),
@@ -120,6 +124,7 @@ impl System {
             runtime,
             world: Some(world),
             ids: Ids::default(),
+            now: START,
             seq: 0,
             paths: Vec::new(),
             audit: Vec::new(),
@@ -143,8 +148,9 @@ impl System {
         self.world = Some(self.runtime.block_on(start(world)));
     }
 
+    /// Time as it counts.
     pub(crate) fn now(&self) -> Timestamp {
-        self.world().clock.now()
+        self.now
     }
 
     pub(crate) fn turn(&self, turn: usize) -> ContinuationId {
@@ -412,6 +418,7 @@ impl System {
 
     /// Carries a step out; its answer must be the model's, and a refusal must change nothing.
     pub(crate) fn apply(&mut self, model: &Model, step: &Step) {
+        self.now = Timestamp(model.now);
         let refused = matches!(model.last, Outcome::Refused(_));
         let before = refused.then(|| self.hook(|conn| picture::digest(conn).unwrap()));
         let answer = self.carry_out(model, step);

@@ -50,7 +50,15 @@ pub(crate) const CALLS: Pairs<ToolCallState> = {
         ),
         (
             S::Ready,
-            &[S::Started, S::Awaiting, S::Denied, S::Cancelled, S::Expired],
+            // Indeterminate: the key of a run that died with its process ran out before the next one.
+            &[
+                S::Started,
+                S::Awaiting,
+                S::Denied,
+                S::Indeterminate,
+                S::Cancelled,
+                S::Expired,
+            ],
         ),
         (
             S::Awaiting,
@@ -64,7 +72,14 @@ pub(crate) const CALLS: Pairs<ToolCallState> = {
         ),
         (
             S::Approved,
-            &[S::Started, S::Denied, S::Awaiting, S::Cancelled, S::Expired],
+            &[
+                S::Started,
+                S::Denied,
+                S::Awaiting,
+                S::Indeterminate,
+                S::Cancelled,
+                S::Expired,
+            ],
         ),
         (
             S::Started,
@@ -93,7 +108,11 @@ pub(crate) const GATES: Pairs<ApprovalState> = {
 pub(crate) const PARTS: Pairs<OutboxState> = {
     use OutboxState as S;
     &[
-        (S::Pending, &[S::Sending, S::Superseded, S::Abandoned]),
+        // Unknown: it may have arrived and its key ran out, or it is so old that a person is asked first.
+        (
+            S::Pending,
+            &[S::Sending, S::Unknown, S::Superseded, S::Abandoned],
+        ),
         (
             S::Sending,
             &[S::Sent, S::Pending, S::Failed, S::Unknown, S::Superseded],
