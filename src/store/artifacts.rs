@@ -61,15 +61,16 @@ fn failed(path: &Path, error: &io::Error) -> StoreError {
     StoreError::Full(format!("{}: {error}", path.display()))
 }
 
-/// Makes a directory (0700) and makes its name durable, unless it is there.
+/// Makes a directory (0700) unless it is there, and makes its name durable. Always: whoever made it may not have come
+/// that far, and what is stored in it would go with its name.
 fn make_directory(path: &Path) -> io::Result<()> {
     match DirBuilder::new().mode(0o700).create(path) {
-        Ok(()) => match path.parent() {
-            Some(parent) => File::open(parent)?.sync_all(),
-            None => Ok(()),
-        },
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        Err(error) => Err(error),
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+        Ok(()) | Err(_) => {}
+    }
+    match path.parent() {
+        Some(parent) => File::open(parent)?.sync_all(),
+        None => Ok(()),
     }
 }
 
@@ -111,7 +112,9 @@ fn write_file(root: &Path, hash: ArtifactHash, content: &[u8], now: Timestamp) -
             .open(&unfinished)?;
         file.write_all(content)?;
         stamp(&file, now)?;
-        file.sync_all()?;
+        if !crate::mutant!("artifact_fsync") {
+            file.sync_all()?;
+        }
         crate::crash_point!("artifact.pre_rename");
         std::fs::rename(&unfinished, &path)
     };

@@ -35,3 +35,4 @@ mod telegram;
 mod text;
 mod tools;
 mod turn_machine;
+mod unknown_outcomes;

@@ -66,7 +66,9 @@ pub(crate) const RULES: &[Rule] = &[
         "SELECT s.continuation_id, 'step ' || s.n FROM steps s JOIN tool_calls t ON t.continuation_id = s.continuation_id
          WHERE s.kind IN ('model', 'final') AND t.step < s.n AND (t.result_step IS NULL OR t.result_step > s.n)"),
     query("I31", "approval that was given without a person's decision",
-        "approvals WHERE kind = 'execute' AND state IN ('approved', 'consumed')", Subject::Approval,
-        "SELECT id FROM approvals WHERE kind = 'execute' AND state IN ('approved', 'consumed')
-            AND (decision IS NULL OR decided_at IS NULL OR json_extract(decision_body, '$.surface') = 'engine')"),
+        "approvals WHERE state IN ('approved', 'consumed')", Subject::Approval,
+        // The engine answers only what it could look up: how a call or a send ended.
+        "SELECT id FROM approvals WHERE state IN ('approved', 'consumed')
+            AND (decision IS NULL OR decided_at IS NULL
+                OR (json_extract(decision_body, '$.surface') = 'engine' AND kind NOT IN ('resolve_unknown', 'resend')))"),
 ];

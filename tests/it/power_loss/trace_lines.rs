@@ -10,6 +10,7 @@ use crate::power_loss::trace::{Call, Reader, Record, Scope};
 fn scope() -> Scope<'static> {
     Scope {
         root: Path::new("/r"),
+        inside: Path::new("/r"),
         journal: Path::new("/j"),
     }
 }

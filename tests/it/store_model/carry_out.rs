@@ -7,7 +7,9 @@ use leverframe::store::commands::begin_send::{BeginSend, BeginSendOutcome};
 use leverframe::store::commands::cancel::Cancel;
 use leverframe::store::commands::claim::Claim;
 use leverframe::store::commands::decide::{Decide, DecideOutcome, DecideReport};
+use leverframe::store::commands::drop_stale::DropStale;
 use leverframe::store::commands::drop_waiting::DropWaiting;
+use leverframe::store::commands::end_look_up::{EndLookUp, Found};
 use leverframe::store::commands::end_send::{EndSend, SendOutcome};
 use leverframe::store::commands::end_session::EndSession;
 use leverframe::store::commands::expire_due::ExpireDue;
@@ -44,7 +46,7 @@ use leverframe::store::input::{SessionChoice, TurnLimits};
 use crate::store_model::model::{CHANNELS, Model, Outcome, Recovered};
 use crate::store_model::rules_delivery::message_ref;
 use crate::store_model::rules_turn::{ACTIVE, BUDGET, LIMITS, PATIENCE, RESEND, UNKNOWN};
-use crate::store_model::step::{Ended, Item, Sent, Shown, Step, Target};
+use crate::store_model::step::{Ended, Item, Look, Offer, Sent, Shown, Step, Target};
 use crate::store_model::system::{NONSENSE, System, digest_of, ensure, origin, person, usage};
 
 /// A refusal is an answer too.
@@ -95,6 +97,7 @@ impl System {
             resolve: places(found.resolve.iter().map(|id| id.to_bytes()).collect()),
             ready_again: found.ready_again,
             unknown: places(found.unknown_sends.iter().map(|id| id.to_bytes()).collect()),
+            old: places(found.old_answers.iter().map(|id| id.to_bytes()).collect()),
             quarantine: found.quarantine,
             held: found.held.is_some(),
             clean: found.clean,
@@ -385,11 +388,17 @@ impl System {
                     active_ms: ACTIVE,
                 })
                 .map(|()| Outcome::Done),
-            Step::BeginSend { part } => self
+            Step::BeginSend { part, offer } => self
                 .write(BeginSend {
                     outbox_id: self.part(*part),
                     epoch,
-                    idempotency: SendIdempotency::None,
+                    idempotency: match offer {
+                        Offer::Nothing => SendIdempotency::None,
+                        Offer::LookUp => SendIdempotency::Reconcile,
+                        Offer::Key(lives) => SendIdempotency::NativeKey {
+                            window_ms: lives.and_then(|seconds| u64::try_from(seconds * 1000).ok()),
+                        },
+                    },
                 })
                 .map(|outcome| match outcome {
                     BeginSendOutcome::Begun => Outcome::Done,
@@ -726,6 +735,34 @@ impl System {
                 })
                 .map(|()| Outcome::Done)
             }
+            Step::EndLookUp {
+                part,
+                last_attempt,
+                look,
+            } => {
+                let attempts = model.parts[*part].attempts;
+                self.write(EndLookUp {
+                    outbox_id: self.part(*part),
+                    attempt: attempts + u32::from(!last_attempt),
+                    found: match look {
+                        Look::Arrived(count) => Found::Sent {
+                            refs: (0..*count)
+                                .map(|n| message_ref(*part, attempts, n))
+                                .collect(),
+                        },
+                        Look::Not => Found::NotSent,
+                        Look::Unclear => Found::Unclear {
+                            why: "nobody answers".to_owned(),
+                        },
+                    },
+                })
+                .map(|()| Outcome::Done)
+            }
+            Step::DropStale { part } => self
+                .write(DropStale {
+                    outbox_id: self.part(*part),
+                })
+                .map(Outcome::Dropped),
             Step::ResolveDelivery { part, settlement } => self
                 .write(ResolveDelivery {
                     outbox_id: self.part(*part),

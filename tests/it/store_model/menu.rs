@@ -13,7 +13,7 @@ use proptest::strategy::Union;
 use crate::store_model::model::Model;
 use crate::store_model::rules_gate::ENGINE;
 use crate::store_model::step::{
-    Ended, Item, Judged, Named, Plan, Question, Sent, Shown, Step, Target,
+    Ended, Item, Judged, Look, Named, Offer, Plan, Question, Sent, Shown, Step, Target,
 };
 
 /// Turns that a walk keeps open at once.
@@ -62,6 +62,33 @@ fn key() -> impl Strategy<Value = Option<i64>> {
     prop_oneof![2 => Just(None), 2 => Just(Some(30_i64)), 1 => Just(Some(3600))]
 }
 
+fn offer() -> impl Strategy<Value = Offer> {
+    prop_oneof![
+        3 => Just(Offer::Nothing),
+        2 => Just(Offer::LookUp),
+        2 => Just(Offer::Key(None)),
+        3 => Just(Offer::Key(Some(30))),
+    ]
+}
+
+fn look() -> impl Strategy<Value = Look> {
+    prop_oneof![
+        2 => (0..3_u8).prop_map(Look::Arrived),
+        2 => Just(Look::Not),
+        1 => Just(Look::Unclear),
+    ]
+}
+
+fn look_up(part: usize) -> BoxedStrategy<Step> {
+    (proptest::bool::weighted(0.9), look())
+        .prop_map(move |(last_attempt, look)| Step::EndLookUp {
+            part,
+            last_attempt,
+            look,
+        })
+        .boxed()
+}
+
 fn ended() -> impl Strategy<Value = Ended> {
     prop_oneof![
         6 => Just(Ended::Well),
@@ -90,13 +117,18 @@ fn shown() -> impl Strategy<Value = Shown> {
     ]
 }
 
-fn decide(gate: usize, words: Vec<DecisionWord>) -> BoxedStrategy<Step> {
+fn decide(model: &Model, gate: usize, words: Vec<DecisionWord>) -> BoxedStrategy<Step> {
+    // The engine answers what it could look up, and nothing else.
+    let engine = matches!(
+        model.gates[gate].kind,
+        ApprovalKind::ResolveUnknown | ApprovalKind::Resend
+    );
     (
         select(words),
         shown(),
         proptest::bool::weighted(0.3),
         proptest::option::of(0..20_u8),
-        prop_oneof![4 => 0..2_u8, 1 => Just(ENGINE)],
+        prop_oneof![4 => 0..2_u8, 1 => Just(if engine { ENGINE } else { 1 })],
     )
         .prop_map(
             move |(word, shown, for_session, extra, person)| Step::Decide {
@@ -293,7 +325,7 @@ fn call_steps(model: &Model, call: usize, menu: &mut Menu) {
     }
     if died && running && state == ToolCallState::Awaiting {
         let gate = model.calls[call].gate.unwrap_or_default();
-        menu.push((60, decide(gate, vec![DecisionWord::Approve])));
+        menu.push((60, decide(model, gate, vec![DecisionWord::Approve])));
     }
     if running && matches!(state, ToolCallState::Ready | ToolCallState::Approved) {
         menu.push((
@@ -337,8 +369,8 @@ fn gate_steps(model: &Model, gate: usize, menu: &mut Menu) {
             if row.kind == ApprovalKind::Execute {
                 words.extend([DecisionWord::Approve; 4]);
             }
-            menu.push((14, decide(gate, words)));
-            menu.push((1, decide(gate, vec![DecisionWord::Snooze])));
+            menu.push((14, decide(model, gate, words)));
+            menu.push((1, decide(model, gate, vec![DecisionWord::Snooze])));
             menu.push((1, Just(Step::QueueCards { gate }).boxed()));
             menu.push((1, Just(Step::NoteUnknown { gate }).boxed()));
             if row.kind == ApprovalKind::Execute {
@@ -352,7 +384,11 @@ fn gate_steps(model: &Model, gate: usize, menu: &mut Menu) {
         }
         ApprovalState::Approved => menu.push((
             5,
-            decide(gate, vec![DecisionWord::Revoke, DecisionWord::Approve]),
+            decide(
+                model,
+                gate,
+                vec![DecisionWord::Revoke, DecisionWord::Approve],
+            ),
         )),
         _ => {}
     }
@@ -360,14 +396,27 @@ fn gate_steps(model: &Model, gate: usize, menu: &mut Menu) {
 
 fn part_steps(model: &Model, part: usize, menu: &mut Menu) {
     match model.parts[part].state {
-        OutboxState::Pending => menu.push((4, Just(Step::BeginSend { part }).boxed())),
+        OutboxState::Pending => {
+            menu.push((
+                4,
+                offer()
+                    .prop_map(move |offer| Step::BeginSend { part, offer })
+                    .boxed(),
+            ));
+            if model.parts[part].class == OutboxClass::Progress {
+                menu.push((2, Just(Step::DropStale { part }).boxed()));
+            }
+        }
         OutboxState::Sending => menu.push((
             6,
             sent()
                 .prop_map(move |sent| Step::EndSend { part, sent })
                 .boxed(),
         )),
-        OutboxState::Unknown | OutboxState::Failed => menu.push((3, settlement(part))),
+        OutboxState::Unknown | OutboxState::Failed => {
+            menu.push((3, settlement(part)));
+            menu.push((2, look_up(part)));
+        }
         _ => {}
     }
 }
@@ -398,7 +447,7 @@ fn engine_steps(model: &Model, menu: &mut Menu) {
         .any(|call| call.state == ToolCallState::Approved);
     menu.push((
         if mortal || unused { 8 } else { 2 },
-        select(vec![1_i64, 31, 61, 61, 3600, -600])
+        select(vec![1_i64, 31, 61, 61, 3600, 25_000, -600])
             .prop_map(Step::Clock)
             .boxed(),
     ));
@@ -632,9 +681,11 @@ fn wild(model: &Model) -> BoxedStrategy<Step> {
         let gate = 0..model.gates.len();
         menu.push((
             4,
-            gate.clone()
-                .prop_flat_map(|gate| decide(gate, DecisionWord::ALL.to_vec()))
-                .boxed(),
+            Union::new(
+                gate.clone()
+                    .map(|gate| decide(model, gate, DecisionWord::ALL.to_vec())),
+            )
+            .boxed(),
         ));
         menu.push((
             1,
@@ -657,8 +708,8 @@ fn wild(model: &Model) -> BoxedStrategy<Step> {
         let part = 0..model.parts.len();
         menu.push((
             2,
-            part.clone()
-                .prop_map(|part| Step::BeginSend { part })
+            (part.clone(), offer())
+                .prop_map(|(part, offer)| Step::BeginSend { part, offer })
                 .boxed(),
         ));
         menu.push((
@@ -667,6 +718,13 @@ fn wild(model: &Model) -> BoxedStrategy<Step> {
                 .prop_map(|(part, sent)| Step::EndSend { part, sent })
                 .boxed(),
         ));
+        menu.push((
+            1,
+            part.clone()
+                .prop_map(|part| Step::DropStale { part })
+                .boxed(),
+        ));
+        menu.push((1, part.clone().prop_flat_map(look_up).boxed()));
         menu.push((1, part.prop_flat_map(settlement).boxed()));
     }
     if menu.is_empty() {

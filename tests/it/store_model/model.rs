@@ -9,7 +9,7 @@ use leverframe::protocol::words::{
 };
 use leverframe::store::input::BudgetKind;
 
-use crate::store_model::step::{NAMES_OF_A_STEP, Named, Question, Step};
+use crate::store_model::step::{NAMES_OF_A_STEP, Named, Offer, Question, Step};
 use crate::store_model::table;
 
 /// Names of the channels.
@@ -111,6 +111,13 @@ pub(crate) struct Part {
     pub(crate) attempts: u32,
     pub(crate) epoch: u64,
     pub(crate) not_before: Option<i64>,
+    pub(crate) created: i64,
+    /// What the adapter offered when the last send began.
+    pub(crate) offer: Offer,
+    /// When the first send began that may have arrived.
+    pub(crate) begun: Option<i64>,
+    /// When the last send began.
+    pub(crate) sent_at: i64,
     /// Platform ids of the messages it became.
     pub(crate) refs: Vec<String>,
     /// Platform id of the message it edits.
@@ -173,6 +180,7 @@ pub(crate) struct Recovered {
     pub(crate) resolve: Vec<usize>,
     pub(crate) ready_again: u32,
     pub(crate) unknown: Vec<usize>,
+    pub(crate) old: Vec<usize>,
     pub(crate) quarantine: bool,
     pub(crate) held: bool,
     pub(crate) clean: bool,
@@ -191,6 +199,7 @@ pub(crate) enum Outcome {
     Before,
     Claimed(Option<usize>),
     Waits(bool),
+    Dropped(bool),
     Decided,
     Same,
     Lost(DecisionWord),
@@ -463,7 +472,10 @@ impl Model {
     }
 
     pub(crate) fn queue(&mut self, part: Part) -> usize {
-        self.parts.push(part);
+        self.parts.push(Part {
+            created: self.now,
+            ..part
+        });
         self.parts.len() - 1
     }
 
@@ -653,6 +665,10 @@ pub(crate) fn plain_part(channel: usize, conversation: String, class: OutboxClas
         attempts: 0,
         epoch: 0,
         not_before: None,
+        created: 0,
+        offer: Offer::Nothing,
+        begun: None,
+        sent_at: 0,
         refs: Vec::new(),
         target: None,
     }

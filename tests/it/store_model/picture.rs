@@ -156,7 +156,7 @@ impl Model {
                     .iter()
                     .map(|row| {
                         format!(
-                            "{}/{} {} {} {}/{} turn={} gate={} attempts={} epoch={} after={} refs={} edits={}",
+                            "{}/{} {} {} {}/{} turn={} gate={} attempts={} epoch={} after={} begun={} refs={} edits={}",
                             CHANNELS[row.channel],
                             row.conversation,
                             row.class,
@@ -168,6 +168,7 @@ impl Model {
                             row.attempts,
                             row.epoch,
                             or_dash(row.not_before),
+                            or_dash(row.begun),
                             row.refs.join(","),
                             or_dash(row.target.clone())
                         )
@@ -460,10 +461,10 @@ pub(crate) fn tables(conn: &Connection, ids: &Ids) -> rusqlite::Result<Picture> 
             "outbox",
             lines(
                 "SELECT channel, conversation, class, state, part, parts, continuation_id, approval_id, attempts, epoch,
-                    not_before, (SELECT coalesce(group_concat(value), '') FROM json_each(external_refs)), target_ref
+                    not_before, begun_at, (SELECT coalesce(group_concat(value), '') FROM json_each(external_refs)), target_ref
                  FROM outbox ORDER BY position",
                 &form(
-                    "%/% % % %/% turn=%i gate=%i attempts=% epoch=% after=% refs=% edits=%",
+                    "%/% % % %/% turn=%i gate=%i attempts=% epoch=% after=% begun=% refs=% edits=%",
                 ),
             )?,
         ),

@@ -9,7 +9,12 @@ use leverframe::store::commands::resolve_delivery::Settlement;
 use crate::store_model::model::{About, Model, No, Outcome, Recovered, Ruled, plain_part};
 use crate::store_model::rules_gate::QUIET;
 use crate::store_model::rules_turn::RESEND;
-use crate::store_model::step::{Question, Sent, Step};
+use crate::store_model::step::{Look, Offer, Question, Sent, Step};
+
+/// Milliseconds after which a word about work under way says nothing any more.
+const STALE: i64 = 60_000;
+/// Milliseconds after which an answer is not delivered late by itself.
+const OLD: i64 = 6 * 3600 * 1000;
 
 /// What the sender of a channel is offered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,19 +43,44 @@ impl Model {
                 self.queue_cards(*gate, 1);
                 Ok(Outcome::Done)
             }
-            Step::BeginSend { part } => {
-                if self.quarantine || self.held_up(*part) {
+            Step::BeginSend { part, offer } => {
+                if self.quarantine
+                    || self.held_up(*part)
+                    || self.parts[*part].state != OutboxState::Pending
+                {
                     return Err(No::Illegal);
                 }
+                if self.parts[*part].begun.is_some() && !self.repeats(*part, *offer) {
+                    self.move_part(*part, OutboxState::Unknown)?;
+                    self.ask_resend(*part, QUIET);
+                    return Ok(Outcome::KeyRanOut);
+                }
                 self.move_part(*part, OutboxState::Sending)?;
-                let epoch = self.epoch;
+                let (epoch, now) = (self.epoch, self.now);
                 let row = &mut self.parts[*part];
+                row.offer = *offer;
+                row.sent_at = now;
                 row.attempts += 1;
                 row.epoch = epoch;
                 row.not_before = None;
                 Ok(Outcome::Done)
             }
             Step::EndSend { part, sent } => self.end_send(*part, *sent),
+            Step::EndLookUp {
+                part,
+                last_attempt,
+                look,
+            } => self.end_look_up(*part, *last_attempt, *look),
+            Step::DropStale { part } => {
+                let row = &self.parts[*part];
+                let stale = row.class == OutboxClass::Progress
+                    && row.state == OutboxState::Pending
+                    && self.now - row.created > STALE;
+                if stale {
+                    self.move_part(*part, OutboxState::Superseded)?;
+                }
+                Ok(Outcome::Dropped(stale))
+            }
             Step::ResolveDelivery { part, settlement } => self.resolve(*part, *settlement),
             Step::Crash => self.start_again(false, false),
             Step::Restart => self.start_again(true, false),
@@ -122,30 +152,16 @@ impl Model {
             return Err(No::Illegal);
         }
         match sent {
-            Sent::Yes(count) => {
-                self.move_part(part, OutboxState::Sent)?;
-                self.parts[part].refs = (0..count)
-                    .map(|n| message_ref(part, self.parts[part].attempts, n))
-                    .collect();
-                if let Some(gate) = self.parts[part].gate
-                    && self.parts[part].class == OutboxClass::ApprovalCard
-                {
-                    self.gates[gate].notified = true;
-                    let spent = self
-                        .tokens
-                        .iter()
-                        .any(|token| token.part == part && token.spent);
-                    // Decided while the card was on its way.
-                    if spent || self.gates[gate].state != ApprovalState::Pending {
-                        self.update_card(part);
-                    }
-                }
-            }
+            Sent::Yes(count) => self.arrived(part, count)?,
             Sent::Later(seconds) => {
                 self.move_part(part, OutboxState::Pending)?;
                 self.parts[part].not_before = Some(self.now + seconds * 1000);
             }
             Sent::Never => self.move_part(part, OutboxState::Failed)?,
+            Sent::Unknown(_) if self.repeats(part, self.parts[part].offer) => {
+                self.repeat(part)?;
+                self.send_later(part);
+            }
             Sent::Unknown(question) => {
                 self.move_part(part, OutboxState::Unknown)?;
                 if let Some(question) = question {
@@ -154,6 +170,97 @@ impl Model {
             }
         }
         Ok(Outcome::Done)
+    }
+
+    fn arrived(&mut self, part: usize, count: u8) -> Ruled {
+        self.move_part(part, OutboxState::Sent)?;
+        self.parts[part].refs = (0..count)
+            .map(|n| message_ref(part, self.parts[part].attempts, n))
+            .collect();
+        if let Some(gate) = self.parts[part].gate
+            && self.parts[part].class == OutboxClass::ApprovalCard
+        {
+            self.gates[gate].notified = true;
+            let spent = self
+                .tokens
+                .iter()
+                .any(|token| token.part == part && token.spent);
+            // Decided while the card was on its way.
+            if spent || self.gates[gate].state != ApprovalState::Pending {
+                self.update_card(part);
+            }
+        }
+        Ok(())
+    }
+
+    /// When the first send began that may have arrived.
+    fn begun(&self, part: usize) -> Option<i64> {
+        let row = &self.parts[part];
+        row.begun
+            .or((row.state == OutboxState::Sending).then_some(row.sent_at))
+    }
+
+    /// Whether a send that may have arrived may be made again: an edit to a given text, or the platform knows its key.
+    fn repeats(&self, part: usize, offer: Offer) -> bool {
+        match offer {
+            _ if self.parts[part].class == OutboxClass::CardUpdate => true,
+            Offer::Key(None) => true,
+            Offer::Key(Some(seconds)) => self
+                .begun(part)
+                .is_some_and(|begun| self.now - begun < seconds * 1000),
+            Offer::Nothing | Offer::LookUp => false,
+        }
+    }
+
+    /// To be sent again under its key.
+    fn repeat(&mut self, part: usize) -> Ruled {
+        let begun = self.begun(part);
+        self.move_part(part, OutboxState::Pending)?;
+        self.parts[part].begun = begun;
+        Ok(())
+    }
+
+    /// Tried again by itself: after 1 s, then twice as long each time, up to 64 s.
+    fn send_later(&mut self, part: usize) {
+        let wait = 1_i64 << self.parts[part].attempts.saturating_sub(1).min(6);
+        self.parts[part].not_before = Some(self.now + wait * 1000);
+    }
+
+    fn end_look_up(&mut self, part: usize, last: bool, look: Look) -> Ruled<Outcome> {
+        if self.parts[part].state != OutboxState::Unknown || !last {
+            return Ok(Outcome::Done);
+        }
+        let (word, state) = match look {
+            Look::Arrived(count) => {
+                self.arrived(part, count)?;
+                (DecisionWord::Sent, ApprovalState::Consumed)
+            }
+            Look::Not
+                if self.parts[part].class != OutboxClass::Final
+                    || self.now - self.parts[part].created <= OLD =>
+            {
+                self.settle_part(part, OutboxState::Pending)?;
+                self.send_later(part);
+                (DecisionWord::SendAgain, ApprovalState::Consumed)
+            }
+            // An answer that is too old is not delivered late by itself.
+            Look::Not | Look::Unclear => return Ok(Outcome::Done),
+        };
+        self.answer_resend(part, word, state)?;
+        Ok(Outcome::Done)
+    }
+
+    fn answer_resend(&mut self, part: usize, word: DecisionWord, state: ApprovalState) -> Ruled {
+        let question = self
+            .gates
+            .iter()
+            .position(|gate| gate.part == Some(part) && gate.state == ApprovalState::Pending);
+        if let Some(gate) = question {
+            self.answer(gate, state, word, false)?;
+            self.disarm(gate, true)?;
+        }
+        self.audit.push("delivery.resolved");
+        Ok(())
     }
 
     fn ask_resend(&mut self, part: usize, question: Question) {
@@ -169,6 +276,8 @@ impl Model {
     /// A person's word on a delivery.
     pub(crate) fn settle_part(&mut self, part: usize, to: OutboxState) -> Ruled {
         self.move_part(part, to)?;
+        // No send so far counts any more.
+        self.parts[part].begun = None;
         self.parts[part].not_before = None;
         Ok(())
     }
@@ -198,15 +307,7 @@ impl Model {
             ),
         };
         self.settle_part(part, to)?;
-        let question = self
-            .gates
-            .iter()
-            .position(|gate| gate.part == Some(part) && gate.state == ApprovalState::Pending);
-        if let Some(gate) = question {
-            self.answer(gate, gate_state, word, false)?;
-            self.disarm(gate, true)?;
-        }
-        self.audit.push("delivery.resolved");
+        self.answer_resend(part, word, gate_state)?;
         Ok(Outcome::Done)
     }
 
@@ -225,6 +326,7 @@ impl Model {
             resolve: Vec::new(),
             ready_again: 0,
             unknown: Vec::new(),
+            old: Vec::new(),
             quarantine: self.quarantine,
             held: self.held,
             clean,
@@ -243,6 +345,28 @@ impl Model {
         for part in 0..self.parts.len() {
             if self.parts[part].state == OutboxState::Sending {
                 self.recover_part(part, &mut found)?;
+            }
+        }
+        for part in 0..self.parts.len() {
+            let row = &self.parts[part];
+            let oldest = self.now - OLD;
+            let wanted = self
+                .gates
+                .iter()
+                .any(|gate| gate.part == Some(part) && gate.decided.is_some_and(|at| at >= oldest));
+            if row.state == OutboxState::Pending
+                && row.class == OutboxClass::Final
+                && row.created < oldest
+                && !wanted
+            {
+                let left = row.begun.is_some();
+                self.move_part(part, OutboxState::Unknown)?;
+                self.ask_resend(part, QUIET);
+                if !left && let Some(gate) = self.gates.last_mut() {
+                    // Whether it arrived is no question.
+                    gate.offered.retain(|word| *word != DecisionWord::Sent);
+                }
+                found.old.push(part);
             }
         }
         self.audit.push("engine.started");
@@ -283,11 +407,10 @@ impl Model {
 
     fn recover_part(&mut self, part: usize, found: &mut Recovered) -> Ruled {
         let class = self.parts[part].class;
-        let local = self.parts[part].channel == 1;
         if class == OutboxClass::Progress {
             self.move_part(part, OutboxState::Superseded)
-        } else if local || class == OutboxClass::CardUpdate {
-            self.move_part(part, OutboxState::Pending)
+        } else if self.repeats(part, self.parts[part].offer) {
+            self.repeat(part)
         } else {
             self.move_part(part, OutboxState::Unknown)?;
             self.ask_resend(part, QUIET);

@@ -112,6 +112,23 @@ pub(crate) enum Kind {
 /// Names of rows: the label of the step that made it, and the how manieth of its kind it was.
 pub(crate) const NAMES_OF_A_STEP: usize = 1000;
 
+/// What an adapter offers against doubled sends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Offer {
+    Nothing,
+    LookUp,
+    /// A key, remembered for so many seconds or for ever.
+    Key(Option<i64>),
+}
+
+/// What a look at the platform said.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Look {
+    Arrived(u8),
+    Not,
+    Unclear,
+}
+
 /// One step of a walk. Indices count rows in the order in which they were made.
 #[derive(Debug, Clone)]
 pub(crate) enum Step {
@@ -258,6 +275,15 @@ pub(crate) enum Step {
     },
     BeginSend {
         part: usize,
+        offer: Offer,
+    },
+    EndLookUp {
+        part: usize,
+        last_attempt: bool,
+        look: Look,
+    },
+    DropStale {
+        part: usize,
     },
     EndSend {
         part: usize,
@@ -295,7 +321,9 @@ impl Step {
         "clock",
         "crash",
         "decide",
+        "drop_stale",
         "drop_waiting",
+        "end_look_up",
         "end_send",
         "end_session",
         "ensure_channel",
@@ -369,6 +397,8 @@ impl Step {
             Step::QueueNotice { .. } => "queue_notice",
             Step::QueueCards { .. } => "queue_cards",
             Step::BeginSend { .. } => "begin_send",
+            Step::EndLookUp { .. } => "end_look_up",
+            Step::DropStale { .. } => "drop_stale",
             Step::EndSend { .. } => "end_send",
             Step::ResolveDelivery { .. } => "resolve_delivery",
             Step::NoteUnknown { .. } => "note_unknown",
@@ -456,7 +486,9 @@ impl Step {
             | Step::StartTool { call, .. }
             | Step::RefuseCall { call }
             | Step::FinishTool { call, .. } => exchange(Kind::Call, call)?,
-            Step::BeginSend { part }
+            Step::BeginSend { part, .. }
+            | Step::EndLookUp { part, .. }
+            | Step::DropStale { part }
             | Step::EndSend { part, .. }
             | Step::ResolveDelivery { part, .. } => exchange(Kind::Part, part)?,
             Step::Record { .. }

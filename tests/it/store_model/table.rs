@@ -108,7 +108,11 @@ pub(crate) const GATES: Pairs<ApprovalState> = {
 pub(crate) const PARTS: Pairs<OutboxState> = {
     use OutboxState as S;
     &[
-        (S::Pending, &[S::Sending, S::Superseded, S::Abandoned]),
+        // Unknown: it may have arrived and its key ran out, or it is so old that a person is asked first.
+        (
+            S::Pending,
+            &[S::Sending, S::Unknown, S::Superseded, S::Abandoned],
+        ),
         (
             S::Sending,
             &[S::Sent, S::Pending, S::Failed, S::Unknown, S::Superseded],
