@@ -6,6 +6,7 @@
 
 pub mod approvals;
 pub mod auth;
+pub mod backup;
 pub mod channels;
 pub mod continuations;
 pub mod emergency;

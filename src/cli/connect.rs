@@ -3,13 +3,18 @@
 use std::path::Path;
 
 use crate::cli::exit::Failure;
-use crate::client::remote::connection::RemoteClient;
+use crate::client::remote::connection::{Limits, RemoteClient};
 use crate::client::remote::target::{Address, Target};
 use crate::protocol::problem::ProblemKind;
 
 /// The daemon that runs on a data directory, at the first socket named in `listen`, else at
 /// `leverframe.sock`.
 pub async fn daemon(data_dir: &Path) -> Result<RemoteClient, Failure> {
+    daemon_within(data_dir, Limits::default()).await
+}
+
+/// The same with other time limits.
+pub async fn daemon_within(data_dir: &Path, limits: Limits) -> Result<RemoteClient, Failure> {
     let listed = std::fs::read_to_string(data_dir.join("listen")).unwrap_or_default();
     let socket = listed
         .lines()
@@ -18,7 +23,7 @@ pub async fn daemon(data_dir: &Path) -> Result<RemoteClient, Failure> {
             Ok(Address::Http(_)) | Err(_) => None,
         })
         .unwrap_or_else(|| data_dir.join("leverframe.sock"));
-    match RemoteClient::connect(Target::Unix(socket)).await {
+    match RemoteClient::connect_within(Target::Unix(socket), limits).await {
         Ok(client) => Ok(client),
         Err(problem)
             if problem.kind == ProblemKind::Unavailable

@@ -101,7 +101,8 @@ pub async fn act(
             | Outcome::Approval(_)
             | Outcome::Channel(_)
             | Outcome::Delivery(_)
-            | Outcome::Engine(_) => return Err(unexpected("a continuation")),
+            | Outcome::Engine(_)
+            | Outcome::Backup(_) => return Err(unexpected("a continuation")),
         },
     };
     match format {

@@ -15,12 +15,13 @@ use crate::cli::continuations::{self, Act};
 use crate::cli::exit::Failure;
 use crate::cli::modes::{self, Rights};
 use crate::cli::terminal::{Attended, Format, Terminal, cell};
-use crate::cli::{channels, connect, emergency, init, sessions, why};
+use crate::cli::{backup, channels, connect, emergency, init, release, sessions, why};
 use crate::client::console_client::ConsoleClient;
 use crate::client::remote::connection::RemoteClient;
 use crate::config::environment::Environment;
 use crate::config::layers::Flags;
 use crate::config::paths::locate;
+use crate::config::settings::Paths;
 use crate::protocol::command::Command;
 use crate::protocol::words::DecisionWord;
 
@@ -117,6 +118,14 @@ pub async fn run(arguments: Arguments, terminal: &mut Terminal<'_>) -> Result<()
                 &environment,
             )
         }
+        Some(Subcommands::Backup { file }) => {
+            let paths = located(&flags, &Environment::capture())?;
+            backup::backup(terminal, format, &file, &paths, &flags).await
+        }
+        Some(Subcommands::Restore { file, force }) => {
+            let paths = located(&flags, &Environment::capture())?;
+            backup::restore(terminal, format, &file, force, &paths).await
+        }
         Some(command) => {
             let (_, data_dir) = places(&flags, &Environment::capture())?;
             let client = connect::daemon(&data_dir).await?;
@@ -127,13 +136,19 @@ pub async fn run(arguments: Arguments, terminal: &mut Terminal<'_>) -> Result<()
 
 /// The configuration file and the data directory.
 fn places(flags: &Flags, environment: &Environment) -> Result<(PathBuf, PathBuf), Failure> {
+    let paths = located(flags, environment)?;
+    Ok((paths.config_file, paths.data_dir))
+}
+
+/// Where everything is.
+fn located(flags: &Flags, environment: &Environment) -> Result<Paths, Failure> {
     let located = locate(
         flags.config.as_deref(),
         flags.data_dir.as_deref(),
         environment,
     );
     match located {
-        Ok((paths, _)) => Ok((paths.config_file, paths.data_dir)),
+        Ok((paths, _)) => Ok(paths),
         Err(error) => Err(Failure::Usage(error.to_string())),
     }
 }
@@ -147,7 +162,10 @@ pub async fn execute(
     model: Option<String>,
 ) -> Result<(), Failure> {
     match command {
-        Subcommands::Attach { .. } | Subcommands::Init(_) => Err(Failure::Usage(
+        Subcommands::Attach { .. }
+        | Subcommands::Init(_)
+        | Subcommands::Backup { .. }
+        | Subcommands::Restore { .. } => Err(Failure::Usage(
             "this subcommand does not go through a daemon".to_owned(),
         )),
         Subcommands::Ask { text, wait } => {
@@ -187,10 +205,10 @@ pub async fn execute(
         Subcommands::EmergencyStop { reason } => {
             emergency::run(client, terminal, format, Command::EmergencyStop { reason }).await
         }
-        Subcommands::Release { waiting } => {
-            let command = Command::ReleaseEmergencyStop { waiting };
-            emergency::run(client, terminal, format, command).await
-        }
+        Subcommands::Release {
+            waiting,
+            conversation,
+        } => release::run(client, terminal, format, waiting, &conversation).await,
         Subcommands::Why { call } => why::run(client, terminal, format, &call).await,
     }
 }

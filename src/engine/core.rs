@@ -102,6 +102,10 @@ pub struct Shared {
     pub started_at: Timestamp,
     /// Emergency stop; checked before every model call, tool start and send.
     pub held: watch::Sender<Option<Held>>,
+    /// Whether the database is a restored copy that waits for release: no bridge connects until it is false.
+    pub quarantine: watch::Sender<bool>,
+    /// Held while a backup is written.
+    pub backing_up: tokio::sync::Mutex<()>,
     /// Open model streams.
     pub streams: Mutex<HashMap<ContinuationId, OpenStream>>,
     /// Bridges by channel.
@@ -163,6 +167,8 @@ impl Engine {
                 redactor: parts.redactor,
                 started_at,
                 held: watch::Sender::new(held),
+                quarantine: watch::Sender::new(false),
+                backing_up: tokio::sync::Mutex::default(),
                 streams: Mutex::default(),
                 bridges: Mutex::default(),
                 handed_out: watch::Sender::new(HashMap::new()),

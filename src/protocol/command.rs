@@ -7,11 +7,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
 use crate::protocol::approval::Approval;
+use crate::protocol::backup::BackupReport;
 use crate::protocol::channel::Channel;
 use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId, SessionId};
 use crate::protocol::policy::PolicyPatch;
 use crate::protocol::session::{Continuation, OutboxItem, Session};
 use crate::protocol::snapshot::EngineStatus;
+use crate::protocol::uncertain::ConversationChoice;
 use crate::protocol::words::{
     ContinuationState, DecisionScope, DecisionWord, Role, Scope, Surface,
 };
@@ -277,6 +279,14 @@ pub enum Command {
         /// What happens to what waited.
         #[serde(default)]
         waiting: Waiting,
+        /// Where something else happens, by conversation.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        conversations: Vec<ConversationChoice>,
+    },
+    /// Writes a backup into one file, while everything goes on.
+    Backup {
+        /// Absolute path of the file, which must not exist, as the engine's process sees it.
+        path: String,
     },
 }
 
@@ -297,7 +307,7 @@ impl Command {
             | Command::ResumeChannel { .. }
             | Command::EmergencyStop { .. } => Scope::Operate,
             Command::Decide { .. } | Command::ResolveDelivery { .. } => Scope::Approve,
-            Command::ReleaseEmergencyStop { .. } => Scope::Admin,
+            Command::ReleaseEmergencyStop { .. } | Command::Backup { .. } => Scope::Admin,
         }
     }
 }
@@ -336,4 +346,6 @@ pub enum Outcome {
     Delivery(OutboxItem),
     /// The engine after the command.
     Engine(EngineStatus),
+    /// The backup that was written.
+    Backup(BackupReport),
 }

@@ -4,6 +4,7 @@
 //! could be written to a file and read back unchanged.
 
 pub mod approval;
+pub mod backup;
 pub mod bridge;
 pub mod channel;
 pub mod command;
@@ -13,4 +14,5 @@ pub mod policy;
 pub mod problem;
 pub mod session;
 pub mod snapshot;
+pub mod uncertain;
 pub mod words;

@@ -10,6 +10,7 @@ use crate::protocol::policy::WhatIf;
 use crate::protocol::session::{
     Continuation, OutboxItem, Session, Step, TranscriptEntry, Usage, Why,
 };
+use crate::protocol::uncertain::Uncertain;
 use crate::protocol::words::{
     ApprovalState, Autonomy, ContinuationState, OutboxState, SessionState,
 };
@@ -193,6 +194,8 @@ pub enum Query {
         /// Which.
         tool_call_id: ToolCallId,
     },
+    /// What waits, and what nobody knows, before a release.
+    Uncertain,
 }
 
 /// A page of a list.
@@ -251,4 +254,6 @@ pub enum Answer {
     Delivery(Box<OutboxItem>),
     /// To [`Query::Why`].
     Why(Box<Why>),
+    /// To [`Query::Uncertain`].
+    Uncertain(Box<Uncertain>),
 }

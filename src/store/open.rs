@@ -14,6 +14,7 @@ use tokio::sync::{Semaphore, broadcast, mpsc, watch};
 
 use crate::store::audit::AuditHead;
 use crate::store::command::{Durability, WriteTx};
+use crate::store::commands::quarantine::COPY_MARK;
 use crate::store::commands::recover::{Recover, Recovery};
 use crate::store::error::StoreError;
 use crate::store::event_log::epoch_base;
@@ -47,7 +48,7 @@ fn try_lock_patiently(file: &File) -> Result<(), std::fs::TryLockError> {
 }
 
 /// Takes the lock file, or says who holds it.
-fn take_lock(path: &Path, instance: &str) -> Result<File, StoreError> {
+pub(crate) fn take_lock(path: &Path, instance: &str) -> Result<File, StoreError> {
     let mut file = FileOptions::new()
         .read(true)
         .write(true)
@@ -221,7 +222,8 @@ pub(crate) fn open(options: &OpenOptions) -> Result<Opened, StoreError> {
     let sidecar = read_sidecar(&sidecar_path)?;
     // A database that never was served has no epoch: a start that died before recovery left it.
     let known = if stored == 0 { Found::New } else { found };
-    let restored = is_restored(known, stored, newest_event, sidecar);
+    let restored = is_restored(known, stored, newest_event, sidecar)
+        || schema::meta(&conn, COPY_MARK)?.is_some();
     if known == Found::New && sidecar.is_none() {
         // So that a first start that dies behind recovery is not taken for a copy without its side-car.
         write_sidecar(&sidecar_path, 0, None)?;

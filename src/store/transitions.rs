@@ -83,12 +83,12 @@ pub fn approval(from: ApprovalState, to: ApprovalState) -> bool {
 
 /// Whether an outbound part may go from one state to another.
 ///
-/// `sending → pending` is a send that certainly did not happen (or repeats safely after a crash);
+/// `pending → unknown` is a part of a restored copy, which may have been sent since; `sending → pending` is a send that certainly did not happen (or repeats safely after a crash);
 /// `unknown | failed → …` is a person's word.
 pub fn outbox(from: OutboxState, to: OutboxState) -> bool {
     use OutboxState as S;
     match from {
-        S::Pending => matches!(to, S::Sending | S::Superseded | S::Abandoned),
+        S::Pending => matches!(to, S::Sending | S::Superseded | S::Abandoned | S::Unknown),
         S::Sending => matches!(
             to,
             S::Sent | S::Pending | S::Failed | S::Unknown | S::Superseded

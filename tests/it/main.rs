@@ -10,6 +10,7 @@
 
 mod api_http;
 mod assets;
+mod backup;
 mod config_files;
 mod console_frames;
 mod console_pty;

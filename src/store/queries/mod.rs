@@ -10,5 +10,6 @@ mod page;
 pub mod sessions;
 pub mod snapshot;
 pub mod turn;
+pub mod uncertain;
 pub mod usage;
 pub mod why;

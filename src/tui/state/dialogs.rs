@@ -543,7 +543,13 @@ fn accept(state: &mut State) -> Vec<Effect> {
                 (chosen > 0).then_some(Waiting::All)
             };
             waiting.map_or_else(Vec::new, |waiting| {
-                submit::submit(state, Command::ReleaseEmergencyStop { waiting })
+                submit::submit(
+                    state,
+                    Command::ReleaseEmergencyStop {
+                        waiting,
+                        conversations: Vec::new(),
+                    },
+                )
             })
         }
         Some(Modal::Confirm(confirm)) => {

@@ -74,7 +74,8 @@ pub fn done_text(command: &Command, outcome: &Outcome) -> String {
                 | Outcome::Continuation(_)
                 | Outcome::Channel(_)
                 | Outcome::Delivery(_)
-                | Outcome::Engine(_) => "it",
+                | Outcome::Engine(_)
+                | Outcome::Backup(_) => "it",
             };
             format!("{}: {what}", decision_done(decision.decision))
         }
@@ -86,6 +87,7 @@ pub fn done_text(command: &Command, outcome: &Outcome) -> String {
             "EMERGENCY STOP is in force; :release lets work go on".to_owned()
         }
         Command::ReleaseEmergencyStop { .. } => "emergency stop released".to_owned(),
+        Command::Backup { .. } => "backup written".to_owned(),
     }
 }
 

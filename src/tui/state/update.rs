@@ -264,7 +264,8 @@ fn submitted(
                 | Outcome::Continuation(_)
                 | Outcome::Channel(_)
                 | Outcome::Delivery(_)
-                | Outcome::Engine(_) => Vec::new(),
+                | Outcome::Engine(_)
+                | Outcome::Backup(_) => Vec::new(),
             }
         }
     }
@@ -368,6 +369,7 @@ fn answered(state: &mut State, query: &Query, result: Result<Box<Answer>, Box<Pr
         | Answer::Channels(_)
         | Answer::Channel(_)
         | Answer::Outbox(_)
-        | Answer::Why(_) => {}
+        | Answer::Why(_)
+        | Answer::Uncertain(_) => {}
     }
 }

@@ -180,7 +180,13 @@ fn release_asks_what_happens_only_after_a_quarter_of_an_hour() {
         let mut driver = Driver::with(80, 24, snapshot);
         driver.press("ctrl-x r");
         driver.press(keys);
-        assert_eq!(sent(&driver), [Command::ReleaseEmergencyStop { waiting }]);
+        assert_eq!(
+            sent(&driver),
+            [Command::ReleaseEmergencyStop {
+                waiting,
+                conversations: Vec::new(),
+            }]
+        );
     }
 }
 

@@ -121,6 +121,7 @@ fn kill_nine_at_every_point_of_a_turn_loses_nothing_and_repeats_nothing() {
     let points: Vec<String> = points::in_source()
         .into_iter()
         .filter(|name| !points::OF_THE_START.contains(&name.as_str()))
+        .filter(|name| !points::COVERED_ELSEWHERE.contains(&name.as_str()))
         .collect();
     assert!(points.len() >= 15, "only {points:?} are left in the source");
     let tally = work_through(points, |point, tally| {

@@ -142,7 +142,10 @@ fn transitions_are_those_of_the_design() {
         ("approved", &["consumed", "revoked", "pending"]),
     ];
     let outbox: &[(&str, &[&str])] = &[
-        ("pending", &["sending", "superseded", "abandoned"]),
+        (
+            "pending",
+            &["sending", "superseded", "abandoned", "unknown"],
+        ),
         (
             "sending",
             &["sent", "pending", "failed", "unknown", "superseded"],
