@@ -1,7 +1,8 @@
 //! The only source of the current time.
 //!
 //! Nothing else in the crate reads the wall clock; everything that needs "now" is handed a [`Clock`],
-//! so a test can move time by hand and a clock jump can be simulated.
+//! so a test can move time by hand and a clock jump can be simulated. Within a process the system clock never runs
+//! backwards: a wall clock that is set back must not give an approval more time than it was given.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -63,7 +64,8 @@ impl<'de> Deserialize<'de> for Timestamp {
 /// Where "now" comes from. Cheap to clone; all clones of a manual clock share the same time.
 #[derive(Debug, Clone)]
 pub enum Clock {
-    /// The machine's wall clock.
+    /// The machine's wall clock, or, where that was set back, the latest time seen plus the time that has really
+    /// passed since. One per process.
     System,
     /// A clock that stands still until a test moves it.
     Manual(Arc<AtomicI64>),
@@ -75,11 +77,30 @@ impl Clock {
         Clock::Manual(Arc::new(AtomicI64::new(start.0)))
     }
 
-    /// The current time.
+    /// The current time. Of the system clock: never earlier than any answer before, nor than what
+    /// [`Clock::not_before`] was told.
     pub fn now(&self) -> Timestamp {
         match self {
-            Clock::System => Timestamp(jiff::Timestamp::now().as_millisecond()),
+            Clock::System => steady::now(),
             Clock::Manual(millis) => Timestamp(millis.load(Ordering::SeqCst)),
+        }
+    }
+
+    /// From now on the system clock answers nothing earlier than `floor`, the newest time that was stored. A manual
+    /// clock ignores it.
+    pub fn not_before(&self, floor: Timestamp) {
+        match self {
+            Clock::System => steady::not_before(floor),
+            Clock::Manual(_) => {}
+        }
+    }
+
+    /// What is wrong with the machine's clock, for people: it is more than a minute behind the time that was seen
+    /// before, or years behind this program. A manual clock is never wrong.
+    pub fn doubt(&self) -> Option<String> {
+        match self {
+            Clock::System => doubt(steady::wall(), steady::now()),
+            Clock::Manual(_) => None,
         }
     }
 
@@ -91,5 +112,99 @@ impl Clock {
                 millis.fetch_add(by, Ordering::SeqCst);
             }
         }
+    }
+}
+
+/// Before this program was written: 2026-01-01T00:00:00Z.
+const TOO_EARLY: Timestamp = Timestamp(1_767_225_600_000);
+/// A wall clock may be this far behind before anybody is told.
+const TOLERATED_LAG_MS: u64 = 60_000;
+
+fn doubt(wall: Timestamp, now: Timestamp) -> Option<String> {
+    let behind = now.millis_since(wall);
+    if behind > TOLERATED_LAG_MS {
+        let minutes = behind / 60_000;
+        let behind = if minutes < 120 {
+            format!("{minutes} min")
+        } else {
+            format!("{} h", minutes / 60)
+        };
+        return Some(format!(
+            "the system clock is {behind} behind the time seen before: deadlines go by the later one; set the clock"
+        ));
+    }
+    (wall < TOO_EARLY).then(|| {
+        "the system clock is years behind: times and deadlines count from there; set the clock"
+            .to_owned()
+    })
+}
+
+/// The process's one clock.
+mod steady {
+    use std::sync::{Mutex, PoisonError};
+    use std::time::Instant;
+
+    use crate::clock::Timestamp;
+
+    /// A time that was told, and when by the clock that only moves forward.
+    struct Anchor {
+        at: Instant,
+        told: Timestamp,
+    }
+
+    impl Anchor {
+        fn now(&self) -> Timestamp {
+            let passed = i64::try_from(self.at.elapsed().as_millis()).unwrap_or(i64::MAX);
+            self.told.plus_millis(passed)
+        }
+    }
+
+    static ANCHOR: Mutex<Option<Anchor>> = Mutex::new(None);
+
+    /// What the machine says.
+    pub(super) fn wall() -> Timestamp {
+        let now = Timestamp(jiff::Timestamp::now().as_millisecond());
+        #[cfg(feature = "test-hooks")]
+        let now = now.plus_seconds(crate::clock::jump::seconds());
+        now
+    }
+
+    pub(super) fn now() -> Timestamp {
+        not_before(Timestamp(i64::MIN));
+        let anchor = ANCHOR.lock().unwrap_or_else(PoisonError::into_inner);
+        anchor.as_ref().map_or_else(wall, Anchor::now)
+    }
+
+    pub(super) fn not_before(floor: Timestamp) {
+        let latest = wall().max(floor);
+        let mut anchor = ANCHOR.lock().unwrap_or_else(PoisonError::into_inner);
+        // Only a later time becomes the new anchor, so that rounding never adds up.
+        if anchor.as_ref().is_none_or(|anchor| anchor.now() < latest) {
+            *anchor = Some(Anchor {
+                at: Instant::now(),
+                told: latest,
+            });
+        }
+    }
+}
+
+/// A wall clock that a test sets while the process runs.
+#[cfg(feature = "test-hooks")]
+pub mod jump {
+    use std::path::PathBuf;
+    use std::sync::OnceLock;
+
+    static FILE: OnceLock<PathBuf> = OnceLock::new();
+
+    /// From now on the wall clock is off by the whole seconds that this file says (none while it does not exist).
+    pub fn follow(file: PathBuf) {
+        let _ = FILE.set(file);
+    }
+
+    pub(super) fn seconds() -> i64 {
+        FILE.get()
+            .and_then(|file| std::fs::read_to_string(file).ok())
+            .and_then(|text| text.trim().parse().ok())
+            .unwrap_or(0)
     }
 }

@@ -12,7 +12,7 @@ use crate::api::outcome::{answer_name, unexpected};
 use crate::api::route::{Needs, Route, get, ok};
 use crate::api::router::Api;
 use crate::protocol::problem::{Problem, ProblemKind};
-use crate::protocol::snapshot::{Answer, Query};
+use crate::protocol::snapshot::{Answer, EngineStatus, Query};
 
 /// The routes of this module.
 pub fn routes() -> Vec<Route> {
@@ -29,7 +29,8 @@ pub fn routes() -> Vec<Route> {
         },
         get(
             "/readyz",
-            "200 once the store is writable and recovered, also while held or quarantined",
+            "200 once the store is writable and recovered, also while held or quarantined; 503 while it is not \
+             writable or the process lets its work end",
             &[],
             &[ok("Readiness")],
             |api, _call| Box::pin(ready(api)),
@@ -52,6 +53,30 @@ struct Readiness {
 
 async fn ready(api: Arc<Api>) -> Result<Response, Refusal> {
     match api.client.query(Query::Engine).await {
+        Ok(Answer::Engine(engine)) if !engine.writable => {
+            let problem = Problem::new(
+                ProblemKind::Unavailable,
+                "not writable",
+                engine.problems.join("; "),
+            );
+            Err(problem.hint("free disk space; it goes on by itself").into())
+        }
+        Ok(Answer::Engine(EngineStatus {
+            draining: Some(draining),
+            ..
+        })) => {
+            let problem = Problem::new(
+                ProblemKind::Unavailable,
+                "draining",
+                format!(
+                    "the process ends: it waits for {} turns and {} deliveries, until {} at most",
+                    draining.turns, draining.deliveries, draining.deadline
+                ),
+            );
+            Err(problem
+                .hint("messages are still taken; they run at the next start")
+                .into())
+        }
         Ok(Answer::Engine(engine)) => json(
             StatusCode::OK,
             &Readiness {

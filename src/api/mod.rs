@@ -5,10 +5,12 @@
 //! policy. One table (`router::table`) is both the router and `/openapi.json`.
 
 pub mod approvals;
+pub mod artifacts;
 pub mod auth;
 pub mod backup;
 pub mod channels;
 pub mod continuations;
+pub mod doctor;
 pub mod emergency;
 pub mod error;
 pub mod events;

@@ -156,6 +156,10 @@ fn response(success: Success, schemas: &mut Map<String, Value>) -> Value {
             "description": "Server-Sent Events: `id` = seq, `event` = kind, `data` = the event",
             "content": { "text/event-stream": { "schema": { "type": "string" } } },
         }),
+        AnswerShape::Content => json!({
+            "description": "the content, with its media type",
+            "content": { "*/*": { "schema": { "type": "string", "format": "binary" } } },
+        }),
     }
 }
 

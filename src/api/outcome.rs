@@ -102,6 +102,10 @@ pub fn answer_name(answer: &Answer) -> &'static str {
         Answer::Delivery(_) => "a delivery",
         Answer::Why(_) => "an explanation",
         Answer::Uncertain(_) => "what is uncertain",
+        Answer::Artifact(_) => "an artifact",
+        Answer::Doctor(_) => "a diagnosis",
+        Answer::Audit(_) => "rows of the audit",
+        Answer::AuditVerify(_) => "a walk of the audit",
     }
 }
 
@@ -130,5 +134,9 @@ pub async fn answer_json(
         Answer::Delivery(value) => json(ok, &value),
         Answer::Why(value) => json(ok, &value),
         Answer::Uncertain(value) => json(ok, &value),
+        Answer::Artifact(value) => json(ok, &value),
+        Answer::Doctor(value) => json(ok, &value),
+        Answer::Audit(value) => json(ok, &value),
+        Answer::AuditVerify(value) => json(ok, &value),
     }
 }

@@ -151,6 +151,8 @@ pub enum AnswerShape {
     Page(&'static str),
     /// An event stream.
     Events,
+    /// Content of any type, as it is stored.
+    Content,
 }
 
 /// What a handler returns.

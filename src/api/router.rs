@@ -18,8 +18,8 @@ use crate::api::error::Refusal;
 use crate::api::request::{Call, read_body, read_query};
 use crate::api::route::{Body, Needs, Route};
 use crate::api::{
-    approvals, backup, channels, continuations, emergency, events, generic, health, openapi,
-    outbox, sessions, snapshot,
+    approvals, artifacts, backup, channels, continuations, doctor, emergency, events, generic,
+    health, openapi, outbox, sessions, snapshot,
 };
 use crate::client::console_client::ConsoleClient;
 use crate::client::remote::wire::{PROTOCOL_HEADER, PROTOCOL_VERSION};
@@ -51,7 +51,9 @@ pub fn table() -> Vec<Route> {
         backup::routes(),
         generic::routes(),
         health::routes(),
+        doctor::routes(),
         openapi::routes(),
+        artifacts::routes(),
     ]
     .concat()
 }

@@ -114,6 +114,52 @@ pub enum Subcommands {
         #[arg(long)]
         force: bool,
     },
+    /// How this installation is, and what to do about what is wrong
+    Doctor {
+        /// Verify every invariant of the database too
+        #[arg(long)]
+        check: bool,
+        /// Verify this database file (a copy, a backup) instead; nothing in it is changed
+        #[arg(long, value_name = "FILE")]
+        database: Option<PathBuf>,
+    },
+    /// Who did what
+    #[command(subcommand)]
+    Audit(AuditCommands),
+}
+
+/// `audit`.
+#[derive(Debug, Subcommand)]
+pub enum AuditCommands {
+    /// List rows, newest first
+    List {
+        /// Not before this time: RFC 3339, or how long ago (45s, 30m, 2h, 3d, 1w)
+        #[arg(long)]
+        since: Option<String>,
+        /// Only this channel
+        #[arg(long)]
+        channel: Option<String>,
+        /// Only this action, for example approval.decided
+        #[arg(long)]
+        action: Option<String>,
+        /// Only this actor, by label or id
+        #[arg(long)]
+        actor: Option<String>,
+        /// At most this many
+        #[arg(long, value_parser = clap::value_parser!(u32).range(1..=500))]
+        limit: Option<u32>,
+    },
+    /// Walk the whole chain and compare it with what was noted of it
+    Verify {
+        /// A head that was noted elsewhere, as `verify` prints it
+        #[arg(long, value_name = "SEQ:HASH")]
+        anchor: Option<crate::protocol::doctor::AuditAnchor>,
+    },
+    /// Write all rows with their hashes, one JSON object a line, oldest first
+    Export {
+        /// New file; `-` writes to standard output
+        file: PathBuf,
+    },
 }
 
 /// `sessions`.

@@ -133,6 +133,14 @@ fn show(terminal: &mut Terminal<'_>, item: &Continuation) -> Result<(), Failure>
             call.state,
             cell(&call.args.to_string())
         ))?;
+        if let Some(artifact) = &call.artifact {
+            terminal.line(&format!(
+                "          whole result: {} ({} bytes), GET /v1/artifacts/{}",
+                artifact.hash.reference(),
+                artifact.size,
+                artifact.hash
+            ))?;
+        }
     }
     for approval in &item.approvals {
         terminal.line(&format!("approval  {approval}"))?;

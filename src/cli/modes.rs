@@ -3,6 +3,7 @@
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context as _;
 
@@ -18,6 +19,7 @@ use crate::protocol::command::Actor;
 use crate::runtime::logging::{self, Destination};
 use crate::runtime::signals::EndSignals;
 use crate::runtime::start::{self, Running, StartError, socket_path};
+use crate::runtime::wind_down::{Wound, wind_down};
 use crate::runtime::{demo, detach, notify};
 use crate::tui::event_loop;
 use crate::tui::message::QuitKind;
@@ -75,6 +77,9 @@ fn arm_crash_point(environment: &Environment) {
     if let Some(rule) = environment.mutant() {
         crate::crash::switch_off(rule);
     }
+    if let Some(file) = environment.clock_offset_file() {
+        crate::clock::jump::follow(file);
+    }
 }
 
 #[cfg(not(feature = "test-hooks"))]
@@ -122,7 +127,18 @@ pub async fn run_console(flags: Flags, rights: Rights) -> Result<(), Failure> {
     };
     let quit = embedded(&running, &settings, &environment, rights).await;
     let log = logging::log_file(&settings.paths.data_dir);
-    running.stop().await;
+    // Listened to only now: the console has its own ears, and what it heard there is not a second signal.
+    let mut signals = EndSignals::listen()?;
+    let mut said = false;
+    let wound = wind_down(running, &mut signals, |progress| {
+        said = true;
+        say_again(&format!("{progress} (ctrl-c ends at once)"));
+    })
+    .await;
+    if said {
+        say("");
+    }
+    cut_short(wound)?;
     match quit? {
         QuitKind::Stop | QuitKind::Terminated => Ok(()),
         QuitKind::Detach => {
@@ -165,10 +181,26 @@ pub async fn run_daemon(flags: Flags) -> Result<(), Failure> {
     let signal = signals.next().await;
     tracing::info!(signal, "stopping");
     notify::notify(socket.as_deref(), "STOPPING=1");
-    // A second signal while stopping ends at once; whatever was in flight is classified at the next start.
-    tokio::select! {
-        () = running.stop() => Ok(()),
-        signal = signals.next() => Err(Failure::Ended(format!("a second {signal}: ended at once"))),
+    let wound = wind_down(running, &mut signals, |progress| {
+        if progress.changed {
+            tracing::info!("{progress} (a second SIGTERM ends at once)");
+        }
+        // What comes after the draining needs time too: sends under way may take ten seconds.
+        let needed = Duration::from_secs(progress.seconds + 15).as_micros();
+        notify::notify(
+            socket.as_deref(),
+            &format!("STATUS={progress}\nEXTEND_TIMEOUT_USEC={needed}"),
+        );
+    })
+    .await;
+    cut_short(wound)
+}
+
+/// What was cut short is no success; whatever was in flight is classified at the next start.
+fn cut_short(wound: Wound) -> Result<(), Failure> {
+    match wound {
+        Wound::Down => Ok(()),
+        Wound::Short(signal) => Err(Failure::Ended(format!("a second {signal}: ended at once"))),
     }
 }
 
@@ -311,6 +343,12 @@ fn daemon_arguments(flags: &Flags) -> Vec<String> {
 fn say(line: &str) {
     let mut out = std::io::stdout().lock();
     let _ = writeln!(out, "{line}").and_then(|()| out.flush());
+}
+
+/// A line in place of the one before, where a person is watching.
+fn say_again(line: &str) {
+    let mut out = std::io::stdout().lock();
+    let _ = write!(out, "\r\x1b[K{line}").and_then(|()| out.flush());
 }
 
 /// A private directory that goes away with its owner.

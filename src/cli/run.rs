@@ -15,7 +15,9 @@ use crate::cli::continuations::{self, Act};
 use crate::cli::exit::Failure;
 use crate::cli::modes::{self, Rights};
 use crate::cli::terminal::{Attended, Format, Terminal, cell};
-use crate::cli::{backup, channels, connect, emergency, init, release, sessions, why};
+use crate::cli::{
+    audit, backup, channels, connect, doctor, emergency, init, release, sessions, why,
+};
 use crate::client::console_client::ConsoleClient;
 use crate::client::remote::connection::RemoteClient;
 use crate::config::environment::Environment;
@@ -126,6 +128,16 @@ pub async fn run(arguments: Arguments, terminal: &mut Terminal<'_>) -> Result<()
             let paths = located(&flags, &Environment::capture())?;
             backup::restore(terminal, format, &file, force, &paths).await
         }
+        Some(Subcommands::Doctor { check, database }) => {
+            let environment = Environment::capture();
+            let (_, data_dir) = places(&flags, &environment)?;
+            let order = doctor::Order { check, database };
+            doctor::run(terminal, format, &flags, &environment, &data_dir, order).await
+        }
+        Some(Subcommands::Audit(command)) => {
+            let (_, data_dir) = places(&flags, &Environment::capture())?;
+            audit::run(terminal, format, &data_dir, command).await
+        }
         Some(command) => {
             let (_, data_dir) = places(&flags, &Environment::capture())?;
             let client = connect::daemon(&data_dir).await?;
@@ -165,7 +177,9 @@ pub async fn execute(
         Subcommands::Attach { .. }
         | Subcommands::Init(_)
         | Subcommands::Backup { .. }
-        | Subcommands::Restore { .. } => Err(Failure::Usage(
+        | Subcommands::Restore { .. }
+        | Subcommands::Doctor { .. }
+        | Subcommands::Audit(_) => Err(Failure::Usage(
             "this subcommand does not go through a daemon".to_owned(),
         )),
         Subcommands::Ask { text, wait } => {

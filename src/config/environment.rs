@@ -106,6 +106,12 @@ impl Environment {
         self.get("LEVERFRAME_MUTANT")
     }
 
+    /// `LEVERFRAME_CLOCK_OFFSET_FILE`: the file that says by how many seconds the wall clock is off, in builds that
+    /// can be told so.
+    pub fn clock_offset_file(&self) -> Option<PathBuf> {
+        self.path("LEVERFRAME_CLOCK_OFFSET_FILE")
+    }
+
     /// `NOTIFY_SOCKET` of systemd.
     pub fn notify_socket(&self) -> Option<PathBuf> {
         self.path("NOTIFY_SOCKET")

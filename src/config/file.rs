@@ -253,6 +253,8 @@ pub struct EngineTable {
     pub max_model_attempts: Option<u32>,
     /// Exchanges of history.
     pub history_exchanges: Option<u32>,
+    /// Seconds that running work gets to end.
+    pub shutdown_grace_seconds: Option<u32>,
 }
 
 /// `[console]`.

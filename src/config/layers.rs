@@ -285,14 +285,14 @@ fn approvals(inputs: &Inputs<'_>, config: &ConfigFile) -> Result<ApprovalSetting
             &key("life_seconds"),
             table.life_seconds,
             24 * 3600,
-            60..=4 * WEEK,
+            1..=4 * WEEK,
         )?,
         high_risk_life_seconds: number(
             inputs,
             &key("high_risk_life_seconds"),
             table.high_risk_life_seconds,
             4 * 3600,
-            60..=4 * WEEK,
+            1..=4 * WEEK,
         )?,
         max_pending_per_session: number(
             inputs,
@@ -359,6 +359,13 @@ fn engine(inputs: &Inputs<'_>, config: &ConfigFile) -> Result<EngineSettings, Co
             table.history_exchanges,
             6,
             0..=1000,
+        )?,
+        shutdown_grace_seconds: number(
+            inputs,
+            &key("shutdown_grace_seconds"),
+            table.shutdown_grace_seconds,
+            20,
+            0..=3600,
         )?,
     })
 }

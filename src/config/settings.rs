@@ -239,6 +239,8 @@ pub struct EngineSettings {
     pub max_model_attempts: u32,
     /// Complete exchanges of history sent along.
     pub history_exchanges: u32,
+    /// Seconds that running work gets to end when the process is told to; 0 = none.
+    pub shutdown_grace_seconds: u32,
 }
 
 /// Accesses that `semi_auto` lets run.

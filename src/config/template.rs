@@ -216,6 +216,9 @@ self_approval = "console"
 # max_duration_seconds = 120
 # max_tokens = 100000
 
+# [engine]
+# shutdown_grace_seconds = 20  # what runs when the process is told to end gets this long to end by itself
+
 # [console]
 # theme = "terminal"
 # keymap = "default"

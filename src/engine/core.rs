@@ -3,7 +3,7 @@
 //! There is no task per session at rest: a session gets one when something is pending, and the task ends when
 //! nothing is. Single flight per session is the map below plus the store's own check.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{Notify, Semaphore, broadcast, watch};
@@ -17,12 +17,14 @@ use crate::engine::turn::input::Halt;
 use crate::model::registry::Models;
 use crate::model::request::ToolDefinition;
 use crate::protocol::channel::{ChannelCapabilities, ChannelHealth};
-use crate::protocol::ids::{ContinuationId, OutboxId, SessionId};
+use crate::protocol::ids::{ContinuationId, OutboxId, SessionId, ToolCallId};
 use crate::protocol::problem::Problem;
-use crate::protocol::snapshot::OpenStream;
+use crate::protocol::snapshot::{Draining, OpenStream};
 use crate::protocol::words::ChannelKind;
 use crate::store::Store;
 use crate::store::commands::claim::Claim;
+use crate::store::commands::set_held::SetHeld;
+use crate::store::error::StoreError;
 use crate::text::redact::Redactor;
 use crate::tools::registry::Registry;
 use crate::tools::sandbox::Sandbox;
@@ -70,6 +72,8 @@ pub struct Parts {
 struct RunningSession {
     /// Something became pending while this session's task was about to end.
     again: bool,
+    /// A claim is under way: it may end in a continuation being driven.
+    claiming: bool,
     /// The continuation being driven, and how to make it let go.
     current: Option<(ContinuationId, watch::Sender<Option<Halt>>)>,
 }
@@ -106,6 +110,12 @@ pub struct Shared {
     pub quarantine: watch::Sender<bool>,
     /// Held while a backup is written.
     pub backing_up: tokio::sync::Mutex<()>,
+    /// Running work ends, nothing begins.
+    pub draining: watch::Sender<Option<Draining>>,
+    /// An emergency stop in force that could not be stored yet.
+    pub unrecorded_stop: Mutex<Option<SetHeld>>,
+    /// The problems that consoles were last told of.
+    pub told_problems: Mutex<Vec<String>>,
     /// Open model streams.
     pub streams: Mutex<HashMap<ContinuationId, OpenStream>>,
     /// Bridges by channel.
@@ -117,6 +127,8 @@ pub struct Shared {
     pub typing: broadcast::Sender<(String, String)>,
     /// (channel, paused) whenever an operator pauses or resumes one.
     pub pauses: broadcast::Sender<(String, bool)>,
+    /// Runs of calls (with the number of the start) that were looked up since this process started.
+    pub probed: Mutex<HashSet<(ToolCallId, u32)>>,
     /// Approvals or deadlines changed: the deadline task looks again.
     pub deadlines: Notify,
     /// Fires when the process stops.
@@ -169,11 +181,15 @@ impl Engine {
                 held: watch::Sender::new(held),
                 quarantine: watch::Sender::new(false),
                 backing_up: tokio::sync::Mutex::default(),
+                draining: watch::Sender::new(None),
+                unrecorded_stop: Mutex::default(),
+                told_problems: Mutex::default(),
                 streams: Mutex::default(),
                 bridges: Mutex::default(),
                 handed_out: watch::Sender::new(HashMap::new()),
                 typing: broadcast::Sender::new(64),
                 pauses: broadcast::Sender::new(16),
+                probed: Mutex::default(),
                 deadlines: Notify::new(),
                 shutdown: CancellationToken::new(),
                 tasks: TaskTracker::new(),
@@ -214,7 +230,7 @@ impl Engine {
 
     /// Makes sure that what is pending in a session gets run. Returns at once.
     pub fn wake(&self, session: SessionId) {
-        if self.is_held() || self.shutdown.is_cancelled() {
+        if !self.may_begin() {
             return;
         }
         {
@@ -227,6 +243,7 @@ impl Engine {
                 session,
                 RunningSession {
                     again: false,
+                    claiming: false,
                     current: None,
                 },
             );
@@ -239,29 +256,42 @@ impl Engine {
     /// Runs a session's pending continuations one after the other, then ends.
     async fn run_session(&self, session: SessionId) {
         loop {
+            if !self.writable().await {
+                lock(&self.running).remove(&session);
+                break;
+            }
             let Ok(permit) = self.permits.clone().acquire_owned().await else {
                 break;
             };
-            let claimed = if self.is_held() || self.shutdown.is_cancelled() {
+            self.set_claiming(session, true);
+            let claimed = if !self.may_begin() {
                 None
             } else {
                 let claim = Claim {
                     session_id: session,
                     epoch: self.store.epoch(),
                 };
-                self.store.write(claim).await.unwrap_or_else(|error| {
-                    tracing::error!(%session, %error, "cannot claim");
-                    None
-                })
+                match self.store.write(claim).await {
+                    Ok(claimed) => claimed,
+                    Err(StoreError::Full(_)) => {
+                        drop(permit);
+                        self.set_claiming(session, false);
+                        self.writable_again().await;
+                        continue;
+                    }
+                    Err(error) => {
+                        tracing::error!(%session, %error, "cannot claim");
+                        None
+                    }
+                }
             };
             let Some(continuation) = claimed else {
                 drop(permit);
                 let mut running = lock(&self.running);
                 match running.get_mut(&session) {
-                    Some(entry)
-                        if entry.again && !self.is_held() && !self.shutdown.is_cancelled() =>
-                    {
+                    Some(entry) if entry.again && self.may_begin() => {
                         entry.again = false;
+                        entry.claiming = false;
                         continue;
                     }
                     Some(_) | None => {
@@ -272,8 +302,16 @@ impl Engine {
             };
             let (halt, halted) = watch::channel(None);
             if let Some(entry) = lock(&self.running).get_mut(&session) {
-                entry.current = Some((continuation, halt));
+                entry.claiming = false;
+                entry.current = Some((continuation, halt.clone()));
             }
+            // Whatever halted everybody before the line above has not told this turn.
+            if self.shutdown.is_cancelled() {
+                halt.send_replace(Some(Halt::ShuttingDown));
+            } else if self.is_held() {
+                halt.send_replace(Some(Halt::Held));
+            }
+            drop(halt);
             if let Err(error) = driver::drive(self, session, continuation, halted).await {
                 tracing::error!(%session, %continuation, error = format!("{error:#}"), "turn stopped");
             }
@@ -282,6 +320,12 @@ impl Engine {
                 entry.current = None;
             }
             drop(permit);
+        }
+    }
+
+    fn set_claiming(&self, session: SessionId, claiming: bool) {
+        if let Some(entry) = lock(&self.running).get_mut(&session) {
+            entry.claiming = claiming;
         }
     }
 
@@ -305,19 +349,24 @@ impl Engine {
         }
     }
 
-    /// Number of continuations being driven.
+    /// Number of continuations being driven, or just being taken up.
     pub fn running_count(&self) -> usize {
         lock(&self.running)
             .values()
-            .filter(|entry| entry.current.is_some())
+            .filter(|entry| entry.claiming || entry.current.is_some())
             .count()
+    }
+
+    /// Tells everything that runs to let go.
+    pub fn let_go(&self) {
+        self.shutdown.cancel();
+        self.halt_all(Halt::ShuttingDown);
+        self.deadlines.notify_waiters();
     }
 
     /// Stops everything that runs and waits until it has let go.
     pub async fn stop(&self) {
-        self.shutdown.cancel();
-        self.halt_all(Halt::ShuttingDown);
-        self.deadlines.notify_waiters();
+        self.let_go();
         self.tasks.close();
         self.tasks.wait().await;
     }

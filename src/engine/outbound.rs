@@ -98,6 +98,7 @@ impl Engine {
     pub async fn next_outbox(&self, channel: &str) -> Result<Outbound, Problem> {
         let mut held = self.held.subscribe();
         let mut changes = self.store.outbox_changes();
+        let mut problem = self.store.problem_changes();
         let mut given_back = self.handed_out.subscribe();
         loop {
             if held.borrow_and_update().is_some() {
@@ -107,6 +108,11 @@ impl Engine {
                 }
                 continue;
             }
+            // Without its record no send may begin, so none is handed out.
+            if !self.writable().await {
+                return Err(stopping());
+            }
+            problem.mark_unchanged();
             changes.mark_unchanged();
             let (name, now) = (channel.to_owned(), self.clock.now());
             let handed_out: HashSet<OutboxId> =
@@ -146,6 +152,7 @@ impl Engine {
             tokio::select! {
                 changed = changes.changed() => if changed.is_err() { return Err(stopping()) },
                 _ = held.changed() => {}
+                _ = problem.changed() => {}
                 _ = given_back.changed() => {}
                 () = timer => {}
                 () = self.shutdown.cancelled() => return Err(stopping()),
@@ -161,6 +168,10 @@ impl Engine {
                 "held",
                 "an emergency stop holds all sends",
             ));
+        }
+        // Off: nothing on disk says that a send is under way until it is over.
+        if crate::mutant!("sending_before_io") {
+            return Ok(());
         }
         self.store
             .write(BeginSend {
@@ -271,15 +282,14 @@ impl Engine {
                 Some(approval)
             }
         };
-        self.store
-            .write(EndSend {
-                outbox_id: id,
-                epoch: self.store.epoch(),
-                outcome,
-                resend,
-            })
-            .await
-            .map_err(from_store)?;
+        self.persist(EndSend {
+            outbox_id: id,
+            epoch: self.store.epoch(),
+            outcome,
+            resend,
+        })
+        .await
+        .map_err(from_store)?;
         Ok(())
     }
 }

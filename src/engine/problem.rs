@@ -35,6 +35,7 @@ pub fn from_store(error: StoreError) -> Problem {
         ),
         StoreError::Locked { .. }
         | StoreError::Newer { .. }
+        | StoreError::Older { .. }
         | StoreError::Foreign(_)
         | StoreError::TooOldSqlite(_)
         | StoreError::Sqlite(_)

@@ -3,7 +3,7 @@
 use crate::engine::core::{Engine, lock};
 use crate::engine::handle::emergency;
 use crate::engine::problem::from_store;
-use crate::engine::{what_if, why};
+use crate::engine::{doctor, what_if, why};
 use crate::protocol::channel::{Channel, ChannelHealth};
 use crate::protocol::problem::Problem;
 use crate::protocol::session::Usage;
@@ -141,6 +141,22 @@ impl Engine {
             Query::Uncertain => emergency::uncertain(self)
                 .await
                 .map(|found| Answer::Uncertain(Box::new(found))),
+            Query::Artifact { hash } => store
+                .artifact(hash)
+                .await
+                .map(|artifact| Answer::Artifact(Box::new(artifact)))
+                .map_err(from_store),
+            Query::Doctor { check } => doctor::doctor(self, check)
+                .await
+                .map(|doctor| Answer::Doctor(Box::new(doctor))),
+            Query::Audit { filter, page } => store
+                .read(move |reader| reader.audit_rows(&filter, &page))
+                .await
+                .map(Answer::Audit)
+                .map_err(from_store),
+            Query::AuditVerify { anchor } => doctor::verify_audit(self, anchor)
+                .await
+                .map(|report| Answer::AuditVerify(Box::new(report))),
         }
     }
 }
@@ -278,7 +294,9 @@ async fn status(engine: &Engine, usage_today: Usage) -> Result<EngineStatus, Pro
         sandbox: engine.sandbox.level_word_so_far(),
         usage_today,
         budget_today_usd: None,
-        problems: engine.store.problem().into_iter().collect(),
+        problems: engine.problems(),
+        writable: engine.store.problem().is_none(),
+        draining: *engine.draining.borrow(),
         started_at: engine.started_at,
     })
 }

@@ -5,7 +5,9 @@
 use crate::engine::core::{Engine, Held};
 use crate::engine::deadlines;
 use crate::engine::handle::Caller;
+use crate::engine::probe;
 use crate::engine::problem::from_store;
+use crate::engine::storage;
 use crate::protocol::command::{Actor, Command, Envelope};
 use crate::protocol::ids::ContinuationId;
 use crate::protocol::problem::Problem;
@@ -65,6 +67,7 @@ pub async fn begin(engine: &Engine, recovery: &Recovery) -> Result<(), Problem> 
             .await
             .map_err(from_store)?;
     }
+    engine.tasks.spawn(storage::watch(engine.clone()));
     if recovery.quarantine {
         engine.quarantine.send_replace(true);
         tracing::error!(
@@ -88,6 +91,9 @@ pub async fn begin(engine: &Engine, recovery: &Recovery) -> Result<(), Problem> 
         if let Err(problem) = resume_by_policy(engine, *id).await {
             tracing::warn!(continuation = %id, %problem, "stays interrupted");
         }
+    }
+    if !engine.is_held() {
+        probe::begin(engine);
     }
     for session in engine
         .store

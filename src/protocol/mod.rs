@@ -4,10 +4,12 @@
 //! could be written to a file and read back unchanged.
 
 pub mod approval;
+pub mod artifact;
 pub mod backup;
 pub mod bridge;
 pub mod channel;
 pub mod command;
+pub mod doctor;
 pub mod event;
 pub mod ids;
 pub mod policy;

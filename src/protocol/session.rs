@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
 use crate::protocol::approval::{PlanFacts, Requester};
+use crate::protocol::artifact::ArtifactRef;
 use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId, SessionId, ToolCallId};
 use crate::protocol::policy::Verdict;
 use crate::protocol::words::{
@@ -150,6 +151,9 @@ pub struct ToolCall {
     pub approval_id: Option<ApprovalId>,
     /// The result the model reads, once settled: outside text.
     pub result: Option<String>,
+    /// Where the whole result is, when the model reads only a part.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub artifact: Option<ArtifactRef>,
     /// Milliseconds it ran.
     pub duration_ms: Option<u64>,
     /// How often it was started.
@@ -262,6 +266,9 @@ pub enum StepBody {
         is_error: bool,
         /// Milliseconds it ran; none when it did not run.
         duration_ms: Option<u64>,
+        /// Where the whole result is, when the model reads only a part.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        artifact: Option<ArtifactRef>,
     },
     /// An operator intervened.
     OperatorNote {

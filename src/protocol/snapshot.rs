@@ -4,7 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
 use crate::protocol::approval::Approval;
+use crate::protocol::artifact::{Artifact, ArtifactHash};
 use crate::protocol::channel::Channel;
+use crate::protocol::doctor::{AuditAnchor, AuditReport, AuditRow, Doctor};
 use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId, SessionId, ToolCallId};
 use crate::protocol::policy::WhatIf;
 use crate::protocol::session::{
@@ -42,10 +44,33 @@ pub struct EngineStatus {
     pub usage_today: Usage,
     /// Money allowed per day, when limited.
     pub budget_today_usd: Option<f64>,
-    /// What stands in the way of normal work (disk full, store errors); empty = nothing.
+    /// What stands in the way of normal work (disk full, store errors, a wrong clock); empty = nothing.
     pub problems: Vec<String>,
+    /// Whether the database can be written. While it cannot, nothing is acknowledged, started or sent.
+    #[serde(default = "yes")]
+    pub writable: bool,
+    /// The process is about to end and lets running work end first; none = it is not.
+    #[serde(default)]
+    pub draining: Option<Draining>,
     /// When this process started.
     pub started_at: Timestamp,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// What is waited for before the process ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Draining {
+    /// Since when nothing new is begun.
+    pub since: Timestamp,
+    /// When what still runs must let go.
+    pub deadline: Timestamp,
+    /// Turns that still run.
+    pub turns: u32,
+    /// Parts of messages that are still to be sent.
+    pub deliveries: u32,
 }
 
 /// An open model stream: what has been said so far.
@@ -196,6 +221,55 @@ pub enum Query {
     },
     /// What waits, and what nobody knows, before a release.
     Uncertain,
+    /// Content that is kept in a file.
+    Artifact {
+        /// Which.
+        hash: ArtifactHash,
+    },
+    /// How the installation is.
+    Doctor {
+        /// Whether every invariant is verified too, which reads the whole database.
+        #[serde(default)]
+        check: bool,
+    },
+    /// Rows of the audit, newest first.
+    Audit {
+        /// Which.
+        #[serde(flatten)]
+        filter: AuditFilter,
+        /// Page.
+        #[serde(flatten)]
+        page: PageRequest,
+    },
+    /// Walks the whole audit.
+    AuditVerify {
+        /// A place of the chain that was noted elsewhere.
+        #[serde(default)]
+        anchor: Option<AuditAnchor>,
+    },
+}
+
+/// Which rows of the audit.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AuditFilter {
+    /// Not before this time.
+    #[serde(default)]
+    pub since: Option<Timestamp>,
+    /// Before this time.
+    #[serde(default)]
+    pub until: Option<Timestamp>,
+    /// Only this channel.
+    #[serde(default)]
+    pub channel: Option<String>,
+    /// Only this action.
+    #[serde(default)]
+    pub action: Option<String>,
+    /// Only this actor, by label or stable id.
+    #[serde(default)]
+    pub actor: Option<String>,
+    /// Oldest first instead of newest first.
+    #[serde(default)]
+    pub oldest_first: bool,
 }
 
 /// A page of a list.
@@ -256,4 +330,12 @@ pub enum Answer {
     Why(Box<Why>),
     /// To [`Query::Uncertain`].
     Uncertain(Box<Uncertain>),
+    /// To [`Query::Artifact`].
+    Artifact(Box<Artifact>),
+    /// To [`Query::Doctor`].
+    Doctor(Box<Doctor>),
+    /// To [`Query::Audit`].
+    Audit(Page<AuditRow>),
+    /// To [`Query::AuditVerify`].
+    AuditVerify(Box<AuditReport>),
 }

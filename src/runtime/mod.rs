@@ -9,5 +9,7 @@ pub mod detach;
 pub mod in_process;
 pub mod logging;
 pub mod notify;
+pub mod offline;
 pub mod signals;
 pub mod start;
+pub mod wind_down;

@@ -1,10 +1,12 @@
 //! Starting and stopping everything that lives in this process, in order.
 //!
-//! Start: directories, secrets, lock and database, engine, API, bridges. Stop: bridges, API, engine, database.
+//! Start: directories, secrets, lock and database, engine, API, bridges. Stop: what runs is given time to end while
+//! everything else goes on; then turns, bridges, API, engine, database.
 
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use tokio::sync::watch;
@@ -21,6 +23,7 @@ use crate::config::paths::prepare_data_dir;
 use crate::config::secrets::read_private_file;
 use crate::config::settings::Settings;
 use crate::engine::core::{Engine, Held, Parts};
+use crate::engine::drain::Progress;
 use crate::engine::recovery;
 use crate::model::registry::Models;
 use crate::protocol::words::{ChannelKind, Scope};
@@ -266,8 +269,18 @@ impl Running {
         }
     }
 
-    /// Stops everything in order: no new messages, no new requests, turns let go, the database closes.
+    /// Lets running turns end and their replies go out, for as long as the settings give. Messages and requests are
+    /// taken all the while; what they begin waits for the next start. `report` hears of changes and of every second.
+    pub async fn drain(&self, report: impl FnMut(Progress)) {
+        let grace = self.engine.settings.engine.shutdown_grace_seconds;
+        self.engine
+            .drain(Duration::from_secs(u64::from(grace)), report)
+            .await;
+    }
+
+    /// Stops everything in order: turns let go, no new messages, no new requests, the database closes.
     pub async fn stop(self) {
+        self.engine.let_go();
         self.stop_bridges.cancel();
         for bridge in self.bridges {
             if let Err(error) = bridge.await {

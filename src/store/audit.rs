@@ -1,5 +1,11 @@
 //! Who allowed what: append-only rows, each hashed over the one before it.
 //!
+//! The hash of a row is SHA-256 over the hash of the row before (32 bytes, zeros before the first row) and then, for
+//! each of these fields in this order, its length as eight big-endian bytes and its bytes: `seq` and the time in
+//! milliseconds since 1970 (eight big-endian bytes each), `action`, `actor`, `actor_id`, `surface`, `+` where a
+//! channel is named or `-` where none is, the channel (nothing where none is), `subject`, `detail`. Text is UTF-8 and
+//! `detail` is the JSON text exactly as stored.
+//!
 //! A chain inside one file shows that a row was changed or taken out, not that the end was cut off by
 //! somebody who can rewrite the file: compare the head with a copy kept elsewhere for that.
 

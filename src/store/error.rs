@@ -19,6 +19,16 @@ pub enum StoreError {
         /// Newest version this program knows.
         supported: i64,
     },
+    /// The database was written by an older version and not migrated yet.
+    #[error(
+        "the database has schema version {found}, this program's is {supported}: start it once to migrate (a copy is kept)"
+    )]
+    Older {
+        /// Version of the file.
+        found: i64,
+        /// Version of this program.
+        supported: i64,
+    },
     /// The file is not a database of ours.
     #[error("{0}: choose another data directory; the file was not touched")]
     Foreign(String),
@@ -94,9 +104,13 @@ impl From<rusqlite::Error> for StoreError {
     fn from(error: rusqlite::Error) -> Self {
         use rusqlite::ErrorCode;
         match error.sqlite_error_code() {
-            Some(ErrorCode::DiskFull | ErrorCode::SystemIoFailure | ErrorCode::CannotOpen) => {
-                Self::Full(error.to_string())
-            }
+            // A file system that found errors turns read-only under a running process.
+            Some(
+                ErrorCode::DiskFull
+                | ErrorCode::SystemIoFailure
+                | ErrorCode::CannotOpen
+                | ErrorCode::ReadOnly,
+            ) => Self::Full(error.to_string()),
             Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
                 Self::Corrupt(error.to_string())
             }

@@ -13,6 +13,7 @@ use tokio::sync::{Semaphore, broadcast, mpsc, oneshot, watch};
 use crate::clock::Clock;
 use crate::protocol::backup::BackupReport;
 use crate::protocol::event::Event;
+use crate::store::artifacts::ArtifactFiles;
 use crate::store::backup::{BackupError, BackupRequest, backup_while_serving};
 use crate::store::command::WriteCommand;
 use crate::store::commands::recover::Recovery;
@@ -21,6 +22,8 @@ use crate::store::reader::Reader;
 use crate::store::writer::parking::Slot;
 use crate::store::writer::{Message, Pending, Shared};
 
+pub mod anchors;
+pub mod artifacts;
 pub mod audit;
 pub mod backup;
 pub mod check;
@@ -28,7 +31,9 @@ pub mod command;
 pub mod commands;
 pub mod error;
 pub mod event_log;
+pub mod files;
 pub mod input;
+pub mod offline;
 mod open;
 mod ops;
 pub mod queries;
@@ -79,6 +84,7 @@ pub(crate) struct Inner {
     permits: Semaphore,
     readers: u32,
     path: PathBuf,
+    artifacts: ArtifactFiles,
 }
 
 /// The open database. Cheap to clone; the writer ends when it is closed or the last clone is dropped.
@@ -201,16 +207,25 @@ impl Store {
     /// Writes a backup while everything goes on. Takes seconds; the writer is not held up.
     pub async fn backup(&self, request: BackupRequest) -> Result<BackupReport, BackupError> {
         let dir = self.inner.path.parent().map(std::path::Path::to_owned);
+        // Whatever the copied database names stays until it is copied too.
+        let guard = self.artifact_guard().await;
         let made = tokio::task::spawn_blocking(move || {
-            backup_while_serving(&dir.unwrap_or_default(), &request)
+            let made = backup_while_serving(&dir.unwrap_or_default(), &request);
+            drop(guard);
+            made
         });
         made.await
             .map_err(|error| StoreError::Sqlite(format!("a backup did not finish: {error}")))?
     }
 
-    /// None = healthy; else why the last write failed (disk full, I/O), until one succeeds.
+    /// None = healthy; else why the last write failed (disk full, I/O), until a durable one succeeds.
     pub fn problem(&self) -> Option<String> {
-        self.inner.shared.problem.lock().clone()
+        self.inner.shared.problem.borrow().clone()
+    }
+
+    /// [`Store::problem`] as it changes.
+    pub fn problem_changes(&self) -> watch::Receiver<Option<String>> {
+        self.inner.shared.problem.subscribe()
     }
 
     /// Drains the queue, truncates the write-ahead log, ends the writer, releases the lock. Other clones
@@ -245,7 +260,7 @@ impl Store {
     }
 }
 
-fn in_read_transaction<T>(
+pub(crate) fn in_read_transaction<T>(
     conn: &Connection,
     query: impl FnOnce(&Reader<'_>) -> Result<T, StoreError>,
 ) -> Result<T, StoreError> {

@@ -12,6 +12,8 @@ use std::time::{Duration, Instant};
 use rusqlite::Connection;
 use tokio::sync::{Semaphore, broadcast, mpsc, watch};
 
+use crate::clock::Timestamp;
+use crate::store::artifacts::ArtifactFiles;
 use crate::store::audit::AuditHead;
 use crate::store::command::{Durability, WriteTx};
 use crate::store::commands::quarantine::COPY_MARK;
@@ -83,13 +85,13 @@ pub(crate) fn take_lock(path: &Path, instance: &str) -> Result<File, StoreError>
 
 /// What the side-car says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Sidecar {
-    epoch: u64,
+pub(crate) struct Sidecar {
+    pub(crate) epoch: u64,
     /// Last event at a clean end.
     last_seq: Option<u64>,
 }
 
-fn read_sidecar(path: &Path) -> Result<Option<Sidecar>, StoreError> {
+pub(crate) fn read_sidecar(path: &Path) -> Result<Option<Sidecar>, StoreError> {
     let text = match std::fs::read_to_string(path) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
@@ -145,17 +147,27 @@ fn is_restored(found: Found, stored: u64, newest_event: u64, sidecar: Option<Sid
     }
 }
 
+/// The newest time in the database. Every start leaves an audit row, so there is one after the first.
+fn newest_time(conn: &Connection) -> Result<Timestamp, StoreError> {
+    Ok(conn.query_row(
+        "SELECT max(coalesce((SELECT at FROM events ORDER BY seq DESC LIMIT 1), 0),
+                    coalesce((SELECT at FROM audit ORDER BY seq DESC LIMIT 1), 0))",
+        [],
+        |row| row.get(0).map(Timestamp),
+    )?)
+}
+
 /// Runs recovery in one durable transaction, before anybody else can write.
 fn recover(
     conn: &Connection,
-    options: &OpenOptions,
     epoch: u64,
+    now: Timestamp,
     quarantine: bool,
 ) -> Result<(Recovery, AuditHead, u64), StoreError> {
     conn.execute_batch("BEGIN IMMEDIATE")?;
     let mut tx = WriteTx {
         conn,
-        now: options.clock.now(),
+        now,
         epoch,
         last_seq: epoch_base(epoch),
         audit: AuditHead::load(conn)?,
@@ -229,15 +241,20 @@ pub(crate) fn open(options: &OpenOptions) -> Result<Opened, StoreError> {
         write_sidecar(&sidecar_path, 0, None)?;
     }
     let epoch = stored.max(sidecar.map_or(0, |sidecar| sidecar.epoch)) + 1;
-    let (recovery, audit, last_seq) = recover(&conn, options, epoch, restored)?;
+    // A clock that was set back while nobody ran is as little believed as one that is set back meanwhile.
+    let newest = newest_time(&conn)?;
+    options.clock.not_before(newest);
+    let newest = options.clock.now().max(newest);
+    let (recovery, audit, last_seq) = recover(&conn, epoch, newest, restored)?;
     // After the database: were it the other way round, a crash between the two would look like a restore.
     write_sidecar(&sidecar_path, epoch, None)?;
+    crate::store::anchors::note(&options.dir, options.clock.now(), epoch, &audit, restored);
 
     let (events, _) = broadcast::channel(EVENT_CAPACITY);
     let shared = Arc::new(Shared {
         epoch,
         last_seq: AtomicU64::new(last_seq),
-        problem: Slot::new(None),
+        problem: watch::Sender::new(None),
         events: events.clone(),
         outbox_changes: watch::Sender::new(0),
         outbox_touched: AtomicBool::new(false),
@@ -258,6 +275,8 @@ pub(crate) fn open(options: &OpenOptions) -> Result<Opened, StoreError> {
         conn,
         clock: options.clock.clone(),
         audit,
+        newest,
+        proved: false,
         last_seq,
         shared: Arc::clone(&shared),
         synchronous: Durability::Durable,
@@ -277,6 +296,7 @@ pub(crate) fn open(options: &OpenOptions) -> Result<Opened, StoreError> {
             permits: Semaphore::new(readers),
             readers: u32::try_from(readers).unwrap_or(1),
             path,
+            artifacts: ArtifactFiles::new(&options.dir),
         }),
     };
     Ok(Opened {

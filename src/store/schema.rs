@@ -8,6 +8,7 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension};
 use rusqlite_migration::{HookResult, M, Migrations};
 
 use crate::store::error::StoreError;
+use crate::store::offline::immutable_uri;
 
 /// Marks the file as ours: `LFR1`.
 pub const APPLICATION_ID: i32 = 0x4c46_5231;
@@ -83,9 +84,11 @@ impl Untouched {
             let made = (!index.exists()).then_some(index);
             (Connection::open_with_flags(path, flags)?, made)
         } else {
-            let uri = format!("file:{}?immutable=1", uri_path(path));
             let flags = flags | OpenFlags::SQLITE_OPEN_URI;
-            (Connection::open_with_flags(uri, flags)?, None)
+            (
+                Connection::open_with_flags(immutable_uri(path), flags)?,
+                None,
+            )
         };
         conn.busy_timeout(Duration::from_secs(5))?;
         Ok(Self {
@@ -100,25 +103,6 @@ impl Untouched {
     }
 }
 
-/// A path as it stands in a URI: whatever could mean something else there is escaped.
-fn uri_path(path: &Path) -> String {
-    use std::fmt::Write as _;
-    use std::os::unix::ffi::OsStrExt as _;
-    let mut out = String::new();
-    for byte in path.as_os_str().as_bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'.' | b'_' | b'-' => {
-                out.push(char::from(*byte));
-            }
-            // Writing to a String cannot fail.
-            other => {
-                let _ = write!(out, "%{other:02X}");
-            }
-        }
-    }
-    out
-}
-
 /// Looks at the file without changing it.
 pub(crate) fn inspect(path: &Path) -> Result<Found, StoreError> {
     match std::fs::metadata(path) {
@@ -127,9 +111,13 @@ pub(crate) fn inspect(path: &Path) -> Result<Found, StoreError> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Found::New),
         Err(error) => return Err(StoreError::Full(format!("{}: {error}", path.display()))),
     }
-    let foreign = |what: &str| StoreError::Foreign(format!("{} is {what}", path.display()));
     let untouched = Untouched::open(path)?;
-    let conn = untouched.conn()?;
+    identify(untouched.conn()?, path)
+}
+
+/// Whose database an open connection sees.
+pub(crate) fn identify(conn: &Connection, path: &Path) -> Result<Found, StoreError> {
+    let foreign = |what: &str| StoreError::Foreign(format!("{} is {what}", path.display()));
     let read = || -> rusqlite::Result<(i32, i64, i64)> {
         Ok((
             conn.query_row("PRAGMA application_id", [], |row| row.get(0))?,
@@ -159,7 +147,7 @@ pub(crate) fn inspect(path: &Path) -> Result<Found, StoreError> {
     Ok(Found::Ours(version))
 }
 
-fn common_pragmas(conn: &Connection) -> Result<(), StoreError> {
+pub(crate) fn common_pragmas(conn: &Connection) -> Result<(), StoreError> {
     conn.busy_timeout(Duration::from_secs(5))?;
     conn.set_prepared_statement_cache_capacity(256);
     conn.pragma_update(None, "trusted_schema", false)?;

@@ -32,7 +32,8 @@ pub fn continuation(from: ContinuationState, to: ContinuationState) -> bool {
 /// Beyond the arrows of the drawing: `proposed → failed` is a call refused by schema or path guard before
 /// any verdict; `awaiting → succeeded` is an answer given in place of the tool's; `approved → denied` is
 /// an unused approval taken back; `ready → denied` is a call that the policy or its plan no longer allows; `ready | approved → awaiting` is a call that must ask (again);
-/// `started → ready` happens in recovery only.
+/// `started → ready` happens in recovery only; `ready | approved → indeterminate` is such a call whose key ran out
+/// before it could start again.
 pub fn tool_call(from: ToolCallState, to: ToolCallState) -> bool {
     use ToolCallState as S;
     match from {
@@ -42,7 +43,7 @@ pub fn tool_call(from: ToolCallState, to: ToolCallState) -> bool {
         ),
         S::Ready => matches!(
             to,
-            S::Started | S::Awaiting | S::Denied | S::Cancelled | S::Expired
+            S::Started | S::Awaiting | S::Denied | S::Indeterminate | S::Cancelled | S::Expired
         ),
         S::Awaiting => matches!(
             to,
@@ -50,7 +51,7 @@ pub fn tool_call(from: ToolCallState, to: ToolCallState) -> bool {
         ),
         S::Approved => matches!(
             to,
-            S::Started | S::Denied | S::Awaiting | S::Cancelled | S::Expired
+            S::Started | S::Denied | S::Awaiting | S::Indeterminate | S::Cancelled | S::Expired
         ),
         S::Started => matches!(to, S::Succeeded | S::Failed | S::Indeterminate | S::Ready),
         S::Indeterminate => matches!(to, S::SucceededByNote | S::Ready | S::Abandoned),

@@ -11,13 +11,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use rusqlite::Connection;
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 
-use crate::clock::Clock;
+use crate::clock::{Clock, Timestamp};
 use crate::protocol::event::Event;
 use crate::store::audit::AuditHead;
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::{StoreError, is_fsync_failure};
 use crate::store::schema;
-use crate::store::writer::parking::Slot;
 
 /// Commands that may wait for the writer; more wait in their senders.
 pub const QUEUE_CAPACITY: usize = 1024;
@@ -55,7 +54,8 @@ pub(crate) mod parking {
 pub(crate) struct Shared {
     pub(crate) epoch: u64,
     pub(crate) last_seq: AtomicU64,
-    pub(crate) problem: Slot<Option<String>>,
+    /// Why nothing can be written; none = the last durable write succeeded.
+    pub(crate) problem: watch::Sender<Option<String>>,
     pub(crate) events: broadcast::Sender<Arc<Event>>,
     /// Counts commits that changed the outbox.
     pub(crate) outbox_changes: watch::Sender<u64>,
@@ -149,6 +149,10 @@ pub(crate) struct Writer {
     pub(crate) conn: Connection,
     pub(crate) clock: Clock,
     pub(crate) audit: AuditHead,
+    /// Time of the newest commit: no later one carries an earlier time.
+    pub(crate) newest: Timestamp,
+    /// Whether the last commit put something on the disk for good.
+    pub(crate) proved: bool,
     pub(crate) last_seq: u64,
     pub(crate) shared: Arc<Shared>,
     pub(crate) synchronous: Durability,
@@ -251,15 +255,25 @@ impl Writer {
     }
 
     fn settle(&mut self, jobs: Vec<Box<dyn Job>>, events: Vec<Event>) {
+        let failed = jobs.iter().any(|job| job.io_problem().is_some());
         for job in &jobs {
             if let Some(why) = job.io_problem() {
-                tracing::error!(%why, "the database cannot be written");
-                *self.shared.problem.lock() = Some(why);
-            } else if job.succeeded() {
-                let mut problem = self.shared.problem.lock();
-                if problem.is_some() {
-                    *problem = None;
-                }
+                self.shared.problem.send_if_modified(|problem| {
+                    let new = problem.as_ref() != Some(&why);
+                    if new {
+                        tracing::error!(%why, "the database cannot be written");
+                        *problem = Some(why);
+                    }
+                    new
+                });
+            } else if job.succeeded() && self.proved && !failed {
+                self.shared.problem.send_if_modified(|problem| {
+                    let over = problem.take().is_some();
+                    if over {
+                        tracing::info!("the database can be written again");
+                    }
+                    over
+                });
             }
         }
         self.shared.last_seq.store(self.last_seq, Ordering::Release);
@@ -298,11 +312,14 @@ impl Writer {
         jobs: &mut [Box<dyn Job>],
         class: Durability,
     ) -> Result<Vec<Event>, StoreError> {
+        self.proved = false;
         self.set_synchronous(class)?;
+        let changes = self.conn.total_changes();
+        let now = self.clock.now().max(self.newest);
         self.conn.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
         let mut tx = WriteTx {
             conn: &self.conn,
-            now: self.clock.now(),
+            now,
             epoch: self.shared.epoch,
             last_seq: self.last_seq,
             audit: self.audit,
@@ -329,6 +346,9 @@ impl Writer {
         }
         self.last_seq = last_seq;
         self.audit = audit;
+        self.newest = now;
+        // A commit without changes, or one that was not synced, says nothing about the disk.
+        self.proved = class == Durability::Durable && self.conn.total_changes() != changes;
         Ok(staged)
     }
 
@@ -377,7 +397,14 @@ impl Writer {
     fn finish(&mut self) {
         let clean = self
             .set_synchronous(Durability::Durable)
+            .and_then(|()| Ok(self.conn.execute_batch("BEGIN IMMEDIATE")?))
             .and_then(|()| schema::set_meta(&self.conn, "clean", "1"))
+            .and_then(|()| {
+                self.conn.execute_batch("COMMIT").map_err(|error| {
+                    end_on_fsync_failure(&error);
+                    error.into()
+                })
+            })
             // What is stored, not the counter: the counter starts above everything stored in each epoch, and an
             // epoch without events would look like a lost one.
             .and_then(|()| {

@@ -134,6 +134,10 @@ pub fn definition_digest(spec: &ToolSpec) -> String {
     fields.text(spec.access.as_str());
     fields.text(spec.effect.as_str());
     fields.number(u64::try_from(spec.max_duration.as_millis()).unwrap_or(u64::MAX));
+    // Absent it adds nothing, so tools without keys keep the digest that older approvals are bound to.
+    if let Some(lifetime) = spec.key_lifetime {
+        fields.number(u64::try_from(lifetime.as_millis()).unwrap_or(u64::MAX));
+    }
     fields.finish()
 }
 

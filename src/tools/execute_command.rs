@@ -65,6 +65,7 @@ impl ExecuteCommand {
                 access: Access::Exec,
                 effect: Effect::NonIdempotent,
                 max_duration: Duration::from_secs(MAX_SECONDS + 2),
+                key_lifetime: None,
             },
             sandbox,
         }

@@ -42,6 +42,7 @@ impl Default for ListFiles {
                 access: Access::ReadLocal,
                 effect: Effect::ReadOnly,
                 max_duration: Duration::from_secs(30),
+                key_lifetime: None,
             },
         }
     }

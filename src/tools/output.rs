@@ -5,12 +5,14 @@
 use std::collections::VecDeque;
 use std::fmt::Write as _;
 
-/// Most bytes of a tool's result.
+/// Most bytes of a window or a list that a tool makes up.
 pub const MAX_RESULT: usize = 64 * 1024;
+/// Most bytes of a program's output that are kept.
+pub const MAX_OUTPUT: usize = 1024 * 1024;
 /// Room kept for notes about what was left out and how a call ended.
 const NOTES: usize = 1024;
 /// Bytes kept from the beginning, and as many from the end.
-const KEPT: usize = (MAX_RESULT - NOTES) / 2;
+const KEPT: usize = (MAX_OUTPUT - NOTES) / 2;
 
 /// The beginning and the end of a stream of bytes of any length.
 #[derive(Debug, Default)]
@@ -43,7 +45,7 @@ impl Kept {
         self.total
     }
 
-    /// What was kept, as text of at most [`MAX_RESULT`] less 1 KiB, with a note where something is missing.
+    /// What was kept, as text of at most [`MAX_OUTPUT`] less 1 KiB, with a note where something is missing.
     /// Bytes that are not UTF-8 are replaced and noted; output with NUL bytes is binary and only described.
     pub fn text(&self) -> String {
         if self.nuls {
@@ -59,7 +61,7 @@ impl Kept {
             whole.extend_from_slice(&tail);
             let text = String::from_utf8_lossy(&whole);
             let note = replaced(std::str::from_utf8(&whole).is_err());
-            if text.len() <= MAX_RESULT - NOTES {
+            if text.len() <= MAX_OUTPUT - NOTES {
                 return format!("{text}{note}");
             }
             let (head, tail) = (first(&text, KEPT), last(&text, KEPT));
@@ -103,10 +105,10 @@ pub fn last(text: &str, limit: usize) -> &str {
     &text[text.ceil_char_boundary(text.len().saturating_sub(limit))..]
 }
 
-/// A result cut to [`MAX_RESULT`], with a note where it was cut.
+/// A result cut to [`MAX_OUTPUT`], with a note where it was cut.
 pub fn fit(mut text: String) -> String {
-    if text.len() > MAX_RESULT {
-        let cut = text.len() - first(&text, MAX_RESULT - NOTES).len();
+    if text.len() > MAX_OUTPUT {
+        let cut = text.len() - first(&text, MAX_OUTPUT - NOTES).len();
         text.truncate(text.len() - cut);
         let _ = write!(text, "\n[… {cut} bytes left out …]");
     }

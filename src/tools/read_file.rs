@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::protocol::approval::{PlanFacts, Preview};
+use crate::protocol::artifact::{ARTIFACT_PREFIX, ArtifactHash, ArtifactHashError};
 use crate::protocol::words::{Access, Effect, Risk};
 use crate::tools::guard::{Guard, GuardedPath};
 use crate::tools::output;
@@ -25,6 +26,9 @@ const MAX_BYTES: usize = output::MAX_RESULT - 512;
 /// How much of the beginning is looked at to tell text from other files.
 const SNIFF: usize = 8192;
 
+/// Longest line of an artifact; longer ones are broken.
+const LONGEST_LINE: usize = 4000;
+
 /// The tool.
 pub struct ReadFile {
     spec: ToolSpec,
@@ -35,11 +39,11 @@ impl Default for ReadFile {
         Self {
             spec: ToolSpec {
                 name: "read_file",
-                description: "Read a text file of the workspace. Long files: continue with offset.",
+                description: "Read a text file of the workspace, or an artifact. Long files: continue with offset.",
                 input_schema: json!({
                     "type": "object",
                     "properties": {
-                        "path": {"type": "string", "minLength": 1, "description": "relative to the workspace"},
+                        "path": {"type": "string", "minLength": 1, "description": "relative to the workspace, or artifact:HASH"},
                         "offset": {"type": "integer", "minimum": 1, "description": "first line, from 1"},
                         "limit": {"type": "integer", "minimum": 1, "maximum": DEFAULT_LINES, "description": "lines, default 2000"}
                     },
@@ -49,6 +53,7 @@ impl Default for ReadFile {
                 access: Access::ReadLocal,
                 effect: Effect::ReadOnly,
                 max_duration: Duration::from_secs(30),
+                key_lifetime: None,
             },
         }
     }
@@ -116,23 +121,75 @@ impl Tool for ReadFile {
     }
 
     fn prepare(&self, context: &ToolContext<'_>, args: &Value) -> Result<Plan, PrepareError> {
-        Guard::new(context).file(text(args, "path").unwrap_or_default())?;
+        let path = text(args, "path").unwrap_or_default();
+        if path.starts_with(ARTIFACT_PREFIX) {
+            artifact_hash(path).map_err(PrepareError::Invalid)?;
+            return Ok(Plan {
+                risk_reasons: vec!["reads a result of this conversation again".to_owned()],
+                ..reading()
+            });
+        }
+        Guard::new(context).file(path)?;
         Ok(reading())
     }
 
+    fn reads_windows(&self) -> bool {
+        true
+    }
+
     async fn execute(&self, context: &ToolContext<'_>, args: &Value) -> ToolOutcome {
-        let guard = Guard::new(context);
-        let path = match guard.file(text(args, "path").unwrap_or_default()) {
-            Ok(path) => path,
-            Err(error) => return read_outcome(Err(error.to_string())),
-        };
+        let given = text(args, "path").unwrap_or_default();
         let first = number(args, "offset").unwrap_or(1).max(1);
         let limit = number(args, "limit")
             .unwrap_or(DEFAULT_LINES)
             .clamp(1, DEFAULT_LINES);
+        if given.starts_with(ARTIFACT_PREFIX) {
+            let found = match artifact_hash(given) {
+                Ok(hash) => context.host.artifact(hash).await,
+                Err(error) => Err(error),
+            };
+            return read_outcome(found.map(|whole| window(given, &whole, first, limit)));
+        }
+        let guard = Guard::new(context);
+        let path = match guard.file(given) {
+            Ok(path) => path,
+            Err(error) => return read_outcome(Err(error.to_string())),
+        };
         let cancel = context.cancel.clone();
         read_outcome(blocking(move || read(&guard, &path, first, limit, &cancel)).await)
     }
+}
+
+fn artifact_hash(path: &str) -> Result<ArtifactHash, String> {
+    path.parse()
+        .map_err(|error: ArtifactHashError| error.to_string())
+}
+
+/// Lines of a text. A line that is too long is broken, so that every byte can be reached by an offset.
+fn window(name: &str, whole: &str, first: u64, limit: u64) -> String {
+    let size = whole.len() as u64;
+    let mut lines = String::with_capacity(whole.len() + 64);
+    let mut broken = false;
+    for line in whole.split_inclusive('\n') {
+        let mut rest = line;
+        while rest.len() > LONGEST_LINE {
+            let piece = output::first(rest, LONGEST_LINE);
+            lines.push_str(piece);
+            lines.push('\n');
+            rest = &rest[piece.len()..];
+            broken = true;
+        }
+        lines.push_str(rest);
+    }
+    let mut found = Lines::from(first, limit);
+    found.take(lines.as_bytes());
+    let mut text = found.describe(name, size);
+    if broken {
+        text.push_str(&format!(
+            "\n[lines longer than {LONGEST_LINE} bytes are broken there and count as several]"
+        ));
+    }
+    text
 }
 
 fn read(
@@ -146,14 +203,7 @@ fn read(
     let cannot = |error: std::io::Error| format!("`{name}` cannot be read: {error}");
     let mut file = guard.open_file(path).map_err(cannot)?;
     let size = file.metadata().map_err(cannot)?.len();
-    let mut found = Lines {
-        first,
-        limit,
-        line: 1,
-        taken: 0,
-        bytes: Vec::new(),
-        ended: Ended::OfFile,
-    };
+    let mut found = Lines::from(first, limit);
     let mut chunk = vec![0_u8; 64 * 1024];
     let mut start = true;
     loop {
@@ -207,6 +257,17 @@ struct Lines {
 }
 
 impl Lines {
+    fn from(first: u64, limit: u64) -> Self {
+        Self {
+            first,
+            limit,
+            line: 1,
+            taken: 0,
+            bytes: Vec::new(),
+            ended: Ended::OfFile,
+        }
+    }
+
     /// Takes what belongs to the answer; false when it is complete.
     fn take(&mut self, chunk: &[u8]) -> bool {
         for piece in chunk.split_inclusive(|byte| *byte == b'\n') {

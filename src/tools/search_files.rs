@@ -53,6 +53,7 @@ impl Default for SearchFiles {
                 access: Access::ReadLocal,
                 effect: Effect::ReadOnly,
                 max_duration: Duration::from_secs(30),
+                key_lifetime: None,
             },
         }
     }

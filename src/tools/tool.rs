@@ -11,6 +11,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::protocol::approval::{PlanFacts, Preview};
+use crate::protocol::artifact::ArtifactHash;
 use crate::protocol::ids::{SessionId, ToolCallId};
 use crate::protocol::words::{Access, Effect, Risk};
 
@@ -29,6 +30,9 @@ pub struct ToolSpec {
     pub effect: Effect,
     /// Longest run.
     pub max_duration: Duration,
+    /// Keyed tools: how long the other side remembers a key after a run with it began; none = for ever. A run that
+    /// begins late in it must still arrive in time, so declare less than the other side promises.
+    pub key_lifetime: Option<Duration>,
 }
 
 /// What one call would do, found without doing it.
@@ -73,10 +77,28 @@ pub enum EffectDisposition {
     Unknown,
 }
 
+/// What a look at the other side says about an earlier run whose outcome nobody knows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Probe {
+    /// It happened.
+    Done {
+        /// What the model reads as the call's result; at most 64 KiB.
+        content: String,
+    },
+    /// It did not happen, and that run cannot happen any more.
+    NotDone,
+    /// The look does not tell.
+    Unclear {
+        /// Why, for the person who is asked then.
+        why: String,
+    },
+}
+
 /// How a call ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolOutcome {
-    /// What the model reads; at most 64 KiB, shortened with a note where output was longer.
+    /// What it gave, at most 1 MiB, shortened with a note where output was longer. What is too long for a model is kept
+    /// as an artifact.
     pub content: String,
     /// Whether it is an error to the model.
     pub is_error: bool,
@@ -85,9 +107,15 @@ pub struct ToolOutcome {
 }
 
 /// What the engine offers a running tool.
+#[async_trait]
 pub trait ToolHost: Send + Sync {
     /// Output so far, for people watching. Decorative: may be dropped.
     fn progress(&self, text: &str);
+
+    /// The text of an artifact that this conversation refers to; else why not, for the model.
+    async fn artifact(&self, hash: ArtifactHash) -> Result<String, String> {
+        Err(format!("there is no {} here", hash.reference()))
+    }
 }
 
 /// The surroundings of one call.
@@ -117,6 +145,21 @@ pub trait Tool: Send + Sync {
     /// Finds what the call would do. Arguments fit the schema already. Never has an effect.
     fn prepare(&self, context: &ToolContext<'_>, args: &Value) -> Result<Plan, PrepareError>;
 
+    /// Whether its results are windows of something that is kept elsewhere and can be read again: they are shown as
+    /// they are, and not kept once more.
+    fn reads_windows(&self) -> bool {
+        false
+    }
+
     /// Does it. Called only with arguments whose plan was allowed.
     async fn execute(&self, context: &ToolContext<'_>, args: &Value) -> ToolOutcome;
+
+    /// Looks whether an earlier run of this call, with the same idempotency key, happened. Only reads: the policy of
+    /// the call is not asked, and the engine may look as often as it likes, bounded in time. Asked of reconcilable
+    /// tools, and of keyed ones whose key has run out.
+    async fn probe(&self, _context: &ToolContext<'_>, _args: &Value) -> Probe {
+        Probe::Unclear {
+            why: "the tool has no way to look".to_owned(),
+        }
+    }
 }

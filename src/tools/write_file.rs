@@ -55,6 +55,7 @@ impl Default for WriteFile {
                 // Appending twice is not appending once.
                 effect: Effect::NonIdempotent,
                 max_duration: Duration::from_secs(30),
+                key_lifetime: None,
             },
         }
     }
@@ -203,7 +204,12 @@ impl Tool for WriteFile {
         run.unwrap_or_else(|error| ToolOutcome {
             content: format!("the tool stopped unexpectedly: {error}"),
             is_error: true,
-            disposition: EffectDisposition::Unknown,
+            // A task that never began wrote nothing; one that panicked may have.
+            disposition: if error.is_cancelled() {
+                EffectDisposition::ConfirmedNoEffect
+            } else {
+                EffectDisposition::Unknown
+            },
         })
     }
 }

@@ -49,6 +49,15 @@ pub fn count(n: u64) -> String {
     }
 }
 
+/// A size: `812 B`, `14.2 kB`, `1.2 MB`.
+pub fn bytes(n: u64) -> String {
+    match n {
+        0..=999 => format!("{n} B"),
+        1000..=999_999 => format!("{}.{} kB", n / 1000, n % 1000 / 100),
+        _ => format!("{}.{} MB", n / 1_000_000, n % 1_000_000 / 100_000),
+    }
+}
+
 /// Money: `$0.42`; `$?` when a price is unknown.
 pub fn money(usd: Option<f64>) -> String {
     match usd {

@@ -10,15 +10,18 @@
 
 mod api_http;
 mod assets;
+mod audit_log;
 mod backup;
 mod config_files;
 mod console_frames;
 mod console_pty;
 mod console_state;
 mod crash_points;
+mod doctor;
 mod layering;
 mod models;
 mod policy;
+mod retention;
 mod store;
 mod stories;
 mod support;

@@ -73,6 +73,10 @@ pub async fn run(
         };
         let rest = match answer {
             Ok(Value::Array(items)) => {
+                // Off: what arrived is confirmed before it is stored.
+                if crate::mutant!("ack_after_commit") {
+                    confirm_early(poller, &items).await;
+                }
                 crate::crash_point!("ack.post");
                 conflicts = 0;
                 poller.health.polled(items.len());
@@ -124,6 +128,20 @@ pub async fn run(
     answers.close();
     answers.wait().await;
     ended
+}
+
+/// A poll of no length that confirms everything in `items`: what `ack_after_commit` forbids.
+async fn confirm_early(poller: &Poller, items: &[Value]) {
+    let newest = items
+        .iter()
+        .filter_map(|item| item.get("update_id").and_then(Value::as_i64))
+        .max();
+    if let Some(newest) = newest {
+        let params = json!({ "offset": newest.saturating_add(1), "timeout": 0, "limit": 1 });
+        if let Err(error) = poller.api.call("getUpdates", &params).await {
+            tracing::warn!(%error, "the early confirmation failed");
+        }
+    }
 }
 
 /// What a failed call means for the connection.

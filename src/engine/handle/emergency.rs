@@ -3,19 +3,21 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use crate::engine::core::{Engine, Held};
+use crate::engine::core::{Engine, Held, lock};
 use crate::engine::deadlines;
 use crate::engine::handle::Caller;
+use crate::engine::probe;
 use crate::engine::problem::from_store;
 use crate::engine::query::engine_status;
+use crate::engine::storage;
 use crate::engine::turn::input::Halt;
 use crate::protocol::command::{Outcome, Waiting};
-use crate::protocol::event::{Event, EventBody};
 use crate::protocol::problem::Problem;
 use crate::protocol::uncertain::{ConversationChoice, Uncertain};
 use crate::store::commands::drop_waiting::DropWaiting;
 use crate::store::commands::release_quarantine::ReleaseQuarantine;
 use crate::store::commands::set_held::SetHeld;
+use crate::store::error::StoreError;
 use crate::store::queries::uncertain::Recovered;
 
 /// Longest wait for tools to die before the stop is reported.
@@ -50,21 +52,30 @@ pub async fn stop(
         true
     });
     engine.halt_all(Halt::Held);
-    let recorded = engine
-        .store
-        .write(SetHeld {
-            held: Some(reason),
-            by: caller.reference(),
-            drop_full: true,
-        })
-        .await
-        .map_err(from_store);
+    let record = SetHeld {
+        held: Some(reason),
+        by: caller.reference(),
+        drop_full: true,
+    };
+    let recorded = engine.store.write(record.clone()).await;
+    if matches!(recorded, Err(StoreError::Full(_))) {
+        *lock(&engine.unrecorded_stop) = Some(record);
+    }
     let deadline = tokio::time::Instant::now() + KILL_DEADLINE;
     while engine.running_count() > 0 && tokio::time::Instant::now() < deadline {
         // Drivers report nothing when they end; a short look again is bounded by the deadline above.
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    recorded?;
+    recorded.map_err(|error| {
+        let full = matches!(error, StoreError::Full(_));
+        let problem = from_store(error);
+        if full {
+            problem
+                .hint("the stop is in force all the same; it is recorded as soon as there is space")
+        } else {
+            problem
+        }
+    })?;
     announce(engine).await
 }
 
@@ -102,6 +113,7 @@ pub async fn release(
     let lifted = ReleaseQuarantine {
         by: caller.reference(),
     };
+    lock(&engine.unrecorded_stop).take();
     engine
         .store
         .write((drop, (released, lifted)))
@@ -112,6 +124,7 @@ pub async fn release(
         // It stood still, so that nothing expired that nobody could answer.
         engine.tasks.spawn(deadlines::run(engine.clone()));
     }
+    probe::begin(engine);
     for session in engine
         .store
         .read(|reader| reader.sessions_with_pending())
@@ -137,14 +150,6 @@ pub async fn uncertain(engine: &Engine) -> Result<Uncertain, Problem> {
 
 async fn announce(engine: &Engine) -> Result<Outcome, Problem> {
     let status = engine_status(engine).await?;
-    engine.store.publish(Event {
-        seq: None,
-        at: engine.clock.now(),
-        session_id: None,
-        continuation_id: None,
-        body: EventBody::EngineState {
-            engine: Box::new(status.clone()),
-        },
-    });
+    storage::announce(engine).await;
     Ok(Outcome::Engine(status))
 }

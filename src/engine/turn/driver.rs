@@ -22,6 +22,8 @@ use crate::engine::turn::machine::Turn;
 use crate::engine::turn::model_call::{self, ModelReply};
 use crate::engine::turn::tool_run;
 use crate::protocol::ids::{ContinuationId, SessionId};
+#[cfg(feature = "test-hooks")]
+use crate::store::commands::llm_result::AskLater;
 use crate::store::commands::llm_result::LlmResult;
 use crate::store::commands::park::{Park, Parked};
 use crate::store::commands::yield_turn::{Yield, YieldTo};
@@ -292,15 +294,23 @@ impl Driver<'_> {
             &reply.answer.text,
             proposed,
         );
+        #[cfg(feature = "test-hooks")]
+        let torn = crate::mutant!("approval_before_ask").then(|| AskLater {
+            continuation_id: self.continuation,
+            calls: calls.clone(),
+        });
         self.engine
-            .store
-            .write(LlmResult {
+            .persist(LlmResult {
                 continuation_id: self.continuation,
                 epoch: self.engine.store.epoch(),
                 step: reply.into_step(self.engine, active_ms),
                 calls,
             })
             .await?;
+        #[cfg(feature = "test-hooks")]
+        if let Some(questions) = torn {
+            self.engine.store.write(questions).await?;
+        }
         self.engine.deadlines.notify_one();
         self.refresh().await?;
         Ok(Input::CallsRecorded {
@@ -315,8 +325,7 @@ impl Driver<'_> {
         let active_ms = self.take_active_ms();
         let parked = self
             .engine
-            .store
-            .write(Park {
+            .persist(Park {
                 continuation_id: self.continuation,
                 epoch: self.engine.store.epoch(),
                 active_ms,
@@ -342,8 +351,7 @@ impl Driver<'_> {
             "the process was stopped"
         };
         self.engine
-            .store
-            .write(Yield {
+            .persist(Yield {
                 continuation_id: self.continuation,
                 epoch: self.engine.store.epoch(),
                 to: YieldTo::Pending,

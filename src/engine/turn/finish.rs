@@ -16,6 +16,8 @@ use crate::protocol::words::{ApprovalKind, ApprovalState, OutboxClass, Risk, Too
 use crate::store::commands::ask_budget::AskBudget;
 use crate::store::commands::fail_turn::FailTurn;
 use crate::store::commands::finish_turn::FinishTurn;
+#[cfg(feature = "test-hooks")]
+use crate::store::commands::finish_turn::QueueReply;
 use crate::store::commands::queue_notice::QueueNotice;
 use crate::store::input::{BudgetKind as StoredBudget, NewNotice, NewPart};
 use crate::text::chunk::chunk;
@@ -51,9 +53,13 @@ pub async fn finish(driver: &mut Driver<'_>) -> anyhow::Result<()> {
         .chars()
         .take(LAST_LINE_CHARS)
         .collect();
+    #[cfg(feature = "test-hooks")]
+    let torn = crate::mutant!("final_with_outbox").then(|| QueueReply {
+        continuation_id: rows.id,
+        parts: parts.clone(),
+    });
     engine
-        .store
-        .write(FinishTurn {
+        .persist(FinishTurn {
             continuation_id: rows.id,
             epoch: engine.store.epoch(),
             model: Some(reply.into_step(engine, active_ms)),
@@ -63,6 +69,10 @@ pub async fn finish(driver: &mut Driver<'_>) -> anyhow::Result<()> {
             session_last_line: last_line,
         })
         .await?;
+    #[cfg(feature = "test-hooks")]
+    if let Some(reply) = torn {
+        engine.store.write(reply).await?;
+    }
     Ok(())
 }
 
@@ -125,8 +135,7 @@ pub async fn fail(
         "Sorry, this did not work out; the operator can see why.".to_owned(),
     );
     engine
-        .store
-        .write(FailTurn {
+        .persist(FailTurn {
             continuation_id: driver.continuation,
             epoch: engine.store.epoch(),
             error: ErrorBody {
@@ -195,10 +204,10 @@ pub async fn ask_budget(driver: &mut Driver<'_>, kind: BudgetKind) -> anyhow::Re
         format!("This needs more budget than a turn has; waiting for a decision, code {code}.");
     match notice(driver, text).pop() {
         Some(notice) => {
-            engine.store.write((ask, QueueNotice { notice })).await?;
+            engine.persist((ask, QueueNotice { notice })).await?;
         }
         None => {
-            engine.store.write(ask).await?;
+            engine.persist(ask).await?;
         }
     }
     engine.deadlines.notify_one();

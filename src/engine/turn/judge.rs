@@ -219,7 +219,15 @@ pub fn judge(
         cancel: CancellationToken::new(),
         host: &NoHost,
     };
-    let plan = match tool.prepare(&context, args) {
+    let prepared = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        tool.prepare(&context, args)
+    }))
+    .unwrap_or_else(|_| {
+        Err(PrepareError::Invalid(
+            "the tool stopped on a defect of ours (a panic; see the log). Nothing ran".to_owned(),
+        ))
+    });
+    let plan = match prepared {
         Ok(plan) => plan,
         Err(PrepareError::Invalid(message)) => {
             return Err(refuse(

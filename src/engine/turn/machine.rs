@@ -103,7 +103,11 @@ impl Turn {
                 self.used.active_ms = self.used.active_ms.max(active_ms);
                 Vec::new()
             }
-            (Phase::Halting(halt), Input::ToolEnded { id, status }) => {
+            // A call that was to be started and was not is as quiet as one that ended.
+            (
+                Phase::Halting(halt),
+                Input::ToolEnded { id, status } | Input::CallBecame { id, status },
+            ) => {
                 self.set(id, status);
                 self.halt_when_quiet(halt)
             }

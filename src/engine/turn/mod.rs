@@ -6,6 +6,7 @@ pub mod finish;
 pub mod fold;
 pub mod input;
 pub mod judge;
+pub mod large_result;
 pub mod machine;
 pub mod model_call;
 pub mod tool_run;

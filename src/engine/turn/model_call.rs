@@ -114,8 +114,7 @@ pub async fn call(
     let mut failed_tokens = 0_u64;
     for attempt in 1..=engine.settings.engine.max_model_attempts.max(1) {
         let attempt_id = engine
-            .store
-            .write(ReserveModel {
+            .persist(ReserveModel {
                 continuation_id: rows.id,
                 epoch: engine.store.epoch(),
                 step,
@@ -170,8 +169,7 @@ pub async fn call(
                 usage.cost_usd = price(&usage);
                 failed_tokens += usage.input_tokens + usage.output_tokens;
                 engine
-                    .store
-                    .write(SettleModel {
+                    .persist(SettleModel {
                         attempt_id,
                         usage,
                         error: Some(message.clone()),

@@ -3,19 +3,25 @@
 //! A call starts only with the plan whose digest was allowed, and only under the stricter of the policy
 //! it was allowed by and the policy of this moment.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
+use async_trait::async_trait;
+use futures_util::FutureExt as _;
 use tokio_util::sync::CancellationToken;
 
 use crate::crash_point;
 use crate::engine::approvals::{self, Ask};
 use crate::engine::core::Engine;
+use crate::engine::probe;
 use crate::engine::turn::fold;
 use crate::engine::turn::input::{CallStatus, Input};
 use crate::engine::turn::judge::{self, Bench, Judged};
+use crate::engine::turn::large_result::{self, Shown};
 use crate::protocol::approval::Preview;
+use crate::protocol::artifact::ArtifactHash;
 use crate::protocol::event::{Event, EventBody};
 use crate::protocol::ids::{ContinuationId, SessionId, ToolCallId};
 use crate::protocol::words::{ApprovalKind, Effect, OutboxClass, ToolCallState, VerdictWord};
@@ -25,12 +31,12 @@ use crate::store::commands::queue_notice::QueueNotice;
 use crate::store::commands::refuse_call::RefuseCall;
 use crate::store::commands::return_to_ask::ReturnToAsk;
 use crate::store::commands::start_tool::{StartTool, StartToolOutcome};
+use crate::store::error::StoreError;
 use crate::store::input::{NewApproval, NewNotice};
 use crate::store::queries::turn::{CallRow, TurnRows};
-use crate::tools::tool::{EffectDisposition, ToolHost, ToolOutcome};
-
-/// Longest result the model reads; longer ones are shortened with a note.
-const MAX_RESULT_BYTES: usize = 64 * 1024;
+use crate::tools::tool::{
+    EffectDisposition, Probe, Tool, ToolContext, ToolHost, ToolOutcome, ToolSpec,
+};
 
 /// A decision not used within this time is asked again.
 const MAX_DECISION_AGE_MS: i64 = 60_000;
@@ -43,6 +49,7 @@ struct LiveHost {
     call: ToolCallId,
 }
 
+#[async_trait]
 impl ToolHost for LiveHost {
     fn progress(&self, text: &str) {
         self.engine.store.publish(Event {
@@ -55,6 +62,18 @@ impl ToolHost for LiveHost {
                 text: self.engine.redactor.redact(text).into_owned(),
             },
         });
+    }
+
+    async fn artifact(&self, hash: ArtifactHash) -> Result<String, String> {
+        let found = self.engine.store.artifact_of_session(self.session, hash);
+        match found.await {
+            Ok(artifact) => Ok(artifact.text),
+            Err(StoreError::NotFound { .. }) => Err(format!(
+                "this conversation has no {}: a result names it, or it is gone",
+                hash.reference()
+            )),
+            Err(error) => Err(format!("{} cannot be read: {error}", hash.reference())),
+        }
     }
 }
 
@@ -110,7 +129,7 @@ pub async fn start_and_run(
     }
     // A call that was allowed without a person is judged as it is now, just above; one that a person allowed must
     // still be what they saw.
-    if approved && judged.digest != row.digest {
+    if approved && judged.digest != row.digest && !crate::mutant!("digest_checked") {
         return ask_again(
             engine,
             &bench,
@@ -120,21 +139,38 @@ pub async fn start_and_run(
         )
         .await;
     }
-    if engine.is_held() {
-        return Ok(Input::CallBecame {
-            id,
-            status: fold::status(row.call.state),
-        });
-    }
-    let started = engine
-        .store
-        .write(StartTool {
-            call_id: id,
-            epoch: engine.store.epoch(),
-            digest: row.digest.clone(),
-            max_decision_age_ms: MAX_DECISION_AGE_MS,
-        })
-        .await?;
+    // Off: the effect comes first, and what is written is written behind it.
+    let early = if crate::mutant!("attempt_before_effect") {
+        Some(run(engine, rows, &row, kill.clone()).await?)
+    } else {
+        None
+    };
+    let start = StartTool {
+        call_id: id,
+        epoch: engine.store.epoch(),
+        digest: row.digest.clone(),
+        max_decision_age_ms: MAX_DECISION_AGE_MS,
+        key_lifetime_ms: engine
+            .tools
+            .get(&row.call.name)
+            .and_then(|tool| tool.spec().key_lifetime)
+            .map(|lifetime| u64::try_from(lifetime.as_millis()).unwrap_or(u64::MAX)),
+    };
+    let started = loop {
+        // Looked at before every try: a full disk may have held this up for hours.
+        if !engine.writable().await || engine.is_held() || kill.is_cancelled() {
+            return Ok(Input::CallBecame {
+                id,
+                status: fold::status(row.call.state),
+            });
+        }
+        match engine.store.write(start.clone()).await {
+            Err(StoreError::Full(_)) => {
+                engine.writable_again().await;
+            }
+            outcome => break outcome?,
+        }
+    };
     let attempt = match started {
         StartToolOutcome::Started { attempt } => attempt,
         StartToolOutcome::DigestMismatch => {
@@ -154,6 +190,13 @@ pub async fn start_and_run(
                 status: CallStatus::Awaiting,
             });
         }
+        StartToolOutcome::KeyRanOut => {
+            probe::begin(engine);
+            return Ok(Input::CallBecame {
+                id,
+                status: CallStatus::Indeterminate,
+            });
+        }
         StartToolOutcome::NotStartable(state) => {
             return Ok(Input::CallBecame {
                 id,
@@ -161,16 +204,38 @@ pub async fn start_and_run(
             });
         }
     };
-    run(engine, rows, &row, attempt, kill).await
+    let ran = match early {
+        Some(ran) => ran,
+        None => run(engine, rows, &row, kill).await?,
+    };
+    let reads_windows = engine
+        .tools
+        .get(&row.call.name)
+        .is_some_and(|tool| tool.reads_windows());
+    let content = engine.redactor.redact(&ran.0.content).into_owned();
+    let shown = large_result::show(engine, content, reads_windows).await;
+    let finished = finished(engine, rows, &row, attempt, ran, &shown);
+    let state = finished.state;
+    engine.persist(finished).await?;
+    // Until here, the file must not be swept.
+    drop(shown);
+    engine.deadlines.notify_one();
+    Ok(Input::ToolEnded {
+        id,
+        status: fold::status(state),
+    })
 }
 
+/// What a run left, and for how many milliseconds it went on.
+type Ran = (ToolOutcome, u64);
+
+/// Runs a call whose start is on disk.
 async fn run(
     engine: &Engine,
     rows: &TurnRows,
     row: &CallRow,
-    attempt: u32,
     kill: CancellationToken,
-) -> anyhow::Result<Input> {
+) -> anyhow::Result<Ran> {
     let id = row.call.id;
     let tool = engine
         .tools
@@ -200,26 +265,85 @@ async fn run(
             cancel.clone(),
             &host,
         );
-        let work = tool.execute(&context, &row.call.args);
-        tokio::pin!(work);
-        tokio::select! {
-            outcome = &mut work => outcome,
-            () = tokio::time::sleep(limit) => {
-                cancel.cancel();
-                work.await
-            }
+        let mut outcome = execute(tool.as_ref(), &context, &row.call.args, limit).await;
+        crash_point!("tool.effect_done");
+        let lost = outcome.disposition == EffectDisposition::Unknown && !kill.is_cancelled();
+        let cancel = kill.child_token();
+        let context = ToolContext {
+            cancel: cancel.clone(),
+            ..context
+        };
+        if lost && row.call.effect == Effect::Keyed && key_lives(tool.spec(), started) {
+            // The same run once more: under the same key it is the first one, if that one happened.
+            outcome = execute(tool.as_ref(), &context, &row.call.args, limit).await;
+            crash_point!("tool.effect_done");
+        } else if lost && row.call.effect == Effect::Reconcilable && !engine.is_held() {
+            let probe = probe::bounded(tool.as_ref(), &context, &row.call.args, &cancel).await;
+            outcome = looked_up(engine, outcome, probe);
+        }
+        outcome
+    };
+    Ok((outcome, started.elapsed().as_millis() as u64))
+}
+
+/// Executes a call, bounded in time. A tool that panics has done nobody knows what.
+async fn execute(
+    tool: &dyn Tool,
+    context: &ToolContext<'_>,
+    args: &serde_json::Value,
+    limit: Duration,
+) -> ToolOutcome {
+    let work = AssertUnwindSafe(tool.execute(context, args)).catch_unwind();
+    tokio::pin!(work);
+    let ended = tokio::select! {
+        ended = &mut work => ended,
+        () = tokio::time::sleep(limit) => {
+            context.cancel.cancel();
+            work.await
         }
     };
-    crash_point!("tool.effect_done");
-    let duration_ms = started.elapsed().as_millis() as u64;
-    let finished = finished(engine, rows, row, attempt, duration_ms, outcome);
-    let state = finished.state;
-    engine.store.write(finished).await?;
-    engine.deadlines.notify_one();
-    Ok(Input::ToolEnded {
-        id,
-        status: fold::status(state),
+    // The payload of a panic is not shown: it could quote outside text or a secret.
+    ended.unwrap_or_else(|_| ToolOutcome {
+        content: "the tool stopped on a defect of ours (a panic; see the log)".to_owned(),
+        is_error: true,
+        disposition: EffectDisposition::Unknown,
     })
+}
+
+/// Whether the other side still remembers the key of a run that began then.
+fn key_lives(spec: &ToolSpec, began: Instant) -> bool {
+    spec.key_lifetime
+        .is_none_or(|lifetime| began.elapsed() < lifetime)
+}
+
+/// An unknown outcome after a look at the other side. What did not happen is reported to the model, which may call
+/// again: repeating it here could go on for ever.
+fn looked_up(engine: &Engine, outcome: ToolOutcome, probe: Probe) -> ToolOutcome {
+    match probe {
+        Probe::Done { content } => ToolOutcome {
+            content,
+            is_error: false,
+            disposition: EffectDisposition::Done,
+        },
+        Probe::NotDone => ToolOutcome {
+            content: format!(
+                "{}
+looked up: it did not happen",
+                outcome.content
+            ),
+            is_error: true,
+            disposition: EffectDisposition::ConfirmedNoEffect,
+        },
+        Probe::Unclear { why } => ToolOutcome {
+            content: format!(
+                "{}
+looked up: {}",
+                outcome.content,
+                probe::said(engine, &why)
+            ),
+            ..outcome
+        },
+    }
 }
 
 /// How an outcome is stored. An unknown one of a call that must not run twice becomes a question.
@@ -228,15 +352,14 @@ fn finished(
     rows: &TurnRows,
     row: &CallRow,
     attempt: u32,
-    duration_ms: u64,
-    outcome: ToolOutcome,
+    (outcome, duration_ms): Ran,
+    shown: &Shown,
 ) -> FinishTool {
-    let content = shorten(engine.redactor.redact(&outcome.content).into_owned());
     let repeatable = matches!(row.call.effect, Effect::ReadOnly | Effect::Idempotent);
     let (state, resolve) = match outcome.disposition {
         EffectDisposition::Unknown if !repeatable => (
             ToolCallState::Indeterminate,
-            Some(resolve_unknown(engine, rows, row, &content)),
+            Some(resolve_unknown(engine, rows, row, &shown.content)),
         ),
         EffectDisposition::Done
         | EffectDisposition::ConfirmedNoEffect
@@ -254,9 +377,10 @@ fn finished(
         epoch: engine.store.epoch(),
         attempt,
         state,
-        content,
+        content: shown.content.clone(),
         is_error: outcome.is_error,
         duration_ms,
+        artifact: shown.artifact(),
         resolve,
     }
 }
@@ -284,18 +408,14 @@ async fn send_cards_again(engine: &Engine, rows: &TurnRows, row: &CallRow) -> an
     let origin = judge::origin(rows);
     let cards = approvals::cards(engine, &origin, ApprovalKind::Execute, row.call.risk);
     if !cards.is_empty() {
-        engine
-            .store
-            .write(QueueCards { approval_id, cards })
-            .await?;
+        engine.persist(QueueCards { approval_id, cards }).await?;
     }
     Ok(())
 }
 
 async fn refuse(engine: &Engine, row: &CallRow, content: String) -> anyhow::Result<Input> {
     engine
-        .store
-        .write(RefuseCall {
+        .persist(RefuseCall {
             call_id: row.call.id,
             epoch: engine.store.epoch(),
             content,
@@ -343,8 +463,7 @@ async fn ask_again(
     let approval = judge::approval(engine, rows, model_text, &judged);
     let facts = judge::call_facts(engine, &row.call.name, row.call.args.clone(), &judged);
     engine
-        .store
-        .write(ReturnToAsk {
+        .persist(ReturnToAsk {
             call_id: row.call.id,
             epoch: engine.store.epoch(),
             approval,
@@ -359,19 +478,6 @@ async fn ask_again(
     })
 }
 
-fn shorten(mut content: String) -> String {
-    if content.len() > MAX_RESULT_BYTES {
-        let total = content.len();
-        let mut cut = MAX_RESULT_BYTES;
-        while !content.is_char_boundary(cut) {
-            cut -= 1;
-        }
-        content.truncate(cut);
-        content.push_str(&format!("\n[shortened: {cut} of {total} bytes shown]"));
-    }
-    content
-}
-
 /// Tells the chat once, after the channel's `max_wait_seconds`, that work goes on; never resolves.
 pub async fn tell_that_work_goes_on(engine: &Engine, rows: Arc<TurnRows>) {
     let wait = engine
@@ -379,7 +485,7 @@ pub async fn tell_that_work_goes_on(engine: &Engine, rows: Arc<TurnRows>) {
         .channels
         .get(&rows.channel)
         .filter(|_| engine.has_bridge(&rows.channel))
-        .map(|settings| std::time::Duration::from_secs(settings.max_wait_seconds));
+        .map(|settings| Duration::from_secs(settings.max_wait_seconds));
     if let Some(wait) = wait {
         tokio::time::sleep(wait).await;
         let notice = NewNotice {

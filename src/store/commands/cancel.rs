@@ -37,6 +37,11 @@ impl WriteCommand for Cancel {
         let was = head.state;
         let started_calls = tx.started_calls(head.id)?;
         tx.cancel_continuation(&mut head, &self.by, self.reason.as_deref(), &self.notices)?;
+        crate::crash_point!("cancel.pre_commit");
         Ok(Cancelled { was, started_calls })
+    }
+
+    fn committed(&self) {
+        crate::crash_point!("cancel.post");
     }
 }

@@ -5,7 +5,7 @@ use crate::protocol::approval::{Approval, Decision};
 use crate::protocol::event::EventBody;
 use crate::protocol::ids::{ApprovalId, ContinuationId, SessionId};
 use crate::protocol::session::{ErrorBody, StepBody};
-use crate::protocol::words::{ApprovalKind, ContinuationState, OutboxState, ToolCallState};
+use crate::protocol::words::{ApprovalKind, ContinuationState, Effect, OutboxState, ToolCallState};
 use crate::protocol::words::{ApprovalState, DecisionScope, DecisionWord};
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::commands::ensure_channel::Baseline;
@@ -173,6 +173,7 @@ impl Decide {
             content: &self.result_content,
             is_error,
             duration_ms: None,
+            artifact: None,
         }
     }
 
@@ -265,6 +266,13 @@ impl Decide {
                 )
             }
             DecisionWord::RunAgain => {
+                // The engine may answer for what can be looked up; for the rest only a person may.
+                if self.by.id == ActorRef::engine().id && call.effect == Effect::NonIdempotent {
+                    return Err(StoreError::illegal(format!(
+                        "tool call {} is not repeatable: only a person may let it run again",
+                        call.id
+                    )));
+                }
                 tx.record_decision(gate, ApprovalState::Consumed, &decision)?;
                 tx.note(head, &self.by.label, format!("run {} again", call.name))?;
                 tx.move_call(call.id, call.state, ToolCallState::Ready)

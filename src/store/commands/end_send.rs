@@ -143,6 +143,16 @@ impl WriteCommand for EndSend {
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
         tx.same_epoch(self.epoch)?;
         let mut part = tx.part(self.outbox_id)?;
+        // Off: the intent is written only now, with the outcome.
+        if crate::mutant!("sending_before_io") && part.state == OutboxState::Pending {
+            tx.move_part(&mut part, OutboxState::Sending)?;
+            tx.conn
+                .prepare_cached(
+                    "UPDATE outbox SET attempts = attempts + 1, epoch = ?2 WHERE id = ?1",
+                )?
+                .execute(params![part.id.to_bytes(), self.epoch])?;
+            part.epoch = self.epoch;
+        }
         if part.state == OutboxState::Sending && part.epoch != self.epoch {
             return Err(StoreError::illegal(format!(
                 "stale epoch: delivery {} was begun in epoch {}",

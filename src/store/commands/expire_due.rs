@@ -147,6 +147,11 @@ impl WriteCommand for ExpireDue {
             )?;
             outcome.policies.push((channel, policy));
         }
+        crate::crash_point!("expire.pre_commit");
         Ok(outcome)
+    }
+
+    fn committed(&self) {
+        crate::crash_point!("expire.post");
     }
 }

@@ -1,7 +1,9 @@
 //! Records how a started call ended.
 
+use crate::protocol::artifact::ArtifactRef;
 use crate::protocol::ids::ToolCallId;
 use crate::protocol::words::ApprovalKind;
+use crate::protocol::words::ApprovalState;
 use crate::protocol::words::ToolCallState;
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
@@ -30,6 +32,8 @@ pub struct FinishTool {
     pub is_error: bool,
     /// Milliseconds it ran.
     pub duration_ms: u64,
+    /// Where the whole content is, when `content` is a part of it; its file is durable.
+    pub artifact: Option<ArtifactRef>,
     /// The question to ask (kind `resolve_unknown`), with `Indeterminate`.
     pub resolve: Option<NewApproval>,
 }
@@ -84,6 +88,14 @@ impl WriteCommand for FinishTool {
                 )));
             }
         };
+        if crate::mutant!("approval_consumed_with_start")
+            && let Some(id) = call.approval_id
+        {
+            let mut gate = tx.gate(id)?;
+            if gate.state == ApprovalState::Approved {
+                tx.move_gate(&mut gate, ApprovalState::Consumed)?;
+            }
+        }
         tx.conn
             .prepare_cached(
                 "UPDATE tool_attempts SET finished_at = ?3, outcome = ?4, detail = ?5 WHERE call_id = ?1 AND attempt = ?2",
@@ -116,8 +128,12 @@ impl WriteCommand for FinishTool {
                     content: &self.content,
                     is_error: self.is_error,
                     duration_ms: Some(self.duration_ms),
+                    artifact: self.artifact.as_ref(),
                 },
             )?;
+        }
+        if let Some(artifact) = &self.artifact {
+            tx.refer_to_artifact(head.id, call.id, artifact)?;
         }
         tx.audit(
             "tool.finished",

@@ -30,6 +30,50 @@ pub struct FinishTurn {
     pub session_last_line: String,
 }
 
+/// Queues all parts of an answer.
+fn queue_reply(
+    tx: &mut WriteTx<'_>,
+    continuation: ContinuationId,
+    parts: &[NewPart],
+) -> Result<(), StoreError> {
+    for (index, part) in parts.iter().enumerate() {
+        tx.queue(&NewRow {
+            channel: &part.channel,
+            conversation: &part.conversation,
+            continuation_id: Some(continuation),
+            approval_id: None,
+            class: OutboxClass::Final,
+            part: index + 1,
+            parts: parts.len(),
+            text: &part.text,
+            buttons: None,
+            target_ref: None,
+            reply_to: part.reply_to.as_deref(),
+        })?;
+    }
+    Ok(())
+}
+
+/// The second half of a completion that was torn in two (`final_with_outbox` switched off).
+#[cfg(feature = "test-hooks")]
+#[derive(Debug, Clone)]
+pub struct QueueReply {
+    /// The continuation.
+    pub continuation_id: ContinuationId,
+    /// What is to be sent, in order.
+    pub parts: Vec<NewPart>,
+}
+
+#[cfg(feature = "test-hooks")]
+impl WriteCommand for QueueReply {
+    type Output = ();
+    const DURABILITY: Durability = Durability::Durable;
+
+    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
+        queue_reply(tx, self.continuation_id, &self.parts)
+    }
+}
+
 impl WriteCommand for FinishTurn {
     type Output = ();
     const DURABILITY: Durability = Durability::Durable;
@@ -59,20 +103,9 @@ impl WriteCommand for FinishTurn {
             },
         )?;
         tx.move_continuation(&mut head, ContinuationState::Completed, None)?;
-        for (index, part) in self.parts.iter().enumerate() {
-            tx.queue(&NewRow {
-                channel: &part.channel,
-                conversation: &part.conversation,
-                continuation_id: Some(head.id),
-                approval_id: None,
-                class: OutboxClass::Final,
-                part: index + 1,
-                parts: self.parts.len(),
-                text: &part.text,
-                buttons: None,
-                target_ref: None,
-                reply_to: part.reply_to.as_deref(),
-            })?;
+        // Off: the parts follow in a transaction of their own (QueueReply).
+        if !crate::mutant!("final_with_outbox") {
+            queue_reply(tx, head.id, &self.parts)?;
         }
         tx.conn
             .prepare_cached("UPDATE sessions SET last_line = ?2, updated_at = ?3 WHERE id = ?1")?

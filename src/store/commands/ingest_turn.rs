@@ -57,6 +57,10 @@ pub(crate) fn seen_before(
     tx: &WriteTx<'_>,
     origin: &Origin,
 ) -> Result<Option<IngestOutcome>, StoreError> {
+    // Off: an item that was taken in before is taken in once more.
+    if crate::mutant!("dedupe_key") {
+        return Ok(None);
+    }
     let Some(key) = &origin.key else {
         return Ok(None);
     };
@@ -116,6 +120,11 @@ pub(crate) fn record(
     continuation: Option<ContinuationId>,
 ) -> Result<InboxId, StoreError> {
     let id = InboxId::generate();
+    // Off: the unique index sees no key either.
+    let key = origin
+        .key
+        .as_ref()
+        .filter(|_| !crate::mutant!("dedupe_key"));
     tx.conn
         .prepare_cached(
             "INSERT INTO inbox (id, channel, principal, key, body_digest, disposition, detail, continuation_id, received_at)
@@ -125,7 +134,7 @@ pub(crate) fn record(
             id.to_bytes(),
             origin.channel,
             origin.principal,
-            origin.key,
+            key,
             origin.body_digest,
             disposition.as_str(),
             detail,

@@ -4,6 +4,8 @@ use crate::protocol::ids::ContinuationId;
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::{ModelStep, NewCall};
+#[cfg(feature = "test-hooks")]
+use crate::store::{input::NewCallOutcome, ops::approvals::Subject};
 
 /// A model answer with tool calls. Durable; answers the step's number. The continuation stays running.
 #[derive(Debug, Clone)]
@@ -16,6 +18,32 @@ pub struct LlmResult {
     pub step: ModelStep,
     /// Its calls in order.
     pub calls: Vec<NewCall>,
+}
+
+/// The second half of a proposal that was torn in two (`approval_before_ask` switched off).
+#[cfg(feature = "test-hooks")]
+#[derive(Debug, Clone)]
+pub struct AskLater {
+    /// The continuation.
+    pub continuation_id: ContinuationId,
+    /// Its calls in order, as they were given to [`LlmResult`].
+    pub calls: Vec<NewCall>,
+}
+
+#[cfg(feature = "test-hooks")]
+impl WriteCommand for AskLater {
+    type Output = ();
+    const DURABILITY: Durability = Durability::Durable;
+
+    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
+        let head = tx.head(self.continuation_id)?;
+        for call in &self.calls {
+            if let NewCallOutcome::Ask(approval) = &call.outcome {
+                tx.ask(&head, approval, &Subject::call(call.id))?;
+            }
+        }
+        Ok(())
+    }
 }
 
 impl WriteCommand for LlmResult {

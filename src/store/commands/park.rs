@@ -57,4 +57,8 @@ impl WriteCommand for Park {
         }
         Ok(Parked::Waiting)
     }
+
+    fn committed(&self) {
+        crate::crash_point!("park.post");
+    }
 }

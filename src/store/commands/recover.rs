@@ -17,6 +17,7 @@ use crate::store::commands::quarantine::{COPY_MARK, doubt_open_work};
 use crate::store::error::StoreError;
 use crate::store::input::{ActorRef, NewApproval};
 use crate::store::ops::approvals::{Subject, short_code};
+use crate::store::ops::calls::Call;
 use crate::store::ops::outbox::Part;
 use crate::store::queries::channels::held;
 use crate::store::rows::word_opt;
@@ -83,6 +84,23 @@ fn question(
     }
 }
 
+/// Asks what became of a call that was running when the process ended.
+pub(crate) fn unknown_call(call: &Call) -> NewApproval {
+    question(
+        ApprovalKind::ResolveUnknown,
+        call.digest.clone(),
+        vec![
+            DecisionWord::Happened,
+            DecisionWord::RunAgain,
+            DecisionWord::GiveUp,
+        ],
+        format!(
+            "{} was running when the process ended: did it happen?",
+            call.name
+        ),
+    )
+}
+
 /// Whether a part that was being sent may simply be sent again: it never left the process, or showing it
 /// twice shows nothing twice.
 fn repeats_safely(kind: Option<ChannelKind>, class: OutboxClass) -> bool {
@@ -95,7 +113,8 @@ fn repeats_safely(kind: Option<ChannelKind>, class: OutboxClass) -> bool {
             | ChannelKind::Routine
             | ChannelKind::Scripted,
         ) => true,
-        Some(ChannelKind::Telegram) | None => false,
+        // Off: sent again as if the platform knew keys.
+        Some(ChannelKind::Telegram) | None => crate::mutant!("blind_resend"),
     };
     match class {
         OutboxClass::CardUpdate => true,
@@ -182,16 +201,29 @@ impl Recover {
         Ok(running)
     }
 
+    /// Whether the key of the run that was in flight is still remembered.
+    fn key_lives(tx: &WriteTx<'_>, id: ToolCallId) -> Result<bool, StoreError> {
+        Ok(tx
+            .conn
+            .prepare_cached(
+                "SELECT NOT EXISTS (SELECT 1 FROM tool_attempts
+                 WHERE call_id = ?1 AND finished_at IS NULL AND key_until <= ?2)",
+            )?
+            .query_row(params![id.to_bytes(), tx.now.as_millis()], |row| row.get(0))?)
+    }
+
     /// Settles one call that was in flight; whether it may run again by itself.
     fn call(tx: &mut WriteTx<'_>, id: ToolCallId) -> Result<bool, StoreError> {
         let call = tx.call(id)?;
         let head = tx.head(call.continuation_id)?;
         let again = match call.effect {
-            // A key makes the second run the first one; that the key still lives is the tool's promise.
-            Effect::ReadOnly | Effect::Idempotent | Effect::Keyed => !head.state.is_terminal(),
-            // Without a probe here, what can be probed is as unclear as what cannot.
-            Effect::Reconcilable | Effect::NonIdempotent => false,
-        };
+            Effect::ReadOnly | Effect::Idempotent => true,
+            // A key makes the second run the first one, for as long as the other side remembers it.
+            Effect::Keyed => Self::key_lives(tx, id)?,
+            // What can be looked up is unknown all the same until somebody looked: no tool is there yet.
+            // Off: it is run again as if it could be.
+            Effect::Reconcilable | Effect::NonIdempotent => crate::mutant!("blind_rerun"),
+        } && !head.state.is_terminal();
         let to = if again {
             ToolCallState::Ready
         } else {
@@ -213,20 +245,7 @@ impl Recover {
             tx.finished_event(&head, &call, to, DIED, None)?;
             // An ended continuation asks nothing any more.
             if !head.state.is_terminal() {
-                let question = question(
-                    ApprovalKind::ResolveUnknown,
-                    call.digest.clone(),
-                    vec![
-                        DecisionWord::Happened,
-                        DecisionWord::RunAgain,
-                        DecisionWord::GiveUp,
-                    ],
-                    format!(
-                        "{} was running when the process ended: did it happen?",
-                        call.name
-                    ),
-                );
-                tx.ask(&head, &question, &Subject::call(id))?;
+                tx.ask(&head, &unknown_call(&call), &Subject::call(id))?;
             }
         }
         Ok(again)

@@ -47,6 +47,7 @@ impl WriteCommand for RefuseCall {
             content: &self.content,
             is_error: true,
             duration_ms: None,
+            artifact: None,
         };
         tx.settle_call(&head, &mut call, ToolCallState::Denied, result)
     }

@@ -133,6 +133,12 @@ impl WriteCommand for ResolveDelivery {
             Some(&part.channel),
             part.id,
             &json!({ "decision": word, "approval": question }),
-        )
+        )?;
+        crate::crash_point!("settle.pre_commit");
+        Ok(())
+    }
+
+    fn committed(&self) {
+        crate::crash_point!("settle.post");
     }
 }

@@ -58,4 +58,8 @@ impl WriteCommand for Resume {
         };
         tx.emit(Some(head.session_id), Some(head.id), body)
     }
+
+    fn committed(&self) {
+        crate::crash_point!("resume.post");
+    }
 }

@@ -4,16 +4,17 @@ use crate::clock::Timestamp;
 use crate::protocol::event::EventBody;
 use crate::protocol::ids::ToolCallId;
 use crate::protocol::ids::{ApprovalId, ToolAttemptId};
-use crate::protocol::words::ApprovalState;
 use crate::protocol::words::ToolCallState;
+use crate::protocol::words::{ApprovalState, Effect};
 use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::commands::recover::unknown_call;
 use crate::store::error::StoreError;
 use crate::store::input::ActorRef;
-use crate::store::ops::approvals::Gate;
+use crate::store::ops::approvals::{Gate, Subject};
 use crate::store::ops::calls::Call;
 use crate::store::ops::continuations::Head;
 use crate::store::schema;
-use rusqlite::params;
+use rusqlite::{OptionalExtension, params};
 use serde_json::json;
 
 /// Starts a call. Durable: execute only after `Started`.
@@ -28,6 +29,8 @@ pub struct StartTool {
     /// Oldest decision that may still be used, in milliseconds. Counted from the later of the decision and
     /// the moment nothing stood in the way any more (last gate of the turn decided, call before it ended).
     pub max_decision_age_ms: i64,
+    /// Keyed calls: milliseconds the other side remembers the key from now on; none = for ever.
+    pub key_lifetime_ms: Option<u64>,
 }
 
 /// Whether the call may run.
@@ -42,6 +45,8 @@ pub enum StartToolOutcome {
     DigestMismatch,
     /// The approval went back to pending under a new revision.
     DecisionTooOld,
+    /// An earlier run may have happened and its key has run out: the call is indeterminate, a person is asked.
+    KeyRanOut,
     /// It is in this state, which cannot start.
     NotStartable(ToolCallState),
 }
@@ -59,7 +64,74 @@ fn free_since(tx: &WriteTx<'_>, call: &Call) -> Result<Timestamp, StoreError> {
     Ok(Timestamp(at))
 }
 
+/// What is left of a keyed run whose process died.
+struct EarlierRun {
+    attempt: u32,
+    key_until: Option<Timestamp>,
+}
+
+impl EarlierRun {
+    /// The newest run of a call, when recovery made the call ready again because of its key.
+    fn of(tx: &WriteTx<'_>, call: &Call) -> Result<Option<Self>, StoreError> {
+        let run = tx
+            .conn
+            .prepare_cached(
+                "SELECT attempt, key_until FROM tool_attempts WHERE call_id = ?1 AND attempt = ?2 AND outcome = 'ready'",
+            )?
+            .query_row(params![call.id.to_bytes(), call.attempts], |row| {
+                Ok(Self {
+                    attempt: row.get(0)?,
+                    key_until: row.get::<_, Option<i64>>(1)?.map(Timestamp),
+                })
+            })
+            .optional()?;
+        Ok(run.filter(|_| call.effect == Effect::Keyed))
+    }
+
+    /// Whether the key no longer makes another run the first one.
+    fn key_ran_out(&self, now: Timestamp) -> bool {
+        self.key_until.is_some_and(|until| until <= now)
+    }
+}
+
 impl StartTool {
+    /// A key that ran out between recovery and start (held, parked, waiting for a person): nobody knows whether the
+    /// earlier run happened, and now a second one would count.
+    fn ask_instead(
+        tx: &mut WriteTx<'_>,
+        head: &Head,
+        call: &Call,
+        run: &EarlierRun,
+    ) -> Result<(), StoreError> {
+        const WHY: &str =
+            "the process ended while it ran, and the key of that run has run out since";
+        tx.conn
+            .prepare_cached(
+                "UPDATE tool_attempts SET outcome = 'indeterminate', detail = ?3 WHERE call_id = ?1 AND attempt = ?2",
+            )?
+            .execute(params![call.id.to_bytes(), run.attempt, WHY])?;
+        if call.state == ToolCallState::Approved
+            && let Some(approval) = call.approval_id
+        {
+            tx.close_gate(approval, ApprovalState::Revoked)?;
+        }
+        tx.move_call(call.id, call.state, ToolCallState::Indeterminate)?;
+        tx.finished_event(head, call, ToolCallState::Indeterminate, WHY, None)?;
+        tx.ask(head, &unknown_call(call), &Subject::call(call.id))
+    }
+
+    /// Until when another run under the same key would be the first one. The other side counts from the run that
+    /// reached it first, which may be the earlier one.
+    fn key_until(&self, now: Timestamp, earlier: Option<&EarlierRun>) -> Option<Timestamp> {
+        let own = self
+            .key_lifetime_ms
+            .map(|life| now.plus_millis(i64::try_from(life).unwrap_or(i64::MAX)));
+        match (own, earlier.and_then(|run| run.key_until)) {
+            (Some(own), Some(inherited)) => Some(own.min(inherited)),
+            (own, inherited) => own.or(inherited),
+        }
+    }
+
     /// Checks and consumes the approval; none = it may not start, with the reason.
     fn use_approval(
         &self,
@@ -74,7 +146,8 @@ impl StartTool {
                 call.id, gate.id, gate.state
             )));
         }
-        if gate.digest != self.digest {
+        // Off: an approval allows whatever the call would do by now.
+        if gate.digest != self.digest && !crate::mutant!("digest_checked") {
             return Ok(Some(StartToolOutcome::DigestMismatch));
         }
         let decided = gate.decided_at.unwrap_or_default();
@@ -93,7 +166,10 @@ impl StartTool {
             tx.requested_event(gate.id)?;
             return Ok(Some(StartToolOutcome::DecisionTooOld));
         }
-        tx.move_gate(gate, ApprovalState::Consumed)?;
+        // Off: consumed with the outcome instead (FinishTool), in another transaction.
+        if !crate::mutant!("approval_consumed_with_start") {
+            tx.move_gate(gate, ApprovalState::Consumed)?;
+        }
         Ok(None)
     }
 }
@@ -111,6 +187,14 @@ impl WriteCommand for StartTool {
                 "tool call {}: the database is quarantined, nothing starts",
                 call.id
             )));
+        }
+        let earlier = EarlierRun::of(tx, &call)?;
+        if let Some(run) = &earlier
+            && matches!(call.state, ToolCallState::Ready | ToolCallState::Approved)
+            && run.key_ran_out(tx.now)
+        {
+            Self::ask_instead(tx, &head, &call, run)?;
+            return Ok(StartToolOutcome::KeyRanOut);
         }
         let mut used: Option<ApprovalId> = None;
         match call.state {
@@ -145,6 +229,7 @@ impl WriteCommand for StartTool {
             | ToolCallState::Cancelled
             | ToolCallState::Expired) => return Ok(StartToolOutcome::NotStartable(state)),
         }
+        let key_until = self.key_until(tx.now, earlier.as_ref());
         let attempt = call.attempts + 1;
         tx.move_call(call.id, call.state, ToolCallState::Started)?;
         tx.conn
@@ -152,8 +237,9 @@ impl WriteCommand for StartTool {
             .execute(params![call.id.to_bytes(), attempt, tx.now.as_millis()])?;
         tx.conn
             .prepare_cached(
-                "INSERT INTO tool_attempts (id, call_id, attempt, epoch, idempotency_key, approval_id, started_at)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+                "INSERT INTO tool_attempts (id, call_id, attempt, epoch, idempotency_key, approval_id, started_at,
+                    key_until)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
             )?
             .execute(params![
                 ToolAttemptId::generate().to_bytes(),
@@ -162,7 +248,8 @@ impl WriteCommand for StartTool {
                 self.epoch,
                 call.idempotency_key,
                 used.map(ApprovalId::to_bytes),
-                tx.now.as_millis()
+                tx.now.as_millis(),
+                key_until.map(Timestamp::as_millis)
             ])?;
         tx.audit(
             "tool.started",

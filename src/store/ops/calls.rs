@@ -2,6 +2,7 @@
 
 use rusqlite::{OptionalExtension, params};
 
+use crate::protocol::artifact::ArtifactRef;
 use crate::protocol::event::EventBody;
 use crate::protocol::ids::{ApprovalId, ContinuationId, ToolCallId};
 use crate::protocol::session::StepBody;
@@ -38,6 +39,8 @@ pub(crate) struct CallResult<'a> {
     pub(crate) content: &'a str,
     pub(crate) is_error: bool,
     pub(crate) duration_ms: Option<u64>,
+    /// Where the whole is, when `content` is a part of it.
+    pub(crate) artifact: Option<&'a ArtifactRef>,
 }
 
 impl WriteTx<'_> {
@@ -104,6 +107,13 @@ impl WriteTx<'_> {
             )));
         }
         self.move_call(call.id, call.state, to)?;
+        // Off: only a call that ran has a result for the model.
+        if crate::mutant!("result_for_every_call")
+            && !matches!(to, ToolCallState::Succeeded | ToolCallState::Failed)
+        {
+            call.state = to;
+            return self.finished_event(head, call, to, result.content, result.duration_ms);
+        }
         let n = self.push_step(
             head,
             &StepBody::ToolResult {
@@ -114,6 +124,7 @@ impl WriteTx<'_> {
                 content: result.content.to_owned(),
                 is_error: result.is_error,
                 duration_ms: result.duration_ms,
+                artifact: result.artifact.cloned(),
             },
         )?;
         self.conn
@@ -229,6 +240,10 @@ impl WriteTx<'_> {
             NewCallOutcome::Ready => self.move_call(call.id, call.state, state),
             NewCallOutcome::Ask(approval) => {
                 self.move_call(call.id, call.state, state)?;
+                // Off: the question follows in a transaction of its own (AskLater).
+                if crate::mutant!("approval_before_ask") {
+                    return Ok(());
+                }
                 self.ask(head, approval, &Subject::call(call.id))
             }
             NewCallOutcome::Refused { content, .. } => self.settle_call(
@@ -239,6 +254,7 @@ impl WriteTx<'_> {
                     content,
                     is_error: true,
                     duration_ms: None,
+                    artifact: None,
                 },
             ),
         }

@@ -39,7 +39,8 @@ fn kind_of(body: &StepBody) -> StepKind {
 impl WriteTx<'_> {
     /// Refuses a caller that belongs to another boot.
     pub(crate) fn same_epoch(&self, epoch: u64) -> Result<(), StoreError> {
-        if epoch == self.epoch {
+        // Off: a caller of an earlier boot writes as if it were of this one.
+        if epoch == self.epoch || crate::mutant!("epoch_check") {
             Ok(())
         } else {
             Err(StoreError::illegal(format!(

@@ -1,6 +1,7 @@
 //! Reading: every answer is a protocol type, or raw rows the engine turns into one.
 
 pub mod approvals;
+pub mod audit;
 pub mod channels;
 pub mod continuations;
 pub mod engine_facts;
@@ -11,5 +12,6 @@ pub mod sessions;
 pub mod snapshot;
 pub mod turn;
 pub mod uncertain;
+pub mod unknown;
 pub mod usage;
 pub mod why;

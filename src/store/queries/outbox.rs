@@ -199,6 +199,23 @@ impl Reader<'_> {
         Ok(found)
     }
 
+    /// How many parts of each channel are being sent, or wait and may be sent by `until`.
+    pub fn open_deliveries(&self, until: Timestamp) -> Result<Vec<(String, u32)>, StoreError> {
+        Ok(self
+            .conn
+            .prepare_cached(
+                "SELECT channel, count(*) FROM outbox AS part
+                 WHERE settled_at IS NULL AND (state = 'sending' OR (state = 'pending'
+                    AND coalesce(not_before, 0) <= ?1 AND NOT EXISTS (
+                        SELECT 1 FROM outbox AS before
+                        WHERE before.state = 'unknown' AND before.class = 'final' AND part.class = 'final'
+                            AND before.continuation_id = part.continuation_id AND before.position < part.position)))
+                 GROUP BY channel",
+            )?
+            .query_map([until.as_millis()], |row| Ok((row.get(0)?, row.get(1)?)))?
+            .collect::<rusqlite::Result<_>>()?)
+    }
+
     /// Deliveries, newest first.
     pub fn outbox(
         &self,

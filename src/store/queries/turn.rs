@@ -79,11 +79,12 @@ pub struct TurnRows {
 const CALL: &str =
     "SELECT t.id, t.continuation_id, t.step, t.idx, t.name, t.args, t.access, t.effect, t.risk,
         t.risk_reasons, t.plan, t.state, t.verdict, t.rule, t.policy_version, t.approval_id,
-        (SELECT json_extract(s.body, '$.content') FROM steps s
-         WHERE s.continuation_id = t.continuation_id AND s.n = t.result_step),
+        json_extract(s.body, '$.content'),
         t.duration_ms, t.attempts, t.created_at, t.started_at,
-        t.provider_call_id, t.preview, t.digest, t.args_digest, t.idempotency_key, a.state, a.taint
-     FROM tool_calls t LEFT JOIN approvals a ON a.id = t.approval_id";
+        t.provider_call_id, t.preview, t.digest, t.args_digest, t.idempotency_key, a.state, a.taint,
+        json_extract(s.body, '$.artifact')
+     FROM tool_calls t LEFT JOIN approvals a ON a.id = t.approval_id
+        LEFT JOIN steps s ON s.continuation_id = t.continuation_id AND s.n = t.result_step";
 
 fn call_row(row: &Row<'_>) -> rusqlite::Result<CallRow> {
     Ok(CallRow {
@@ -109,6 +110,7 @@ fn call_row(row: &Row<'_>) -> rusqlite::Result<CallRow> {
                 .get::<_, Option<[u8; 16]>>(15)?
                 .map(ApprovalId::from_bytes),
             result: row.get(16)?,
+            artifact: json_opt(row, 28)?,
             duration_ms: row.get(17)?,
             attempts: row.get(18)?,
             created_at: Timestamp(row.get(19)?),

@@ -370,6 +370,10 @@ fn answered(state: &mut State, query: &Query, result: Result<Box<Answer>, Box<Pr
         | Answer::Channel(_)
         | Answer::Outbox(_)
         | Answer::Why(_)
-        | Answer::Uncertain(_) => {}
+        | Answer::Uncertain(_)
+        | Answer::Artifact(_)
+        | Answer::Doctor(_)
+        | Answer::Audit(_)
+        | Answer::AuditVerify(_) => {}
     }
 }

@@ -43,6 +43,18 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
     if engine.is_some_and(|e| e.quarantine) {
         left.push((Role::HeaderDanger, " QUARANTINE ".to_owned()));
     }
+    if let Some(draining) = engine.and_then(|e| e.draining) {
+        left.push((
+            Role::HeaderDanger,
+            format!(
+                " DRAINING {} running, {} to send ",
+                draining.turns, draining.deliveries
+            ),
+        ));
+    }
+    if engine.is_some_and(|e| !e.writable) {
+        left.push((Role::HeaderDanger, " CANNOT SAVE ".to_owned()));
+    }
     if !full.is_empty() {
         left.push((
             Role::HeaderDanger,

@@ -2,6 +2,7 @@
 
 use ratatui::text::{Line, Span};
 
+use crate::protocol::artifact::ArtifactRef;
 use crate::protocol::session::{StepBody, ToolCall, TranscriptBody, TranscriptEntry};
 use crate::protocol::words::{ToolCallState, VerdictWord};
 use crate::tui::format;
@@ -146,6 +147,7 @@ pub fn lines(
                 state,
                 content,
                 duration_ms,
+                artifact,
                 ..
             } => {
                 let took = duration_ms
@@ -160,6 +162,9 @@ pub fn lines(
                     content,
                     if folded { FOLDED_LINES } else { usize::MAX },
                 );
+                if let Some(artifact) = artifact {
+                    maker.text(Role::TextMuted, 2, &artifact_line(artifact), 1);
+                }
             }
             StepBody::OperatorNote { by, text } => {
                 maker.head(vec![
@@ -247,9 +252,21 @@ fn tool_card(maker: &mut Maker<'_>, call: &ToolCall, folded: bool) {
             if folded { FOLDED_LINES } else { usize::MAX },
         );
     }
+    if let Some(artifact) = &call.artifact {
+        framed(maker, Role::TextMuted, &artifact_line(artifact), 1);
+    }
     maker
         .lines
         .push(Line::from(span(maker.theme, Role::Border, "  └")));
+}
+
+/// Where the whole of a result is.
+fn artifact_line(artifact: &ArtifactRef) -> String {
+    format!(
+        "artifact {} {}",
+        format::bytes(artifact.size),
+        artifact.hash
+    )
 }
 
 fn framed(maker: &mut Maker<'_>, role: Role, text: &str, at_most: usize) {

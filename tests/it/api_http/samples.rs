@@ -4,6 +4,7 @@ use leverframe::clock::Timestamp;
 use leverframe::protocol::approval::{
     Approval, Decision, PlanFacts, Preview, Requester, SimilarCall,
 };
+use leverframe::protocol::artifact::{Artifact, ArtifactHash};
 use leverframe::protocol::channel::{Channel, ChannelHealth};
 use leverframe::protocol::command::{
     Accepted, BudgetRequest, Command, DecisionRequest, DeliveryResolution, Outcome, Waiting,
@@ -128,6 +129,7 @@ pub fn tool_call() -> ToolCall {
         verdict: verdict(),
         approval_id: Some(approval_id()),
         result: None,
+        artifact: None,
         duration_ms: Some(7),
         attempts: 0,
         created_at: at(),
@@ -285,6 +287,8 @@ pub fn engine() -> EngineStatus {
         usage_today: usage(),
         budget_today_usd: Some(1.5),
         problems: vec!["disk full".to_owned()],
+        writable: true,
+        draining: None,
         started_at: at(),
     }
 }
@@ -589,7 +593,23 @@ pub fn queries() -> Vec<(Query, Answer)> {
             },
             Answer::Why(Box::new(why())),
         ),
+        (
+            Query::Artifact {
+                hash: ArtifactHash::from_bytes([0xab; 32]),
+            },
+            Answer::Artifact(Box::new(artifact())),
+        ),
     ]
+}
+
+fn artifact() -> Artifact {
+    Artifact {
+        hash: ArtifactHash::from_bytes([0xab; 32]),
+        size: NASTY.len() as u64,
+        media_type: "text/plain; charset=utf-8".to_owned(),
+        created_at: at(),
+        text: NASTY.to_owned(),
+    }
 }
 
 /// A durable event with this number.

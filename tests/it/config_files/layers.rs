@@ -46,9 +46,10 @@ fn defaults() {
         (
             engine.max_running,
             engine.max_model_attempts,
-            engine.history_exchanges
+            engine.history_exchanges,
+            engine.shutdown_grace_seconds
         ),
-        (16, 3, 6)
+        (16, 3, 6, 20)
     );
     assert_eq!(settings.listen, None);
     assert_eq!(settings.log_filter, "info");

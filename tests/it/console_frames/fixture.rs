@@ -220,6 +220,8 @@ pub fn engine() -> EngineStatus {
         },
         budget_today_usd: Some(20.0),
         problems: vec![],
+        writable: true,
+        draining: None,
         started_at: ago(86_400),
     }
 }
@@ -330,6 +332,7 @@ pub fn tool_call(n: u8, state: ToolCallState, result: Option<&str>) -> ToolCall 
         },
         approval_id: None,
         result: result.map(str::to_owned),
+        artifact: None,
         duration_ms: result.map(|_| 84),
         attempts: 1,
         created_at: ago(50),

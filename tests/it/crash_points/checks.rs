@@ -13,10 +13,9 @@ use leverframe::store::queries::outbox::OutboxFilter;
 use leverframe::store::{EventsAfter, OpenOptions, Store, check};
 use serde_json::Value;
 
-use crate::crash_points::operator::MESSAGES;
-use crate::crash_points::world::{
-    ANNA, API_ANSWER, API_TEXT, BEA, BEA_ANSWER, BEN, World, ben_answer,
-};
+use crate::crash_points::operator::Operator;
+use crate::crash_points::scenario::{API_CONVERSATION, End, Message, Scenario};
+use crate::crash_points::world::{ANNA, World};
 
 /// The store after the last daemon has ended.
 struct Remains {
@@ -34,27 +33,24 @@ struct Audited {
     detail: Value,
 }
 
-/// Everything that is wrong; empty = nothing. `blind_cards` is the number of cards that the operator said
-/// were delivered: nobody knows their ids at the platform, so their buttons cannot be taken away.
-pub async fn check(world: &World, blind_cards: usize) -> Vec<String> {
+/// Everything that is wrong; empty = nothing.
+pub async fn check(world: &World, operator: &Operator) -> Vec<String> {
     let mut wrong = Vec::new();
+    let messages = world.scenario.messages();
     match remains(world).await {
         Err(error) => wrong.push(format!("the store cannot be read: {error}")),
         Ok(remains) => {
             for violation in &remains.broken {
                 wrong.push(format!("{}: {}", violation.invariant, violation.detail));
             }
-            turns(&remains, &mut wrong);
-            events(&remains, &mut wrong);
+            turns(world.scenario, &messages, &remains, &mut wrong);
+            events(messages.len(), &remains, &mut wrong);
             gates(&remains, &mut wrong);
-            deliveries(world, &remains, &mut wrong);
-            platform(world, &remains, blind_cards, &mut wrong);
+            deliveries(world, operator, &messages, &remains, &mut wrong);
+            platform(world, operator, &messages, &remains, &mut wrong);
         }
     }
-    let effects = world.effects();
-    if effects != 1 {
-        wrong.push(format!("the approved command ran {effects} times"));
-    }
+    effects(world, operator, &mut wrong);
     if world.home.log().contains("cannot go from sent to sending") {
         wrong.push("a part was handed out again after it was sent".to_owned());
     }
@@ -130,61 +126,109 @@ async fn remains(world: &World) -> Result<Remains, StoreError> {
     })
 }
 
-/// Every message has exactly one continuation, and it completed with its answer.
-fn turns(remains: &Remains, wrong: &mut Vec<String>) {
+/// The tool's own ledger: what was allowed ran, what was not did not.
+fn effects(world: &World, operator: &Operator, wrong: &mut Vec<String>) {
+    let ledger = world.effects();
+    let expected = world.scenario.effects();
+    for (label, least, most) in expected {
+        let times = ledger.iter().filter(|line| line == label).count();
+        if times < *least || times > *most {
+            wrong.push(format!("the command `{label}` ran {times} times"));
+        }
+    }
+    for line in &ledger {
+        if !expected.iter().any(|(label, ..)| label == line) {
+            wrong.push(format!("the command `{line}` ran, which nobody allowed"));
+        }
+    }
+    if operator
+        .given_up_at
+        .is_some_and(|then| then != ledger.len())
+    {
+        wrong.push("something ran after it was given up".to_owned());
+    }
+}
+
+/// Every message has exactly one continuation, and it ended as it must.
+fn turns(scenario: Scenario, messages: &[Message], remains: &Remains, wrong: &mut Vec<String>) {
     let all = &remains.continuations;
-    if all.len() != MESSAGES {
+    if all.len() != messages.len() {
         wrong.push(format!(
-            "{} continuations for {MESSAGES} messages",
-            all.len()
+            "{} continuations for {} messages",
+            all.len(),
+            messages.len()
         ));
     }
-    let ben = ben_answer();
-    for (who, conversation, answer) in [
-        ("Ben", BEN.to_string(), ben.as_str()),
-        ("Bea", BEA.to_string(), BEA_ANSWER),
-        ("the API's client", "crash".to_owned(), API_ANSWER),
-    ] {
+    for message in messages {
+        let conversation = conversation(message);
         let mine: Vec<_> = all
             .iter()
-            .filter(|continuation| continuation.conversation == conversation)
+            .filter(|continuation| {
+                continuation.conversation == conversation
+                    && continuation.request.text == message.text
+            })
             .collect();
         let [continuation] = mine.as_slice() else {
-            wrong.push(format!("{} continuations for {who}", mine.len()));
+            let start: String = message.text.chars().take(40).collect();
+            let found = mine.len();
+            wrong.push(format!(
+                "{found} continuations for `{start}` of {conversation}"
+            ));
             continue;
         };
         let said = continuation
             .response
             .as_ref()
             .map(|body| body.text.as_str());
-        if continuation.state != ContinuationState::Completed || said != Some(answer) {
+        let ended = match &message.end {
+            End::Answered(answer, _) => {
+                continuation.state == ContinuationState::Completed && said == Some(answer.as_str())
+            }
+            End::OneOf(answers) => {
+                continuation.state == ContinuationState::Completed
+                    && said.is_some_and(|said| answers.contains(&said))
+            }
+            End::Cancelled => continuation.state == ContinuationState::Cancelled,
+            End::Expired => continuation.state == ContinuationState::Expired,
+        };
+        if !ended {
             wrong.push(format!(
-                "{who}: {} is {} with {said:?}, error {:?}",
+                "{conversation}: {} is {} with {said:?}, error {:?}",
                 continuation.id, continuation.state, continuation.error
             ));
         }
-        if who.starts_with("the") && continuation.request.text != API_TEXT {
-            wrong.push(format!("{who}: asked {:?}", continuation.request.text));
-        }
         for call in &continuation.tool_calls {
-            match call.state {
-                ToolCallState::Succeeded | ToolCallState::SucceededByNote => {}
-                other => wrong.push(format!(
-                    "{who}: call {} of {} is {other}",
-                    call.id, call.name
-                )),
+            let fine = if call.name == "execute_command" {
+                scenario.may_end(&call.args.to_string(), call.state.as_str())
+            } else {
+                call.state == ToolCallState::Succeeded
+            };
+            if !fine {
+                let (id, name, state) = (call.id, &call.name, call.state);
+                wrong.push(format!("{conversation}: call {id} of {name} is {state}"));
             }
         }
-        let calls = if who == "Bea" { 2 } else { 0 };
-        if continuation.tool_calls.len() != calls {
-            let found = continuation.tool_calls.len();
-            wrong.push(format!("{who}: {found} calls, {calls} were written"));
+        let (found, written) = (
+            continuation.tool_calls.len(),
+            message.text.matches("TOOL:").count(),
+        );
+        if found != written {
+            wrong.push(format!(
+                "{conversation}: {found} calls, {written} were written"
+            ));
         }
     }
 }
 
+/// The conversation that a message is said in.
+fn conversation(message: &Message) -> String {
+    message
+        .chat
+        .map_or_else(|| API_CONVERSATION.to_owned(), |chat| chat.to_string())
+}
+
 /// The log: rising, and exactly one end of each continuation, with nothing of it behind.
-fn events(remains: &Remains, wrong: &mut Vec<String>) {
+fn events(messages: usize, remains: &Remains, wrong: &mut Vec<String>) {
     let mut last = 0;
     let mut ended = BTreeSet::new();
     for event in &remains.events {
@@ -210,7 +254,7 @@ fn events(remains: &Remains, wrong: &mut Vec<String>) {
             ended.insert(id);
         }
     }
-    if ended.len() != MESSAGES {
+    if ended.len() != messages {
         wrong.push(format!("the log knows the end of {} turns", ended.len()));
     }
 }
@@ -261,7 +305,7 @@ fn gates(remains: &Remains, wrong: &mut Vec<String>) {
     let calls = remains.continuations.iter().flat_map(|c| &c.tool_calls);
     for call in calls.filter(|call| call.name == "execute_command") {
         let known = starts.get(&call.id.to_string()).copied().unwrap_or(0);
-        if known == 0 || known != call.attempts as usize {
+        if known != call.attempts as usize {
             wrong.push(format!(
                 "{} says {} attempts, the audit {known}",
                 call.id, call.attempts
@@ -271,7 +315,13 @@ fn gates(remains: &Remains, wrong: &mut Vec<String>) {
 }
 
 /// What the store believes it sent is what the platform showed, part by part.
-fn deliveries(world: &World, remains: &Remains, wrong: &mut Vec<String>) {
+fn deliveries(
+    world: &World,
+    operator: &Operator,
+    messages: &[Message],
+    remains: &Remains,
+    wrong: &mut Vec<String>,
+) {
     let mut sent = BTreeMap::new();
     for event in &remains.events {
         if let EventBody::ReplySent { outbox_id, .. } = &event.body {
@@ -284,11 +334,21 @@ fn deliveries(world: &World, remains: &Remains, wrong: &mut Vec<String>) {
         }
     }
     for item in &remains.outbox {
-        if !matches!(item.state, OutboxState::Sent | OutboxState::Superseded) {
+        let dropped = world.scenario == Scenario::Drop && item.class == OutboxClass::Final;
+        let settled = match item.state {
+            OutboxState::Sent | OutboxState::Superseded => true,
+            OutboxState::Abandoned => dropped,
+            OutboxState::Pending
+            | OutboxState::Sending
+            | OutboxState::Unknown
+            | OutboxState::Failed => false,
+        };
+        if !settled {
             wrong.push(format!("a delivery ended {}: {item:?}", item.state));
         }
     }
-    for chat in [BEN, BEA, ANNA] {
+    let chats: BTreeSet<i64> = messages.iter().filter_map(|message| message.chat).collect();
+    for chat in chats.into_iter().chain([ANNA]) {
         let rows = remains
             .outbox
             .iter()
@@ -299,6 +359,11 @@ fn deliveries(world: &World, remains: &Remains, wrong: &mut Vec<String>) {
             })
             .count();
         let shown = world.shown(chat).len();
+        let rows = if chat == ANNA {
+            rows
+        } else {
+            rows + operator.dropped_after_showing.len()
+        };
         if rows != shown {
             wrong.push(format!(
                 "chat {chat} was shown {shown} messages, {rows} are recorded as sent"
@@ -307,27 +372,18 @@ fn deliveries(world: &World, remains: &Remains, wrong: &mut Vec<String>) {
     }
 }
 
-/// What people saw: each answer once and in order, one card per question, no request that no client makes.
-fn platform(world: &World, remains: &Remains, blind_cards: usize, wrong: &mut Vec<String>) {
-    let ben = world.shown(BEN);
-    if ben.len() != 2 || ben.join(" ") != ben_answer() {
-        let parts: Vec<String> = ben
-            .iter()
-            .map(|text| text.chars().take(40).collect())
-            .collect();
-        wrong.push(format!("Ben was shown {} parts: {parts:?}", ben.len()));
-    }
-    let bea = world.shown(BEA);
-    let answers = bea.iter().filter(|text| *text == BEA_ANSWER).count();
-    // A notice whose delivery was unknown holds up no answer; sent again by the operator, it comes after it.
-    let notice_again = remains.outbox.iter().any(|item| {
-        item.conversation == BEA.to_string()
-            && item.class == OutboxClass::Notice
-            && item.attempts > 1
-    });
-    let answer_last = bea.last().is_some_and(|text| text == BEA_ANSWER);
-    if answers != 1 || !(answer_last || notice_again) {
-        wrong.push(format!("Bea was shown {bea:?}"));
+/// What people saw: each answer once and in order, one card per question, no request that no client makes. The buttons
+/// of cards that the operator said were delivered cannot be taken away: nobody knows their ids at the platform.
+fn platform(
+    world: &World,
+    operator: &Operator,
+    messages: &[Message],
+    remains: &Remains,
+    wrong: &mut Vec<String>,
+) {
+    let chats: BTreeSet<i64> = messages.iter().filter_map(|message| message.chat).collect();
+    for chat in chats {
+        chat_is_right(world, remains, chat, messages, wrong);
     }
     let cards = world.shown(ANNA);
     let distinct: BTreeSet<&String> = cards.iter().collect();
@@ -340,10 +396,99 @@ fn platform(world: &World, remains: &Remains, blind_cards: usize, wrong: &mut Ve
         .into_iter()
         .filter(|card| !card.keyboard.is_empty())
         .collect();
-    if armed.len() > blind_cards {
+    if armed.len() > operator.blind_cards {
         wrong.push(format!("cards with live buttons are left: {armed:?}"));
     }
     for violation in &world.telegram.state().violations {
         wrong.push(format!("at the platform: {violation}"));
+    }
+}
+
+/// Words of ours that are no answer.
+fn is_notice(text: &str) -> bool {
+    [
+        "Waiting for a decision",
+        "The operator cancelled",
+        "Nobody decided in time",
+    ]
+    .iter()
+    .any(|start| text.starts_with(start))
+}
+
+/// What one chat was shown. Answers of different turns come in any order: one that waits for a person holds up
+/// nobody else.
+fn chat_is_right(
+    world: &World,
+    remains: &Remains,
+    chat: i64,
+    messages: &[Message],
+    wrong: &mut Vec<String>,
+) {
+    let shown = world.shown(chat);
+    let mut said: Vec<&str> = shown
+        .iter()
+        .map(String::as_str)
+        .filter(|text| !is_notice(text))
+        .collect();
+    let mut right = true;
+    let mut answered = false;
+    let written = said.clone();
+    for message in messages.iter().filter(|message| message.chat == Some(chat)) {
+        match &message.end {
+            End::Answered(answer, parts) => {
+                answered = true;
+                let mine: Vec<&str> = said
+                    .iter()
+                    .copied()
+                    .filter(|part| answer.contains(part))
+                    .collect();
+                said.retain(|part| !mine.contains(part));
+                right &= if world.scenario == Scenario::Drop {
+                    // Some part may be missing; none is there twice, and none is out of order.
+                    let places: Vec<_> = mine.iter().map(|part| answer.find(part)).collect();
+                    places.is_sorted_by(|a, b| a < b) && mine.len() + 1 >= *parts
+                } else {
+                    mine.len() == *parts && mine.join(" ") == *answer
+                };
+            }
+            End::OneOf(answers) => {
+                answered = true;
+                let mine: Vec<&str> = said
+                    .iter()
+                    .copied()
+                    .filter(|part| answers.contains(part))
+                    .collect();
+                said.retain(|part| !mine.contains(part));
+                right &= mine.len() == 1;
+            }
+            End::Cancelled | End::Expired => {}
+        }
+    }
+    right &= said.is_empty();
+    let said = written;
+    if !right {
+        let starts: Vec<String> = said
+            .iter()
+            .map(|text| text.chars().take(40).collect())
+            .collect();
+        wrong.push(format!(
+            "chat {chat} was shown {} parts of answers: {starts:?}",
+            said.len()
+        ));
+    }
+    // A notice whose delivery was unknown holds up no answer; sent again by the operator, it comes after it.
+    let notice_again = remains.outbox.iter().any(|item| {
+        item.conversation == chat.to_string()
+            && item.class == OutboxClass::Notice
+            && item.attempts > 1
+    });
+    if answered && !notice_again && shown.last().is_some_and(|text| is_notice(text)) {
+        wrong.push(format!("chat {chat} was shown {shown:?}"));
+    }
+    if let Some(notice) = world.scenario.notice() {
+        let times = shown.iter().filter(|text| *text == notice).count();
+        if times != 1 {
+            wrong.push(format!("chat {chat} was shown `{notice}` {times} times"));
+        }
     }
 }

@@ -4,12 +4,31 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::time::{Duration, Instant};
 
 use crate::crash_points::checks;
-use crate::crash_points::operator::{Approves, Look, Operator};
+use crate::crash_points::operator::{Look, Operator};
+use crate::crash_points::scenario::Scenario;
 use crate::crash_points::world::World;
 use crate::support::daemon::Daemon;
 
-/// Longest time from a start until everything is done.
-const QUIET_WITHIN: Duration = Duration::from_secs(40);
+/// How long a daemon may take until everything is done, and how long nothing may change meanwhile.
+#[derive(Debug, Clone, Copy)]
+pub struct Patience {
+    whole: Duration,
+    still: Duration,
+}
+
+impl Patience {
+    /// With a daemon that is taken to be right, on a busy machine.
+    pub const LONG: Self = Self {
+        whole: Duration::from_secs(40),
+        still: Duration::from_secs(40),
+    };
+    /// With one that has a rule switched off: that it gets stuck is what is looked for.
+    pub const SHORT: Self = Self {
+        whole: Duration::from_secs(15),
+        still: Duration::from_secs(4),
+    };
+}
+
 /// Between two looks.
 const PACE: Duration = Duration::from_millis(25);
 
@@ -28,17 +47,31 @@ pub struct Run {
     pub world: World,
     /// The person and the client.
     pub operator: Operator,
+    /// The rule that all daemons of this world have switched off.
+    mutant: Option<&'static str>,
+    patience: Patience,
 }
 
 impl Run {
     /// People have written; nothing has been started.
-    pub fn new(approves: Approves) -> Self {
-        let world = World::new();
+    pub fn new(scenario: Scenario, mutant: Option<&'static str>) -> Self {
+        let world = World::new(scenario);
         world.people_write();
         Self {
             world,
-            operator: Operator::new(approves),
+            operator: Operator::new(scenario),
+            mutant,
+            patience: if mutant.is_some() {
+                Patience::SHORT
+            } else {
+                Patience::LONG
+            },
         }
+    }
+
+    /// Starts a daemon; none when it ended before it listened.
+    pub fn start(&self, crash: Option<&str>) -> Option<Daemon> {
+        self.world.start(crash, self.mutant)
     }
 
     fn wrong(&mut self, what: impl Into<String>) {
@@ -47,7 +80,7 @@ impl Run {
 
     /// Starts a daemon with this point armed and works with it until it dies of it or is done.
     pub async fn until_crash(&mut self, crash: &str) -> (End, Option<Daemon>) {
-        match self.world.start(Some(crash)) {
+        match self.start(Some(crash)) {
             None => (End::Killed, None),
             Some(mut daemon) => {
                 let end = self.work(&mut daemon, None).await;
@@ -60,6 +93,7 @@ impl Run {
     pub async fn work(&mut self, daemon: &mut Daemon, kill_after: Option<Duration>) -> End {
         self.operator.new_daemon();
         let began = Instant::now();
+        let mut last = (String::new(), began);
         loop {
             let looked = match kill_after {
                 None => self.operator.look(&self.world, daemon).await,
@@ -78,8 +112,13 @@ impl Run {
             match looked {
                 Ok(Look::Quiet) => return End::Quiet,
                 Ok(Look::Busy(what)) => {
-                    if began.elapsed() > QUIET_WITHIN {
-                        self.wrong(format!("never done:\n{what}"));
+                    if what != last.0 {
+                        last = (what, Instant::now());
+                    }
+                    if began.elapsed() > self.patience.whole
+                        || last.1.elapsed() > self.patience.still
+                    {
+                        self.wrong(format!("never done:\n{}", last.0));
                         return End::Quiet;
                     }
                 }
@@ -99,11 +138,12 @@ impl Run {
     /// After a death: a daemon without a crash point finishes everything, then hears everything once more, and
     /// is ended as a person would.
     pub async fn finish(&mut self) {
-        match self.world.start(None) {
+        self.world.meanwhile();
+        match self.start(None) {
             None => self.wrong("did not start again"),
             Some(mut daemon) => {
                 let mut end = self.work(&mut daemon, None).await;
-                if end == End::Quiet {
+                if end == End::Quiet && self.operator.violations.is_empty() {
                     // Only now: told again before, a message that was lost would not be missed.
                     self.world.tell_again();
                     end = self.work(&mut daemon, None).await;
@@ -118,6 +158,11 @@ impl Run {
 
     /// SIGTERM; everything must be on disk after it.
     pub fn stop(&mut self, daemon: &mut Daemon) {
+        if self.mutant.is_some() && !self.operator.violations.is_empty() {
+            // Found already; one that is stuck may not end by itself.
+            daemon.kill();
+            return;
+        }
         let status = daemon.terminate();
         if !status.success() {
             self.wrong(format!("SIGTERM: {status}"));
@@ -126,7 +171,7 @@ impl Run {
 
     /// Everything that is wrong, with what is needed to understand it; none when nothing is.
     pub async fn verdict(mut self) -> Option<String> {
-        let found = checks::check(&self.world, self.operator.blind_cards).await;
+        let found = checks::check(&self.world, &self.operator).await;
         self.operator.violations.extend(found);
         if self.operator.violations.is_empty() {
             return None;

@@ -5,9 +5,9 @@
 //! platform's ledger of calls, and a ledger file that the approved command itself writes to. The operator of
 //! these tests answers from those two, truthfully.
 //!
-//! A schedule is named `point:nth`, which is what `LEVERFRAME_CRASH` takes, and how the command is approved
-//! where that is not over HTTP. A failing one is run alone with its name in `LEVERFRAME_CRASH_ONLY`, a
-//! failing series of random kills again with its seed in `LEVERFRAME_CRASH_SEED`.
+//! A schedule is named by its scenario and by where each daemon dies (`point:nth`, which is what `LEVERFRAME_CRASH`
+//! takes). A failing one is run alone with its name in `LEVERFRAME_CRASH_ONLY`, a failing series of random kills again
+//! with its seed in `LEVERFRAME_CRASH_SEED`.
 
 // Helpers of tests: the lint's own exception covers only the test functions themselves.
 #![allow(
@@ -19,8 +19,10 @@
 
 mod checks;
 mod drive;
+mod mutants;
 mod operator;
 mod points;
 mod random;
+mod scenario;
 mod schedules;
 mod world;

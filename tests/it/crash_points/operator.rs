@@ -7,25 +7,15 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use crate::crash_points::world::{ANNA, API_KEY, API_TEXT, World, chat_of};
+use crate::crash_points::scenario::{API_CONVERSATION, Message, Scenario, Word};
+use crate::crash_points::world::{ANNA, API_KEY, World, chat_of};
 use crate::support::daemon::Daemon;
 use crate::support::fake_telegram::state::User;
 
-/// Messages of people and of the API's client in one schedule.
-pub const MESSAGES: usize = 3;
-
-/// How commands are approved.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Approves {
-    /// By an operator's request.
-    OverHttp,
-    /// By Anna, with the button of her card, once; the platform keeps the press until it is fetched.
-    ByButton,
-}
-
 /// What is remembered between daemons.
 pub struct Operator {
-    approves: Approves,
+    scenario: Scenario,
+    messages: Vec<Message>,
     /// Codes of the cards whose button was pressed.
     pressed: BTreeSet<String>,
     /// Whether an approval of a call was ever given (or tried to be).
@@ -36,6 +26,10 @@ pub struct Operator {
     sent_here: bool,
     /// Cards that were said to be delivered.
     pub blind_cards: usize,
+    /// Parts that were dropped though the platform had shown them.
+    pub dropped_after_showing: BTreeSet<String>,
+    /// The ledger's length when a call was given up: nothing may run after it.
+    pub given_up_at: Option<usize>,
     /// What must never happen, seen on the way.
     pub violations: BTreeSet<String>,
 }
@@ -57,16 +51,29 @@ fn text<'a>(value: &'a Value, name: &str) -> &'a str {
     value[name].as_str().unwrap_or_default()
 }
 
+/// The line that a call's command writes into the tool's ledger.
+fn label(approval: &Value) -> String {
+    let args = approval["args"].to_string();
+    match args.split_once("echo ") {
+        Some((_, rest)) => rest.split(' ').next().unwrap_or_default().to_owned(),
+        // A script of the workspace; what it wrote before it was changed.
+        None => "ran".to_owned(),
+    }
+}
+
 impl Operator {
     /// One who has seen nothing yet.
-    pub fn new(approves: Approves) -> Self {
+    pub fn new(scenario: Scenario) -> Self {
         Self {
-            approves,
+            scenario,
+            messages: scenario.messages(),
             pressed: BTreeSet::new(),
             approved: BTreeSet::new(),
             accepted: None,
             sent_here: false,
             blind_cards: 0,
+            dropped_after_showing: BTreeSet::new(),
+            given_up_at: None,
             violations: BTreeSet::new(),
         }
     }
@@ -82,8 +89,11 @@ impl Operator {
 
     /// One look, with an answer to everything that asks. An error when the daemon is gone.
     pub async fn look(&mut self, world: &World, daemon: &Daemon) -> Result<Look, reqwest::Error> {
-        if !self.sent_here {
-            self.send_over_http(daemon).await?;
+        let from_api = self.messages.iter().find(|message| message.chat.is_none());
+        if let Some(text) = from_api.map(|message| message.text.clone())
+            && !self.sent_here
+        {
+            self.send_over_http(daemon, &text).await?;
         }
         let mut busy: Vec<String> = Vec::new();
         let engine = self.get(daemon, "/v1/snapshot").await?["engine"].clone();
@@ -106,12 +116,16 @@ impl Operator {
         for continuation in all {
             match text(continuation, "state") {
                 "completed" | "failed" | "cancelled" | "expired" => {}
+                state if self.scenario.cancels(state, world.effects().len()) => {
+                    busy.push(self.cancel(world, daemon, continuation).await?);
+                }
                 "interrupted" => busy.push(self.resume(daemon, continuation).await?),
                 state => busy.push(format!("{} is {state}", text(continuation, "id"))),
             }
         }
-        if all.len() < MESSAGES {
-            busy.push(format!("{} of {MESSAGES} messages are known", all.len()));
+        if all.len() < self.messages.len() {
+            let written = self.messages.len();
+            busy.push(format!("{} of {written} messages are known", all.len()));
         }
         let approvals = self.get(daemon, "/v1/approvals?state=pending").await?;
         for approval in items(&approvals) {
@@ -168,16 +182,20 @@ impl Operator {
     }
 
     /// The client's message, under the same key however often it is sent.
-    async fn send_over_http(&mut self, daemon: &Daemon) -> Result<(), reqwest::Error> {
+    async fn send_over_http(
+        &mut self,
+        daemon: &Daemon,
+        message: &str,
+    ) -> Result<(), reqwest::Error> {
         // The same conversation is the same session, so opening it again is harmless.
-        let body = json!({ "conversation": "crash" });
+        let body = json!({ "conversation": API_CONVERSATION });
         let (status, session) = self.post(daemon, "/v1/sessions", body).await?;
         if !(200..300).contains(&status) {
             self.wrong(format!("opening a session: {status} {session}"));
             return Ok(());
         }
         let path = format!("/v1/sessions/{}/messages", text(&session, "id"));
-        let body = json!({ "text": API_TEXT });
+        let body = json!({ "text": message });
         let (status, answer) = daemon.try_post_keyed(&path, API_KEY, body).await?;
         let id = text(&answer, "continuation_id").to_owned();
         if !matches!(status, 200 | 202) || id.is_empty() {
@@ -203,29 +221,44 @@ impl Operator {
         approval: &Value,
     ) -> Result<String, reqwest::Error> {
         let call = text(approval, "tool_call_id").to_owned();
+        let mut body = json!({ "digest": approval["digest"] });
         let decision = match text(approval, "kind") {
             "execute" => {
-                if !self.approved.contains(&call) && world.effects() > 0 {
+                let label = label(approval);
+                let done = world.effects().contains(&label);
+                if !self.approved.contains(&call) && done {
                     self.wrong(format!("ran before its approval: {approval}"));
                 }
-                match self.approves {
-                    Approves::OverHttp => {}
-                    Approves::ByButton => {
+                match self.scenario.word(approval, world.script_changed()) {
+                    Word::Approve => {
+                        self.approved.insert(call);
+                        "approve"
+                    }
+                    Word::Press => {
                         let pressed = self.press(world, text(approval, "short_code"));
                         if pressed {
                             self.approved.insert(call);
                         }
                         return Ok(format!("Anna's press ({pressed}): {approval}"));
                     }
+                    Word::Deny => "deny",
+                    Word::DenyAndStop => "deny_and_stop",
+                    Word::Edit => {
+                        body["args"] = json!({ "argv": ["sh", "-c", "echo edited >> ledger.txt"] });
+                        "edit"
+                    }
+                    Word::Wait => return Ok(format!("nobody decides: {}", approval["id"])),
                 }
-                self.approved.insert(call);
-                "approve"
             }
             "resolve_unknown" => {
                 if world.has_strays(daemon.pid()) {
                     return Ok("a tool of the daemon before is still there".to_owned());
                 }
-                if world.effects() > 0 {
+                let effects = world.effects();
+                if self.scenario == Scenario::GiveUp {
+                    self.given_up_at = Some(effects.len());
+                    "give_up"
+                } else if effects.contains(&label(approval)) {
                     "happened"
                 } else {
                     "run_again"
@@ -238,7 +271,7 @@ impl Operator {
                 return Ok(format!("unexpected: {approval}"));
             }
         };
-        let mut body = json!({ "decision": decision, "digest": approval["digest"] });
+        body["decision"] = json!(decision);
         if approval["risk"] == "critical" {
             body["confirm_code"] = approval["short_code"].clone();
         }
@@ -306,13 +339,23 @@ impl Operator {
                 "{real} calls were carried out in chat {chat} and {known} are recorded, before anybody answered: {item}"
             ));
         }
-        let resolution = if real > known { "sent" } else { "send_again" };
-        if real > known && item["class"] == "approval_card" {
+        let resolution = match (self.scenario, real > known) {
+            (Scenario::Drop, shown) if item["class"] == "final" => {
+                if shown {
+                    self.dropped_after_showing
+                        .insert(text(item, "id").to_owned());
+                }
+                "drop"
+            }
+            (_, true) => "sent",
+            (_, false) => "send_again",
+        };
+        if resolution == "sent" && item["class"] == "approval_card" {
             self.blind_cards += 1;
         }
         // Both ways of answering are taken: the question, where it is clear which one it is, and the list.
         let (path, body) = match asked {
-            [question] if item["class"] == "final" => (
+            [question] if item["class"] == "final" && self.scenario != Scenario::ReplyFromList => (
                 format!("/v1/approvals/{}/decision", text(question, "id")),
                 json!({ "decision": resolution, "digest": question["digest"] }),
             ),
@@ -326,6 +369,21 @@ impl Operator {
             self.wrong(format!("{resolution}: {status} {answer}"));
         }
         Ok(format!("{resolution}: {item}"))
+    }
+
+    async fn cancel(
+        &mut self,
+        world: &World,
+        daemon: &Daemon,
+        continuation: &Value,
+    ) -> Result<String, reqwest::Error> {
+        if world.has_strays(daemon.pid()) && text(continuation, "state") == "interrupted" {
+            return Ok("a tool of the daemon before is still there".to_owned());
+        }
+        let id = text(continuation, "id");
+        let path = format!("/v1/continuations/{id}/cancel");
+        let (status, answer) = self.post(daemon, &path, json!({})).await?;
+        Ok(format!("cancel {id}: {status} {answer}"))
     }
 
     async fn resume(

@@ -6,28 +6,50 @@ use std::path::Path;
 /// Points of starting up, which no running turn reaches.
 pub const OF_THE_START: &[&str] = &["migrate.mid", "recover.mid", "recover.post"];
 
-/// Points that no turn reaches and that another suite kills at: `backup.mid` in `backup::killed`.
-pub const COVERED_ELSEWHERE: &[&str] = &["backup.mid"];
+/// Points that a plain approval does not reach; the list of schedules names them.
+pub const OF_OTHER_SCENARIOS: &[&str] = &[
+    "cancel.pre_commit",
+    "cancel.post",
+    "expire.pre_commit",
+    "expire.post",
+    "resume.post",
+    "settle.pre_commit",
+    "settle.post",
+];
+
+/// Points at which another suite kills: no turn reaches them, and no start. `retention::crashes` kills there, at
+/// `backup.mid` `backup::killed`.
+pub const ELSEWHERE: &[&str] = &["artifact.pre_rename", "sweep.mid", "backup.mid"];
 
 /// Every name in `crash_point!("…")` below `src/`, except where the macro is defined.
 pub fn in_source() -> BTreeSet<String> {
+    names_of("crash_point!(\"")
+}
+
+/// Every name in `mutant!("…")` below `src/`.
+pub fn rules_in_source() -> BTreeSet<String> {
+    names_of("mutant!(\"")
+}
+
+fn names_of(before: &str) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     scan(
         &Path::new(env!("CARGO_MANIFEST_DIR")).join("src"),
+        before,
         &mut names,
     );
     names
 }
 
-fn scan(dir: &Path, names: &mut BTreeSet<String>) {
+fn scan(dir: &Path, before: &str, names: &mut BTreeSet<String>) {
     for entry in std::fs::read_dir(dir).expect("a source directory") {
         let path = entry.expect("an entry").path();
         if path.is_dir() {
-            scan(&path, names);
+            scan(&path, before, names);
         } else if path.extension().is_some_and(|ext| ext == "rs") && !path.ends_with("src/crash.rs")
         {
             let text = std::fs::read_to_string(&path).expect("a source file");
-            for rest in text.split("crash_point!(\"").skip(1) {
+            for rest in text.split(before).skip(1) {
                 let name = rest.split('"').next().expect("a closing quote");
                 names.insert(name.to_owned());
             }

@@ -2,10 +2,13 @@
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use crate::crash_points::drive::{End, Run};
-use crate::crash_points::operator::Approves;
+use serde_json::json;
 
-/// Kills in all.
+use crate::crash_points::drive::{End, Run};
+use crate::crash_points::scenario::Scenario;
+use crate::support::record;
+
+/// Kills in all, where no time is given.
 const KILLS: u32 = 10;
 /// Kills in one world before it may finish: the third crash in a row also makes the engine start held.
 const KILLS_EACH: usize = 3;
@@ -32,8 +35,8 @@ impl Moments {
     }
 }
 
-#[tokio::test]
-async fn kill_nine_at_random_moments_loses_nothing_and_repeats_nothing() {
+/// The seed that was given, or one of this moment; printed, so that a failure can be played again.
+fn seed() -> u64 {
     let seed = match std::env::var("LEVERFRAME_CRASH_SEED") {
         Ok(seed) => seed.parse().expect("LEVERFRAME_CRASH_SEED is a number"),
         Err(_) => SystemTime::now()
@@ -42,19 +45,25 @@ async fn kill_nine_at_random_moments_loses_nothing_and_repeats_nothing() {
             .as_nanos() as u64,
     };
     eprintln!("seed: LEVERFRAME_CRASH_SEED={seed}");
+    seed
+}
+
+/// Kills in worlds whose scenario is chosen by `pick`, until `over`. Kills and worlds.
+async fn kill_until(
+    seed: u64,
+    pick: impl Fn(&mut Moments, u32) -> Scenario,
+    over: impl Fn(u32) -> bool,
+) -> (u32, u32) {
     let mut moments = Moments(seed);
     let (mut kills, mut worlds) = (0, 0);
-    while kills < KILLS {
+    while !over(kills) {
         let began = Instant::now();
-        let mut run = Run::new(if worlds % 2 == 0 {
-            Approves::ByButton
-        } else {
-            Approves::OverHttp
-        });
+        let scenario = pick(&mut moments, worlds);
+        let mut run = Run::new(scenario, None);
         let mut story = Vec::new();
-        while story.len() < KILLS_EACH && kills < KILLS {
+        while story.len() < KILLS_EACH && !over(kills) {
             let after = moments.next();
-            let mut daemon = run.world.start(None).expect("it starts again");
+            let mut daemon = run.start(None).expect("it starts again");
             if run.work(&mut daemon, Some(after)).await == End::Quiet {
                 // Killed all the same, but not counted: nothing was under way.
                 daemon.kill();
@@ -67,11 +76,53 @@ async fn kill_nine_at_random_moments_loses_nothing_and_repeats_nothing() {
         run.finish().await;
         let verdict = run.verdict().await;
         worlds += 1;
-        let story = story.join(", ");
-        eprintln!("killed after {story}: {} ms", began.elapsed().as_millis());
+        let story = format!("{}: killed after {}", scenario.name(), story.join(", "));
+        eprintln!("{story}: {} ms", began.elapsed().as_millis());
         if let Some(what) = verdict {
-            panic!("seed {seed}, world {worlds}, killed after {story}:\n{what}");
+            panic!("seed {seed}, world {worlds}, {story}:\n{what}");
         }
     }
     eprintln!("random kills: {kills} in {worlds} worlds, violations: 0");
+    (kills, worlds)
+}
+
+#[tokio::test]
+async fn kill_nine_at_random_moments_loses_nothing_and_repeats_nothing() {
+    let seed = seed();
+    let by_turns = |_: &mut Moments, worlds: u32| {
+        if worlds.is_multiple_of(2) {
+            Scenario::ApproveByButton
+        } else {
+            Scenario::Approve
+        }
+    };
+    let (kills, worlds) = kill_until(seed, by_turns, |kills| kills >= KILLS).await;
+    record::fact(
+        "crash",
+        "random",
+        &json!({ "seed": seed.to_string(), "kills": kills, "worlds": worlds, "violations": 0 }),
+    );
+}
+
+/// The same for as many minutes as `LEVERFRAME_SOAK_MINUTES` says, over all scenarios: `tests/soak.sh`.
+#[tokio::test]
+#[ignore = "takes as long as it is told to: tests/soak.sh --minutes N [--seed S]"]
+async fn soak() {
+    let minutes: u64 = std::env::var("LEVERFRAME_SOAK_MINUTES")
+        .expect("LEVERFRAME_SOAK_MINUTES says for how long")
+        .parse()
+        .expect("LEVERFRAME_SOAK_MINUTES is a number");
+    let seed = seed();
+    let end = Instant::now() + Duration::from_secs(minutes * 60);
+    let any = |moments: &mut Moments, _: u32| {
+        Scenario::ALL[moments.below(Scenario::ALL.len() as u64) as usize]
+    };
+    let (kills, worlds) = kill_until(seed, any, |kills| kills > 0 && Instant::now() >= end).await;
+    record::fact(
+        "crash",
+        "soak",
+        &json!({
+            "minutes": minutes, "seed": seed.to_string(), "kills": kills, "worlds": worlds, "violations": 0,
+        }),
+    );
 }

@@ -6,42 +6,19 @@ use std::sync::Mutex;
 
 use serde_json::Value;
 
+use crate::crash_points::scenario::{SCRIPT, SCRIPT_AFTER, SCRIPT_BEFORE, Scenario};
 use crate::support::daemon::{Daemon, Home};
 use crate::support::fake_telegram::FakeTelegram;
 use crate::support::fake_telegram::state::User;
 
-/// Ben's chat: he asks something plain.
+/// Ben's chat.
 pub const BEN: i64 = 100;
-/// Bea's chat: she asks for something that needs an approval.
+/// Bea's chat: what she asks for mostly needs an approval.
 pub const BEA: i64 = 101;
 /// Anna's chat: she owns the bot and is shown the cards.
 pub const ANNA: i64 = 200;
-/// The words Ben's answer is made of: long enough for two parts.
-const WORDS: usize = 620;
-/// The end of Bea's turn.
-pub const BEA_ANSWER: &str = "the command ran and the files are listed";
-/// What the API's client asks.
-pub const API_TEXT: &str = "SAY:answered over HTTP";
-/// What it is answered.
-pub const API_ANSWER: &str = "answered over HTTP";
-/// Its idempotency key.
+/// The idempotency key of the API's client.
 pub const API_KEY: &str = "the-same-key-again";
-
-/// Ben's answer.
-pub fn ben_answer() -> String {
-    let words: Vec<String> = (0..WORDS).map(|n| format!("word{n:04}")).collect();
-    words.join(" ")
-}
-
-fn ben_text() -> String {
-    format!("SAY:{}", ben_answer())
-}
-
-fn bea_text() -> String {
-    format!(
-        "TOOL:list_files{{}}\nTOOL:execute_command{{\"argv\":[\"sh\",\"-c\",\"echo ran >> ledger.txt\"]}}\nSAY:{BEA_ANSWER}"
-    )
-}
 
 /// Everything that outlives daemons.
 pub struct World {
@@ -49,6 +26,8 @@ pub struct World {
     pub telegram: FakeTelegram,
     /// Configuration, data, workspaces.
     pub home: Home,
+    /// What happens in it.
+    pub scenario: Scenario,
     token: String,
     /// What people wrote, as the platform told it.
     written: Mutex<Vec<Value>>,
@@ -56,33 +35,57 @@ pub struct World {
 
 impl World {
     /// A world in which nothing has been started.
-    pub fn new() -> Self {
+    pub fn new(scenario: Scenario) -> Self {
         let telegram = FakeTelegram::start();
         let home = Home::new(&format!(
             "[model]\ndefault = \"scripted/demo\"\nallow_scripted_on_channels = true\n\n\
              [channels.team]\nkind = \"telegram\"\ntoken_env = \"TEAM_TOKEN\"\napi_base = \"{}\"\n\
              autonomy = \"semi_auto\"\nchat_max_risk = \"critical\"\nallowed_users = [\"{BEN}\", \"{BEA}\"]\n\n\
-             [people.anna]\nids = [\"telegram:{ANNA}\"]\nrole = \"owner\"\n",
-            telegram.url()
+             [people.anna]\nids = [\"telegram:{ANNA}\"]\nrole = \"owner\"\n\n{}",
+            telegram.url(),
+            scenario.settings()
         ));
+        if scenario == Scenario::Changed {
+            let workspace = home.workspace("team");
+            std::fs::create_dir_all(&workspace).expect("the workspace");
+            std::fs::write(workspace.join(SCRIPT), SCRIPT_BEFORE).expect("the script");
+        }
         telegram.change(|state| state.know_chat(ANNA));
         let token = telegram.state().token.clone();
         Self {
             telegram,
             home,
+            scenario,
             token,
             written: Mutex::default(),
         }
     }
 
-    /// Ben and Bea write. The platform keeps it until somebody fetches it.
+    /// People write. The platform keeps it until somebody fetches it.
     pub fn people_write(&self) {
-        self.telegram
-            .user_says(BEN, &User::new(BEN, "Ben"), &ben_text());
-        self.telegram
-            .user_says(BEA, &User::new(BEA, "Bea"), &bea_text());
+        for message in self.scenario.messages() {
+            if let Some(chat) = message.chat {
+                let name = if chat == BEN { "Ben" } else { "Bea" };
+                self.telegram
+                    .user_says(chat, &User::new(chat, name), &message.text);
+            }
+        }
         let pending = self.telegram.state().pending.clone();
         *self.written.lock().unwrap() = pending.into_iter().map(|(_, update)| update).collect();
+    }
+
+    /// What happens while no daemon runs.
+    pub fn meanwhile(&self) {
+        if self.scenario == Scenario::Changed {
+            let script = self.home.workspace("team").join(SCRIPT);
+            std::fs::write(script, SCRIPT_AFTER).expect("the script");
+        }
+    }
+
+    /// Whether the script is not what it was at first.
+    pub fn script_changed(&self) -> bool {
+        std::fs::read_to_string(self.home.workspace("team").join(SCRIPT))
+            .is_ok_and(|text| text != SCRIPT_BEFORE)
     }
 
     /// The platform tells everything once more under new numbers, as it now and then does after a broken
@@ -93,19 +96,24 @@ impl World {
         }
     }
 
-    /// Starts the daemon, with a crash point armed or not; none when it ended before it listened.
-    pub fn start(&self, crash: Option<&str>) -> Option<Daemon> {
+    /// Starts the daemon, with a crash point armed or not and a rule switched off or not; none when it ended before it listened.
+    pub fn start(&self, crash: Option<&str>, mutant: Option<&str>) -> Option<Daemon> {
         let mut environment = vec![("TEAM_TOKEN", self.token.as_str())];
+        if let Some(mutant) = mutant {
+            environment.push(("LEVERFRAME_MUTANT", mutant));
+        }
         if let Some(crash) = crash {
             environment.push(("LEVERFRAME_CRASH", crash));
         }
         self.home.try_daemon_with(&environment)
     }
 
-    /// How often the approved command has really run.
-    pub fn effects(&self) -> usize {
-        std::fs::read_to_string(self.home.workspace("team").join("ledger.txt"))
-            .map_or(0, |text| text.lines().count())
+    /// The tool's own ledger: what commands have really done, in order.
+    pub fn effects(&self) -> Vec<String> {
+        std::fs::read_to_string(self.home.workspace("team").join("ledger.txt")).map_or_else(
+            |_| Vec::new(),
+            |text| text.lines().map(str::to_owned).collect(),
+        )
     }
 
     /// Texts of the messages that the platform ever showed in a chat, as first sent, in order.

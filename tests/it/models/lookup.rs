@@ -50,6 +50,7 @@ fn all_settings(providers: Vec<(&str, ProviderSettings)>) -> Settings {
             one_tool_per_step: false,
             max_model_attempts: 3,
             history_exchanges: 6,
+            shutdown_grace_seconds: 20,
         },
         tool_risk: BTreeMap::new(),
         listen: None,

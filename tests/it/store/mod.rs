@@ -11,7 +11,7 @@
     reason = "a method's path is not general over the reader's lifetime"
 )]
 
-mod world;
+pub(crate) mod world;
 
 mod decisions;
 mod lifecycle;

@@ -149,6 +149,7 @@ async fn step(world: World, op: Op) -> World {
                         epoch,
                         digest,
                         max_decision_age_ms: 60_000,
+                        key_lifetime_ms: None,
                     })
                     .await;
             }
@@ -171,6 +172,7 @@ async fn step(world: World, op: Op) -> World {
                         content: "result".to_owned(),
                         is_error: false,
                         duration_ms: 1,
+                        artifact: None,
                         resolve,
                     })
                     .await;

@@ -4,6 +4,7 @@ use leverframe::protocol::words::{
     ApprovalKind, ChannelKind, ContinuationState, DecisionWord, Effect, OutboxState, ToolCallState,
 };
 use leverframe::store::commands::begin_send::BeginSend;
+use leverframe::store::commands::claim::Claim;
 use leverframe::store::commands::ensure_channel::EnsureChannel;
 use leverframe::store::commands::park::Park;
 use leverframe::store::commands::resume::Resume;
@@ -264,6 +265,35 @@ async fn a_stale_epoch_is_refused() {
         })
         .await;
     assert!(what.contains("stale epoch"), "{what}");
+}
+
+/// What an earlier process would still take after another one took the database over.
+#[tokio::test]
+async fn a_caller_of_an_earlier_epoch_takes_nothing() {
+    let world = World::new().await;
+    let taken = world.ingest("chat").await;
+    let (session_id, id) = (taken.session_id.unwrap(), taken.continuation_id.unwrap());
+    let old = world.epoch();
+    let world = world.crash().await;
+    let claimed = world
+        .store
+        .write(Claim {
+            session_id,
+            epoch: old,
+        })
+        .await;
+    let continuation = world
+        .store
+        .read(move |reader| reader.continuation(id))
+        .await
+        .unwrap();
+    assert_eq!(
+        (continuation.state, claimed.is_err()),
+        (ContinuationState::Pending, true),
+        "a claim of epoch {old} in epoch {}",
+        world.epoch()
+    );
+    world.sound().await;
 }
 
 #[tokio::test]

@@ -110,6 +110,7 @@ impl Odd {
             access: Access::Unknown,
             effect: Effect::NonIdempotent,
             max_duration: Duration::from_secs(1),
+            key_lifetime: None,
         }))
     }
 }

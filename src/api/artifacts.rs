@@ -1,0 +1,60 @@
+//! The content of artifacts, as it is. Never shown as a page: the browser is told to save it.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::http::{HeaderValue, header};
+use axum::response::Response;
+
+use crate::api::error::Refusal;
+use crate::api::outcome;
+use crate::api::request::Call;
+use crate::api::route::{AnswerShape, Route, Success, get};
+use crate::api::router::Api;
+use crate::protocol::artifact::ArtifactHash;
+use crate::protocol::problem::Problem;
+use crate::protocol::snapshot::{Answer, Query};
+
+/// The routes of this module.
+pub fn routes() -> Vec<Route> {
+    vec![get(
+        "/v1/artifacts/{hash}",
+        "The whole of a result that was shown in part, with its media type",
+        &[],
+        &[Success {
+            status: 200,
+            answer: AnswerShape::Content,
+        }],
+        |api, call| Box::pin(one(api, call)),
+    )]
+}
+
+async fn one(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
+    let hash: ArtifactHash = call
+        .text("hash")?
+        .parse()
+        .map_err(|error| Problem::invalid(format!("{error}")))?;
+    let artifact = match api.client.query(Query::Artifact { hash }).await? {
+        Answer::Artifact(artifact) => *artifact,
+        other => {
+            return Err(outcome::unexpected(
+                "an artifact",
+                outcome::answer_name(&other),
+            ));
+        }
+    };
+    let value = |text: &str| {
+        HeaderValue::from_str(text).map_err(|_| {
+            Problem::internal("an artifact has a name or type that no header can hold")
+        })
+    };
+    let mut response = Response::new(Body::from(artifact.text));
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, value(&artifact.media_type)?);
+    headers.insert(
+        header::CONTENT_DISPOSITION,
+        value(&format!("attachment; filename=\"{hash}\""))?,
+    );
+    headers.insert(header::ETAG, value(&format!("\"{hash}\""))?);
+    Ok(response)
+}

@@ -1,0 +1,201 @@
+//! `leverframe doctor [--check] [--database FILE]`: asks the daemon, or reads the files where nothing runs.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::cli::connect;
+use crate::cli::exit::{Failure, unexpected};
+use crate::cli::terminal::{Format, Terminal, cell};
+use crate::client::console_client::ConsoleClient as _;
+use crate::client::remote::connection::Limits;
+use crate::config::environment::Environment;
+use crate::config::layers::Flags;
+use crate::protocol::doctor::{CheckReport, Doctor, Finding, RuleResult, Verdict};
+use crate::protocol::snapshot::{Answer, Query};
+use crate::runtime::offline::{self, OfflineError};
+
+/// Time a daemon has to verify its database.
+const CHECK_TIME: Duration = Duration::from_secs(3600);
+
+impl From<OfflineError> for Failure {
+    fn from(error: OfflineError) -> Self {
+        match error {
+            OfflineError::Unusable(_) => Failure::Usage(error.to_string()),
+            OfflineError::Disturbed(_) => Failure::Ended(error.to_string()),
+            OfflineError::Other(error) => Failure::Other(error),
+        }
+    }
+}
+
+/// What to look at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Order {
+    /// Verify every invariant too.
+    pub check: bool,
+    /// This file instead of the data directory's.
+    pub database: Option<PathBuf>,
+}
+
+/// Looks and prints; fails when something is wrong.
+pub async fn run(
+    terminal: &mut Terminal<'_>,
+    format: Format,
+    flags: &Flags,
+    environment: &Environment,
+    data_dir: &Path,
+    order: Order,
+) -> Result<(), Failure> {
+    let doctor = look(flags, environment, data_dir, order).await?;
+    match format {
+        Format::Json => terminal.json(&doctor)?,
+        Format::Human => print(terminal, &doctor)?,
+    }
+    verdict(&doctor)
+}
+
+async fn look(
+    flags: &Flags,
+    environment: &Environment,
+    data_dir: &Path,
+    order: Order,
+) -> Result<Doctor, Failure> {
+    if let Some(file) = order.database {
+        return Ok(blocking(move || offline::check_file(&file)).await?);
+    }
+    let limits = Limits {
+        request: if order.check {
+            CHECK_TIME
+        } else {
+            Limits::default().request
+        },
+        ..Limits::default()
+    };
+    match connect::daemon_within(data_dir, limits).await {
+        Ok(client) => {
+            let query = Query::Doctor { check: order.check };
+            let Answer::Doctor(doctor) = client.query(query).await? else {
+                return Err(unexpected("a diagnosis"));
+            };
+            Ok(*doctor)
+        }
+        Err(Failure::NothingRunning(_)) => {
+            let (flags, environment) = (flags.clone(), environment.clone());
+            Ok(blocking(move || offline::doctor(&flags, &environment, order.check)).await?)
+        }
+        Err(other) => Err(other),
+    }
+}
+
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, OfflineError> + Send + 'static,
+) -> Result<T, OfflineError> {
+    tokio::task::spawn_blocking(work)
+        .await
+        .map_err(anyhow::Error::from)?
+}
+
+/// Digits in groups of three.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (at, digit) in digits.char_indices() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(' ');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+fn print(terminal: &mut Terminal<'_>, doctor: &Doctor) -> Result<(), Failure> {
+    for finding in &doctor.findings {
+        terminal.line(&finding_line(finding))?;
+    }
+    if let Some(check) = &doctor.check {
+        for rule in &check.rules {
+            print_rule(terminal, rule)?;
+        }
+        terminal.line(&format!("{}: {}", cell(&doctor.database), summary(check)))?;
+    }
+    Ok(())
+}
+
+fn finding_line(finding: &Finding) -> String {
+    let fix = finding
+        .fix
+        .as_ref()
+        .map_or_else(String::new, |fix| format!("  — {}", cell(fix)));
+    // The reasons of a refused configuration have several lines.
+    let detail: Vec<String> = finding.detail.lines().map(cell).collect();
+    format!(
+        "{:<4}  {:<16}  {}{fix}",
+        finding.verdict.as_str(),
+        cell(&finding.about),
+        detail.join(" ")
+    )
+}
+
+fn print_rule(terminal: &mut Terminal<'_>, rule: &RuleResult) -> Result<(), Failure> {
+    let rows = grouped(rule.rows);
+    if rule.violations == 0 {
+        return terminal.line(&format!(
+            "{:<4}  {:<4}  {rows:>9} rows  no {}",
+            Verdict::Ok.as_str(),
+            rule.invariant,
+            cell(&rule.broken)
+        ));
+    }
+    terminal.line(&format!(
+        "{:<4}  {:<4}  {rows:>9} rows  {} × {}",
+        Verdict::Fail.as_str(),
+        rule.invariant,
+        grouped(rule.violations),
+        cell(&rule.broken)
+    ))?;
+    for found in &rule.found {
+        terminal.line(&format!("              {}", cell(found)))?;
+    }
+    let named = rule.found.len() as u64;
+    if named < rule.violations {
+        terminal.line(&format!(
+            "              and {} more",
+            grouped(rule.violations - named)
+        ))?;
+    }
+    Ok(())
+}
+
+fn summary(check: &CheckReport) -> String {
+    format!(
+        "{} rules, {} rows, {} violations",
+        check.rules.len(),
+        grouped(check.rows),
+        grouped(check.violations)
+    )
+}
+
+fn verdict(doctor: &Doctor) -> Result<(), Failure> {
+    if let Some(check) = &doctor.check
+        && check.violations > 0
+    {
+        return Err(Failure::Ended(format!(
+            "{} invariants do not hold: stop the daemon, keep a copy of the directory, restore a backup",
+            check
+                .rules
+                .iter()
+                .filter(|rule| rule.violations > 0)
+                .count()
+        )));
+    }
+    let failed: Vec<&str> = doctor
+        .findings
+        .iter()
+        .filter(|finding| finding.verdict == Verdict::Fail)
+        .map(|finding| finding.about.as_str())
+        .collect();
+    if failed.is_empty() {
+        Ok(())
+    } else {
+        Err(Failure::Ended(format!("failed: {}", failed.join(", "))))
+    }
+}

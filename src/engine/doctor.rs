@@ -1,0 +1,422 @@
+//! How the installation is: facts about files, database, configuration and channels, each with what to do about it.
+//!
+//! The findings are made from plain data, so that a running engine and a look at stopped files say the same words.
+
+use std::path::Path;
+
+use crate::clock::Timestamp;
+use crate::config::settings::{ProviderKind, Settings};
+use crate::engine::core::Engine;
+use crate::engine::problem::from_store;
+use crate::engine::query;
+use crate::protocol::channel::Channel;
+use crate::protocol::doctor::{
+    AuditAnchor, AuditReport, CheckReport, Doctor, Finding, RuleResult, Verdict,
+};
+use crate::protocol::problem::Problem;
+use crate::protocol::words::ChannelState;
+use crate::store::files::{DatabaseFacts, FileFacts, look};
+use crate::store::{anchors, check};
+
+/// Free space below which somebody should look, in bytes.
+const LITTLE_SPACE: u64 = 512 * 1024 * 1024;
+/// A write-ahead log above which somebody should look, in bytes.
+const LARGE_LOG: u64 = 256 * 1024 * 1024;
+/// Milliseconds the clock may stand behind the newest event.
+const CLOCK_SLACK_MS: u64 = 60_000;
+
+/// What is known of the process that looks or is looked at.
+#[derive(Debug)]
+pub struct Process {
+    /// How programs are confined, in words, and whether they are.
+    pub sandbox: (String, bool),
+    /// Channels with their health; none = nothing runs that could know it.
+    pub channels: Option<Vec<Channel>>,
+    /// What stands in the way of normal work.
+    pub problems: Vec<String>,
+}
+
+/// Everything findings are made of.
+#[derive(Debug)]
+pub struct Facts<'a> {
+    /// Now.
+    pub now: Timestamp,
+    /// The configuration, or why it cannot be used.
+    pub settings: Result<&'a Settings, String>,
+    /// The data directory.
+    pub data_dir: &'a Path,
+    /// The files in it.
+    pub files: &'a FileFacts,
+    /// The database; none = there is none yet, else why it cannot be read.
+    pub database: Option<Result<DatabaseFacts, String>>,
+    /// The process.
+    pub process: Process,
+}
+
+fn finding(verdict: Verdict, about: &str, detail: impl Into<String>, fix: Option<&str>) -> Finding {
+    Finding {
+        verdict,
+        about: about.to_owned(),
+        detail: detail.into(),
+        fix: fix.map(str::to_owned),
+    }
+}
+
+fn ok(about: &str, detail: impl Into<String>) -> Finding {
+    finding(Verdict::Ok, about, detail, None)
+}
+
+fn warn(about: &str, detail: impl Into<String>, fix: &str) -> Finding {
+    finding(Verdict::Warn, about, detail, Some(fix))
+}
+
+fn fail(about: &str, detail: impl Into<String>, fix: &str) -> Finding {
+    finding(Verdict::Fail, about, detail, Some(fix))
+}
+
+/// Bytes in words, with one decimal.
+fn bytes(count: u64) -> String {
+    let mut value = count as f64;
+    for unit in ["B", "KiB", "MiB", "GiB"] {
+        if value < 1024.0 {
+            return if unit == "B" {
+                format!("{count} B")
+            } else {
+                format!("{value:.1} {unit}")
+            };
+        }
+        value /= 1024.0;
+    }
+    format!("{value:.1} TiB")
+}
+
+fn configuration(facts: &Facts<'_>) -> Finding {
+    match &facts.settings {
+        Ok(settings) => {
+            let file = settings.paths.config_file.display();
+            if settings.paths.config_file.exists() {
+                ok("configuration", file.to_string())
+            } else {
+                warn(
+                    "configuration",
+                    format!("there is no {file}: defaults and the scripted model are used"),
+                    "write one with `leverframe init`",
+                )
+            }
+        }
+        Err(why) => fail("configuration", why.clone(), "mend what it names"),
+    }
+}
+
+fn directory(dir: &Path) -> Finding {
+    use std::os::unix::fs::MetadataExt as _;
+    let about = "data directory";
+    let shown = dir.display();
+    match std::fs::metadata(dir) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => warn(
+            about,
+            format!("{shown} does not exist yet"),
+            "the first start makes it; another one is named with --data-dir",
+        ),
+        Err(error) => fail(
+            about,
+            format!("{shown}: {error}"),
+            "make it readable for this user",
+        ),
+        Ok(found) => {
+            let (mode, owner) = (found.mode() & 0o777, found.uid());
+            let detail = format!("{shown}, mode {mode:04o}, owner {owner}");
+            if owner != rustix::process::geteuid().as_raw() {
+                fail(about, detail, "run leverframe as its owner")
+            } else if mode & 0o077 != 0 {
+                fail(about, detail, &format!("chmod 700 {shown}"))
+            } else {
+                ok(about, detail)
+            }
+        }
+    }
+}
+
+fn database(facts: &Facts<'_>) -> Vec<Finding> {
+    let files = facts.files;
+    let about = "database";
+    let found = match &facts.database {
+        None => {
+            return vec![warn(
+                about,
+                format!("there is no {} yet", files.database.display()),
+                "the first start makes it",
+            )];
+        }
+        Some(Err(why)) => {
+            return vec![fail(
+                about,
+                why.clone(),
+                "use the program it belongs to, or restore a backup",
+            )];
+        }
+        Some(Ok(found)) => found,
+    };
+    let detail = format!(
+        "schema {}, {}, log {}, {} free",
+        found.schema,
+        files.size.map_or_else(|| "no file".to_owned(), bytes),
+        bytes(files.log_size),
+        files.free.map_or_else(|| "unknown".to_owned(), bytes),
+    );
+    let mut findings = Vec::new();
+    findings.push(if files.free.is_some_and(|free| free < LITTLE_SPACE) {
+        warn(
+            about,
+            detail,
+            "free space on its file system: when it is full, nothing is acknowledged",
+        )
+    } else if files.log_size > LARGE_LOG {
+        warn(
+            about,
+            detail,
+            "a reader may hold the log open: end long exports, then restart",
+        )
+    } else {
+        ok(about, detail)
+    });
+    findings.push(match files.sidecar_epoch {
+        Some(epoch) if epoch <= found.epoch => ok("epoch", found.epoch.to_string()),
+        Some(epoch) => warn(
+            "epoch",
+            format!(
+                "{}, but the directory has seen {epoch}: the database is an older copy",
+                found.epoch
+            ),
+            "it starts in quarantine; release it once you know what the newer one did",
+        ),
+        None => warn(
+            "epoch",
+            format!("{}, without its side-car file `epoch`", found.epoch),
+            "it starts in quarantine, as every copy does; release it then",
+        ),
+    });
+    if found.quarantine {
+        findings.push(warn(
+            "quarantine",
+            "the database was restored: no channel connects, nothing is sent or run",
+            "look at what is uncertain, then release it",
+        ));
+    }
+    if let Some((since, reason)) = &found.held {
+        findings.push(warn(
+            "held",
+            format!("since {since}: {reason}"),
+            "`leverframe release` lets everything go on",
+        ));
+    }
+    match found.crash_starts.as_slice() {
+        [] => findings.push(ok("crashes", "the last start followed a clean end")),
+        starts => findings.push(warn(
+            "crashes",
+            format!(
+                "{} starts after a crash close together: {}",
+                starts.len(),
+                starts
+                    .iter()
+                    .map(ToString::to_string)
+                    .collect::<Vec<_>>()
+                    .join(", ")
+            ),
+            "the log file says what ended the process",
+        )),
+    }
+    if let Some(newest) = found.newest_event_at {
+        let ahead = newest.millis_since(facts.now);
+        findings.push(if ahead > CLOCK_SLACK_MS {
+            warn(
+                "clock",
+                format!("{}, {} s behind the newest event", facts.now, ahead / 1000),
+                "set the clock right: deadlines count by it",
+            )
+        } else {
+            ok("clock", facts.now.to_string())
+        });
+    }
+    findings.push(ok(
+        "audit head",
+        format!("{}:{}", found.audit_seq, found.audit_hash),
+    ));
+    findings
+}
+
+fn providers(settings: &Settings) -> Vec<Finding> {
+    settings
+        .providers
+        .iter()
+        .filter(|(_, provider)| provider.kind != ProviderKind::Scripted)
+        .map(|(name, provider)| {
+            let about = format!("provider {name}");
+            match (&provider.api_key, provider.kind) {
+                (Some(_), _) => ok(&about, format!("{}, key present", provider.base_url)),
+                (None, ProviderKind::Anthropic) => fail(
+                    &about,
+                    format!("{}, no key", provider.base_url),
+                    &format!(
+                        "set api_key_env, api_key_file or api_key_command under [providers.{name}]"
+                    ),
+                ),
+                (None, ProviderKind::OpenAiChat | ProviderKind::Scripted) => ok(
+                    &about,
+                    format!("{}, no key (the server wants none)", provider.base_url),
+                ),
+            }
+        })
+        .collect()
+}
+
+fn channels(settings: Option<&Settings>, running: Option<&[Channel]>) -> Vec<Finding> {
+    let Some(running) = running else {
+        let names = settings
+            .into_iter()
+            .flat_map(|settings| settings.channels.iter())
+            .filter(|(_, channel)| channel.token.is_some())
+            .map(|(name, channel)| {
+                ok(
+                    &format!("channel {name}"),
+                    format!("{}, not running", channel.kind),
+                )
+            });
+        return names.collect();
+    };
+    running
+        .iter()
+        .filter(|channel| channel.health.state != ChannelState::Local)
+        .map(|channel| {
+            let about = format!("channel {}", channel.name);
+            let why = channel
+                .health
+                .detail
+                .as_ref()
+                .map_or_else(String::new, |detail| format!(": {detail}"));
+            let detail = format!("{}, {}{why}", channel.kind, channel.health.state);
+            match channel.health.state {
+                ChannelState::Failed => fail(&about, detail, "mend what it names, then restart"),
+                ChannelState::Local | ChannelState::Starting | ChannelState::Connected => {
+                    ok(&about, detail)
+                }
+                ChannelState::Degraded | ChannelState::Paused => {
+                    warn(&about, detail, "it goes on by itself unless it was paused")
+                }
+            }
+        })
+        .collect()
+}
+
+/// The findings of these facts, in the order in which they are read best.
+pub fn findings(facts: &Facts<'_>) -> Vec<Finding> {
+    let mut found = vec![
+        ok(
+            "version",
+            format!(
+                "leverframe {}, {}",
+                env!("CARGO_PKG_VERSION"),
+                check::sqlite_version()
+            ),
+        ),
+        configuration(facts),
+        directory(facts.data_dir),
+        match &facts.files.holder {
+            Some(holder) => ok("process", holder.clone()),
+            None => ok("process", "nothing runs on this directory"),
+        },
+    ];
+    found.extend(database(facts));
+    let (sandbox, confined) = &facts.process.sandbox;
+    found.push(if *confined {
+        ok("sandbox", sandbox.clone())
+    } else {
+        warn(
+            "sandbox",
+            sandbox.clone(),
+            "install bubblewrap and allow user namespaces: programs run unconfined",
+        )
+    });
+    let settings = facts.settings.as_ref().ok().copied();
+    found.extend(settings.into_iter().flat_map(providers));
+    found.extend(channels(settings, facts.process.channels.as_deref()));
+    found.extend(
+        facts
+            .process
+            .problems
+            .iter()
+            .map(|problem| fail("store", problem.clone(), "it goes away when its cause does")),
+    );
+    found
+}
+
+/// Verifies every rule on the live database, each in a read transaction of its own.
+async fn verify(engine: &Engine) -> Result<CheckReport, Problem> {
+    let begun = std::time::Instant::now();
+    let mut report = CheckReport::default();
+    for number in 0..check::count() {
+        let rule: Option<RuleResult> = engine
+            .store
+            .read(move |reader| check::run(reader, number))
+            .await
+            .map_err(from_store)?;
+        if let Some(rule) = rule {
+            report.add(rule);
+        }
+    }
+    report.took_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+    Ok(report)
+}
+
+/// How this running installation is.
+pub async fn doctor(engine: &Engine, with_check: bool) -> Result<Doctor, Problem> {
+    let settings = &engine.settings;
+    let data_dir = settings.paths.data_dir.clone();
+    let files = look(&data_dir.join("leverframe.db"));
+    let (database, rows) = engine
+        .store
+        .read(|reader| Ok((reader.database_facts()?, reader.channel_rows()?)))
+        .await
+        .map_err(from_store)?;
+    let sandbox = engine.sandbox.level_word_so_far();
+    let facts = Facts {
+        now: engine.clock.now(),
+        settings: Ok(settings),
+        data_dir: &data_dir,
+        files: &files,
+        database: Some(Ok(database)),
+        process: Process {
+            sandbox: (sandbox.clone(), !sandbox.starts_with("none")),
+            channels: Some(
+                rows.into_iter()
+                    .map(|row| query::channel(engine, row))
+                    .collect(),
+            ),
+            problems: engine.store.problem().into_iter().collect(),
+        },
+    };
+    Ok(Doctor {
+        at: facts.now,
+        database: files.database.display().to_string(),
+        live: true,
+        findings: findings(&facts),
+        check: if with_check {
+            Some(verify(engine).await?)
+        } else {
+            None
+        },
+    })
+}
+
+/// Walks the whole audit and compares it with what was noted of it.
+pub async fn verify_audit(
+    engine: &Engine,
+    given: Option<AuditAnchor>,
+) -> Result<AuditReport, Problem> {
+    let noted = anchors::expected(&engine.settings.paths.data_dir);
+    engine
+        .store
+        .read(move |reader| reader.audit_report(&noted, given.as_ref()))
+        .await
+        .map_err(from_store)
+}

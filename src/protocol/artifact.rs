@@ -1,0 +1,117 @@
+//! Content that is kept in a file of its own and referred to by its hash.
+//!
+//! An artifact never changes: its name is the SHA-256 of its content.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::clock::Timestamp;
+
+/// What stands before the hash where an artifact is named in a text or as a path.
+pub const ARTIFACT_PREFIX: &str = "artifact:";
+
+/// SHA-256 of an artifact's content. In text, 64 lower-case hex digits; read with or without `artifact:` before them.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ArtifactHash([u8; 32]);
+
+/// Why a text names no artifact.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{text}` names no artifact: expected 64 hex digits, with or without `artifact:` before them"
+)]
+pub struct ArtifactHashError {
+    /// The text that was given, shortened to 80 characters.
+    pub text: String,
+}
+
+impl ArtifactHash {
+    /// The 32 bytes of the hash.
+    pub fn to_bytes(self) -> [u8; 32] {
+        self.0
+    }
+
+    /// The hash that is these 32 bytes.
+    pub fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
+    /// How a text refers to it: `artifact:` and the digits.
+    pub fn reference(self) -> String {
+        format!("{ARTIFACT_PREFIX}{self}")
+    }
+}
+
+impl fmt::Display for ArtifactHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for ArtifactHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl FromStr for ArtifactHash {
+    type Err = ArtifactHashError;
+
+    fn from_str(text: &str) -> Result<Self, ArtifactHashError> {
+        let digits = text.strip_prefix(ARTIFACT_PREFIX).unwrap_or(text);
+        let parse = || {
+            if digits.len() != 64 || !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+                return None;
+            }
+            let mut bytes = [0; 32];
+            for (index, byte) in bytes.iter_mut().enumerate() {
+                let pair = digits.get(2 * index..2 * index + 2)?;
+                *byte = u8::from_str_radix(pair, 16).ok()?;
+            }
+            Some(Self(bytes))
+        };
+        parse().ok_or_else(|| ArtifactHashError {
+            text: text.chars().take(80).collect(),
+        })
+    }
+}
+
+impl Serialize for ArtifactHash {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for ArtifactHash {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+/// Where the whole of a shortened content is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ArtifactRef {
+    /// Its name.
+    pub hash: ArtifactHash,
+    /// Bytes.
+    pub size: u64,
+    /// Media type, for example `text/plain; charset=utf-8`.
+    pub media_type: String,
+}
+
+/// An artifact with its content.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Artifact {
+    /// Its name.
+    pub hash: ArtifactHash,
+    /// Bytes.
+    pub size: u64,
+    /// Media type.
+    pub media_type: String,
+    /// When it was first stored.
+    pub created_at: Timestamp,
+    /// The content: outside text, redacted before it was stored.
+    pub text: String,
+}

@@ -1,0 +1,465 @@
+//! Content in files named by their SHA-256: `<data dir>/artifacts/<first two digits>/<64 digits>`.
+//!
+//! A file is durable before a row names it, and it is unlinked only when no row has named it for a day: a row goes in
+//! a durable commit of its own, so no crash leaves a row without its file. Nothing is unlinked while somebody holds
+//! [`Store::artifact_guard`].
+
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rusqlite::{OptionalExtension, params};
+use sha2::{Digest, Sha256};
+use tokio::sync::{OwnedRwLockReadGuard, RwLock};
+
+use crate::clock::Timestamp;
+use crate::protocol::artifact::{Artifact, ArtifactHash, ArtifactRef};
+use crate::protocol::ids::{ContinuationId, SessionId, ToolCallId};
+use crate::store::Store;
+use crate::store::check::Violation;
+use crate::store::command::WriteTx;
+use crate::store::error::StoreError;
+use crate::store::reader::Reader;
+
+/// Folder of the files in the data directory.
+pub const FOLDER: &str = "artifacts";
+/// Media type of a text.
+pub const TEXT: &str = "text/plain; charset=utf-8";
+/// End of the name of a file that is being written.
+const UNFINISHED: &str = ".new";
+/// A file without a row is left alone for this long: it may be about to get one.
+const ORPHAN_AGE_MS: i64 = 24 * 3600 * 1000;
+
+/// While it is held, no file is unlinked: what copies the database and then the files holds one over both. Never
+/// makes anybody who stores an artifact wait.
+pub struct ArtifactGuard {
+    _shared: OwnedRwLockReadGuard<()>,
+}
+
+/// A file that is durable and stays until this is dropped: hold it until the row that names it is committed.
+pub struct StoredArtifact {
+    /// What to name in the row.
+    pub artifact: ArtifactRef,
+    _guard: ArtifactGuard,
+}
+
+/// The files.
+pub(crate) struct ArtifactFiles {
+    root: PathBuf,
+    gate: Arc<RwLock<()>>,
+}
+
+/// Where the file of a hash lies below the data directory's folder of artifacts.
+fn path_of(root: &Path, hash: ArtifactHash) -> PathBuf {
+    let name = hash.to_string();
+    root.join(name.get(..2).unwrap_or_default()).join(name)
+}
+
+fn failed(path: &Path, error: &io::Error) -> StoreError {
+    StoreError::Full(format!("{}: {error}", path.display()))
+}
+
+/// Makes a directory (0700) and makes its name durable, unless it is there.
+fn make_directory(path: &Path) -> io::Result<()> {
+    match DirBuilder::new().mode(0o700).create(path) {
+        Ok(()) => match path.parent() {
+            Some(parent) => File::open(parent)?.sync_all(),
+            None => Ok(()),
+        },
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Sets the time of a file's last change to `now`, so that its age is one by our clock.
+fn stamp(file: &File, now: Timestamp) -> io::Result<()> {
+    let at = rustix::fs::Timespec {
+        tv_sec: now.as_millis().div_euclid(1000),
+        tv_nsec: now.as_millis().rem_euclid(1000) * 1_000_000,
+    };
+    rustix::fs::futimens(
+        file,
+        &rustix::fs::Timestamps {
+            last_access: at,
+            last_modification: at,
+        },
+    )?;
+    Ok(())
+}
+
+/// Writes a file durably under the name of its content.
+fn write_file(root: &Path, hash: ArtifactHash, content: &[u8], now: Timestamp) -> io::Result<()> {
+    let path = path_of(root, hash);
+    let folder = path.parent().unwrap_or(root);
+    make_directory(root)?;
+    make_directory(folder)?;
+    // The same content is there already, perhaps not durably: whoever wrote it may have died before the end.
+    if std::fs::read(&path).is_ok_and(|known| known == content) {
+        let file = File::open(&path)?;
+        stamp(&file, now)?;
+        file.sync_all()?;
+        return File::open(folder)?.sync_all();
+    }
+    let unfinished = folder.join(format!("{hash}.{}{UNFINISHED}", ulid::Ulid::generate()));
+    let write = || {
+        let mut file = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&unfinished)?;
+        file.write_all(content)?;
+        stamp(&file, now)?;
+        file.sync_all()?;
+        crate::crash_point!("artifact.pre_rename");
+        std::fs::rename(&unfinished, &path)
+    };
+    write().inspect_err(|_| {
+        // What stays behind is an orphan, which the sweeper removes.
+        let _ = std::fs::remove_file(&unfinished);
+    })?;
+    File::open(folder)?.sync_all()
+}
+
+impl ArtifactFiles {
+    pub(crate) fn new(data_dir: &Path) -> Self {
+        Self {
+            root: data_dir.join(FOLDER),
+            gate: Arc::new(RwLock::new(())),
+        }
+    }
+
+    async fn guard(&self) -> ArtifactGuard {
+        ArtifactGuard {
+            _shared: self.gate.clone().read_owned().await,
+        }
+    }
+}
+
+/// Runs file work away from the threads that serve everything else.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
+) -> Result<T, StoreError> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(result) => result,
+        Err(error) => Err(StoreError::Corrupt(format!(
+            "work on a file did not finish: {error}"
+        ))),
+    }
+}
+
+impl Store {
+    /// Keeps every file of an artifact where it is until the guard is dropped. A copy of the database and its files
+    /// holds one from before the database is read until the last file is copied; any number may be held at once, for
+    /// as long as it takes.
+    pub async fn artifact_guard(&self) -> ArtifactGuard {
+        self.inner.artifacts.guard().await
+    }
+
+    /// Stores content that is redacted already. When this returns, the file is durable; no row names it yet.
+    pub async fn put_artifact(
+        &self,
+        content: Vec<u8>,
+        media_type: &str,
+        now: Timestamp,
+    ) -> Result<StoredArtifact, StoreError> {
+        let guard = self.artifact_guard().await;
+        let root = self.inner.artifacts.root.clone();
+        let media_type = media_type.to_owned();
+        let artifact = blocking(move || {
+            let hash = ArtifactHash::from_bytes(Sha256::digest(&content).into());
+            write_file(&root, hash, &content, now).map_err(|error| failed(&root, &error))?;
+            Ok(ArtifactRef {
+                hash,
+                size: content.len() as u64,
+                media_type,
+            })
+        })
+        .await?;
+        Ok(StoredArtifact {
+            artifact,
+            _guard: guard,
+        })
+    }
+
+    /// An artifact with its content.
+    pub async fn artifact(&self, hash: ArtifactHash) -> Result<Artifact, StoreError> {
+        let row = self
+            .read_here(move |reader| reader.artifact_row(hash))
+            .await?;
+        self.load_artifact(row).await
+    }
+
+    /// An artifact that a turn of this session refers to; any other does not exist for it.
+    pub async fn artifact_of_session(
+        &self,
+        session: SessionId,
+        hash: ArtifactHash,
+    ) -> Result<Artifact, StoreError> {
+        let row = self
+            .read_here(move |reader| {
+                if reader.session_refers_to(session, hash)? {
+                    reader.artifact_row(hash)
+                } else {
+                    Err(StoreError::not_found("artifact", hash))
+                }
+            })
+            .await?;
+        self.load_artifact(row).await
+    }
+
+    async fn load_artifact(&self, row: ArtifactRow) -> Result<Artifact, StoreError> {
+        let root = self.inner.artifacts.root.clone();
+        blocking(move || {
+            let path = path_of(&root, row.artifact.hash);
+            let content = std::fs::read(&path).map_err(|error| {
+                StoreError::Corrupt(format!(
+                    "the file of artifact {}: {error}",
+                    row.artifact.hash
+                ))
+            })?;
+            if Sha256::digest(&content).as_slice() != row.artifact.hash.to_bytes() {
+                return Err(StoreError::Corrupt(format!(
+                    "the file of artifact {} does not have the content it is named by",
+                    row.artifact.hash
+                )));
+            }
+            let text = String::from_utf8(content).map_err(|_| {
+                StoreError::illegal(format!("artifact {} is not text", row.artifact.hash))
+            })?;
+            Ok(Artifact {
+                hash: row.artifact.hash,
+                size: row.artifact.size,
+                media_type: row.artifact.media_type,
+                created_at: row.created_at,
+                text,
+            })
+        })
+        .await
+    }
+
+    /// Files that no row names and nobody is about to name: their number and bytes, removed unless it is only a
+    /// preview. Removes nothing while a guard is held.
+    pub async fn sweep_artifact_files(
+        &self,
+        now: Timestamp,
+        preview: bool,
+    ) -> Result<SweptFiles, StoreError> {
+        let root = self.inner.artifacts.root.clone();
+        let listed =
+            blocking(move || orphan_candidates(&root, now).map_err(|error| failed(&root, &error)))
+                .await?;
+        let mut swept = SweptFiles::default();
+        for folder in listed {
+            let exclusive = if preview {
+                None
+            } else {
+                match self.inner.artifacts.gate.clone().try_write_owned() {
+                    Ok(exclusive) => Some(exclusive),
+                    // Whoever holds it needs the files as they are; the next sweep looks again.
+                    Err(_) => break,
+                }
+            };
+            let orphans = self
+                .read(move |reader| {
+                    let mut orphans = Vec::new();
+                    for file in folder {
+                        let named = match file.hash {
+                            Some(hash) => reader.artifact_known(hash)?,
+                            None => false,
+                        };
+                        if !named {
+                            orphans.push(file);
+                        }
+                    }
+                    Ok(orphans)
+                })
+                .await?;
+            swept.files += orphans.len() as u64;
+            swept.bytes += orphans.iter().map(|file| file.size).sum::<u64>();
+            if exclusive.is_some() {
+                blocking(move || {
+                    for file in &orphans {
+                        match std::fs::remove_file(&file.path) {
+                            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                                return Err(failed(&file.path, &error));
+                            }
+                            Ok(()) | Err(_) => {}
+                        }
+                    }
+                    Ok(())
+                })
+                .await?;
+            }
+            drop(exclusive);
+        }
+        Ok(swept)
+    }
+}
+
+/// Files that went, or would go.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SweptFiles {
+    /// Number.
+    pub files: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+/// A file that may be an orphan.
+struct Candidate {
+    path: PathBuf,
+    size: u64,
+    /// None = left behind while it was being written.
+    hash: Option<ArtifactHash>,
+}
+
+/// Files that are old enough, a folder at a time. Names that are not ours are left alone.
+fn orphan_candidates(root: &Path, now: Timestamp) -> io::Result<Vec<Vec<Candidate>>> {
+    let folders = match std::fs::read_dir(root) {
+        Ok(folders) => folders,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    let before = now.plus_millis(-ORPHAN_AGE_MS).as_millis();
+    let mut all = Vec::new();
+    for folder in folders {
+        let folder = folder?;
+        if !folder.file_type()?.is_dir() {
+            continue;
+        }
+        let mut files = Vec::new();
+        for file in std::fs::read_dir(folder.path())? {
+            let file = file?;
+            let name = file.file_name();
+            let name = name.to_string_lossy();
+            let hash = name.parse().ok();
+            let meta = file.metadata()?;
+            let changed = meta.mtime() * 1000 + meta.mtime_nsec() / 1_000_000;
+            if meta.is_file() && (hash.is_some() || name.ends_with(UNFINISHED)) && changed < before
+            {
+                files.push(Candidate {
+                    path: file.path(),
+                    size: meta.len(),
+                    hash,
+                });
+            }
+        }
+        if !files.is_empty() {
+            all.push(files);
+        }
+    }
+    Ok(all)
+}
+
+/// A row.
+pub(crate) struct ArtifactRow {
+    artifact: ArtifactRef,
+    created_at: Timestamp,
+}
+
+impl Reader<'_> {
+    fn artifact_row(&self, hash: ArtifactHash) -> Result<ArtifactRow, StoreError> {
+        self.conn
+            .prepare_cached("SELECT size, media_type, created_at FROM artifacts WHERE hash = ?1")?
+            .query_row([hash.to_bytes()], |row| {
+                Ok(ArtifactRow {
+                    artifact: ArtifactRef {
+                        hash,
+                        size: row.get(0)?,
+                        media_type: row.get(1)?,
+                    },
+                    created_at: Timestamp(row.get(2)?),
+                })
+            })
+            .optional()?
+            .ok_or_else(|| StoreError::not_found("artifact", hash))
+    }
+
+    fn artifact_known(&self, hash: ArtifactHash) -> Result<bool, StoreError> {
+        Ok(self
+            .conn
+            .prepare_cached("SELECT EXISTS (SELECT 1 FROM artifacts WHERE hash = ?1)")?
+            .query_row([hash.to_bytes()], |row| row.get(0))?)
+    }
+
+    fn session_refers_to(
+        &self,
+        session: SessionId,
+        hash: ArtifactHash,
+    ) -> Result<bool, StoreError> {
+        Ok(self
+            .conn
+            .prepare_cached(
+                "SELECT EXISTS (SELECT 1 FROM artifact_references r JOIN continuations c ON c.id = r.continuation_id
+                 WHERE r.hash = ?1 AND c.session_id = ?2)",
+            )?
+            .query_row(params![hash.to_bytes(), session.to_bytes()], |row| {
+                row.get(0)
+            })?)
+    }
+}
+
+impl WriteTx<'_> {
+    /// Names a file that is durable, and who needs it.
+    pub(crate) fn refer_to_artifact(
+        &mut self,
+        continuation: ContinuationId,
+        call: ToolCallId,
+        artifact: &ArtifactRef,
+    ) -> Result<(), StoreError> {
+        self.conn
+            .prepare_cached(
+                "INSERT INTO artifacts (hash, size, media_type, created_at) VALUES (?1, ?2, ?3, ?4)
+                 ON CONFLICT (hash) DO NOTHING",
+            )?
+            .execute(params![
+                artifact.hash.to_bytes(),
+                artifact.size,
+                artifact.media_type,
+                self.now.as_millis()
+            ])?;
+        self.conn
+            .prepare_cached(
+                "INSERT INTO artifact_references (continuation_id, hash, tool_call_id) VALUES (?1, ?2, ?3)
+                 ON CONFLICT (continuation_id, hash) DO NOTHING",
+            )?
+            .execute(params![
+                continuation.to_bytes(),
+                artifact.hash.to_bytes(),
+                call.to_bytes()
+            ])?;
+        Ok(())
+    }
+}
+
+/// I25: every row has its file below the data directory, with that size and that hash.
+pub fn check_artifacts(reader: &Reader<'_>, data_dir: &Path) -> Result<Vec<Violation>, StoreError> {
+    let root = data_dir.join(FOLDER);
+    let mut found = Vec::new();
+    let mut statement = reader
+        .conn
+        .prepare("SELECT hash, size FROM artifacts ORDER BY hash")?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let hash = ArtifactHash::from_bytes(row.get(0)?);
+        let size: u64 = row.get(1)?;
+        let wrong = match std::fs::read(path_of(&root, hash)) {
+            Err(error) => Some(format!("its file cannot be read: {error}")),
+            Ok(content) if content.len() as u64 != size => Some(format!(
+                "its file has {} bytes, the row says {size}",
+                content.len()
+            )),
+            Ok(content) if Sha256::digest(&content).as_slice() != hash.to_bytes() => {
+                Some("its file has another content".to_owned())
+            }
+            Ok(_) => None,
+        };
+        found.extend(wrong.map(|wrong| Violation {
+            invariant: "I25",
+            detail: format!("artifact {hash}: {wrong}"),
+        }));
+    }
+    Ok(found)
+}

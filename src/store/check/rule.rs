@@ -1,0 +1,149 @@
+//! What a rule is. A rule reads; its queries are fixed text and take time in proportion to the rows they look at,
+//! never to their square.
+
+use crate::protocol::doctor::RuleResult;
+use crate::protocol::ids::{
+    ApprovalId, ContinuationId, ModelAttemptId, OutboxId, SessionId, ToolCallId,
+};
+use crate::store::error::StoreError;
+use crate::store::reader::Reader;
+
+/// Violations of one rule that are named; further ones are counted.
+const NAMED: usize = 100;
+
+/// What the first column of a rule's answer is.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Subject {
+    /// Text that names it.
+    Text,
+    /// Id of a session.
+    Session,
+    /// Id of a continuation.
+    Continuation,
+    /// Id of a tool call.
+    Call,
+    /// Id of an approval.
+    Approval,
+    /// Id of an outbound part.
+    Outbox,
+    /// Id of a model attempt.
+    ModelAttempt,
+}
+
+impl Subject {
+    fn name(self, row: &rusqlite::Row<'_>) -> rusqlite::Result<String> {
+        let id = |make: fn([u8; 16]) -> String| row.get(0).map(make);
+        match self {
+            Self::Text => Ok(row.get::<_, Option<String>>(0)?.unwrap_or_default()),
+            Self::Session => id(|bytes| SessionId::from_bytes(bytes).to_string()),
+            Self::Continuation => id(|bytes| ContinuationId::from_bytes(bytes).to_string()),
+            Self::Call => id(|bytes| ToolCallId::from_bytes(bytes).to_string()),
+            Self::Approval => id(|bytes| ApprovalId::from_bytes(bytes).to_string()),
+            Self::Outbox => id(|bytes| OutboxId::from_bytes(bytes).to_string()),
+            Self::ModelAttempt => id(|bytes| ModelAttemptId::from_bytes(bytes).to_string()),
+        }
+    }
+}
+
+/// How a rule finds its violations.
+#[derive(Clone, Copy)]
+pub(crate) enum Find {
+    /// A query that answers them: what they are about, and optionally a word more about each.
+    Query(Subject, &'static str),
+    /// What no query can say.
+    Code(fn(&Reader<'_>, &mut Found) -> Result<(), StoreError>),
+}
+
+/// One rule.
+#[derive(Clone, Copy)]
+pub(crate) struct Rule {
+    /// Name in DESIGN.md, or `file`.
+    pub(crate) invariant: &'static str,
+    /// What a violation is.
+    pub(crate) broken: &'static str,
+    /// The rows it looks at: what stands behind FROM when they are counted. Empty where the code counts.
+    pub(crate) examined: &'static str,
+    pub(crate) find: Find,
+}
+
+/// A rule that is a query.
+pub(crate) const fn query(
+    invariant: &'static str,
+    broken: &'static str,
+    examined: &'static str,
+    subject: Subject,
+    query: &'static str,
+) -> Rule {
+    Rule {
+        invariant,
+        broken,
+        examined,
+        find: Find::Query(subject, query),
+    }
+}
+
+/// A rule that is code.
+pub(crate) const fn code(
+    invariant: &'static str,
+    broken: &'static str,
+    find: fn(&Reader<'_>, &mut Found) -> Result<(), StoreError>,
+) -> Rule {
+    Rule {
+        invariant,
+        broken,
+        examined: "",
+        find: Find::Code(find),
+    }
+}
+
+/// What a rule has found so far.
+#[derive(Debug, Default)]
+pub(crate) struct Found {
+    pub(crate) rows: u64,
+    violations: u64,
+    named: Vec<String>,
+}
+
+impl Found {
+    /// Notes a violation.
+    pub(crate) fn add(&mut self, what: impl FnOnce() -> String) {
+        self.violations += 1;
+        if self.named.len() < NAMED {
+            self.named.push(what());
+        }
+    }
+}
+
+impl Rule {
+    /// Runs the rule in the reader's transaction.
+    pub(crate) fn run(&self, reader: &Reader<'_>) -> Result<RuleResult, StoreError> {
+        let mut found = Found::default();
+        if !self.examined.is_empty() {
+            let count = format!("SELECT count(*) FROM {}", self.examined);
+            found.rows = reader.conn.query_row(&count, [], |row| row.get(0))?;
+        }
+        match self.find {
+            Find::Query(subject, query) => {
+                let mut statement = reader.conn.prepare(query)?;
+                let more = statement.column_count() > 1;
+                let mut rows = statement.query([])?;
+                while let Some(row) = rows.next()? {
+                    let name = subject.name(row)?;
+                    let note: Option<String> = if more { row.get(1)? } else { None };
+                    found.add(|| match note {
+                        Some(note) => format!("{name} {note}"),
+                        None => name,
+                    });
+                }
+            }
+            Find::Code(find) => find(reader, &mut found)?,
+        }
+        Ok(RuleResult {
+            invariant: self.invariant.to_owned(),
+            broken: self.broken.to_owned(),
+            rows: found.rows,
+            violations: found.violations,
+            found: found.named,
+        })
+    }
+}

@@ -1,0 +1,59 @@
+//! Messages, continuations and sessions: I1, I2, I4–I7, I23, I24.
+
+use crate::store::check::rule::{Rule, Subject, query};
+
+pub(crate) const RULES: &[Rule] = &[
+    query("I1", "continuation without exactly one inbox row", "continuations", Subject::Continuation,
+        "SELECT c.id FROM continuations c LEFT JOIN (
+            SELECT continuation_id, count(*) AS n FROM inbox WHERE continuation_id IS NOT NULL GROUP BY continuation_id
+         ) i ON i.continuation_id = c.id
+         WHERE coalesce(i.n, 0) <> 1"),
+    query("I2", "idempotency key stored twice", "inbox WHERE key IS NOT NULL", Subject::Text,
+        "SELECT channel || ' ' || principal || ' ' || key FROM inbox NOT INDEXED WHERE key IS NOT NULL
+         GROUP BY channel, principal, key HAVING count(*) > 1"),
+    query("I4", "step written after the end of its continuation", "steps", Subject::Continuation,
+        "SELECT s.continuation_id, 'step ' || s.n FROM steps s JOIN continuations c ON c.id = s.continuation_id
+         WHERE c.state IN ('completed', 'failed') AND s.n > (SELECT max(n) FROM steps e
+            WHERE e.continuation_id = c.id AND e.kind IN ('final', 'error'))"),
+    query("I4", "call of an ended continuation that may still start", "tool_calls", Subject::Call,
+        "SELECT t.id FROM tool_calls t JOIN continuations c ON c.id = t.continuation_id
+         WHERE c.ended_at IS NOT NULL AND t.state IN ('proposed', 'ready', 'awaiting', 'approved')"),
+    query("I5", "session with more than one running continuation", "continuations WHERE state = 'running'",
+        Subject::Session,
+        "SELECT session_id FROM continuations WHERE state = 'running' GROUP BY session_id HAVING count(*) > 1"),
+    query("I6", "continuation of an epoch that has not begun", "continuations", Subject::Continuation,
+        "SELECT id FROM continuations WHERE epoch > (SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'epoch')"),
+    query("I6", "running continuation of an earlier epoch", "continuations WHERE state = 'running'",
+        Subject::Continuation,
+        "SELECT id FROM continuations WHERE state = 'running'
+            AND epoch < (SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'epoch')"),
+    query("I7", "tool attempt of an epoch that has not begun", "tool_attempts", Subject::Call,
+        "SELECT call_id FROM tool_attempts
+         WHERE epoch > (SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'epoch')"),
+    query("I7", "model attempt of an epoch that has not begun", "model_attempts", Subject::ModelAttempt,
+        "SELECT id FROM model_attempts
+         WHERE epoch > (SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'epoch')"),
+    query("I7", "send of an epoch that has not begun", "outbox", Subject::Outbox,
+        "SELECT id FROM outbox WHERE epoch > (SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'epoch')"),
+    query("I23", "model attempt of an ended epoch that was never settled", "model_attempts", Subject::ModelAttempt,
+        "SELECT id FROM model_attempts WHERE settled_at IS NULL
+            AND epoch < (SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'epoch')"),
+    query("I23", "continuation that counts fewer tokens than its model calls used", "continuations",
+        Subject::Continuation,
+        "SELECT c.id FROM (
+            SELECT continuation_id, sum(coalesce(input_tokens, 0)) AS i, sum(coalesce(output_tokens, 0)) AS o
+            FROM model_attempts WHERE settled_at IS NOT NULL GROUP BY continuation_id
+         ) m JOIN continuations c ON c.id = m.continuation_id
+         WHERE c.input_tokens < m.i OR c.output_tokens < m.o"),
+    query("I24", "open continuation of a session that has ended", "continuations WHERE ended_at IS NULL",
+        Subject::Continuation,
+        "SELECT c.id FROM continuations c JOIN sessions s ON s.id = c.session_id
+         WHERE c.ended_at IS NULL AND s.state <> 'active'"),
+    query("I24", "call whose approval is gone", "tool_calls WHERE approval_id IS NOT NULL", Subject::Call,
+        "SELECT t.id FROM tool_calls t WHERE t.approval_id IS NOT NULL
+            AND NOT EXISTS (SELECT 1 FROM approvals p WHERE p.id = t.approval_id)"),
+    query("I24", "question about a delivery that is gone", "approvals WHERE outbox_id IS NOT NULL AND state = 'pending'",
+        Subject::Approval,
+        "SELECT p.id FROM approvals p WHERE p.outbox_id IS NOT NULL AND p.state = 'pending'
+            AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.id = p.outbox_id)"),
+];

@@ -1,0 +1,18 @@
+//! Shows that the disk takes a write: changes a row that means nothing, durably.
+
+use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::error::StoreError;
+use crate::store::schema;
+
+/// Tried while the database cannot be written; its success ends [`crate::store::Store::problem`]. Durable.
+#[derive(Debug, Clone, Copy)]
+pub struct Probe;
+
+impl WriteCommand for Probe {
+    type Output = ();
+    const DURABILITY: Durability = Durability::Durable;
+
+    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
+        schema::set_meta(tx.conn, "probed_at", &tx.now.as_millis().to_string())
+    }
+}

@@ -1,0 +1,132 @@
+//! What the files of a data directory say without opening the database: sizes, holder, side-car, room.
+
+use std::path::{Path, PathBuf};
+
+use crate::clock::Timestamp;
+use crate::store::audit::AuditHead;
+use crate::store::commands::ensure_channel::hex;
+use crate::store::error::StoreError;
+use crate::store::open::read_sidecar;
+use crate::store::queries::channels::held;
+use crate::store::reader::Reader;
+use crate::store::schema;
+
+/// The files of a data directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileFacts {
+    /// The database.
+    pub database: PathBuf,
+    /// Its size in bytes; none = it is not there.
+    pub size: Option<u64>,
+    /// Size of the write-ahead log in bytes.
+    pub log_size: u64,
+    /// Bytes that can still be written on its file system, when it says so.
+    pub free: Option<u64>,
+    /// The epoch the side-car knows; none = there is no side-car (or no readable one).
+    pub sidecar_epoch: Option<u64>,
+    /// What the holder of the directory says about itself; none = nobody holds it.
+    pub holder: Option<String>,
+}
+
+/// What the database says about itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DatabaseFacts {
+    /// Schema version.
+    pub schema: i64,
+    /// Epoch of the last start.
+    pub epoch: u64,
+    /// Whether it waits for release after a restore.
+    pub quarantine: bool,
+    /// Since when, and why, an emergency stop holds the engine.
+    pub held: Option<(Timestamp, String)>,
+    /// Starts after a crash, one close behind the other.
+    pub crash_starts: Vec<Timestamp>,
+    /// Time of the newest event.
+    pub newest_event_at: Option<Timestamp>,
+    /// Number of the newest audit row; 0 = there is none.
+    pub audit_seq: u64,
+    /// Its hash, lower-case hex.
+    pub audit_hash: String,
+}
+
+/// Who holds a data directory; none = nobody, or it has never been served.
+pub fn held_by(dir: &Path) -> Option<String> {
+    let path = dir.join("leverframe.lock");
+    let file = std::fs::File::open(&path).ok()?;
+    match file.try_lock_shared() {
+        // Given back at once when the file is closed.
+        Ok(()) | Err(std::fs::TryLockError::Error(_)) => None,
+        Err(std::fs::TryLockError::WouldBlock) => {
+            let line = std::fs::read_to_string(&path).unwrap_or_default();
+            let line = line.trim();
+            Some(if line.is_empty() {
+                "another process".to_owned()
+            } else {
+                line.chars().take(200).collect()
+            })
+        }
+    }
+}
+
+fn size(path: &Path) -> Option<u64> {
+    std::fs::metadata(path).ok().map(|about| about.len())
+}
+
+/// Looks at the files around a database.
+pub fn look(database: &Path) -> FileFacts {
+    let dir = database.parent().unwrap_or(Path::new("/"));
+    let mut log = database.as_os_str().to_owned();
+    log.push("-wal");
+    let free = rustix::fs::statvfs(dir)
+        .ok()
+        .map(|about| about.f_bavail.saturating_mul(about.f_frsize));
+    FileFacts {
+        database: database.to_owned(),
+        size: size(database),
+        log_size: size(Path::new(&log)).unwrap_or(0),
+        free,
+        sidecar_epoch: read_sidecar(&dir.join("epoch"))
+            .ok()
+            .flatten()
+            .map(|car| car.epoch),
+        holder: held_by(dir),
+    }
+}
+
+impl Reader<'_> {
+    /// What the database says about itself.
+    pub fn database_facts(&self) -> Result<DatabaseFacts, StoreError> {
+        let head = AuditHead::load(self.conn)?;
+        let starts = schema::meta(self.conn, "starts")?;
+        Ok(DatabaseFacts {
+            schema: self
+                .conn
+                .query_row("PRAGMA user_version", [], |row| row.get(0))?,
+            epoch: schema::meta(self.conn, "epoch")?
+                .and_then(|text| text.parse().ok())
+                .unwrap_or(0),
+            quarantine: schema::quarantined(self.conn)?,
+            held: held(self.conn)?,
+            crash_starts: starts
+                .and_then(|text| serde_json::from_str::<Vec<i64>>(&text).ok())
+                .unwrap_or_default()
+                .into_iter()
+                .map(Timestamp)
+                .collect(),
+            newest_event_at: self
+                .conn
+                .query_row(
+                    "SELECT at FROM events ORDER BY seq DESC LIMIT 1",
+                    [],
+                    |row| row.get(0),
+                )
+                .map(|at| Some(Timestamp(at)))
+                .or_else(|error| match error {
+                    rusqlite::Error::QueryReturnedNoRows => Ok(None),
+                    other => Err(other),
+                })?,
+            audit_seq: head.seq,
+            audit_hash: hex(&head.hash),
+        })
+    }
+}

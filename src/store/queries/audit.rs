@@ -1,0 +1,139 @@
+//! Reading the audit: pages of rows, and whether the chain still contains what was noted of it.
+
+use rusqlite::{OptionalExtension, params};
+
+use crate::clock::Timestamp;
+use crate::protocol::doctor::{
+    AnchorCheck, AnchorVerdict, AuditAnchor, AuditBreak, AuditReport, AuditRow,
+};
+use crate::protocol::snapshot::{AuditFilter, Page, PageRequest};
+use crate::store::audit::AuditHead;
+use crate::store::commands::ensure_channel::hex;
+use crate::store::error::StoreError;
+use crate::store::queries::page::{page_limit, page_of, page_start};
+use crate::store::reader::Reader;
+use crate::store::rows::word;
+
+const ROW: &str = "SELECT a.seq, a.at, a.action, a.actor, a.actor_id, a.surface, a.channel, a.subject, a.detail, a.hash,
+        coalesce((SELECT p.hash FROM audit p WHERE p.seq = a.seq - 1),
+            (SELECT s.hash FROM audit_segments s WHERE s.to_seq = a.seq - 1), zeroblob(32))
+     FROM audit a
+     WHERE (?1 IS NULL OR a.at >= ?1) AND (?2 IS NULL OR a.at < ?2) AND (?3 IS NULL OR a.channel = ?3)
+        AND (?4 IS NULL OR a.action = ?4) AND (?5 IS NULL OR a.actor = ?5 OR a.actor_id = ?5)";
+
+impl Reader<'_> {
+    /// Rows of the audit, newest first unless asked for otherwise.
+    pub fn audit_rows(
+        &self,
+        filter: &AuditFilter,
+        page: &PageRequest,
+    ) -> Result<Page<AuditRow>, StoreError> {
+        let limit = page_limit(page);
+        let (tail, first) = if filter.oldest_first {
+            ("AND a.seq > ?6 ORDER BY a.seq LIMIT ?7", 0)
+        } else {
+            ("AND a.seq < ?6 ORDER BY a.seq DESC LIMIT ?7", i64::MAX)
+        };
+        let rows = self
+            .conn
+            .prepare_cached(&format!("{ROW} {tail}"))?
+            .query_map(
+                params![
+                    filter.since.map(Timestamp::as_millis),
+                    filter.until.map(Timestamp::as_millis),
+                    filter.channel,
+                    filter.action,
+                    filter.actor,
+                    page_start(page, first)?,
+                    limit + 1
+                ],
+                |row| {
+                    let hash: [u8; 32] = row.get(9)?;
+                    let prev: [u8; 32] = row.get(10)?;
+                    let found = AuditRow {
+                        seq: row.get(0)?,
+                        at: Timestamp(row.get(1)?),
+                        action: row.get(2)?,
+                        actor: row.get(3)?,
+                        actor_id: row.get(4)?,
+                        surface: word(row, 5)?,
+                        channel: row.get(6)?,
+                        subject: row.get(7)?,
+                        detail: row.get(8)?,
+                        prev: hex(&prev),
+                        hash: hex(&hash),
+                    };
+                    Ok((row.get(0)?, found))
+                },
+            )?
+            .collect::<rusqlite::Result<Vec<(i64, AuditRow)>>>()?;
+        Ok(page_of(rows, limit))
+    }
+
+    /// Whether the chain contains an anchor.
+    fn anchor(&self, anchor: &AuditAnchor, first: u64) -> Result<AnchorCheck, StoreError> {
+        let hash: Option<[u8; 32]> = self
+            .conn
+            .prepare_cached(
+                "SELECT hash FROM audit WHERE seq = ?1
+                 UNION ALL SELECT hash FROM audit_segments WHERE to_seq = ?1",
+            )?
+            .query_row([anchor.seq], |row| row.get(0))
+            .optional()?;
+        let verdict = match hash {
+            // Before the first row there is nothing, whose hash is zeros.
+            None if anchor.seq == 0 => AnchorVerdict::Contained,
+            Some(hash) if hex(&hash) == anchor.hash.to_ascii_lowercase() => {
+                AnchorVerdict::Contained
+            }
+            Some(_) => AnchorVerdict::Differs,
+            None if anchor.seq < first => AnchorVerdict::PutAside,
+            None => AnchorVerdict::BeyondEnd,
+        };
+        Ok(AnchorCheck {
+            anchor: anchor.clone(),
+            verdict,
+        })
+    }
+
+    /// Walks the whole audit and compares it with the places that were noted of it.
+    pub fn audit_report(
+        &self,
+        noted: &[AuditAnchor],
+        given: Option<&AuditAnchor>,
+    ) -> Result<AuditReport, StoreError> {
+        let (rows, broken) = match self.verify_audit()? {
+            Ok(rows) => (rows, None),
+            Err(broken) => {
+                let rows: u64 = self
+                    .conn
+                    .query_row("SELECT count(*) FROM audit", [], |row| row.get(0))?;
+                let (seq, reason) = (broken.seq, broken.reason);
+                (rows, Some(AuditBreak { seq, reason }))
+            }
+        };
+        let first_seq: Option<u64> =
+            self.conn
+                .query_row("SELECT min(seq) FROM audit", [], |row| row.get(0))?;
+        let first = first_seq.unwrap_or(0);
+        let head = AuditHead::load(self.conn)?;
+        let mut anchors_missing = Vec::new();
+        for anchor in noted {
+            let found = self.anchor(anchor, first)?;
+            match found.verdict {
+                AnchorVerdict::Contained | AnchorVerdict::PutAside => {}
+                AnchorVerdict::Differs | AnchorVerdict::BeyondEnd => anchors_missing.push(found),
+            }
+        }
+        Ok(AuditReport {
+            rows,
+            first_seq: first,
+            head_seq: head.seq,
+            head_hash: hex(&head.hash),
+            broken,
+            anchors: noted.len() as u64,
+            anchors_missing,
+            given: given.map(|anchor| self.anchor(anchor, first)).transpose()?,
+        })
+    }
+}

@@ -1,0 +1,240 @@
+//! `leverframe audit` and `/v1/audit`.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+
+use crate::support::daemon::{Daemon, Home};
+
+fn run(home: &Home, arguments: &[&str]) -> (i32, String, String) {
+    let output = home.command().args(arguments).output().unwrap();
+    (
+        output.status.code().unwrap(),
+        String::from_utf8(output.stdout).unwrap(),
+        String::from_utf8(output.stderr).unwrap(),
+    )
+}
+
+fn lines(text: &str) -> Vec<Value> {
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}")))
+        .collect()
+}
+
+/// Something worth auditing: an approval, a start, a decision.
+async fn history(daemon: &Daemon) {
+    let session = daemon.session().await;
+    let text = "TOOL:write_file{\"path\":\"a.txt\",\"content\":\"zwölf\"}\nSAY:done";
+    let continuation = daemon.send(&session, text).await;
+    let approval = daemon.wait_approval().await;
+    assert_eq!(daemon.decide(&approval, "approve").await.0, 200);
+    daemon.wait_state(&continuation, "completed").await;
+}
+
+fn field(hasher: &mut Sha256, bytes: &[u8]) {
+    hasher.update((bytes.len() as u64).to_be_bytes());
+    hasher.update(bytes);
+}
+
+fn from_hex(text: &str) -> Vec<u8> {
+    (0..text.len() / 2)
+        .map(|at| u8::from_str_radix(&text[2 * at..2 * at + 2], 16).unwrap())
+        .collect()
+}
+
+/// The hash of an exported row, computed from its documentation alone.
+fn recomputed(row: &Value, prev: &[u8]) -> Vec<u8> {
+    let text = |name: &str| row[name].as_str().unwrap_or_default().as_bytes().to_vec();
+    let at: jiff::Timestamp = row["at"].as_str().unwrap().parse().unwrap();
+    let mut hasher = Sha256::new();
+    hasher.update(prev);
+    field(&mut hasher, &row["seq"].as_u64().unwrap().to_be_bytes());
+    field(&mut hasher, &at.as_millisecond().to_be_bytes());
+    for name in ["action", "actor", "actor_id", "surface"] {
+        field(&mut hasher, &text(name));
+    }
+    field(
+        &mut hasher,
+        if row["channel"].is_null() { b"-" } else { b"+" },
+    );
+    for name in ["channel", "subject", "detail"] {
+        field(&mut hasher, &text(name));
+    }
+    hasher.finalize().to_vec()
+}
+
+#[tokio::test]
+async fn a_third_party_can_recompute_the_exported_chain() {
+    let home = Home::new("");
+    let mut daemon = home.daemon();
+    history(&daemon).await;
+    let file = home.path().join("audit.ndjson");
+    let name = file.to_str().unwrap();
+    let (status, _, errors) = run(&home, &["audit", "export", name]);
+    assert_eq!(status, 0, "{errors}");
+    let rows = lines(&std::fs::read_to_string(&file).unwrap());
+    assert!(rows.len() >= 4, "{rows:?}");
+    let mut prev = vec![0; 32];
+    for row in &rows {
+        assert_eq!(row["prev"].as_str().unwrap(), hex(&prev), "{row}");
+        prev = recomputed(row, &prev);
+        assert_eq!(row["hash"].as_str().unwrap(), hex(&prev), "{row}");
+    }
+    let head = daemon.get("/v1/audit/verify").await;
+    assert_eq!(head["head_hash"].as_str().unwrap(), hex(&prev));
+    assert_eq!(head["head_seq"], rows.len());
+    assert_eq!(head["broken"], Value::Null);
+    // A file that is there is never replaced.
+    let (status, _, errors) = run(&home, &["audit", "export", name]);
+    assert_eq!(status, 2, "{errors}");
+    daemon.terminate();
+    // Where nothing runs, the same rows come from the file.
+    let (status, text, errors) = run(&home, &["audit", "export", "-"]);
+    assert_eq!(status, 0, "{errors}");
+    assert_eq!(&lines(&text)[..rows.len()], &rows[..]);
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[tokio::test]
+async fn rows_are_found_by_time_channel_action_and_actor() {
+    let home = Home::new("");
+    let daemon = home.daemon();
+    history(&daemon).await;
+    let items = |answer: &Value| answer["items"].as_array().unwrap().clone();
+    let decided = daemon
+        .get("/v1/audit?action=approval.decided&channel=api")
+        .await;
+    assert_eq!(items(&decided).len(), 1, "{decided:#}");
+    assert_eq!(items(&decided)[0]["actor_id"], "token:admin");
+    let by = daemon.get("/v1/audit?actor=token:admin&limit=500").await;
+    assert!(!items(&by).is_empty());
+    assert!(
+        items(&by)
+            .iter()
+            .all(|row| row["actor_id"] == "token:admin")
+    );
+    assert_eq!(
+        items(&daemon.get("/v1/audit?since=2999-01-01T00:00:00Z").await).len(),
+        0
+    );
+    assert_eq!(
+        items(&daemon.get("/v1/audit?until=1999-01-01T00:00:00Z").await).len(),
+        0
+    );
+    // Pages in both directions hold every row once.
+    for order in ["false", "true"] {
+        let mut seen = Vec::new();
+        let mut path = format!("/v1/audit?limit=2&oldest_first={order}");
+        loop {
+            let page = daemon.get(&path).await;
+            seen.extend(items(&page).iter().map(|row| row["seq"].as_u64().unwrap()));
+            let Some(cursor) = page["next_cursor"].as_str() else {
+                break;
+            };
+            path = format!("/v1/audit?limit=2&oldest_first={order}&cursor={cursor}");
+        }
+        let mut wanted: Vec<u64> = (1..=seen.len() as u64).collect();
+        if order == "false" {
+            wanted.reverse();
+        }
+        assert_eq!(seen, wanted);
+    }
+    let (status, text, errors) = run(
+        &home,
+        &[
+            "--json",
+            "audit",
+            "list",
+            "--since",
+            "2h",
+            "--action",
+            "tool.started",
+        ],
+    );
+    assert_eq!(status, 0, "{errors}");
+    assert_eq!(lines(&text).len(), 1);
+    let (status, text, _) = run(&home, &["audit", "list", "--limit", "1"]);
+    assert_eq!((status, text.lines().count()), (0, 2), "{text}");
+    // Bad input names the parameter and what was expected.
+    let (status, problem) = daemon
+        .request("GET", "/v1/audit?since=yesterday", None)
+        .await;
+    assert_eq!(status, 400);
+    assert!(
+        problem["detail"].as_str().unwrap().contains("`since`"),
+        "{problem}"
+    );
+    let (status, problem) = daemon
+        .request("GET", "/v1/audit/verify?anchor=7", None)
+        .await;
+    assert_eq!(status, 400);
+    assert!(
+        problem["detail"].as_str().unwrap().contains("SEQ:HASH"),
+        "{problem}"
+    );
+    let (status, _, errors) = run(&home, &["audit", "list", "--since", "soon"]);
+    assert_eq!(status, 2);
+    assert!(errors.contains("2h"), "{errors}");
+}
+
+fn edit(data: &Path, sql: &str) {
+    let conn = rusqlite::Connection::open(data.join("leverframe.db")).unwrap();
+    conn.execute_batch(
+        "DROP TRIGGER audit_is_append_only_update; DROP TRIGGER audit_is_append_only_delete;",
+    )
+    .unwrap();
+    conn.execute_batch(sql).unwrap();
+}
+
+#[tokio::test]
+async fn a_changed_row_a_missing_row_and_a_cut_end_are_found() {
+    let home = Home::new("");
+    let mut daemon = home.daemon();
+    history(&daemon).await;
+    let head = daemon.get("/v1/audit/verify").await;
+    let anchor = format!(
+        "{}:{}",
+        head["head_seq"],
+        head["head_hash"].as_str().unwrap()
+    );
+    daemon.terminate();
+    let mut daemon = home.daemon();
+    let kept = daemon
+        .get(&format!("/v1/audit/verify?anchor={anchor}"))
+        .await;
+    assert_eq!(kept["given"]["verdict"], "contained");
+    assert_eq!(kept["anchors"], 2, "one for each start: {kept}");
+    assert_eq!(kept["anchors_missing"], json!([]));
+    daemon.terminate();
+    let (status, text, errors) = run(&home, &["audit", "verify", "--anchor", &anchor]);
+    assert_eq!(status, 0, "{text}{errors}");
+    assert!(
+        text.contains("chain    whole") && text.contains("the chain contains it"),
+        "{text}"
+    );
+
+    let sound = std::fs::read(home.data().join("leverframe.db")).unwrap();
+    for (sql, reason) in [
+        (
+            "UPDATE audit SET actor = 'mallory' WHERE seq = 3",
+            "broken at row 3",
+        ),
+        ("DELETE FROM audit WHERE seq = 2", "row 2 is missing"),
+        ("DELETE FROM audit WHERE seq > 2", "its end was cut off"),
+    ] {
+        std::fs::write(home.data().join("leverframe.db"), &sound).unwrap();
+        edit(&home.data(), sql);
+        let (status, text, errors) = run(&home, &["audit", "verify"]);
+        assert_eq!(status, 1, "{sql}: {text}{errors}");
+        assert!(text.contains(reason), "{sql}: {text}");
+    }
+    // The end was cut off and written anew: only what was noted elsewhere shows it.
+    let (status, text, _) = run(&home, &["audit", "verify", "--anchor", &anchor, "--json"]);
+    assert_eq!(status, 1);
+    assert_eq!(lines(&text)[0]["given"]["verdict"], "beyond_end");
+    assert_eq!(lines(&text)[0]["broken"], Value::Null);
+}

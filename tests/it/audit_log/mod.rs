@@ -1,0 +1,3 @@
+//! The audit outside the database: listed, verified against anchors, exported for others to recompute.
+
+mod command;

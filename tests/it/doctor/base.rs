@@ -1,0 +1,128 @@
+//! A database in which every kind of row exists and every rule holds.
+
+use std::path::{Path, PathBuf};
+
+use leverframe::protocol::ids::ContinuationId;
+use leverframe::protocol::words::{ApprovalKind, DecisionWord, Effect};
+use leverframe::store::commands::begin_send::BeginSend;
+use leverframe::store::commands::end_send::{EndSend, SendOutcome};
+use leverframe::store::commands::park::Park;
+use leverframe::store::input::NewCallOutcome;
+use leverframe::store::queries::outbox::NextOutbox;
+
+use crate::store::world::{World, approval, call, gated};
+
+/// Sends everything that waits; answers of `unknown` end unknown and are asked about.
+async fn send_all(world: &World, unknown: Option<ContinuationId>) {
+    loop {
+        let now = world.clock.now();
+        let next = world
+            .store
+            .read(move |reader| reader.next_outbox("team", now))
+            .await
+            .unwrap();
+        let NextOutbox::Row(row) = next else {
+            return;
+        };
+        let (outbox_id, epoch) = (row.id, world.epoch());
+        world.ok(BeginSend { outbox_id, epoch }).await;
+        let lost = unknown.is_some() && row.continuation_id == unknown;
+        let outcome = if lost {
+            SendOutcome::Unknown {
+                detail: "the connection was reset".to_owned(),
+            }
+        } else {
+            SendOutcome::Sent {
+                refs: vec![format!("m{outbox_id}")],
+            }
+        };
+        let resend = lost.then(|| {
+            let mut question = approval(ApprovalKind::Resend, "resend");
+            question.cards.clear();
+            question
+        });
+        world
+            .ok(EndSend {
+                outbox_id,
+                epoch,
+                outcome,
+                resend,
+            })
+            .await;
+    }
+}
+
+/// Makes the database and closes it; the file and the directories that hold it.
+pub(crate) async fn sound_database() -> (PathBuf, World) {
+    let world = World::new().await;
+    // A call in flight when the process died: its outcome is unknown. The epoch after it is 2.
+    let (_, lost) = world.running("lost").await;
+    let started = call(Effect::NonIdempotent, NewCallOutcome::Ready);
+    let (call_id, digest) = (started.id, started.digest.clone());
+    world.propose(lost, vec![started]).await;
+    world.start(call_id, &digest).await;
+    let world = world.crash().await;
+
+    // A gated call and an ungated one, both done, and an answer in two parts.
+    let (session, done) = world.running("done").await;
+    let (asking, gate) = gated(Effect::Idempotent);
+    let free = call(Effect::ReadOnly, NewCallOutcome::Ready);
+    let calls = [
+        (free.id, free.digest.clone()),
+        (asking.id, asking.digest.clone()),
+    ];
+    world.propose(done, vec![free, asking]).await;
+    world.start(calls[0].0, &calls[0].1).await;
+    world.succeed(calls[0].0, 1).await;
+    park(&world, done).await;
+    send_all(&world, None).await;
+    let approve = world
+        .decide_command(gate, DecisionWord::Approve, "anna")
+        .await;
+    world.ok(approve).await;
+    assert_eq!(world.claim(session).await, Some(done));
+    world.start(calls[1].0, &calls[1].1).await;
+    world.succeed(calls[1].0, 1).await;
+    world.finish(done, 2).await;
+    send_all(&world, None).await;
+
+    // An answer nobody knows the delivery of.
+    let (_, doubtful) = world.running("doubtful").await;
+    world.finish(doubtful, 1).await;
+    send_all(&world, Some(doubtful)).await;
+
+    // One that waits for a person, and two that run.
+    let (_, waiting) = world.running("waiting").await;
+    let (asking, _) = gated(Effect::Idempotent);
+    world.propose(waiting, vec![asking]).await;
+    park(&world, waiting).await;
+    world.running("busy").await;
+    world.running("busier").await;
+    world.sound().await;
+    let path = world.dir.join("leverframe.db");
+    world.store.clone().close().await;
+    (path, world)
+}
+
+async fn park(world: &World, continuation_id: ContinuationId) {
+    world
+        .ok(Park {
+            continuation_id,
+            epoch: world.epoch(),
+            active_ms: 0,
+            notices: Vec::new(),
+        })
+        .await;
+}
+
+/// Changes a copy of a database as nobody may: without references, constraints and triggers.
+pub(crate) fn corrupt(path: &Path, sql: &str) {
+    let conn = rusqlite::Connection::open(path).unwrap();
+    conn.execute_batch(
+        "PRAGMA foreign_keys = OFF; PRAGMA ignore_check_constraints = ON;
+         DROP TRIGGER audit_is_append_only_update; DROP TRIGGER audit_is_append_only_delete;",
+    )
+    .unwrap();
+    conn.execute_batch(sql)
+        .unwrap_or_else(|error| panic!("{sql}: {error}"));
+}

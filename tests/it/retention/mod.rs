@@ -1,0 +1,3 @@
+//! What is kept, for how long, and that nothing live ever goes: artifacts, the sweeper, the prunable audit.
+
+mod artifacts;
