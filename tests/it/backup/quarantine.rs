@@ -311,7 +311,8 @@ async fn a_database_without_its_side_car_is_quarantined_and_seen_on_the_screen()
     let waits = daemon.send(&session, "SAY:patience").await;
     let mut pty = Pty::start(&home.command(), 80, 24);
     pty.see("QUARANTINE");
-    pty.press_until("\x18r", "Release the emergency stop?");
+    pty.press_until("\x18r", "Release the quarantine?");
+    pty.see("1 waiting");
     drop(pty);
     assert_eq!(
         daemon.get(&format!("/v1/continuations/{waits}")).await["state"],
