@@ -196,3 +196,79 @@ async fn what_is_restored_is_what_was_backed_up() {
         &json!({"checks": "invariants hold after restore, with and without --force"}),
     );
 }
+
+/// I25 for backups: what the database names is in it, and a file that is missing is an error that names it.
+#[tokio::test]
+async fn artifacts_travel_and_a_missing_one_is_named() {
+    let home = plain_home();
+    std::fs::create_dir_all(home.workspace("api")).unwrap();
+    std::fs::write(
+        home.workspace("api").join("big.txt"),
+        "long line\n".repeat(4000),
+    )
+    .unwrap();
+    let mut daemon = home.daemon();
+    let session = daemon.session().await;
+    let id = daemon
+        .send(
+            &session,
+            "TOOL:execute_command{\"argv\":[\"cat\",\"big.txt\"]}\nSAY:read",
+        )
+        .await;
+    let approval = daemon.wait_approval().await;
+    assert_eq!(daemon.decide(&approval, "approve").await.0, 200);
+    let done = daemon.wait_state(&id, "completed").await;
+    let hash = done["tool_calls"][0]["artifact"]["hash"]
+        .as_str()
+        .expect("a large result is an artifact")
+        .trim_start_matches("sha256:")
+        .to_owned();
+    let path = format!("artifacts/{}/{hash}", &hash[..2]);
+    let file = home.path().join("backup.tar");
+    let report = daemon
+        .post("/v1/backup", json!({"path": file.to_str().unwrap()}))
+        .await;
+    assert_eq!(report["artifacts"], 1);
+    assert!(members(&file).iter().any(|(name, _)| *name == path));
+    let other = plain_home();
+    run_json(&other, &["--json", "restore", file.to_str().unwrap()]);
+    let mut restored = other.daemon();
+    let kept = restored.get(&format!("/v1/continuations/{id}")).await;
+    assert_eq!(
+        kept["tool_calls"][0]["artifact"],
+        done["tool_calls"][0]["artifact"]
+    );
+    assert!(other.data().join(&path).exists());
+    restored.terminate();
+    sound(&other).await;
+    // Changed behind our back, then gone.
+    for (what, words) in [
+        ("changed", "does not hold what its name says"),
+        ("gone", "which is not there"),
+    ] {
+        let artifact = home.data().join(&path);
+        if what == "gone" {
+            std::fs::remove_file(&artifact).unwrap();
+        } else {
+            let mut content = std::fs::read(&artifact).unwrap();
+            content[0] ^= 1;
+            std::fs::write(&artifact, content).unwrap();
+        }
+        let second = home.path().join(format!("{what}.tar"));
+        let (status, problem) = daemon
+            .request(
+                "POST",
+                "/v1/backup",
+                Some(json!({"path": second.to_str().unwrap()})),
+            )
+            .await;
+        assert_eq!(status, 500, "{problem}");
+        let detail = problem["detail"].as_str().unwrap();
+        assert!(
+            detail.contains(&hash) && detail.contains(words),
+            "{problem}"
+        );
+        assert!(!second.exists());
+    }
+    daemon.terminate();
+}
