@@ -123,11 +123,11 @@ const TOLERATED_LAG_MS: u64 = 60_000;
 fn doubt(wall: Timestamp, now: Timestamp) -> Option<String> {
     let behind = now.millis_since(wall);
     if behind > TOLERATED_LAG_MS {
-        let minutes = behind / 60_000;
+        let minutes = (behind + 30_000) / 60_000;
         let behind = if minutes < 120 {
             format!("{minutes} min")
         } else {
-            format!("{} h", minutes / 60)
+            format!("{} h", (minutes + 30) / 60)
         };
         return Some(format!(
             "the system clock is {behind} behind the time seen before: deadlines go by the later one; set the clock"

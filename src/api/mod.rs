@@ -28,5 +28,6 @@ pub mod router;
 pub mod serve;
 pub mod sessions;
 pub mod snapshot;
+pub mod sweep;
 pub mod token;
 pub mod wait;

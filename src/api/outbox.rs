@@ -47,11 +47,14 @@ pub fn routes() -> Vec<Route> {
             Method::Post,
             "/v1/outbox/{id}/resolution",
             "Settle an unknown or failed delivery",
-            fields(&[required(
-                "resolution",
-                Shape::Words(resolutions),
-                "it was sent, send it again, or drop it",
-            )]),
+            fields(&[
+                required(
+                    "resolution",
+                    Shape::Words(resolutions),
+                    "it was sent, send it again, or drop it",
+                ),
+                optional("reason", Shape::Text, "kept with the decision"),
+            ]),
             &[ok("OutboxItem")],
             |api, call| Box::pin(resolve(api, call)),
         ),
@@ -69,6 +72,7 @@ pub fn routes() -> Vec<Route> {
 #[serde(deny_unknown_fields)]
 struct Resolution {
     resolution: DeliveryResolution,
+    reason: Option<String>,
 }
 
 async fn list(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
@@ -88,6 +92,7 @@ async fn resolve(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
     let envelope = call.envelope(Command::ResolveDelivery {
         outbox_id: call.id()?,
         resolution: body.resolution,
+        reason: body.reason,
     })?;
     json(
         StatusCode::OK,

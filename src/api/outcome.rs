@@ -10,7 +10,7 @@ use crate::protocol::command::{Accepted, Envelope, Outcome};
 use crate::protocol::ids::ContinuationId;
 use crate::protocol::problem::Problem;
 use crate::protocol::session::{Continuation, OutboxItem, Session};
-use crate::protocol::snapshot::{Answer, EngineStatus, Query};
+use crate::protocol::snapshot::{Answer, EngineStatus, Query, SweepReport};
 
 macro_rules! expect_outcome {
     ($name:ident, $variant:ident, $type:ty, $what:literal) => {
@@ -35,6 +35,7 @@ expect_outcome!(channel, Channel, Channel, "a channel");
 expect_outcome!(delivery, Delivery, OutboxItem, "a delivery");
 expect_outcome!(engine, Engine, EngineStatus, "the engine");
 expect_outcome!(backup, Backup, BackupReport, "a backup");
+expect_outcome!(swept, Swept, SweepReport, "what was swept");
 
 /// Submits a command after which a continuation is shown: the one it names, or the new one it started.
 pub async fn continuation(
@@ -49,7 +50,8 @@ pub async fn continuation(
         | Outcome::Channel(_)
         | Outcome::Delivery(_)
         | Outcome::Engine(_)
-        | Outcome::Backup(_)) => Err(unexpected("a continuation", outcome_name(&other))),
+        | Outcome::Backup(_)
+        | Outcome::Swept(_)) => Err(unexpected("a continuation", outcome_name(&other))),
     }
 }
 
@@ -79,6 +81,7 @@ fn outcome_name(outcome: &Outcome) -> &'static str {
         Outcome::Delivery(_) => "a delivery",
         Outcome::Engine(_) => "the engine",
         Outcome::Backup(_) => "a backup",
+        Outcome::Swept(_) => "what was swept",
     }
 }
 

@@ -25,7 +25,11 @@ pub fn build(name: &str, settings: &ChannelSettings, clock: &Clock) -> Option<Bo
         | ChannelKind::Api
         | ChannelKind::Mcp
         | ChannelKind::Cli
-        | ChannelKind::Routine
-        | ChannelKind::Scripted => None,
+        | ChannelKind::Routine => None,
+        #[cfg(feature = "test-hooks")]
+        ChannelKind::Scripted if !settings.api_base.is_empty() => Some(Box::new(
+            crate::channels::testing::TestBridge::new(&settings.api_base, clock.clone()),
+        )),
+        ChannelKind::Scripted => None,
     }
 }

@@ -10,6 +10,7 @@ use async_trait::async_trait;
 use tokio_util::sync::CancellationToken;
 
 use crate::client::channel_port::ChannelPort;
+use crate::protocol::bridge::{Delivery, Outbound};
 use crate::protocol::channel::ChannelCapabilities;
 use crate::protocol::words::ChannelKind;
 
@@ -42,6 +43,15 @@ pub trait Bridge: Send + Sync {
 
     /// What the platform can do.
     fn capabilities(&self) -> ChannelCapabilities;
+
+    /// Looks at the platform whether an earlier send of this part arrived. Only reads; called beside [`Bridge::run`],
+    /// once it reported a connection, for bridges whose capabilities say more than `none`. `NotSent` promises that the
+    /// earlier send cannot arrive any more.
+    async fn look_up(&self, _part: &Outbound) -> Delivery {
+        Delivery::Unclear {
+            detail: "this platform cannot be asked".to_owned(),
+        }
+    }
 
     /// Runs until `shutdown` (then `Ok`) or until the connection cannot go on. Can be called again
     /// after it returned. A send that has begun is finished and recorded before this returns.

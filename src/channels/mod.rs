@@ -6,3 +6,5 @@ pub mod scripted;
 pub mod supervised_port;
 pub mod supervisor;
 pub mod telegram;
+#[cfg(feature = "test-hooks")]
+pub mod testing;

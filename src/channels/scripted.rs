@@ -259,7 +259,8 @@ impl Bridge for ScriptedBridge {
             edits: true,
             buttons: false,
             typing: false,
-            idempotency: SendIdempotency::NativeKey,
+            // What never leaves the process arrives once, however often it is "sent".
+            idempotency: SendIdempotency::NativeKey { window_ms: None },
         }
     }
 

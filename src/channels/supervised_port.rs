@@ -3,12 +3,14 @@
 //! A bridge that starts anew knows nothing of the exchanges before; here they are kept, so a
 //! reconnect never makes the last exchange look younger or older than it was.
 
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
+use tokio::sync::watch;
 
 use crate::client::channel_port::ChannelPort;
-use crate::protocol::bridge::{AccountState, Inbound, Ingested, Outbound, SendOutcome};
+use crate::protocol::bridge::{AccountState, Delivery, Inbound, Ingested, Outbound, SendOutcome};
 use crate::protocol::channel::{ChannelCapabilities, ChannelHealth};
 use crate::protocol::ids::OutboxId;
 use crate::protocol::problem::Problem;
@@ -27,6 +29,7 @@ struct Known {
 pub struct SupervisedPort {
     inner: Arc<dyn ChannelPort>,
     known: Mutex<Known>,
+    connected: watch::Sender<bool>,
 }
 
 impl SupervisedPort {
@@ -34,6 +37,7 @@ impl SupervisedPort {
     pub fn new(inner: Arc<dyn ChannelPort>) -> Self {
         Self {
             inner,
+            connected: watch::Sender::new(false),
             known: Mutex::new(Known {
                 health: ChannelHealth {
                     state: ChannelState::Starting,
@@ -68,9 +72,18 @@ impl SupervisedPort {
     pub fn begin_run(&self, again: bool) {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.well = false;
+        self.connected.send_replace(false);
         known.accepting = true;
         if again {
             known.health.reconnects = known.health.reconnects.saturating_add(1);
+        }
+    }
+
+    /// Waits until the bridge reported a good connection since [`SupervisedPort::begin_run`]. Cancel-safe.
+    pub async fn connected(&self) {
+        let mut connected = self.connected.subscribe();
+        if connected.wait_for(|connected| *connected).await.is_err() {
+            std::future::pending::<()>().await;
         }
     }
 
@@ -113,11 +126,26 @@ impl ChannelPort for SupervisedPort {
         self.inner.end_send(id, outcome).await
     }
 
+    async fn next_look_up(&self, asked: &HashMap<OutboxId, u32>) -> Result<Outbound, Problem> {
+        self.inner.next_look_up(asked).await
+    }
+
+    async fn end_look_up(
+        &self,
+        id: OutboxId,
+        attempt: u32,
+        delivery: Delivery,
+    ) -> Result<(), Problem> {
+        self.inner.end_look_up(id, attempt, delivery).await
+    }
+
     fn report_health(&self, health: ChannelHealth, account: Option<String>) {
         let (merged, account) = {
             let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
             if health.state == ChannelState::Connected {
                 known.well = true;
+                self.connected
+                    .send_if_modified(|connected| !std::mem::replace(connected, true));
             }
             if known.accepting {
                 known.health.state = health.state;

@@ -3,6 +3,7 @@
 //! No failure of one bridge — an error, a panic, an end without reason — reaches another bridge or
 //! the engine, and no loop of failures runs faster than the floor of [`Backoff`].
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -12,7 +13,14 @@ use tokio_util::sync::CancellationToken;
 use crate::channels::channel::{Bridge, ChannelError};
 use crate::channels::supervised_port::SupervisedPort;
 use crate::client::channel_port::ChannelPort;
+use crate::protocol::bridge::Delivery;
+use crate::protocol::ids::OutboxId;
 use crate::protocol::words::ChannelState;
+
+/// Longest look at the platform.
+const LOOK_UP_LIMIT: Duration = Duration::from_secs(30);
+/// Rest after looks could not go on.
+const LOOK_UP_REST: Duration = Duration::from_secs(1);
 
 /// How long to wait before the next run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -227,6 +235,12 @@ async fn run_once(
     let abort = task.abort_handle();
     // The bridge must not outlive this task when this task itself is dropped.
     let _guard = AbortOnDrop(abort);
+    let looking = {
+        let (bridge, port) = (Arc::clone(bridge), Arc::clone(port));
+        tokio::spawn(async move { look_up(bridge.as_ref(), &port).await })
+    };
+    // Looks only read: they end with the run, whatever they are at.
+    let _looking = AbortOnDrop(looking.abort_handle());
     loop {
         tokio::select! {
             biased;
@@ -259,6 +273,33 @@ async fn run_once(
                     },
                 };
             }
+        }
+    }
+}
+
+/// Once the bridge is connected, asks the platform about every send that nobody knows the end of; each once a run.
+async fn look_up(bridge: &dyn Bridge, port: &SupervisedPort) {
+    port.connected().await;
+    let mut asked: HashMap<OutboxId, u32> = HashMap::new();
+    loop {
+        let part = match port.next_look_up(&asked).await {
+            Ok(part) => part,
+            Err(problem) => {
+                tracing::debug!(%problem, "cannot read which sends are unknown");
+                tokio::time::sleep(LOOK_UP_REST).await;
+                continue;
+            }
+        };
+        asked.insert(part.id, part.attempts);
+        let delivery = tokio::time::timeout(LOOK_UP_LIMIT, bridge.look_up(&part))
+            .await
+            .unwrap_or_else(|_| Delivery::Unclear {
+                detail: format!("no answer within {} s", LOOK_UP_LIMIT.as_secs()),
+            });
+        if let Err(problem) = port.end_look_up(part.id, part.attempts, delivery).await {
+            tracing::warn!(id = %part.id, %problem, "what a look said could not be recorded");
+            asked.remove(&part.id);
+            tokio::time::sleep(LOOK_UP_REST).await;
         }
     }
 }

@@ -2,7 +2,8 @@
 
 use crate::cli::exit::Failure;
 use crate::cli::terminal::{Terminal, cell};
-use crate::protocol::approval::{Approval, Preview};
+use crate::protocol::approval::{Approval, Preview, UnknownOutcome, answer_in_words};
+use crate::protocol::words::ApprovalState;
 use crate::text::untrusted::reveal;
 
 /// Writes the card.
@@ -36,7 +37,12 @@ pub fn show(terminal: &mut Terminal<'_>, approval: &Approval) -> Result<(), Fail
                 terminal.line(&format!("argv[{at}]   {}", cell(argument)))?;
             }
         }
+        // Shown whole below.
+        Preview::Text { .. } if approval.unknown.is_some() => {}
         Preview::Text { text } => terminal.line(&reveal(text))?,
+    }
+    if let Some(unknown) = &approval.unknown {
+        show_unknown(terminal, approval, unknown)?;
     }
     let plan = &approval.plan;
     for (name, value) in [
@@ -80,6 +86,50 @@ pub fn show(terminal: &mut Terminal<'_>, approval: &Approval) -> Result<(), Fail
             decision.surface,
             decision.at
         ))?;
+    }
+    Ok(())
+}
+
+/// What is known of an outcome that nobody knows, and what each answer leads to.
+fn show_unknown(
+    terminal: &mut Terminal<'_>,
+    approval: &Approval,
+    unknown: &UnknownOutcome,
+) -> Result<(), Failure> {
+    let started = unknown
+        .started_at
+        .map_or_else(|| "not recorded".to_owned(), |at| at.to_string());
+    terminal.line(&format!("started   {started}"))?;
+    terminal.line(&format!(
+        "attempt   {} of {}, by the process of epoch {}",
+        unknown.attempt, unknown.attempts, unknown.epoch
+    ))?;
+    terminal.line(&format!("key       {}", cell(&unknown.key)))?;
+    let known = unknown.known.as_deref().unwrap_or("nothing");
+    terminal.line(&format!("known     {}", reveal(known)))?;
+    if let Some(delivery) = &unknown.delivery {
+        terminal.line(&format!(
+            "delivery  {}  part {} of {}, {}",
+            delivery.id, delivery.part, delivery.parts, delivery.class
+        ))?;
+        if !delivery.text.is_empty() {
+            terminal.line("text that was being sent:")?;
+            terminal.line(&reveal(&delivery.text))?;
+        }
+    }
+    if approval.state == ApprovalState::Pending {
+        for word in &approval.offered {
+            if let Some((label, meaning)) = answer_in_words(*word) {
+                let word = word.as_str().replace('_', "-");
+                terminal.line(&format!("answer    {word}: {label} — {meaning}"))?;
+            }
+        }
+        if let Some(id) = approval
+            .continuation_id
+            .filter(|_| unknown.delivery.is_none())
+        {
+            terminal.line(&format!("then      {id} goes on"))?;
+        }
     }
     Ok(())
 }

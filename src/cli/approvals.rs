@@ -98,6 +98,21 @@ pub async fn decide(
     order: Order,
 ) -> Result<(), Failure> {
     let approval = find::approval(client, id).await?;
+    let decided = decide_found(client, terminal, approval, order).await?;
+    match format {
+        Format::Json => terminal.json(&decided),
+        Format::Human => terminal.line(&format!("{}  {}", decided.id, decided.state)),
+    }
+}
+
+/// Decides an approval that was found; the approval as it stands then. A person is shown its card and asked, a
+/// script names the digest.
+pub async fn decide_found(
+    client: &dyn ConsoleClient,
+    terminal: &mut Terminal<'_>,
+    approval: Approval,
+    order: Order,
+) -> Result<Approval, Failure> {
     let mut seen_ms = None;
     let mut confirm_code = order.confirm_code;
     let digest = match (order.digest, terminal.attended) {
@@ -138,10 +153,7 @@ pub async fn decide(
     let Outcome::Approval(decided) = submit(client, command).await? else {
         return Err(unexpected("an approval"));
     };
-    match format {
-        Format::Json => terminal.json(&decided),
-        Format::Human => terminal.line(&format!("{}  {}", decided.id, decided.state)),
-    }
+    Ok(decided)
 }
 
 fn confirm(

@@ -4,8 +4,10 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+use crate::protocol::command::DeliveryResolution;
 use crate::protocol::words::{
-    ApprovalState, Autonomy, ContinuationState, DecisionScope, SessionState,
+    ApprovalState, Autonomy, ContinuationState, DecisionScope, DecisionWord, OutboxState,
+    SessionState,
 };
 
 /// The operator's console for AI agents that live in chat channels.
@@ -79,6 +81,9 @@ pub enum Subcommands {
     /// Continuations: one message and everything up to its answer
     #[command(subcommand)]
     Continuations(ContinuationCommands),
+    /// Deliveries: the parts of answers, cards and notices on their way out
+    #[command(subcommand)]
+    Outbox(OutboxCommands),
     /// Kill running tools and hold everything
     EmergencyStop {
         /// Shown to everyone
@@ -126,6 +131,12 @@ pub enum Subcommands {
     /// Who did what
     #[command(subcommand)]
     Audit(AuditCommands),
+    /// Remove what is kept no longer, now; it happens by itself every six hours
+    Sweep {
+        /// Only count
+        #[arg(long)]
+        preview: bool,
+    },
 }
 
 /// `audit`.
@@ -289,6 +300,68 @@ pub enum ContinuationCommands {
         /// Id or unique prefix
         id: String,
     },
+    /// Say what became of a call that was in flight; on a terminal shows the card and asks
+    Resolve {
+        /// Id of the call, or id or unique prefix of its continuation
+        id: String,
+        /// happened, run-again or give-up
+        #[arg(value_parser = unknown_resolution)]
+        resolution: DecisionWord,
+        /// Read by the model with a result, kept with the decision
+        #[arg(long)]
+        note: Option<String>,
+        /// Digest of what was looked at; needed where nobody can be asked
+        #[arg(long)]
+        digest: Option<String>,
+    },
+}
+
+/// `outbox`.
+#[derive(Debug, Subcommand)]
+pub enum OutboxCommands {
+    /// List deliveries, newest first
+    List {
+        /// Only this state
+        #[arg(long)]
+        state: Option<OutboxState>,
+        /// At most this many
+        #[arg(long, value_parser = clap::value_parser!(u32).range(1..=500))]
+        limit: Option<u32>,
+    },
+    /// Show one
+    Show {
+        /// Id or unique prefix
+        id: String,
+    },
+    /// Say what became of an unknown or failed one; on a terminal shows the card and asks
+    Resolve {
+        /// Id or unique prefix
+        id: String,
+        /// sent, send-again or drop
+        #[arg(value_parser = delivery_resolution)]
+        resolution: DeliveryResolution,
+        /// What was looked at
+        #[command(flatten)]
+        seen: Seen,
+    },
+}
+
+fn delivery_resolution(word: &str) -> Result<DeliveryResolution, String> {
+    match word {
+        "sent" => Ok(DeliveryResolution::Sent),
+        "send-again" | "send_again" => Ok(DeliveryResolution::SendAgain),
+        "drop" => Ok(DeliveryResolution::Drop),
+        _ => Err("expected one of sent, send-again, drop".to_owned()),
+    }
+}
+
+fn unknown_resolution(word: &str) -> Result<DecisionWord, String> {
+    match word {
+        "happened" => Ok(DecisionWord::Happened),
+        "run-again" | "run_again" => Ok(DecisionWord::RunAgain),
+        "give-up" | "give_up" => Ok(DecisionWord::GiveUp),
+        _ => Err("expected one of happened, run-again, give-up".to_owned()),
+    }
 }
 
 /// `init`.

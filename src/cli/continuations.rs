@@ -102,7 +102,8 @@ pub async fn act(
             | Outcome::Channel(_)
             | Outcome::Delivery(_)
             | Outcome::Engine(_)
-            | Outcome::Backup(_) => return Err(unexpected("a continuation")),
+            | Outcome::Backup(_)
+            | Outcome::Swept(_) => return Err(unexpected("a continuation")),
         },
     };
     match format {

@@ -10,7 +10,7 @@ use crate::client::console_client::ConsoleClient as _;
 use crate::client::remote::connection::Limits;
 use crate::config::environment::Environment;
 use crate::config::layers::Flags;
-use crate::protocol::doctor::{CheckReport, Doctor, Finding, RuleResult, Verdict};
+use crate::protocol::doctor::{CheckReport, Doctor, Finding, RuleResult, Standing};
 use crate::protocol::snapshot::{Answer, Query};
 use crate::runtime::offline::{self, OfflineError};
 
@@ -140,14 +140,14 @@ fn print_rule(terminal: &mut Terminal<'_>, rule: &RuleResult) -> Result<(), Fail
     if rule.violations == 0 {
         return terminal.line(&format!(
             "{:<4}  {:<4}  {rows:>9} rows  no {}",
-            Verdict::Ok.as_str(),
+            Standing::Ok.as_str(),
             rule.invariant,
             cell(&rule.broken)
         ));
     }
     terminal.line(&format!(
         "{:<4}  {:<4}  {rows:>9} rows  {} × {}",
-        Verdict::Fail.as_str(),
+        Standing::Fail.as_str(),
         rule.invariant,
         grouped(rule.violations),
         cell(&rule.broken)
@@ -190,7 +190,7 @@ fn verdict(doctor: &Doctor) -> Result<(), Failure> {
     let failed: Vec<&str> = doctor
         .findings
         .iter()
-        .filter(|finding| finding.verdict == Verdict::Fail)
+        .filter(|finding| finding.verdict == Standing::Fail)
         .map(|finding| finding.about.as_str())
         .collect();
     if failed.is_empty() {

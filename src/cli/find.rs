@@ -8,7 +8,7 @@ use crate::cli::exit::{Failure, unexpected};
 use crate::client::console_client::ConsoleClient;
 use crate::protocol::approval::Approval;
 use crate::protocol::command::{Actor, Command, Envelope, Outcome};
-use crate::protocol::ids::{ApprovalId, ContinuationId};
+use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId};
 use crate::protocol::snapshot::{Answer, PageRequest, Query};
 use crate::protocol::words::Surface;
 use crate::text::untrusted::limit_line;
@@ -92,6 +92,33 @@ pub async fn continuation(
         .filter(|id| starts(id, text))
         .collect();
     one("continuation", text, matching, |id| *id)
+}
+
+/// A delivery's id by unique prefix.
+pub async fn delivery(client: &dyn ConsoleClient, text: &str) -> Result<OutboxId, Failure> {
+    if let Ok(id) = OutboxId::from_str(text) {
+        return Ok(id);
+    }
+    let query = Query::Outbox {
+        state: None,
+        page: page(),
+    };
+    let Answer::Outbox(found) = client.query(query).await? else {
+        return Err(unexpected("deliveries"));
+    };
+    let matching: Vec<OutboxId> = found
+        .items
+        .into_iter()
+        .map(|item| item.id)
+        .filter(|id| starts(id, text))
+        .collect();
+    if matching.is_empty() {
+        return Err(Failure::Usage(format!(
+            "no delivery starts with `{}`; `leverframe outbox list` shows them",
+            limit_line(text, 64)
+        )));
+    }
+    one("delivery", text, matching, |id| *id)
 }
 
 /// Whether an id starts with what was typed, with or without its kind's prefix.

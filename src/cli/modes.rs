@@ -80,6 +80,7 @@ fn arm_crash_point(environment: &Environment) {
     if let Some(file) = environment.clock_offset_file() {
         crate::clock::jump::follow(file);
     }
+    crate::config::testing::plug_in(environment);
 }
 
 #[cfg(not(feature = "test-hooks"))]

@@ -7,8 +7,8 @@ use clap::Parser as _;
 
 use crate::cli::approvals::{self, Order};
 use crate::cli::arguments::{
-    ApprovalCommands, Arguments, ChannelCommands, ContinuationCommands, SessionCommands,
-    Subcommands,
+    ApprovalCommands, Arguments, ChannelCommands, ContinuationCommands, OutboxCommands, Seen,
+    SessionCommands, Subcommands,
 };
 use crate::cli::ask::{self, OnApproval};
 use crate::cli::continuations::{self, Act};
@@ -16,7 +16,8 @@ use crate::cli::exit::Failure;
 use crate::cli::modes::{self, Rights};
 use crate::cli::terminal::{Attended, Format, Terminal, cell};
 use crate::cli::{
-    audit, backup, channels, connect, doctor, emergency, init, release, sessions, why,
+    audit, backup, channels, connect, doctor, emergency, init, outbox, release, resolve, sessions,
+    sweep, why,
 };
 use crate::client::console_client::ConsoleClient;
 use crate::client::remote::connection::RemoteClient;
@@ -213,9 +214,25 @@ pub async fn execute(
                 ContinuationCommands::Resume { id } => (id, Act::Resume),
                 ContinuationCommands::Cancel { id, reason } => (id, Act::Cancel { reason }),
                 ContinuationCommands::Retry { id } => (id, Act::Retry),
+                ContinuationCommands::Resolve {
+                    id,
+                    resolution,
+                    note,
+                    digest,
+                } => {
+                    let order = Order {
+                        decision: resolution,
+                        scope: None,
+                        digest,
+                        confirm_code: None,
+                        reason: note,
+                    };
+                    return resolve::run(client, terminal, format, &id, order).await;
+                }
             };
             continuations::act(client, terminal, format, &id, act).await
         }
+        Subcommands::Outbox(command) => deliveries(command, client, terminal, format).await,
         Subcommands::EmergencyStop { reason } => {
             emergency::run(client, terminal, format, Command::EmergencyStop { reason }).await
         }
@@ -223,7 +240,30 @@ pub async fn execute(
             waiting,
             conversation,
         } => release::run(client, terminal, format, waiting, &conversation).await,
+        Subcommands::Sweep { preview } => sweep::run(client, terminal, format, preview).await,
         Subcommands::Why { call } => why::run(client, terminal, format, &call).await,
+    }
+}
+
+async fn deliveries(
+    command: OutboxCommands,
+    client: &dyn ConsoleClient,
+    terminal: &mut Terminal<'_>,
+    format: Format,
+) -> Result<(), Failure> {
+    match command {
+        OutboxCommands::List { state, limit } => {
+            outbox::list(client, terminal, format, state, limit).await
+        }
+        OutboxCommands::Show { id } => outbox::show(client, terminal, format, &id).await,
+        OutboxCommands::Resolve {
+            id,
+            resolution,
+            seen,
+        } => {
+            let Seen { digest, reason } = seen;
+            outbox::resolve(client, terminal, format, &id, resolution, digest, reason).await
+        }
     }
 }
 

@@ -4,9 +4,11 @@
 //! an adapter acknowledge it to the platform; `begin_send` returns after the intent is durable, and only
 //! then may it send.
 
+use std::collections::HashMap;
+
 use async_trait::async_trait;
 
-use crate::protocol::bridge::{AccountState, Inbound, Ingested, Outbound, SendOutcome};
+use crate::protocol::bridge::{AccountState, Delivery, Inbound, Ingested, Outbound, SendOutcome};
 use crate::protocol::channel::{ChannelCapabilities, ChannelHealth};
 use crate::protocol::ids::OutboxId;
 use crate::protocol::problem::Problem;
@@ -34,6 +36,22 @@ pub trait ChannelPort: Send + Sync {
 
     /// Records how the send ended.
     async fn end_send(&self, id: OutboxId, outcome: SendOutcome) -> Result<(), Problem>;
+
+    /// Waits for a part whose send nobody knows the end of and that the platform can be asked about, beside those
+    /// asked already: part and number of its last send. Cancel-safe. The supervisor asks, once the bridge is connected.
+    async fn next_look_up(&self, _asked: &HashMap<OutboxId, u32>) -> Result<Outbound, Problem> {
+        std::future::pending().await
+    }
+
+    /// Records what a look at the platform said about send number `attempt` of a part.
+    async fn end_look_up(
+        &self,
+        _id: OutboxId,
+        _attempt: u32,
+        _delivery: Delivery,
+    ) -> Result<(), Problem> {
+        Ok(())
+    }
 
     /// Reports health after exchanges. `account` is the platform's name of the bot, once known.
     fn report_health(&self, health: ChannelHealth, account: Option<String>);

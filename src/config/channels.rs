@@ -95,6 +95,8 @@ fn kind_of(
                 .into())
         }
         (None, Some(PlatformWord::Telegram)) => Ok(ChannelKind::Telegram),
+        #[cfg(feature = "test-hooks")]
+        (None, Some(PlatformWord::Scripted)) => Ok(ChannelKind::Scripted),
         (None, None) => {
             let fault = inputs.fault(&["channels", name], "`kind` is missing");
             let fault = fault.nearest(name, BUILT_IN.iter().map(|(name, _)| *name));

@@ -112,6 +112,18 @@ impl Environment {
         self.path("LEVERFRAME_CLOCK_OFFSET_FILE")
     }
 
+    /// `LEVERFRAME_TEST_SERVICE`: the service of the tools for tests, in builds that have them.
+    #[cfg(feature = "test-hooks")]
+    pub fn test_service(&self) -> Option<&str> {
+        self.get("LEVERFRAME_TEST_SERVICE")
+    }
+
+    /// `LEVERFRAME_TEST_KEY_MS`: how long that service remembers keys.
+    #[cfg(feature = "test-hooks")]
+    pub fn test_key_ms(&self) -> Option<&str> {
+        self.get("LEVERFRAME_TEST_KEY_MS")
+    }
+
     /// `NOTIFY_SOCKET` of systemd.
     pub fn notify_socket(&self) -> Option<PathBuf> {
         self.path("NOTIFY_SOCKET")

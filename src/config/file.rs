@@ -37,6 +37,8 @@ pub struct ConfigFile {
     pub budgets: BudgetsTable,
     /// `[engine]`.
     pub engine: EngineTable,
+    /// `[retention]`.
+    pub retention: RetentionTable,
     /// `[console]`.
     pub console: ConsoleTable,
     /// `[log]`.
@@ -117,6 +119,9 @@ pub struct PriceTable {
 pub enum PlatformWord {
     /// Telegram.
     Telegram,
+    /// The platform of tests, at `api_base`.
+    #[cfg(feature = "test-hooks")]
+    Scripted,
 }
 
 /// Who shares a session, as the file spells it.
@@ -255,6 +260,20 @@ pub struct EngineTable {
     pub history_exchanges: Option<u32>,
     /// Seconds that running work gets to end.
     pub shutdown_grace_seconds: Option<u32>,
+}
+
+/// `[retention]`.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct RetentionTable {
+    /// Days events are kept.
+    pub events_days: Option<u32>,
+    /// Days ended turns are kept.
+    pub history_days: Option<u32>,
+    /// Days without a change until a session expires.
+    pub session_idle_days: Option<u32>,
+    /// Days the audit is kept.
+    pub audit_days: Option<u32>,
 }
 
 /// `[console]`.

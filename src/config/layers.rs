@@ -14,7 +14,8 @@ use crate::config::paths::{self, FileChoice};
 use crate::config::people;
 use crate::config::providers;
 use crate::config::settings::{
-    ApprovalSettings, BudgetSettings, EngineSettings, Paths, ProviderKind, SelfApproval, Settings,
+    ApprovalSettings, BudgetSettings, EngineSettings, Paths, ProviderKind, RetentionSettings,
+    SelfApproval, Settings,
 };
 use crate::protocol::words::Risk;
 
@@ -164,6 +165,7 @@ pub fn resolve(inputs: Inputs<'_>) -> Result<Settings, ConfigError> {
         approvals: approvals(&inputs, &config)?,
         budgets: budgets(&inputs, &config)?,
         engine: engine(&inputs, &config)?,
+        retention: retention(&inputs, &config)?,
         tool_risk: tool_risk(&inputs, &config)?,
         listen,
         log_filter: log_filter
@@ -367,6 +369,29 @@ fn engine(inputs: &Inputs<'_>, config: &ConfigFile) -> Result<EngineSettings, Co
             20,
             0..=3600,
         )?,
+    })
+}
+
+/// Longest time that can be configured: a hundred years.
+const LONGEST_DAYS: u32 = 36_500;
+
+fn retention(inputs: &Inputs<'_>, config: &ConfigFile) -> Result<RetentionSettings, ConfigError> {
+    let table = &config.retention;
+    let days = |name, given, default, least| {
+        number(
+            inputs,
+            &["retention", name],
+            given,
+            default,
+            least..=LONGEST_DAYS,
+        )
+    };
+    Ok(RetentionSettings {
+        events: days("events_days", table.events_days, 30, 1)?,
+        // A platform delivers a message again for up to a week: its key must be known for longer than that.
+        history: days("history_days", table.history_days, 30, 8)?,
+        session_idle: days("session_idle_days", table.session_idle_days, 7, 1)?,
+        audit: days("audit_days", table.audit_days, 400, 365)?,
     })
 }
 

@@ -12,3 +12,5 @@ pub mod providers;
 pub mod secrets;
 pub mod settings;
 pub mod template;
+#[cfg(feature = "test-hooks")]
+pub mod testing;

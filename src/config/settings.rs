@@ -50,6 +50,8 @@ pub struct Settings {
     pub budgets: BudgetSettings,
     /// Engine limits.
     pub engine: EngineSettings,
+    /// How long things are kept.
+    pub retention: RetentionSettings,
     /// Risk overrides per tool name.
     pub tool_risk: BTreeMap<String, Risk>,
     /// TCP listener, when asked for: always a loopback address.
@@ -241,6 +243,19 @@ pub struct EngineSettings {
     pub history_exchanges: u32,
     /// Seconds that running work gets to end when the process is told to; 0 = none.
     pub shutdown_grace_seconds: u32,
+}
+
+/// How long things are kept, in days.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RetentionSettings {
+    /// Events.
+    pub events: u32,
+    /// Ended turns with everything that belongs to them, ended sessions, settled notices.
+    pub history: u32,
+    /// Without a change until a session expires.
+    pub session_idle: u32,
+    /// The audit.
+    pub audit: u32,
 }
 
 /// Accesses that `semi_auto` lets run.

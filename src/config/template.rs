@@ -219,6 +219,12 @@ self_approval = "console"
 # [engine]
 # shutdown_grace_seconds = 20  # what runs when the process is told to end gets this long to end by itself
 
+# [retention]                # days; the newest turns of a session in use always stay
+# events_days = 30           # what screens follow
+# history_days = 30          # ended turns, at least 8
+# session_idle_days = 7      # without a change until a session expires
+# audit_days = 400           # who allowed what, at least 365
+
 # [console]
 # theme = "terminal"
 # keymap = "default"

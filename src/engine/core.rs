@@ -135,6 +135,8 @@ pub struct Shared {
     pub shutdown: CancellationToken,
     /// Everything that must end before the store closes.
     pub tasks: TaskTracker,
+    /// Held by the one sweep under way.
+    pub sweeping: tokio::sync::Mutex<()>,
     running: Mutex<HashMap<SessionId, RunningSession>>,
     permits: Arc<Semaphore>,
 }
@@ -193,6 +195,7 @@ impl Engine {
                 deadlines: Notify::new(),
                 shutdown: CancellationToken::new(),
                 tasks: TaskTracker::new(),
+                sweeping: tokio::sync::Mutex::default(),
                 running: Mutex::default(),
                 permits,
             }),

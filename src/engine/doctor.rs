@@ -11,7 +11,7 @@ use crate::engine::problem::from_store;
 use crate::engine::query;
 use crate::protocol::channel::Channel;
 use crate::protocol::doctor::{
-    AuditAnchor, AuditReport, CheckReport, Doctor, Finding, RuleResult, Verdict,
+    AuditAnchor, AuditReport, CheckReport, Doctor, Finding, RuleResult, Standing,
 };
 use crate::protocol::problem::Problem;
 use crate::protocol::words::ChannelState;
@@ -53,7 +53,12 @@ pub struct Facts<'a> {
     pub process: Process,
 }
 
-fn finding(verdict: Verdict, about: &str, detail: impl Into<String>, fix: Option<&str>) -> Finding {
+fn finding(
+    verdict: Standing,
+    about: &str,
+    detail: impl Into<String>,
+    fix: Option<&str>,
+) -> Finding {
     Finding {
         verdict,
         about: about.to_owned(),
@@ -63,15 +68,15 @@ fn finding(verdict: Verdict, about: &str, detail: impl Into<String>, fix: Option
 }
 
 fn ok(about: &str, detail: impl Into<String>) -> Finding {
-    finding(Verdict::Ok, about, detail, None)
+    finding(Standing::Ok, about, detail, None)
 }
 
 fn warn(about: &str, detail: impl Into<String>, fix: &str) -> Finding {
-    finding(Verdict::Warn, about, detail, Some(fix))
+    finding(Standing::Warn, about, detail, Some(fix))
 }
 
 fn fail(about: &str, detail: impl Into<String>, fix: &str) -> Finding {
-    finding(Verdict::Fail, about, detail, Some(fix))
+    finding(Standing::Fail, about, detail, Some(fix))
 }
 
 /// Bytes in words, with one decimal.
@@ -245,27 +250,37 @@ fn database(facts: &Facts<'_>) -> Vec<Finding> {
     findings
 }
 
+/// Providers that have a key or are used by somebody; the others are only known by name.
 fn providers(settings: &Settings) -> Vec<Finding> {
+    let models = settings
+        .channels
+        .values()
+        .filter_map(|channel| channel.model.as_ref());
+    let used: Vec<&str> = models
+        .chain([&settings.model])
+        .filter_map(|model| model.split_once('/').map(|(provider, _)| provider))
+        .collect();
     settings
         .providers
         .iter()
         .filter(|(_, provider)| provider.kind != ProviderKind::Scripted)
+        .filter(|(name, provider)| provider.api_key.is_some() || used.contains(&name.as_str()))
         .map(|(name, provider)| {
             let about = format!("provider {name}");
-            match (&provider.api_key, provider.kind) {
-                (Some(_), _) => ok(&about, format!("{}, key present", provider.base_url)),
-                (None, ProviderKind::Anthropic) => fail(
-                    &about,
-                    format!("{}, no key", provider.base_url),
-                    &format!(
-                        "set api_key_env, api_key_file or api_key_command under [providers.{name}]"
-                    ),
-                ),
-                (None, ProviderKind::OpenAiChat | ProviderKind::Scripted) => ok(
-                    &about,
-                    format!("{}, no key (the server wants none)", provider.base_url),
-                ),
-            }
+            let key = match (&provider.api_key, provider.kind) {
+                (Some(_), _) => "key present",
+                (None, ProviderKind::OpenAiChat | ProviderKind::Scripted) => {
+                    "no key (the server wants none)"
+                }
+                (None, ProviderKind::Anthropic) => {
+                    return fail(
+                        &about,
+                        format!("{}, no key", provider.base_url),
+                        &format!("set api_key_env, api_key_file or api_key_command under [providers.{name}]"),
+                    );
+                }
+            };
+            ok(&about, format!("{}, {key}", provider.base_url))
         })
         .collect()
 }
@@ -364,6 +379,19 @@ async fn verify(engine: &Engine) -> Result<CheckReport, Problem> {
             report.add(rule);
         }
     }
+    // No file goes away between the reading of its row and its own.
+    let guard = engine.store.artifact_guard().await;
+    let rows = engine
+        .store
+        .read(|reader| reader.artifact_rows())
+        .await
+        .map_err(from_store)?;
+    let data_dir = engine.settings.paths.data_dir.clone();
+    let files = tokio::task::spawn_blocking(move || check::artifact_files(&rows, &data_dir))
+        .await
+        .map_err(|error| Problem::internal(error.to_string()))?;
+    drop(guard);
+    report.add(files);
     report.took_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
     Ok(report)
 }

@@ -19,6 +19,7 @@ pub mod query;
 pub mod recovery;
 pub mod slash;
 pub mod storage;
+pub mod sweeper;
 pub mod turn;
 pub mod what_if;
 pub mod why;

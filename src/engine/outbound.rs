@@ -1,21 +1,24 @@
 //! What a bridge takes from the outbox, one part at a time, in order, never while the engine is held.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use crate::clock::Timestamp;
 use crate::engine::approvals::{self, Ask, Origin};
 use crate::engine::core::{BridgeState, Engine, lock};
+use crate::engine::probe;
 use crate::engine::problem::from_store;
 use crate::engine::query::channel_view;
 use crate::protocol::approval::{Preview, Requester};
-use crate::protocol::bridge::{CardButton, Outbound, OutboundBody, SendOutcome};
-use crate::protocol::channel::{ChannelCapabilities, ChannelHealth};
+use crate::protocol::bridge::{CardButton, Delivery, Outbound, OutboundBody, SendOutcome};
+use crate::protocol::channel::{ChannelCapabilities, ChannelHealth, SendIdempotency};
 use crate::protocol::event::{Event, EventBody};
 use crate::protocol::ids::OutboxId;
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::words::{ApprovalKind, OutboxClass, Risk};
-use crate::store::commands::begin_send::BeginSend;
+use crate::store::commands::begin_send::{BeginSend, BeginSendOutcome};
+use crate::store::commands::drop_stale::DropStale;
+use crate::store::commands::end_look_up::{EndLookUp, Found};
 use crate::store::commands::end_send::{EndSend, SendOutcome as StoredOutcome};
 use crate::store::error::StoreError;
 use crate::store::queries::outbox::{NextOutbox, OutboxRow};
@@ -131,6 +134,7 @@ impl Engine {
                 }
             };
             let wait = match next {
+                NextOutbox::Row(row) if self.is_stale(&row).await? => continue,
                 NextOutbox::Row(row) => match outbound(*row) {
                     Some(outbound) => {
                         self.hand_out(outbound.id, channel);
@@ -160,8 +164,17 @@ impl Engine {
         }
     }
 
+    /// Whether a part is a word about work under way that waited too long; it is dropped then.
+    async fn is_stale(&self, row: &OutboxRow) -> Result<bool, Problem> {
+        if row.class != OutboxClass::Progress {
+            return Ok(false);
+        }
+        let stale = DropStale { outbox_id: row.id };
+        self.store.write(stale).await.map_err(from_store)
+    }
+
     /// Records that a part is about to leave. An error means: do not send.
-    pub async fn begin_send(&self, id: OutboxId) -> Result<(), Problem> {
+    pub async fn begin_send(&self, channel: &str, id: OutboxId) -> Result<(), Problem> {
         if self.is_held() {
             return Err(Problem::new(
                 ProblemKind::Unavailable,
@@ -173,16 +186,90 @@ impl Engine {
         if crate::mutant!("sending_before_io") {
             return Ok(());
         }
-        self.store
+        let idempotency = lock(&self.bridges)
+            .get(channel)
+            .map_or(SendIdempotency::None, |bridge| {
+                bridge.capabilities.idempotency
+            });
+        let begun = self
+            .store
             .write(BeginSend {
                 outbox_id: id,
                 epoch: self.store.epoch(),
+                idempotency,
             })
             .await
             .map_err(from_store)?;
-        // From here on the database says that it is being sent.
+        // From here on the database says that it is being sent, or that nobody knows.
         self.take_back(id);
-        Ok(())
+        match begun {
+            BeginSendOutcome::Begun => Ok(()),
+            BeginSendOutcome::KeyRanOut => Err(Problem::new(
+                ProblemKind::Conflict,
+                "the key ran out",
+                format!("an earlier send of {id} may have arrived; a person is asked"),
+            )),
+        }
+    }
+
+    /// Waits for a part of a channel whose send nobody knows the end of and that the platform can be asked about,
+    /// beside those asked already: (part, number of the send). Cancel-safe.
+    pub async fn next_look_up(
+        &self,
+        channel: &str,
+        asked: &HashMap<OutboxId, u32>,
+    ) -> Result<Outbound, Problem> {
+        let mut held = self.held.subscribe();
+        let mut changes = self.store.outbox_changes();
+        loop {
+            held.wait_for(Option::is_none)
+                .await
+                .map_err(|_| stopping())?;
+            changes.mark_unchanged();
+            let (name, besides) = (channel.to_owned(), asked.clone());
+            let found = self
+                .store
+                .read(move |reader| reader.next_look_up(&name, &besides))
+                .await
+                .map_err(from_store)?;
+            if let Some(part) = found.and_then(outbound) {
+                return Ok(part);
+            }
+            tokio::select! {
+                changed = changes.changed() => if changed.is_err() { return Err(stopping()) },
+                () = self.shutdown.cancelled() => return Err(stopping()),
+            }
+        }
+    }
+
+    /// Records what a look at the platform said about a part.
+    pub async fn end_look_up(
+        &self,
+        id: OutboxId,
+        attempt: u32,
+        delivery: Delivery,
+    ) -> Result<(), Problem> {
+        if self.is_held() {
+            // Nothing is settled while an operator holds everything; the look is made again.
+            return Err(stopping());
+        }
+        let found = match delivery {
+            Delivery::Sent { external_refs } => Found::Sent {
+                refs: external_refs,
+            },
+            Delivery::NotSent => Found::NotSent,
+            Delivery::Unclear { detail } => Found::Unclear {
+                why: probe::said(self, &detail),
+            },
+        };
+        self.store
+            .write(EndLookUp {
+                outbox_id: id,
+                attempt,
+                found,
+            })
+            .await
+            .map_err(from_store)
     }
 
     fn hand_out(&self, id: OutboxId, channel: &str) {

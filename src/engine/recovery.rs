@@ -8,6 +8,7 @@ use crate::engine::handle::Caller;
 use crate::engine::probe;
 use crate::engine::problem::from_store;
 use crate::engine::storage;
+use crate::engine::sweeper;
 use crate::protocol::command::{Actor, Command, Envelope};
 use crate::protocol::ids::ContinuationId;
 use crate::protocol::problem::Problem;
@@ -46,7 +47,7 @@ pub async fn begin(engine: &Engine, recovery: &Recovery) -> Result<(), Problem> 
             "engine: {} crashes within ten minutes",
             recovery.crashes_in_10_min
         );
-        tracing::error!(%reason, "starting held");
+        tracing::error!(%reason, "starting held: look at what happened, then `leverframe release` (or ctrl-x r) lets work go on");
         engine.held.send_replace(Some(Held {
             since: engine.clock.now(),
             reason: reason.clone(),
@@ -68,6 +69,7 @@ pub async fn begin(engine: &Engine, recovery: &Recovery) -> Result<(), Problem> 
             .map_err(from_store)?;
     }
     engine.tasks.spawn(storage::watch(engine.clone()));
+    engine.tasks.spawn(sweeper::run(engine.clone()));
     if recovery.quarantine {
         engine.quarantine.send_replace(true);
         tracing::error!(

@@ -3,11 +3,11 @@
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
-use crate::protocol::ids::{ApprovalId, ContinuationId, SessionId, ToolCallId};
+use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId, SessionId, ToolCallId};
 use crate::protocol::policy::Verdict;
 use crate::protocol::words::{
-    Access, ApprovalKind, ApprovalState, DecisionScope, DecisionWord, Effect, Risk, Surface,
-    VerdictWord,
+    Access, ApprovalKind, ApprovalState, DecisionScope, DecisionWord, Effect, OutboxClass, Risk,
+    Surface, VerdictWord,
 };
 
 /// Who asked for what an approval gates.
@@ -166,4 +166,77 @@ pub struct Approval {
     /// Whether a card reached somebody; false = nobody was notified outside the console.
     #[serde(default)]
     pub notified: bool,
+    /// What is known of the call or delivery whose outcome is asked for (kinds `resolve_unknown` and `resend`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unknown: Option<Box<UnknownOutcome>>,
+}
+
+/// What is known of something that was under way when its outcome was lost.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UnknownOutcome {
+    /// When it began; none = that was not recorded.
+    pub started_at: Option<Timestamp>,
+    /// Which start or send it was, from 1.
+    pub attempt: u32,
+    /// Starts or sends there have been by now.
+    pub attempts: u32,
+    /// Epoch of the process that began it.
+    pub epoch: u64,
+    /// The idempotency key that went along, or would have where the other side takes one.
+    pub key: String,
+    /// What is known: the last word of the tool or the platform, or how the process ended. Outside text.
+    pub known: Option<String>,
+    /// The message, for deliveries.
+    #[serde(default)]
+    pub delivery: Option<UnknownDelivery>,
+}
+
+/// An answer to an unknown outcome in words: what it says, and what follows from it. None for words that are no such
+/// answer.
+pub const fn answer_in_words(word: DecisionWord) -> Option<(&'static str, &'static str)> {
+    match word {
+        DecisionWord::Happened => Some((
+            "it happened",
+            "the model reads that it was done; it is not run again",
+        )),
+        DecisionWord::RunAgain => Some((
+            "run again",
+            "it runs once more; if it did happen, it happens twice",
+        )),
+        DecisionWord::GiveUp => Some((
+            "give up",
+            "the model reads that nobody knows; it is not run again",
+        )),
+        DecisionWord::Sent => Some((
+            "it arrived",
+            "it counts as sent; the parts behind it go out",
+        )),
+        DecisionWord::SendAgain => Some((
+            "send again",
+            "it is sent once more; if it did arrive, it is seen twice",
+        )),
+        DecisionWord::Drop => Some(("drop", "it is never sent again; the parts behind it go out")),
+        DecisionWord::Approve
+        | DecisionWord::Deny
+        | DecisionWord::DenyAndStop
+        | DecisionWord::Edit
+        | DecisionWord::Answer
+        | DecisionWord::Snooze
+        | DecisionWord::Revoke => None,
+    }
+}
+
+/// The message whose delivery is unknown.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UnknownDelivery {
+    /// Its id.
+    pub id: OutboxId,
+    /// What it is for.
+    pub class: OutboxClass,
+    /// Part number from 1.
+    pub part: u32,
+    /// Number of parts.
+    pub parts: u32,
+    /// The whole text as it was being sent: outside text; empty for cards.
+    pub text: String,
 }

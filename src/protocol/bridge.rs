@@ -163,6 +163,23 @@ pub enum SendOutcome {
     },
 }
 
+/// What a look at the platform says about a part whose send nobody knows the end of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Delivery {
+    /// It is there.
+    Sent {
+        /// Platform ids of the messages made, in order.
+        external_refs: Vec<String>,
+    },
+    /// It is not there, and that send cannot arrive any more.
+    NotSent,
+    /// The look does not tell.
+    Unclear {
+        /// Why, redacted.
+        detail: String,
+    },
+}
+
 /// Durable state an adapter starts from.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AccountState {

@@ -65,8 +65,12 @@ pub enum LengthUnit {
 #[serde(rename_all = "snake_case")]
 pub enum SendIdempotency {
     /// The platform drops a second send with the same key.
-    NativeKey,
-    /// We can look whether it arrived.
+    NativeKey {
+        /// Milliseconds it remembers a key after the first send with it; none = for ever. A send that begins late in
+        /// it must still arrive in time, so say less than the platform promises.
+        window_ms: Option<u64>,
+    },
+    /// We can look whether it arrived: the bridge answers `look_up`.
     Reconcile,
     /// Neither: an unknown send goes to the operator.
     None,

@@ -12,7 +12,7 @@ use crate::protocol::channel::Channel;
 use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId, SessionId};
 use crate::protocol::policy::PolicyPatch;
 use crate::protocol::session::{Continuation, OutboxItem, Session};
-use crate::protocol::snapshot::EngineStatus;
+use crate::protocol::snapshot::{EngineStatus, SweepReport};
 use crate::protocol::uncertain::ConversationChoice;
 use crate::protocol::words::{
     ContinuationState, DecisionScope, DecisionWord, Role, Scope, Surface,
@@ -267,6 +267,9 @@ pub enum Command {
         outbox_id: OutboxId,
         /// How.
         resolution: DeliveryResolution,
+        /// Why, kept with the decision.
+        #[serde(default)]
+        reason: Option<String>,
     },
     /// Kills running tools, holds all model calls, tool starts and sends.
     EmergencyStop {
@@ -288,6 +291,12 @@ pub enum Command {
         /// Absolute path of the file, which must not exist, as the engine's process sees it.
         path: String,
     },
+    /// Removes what is kept no longer, now.
+    Sweep {
+        /// Only counts.
+        #[serde(default)]
+        preview: bool,
+    },
 }
 
 impl Command {
@@ -307,7 +316,9 @@ impl Command {
             | Command::ResumeChannel { .. }
             | Command::EmergencyStop { .. } => Scope::Operate,
             Command::Decide { .. } | Command::ResolveDelivery { .. } => Scope::Approve,
-            Command::ReleaseEmergencyStop { .. } | Command::Backup { .. } => Scope::Admin,
+            Command::ReleaseEmergencyStop { .. }
+            | Command::Backup { .. }
+            | Command::Sweep { .. } => Scope::Admin,
         }
     }
 }
@@ -348,4 +359,6 @@ pub enum Outcome {
     Engine(EngineStatus),
     /// The backup that was written.
     Backup(BackupReport),
+    /// What was swept.
+    Swept(SweepReport),
 }

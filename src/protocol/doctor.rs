@@ -8,7 +8,7 @@ use crate::protocol::words::Surface;
 /// How a fact stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Verdict {
+pub enum Standing {
     /// As it should be.
     Ok,
     /// Works, and somebody should look.
@@ -17,7 +17,7 @@ pub enum Verdict {
     Fail,
 }
 
-impl Verdict {
+impl Standing {
     /// The word shown: `ok`, `warn`, `fail`.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -32,7 +32,7 @@ impl Verdict {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
     /// How it stands.
-    pub verdict: Verdict,
+    pub verdict: Standing,
     /// What it is about, in one or two words: `data directory`, `channel team`.
     pub about: String,
     /// What is the case.

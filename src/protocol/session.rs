@@ -372,6 +372,9 @@ pub struct OutboxItem {
     pub created_at: Timestamp,
     /// Last change.
     pub updated_at: Timestamp,
+    /// The newest question whether it arrived (an approval of kind `resend`), answered or not.
+    #[serde(default)]
+    pub question: Option<ApprovalId>,
 }
 
 /// Why a call ran, asked or was refused: the answer of `leverframe why`.

@@ -17,6 +17,41 @@ use crate::protocol::words::{
     ApprovalState, Autonomy, ContinuationState, OutboxState, SessionState,
 };
 
+/// What a sweep removed, or would remove.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SweepReport {
+    /// Whether it only looked.
+    pub preview: bool,
+    /// When it began.
+    pub at: Timestamp,
+    /// Milliseconds it took.
+    pub duration_ms: u64,
+    /// Events.
+    pub events: u64,
+    /// Ended turns, each with its steps, calls, approvals and deliveries.
+    pub continuations: u64,
+    /// Idempotency keys of messages that started no turn.
+    pub keys: u64,
+    /// Settled approvals that belong to no turn.
+    pub approvals: u64,
+    /// Settled deliveries that belong to no turn.
+    pub deliveries: u64,
+    /// Idle sessions that expired.
+    pub sessions_expired: u64,
+    /// Ended and expired sessions.
+    pub sessions: u64,
+    /// Artifacts that nobody refers to.
+    pub artifacts: u64,
+    /// Files of artifacts that were forgotten, or were never named.
+    pub artifact_files: u64,
+    /// Their bytes.
+    pub artifact_bytes: u64,
+    /// Rows of the audit.
+    pub audit_rows: u64,
+    /// Bytes by which the database file became shorter.
+    pub freed_bytes: u64,
+}
+
 /// The engine as a whole.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct EngineStatus {

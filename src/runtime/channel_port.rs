@@ -1,5 +1,7 @@
 //! The engine as a bridge sees it.
 
+use std::collections::HashMap;
+
 use async_trait::async_trait;
 use tokio::sync::Mutex;
 use tokio::sync::broadcast::{self, error::RecvError};
@@ -8,7 +10,7 @@ use crate::client::channel_port::ChannelPort;
 use crate::engine::core::Engine;
 use crate::engine::outbound::platform_conversation;
 use crate::engine::problem::from_store;
-use crate::protocol::bridge::{AccountState, Inbound, Ingested, Outbound, SendOutcome};
+use crate::protocol::bridge::{AccountState, Delivery, Inbound, Ingested, Outbound, SendOutcome};
 use crate::protocol::channel::{ChannelCapabilities, ChannelHealth};
 use crate::protocol::ids::OutboxId;
 use crate::protocol::problem::Problem;
@@ -65,11 +67,24 @@ impl ChannelPort for EnginePort {
     }
 
     async fn begin_send(&self, id: OutboxId) -> Result<(), Problem> {
-        self.engine.begin_send(id).await
+        self.engine.begin_send(&self.channel, id).await
     }
 
     async fn end_send(&self, id: OutboxId, outcome: SendOutcome) -> Result<(), Problem> {
         self.engine.end_send(id, outcome).await
+    }
+
+    async fn next_look_up(&self, asked: &HashMap<OutboxId, u32>) -> Result<Outbound, Problem> {
+        self.engine.next_look_up(&self.channel, asked).await
+    }
+
+    async fn end_look_up(
+        &self,
+        id: OutboxId,
+        attempt: u32,
+        delivery: Delivery,
+    ) -> Result<(), Problem> {
+        self.engine.end_look_up(id, attempt, delivery).await
     }
 
     fn report_health(&self, health: ChannelHealth, account: Option<String>) {

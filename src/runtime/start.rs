@@ -26,7 +26,7 @@ use crate::engine::core::{Engine, Held, Parts};
 use crate::engine::drain::Progress;
 use crate::engine::recovery;
 use crate::model::registry::Models;
-use crate::protocol::words::{ChannelKind, Scope};
+use crate::protocol::words::Scope;
 use crate::runtime::channel_port::EnginePort;
 use crate::runtime::in_process::InProcessClient;
 use crate::store::error::StoreError;
@@ -246,16 +246,8 @@ impl Running {
             .settings
             .channels
             .iter()
-            .filter_map(|(name, settings)| match settings.kind {
-                ChannelKind::Telegram => {
-                    build::build(name, settings, &clock).map(|bridge| (name.clone(), bridge))
-                }
-                ChannelKind::Desk
-                | ChannelKind::Api
-                | ChannelKind::Mcp
-                | ChannelKind::Cli
-                | ChannelKind::Routine
-                | ChannelKind::Scripted => None,
+            .filter_map(|(name, settings)| {
+                build::build(name, settings, &clock).map(|bridge| (name.clone(), bridge))
             });
         let all: Vec<(String, Box<dyn Bridge>)> = configured.chain(extra).collect();
         for (name, bridge) in all {

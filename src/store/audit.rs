@@ -13,7 +13,9 @@ use rusqlite::{Connection, OptionalExtension, params};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use crate::clock::Timestamp;
 use crate::store::command::WriteTx;
+use crate::store::commands::ensure_channel::hex;
 use crate::store::error::StoreError;
 use crate::store::input::ActorRef;
 use crate::store::reader::Reader;
@@ -137,14 +139,71 @@ impl WriteTx<'_> {
     }
 }
 
+/// The newest part that was put aside.
+pub(crate) struct Segment {
+    /// Its last row.
+    pub(crate) to_seq: u64,
+    /// Hash of that row.
+    pub(crate) hash: [u8; 32],
+    /// When it was put aside.
+    pub(crate) at: Timestamp,
+}
+
+impl Segment {
+    /// The newest one.
+    pub(crate) fn newest(conn: &Connection) -> Result<Option<Self>, StoreError> {
+        Ok(conn
+            .query_row(
+                "SELECT to_seq, hash, at FROM audit_segments ORDER BY to_seq DESC LIMIT 1",
+                [],
+                |row| {
+                    Ok(Self {
+                        to_seq: row.get(0)?,
+                        hash: row.get(1)?,
+                        at: Timestamp(row.get(2)?),
+                    })
+                },
+            )
+            .optional()?)
+    }
+
+    /// What the audit row says that was written with it.
+    pub(crate) fn detail(from_seq: u64, to_seq: u64, hash: [u8; 32]) -> Value {
+        serde_json::json!({ "from": from_seq, "to": to_seq, "hash": hex(&hash) })
+    }
+}
+
+/// Name of the audit row that is written with a segment.
+pub(crate) const PRUNED: &str = "audit.pruned";
+
 impl Reader<'_> {
-    /// Walks the whole chain: the number of rows, or the first row that does not fit.
+    /// Walks the whole chain that is kept, from where it was pruned last: the number of rows, or the first row that
+    /// does not fit.
     pub fn verify_audit(&self) -> Result<Result<u64, AuditBreak>, StoreError> {
+        let segment = Segment::newest(self.conn)?;
+        let (start, mut prev) = segment
+            .as_ref()
+            .map_or((0, [0_u8; 32]), |segment| (segment.to_seq, segment.hash));
+        // Rows of the pruned part go in chunks; what is left of it is not looked at, except that its end must be the
+        // one the chain goes on from.
+        let end: Option<[u8; 32]> = self
+            .conn
+            .query_row("SELECT hash FROM audit WHERE seq = ?1", [start], |row| {
+                row.get(0)
+            })
+            .optional()?;
+        if end.is_some_and(|hash| hash != prev) {
+            return Ok(Err(AuditBreak {
+                seq: start,
+                reason: "its hash is not the one the pruned part ended with".to_owned(),
+            }));
+        }
+        let mut told = segment.is_none();
         let mut statement = self.conn.prepare(
-            "SELECT seq, at, action, actor, actor_id, surface, channel, subject, detail, hash FROM audit ORDER BY seq",
+            "SELECT seq, at, action, actor, actor_id, surface, channel, subject, detail, hash FROM audit
+             WHERE seq > ?1 ORDER BY seq",
         )?;
-        let mut rows = statement.query([])?;
-        let mut prev = [0_u8; 32];
+        let mut rows = statement.query([start])?;
         let mut count = 0_u64;
         while let Some(row) = rows.next()? {
             let stored = Row {
@@ -159,10 +218,11 @@ impl Reader<'_> {
                 detail: row.get(8)?,
             };
             let hash: [u8; 32] = row.get(9)?;
-            if stored.seq != count + 1 {
+            let expected = start + count + 1;
+            if stored.seq != expected {
                 return Ok(Err(AuditBreak {
                     seq: stored.seq,
-                    reason: format!("row {} is missing", count + 1),
+                    reason: format!("row {expected} is missing"),
                 }));
             }
             if stored.hash(&prev) != hash {
@@ -171,9 +231,38 @@ impl Reader<'_> {
                     reason: "its hash does not fit its content and the row before".to_owned(),
                 }));
             }
+            if stored.action == PRUNED
+                && let Some(segment) = &segment
+            {
+                let detail: Value = serde_json::from_str(&stored.detail).unwrap_or_default();
+                told |= detail["to"] == segment.to_seq && detail["hash"] == hex(&segment.hash);
+            }
             prev = hash;
             count += 1;
         }
+        if !told {
+            return Ok(Err(AuditBreak {
+                seq: start + 1,
+                reason: format!(
+                    "rows up to {start} are put aside, and no row says that the engine did it"
+                ),
+            }));
+        }
         Ok(Ok(count))
+    }
+
+    /// When the oldest row of the audit that is kept was written; none = nothing was pruned.
+    pub(crate) fn audit_kept_since(&self) -> Result<Option<Timestamp>, StoreError> {
+        let Some(segment) = Segment::newest(self.conn)? else {
+            return Ok(None);
+        };
+        Ok(self
+            .conn
+            .query_row(
+                "SELECT at FROM audit WHERE seq > ?1 ORDER BY seq LIMIT 1",
+                [segment.to_seq],
+                |row| row.get(0).map(Timestamp),
+            )
+            .optional()?)
     }
 }

@@ -37,6 +37,10 @@ pub trait WriteCommand: Send + 'static {
     type Output: Send + 'static;
     /// Its durability.
     const DURABILITY: Durability;
+    /// Whether it runs in a transaction of its own in which SQLite looks up no foreign key. Deleting a parent looks
+    /// through every child table that has no index for it, which on the tables of the hot path is all of them, row by
+    /// row; a command that says so deletes the children itself.
+    const ALONE: bool = false;
 
     /// Does it.
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<Self::Output, StoreError>;
@@ -49,6 +53,7 @@ pub trait WriteCommand: Send + 'static {
 impl<A: WriteCommand, B: WriteCommand> WriteCommand for (A, B) {
     type Output = (A::Output, B::Output);
     const DURABILITY: Durability = A::DURABILITY.stronger(B::DURABILITY);
+    const ALONE: bool = A::ALONE || B::ALONE;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<Self::Output, StoreError> {
         Ok((self.0.apply(tx)?, self.1.apply(tx)?))

@@ -77,7 +77,12 @@ fn decode(
     if text.starts_with(r#"{"kind":"approval."#) {
         let stored: Value = serde_json::from_str(text)?;
         let id: ApprovalId = serde_json::from_value(stored["approval_id"].clone())?;
-        let approval = Box::new(load_approval(conn, id)?);
+        let approval = match load_approval(conn, id) {
+            Ok(approval) => Box::new(approval),
+            // Swept: nobody can act on it any more.
+            Err(StoreError::NotFound { .. }) => return Ok(EventBody::Unknown),
+            Err(error) => return Err(error),
+        };
         return match stored["kind"].as_str() {
             Some("approval.requested") => Ok(EventBody::ApprovalRequested { approval }),
             Some("approval.decided") => Ok(EventBody::ApprovalDecided { approval }),
@@ -90,7 +95,11 @@ fn decode(
     {
         let id =
             session.ok_or_else(|| StoreError::Corrupt("session event without session".into()))?;
-        let session = Box::new(load_session(conn, id)?);
+        let session = match load_session(conn, id) {
+            Ok(session) => Box::new(session),
+            Err(StoreError::NotFound { .. }) => return Ok(EventBody::Unknown),
+            Err(error) => return Err(error),
+        };
         return Ok(if text.starts_with(r#"{"kind":"session.started"#) {
             EventBody::SessionStarted { session }
         } else {

@@ -29,6 +29,7 @@ pub mod backup;
 pub mod check;
 pub mod command;
 pub mod commands;
+mod damage;
 pub mod error;
 pub mod event_log;
 pub mod files;

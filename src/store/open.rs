@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
+use rusqlite::config::DbConfig;
 use tokio::sync::{Semaphore, broadcast, mpsc, watch};
 
 use crate::clock::Timestamp;
@@ -18,6 +19,7 @@ use crate::store::audit::AuditHead;
 use crate::store::command::{Durability, WriteTx};
 use crate::store::commands::quarantine::COPY_MARK;
 use crate::store::commands::recover::{Recover, Recovery};
+use crate::store::damage;
 use crate::store::error::StoreError;
 use crate::store::event_log::epoch_base;
 use crate::store::schema::{self, Found};
@@ -124,7 +126,9 @@ pub(crate) fn write_sidecar(
             Some(seq) => writeln!(file, "{epoch} {seq}")?,
             None => writeln!(file, "{epoch}")?,
         }
-        file.sync_all()?;
+        if !crate::mutant!("sidecar_fsync") {
+            file.sync_all()?;
+        }
         std::fs::rename(&temporary, path)?;
         if let Some(directory) = path.parent() {
             File::open(directory)?.sync_all()?;
@@ -132,6 +136,35 @@ pub(crate) fn write_sidecar(
         Ok(())
     };
     write().map_err(|error| io(path, &error))
+}
+
+/// Makes the names on the way to a directory durable: a file is lost with a directory that is. Only the first start
+/// needs it, but not only for directories it made itself: an earlier one may have made them and died.
+fn sync_directories(directory: &Path) -> std::io::Result<()> {
+    use std::io::ErrorKind;
+    for directory in std::fs::canonicalize(directory)?.ancestors() {
+        let file = match File::open(directory) {
+            Ok(file) => file,
+            // What we may not read, we cannot have made.
+            Err(error) if error.kind() == ErrorKind::PermissionDenied => continue,
+            Err(error) => return Err(error),
+        };
+        match file.sync_all() {
+            Err(error)
+                if !matches!(
+                    error.kind(),
+                    ErrorKind::InvalidInput
+                        | ErrorKind::Unsupported
+                        | ErrorKind::ReadOnlyFilesystem
+                ) =>
+            {
+                return Err(error);
+            }
+            // Some file systems cannot and need not.
+            Ok(()) | Err(_) => {}
+        }
+    }
+    Ok(())
 }
 
 /// Whether the database is older than what this directory has seen: a restored copy.
@@ -173,7 +206,7 @@ fn recover(
         audit: AuditHead::load(conn)?,
         staged: Vec::new(),
     };
-    let result = Recover { quarantine }.apply(&mut tx);
+    let result = schema::ensure_identity(conn).and_then(|()| Recover { quarantine }.apply(&mut tx));
     let (audit, last_seq) = (tx.audit, tx.last_seq);
     match result {
         Ok(recovery) => {
@@ -190,6 +223,10 @@ fn recover(
 
 /// Opens a data directory. See [`Store::open`].
 pub(crate) fn open(options: &OpenOptions) -> Result<Opened, StoreError> {
+    take(options).map_err(|error| damage::advise(error, &options.dir.join("leverframe.db")))
+}
+
+fn take(options: &OpenOptions) -> Result<Opened, StoreError> {
     schema::assert_sqlite()?;
     std::fs::DirBuilder::new()
         .recursive(true)
@@ -198,16 +235,19 @@ pub(crate) fn open(options: &OpenOptions) -> Result<Opened, StoreError> {
         .map_err(|error| io(&options.dir, &error))?;
     let lock = take_lock(&options.dir.join("leverframe.lock"), &options.instance)?;
     let path = options.dir.join("leverframe.db");
+    let sidecar_path = options.dir.join("epoch");
+    let sidecar = read_sidecar(&sidecar_path)?;
+    damage::refuse_cut(&path)?;
     let found = schema::inspect(&path)?;
-    if found == Found::New {
-        // Made with its mode before SQLite sees it; the log files inherit the mode.
-        FileOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(0o600)
-            .open(&path)
-            .map_err(|error| io(&path, &error))?;
+    if let Found::New = found
+        && let Some(Sidecar { epoch, .. }) = sidecar
+        && epoch > 0
+    {
+        return Err(damage::gone(&path, epoch));
+    }
+    let logged = damage::has_log(&path);
+    if found == Found::New && std::fs::metadata(&path).map_or(0, |data| data.len()) == 0 {
+        schema::create(&path)?;
     }
     let conn = schema::open_writer(&path, found)?;
     let number = |key: &str| -> Result<u64, StoreError> {
@@ -216,13 +256,14 @@ pub(crate) fn open(options: &OpenOptions) -> Result<Opened, StoreError> {
             .unwrap_or(0))
     };
     let stored = number("epoch")?;
-    if matches!(found, Found::Ours(_)) && schema::meta(&conn, "clean")?.is_none() {
+    // A clean end leaves an empty log, unless it could not be emptied.
+    let unclean = logged || schema::meta(&conn, "clean")?.is_none();
+    if matches!(found, Found::Ours(_)) && unclean {
         let verdict: String = conn.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
         if verdict != "ok" {
-            return Err(StoreError::Corrupt(format!(
-                "{}: {verdict}; restore a backup",
-                path.display()
-            )));
+            // The files stay as they are, for whoever looks into them.
+            conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+            return Err(StoreError::Corrupt(verdict));
         }
     }
     let newest_event: u64 = conn
@@ -230,10 +271,11 @@ pub(crate) fn open(options: &OpenOptions) -> Result<Opened, StoreError> {
             row.get::<_, Option<u64>>(0)
         })?
         .unwrap_or(0);
-    let sidecar_path = options.dir.join("epoch");
-    let sidecar = read_sidecar(&sidecar_path)?;
     // A database that never was served has no epoch: a start that died before recovery left it.
     let known = if stored == 0 { Found::New } else { found };
+    if known == Found::New {
+        sync_directories(&options.dir).map_err(|error| io(&options.dir, &error))?;
+    }
     let restored = is_restored(known, stored, newest_event, sidecar)
         || schema::meta(&conn, COPY_MARK)?.is_some();
     if known == Found::New && sidecar.is_none() {

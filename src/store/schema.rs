@@ -1,12 +1,13 @@
 //! The database file: pragmas, identity, migrations. Forward only; a newer or foreign file is not touched.
 
 use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags, OptionalExtension};
 use rusqlite_migration::{HookResult, M, Migrations};
 
+use crate::store::damage;
 use crate::store::error::StoreError;
 use crate::store::offline::immutable_uri;
 
@@ -132,7 +133,7 @@ pub(crate) fn identify(conn: &Connection, path: &Path) -> Result<Found, StoreErr
         }
         Err(error) => return Err(error.into()),
     };
-    if application == 0 && version == 0 && tables == 0 {
+    if (application == 0 || application == APPLICATION_ID) && version == 0 && tables == 0 {
         return Ok(Found::New);
     }
     if application != APPLICATION_ID {
@@ -144,6 +145,8 @@ pub(crate) fn identify(conn: &Connection, path: &Path) -> Result<Found, StoreErr
             supported: SCHEMA_VERSION,
         });
     }
+    // Looked at through a connection that cannot write: one that can would apply the log when it is closed.
+    damage::refuse_foreign_log(path, &conn)?;
     Ok(Found::Ours(version))
 }
 
@@ -193,6 +196,71 @@ fn copy_before_migration(conn: &Connection, path: &Path, version: i64) -> Result
     write().map_err(|error| full(&error))
 }
 
+/// Makes the file of a new database: complete, in WAL mode, or not there at all. Made under another name, because
+/// SQLite gives a new file its mode in transactions of its own, and a loss of power in one of them would leave a file
+/// that only a writer can put right.
+pub(crate) fn create(path: &Path) -> Result<(), StoreError> {
+    let beside = |name: &Path, suffix: &str| {
+        let mut name = name.as_os_str().to_owned();
+        name.push(suffix);
+        PathBuf::from(name)
+    };
+    let new = beside(path, ".new");
+    let io = |error: std::io::Error| StoreError::Full(format!("{}: {error}", path.display()));
+    // Left by an attempt that died. A log without its database says nothing, and must not be taken for the new one's.
+    for file in [path, &new] {
+        for suffix in ["-journal", "-wal", "-shm"] {
+            remove_if_there(&beside(file, suffix)).map_err(io)?;
+        }
+    }
+    remove_if_there(&new).map_err(io)?;
+    let file = std::fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        // The log files inherit it.
+        .mode(0o600)
+        .open(&new)
+        .map_err(io)?;
+    let conn = Connection::open_with_flags(
+        &new,
+        OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX,
+    )?;
+    common_pragmas(&conn)?;
+    // Nobody knows the file yet: one sync at the end is enough.
+    conn.query_row("PRAGMA journal_mode = MEMORY", [], |_| Ok(()))?;
+    conn.pragma_update(None, "synchronous", "OFF")?;
+    // Only possible before the first page is written.
+    conn.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
+    conn.pragma_update(None, "application_id", APPLICATION_ID)?;
+    set_wal_mode(&conn)?;
+    conn.close().map_err(|(_, error)| error)?;
+    file.sync_all().map_err(io)?;
+    std::fs::rename(&new, path).map_err(io)?;
+    if let Some(directory) = path.parent() {
+        std::fs::File::open(directory)
+            .and_then(|directory| directory.sync_all())
+            .map_err(io)?;
+    }
+    Ok(())
+}
+
+fn remove_if_there(path: &Path) -> std::io::Result<()> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+fn set_wal_mode(conn: &Connection) -> Result<(), StoreError> {
+    let mode: String = conn.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))?;
+    if mode != "wal" {
+        return Err(StoreError::Sqlite(format!(
+            "journal mode is {mode}, not wal: is this a network file system?"
+        )));
+    }
+    Ok(())
+}
+
 /// Opens the one writing connection and brings the schema up to date.
 pub(crate) fn open_writer(path: &Path, found: Found) -> Result<Connection, StoreError> {
     let mut conn = Connection::open_with_flags(
@@ -203,15 +271,10 @@ pub(crate) fn open_writer(path: &Path, found: Found) -> Result<Connection, Store
     )?;
     common_pragmas(&conn)?;
     if found == Found::New {
-        // Only possible before the first page is written.
+        // For an empty database that somebody else made; only possible before the first page is written.
         conn.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
     }
-    let mode: String = conn.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))?;
-    if mode != "wal" {
-        return Err(StoreError::Sqlite(format!(
-            "journal mode is {mode}, not wal: is this a network file system?"
-        )));
-    }
+    set_wal_mode(&conn)?;
     conn.pragma_update(None, "synchronous", "FULL")?;
     conn.pragma_update(None, "foreign_keys", true)?;
     conn.pragma_update(None, "secure_delete", "FAST")?;
@@ -266,6 +329,15 @@ pub(crate) fn set_meta(conn: &Connection, key: &str, value: &str) -> Result<(), 
 pub(crate) fn clear_meta(conn: &Connection, key: &str) -> Result<(), StoreError> {
     conn.prepare_cached("DELETE FROM meta WHERE key = ?1")?
         .execute([key])?;
+    Ok(())
+}
+
+/// Gives a database a name of its own that no other has, once.
+pub(crate) fn ensure_identity(conn: &Connection) -> Result<(), StoreError> {
+    conn.execute(
+        "INSERT INTO meta (key, value) VALUES ('identity', lower(hex(randomblob(16)))) ON CONFLICT (key) DO NOTHING",
+        [],
+    )?;
     Ok(())
 }
 

@@ -84,12 +84,13 @@ pub fn approval(from: ApprovalState, to: ApprovalState) -> bool {
 
 /// Whether an outbound part may go from one state to another.
 ///
-/// `pending → unknown` is a part of a restored copy, which may have been sent since; `sending → pending` is a send that certainly did not happen (or repeats safely after a crash);
-/// `unknown | failed → …` is a person's word.
+/// `sending → pending` is a send that certainly did not happen, or repeats safely; `pending → unknown` is one that no
+/// longer does, or an answer so old that a person is asked first; `unknown | failed → …` is a person's word, or what a
+/// look at the platform said.
 pub fn outbox(from: OutboxState, to: OutboxState) -> bool {
     use OutboxState as S;
     match from {
-        S::Pending => matches!(to, S::Sending | S::Superseded | S::Abandoned | S::Unknown),
+        S::Pending => matches!(to, S::Sending | S::Unknown | S::Superseded | S::Abandoned),
         S::Sending => matches!(
             to,
             S::Sent | S::Pending | S::Failed | S::Unknown | S::Superseded

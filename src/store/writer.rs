@@ -66,6 +66,8 @@ pub(crate) struct Shared {
 /// One queued command with the one who waits for it.
 pub(crate) trait Job: Send {
     fn durability(&self) -> Durability;
+    /// See [`WriteCommand::ALONE`].
+    fn alone(&self) -> bool;
     /// Runs the command and keeps its result; whether it succeeded.
     fn apply(&mut self, tx: &mut WriteTx<'_>) -> Result<(), StoreError>;
     /// Replaces the result.
@@ -85,6 +87,10 @@ pub(crate) struct Pending<C: WriteCommand> {
 impl<C: WriteCommand> Job for Pending<C> {
     fn durability(&self) -> Durability {
         C::DURABILITY
+    }
+
+    fn alone(&self) -> bool {
+        C::ALONE
     }
 
     fn apply(&mut self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
@@ -187,6 +193,10 @@ impl Writer {
             let mut next = Some(first);
             while let Some(message) = next.take() {
                 match message {
+                    Message::Command(job) if job.alone() => {
+                        self.run_batch(&mut batch);
+                        self.run_alone(job);
+                    }
                     Message::Command(job) => batch.push(job),
                     #[cfg(feature = "test-hooks")]
                     Message::Hook(hook) => {
@@ -216,6 +226,20 @@ impl Writer {
             drop(lock);
             // The closer may have given up waiting.
             let _ = done.send(());
+        }
+    }
+
+    /// Runs one command in a transaction of its own, without foreign keys.
+    fn run_alone(&mut self, job: Box<dyn Job>) {
+        // A setting of the connection that cannot be changed inside a transaction.
+        let off = self.conn.pragma_update(None, "foreign_keys", false);
+        if let Err(error) = off {
+            tracing::warn!(%error, "foreign keys stay on; sweeping is slow");
+        }
+        self.run_batch(&mut vec![job]);
+        if let Err(error) = self.conn.pragma_update(None, "foreign_keys", true) {
+            tracing::error!(%error, "foreign keys could not be switched on again; ending the process");
+            std::process::abort();
         }
     }
 
@@ -354,6 +378,11 @@ impl Writer {
 
     /// Sets the class of the next commit; has no effect inside a transaction, so never called there.
     fn set_synchronous(&mut self, class: Durability) -> Result<(), StoreError> {
+        let class = if crate::mutant!("fsync_before_effect") {
+            Durability::Relaxed
+        } else {
+            class
+        };
         if class != self.synchronous {
             self.conn.execute_batch(match class {
                 Durability::Durable => "PRAGMA synchronous = FULL",

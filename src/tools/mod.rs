@@ -16,6 +16,8 @@ pub mod read_file;
 pub mod registry;
 pub mod sandbox;
 pub mod search_files;
+#[cfg(feature = "test-hooks")]
+pub mod testing;
 pub mod tool;
 pub mod walk;
 pub mod write_file;

@@ -101,6 +101,13 @@ impl Registry {
         registry.add(Arc::new(ListFiles::default()))?;
         registry.add(Arc::new(SearchFiles::default()))?;
         registry.add(Arc::new(ExecuteCommand::new(sandbox.clone())))?;
+        #[cfg(feature = "test-hooks")]
+        if let Some(service) = crate::config::testing::service() {
+            for (name, effect) in crate::tools::testing::NAMES {
+                let tool = crate::tools::testing::Post::new(name, *effect, service);
+                registry.add(Arc::new(tool))?;
+            }
+        }
         Ok(registry)
     }
 

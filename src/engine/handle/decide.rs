@@ -125,15 +125,8 @@ pub fn check(
         )
         .hint("read the code on the card and send it along"));
     }
-    let long = |what: &str, text: &Option<String>, max: usize| match text {
-        Some(text) if text.len() > max => Err(Problem::invalid(format!(
-            "`{what}` has {} bytes; at most {max} are taken",
-            text.len()
-        ))),
-        Some(_) | None => Ok(()),
-    };
-    long("reason", &request.reason, MAX_REASON)?;
-    long("answer", &request.answer, MAX_ANSWER)?;
+    check_reason(request.reason.as_deref())?;
+    short_enough("answer", request.answer.as_deref(), MAX_ANSWER)?;
     if word == DecisionWord::Answer
         && request
             .answer
@@ -152,6 +145,21 @@ pub fn check(
         return Err(Problem::invalid("`minutes` must be 1 to 720 for a snooze"));
     }
     Ok(())
+}
+
+/// Refuses a reason that is too long to be kept.
+pub fn check_reason(reason: Option<&str>) -> Result<(), Problem> {
+    short_enough("reason", reason, MAX_REASON)
+}
+
+fn short_enough(what: &str, text: Option<&str>, max: usize) -> Result<(), Problem> {
+    match text {
+        Some(text) if text.len() > max => Err(Problem::invalid(format!(
+            "`{what}` has {} bytes; at most {max} are taken",
+            text.len()
+        ))),
+        Some(_) | None => Ok(()),
+    }
 }
 
 /// What the model reads in place of a result.

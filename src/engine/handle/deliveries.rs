@@ -1,38 +1,80 @@
 //! Settling deliveries that nobody knows the outcome of.
 
 use crate::engine::core::Engine;
-use crate::engine::handle::Caller;
+use crate::engine::handle::{Caller, decide};
 use crate::engine::problem::from_store;
 use crate::protocol::command::{DeliveryResolution, Outcome};
 use crate::protocol::ids::OutboxId;
-use crate::protocol::problem::Problem;
+use crate::protocol::problem::{Problem, ProblemKind};
+use crate::protocol::session::OutboxItem;
+use crate::protocol::words::DecisionWord;
 use crate::store::commands::resolve_delivery::{ResolveDelivery, Settlement};
+use crate::store::error::StoreError;
 
-/// Settles one.
+/// Settles one. The same word again is a success; another one names who was first.
 pub async fn resolve(
     engine: &Engine,
     caller: &Caller,
     outbox_id: OutboxId,
     resolution: DeliveryResolution,
+    reason: Option<String>,
 ) -> Result<Outcome, Problem> {
-    let settlement = match resolution {
-        DeliveryResolution::Sent => Settlement::Sent,
-        DeliveryResolution::SendAgain => Settlement::SendAgain,
-        DeliveryResolution::Drop => Settlement::Drop,
+    decide::check_reason(reason.as_deref())?;
+    let (settlement, word) = match resolution {
+        DeliveryResolution::Sent => (Settlement::Sent, DecisionWord::Sent),
+        DeliveryResolution::SendAgain => (Settlement::SendAgain, DecisionWord::SendAgain),
+        DeliveryResolution::Drop => (Settlement::Drop, DecisionWord::Drop),
     };
-    engine
+    let written = engine
         .store
         .write(ResolveDelivery {
             outbox_id,
             settlement,
             by: caller.reference(),
+            reason: reason.map(|text| engine.redactor.redact(&text).into_owned()),
         })
-        .await
-        .map_err(from_store)?;
-    engine
+        .await;
+    let item = engine
         .store
         .read(move |reader| reader.delivery(outbox_id))
         .await
-        .map(Outcome::Delivery)
-        .map_err(from_store)
+        .map_err(from_store)?;
+    match written {
+        Ok(()) => Ok(Outcome::Delivery(item)),
+        Err(error @ StoreError::Illegal { .. }) => late(engine, item, word, error).await,
+        Err(error) => Err(from_store(error)),
+    }
+}
+
+/// A word about something that is settled already.
+async fn late(
+    engine: &Engine,
+    item: OutboxItem,
+    word: DecisionWord,
+    error: StoreError,
+) -> Result<Outcome, Problem> {
+    let Some(question) = item.question else {
+        return Err(from_store(error));
+    };
+    let asked = engine
+        .store
+        .read(move |reader| reader.approval(question))
+        .await
+        .map_err(from_store)?;
+    match asked.decision {
+        None => Err(from_store(error)),
+        Some(winner) if winner.decision == word => Ok(Outcome::Delivery(item)),
+        Some(winner) => {
+            let mut problem = Problem::new(
+                ProblemKind::Conflict,
+                "already decided",
+                format!(
+                    "{} was settled `{}` by {} ({})",
+                    item.id, winner.decision, winner.by, winner.surface
+                ),
+            );
+            problem.winner = Some(Box::new(winner));
+            Err(problem)
+        }
+    }
 }

@@ -4,6 +4,7 @@
 
 use crate::engine::core::Engine;
 use crate::engine::people;
+use crate::engine::sweeper;
 use crate::protocol::command::{Actor, Command, Envelope, Outcome};
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::words::Surface;
@@ -114,13 +115,15 @@ impl Engine {
             Command::ResolveDelivery {
                 outbox_id,
                 resolution,
-            } => deliveries::resolve(self, &caller, outbox_id, resolution).await,
+                reason,
+            } => deliveries::resolve(self, &caller, outbox_id, resolution, reason).await,
             Command::EmergencyStop { reason } => emergency::stop(self, &caller, reason).await,
             Command::ReleaseEmergencyStop {
                 waiting,
                 conversations,
             } => emergency::release(self, &caller, waiting, conversations).await,
             Command::Backup { path } => backup::write(self, &caller, path).await,
+            Command::Sweep { preview } => sweeper::on_demand(self, &caller, preview).await,
         }
     }
 }

@@ -141,7 +141,7 @@ pub async fn start_and_run(
     }
     // Off: the effect comes first, and what is written is written behind it.
     let early = if crate::mutant!("attempt_before_effect") {
-        Some(run(engine, rows, &row, kill.clone()).await?)
+        Some(carry_out(engine, rows, &row, &kill).await?)
     } else {
         None
     };
@@ -204,17 +204,17 @@ pub async fn start_and_run(
             });
         }
     };
-    let ran = match early {
+    let (outcome, duration_ms) = match early {
         Some(ran) => ran,
-        None => run(engine, rows, &row, kill).await?,
+        None => carry_out(engine, rows, &row, &kill).await?,
     };
-    let reads_windows = engine
+    let content = engine.redactor.redact(&outcome.content).into_owned();
+    let windows = engine
         .tools
         .get(&row.call.name)
         .is_some_and(|tool| tool.reads_windows());
-    let content = engine.redactor.redact(&ran.0.content).into_owned();
-    let shown = large_result::show(engine, content, reads_windows).await;
-    let finished = finished(engine, rows, &row, attempt, ran, &shown);
+    let shown = large_result::show(engine, content, windows).await;
+    let finished = finished(engine, rows, &row, attempt, duration_ms, outcome, &shown);
     let state = finished.state;
     engine.persist(finished).await?;
     // Until here, the file must not be swept.
@@ -226,16 +226,13 @@ pub async fn start_and_run(
     })
 }
 
-/// What a run left, and for how many milliseconds it went on.
-type Ran = (ToolOutcome, u64);
-
-/// Runs a call whose start is on disk.
-async fn run(
+/// Carries out a call whose start is on disk: how it ended, and after how many milliseconds.
+async fn carry_out(
     engine: &Engine,
     rows: &TurnRows,
     row: &CallRow,
-    kill: CancellationToken,
-) -> anyhow::Result<Ran> {
+    kill: &CancellationToken,
+) -> anyhow::Result<(ToolOutcome, u64)> {
     let id = row.call.id;
     let tool = engine
         .tools
@@ -352,7 +349,8 @@ fn finished(
     rows: &TurnRows,
     row: &CallRow,
     attempt: u32,
-    (outcome, duration_ms): Ran,
+    duration_ms: u64,
+    outcome: ToolOutcome,
     shown: &Shown,
 ) -> FinishTool {
     let repeatable = matches!(row.call.effect, Effect::ReadOnly | Effect::Idempotent);

@@ -1,6 +1,7 @@
 //! Tool calls, their starts and what allowed them: I8–I14, I31.
 
-use crate::store::check::rule::{Rule, Subject, query};
+use crate::store::check::rule::{Rule, Subject, code, query};
+use crate::store::check::starts::starts_were_allowed;
 
 pub(crate) const RULES: &[Rule] = &[
     query("I8", "started call without an attempt row that carries its key", "tool_calls WHERE attempts > 0",
@@ -11,11 +12,13 @@ pub(crate) const RULES: &[Rule] = &[
         "SELECT id FROM tool_calls
          WHERE attempts = 0 AND state IN ('started', 'indeterminate', 'succeeded_by_note', 'abandoned')"),
     query("I9", "non-idempotent call started again without a person's word", "tool_calls", Subject::Call,
+        // What can be looked up is run again when the other side says that it did not happen.
         "SELECT t.id FROM tool_calls t LEFT JOIN (
-            SELECT tool_call_id, count(*) AS n FROM approvals
-            WHERE kind = 'resolve_unknown' AND decision = 'run_again' GROUP BY tool_call_id
+            SELECT tool_call_id, count(*) AS n, sum(json_extract(decision_body, '$.surface') <> 'engine') AS persons
+            FROM approvals WHERE kind = 'resolve_unknown' AND decision = 'run_again' GROUP BY tool_call_id
          ) p ON p.tool_call_id = t.id
-         WHERE t.effect IN ('non_idempotent', 'reconcilable') AND t.attempts > 1 + coalesce(p.n, 0)"),
+         WHERE t.attempts > 1 + CASE t.effect WHEN 'non_idempotent' THEN coalesce(p.persons, 0)
+            WHEN 'reconcilable' THEN coalesce(p.n, 0) ELSE t.attempts END"),
     query("I10", "attempt with another key than its call", "tool_attempts", Subject::Call,
         "SELECT a.call_id FROM tool_attempts a JOIN tool_calls t ON t.id = a.call_id
          WHERE a.idempotency_key <> t.idempotency_key"),
@@ -27,10 +30,7 @@ pub(crate) const RULES: &[Rule] = &[
     query("I11", "approval used by more than one start", "tool_attempts WHERE approval_id IS NOT NULL",
         Subject::Approval,
         "SELECT approval_id FROM tool_attempts WHERE approval_id IS NOT NULL GROUP BY approval_id HAVING count(*) > 1"),
-    query("I11", "call that had to ask and started without an approval", "tool_calls WHERE verdict = 'ask'",
-        Subject::Call,
-        "SELECT t.id FROM tool_calls t WHERE t.verdict = 'ask' AND t.attempts > 0 AND NOT EXISTS (
-            SELECT 1 FROM tool_attempts a WHERE a.call_id = t.id AND a.approval_id IS NOT NULL)"),
+    code("I11", "call that had to ask and started without an approval", starts_were_allowed),
     query("I11", "approval whose digest is not its call's", "approvals WHERE kind = 'execute'", Subject::Approval,
         "SELECT p.id FROM tool_calls t JOIN approvals p ON p.id = t.approval_id
          WHERE p.kind = 'execute' AND p.state IN ('pending', 'approved', 'consumed') AND p.digest <> t.digest"),
@@ -67,6 +67,8 @@ pub(crate) const RULES: &[Rule] = &[
          WHERE s.kind IN ('model', 'final') AND t.step < s.n AND (t.result_step IS NULL OR t.result_step > s.n)"),
     query("I31", "approval that was given without a person's decision",
         "approvals WHERE state IN ('approved', 'consumed')", Subject::Approval,
+        // The engine answers only what it could look up: how a call or a send ended.
         "SELECT id FROM approvals WHERE state IN ('approved', 'consumed')
-            AND (decision IS NULL OR decided_at IS NULL OR json_extract(decision_body, '$.surface') = 'engine')"),
+            AND (decision IS NULL OR decided_at IS NULL
+                OR (json_extract(decision_body, '$.surface') = 'engine' AND kind NOT IN ('resolve_unknown', 'resend')))"),
 ];

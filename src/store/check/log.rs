@@ -113,11 +113,9 @@ fn chain(reader: &Reader<'_>, found: &mut Found) -> Result<(), StoreError> {
 
 /// Before this time the audit is not kept whole: its oldest part was put aside.
 fn kept_since(reader: &Reader<'_>) -> Result<i64, StoreError> {
-    Ok(reader.conn.query_row(
-        "SELECT coalesce((SELECT at FROM audit WHERE EXISTS (SELECT 1 FROM audit_segments) ORDER BY seq LIMIT 1), ?1)",
-        [i64::MIN],
-        |row| row.get(0),
-    )?)
+    Ok(reader
+        .audit_kept_since()?
+        .map_or(i64::MIN, crate::clock::Timestamp::as_millis))
 }
 
 fn subjects(reader: &Reader<'_>, query: &str) -> Result<HashSet<String>, StoreError> {

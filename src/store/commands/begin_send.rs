@@ -1,9 +1,12 @@
 //! Writes the intent of a send before the platform sees it.
 
+use crate::protocol::channel::SendIdempotency;
 use crate::protocol::ids::{ContinuationId, OutboxId};
 use crate::protocol::words::OutboxState;
 use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::commands::end_send::ask_unknown;
 use crate::store::error::StoreError;
+use crate::store::ops::outbox::{Part, idempotency_columns};
 use crate::store::schema;
 use rusqlite::params;
 
@@ -14,13 +17,51 @@ pub struct BeginSend {
     pub outbox_id: OutboxId,
     /// Epoch of the caller.
     pub epoch: u64,
+    /// What the adapter offers against doubled sends. Stored: recovery runs before any adapter does.
+    pub idempotency: SendIdempotency,
+}
+
+/// Whether the part may be sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BeginSendOutcome {
+    /// Send it now.
+    Begun,
+    /// An earlier send may have arrived and its key has run out: the delivery is unknown, a person is asked.
+    KeyRanOut,
+}
+
+impl BeginSend {
+    fn mark(&self, tx: &mut WriteTx<'_>, part: &mut Part) -> Result<BeginSendOutcome, StoreError> {
+        // What the adapter offers now decides; how long the key lives counts from the send that may have arrived.
+        let part_now = Part {
+            idempotency: self.idempotency,
+            ..part.clone()
+        };
+        if part.begun_at.is_some() && !part_now.repeats_safely(tx.now) {
+            ask_unknown(
+                tx,
+                part,
+                "an earlier send may have arrived, and the platform no longer knows its key",
+            )?;
+            return Ok(BeginSendOutcome::KeyRanOut);
+        }
+        tx.move_part(part, OutboxState::Sending)?;
+        let (word, window_ms) = idempotency_columns(self.idempotency);
+        tx.conn
+            .prepare_cached(
+                "UPDATE outbox SET attempts = attempts + 1, epoch = ?2, not_before = NULL, idempotency = ?3,
+                    key_window_ms = ?4 WHERE id = ?1",
+            )?
+            .execute(params![part.id.to_bytes(), self.epoch, word, window_ms])?;
+        Ok(BeginSendOutcome::Begun)
+    }
 }
 
 impl WriteCommand for BeginSend {
-    type Output = ();
+    type Output = BeginSendOutcome;
     const DURABILITY: Durability = Durability::Durable;
 
-    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
+    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<BeginSendOutcome, StoreError> {
         tx.same_epoch(self.epoch)?;
         if schema::quarantined(tx.conn)? {
             return Err(StoreError::illegal(format!(
@@ -61,11 +102,13 @@ impl WriteCommand for BeginSend {
                 part.id, part.state
             )));
         }
-        tx.move_part(&mut part, OutboxState::Sending)?;
-        tx.conn
-            .prepare_cached("UPDATE outbox SET attempts = attempts + 1, epoch = ?2, not_before = NULL WHERE id = ?1")?
-            .execute(params![part.id.to_bytes(), self.epoch])?;
-        Ok(())
+        if part.state != OutboxState::Pending {
+            return Err(StoreError::illegal(format!(
+                "delivery {} cannot go from {} to sending",
+                part.id, part.state
+            )));
+        }
+        self.mark(tx, &mut part)
     }
 
     fn committed(&self) {

@@ -4,14 +4,17 @@ use crate::clock::Timestamp;
 use crate::protocol::approval::Requester;
 use crate::protocol::event::EventBody;
 use crate::protocol::ids::OutboxId;
-use crate::protocol::words::{ApprovalState, OutboxClass, OutboxState};
+use crate::protocol::words::{ApprovalKind, ApprovalState, DecisionWord, OutboxClass, OutboxState};
 use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::commands::ensure_channel::hex;
+use crate::store::commands::recover::question;
 use crate::store::error::StoreError;
 use crate::store::input::NewApproval;
 use crate::store::ops::approvals::{Place, Subject};
 use crate::store::ops::outbox::Part;
 use crate::store::rows::to_json;
 use rusqlite::params;
+use sha2::{Digest, Sha256};
 
 /// The outcome of a send. Durable.
 #[derive(Debug, Clone)]
@@ -78,8 +81,93 @@ pub(crate) fn ask_resend(
     )
 }
 
+/// Nobody knows whether a part arrived: says so and asks a person.
+pub(crate) fn ask_unknown(
+    tx: &mut WriteTx<'_>,
+    part: &mut Part,
+    detail: &str,
+) -> Result<(), StoreError> {
+    let question = unknown_delivery(part, detail);
+    set_unknown(tx, part, detail, Some(&question))
+}
+
+/// The question about a part that nobody knows the end of.
+fn unknown_delivery(part: &Part, detail: &str) -> NewApproval {
+    question(
+        ApprovalKind::Resend,
+        hex(&Sha256::digest(part.id.to_bytes())),
+        vec![
+            DecisionWord::Sent,
+            DecisionWord::SendAgain,
+            DecisionWord::Drop,
+        ],
+        format!(
+            "A message to `{}` on `{}` may have been delivered: {detail}. Did it arrive?",
+            part.conversation, part.channel
+        ),
+    )
+}
+
+/// An answer that waited too long: asks a person whether it should still be delivered.
+pub(crate) fn ask_old(tx: &mut WriteTx<'_>, part: &mut Part) -> Result<(), StoreError> {
+    let hours = tx.now.millis_since(part.created_at) / 3_600_000;
+    let mut asked = unknown_delivery(part, "");
+    let detail = if part.begun_at.is_some() {
+        format!("it waited {hours} h, and an earlier send may have arrived")
+    } else {
+        // It never left: whether it arrived is no question.
+        asked.offered.retain(|word| *word != DecisionWord::Sent);
+        format!("it waited {hours} h and was not sent")
+    };
+    asked.question = Some(format!(
+        "An answer to `{}` on `{}` is old: {detail}. Should it still be sent?",
+        part.conversation, part.channel
+    ));
+    set_unknown(tx, part, &detail, Some(&asked))
+}
+
+/// Moves a part to `unknown`, tells everybody, and asks.
+pub(crate) fn set_unknown(
+    tx: &mut WriteTx<'_>,
+    part: &mut Part,
+    detail: &str,
+    question: Option<&NewApproval>,
+) -> Result<(), StoreError> {
+    tx.move_part(part, OutboxState::Unknown)?;
+    tx.keep_begin(part)?;
+    EndSend::set_error(tx, part, detail, None)?;
+    let session = match part.continuation_id {
+        Some(id) => Some(tx.head(id)?.session_id),
+        None => None,
+    };
+    tx.emit(
+        session,
+        part.continuation_id,
+        EventBody::ReplyUnknown {
+            outbox_id: part.id,
+            channel: part.channel.clone(),
+            detail: detail.to_owned(),
+        },
+    )?;
+    match question {
+        Some(question) => ask_resend(tx, part, question),
+        None => Ok(()),
+    }
+}
+
 impl EndSend {
-    fn sent(tx: &mut WriteTx<'_>, part: &mut Part, refs: &[String]) -> Result<(), StoreError> {
+    /// A send that repeats safely is made again by itself, later and later.
+    fn repeat(tx: &mut WriteTx<'_>, part: &mut Part, detail: &str) -> Result<(), StoreError> {
+        tx.repeat_part(part)?;
+        Self::set_error(tx, part, detail, None)?;
+        tx.send_later(part)
+    }
+
+    pub(crate) fn sent(
+        tx: &mut WriteTx<'_>,
+        part: &mut Part,
+        refs: &[String],
+    ) -> Result<(), StoreError> {
         tx.move_part(part, OutboxState::Sent)?;
         tx.conn
             .prepare_cached(
@@ -189,22 +277,11 @@ impl WriteCommand for EndSend {
                     },
                 )
             }
+            SendOutcome::Unknown { detail } if part.repeats_safely(tx.now) => {
+                Self::repeat(tx, &mut part, detail)
+            }
             SendOutcome::Unknown { detail } => {
-                tx.move_part(&mut part, OutboxState::Unknown)?;
-                Self::set_error(tx, &part, detail, None)?;
-                tx.emit(
-                    session,
-                    part.continuation_id,
-                    EventBody::ReplyUnknown {
-                        outbox_id: part.id,
-                        channel: part.channel.clone(),
-                        detail: detail.clone(),
-                    },
-                )?;
-                match &self.resend {
-                    Some(question) => ask_resend(tx, &part, question),
-                    None => Ok(()),
-                }
+                set_unknown(tx, &mut part, detail, self.resend.as_ref())
             }
         }
     }

@@ -31,6 +31,7 @@ impl WriteCommand for FailTurn {
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
         let mut head = tx.running(self.continuation_id, self.epoch)?;
         if let Some((attempt, usage)) = self.model {
+            tx.own_attempt(attempt, &head)?;
             tx.settle_attempt(attempt, head.session_id, usage, Some(&self.error.message))?;
         }
         tx.push_step(

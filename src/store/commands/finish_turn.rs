@@ -103,6 +103,7 @@ impl WriteCommand for FinishTurn {
             },
         )?;
         tx.move_continuation(&mut head, ContinuationState::Completed, None)?;
+        tx.drop_progress(head.id)?;
         // Off: the parts follow in a transaction of their own (QueueReply).
         if !crate::mutant!("final_with_outbox") {
             queue_reply(tx, head.id, &self.parts)?;

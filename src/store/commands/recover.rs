@@ -7,12 +7,10 @@ use crate::protocol::ids::{ApprovalId, ModelAttemptId, SessionId};
 use crate::protocol::ids::{ContinuationId, OutboxId, ToolCallId};
 use crate::protocol::session::{ErrorBody, Usage};
 use crate::protocol::words::{
-    ApprovalKind, ChannelKind, ContinuationState, DecisionWord, Effect, OutboxClass, OutboxState,
-    ToolCallState,
+    ApprovalKind, ContinuationState, DecisionWord, Effect, OutboxClass, OutboxState, ToolCallState,
 };
 use crate::store::command::WriteTx;
-use crate::store::commands::end_send::ask_resend;
-use crate::store::commands::ensure_channel::hex;
+use crate::store::commands::end_send::{ask_old, ask_unknown};
 use crate::store::commands::quarantine::{COPY_MARK, doubt_open_work};
 use crate::store::error::StoreError;
 use crate::store::input::{ActorRef, NewApproval};
@@ -20,11 +18,9 @@ use crate::store::ops::approvals::{Subject, short_code};
 use crate::store::ops::calls::Call;
 use crate::store::ops::outbox::Part;
 use crate::store::queries::channels::held;
-use crate::store::rows::word_opt;
 use crate::store::schema;
 use rusqlite::params;
 use serde_json::json;
-use sha2::{Digest, Sha256};
 
 /// What opening found and settled.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,6 +37,9 @@ pub struct Recovery {
     pub ready_again: u32,
     /// Parts whose delivery nobody knows; each has a pending `resend` approval.
     pub unknown_sends: Vec<OutboxId>,
+    /// Parts of answers older than six hours that are not delivered late by themselves; each has a pending `resend`
+    /// approval.
+    pub old_answers: Vec<OutboxId>,
     /// Whether the database is a restored copy that waits for release.
     pub quarantine: bool,
     /// Since when, and why, an emergency stop holds the engine.
@@ -51,6 +50,8 @@ pub struct Recovery {
 
 /// Starts after a crash are counted within this many milliseconds.
 const CRASH_WINDOW_MS: u64 = 10 * 60 * 1000;
+/// An answer that was not delivered for so many milliseconds is asked about.
+pub(crate) const OLD_ANSWER_MS: i64 = 6 * 3600 * 1000;
 /// Why everything in flight stopped.
 const DIED: &str = "the process ended while it ran";
 
@@ -62,7 +63,7 @@ pub(crate) struct Recover {
 }
 
 /// A question made by recovery; engine-made cards may follow.
-fn question(
+pub(crate) fn question(
     kind: ApprovalKind,
     digest: String,
     offered: Vec<DecisionWord>,
@@ -99,30 +100,6 @@ pub(crate) fn unknown_call(call: &Call) -> NewApproval {
             call.name
         ),
     )
-}
-
-/// Whether a part that was being sent may simply be sent again: it never left the process, or showing it
-/// twice shows nothing twice.
-fn repeats_safely(kind: Option<ChannelKind>, class: OutboxClass) -> bool {
-    let local = match kind {
-        Some(
-            ChannelKind::Desk
-            | ChannelKind::Api
-            | ChannelKind::Mcp
-            | ChannelKind::Cli
-            | ChannelKind::Routine
-            | ChannelKind::Scripted,
-        ) => true,
-        // Off: sent again as if the platform knew keys.
-        Some(ChannelKind::Telegram) | None => crate::mutant!("blind_resend"),
-    };
-    match class {
-        OutboxClass::CardUpdate => true,
-        OutboxClass::Final
-        | OutboxClass::ApprovalCard
-        | OutboxClass::Progress
-        | OutboxClass::Notice => local,
-    }
 }
 
 impl Recover {
@@ -252,54 +229,42 @@ impl Recover {
     }
 
     /// Settles one part that was being sent; whether nobody knows if it arrived.
-    fn part(
-        tx: &mut WriteTx<'_>,
-        part: &mut Part,
-        kind: Option<ChannelKind>,
-    ) -> Result<bool, StoreError> {
+    fn part(tx: &mut WriteTx<'_>, part: &mut Part) -> Result<bool, StoreError> {
         if part.class == OutboxClass::Progress {
             tx.move_part(part, OutboxState::Superseded)?;
             return Ok(false);
         }
-        if repeats_safely(kind, part.class) {
+        // Off: sent again as if the platform knew keys.
+        if crate::mutant!("blind_resend") {
             tx.move_part(part, OutboxState::Pending)?;
             return Ok(false);
         }
-        tx.move_part(part, OutboxState::Unknown)?;
-        tx.conn
-            .prepare_cached("UPDATE outbox SET last_error = ?2 WHERE id = ?1")?
-            .execute(params![
-                part.id.to_bytes(),
-                "the process ended while it was being sent"
-            ])?;
-        let session = match part.continuation_id {
-            Some(id) => Some(tx.head(id)?.session_id),
-            None => None,
-        };
-        tx.emit(
-            session,
-            part.continuation_id,
-            EventBody::ReplyUnknown {
-                outbox_id: part.id,
-                channel: part.channel.clone(),
-                detail: "the process ended while it was being sent".to_owned(),
-            },
-        )?;
-        let question = question(
-            ApprovalKind::Resend,
-            hex(&Sha256::digest(part.id.to_bytes())),
-            vec![
-                DecisionWord::Sent,
-                DecisionWord::SendAgain,
-                DecisionWord::Drop,
-            ],
-            format!(
-                "A message to `{}` on `{}` was being sent when the process ended: did it arrive?",
-                part.conversation, part.channel
-            ),
-        );
-        ask_resend(tx, part, &question)?;
+        if part.repeats_safely(tx.now) {
+            tx.repeat_part(part)?;
+            return Ok(false);
+        }
+        ask_unknown(tx, part, "the process ended while it was being sent")?;
         Ok(true)
+    }
+
+    /// An answer that nobody delivered for so long is not delivered late by itself: a person is asked first.
+    fn old_answers(tx: &mut WriteTx<'_>) -> Result<Vec<OutboxId>, StoreError> {
+        let oldest = tx.now.plus_millis(-OLD_ANSWER_MS);
+        let old = tx
+            .conn
+            .prepare_cached(
+                // Counted from a person's word, where one said: send it.
+                "SELECT o.id FROM outbox o WHERE o.state = 'pending' AND o.class = 'final' AND o.created_at < ?1
+                    AND NOT EXISTS (SELECT 1 FROM approvals a WHERE a.outbox_id = o.id AND a.decided_at >= ?1)
+                 ORDER BY o.position",
+            )?
+            .query_map([oldest.as_millis()], |row| row.get(0).map(OutboxId::from_bytes))?
+            .collect::<rusqlite::Result<Vec<_>>>()?;
+        for id in &old {
+            let mut part = tx.part(*id)?;
+            ask_old(tx, &mut part)?;
+        }
+        Ok(old)
     }
 
     /// Does it.
@@ -335,24 +300,20 @@ impl Recover {
         crate::crash_point!("recover.mid");
         let sending = tx
             .conn
-            .prepare_cached(
-                "SELECT o.id, c.kind FROM outbox o LEFT JOIN channel_accounts c ON c.name = o.channel
-                 WHERE o.state = 'sending' ORDER BY o.position",
-            )?
-            .query_map([], |row| {
-                Ok((OutboxId::from_bytes(row.get(0)?), word_opt(row, 1)?))
-            })?
-            .collect::<rusqlite::Result<Vec<(OutboxId, Option<ChannelKind>)>>>()?;
+            .prepare_cached("SELECT id FROM outbox WHERE state = 'sending' ORDER BY position")?
+            .query_map([], |row| row.get(0).map(OutboxId::from_bytes))?
+            .collect::<rusqlite::Result<Vec<_>>>()?;
         let mut unknown_sends = Vec::new();
-        for (id, kind) in sending {
+        for id in sending {
             let mut part = tx.part(id)?;
-            if Self::part(tx, &mut part, kind)? {
+            if Self::part(tx, &mut part)? {
                 unknown_sends.push(id);
             }
         }
         if self.quarantine {
             unknown_sends.extend(doubt_open_work(tx)?);
         }
+        let old_answers = Self::old_answers(tx)?;
         let quarantine = schema::quarantined(tx.conn)?;
         tx.audit(
             "engine.started",
@@ -362,6 +323,7 @@ impl Recover {
             &json!({
                 "epoch": tx.epoch, "clean": clean, "quarantine": quarantine, "interrupted": interrupted.len(),
                 "unknown_calls": resolve.len(), "ready_again": ready_again, "unknown_sends": unknown_sends.len(),
+                "old_answers": old_answers.len(),
             }),
         )?;
         Ok(Recovery {
@@ -371,6 +333,7 @@ impl Recover {
             resolve,
             ready_again,
             unknown_sends,
+            old_answers,
             quarantine,
             held: held(tx.conn)?,
             crashes_in_10_min,

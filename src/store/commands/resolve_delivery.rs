@@ -9,7 +9,7 @@ use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::ActorRef;
 use crate::store::ops::outbox::Part;
-use rusqlite::{OptionalExtension, params};
+use rusqlite::OptionalExtension;
 use serde_json::json;
 
 /// What a person says about a delivery.
@@ -33,6 +33,8 @@ pub struct ResolveDelivery {
     pub settlement: Settlement,
     /// Who.
     pub by: ActorRef,
+    /// Why, redacted.
+    pub reason: Option<String>,
 }
 
 impl WriteTx<'_> {
@@ -43,9 +45,7 @@ impl WriteTx<'_> {
         to: OutboxState,
     ) -> Result<(), StoreError> {
         self.move_part(part, to)?;
-        self.conn
-            .prepare_cached("UPDATE outbox SET not_before = NULL WHERE id = ?1")?
-            .execute(params![part.id.to_bytes()])?;
+        self.forget_sends(part.id)?;
         let session = match part.continuation_id {
             Some(id) => Some(self.head(id)?.session_id),
             None => None,
@@ -73,6 +73,52 @@ impl WriteTx<'_> {
             },
         };
         self.emit(session, part.continuation_id, body)
+    }
+}
+
+impl WriteTx<'_> {
+    /// The pending question about a delivery.
+    pub(crate) fn resend_question(&self, part: &Part) -> Result<Option<ApprovalId>, StoreError> {
+        Ok(self
+            .conn
+            .prepare_cached("SELECT id FROM approvals WHERE outbox_id = ?1 AND +state = 'pending'")?
+            .query_row([part.id.to_bytes()], |row| {
+                row.get(0).map(ApprovalId::from_bytes)
+            })
+            .optional()?)
+    }
+
+    /// Answers the pending question about a delivery, if there is one, and audits the settlement.
+    pub(crate) fn answer_resend(
+        &mut self,
+        part: &Part,
+        word: DecisionWord,
+        gate_state: ApprovalState,
+        by: &ActorRef,
+        reason: Option<&str>,
+    ) -> Result<(), StoreError> {
+        let question = self.resend_question(part)?;
+        if let Some(id) = question {
+            let mut gate = self.gate(id)?;
+            let decision = Decision {
+                decision: word,
+                scope: None,
+                by: by.label.clone(),
+                surface: by.surface,
+                at: self.now,
+                reason: reason.map(str::to_owned),
+            };
+            self.record_decision(&mut gate, gate_state, &decision)?;
+            self.disarm_cards(id, true)?;
+            self.decided_event(id)?;
+        }
+        self.audit(
+            "delivery.resolved",
+            by,
+            Some(&part.channel),
+            part.id,
+            &json!({ "decision": word, "approval": question, "reason": reason }),
+        )
     }
 }
 
@@ -106,34 +152,7 @@ impl WriteCommand for ResolveDelivery {
             )));
         }
         tx.settle_delivery(&mut part, to)?;
-        let question = tx
-            .conn
-            .prepare_cached("SELECT id FROM approvals WHERE outbox_id = ?1 AND +state = 'pending'")?
-            .query_row([part.id.to_bytes()], |row| {
-                row.get(0).map(ApprovalId::from_bytes)
-            })
-            .optional()?;
-        if let Some(id) = question {
-            let mut gate = tx.gate(id)?;
-            let decision = Decision {
-                decision: word,
-                scope: None,
-                by: self.by.label.clone(),
-                surface: self.by.surface,
-                at: tx.now,
-                reason: None,
-            };
-            tx.record_decision(&mut gate, gate_state, &decision)?;
-            tx.disarm_cards(id, true)?;
-            tx.decided_event(id)?;
-        }
-        tx.audit(
-            "delivery.resolved",
-            &self.by,
-            Some(&part.channel),
-            part.id,
-            &json!({ "decision": word, "approval": question }),
-        )?;
+        tx.answer_resend(&part, word, gate_state, &self.by, self.reason.as_deref())?;
         crate::crash_point!("settle.pre_commit");
         Ok(())
     }

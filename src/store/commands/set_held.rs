@@ -11,7 +11,7 @@ use serde_json::json;
 /// Holds or releases the engine. Durable.
 #[derive(Debug, Clone)]
 pub struct SetHeld {
-    /// The reason; none = released.
+    /// Who, and the reason; none = released.
     pub held: Option<String>,
     /// Who.
     pub by: ActorRef,
@@ -26,15 +26,11 @@ impl WriteCommand for SetHeld {
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
         match &self.held {
             Some(reason) => {
-                // Pressing twice does not make the stop younger.
+                // Pressing twice makes the stop no younger and hides no reason.
                 if schema::meta(tx.conn, "held_at")?.is_none() {
                     schema::set_meta(tx.conn, "held_at", &tx.now.as_millis().to_string())?;
+                    schema::set_meta(tx.conn, "held_reason", reason)?;
                 }
-                schema::set_meta(
-                    tx.conn,
-                    "held_reason",
-                    &format!("{}: {reason}", self.by.label),
-                )?;
             }
             None => {
                 schema::clear_meta(tx.conn, "held_at")?;

@@ -23,7 +23,8 @@ ALTER TABLE outbox ADD COLUMN idempotency TEXT NOT NULL DEFAULT 'none'
     CHECK (idempotency IN ('native_key', 'reconcile', 'none'));
 -- How long the platform remembers a native key, in milliseconds; none = for ever.
 ALTER TABLE outbox ADD COLUMN key_window_ms INTEGER;
--- When the last send began.
+-- When the first send began that may have arrived, of a part that is to be sent again by itself: its key lives from
+-- then on. None = no earlier send may have arrived.
 ALTER TABLE outbox ADD COLUMN begun_at INTEGER;
 
 -- Until when the tool's key makes another run the first one; none = for ever (keyed calls only).

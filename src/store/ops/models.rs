@@ -93,6 +93,33 @@ impl WriteTx<'_> {
         Ok(attempt)
     }
 
+    /// Refuses a model call that was made for another continuation.
+    pub(crate) fn own_attempt(&self, id: ModelAttemptId, head: &Head) -> Result<(), StoreError> {
+        let owner = self.attempt(id)?.continuation_id;
+        if owner == head.id {
+            Ok(())
+        } else {
+            Err(StoreError::illegal(format!(
+                "model attempt {id} belongs to continuation {owner}, not {}",
+                head.id
+            )))
+        }
+    }
+
+    /// The first call of a continuation that the model has no result of.
+    pub(crate) fn call_without_result(
+        &self,
+        id: ContinuationId,
+    ) -> Result<Option<ToolCallId>, StoreError> {
+        Ok(self
+            .conn
+            .prepare_cached(
+                "SELECT id FROM tool_calls WHERE continuation_id = ?1 AND result_step IS NULL ORDER BY step, idx LIMIT 1",
+            )?
+            .query_row([id.to_bytes()], |row| row.get(0).map(ToolCallId::from_bytes))
+            .optional()?)
+    }
+
     /// Stores a model answer: settles its attempt, writes the step, announces it. The step's number.
     pub(crate) fn model_step(
         &mut self,
@@ -100,13 +127,15 @@ impl WriteTx<'_> {
         step: &ModelStep,
         calls: Vec<ToolCallId>,
     ) -> Result<u32, StoreError> {
-        let attempt = self.settle_attempt(step.attempt_id, head.session_id, step.usage, None)?;
-        if attempt.continuation_id != head.id {
+        self.own_attempt(step.attempt_id, head)?;
+        // Reserving asks the same, but two calls may have been reserved before either answered.
+        if let Some(call) = self.call_without_result(head.id)? {
             return Err(StoreError::illegal(format!(
-                "model attempt {} belongs to continuation {}, not {}",
-                step.attempt_id, attempt.continuation_id, head.id
+                "continuation {} has a tool call without result ({call}): no model answer before it",
+                head.id
             )));
         }
+        self.settle_attempt(step.attempt_id, head.session_id, step.usage, None)?;
         let proposed = calls.len();
         let n = self.push_step(
             head,

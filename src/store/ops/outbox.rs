@@ -2,6 +2,8 @@
 
 use rusqlite::{OptionalExtension, params};
 
+use crate::clock::Timestamp;
+use crate::protocol::channel::SendIdempotency;
 use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId};
 use crate::protocol::words::{OutboxClass, OutboxState};
 use crate::store::command::WriteTx;
@@ -40,6 +42,58 @@ pub(crate) struct Part {
     pub(crate) state: OutboxState,
     pub(crate) part: u32,
     pub(crate) epoch: u64,
+    pub(crate) attempts: u32,
+    pub(crate) created_at: Timestamp,
+    /// What the adapter offered when the last send began.
+    pub(crate) idempotency: SendIdempotency,
+    /// When the first send began that may have arrived: this one, while it is being sent and none before may have.
+    pub(crate) begun_at: Option<Timestamp>,
+}
+
+impl Part {
+    /// Whether a send that may have arrived may simply be made again: showing it twice shows nothing twice, or the
+    /// platform still knows the key of the first.
+    pub(crate) fn repeats_safely(&self, now: Timestamp) -> bool {
+        match (self.class, self.idempotency) {
+            // An edit to a given text.
+            (OutboxClass::CardUpdate, _) => true,
+            (
+                OutboxClass::Final
+                | OutboxClass::ApprovalCard
+                | OutboxClass::Progress
+                | OutboxClass::Notice,
+                SendIdempotency::NativeKey { window_ms },
+            ) => window_ms.is_none_or(|window| {
+                self.begun_at
+                    .is_some_and(|begun| now.millis_since(begun) < window)
+            }),
+            (
+                OutboxClass::Final
+                | OutboxClass::ApprovalCard
+                | OutboxClass::Progress
+                | OutboxClass::Notice,
+                SendIdempotency::Reconcile | SendIdempotency::None,
+            ) => false,
+        }
+    }
+}
+
+/// The stored words of what an adapter offers against doubled sends.
+pub(crate) fn idempotency_columns(given: SendIdempotency) -> (&'static str, Option<u64>) {
+    match given {
+        SendIdempotency::NativeKey { window_ms } => ("native_key", window_ms),
+        SendIdempotency::Reconcile => ("reconcile", None),
+        SendIdempotency::None => ("none", None),
+    }
+}
+
+fn idempotency(word: &str, window_ms: Option<u64>) -> SendIdempotency {
+    match word {
+        "native_key" => SendIdempotency::NativeKey { window_ms },
+        "reconcile" => SendIdempotency::Reconcile,
+        // The column is checked: what is left is `none`.
+        _ => SendIdempotency::None,
+    }
 }
 
 impl WriteTx<'_> {
@@ -91,7 +145,9 @@ impl WriteTx<'_> {
     pub(crate) fn part(&self, id: OutboxId) -> Result<Part, StoreError> {
         self.conn
             .prepare_cached(
-                "SELECT position, channel, conversation, continuation_id, approval_id, class, state, part, epoch
+                "SELECT position, channel, conversation, continuation_id, approval_id, class, state, part, epoch,
+                    attempts, created_at, idempotency, key_window_ms,
+                    coalesce(begun_at, CASE WHEN state = 'sending' THEN updated_at END)
                  FROM outbox WHERE id = ?1",
             )?
             .query_row([id.to_bytes()], |row| {
@@ -108,10 +164,51 @@ impl WriteTx<'_> {
                     state: word(row, 6)?,
                     part: row.get(7)?,
                     epoch: row.get(8)?,
+                    attempts: row.get(9)?,
+                    created_at: Timestamp(row.get(10)?),
+                    idempotency: idempotency(row.get_ref(11)?.as_str()?, row.get(12)?),
+                    begun_at: row.get::<_, Option<i64>>(13)?.map(Timestamp),
                 })
             })
             .optional()?
             .ok_or_else(|| StoreError::not_found("delivery", id))
+    }
+
+    /// A part that may have arrived is to be sent again under its key.
+    pub(crate) fn repeat_part(&mut self, part: &mut Part) -> Result<(), StoreError> {
+        self.move_part(part, OutboxState::Pending)?;
+        self.keep_begin(part)
+    }
+
+    /// Keeps when the send began that may have arrived.
+    pub(crate) fn keep_begin(&mut self, part: &Part) -> Result<(), StoreError> {
+        self.conn
+            .prepare_cached("UPDATE outbox SET begun_at = ?2 WHERE id = ?1")?
+            .execute(params![
+                part.id.to_bytes(),
+                part.begun_at.map(Timestamp::as_millis)
+            ])?;
+        Ok(())
+    }
+
+    /// A part that failed to be delivered is tried again by itself, later and later: after 1 s, up to 64 s.
+    pub(crate) fn send_later(&mut self, part: &Part) -> Result<(), StoreError> {
+        let wait = 1_i64 << part.attempts.saturating_sub(1).min(6);
+        self.conn
+            .prepare_cached("UPDATE outbox SET not_before = ?2 WHERE id = ?1")?
+            .execute(params![
+                part.id.to_bytes(),
+                self.now.plus_seconds(wait).as_millis()
+            ])?;
+        Ok(())
+    }
+
+    /// No send of a part so far counts any more: a person, or a look at the platform, said so.
+    pub(crate) fn forget_sends(&mut self, id: OutboxId) -> Result<(), StoreError> {
+        self.conn
+            .prepare_cached("UPDATE outbox SET begun_at = NULL, not_before = NULL WHERE id = ?1")?
+            .execute([id.to_bytes()])?;
+        Ok(())
     }
 
     /// Moves a part.

@@ -12,6 +12,7 @@ use crate::protocol::words::{
 };
 use crate::store::error::StoreError;
 use crate::store::queries::page::{page_limit, page_of, page_start};
+use crate::store::queries::unknown::tell_unknown;
 use crate::store::reader::Reader;
 use crate::store::rows::{json, json_opt, word};
 
@@ -164,17 +165,21 @@ fn approval_row(row: &Row<'_>) -> rusqlite::Result<(i64, Approval)> {
         similar: Vec::new(),
         question: row.get(17)?,
         notified: row.get(19)?,
+        unknown: None,
     };
     Ok((row.get(23)?, approval))
 }
 
 /// One approval without `similar`.
 pub(crate) fn load_approval(conn: &Connection, id: ApprovalId) -> Result<Approval, StoreError> {
-    conn.prepare_cached(&format!("{APPROVAL} WHERE a.id = ?1"))?
+    let mut approval = conn
+        .prepare_cached(&format!("{APPROVAL} WHERE a.id = ?1"))?
         .query_row([id.to_bytes()], approval_row)
         .optional()?
         .map(|(_, approval)| approval)
-        .ok_or_else(|| StoreError::not_found("approval", id))
+        .ok_or_else(|| StoreError::not_found("approval", id))?;
+    tell_unknown(conn, &mut approval)?;
+    Ok(approval)
 }
 
 /// Approvals with a condition of ours, in order.
@@ -183,10 +188,14 @@ pub(crate) fn load_approvals(
     tail: &str,
     params: impl rusqlite::Params,
 ) -> Result<Vec<(i64, Approval)>, StoreError> {
-    Ok(conn
+    let mut approvals = conn
         .prepare_cached(&format!("{APPROVAL} {tail}"))?
         .query_map(params, approval_row)?
-        .collect::<rusqlite::Result<_>>()?)
+        .collect::<rusqlite::Result<Vec<(i64, Approval)>>>()?;
+    for (_, approval) in &mut approvals {
+        tell_unknown(conn, approval)?;
+    }
+    Ok(approvals)
 }
 
 /// What happened to the last five other calls of this tool on this channel, newest first.

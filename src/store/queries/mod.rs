@@ -10,6 +10,7 @@ pub mod outbox;
 mod page;
 pub mod sessions;
 pub mod snapshot;
+pub mod sweep;
 pub mod turn;
 pub mod uncertain;
 pub mod unknown;

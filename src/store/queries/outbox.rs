@@ -1,6 +1,6 @@
 //! Deliveries.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use sha2::{Digest, Sha256};
@@ -65,7 +65,9 @@ pub enum NextOutbox {
 }
 
 const ITEM: &str = "SELECT id, channel, conversation, continuation_id, class, state, part, parts, substr(text, 1, 200),
-        attempts, not_before, last_error, created_at, updated_at, position FROM outbox";
+        attempts, not_before, last_error, created_at, updated_at, position,
+        (SELECT a.id FROM approvals a WHERE a.outbox_id = outbox.id AND a.kind = 'resend' ORDER BY a.position DESC LIMIT 1)
+     FROM outbox";
 
 fn item_row(row: &Row<'_>) -> rusqlite::Result<(i64, OutboxItem)> {
     let item = OutboxItem {
@@ -85,6 +87,9 @@ fn item_row(row: &Row<'_>) -> rusqlite::Result<(i64, OutboxItem)> {
         last_error: row.get(11)?,
         created_at: Timestamp(row.get(12)?),
         updated_at: Timestamp(row.get(13)?),
+        question: row
+            .get::<_, Option<[u8; 16]>>(15)?
+            .map(ApprovalId::from_bytes),
     };
     Ok((row.get(14)?, item))
 }
@@ -161,6 +166,27 @@ impl Reader<'_> {
             }
         }
         Ok(earliest.map_or(NextOutbox::Empty, NextOutbox::Wait))
+    }
+
+    /// The oldest part of a channel whose send nobody knows the end of and whose adapter offered more than nothing,
+    /// beside those that were asked about: (part, number of the send).
+    pub fn next_look_up(
+        &self,
+        channel: &str,
+        asked: &HashMap<OutboxId, u32>,
+    ) -> Result<Option<OutboxRow>, StoreError> {
+        let mut statement = self.conn.prepare_cached(
+            "SELECT position, id, attempts FROM outbox
+             WHERE state = 'unknown' AND channel = ?1 AND attempts > 0 AND idempotency <> 'none' ORDER BY position",
+        )?;
+        let mut rows = statement.query([channel])?;
+        while let Some(row) = rows.next()? {
+            let id = OutboxId::from_bytes(row.get(1)?);
+            if asked.get(&id) != Some(&row.get(2)?) {
+                return self.outbox_row(row.get(0)?).map(Some);
+            }
+        }
+        Ok(None)
     }
 
     fn outbox_row(&self, position: i64) -> Result<OutboxRow, StoreError> {

@@ -112,6 +112,7 @@ pub fn decide(state: &mut State, action: Action, armed: Result<u64, Refusal>) ->
             let command = Command::ResolveDelivery {
                 outbox_id: id,
                 resolution,
+                reason: None,
             };
             if unknown && resolution == DeliveryResolution::SendAgain {
                 state.modals.push(Modal::Confirm(Confirm {

@@ -72,7 +72,7 @@ pub fn is_open(world: &World, key: &ItemKey) -> bool {
                 | OutboxState::Superseded
                 | OutboxState::Abandoned => false,
             };
-            stuck && !has_resend(world, d.continuation_id, &d.channel, &d.conversation)
+            stuck && !has_resend(world, *id)
         }),
         ItemKey::Channel(name) => world
             .channels
@@ -91,17 +91,10 @@ fn has_gate(world: &World, id: ContinuationId) -> bool {
 }
 
 /// An unknown delivery for which an approval asks already is shown once, as that approval.
-fn has_resend(
-    world: &World,
-    continuation: Option<ContinuationId>,
-    channel: &str,
-    conversation: &str,
-) -> bool {
+fn has_resend(world: &World, id: OutboxId) -> bool {
     world.pending().any(|a| {
-        a.kind == ApprovalKind::Resend
-            && a.continuation_id == continuation
-            && a.channel == channel
-            && a.conversation == conversation
+        let delivery = a.unknown.as_ref().and_then(|u| u.delivery.as_ref());
+        a.kind == ApprovalKind::Resend && delivery.is_some_and(|d| d.id == id)
     })
 }
 

@@ -75,7 +75,8 @@ pub fn done_text(command: &Command, outcome: &Outcome) -> String {
                 | Outcome::Channel(_)
                 | Outcome::Delivery(_)
                 | Outcome::Engine(_)
-                | Outcome::Backup(_) => "it",
+                | Outcome::Backup(_)
+                | Outcome::Swept(_) => "it",
             };
             format!("{}: {what}", decision_done(decision.decision))
         }
@@ -88,6 +89,8 @@ pub fn done_text(command: &Command, outcome: &Outcome) -> String {
         }
         Command::ReleaseEmergencyStop { .. } => "emergency stop released".to_owned(),
         Command::Backup { .. } => "backup written".to_owned(),
+        Command::Sweep { preview: true } => "nothing was swept: only counted".to_owned(),
+        Command::Sweep { preview: false } => "swept".to_owned(),
     }
 }
 

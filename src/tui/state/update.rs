@@ -265,7 +265,8 @@ fn submitted(
                 | Outcome::Channel(_)
                 | Outcome::Delivery(_)
                 | Outcome::Engine(_)
-                | Outcome::Backup(_) => Vec::new(),
+                | Outcome::Backup(_)
+                | Outcome::Swept(_) => Vec::new(),
             }
         }
     }

@@ -17,8 +17,10 @@ use crate::tui::state::decide;
 use crate::tui::state::queue::{self, ItemKey};
 use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::cache::ViewCache;
-use crate::tui::view::paint::{self, LABEL, span};
+use crate::tui::view::card_body::{Body, quoted};
+use crate::tui::view::paint::{self, span};
 use crate::tui::view::queue::outcome;
+use crate::tui::view::unknown;
 
 /// One line about the arguments, for lists.
 pub fn one_line(approval: &Approval) -> String {
@@ -62,97 +64,13 @@ fn quoted_if_needed(argument: &str) -> String {
     }
 }
 
-/// An argument in quotes. Backslash and quote are escaped, line ends are written `\n`.
-fn quoted(argument: &str) -> String {
-    format!(
-        "\"{}\"",
-        argument
-            .replace('\\', "\\\\")
-            .replace('"', "\\\"")
-            .replace('\n', "\\n")
-    )
-}
-
-/// Collects the lines of a card.
-struct Body<'t> {
-    theme: &'t Theme,
-    width: usize,
-    lines: Vec<Line<'static>>,
-}
-
-impl Body<'_> {
-    fn blank(&mut self) {
-        self.lines.push(Line::default());
-    }
-
-    fn heading(&mut self, text: &str) {
-        self.blank();
-        let rule = "─".repeat(self.width.saturating_sub(text.len() + 1));
-        self.lines.push(Line::from(vec![
-            span(self.theme, Role::Title, text),
-            Span::raw(" "),
-            span(self.theme, Role::Border, rule),
-        ]));
-    }
-
-    /// A label with a wrapped value beside it.
-    fn field(&mut self, label: &str, role: Role, value: &str) {
-        let label_width = if self.width >= 40 { LABEL } else { 0 };
-        if label_width == 0 {
-            self.lines
-                .push(Line::from(span(self.theme, Role::Label, label)));
-        }
-        for (index, piece) in shown::block(value, self.width.saturating_sub(label_width))
-            .into_iter()
-            .enumerate()
-        {
-            let mut spans = Vec::new();
-            if label_width > 0 {
-                let text = if index == 0 { label } else { "" };
-                spans.push(span(
-                    self.theme,
-                    Role::Label,
-                    shown::column(text, label_width),
-                ));
-            }
-            spans.push(span(self.theme, role, piece));
-            self.lines.push(Line::from(spans));
-        }
-    }
-
-    fn text(&mut self, role: Role, value: &str) {
-        for piece in shown::block(value, self.width) {
-            self.lines.push(Line::from(span(self.theme, role, piece)));
-        }
-    }
-
-    fn diff(&mut self, unified: &str) {
-        for source in unified.lines() {
-            let role = if source.starts_with("@@") {
-                Role::DiffHunk
-            } else if source.starts_with('+') {
-                Role::DiffAdd
-            } else if source.starts_with('-') {
-                Role::DiffRemove
-            } else {
-                Role::Outside
-            };
-            self.text(role, source);
-        }
-    }
-}
-
 fn approval_body(
     state: &State,
     theme: &Theme,
     approval: &Approval,
     width: usize,
 ) -> Vec<Line<'static>> {
-    let mut body = Body {
-        theme,
-        width,
-        lines: Vec::new(),
-    };
+    let mut body = Body::new(theme, width);
     let risk_role = paint::risk_role(approval.risk);
     let effect = format!(
         "{} · {}",
@@ -205,11 +123,14 @@ fn approval_body(
                 body.field(&format!("[{index}]"), Role::TextStrong, &quoted(argument));
             }
         }
+        // Shown whole, with everything else that is known of it.
+        Preview::Text { .. } if approval.unknown.is_some() => {}
         Preview::Text { text } => {
             body.heading("Text that would be sent");
             body.text(Role::Outside, text);
         }
     }
+    unknown::draw(state, approval, &mut body);
     if let Some((heading, args)) = arguments_left(approval) {
         body.heading(heading);
         let pretty = serde_json::to_string_pretty(&args).unwrap_or_else(|_| args.to_string());
@@ -347,11 +268,7 @@ fn cost(state: &State, approval: &Approval) -> String {
 }
 
 fn other_body(state: &State, theme: &Theme, key: &ItemKey, width: usize) -> Vec<Line<'static>> {
-    let mut body = Body {
-        theme,
-        width,
-        lines: Vec::new(),
-    };
+    let mut body = Body::new(theme, width);
     match key {
         ItemKey::Approval(_) => {}
         ItemKey::Continuation(id) => {
@@ -581,11 +498,13 @@ fn lines(
             };
             let cost = cost(state, approval);
             let cache_key = format!(
-                "{id} {} {digest} {} {width} {cost} {} {}",
+                "{id} {} {digest} {} {width} {cost} {} {} {} {}",
                 approval.revision,
                 approval.state,
                 approval.similar.len(),
-                approval.notified
+                approval.notified,
+                approval.question.as_ref().map_or(0, String::len),
+                unknown::version(state, approval)
             );
             cache.card(cache_key, || approval_body(state, theme, approval, width))
         }

@@ -2,6 +2,7 @@
 
 pub mod cache;
 pub mod card;
+pub mod card_body;
 pub mod channels;
 pub mod dial;
 pub mod dialog;
@@ -16,3 +17,4 @@ pub mod screen;
 pub mod text_entry;
 pub mod transcript;
 pub mod transcript_entry;
+pub mod unknown;

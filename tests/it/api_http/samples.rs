@@ -9,6 +9,7 @@ use leverframe::protocol::channel::{Channel, ChannelHealth};
 use leverframe::protocol::command::{
     Accepted, BudgetRequest, Command, DecisionRequest, DeliveryResolution, Outcome, Waiting,
 };
+use leverframe::protocol::doctor::*;
 use leverframe::protocol::event::{Event, EventBody};
 use leverframe::protocol::ids::{ApprovalId, ContinuationId, OutboxId, SessionId, ToolCallId};
 use leverframe::protocol::policy::{Policy, PolicyPatch, Verdict, WhatIf, WhatIfCall};
@@ -17,7 +18,7 @@ use leverframe::protocol::session::{
     ToolCall, TranscriptBody, TranscriptEntry, Usage, Why,
 };
 use leverframe::protocol::snapshot::{
-    Answer, EngineStatus, OpenStream, Page, PageRequest, Query, Snapshot,
+    Answer, AuditFilter, EngineStatus, OpenStream, Page, PageRequest, Query, Snapshot, SweepReport,
 };
 use leverframe::protocol::uncertain::ConversationChoice;
 use leverframe::protocol::words::{
@@ -216,6 +217,7 @@ pub fn approval(state: ApprovalState) -> Approval {
         }],
         question: None,
         notified: true,
+        unknown: None,
     }
 }
 
@@ -269,6 +271,7 @@ pub fn delivery() -> OutboxItem {
         last_error: Some("reset".to_owned()),
         created_at: at(),
         updated_at: at(),
+        question: Some(approval_id()),
     }
 }
 
@@ -428,6 +431,7 @@ pub fn commands() -> Vec<Command> {
         Command::ResolveDelivery {
             outbox_id: outbox_id(),
             resolution: DeliveryResolution::SendAgain,
+            reason: Some(NASTY.to_owned()),
         },
         Command::EmergencyStop {
             reason: Some(NASTY.to_owned()),
@@ -442,6 +446,7 @@ pub fn commands() -> Vec<Command> {
         Command::Backup {
             path: format!("/backups/{NASTY}"),
         },
+        Command::Sweep { preview: true },
     ]
 }
 
@@ -471,6 +476,11 @@ pub fn outcomes() -> Vec<Outcome> {
         Outcome::Channel(channel()),
         Outcome::Delivery(delivery()),
         Outcome::Engine(engine()),
+        Outcome::Swept(SweepReport {
+            at: at(),
+            events: u64::MAX,
+            ..SweepReport::default()
+        }),
     ]
 }
 
@@ -599,6 +609,31 @@ pub fn queries() -> Vec<(Query, Answer)> {
             },
             Answer::Artifact(Box::new(artifact())),
         ),
+        (
+            Query::Doctor { check: true },
+            Answer::Doctor(Box::new(doctor())),
+        ),
+        (
+            Query::Audit {
+                filter: AuditFilter {
+                    since: Some(at()),
+                    action: Some("approval.decided".to_owned()),
+                    oldest_first: true,
+                    ..AuditFilter::default()
+                },
+                page: PageRequest {
+                    limit: Some(7),
+                    cursor: None,
+                },
+            },
+            Answer::Audit(page(audit_row())),
+        ),
+        (
+            Query::AuditVerify {
+                anchor: Some(anchor()),
+            },
+            Answer::AuditVerify(Box::new(audit_report())),
+        ),
     ]
 }
 
@@ -609,6 +644,81 @@ fn artifact() -> Artifact {
         media_type: "text/plain; charset=utf-8".to_owned(),
         created_at: at(),
         text: NASTY.to_owned(),
+    }
+}
+
+/// A diagnosis with a failed rule.
+pub fn doctor() -> Doctor {
+    Doctor {
+        at: at(),
+        database: NASTY.to_owned(),
+        live: true,
+        findings: vec![Finding {
+            verdict: Standing::Warn,
+            about: "clock".to_owned(),
+            detail: NASTY.to_owned(),
+            fix: Some("set it right".to_owned()),
+        }],
+        check: Some(CheckReport {
+            rules: vec![RuleResult {
+                invariant: "I4".to_owned(),
+                broken: "step written after the end".to_owned(),
+                rows: 7,
+                violations: 1,
+                found: vec![format!("{} step 9", continuation_id())],
+            }],
+            rows: 7,
+            violations: 1,
+            took_ms: 3,
+        }),
+    }
+}
+
+/// A row of the audit.
+pub fn audit_row() -> AuditRow {
+    AuditRow {
+        seq: 3,
+        at: at(),
+        action: "approval.decided".to_owned(),
+        actor: NASTY.to_owned(),
+        actor_id: "operator:1000".to_owned(),
+        surface: Surface::Console,
+        channel: Some("team".to_owned()),
+        subject: approval_id().to_string(),
+        detail: r#"{"decision":"approve"}"#.to_owned(),
+        prev: "00".repeat(32),
+        hash: "ab".repeat(32),
+    }
+}
+
+/// A head noted elsewhere.
+pub fn anchor() -> AuditAnchor {
+    AuditAnchor {
+        seq: 3,
+        hash: "ab".repeat(32),
+    }
+}
+
+/// A walk that found something.
+pub fn audit_report() -> AuditReport {
+    AuditReport {
+        rows: 3,
+        first_seq: 1,
+        head_seq: 3,
+        head_hash: "ab".repeat(32),
+        broken: Some(AuditBreak {
+            seq: 2,
+            reason: NASTY.to_owned(),
+        }),
+        anchors: 1,
+        anchors_missing: vec![AnchorCheck {
+            anchor: anchor(),
+            verdict: AnchorVerdict::BeyondEnd,
+        }],
+        given: Some(AnchorCheck {
+            anchor: anchor(),
+            verdict: AnchorVerdict::Contained,
+        }),
     }
 }
 

@@ -141,6 +141,31 @@ fn values_out_of_bounds() {
     );
     refused("[engine]\nmax_running = 0\n", 2, &["engine.max_running"]);
     refused(
+        "[engine]\nshutdown_grace_seconds = 3601\n",
+        2,
+        &["engine.shutdown_grace_seconds", "from 0 to 3600"],
+    );
+    refused(
+        "[retention]\nhistory_days = 7\n",
+        2,
+        &["retention.history_days", "from 8 to"],
+    );
+    refused(
+        "[retention]\naudit_days = 364\n",
+        2,
+        &["retention.audit_days", "from 365 to"],
+    );
+    refused(
+        "[retention]\nevents_days = 0\n",
+        2,
+        &["retention.events_days"],
+    );
+    refused(
+        "[retention]\ndays = 7\n",
+        2,
+        &["unknown key `days`", "history_days"],
+    );
+    refused(
         "[channels.api]\nmax_queue = 0\n",
         2,
         &["channels.api.max_queue"],

@@ -106,6 +106,7 @@ pub fn approval(n: u8, risk: Risk) -> Approval {
         }],
         question: None,
         notified: true,
+        unknown: None,
     }
 }
 

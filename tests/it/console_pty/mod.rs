@@ -3,11 +3,11 @@
 mod arrival;
 mod attach;
 mod detach;
-mod door;
+pub(crate) mod door;
 mod hostile;
 mod resize;
 mod restart;
 mod setup;
 mod signals;
-mod steps;
+pub(crate) mod steps;
 mod tour;

@@ -30,7 +30,7 @@ impl Patience {
 }
 
 /// Between two looks.
-const PACE: Duration = Duration::from_millis(25);
+const PACE: Duration = Duration::from_millis(50);
 
 /// How a daemon's life went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,18 +54,14 @@ pub struct Run {
 
 impl Run {
     /// People have written; nothing has been started.
-    pub fn new(scenario: Scenario, mutant: Option<&'static str>) -> Self {
+    pub fn new(scenario: Scenario, mutant: Option<&'static str>, patience: Patience) -> Self {
         let world = World::new(scenario);
         world.people_write();
         Self {
             world,
             operator: Operator::new(scenario),
             mutant,
-            patience: if mutant.is_some() {
-                Patience::SHORT
-            } else {
-                Patience::LONG
-            },
+            patience,
         }
     }
 

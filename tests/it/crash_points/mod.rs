@@ -21,7 +21,7 @@ mod checks;
 mod drive;
 mod mutants;
 mod operator;
-mod points;
+pub mod points;
 mod random;
 mod scenario;
 mod schedules;

@@ -10,6 +10,7 @@ use std::time::Instant;
 
 use serde_json::json;
 
+use crate::crash_points::drive::Patience;
 use crate::crash_points::points;
 use crate::crash_points::scenario::Scenario;
 use crate::crash_points::schedules::{Schedule, blocking, listed, play, possible, work_through};
@@ -149,8 +150,16 @@ fn damage(violation: &str) -> String {
 fn by_schedules(mutant: &Mutant, scenario: Scenario, first: &str) -> Option<Caught> {
     let all = in_order(scenario, first);
     for (tried, schedule) in all.iter().enumerate() {
-        let ended = blocking(play(schedule, Some(mutant.name)));
+        let ended = blocking(play(schedule, Some(mutant.name), Patience::SHORT));
         if let Some(violation) = ended.violation {
+            // Stuck because of the rule, or only slow? With the rule on, the same patience must be enough.
+            if violation.contains("never done")
+                && blocking(play(schedule, None, Patience::SHORT))
+                    .violation
+                    .is_some()
+            {
+                continue;
+            }
             return Some(Caught {
                 by: schedule.name(),
                 after: tried + 1,

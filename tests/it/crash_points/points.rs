@@ -17,8 +17,7 @@ pub const OF_OTHER_SCENARIOS: &[&str] = &[
     "settle.post",
 ];
 
-/// Points at which another suite kills: no turn reaches them, and no start. `retention::crashes` kills there, at
-/// `backup.mid` `backup::killed`.
+/// Points off the path of a turn: `retention::crashes` kills there, and at `backup.mid` `backup::killed`.
 pub const ELSEWHERE: &[&str] = &["artifact.pre_rename", "sweep.mid", "backup.mid"];
 
 /// Every name in `crash_point!("…")` below `src/`, except where the macro is defined.

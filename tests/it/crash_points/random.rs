@@ -4,7 +4,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde_json::json;
 
-use crate::crash_points::drive::{End, Run};
+use crate::crash_points::drive::{End, Patience, Run};
 use crate::crash_points::scenario::Scenario;
 use crate::support::record;
 
@@ -59,7 +59,7 @@ async fn kill_until(
     while !over(kills) {
         let began = Instant::now();
         let scenario = pick(&mut moments, worlds);
-        let mut run = Run::new(scenario, None);
+        let mut run = Run::new(scenario, None, Patience::LONG);
         let mut story = Vec::new();
         while story.len() < KILLS_EACH && !over(kills) {
             let after = moments.next();

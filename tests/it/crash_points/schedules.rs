@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use serde_json::json;
 
-use crate::crash_points::drive::{End, Run};
+use crate::crash_points::drive::{End, Patience, Run};
 use crate::crash_points::points;
 use crate::crash_points::scenario::Scenario;
 use crate::support::record;
@@ -234,8 +234,8 @@ pub struct Ended {
 }
 
 /// Plays a schedule.
-pub async fn play(schedule: &Schedule, mutant: Option<&'static str>) -> Ended {
-    let mut run = Run::new(schedule.scenario, mutant);
+pub async fn play(schedule: &Schedule, mutant: Option<&'static str>, patience: Patience) -> Ended {
+    let mut run = Run::new(schedule.scenario, mutant, patience);
     for crash in &schedule.deaths {
         let (end, daemon) = run.until_crash(crash).await;
         if end == End::Quiet {
@@ -378,7 +378,7 @@ enum Job {
 
 fn try_one(schedule: &Schedule, must_die: bool, tally: &Mutex<Tally>) -> bool {
     let began = Instant::now();
-    let ended = blocking(play(schedule, None));
+    let ended = blocking(play(schedule, None, Patience::LONG));
     let violation = match ended.violation {
         None if !ended.died && must_die => Some("the point was not reached".to_owned()),
         // Past the last time that a point is reached there is no schedule, only a turn without a death.

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use leverframe::protocol::channel::SendIdempotency;
 use leverframe::protocol::ids::ContinuationId;
 use leverframe::protocol::words::{ApprovalKind, DecisionWord, Effect};
 use leverframe::store::commands::begin_send::BeginSend;
@@ -25,7 +26,13 @@ async fn send_all(world: &World, unknown: Option<ContinuationId>) {
             return;
         };
         let (outbox_id, epoch) = (row.id, world.epoch());
-        world.ok(BeginSend { outbox_id, epoch }).await;
+        world
+            .ok(BeginSend {
+                outbox_id,
+                epoch,
+                idempotency: SendIdempotency::None,
+            })
+            .await;
         let lost = unknown.is_some() && row.continuation_id == unknown;
         let outcome = if lost {
             SendOutcome::Unknown {

@@ -196,7 +196,7 @@ async fn what_is_no_database_of_ours_is_status_2_and_not_touched() {
 async fn facts_come_with_a_fix_each_and_never_with_a_key() {
     let secret = "sk-canary-4711-0815";
     let home = Home::new(&format!(
-        "[providers.local]\nkind = \"openai-chat\"\nbase_url = \"http://127.0.0.1:9/v1\"\napi_key_command = [\"echo\", \"{secret}\"]\n"
+        "[providers.local]\nkind = \"openai-chat\"\nbase_url = \"http://127.0.0.1:9/v1\"\napi_key_command = \"echo {secret}\"\n"
     ));
     // Before the first start nothing is there, which is no failure.
     let (status, text, errors) = run(&home, &["doctor"]);

@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use leverframe::config::settings::{
     ApprovalSettings, BudgetSettings, EngineSettings, Paths, ProviderKind, ProviderSettings,
-    SelfApproval, Settings,
+    RetentionSettings, SelfApproval, Settings,
 };
 use leverframe::model::prices;
 use leverframe::model::registry::{ModelLookupError, Models};
@@ -51,6 +51,12 @@ fn all_settings(providers: Vec<(&str, ProviderSettings)>) -> Settings {
             max_model_attempts: 3,
             history_exchanges: 6,
             shutdown_grace_seconds: 20,
+        },
+        retention: RetentionSettings {
+            events: 30,
+            history: 30,
+            session_idle: 7,
+            audit: 400,
         },
         tool_risk: BTreeMap::new(),
         listen: None,

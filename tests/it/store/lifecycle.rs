@@ -1,5 +1,6 @@
 //! A turn from message to reply, and what each command refuses.
 
+use leverframe::protocol::channel::SendIdempotency;
 use leverframe::protocol::event::EventBody;
 use leverframe::protocol::words::{
     ContinuationState, Disposition, Effect, OutboxState, ToolCallState,
@@ -36,6 +37,7 @@ async fn a_plain_turn_writes_six_events_and_completes() {
         .ok(BeginSend {
             outbox_id: row.id,
             epoch: world.epoch(),
+            idempotency: SendIdempotency::None,
         })
         .await;
     world
@@ -272,6 +274,7 @@ async fn parts_go_out_in_order() {
         .illegal(BeginSend {
             outbox_id: second,
             epoch: world.epoch(),
+            idempotency: SendIdempotency::None,
         })
         .await;
     assert!(what.contains(&second.to_string()), "{what}");
@@ -280,6 +283,7 @@ async fn parts_go_out_in_order() {
         .ok(BeginSend {
             outbox_id: first,
             epoch: world.epoch(),
+            idempotency: SendIdempotency::None,
         })
         .await;
     let later = START.plus_seconds(5);

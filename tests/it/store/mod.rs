@@ -14,9 +14,10 @@
 pub(crate) mod world;
 
 mod decisions;
+mod found;
 mod lifecycle;
 mod opening;
-mod random;
+pub(crate) mod random;
 mod recovery;
 mod schema;
 mod writer;

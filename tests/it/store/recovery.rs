@@ -1,11 +1,11 @@
 //! What a start makes of everything that was in flight.
 
+use leverframe::protocol::channel::SendIdempotency;
 use leverframe::protocol::words::{
-    ApprovalKind, ChannelKind, ContinuationState, DecisionWord, Effect, OutboxState, ToolCallState,
+    ApprovalKind, ContinuationState, DecisionWord, Effect, OutboxState, ToolCallState,
 };
 use leverframe::store::commands::begin_send::BeginSend;
 use leverframe::store::commands::claim::Claim;
-use leverframe::store::commands::ensure_channel::EnsureChannel;
 use leverframe::store::commands::park::Park;
 use leverframe::store::commands::resume::Resume;
 use leverframe::store::commands::start_tool::StartToolOutcome;
@@ -13,7 +13,7 @@ use leverframe::store::commands::yield_turn::{Yield, YieldTo};
 use leverframe::store::input::NewCallOutcome;
 use leverframe::store::queries::outbox::NextOutbox;
 
-use crate::store::world::{START, World, baseline, by, call, gated};
+use crate::store::world::{START, World, by, call, gated};
 
 #[tokio::test]
 async fn a_started_call_is_settled_by_its_effect_class() {
@@ -141,18 +141,15 @@ async fn a_gate_survives_a_crash_with_its_id() {
 
 #[tokio::test]
 async fn a_send_in_flight_is_unknown_where_it_cannot_repeat() {
-    for (kind, expected) in [
-        (ChannelKind::Telegram, OutboxState::Unknown),
-        (ChannelKind::Scripted, OutboxState::Pending),
+    let native = |window_ms| SendIdempotency::NativeKey { window_ms };
+    for (idempotency, expected) in [
+        (SendIdempotency::None, OutboxState::Unknown),
+        (SendIdempotency::Reconcile, OutboxState::Unknown),
+        (native(Some(0)), OutboxState::Unknown),
+        (native(Some(1)), OutboxState::Pending),
+        (native(None), OutboxState::Pending),
     ] {
         let world = World::new().await;
-        world
-            .ok(EnsureChannel {
-                name: "team".to_owned(),
-                kind,
-                baseline: baseline(),
-            })
-            .await;
         let (_, id) = world.running("chat").await;
         world.finish(id, 1).await;
         let next = world
@@ -167,6 +164,7 @@ async fn a_send_in_flight_is_unknown_where_it_cannot_repeat() {
             .ok(BeginSend {
                 outbox_id: row.id,
                 epoch: world.epoch(),
+                idempotency,
             })
             .await;
         let world = world.crash().await;

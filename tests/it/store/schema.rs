@@ -115,7 +115,14 @@ fn transitions_are_those_of_the_design() {
         ),
         (
             "ready",
-            &["started", "awaiting", "denied", "cancelled", "expired"],
+            &[
+                "started",
+                "awaiting",
+                "denied",
+                "indeterminate",
+                "cancelled",
+                "expired",
+            ],
         ),
         (
             "awaiting",
@@ -123,7 +130,14 @@ fn transitions_are_those_of_the_design() {
         ),
         (
             "approved",
-            &["started", "denied", "awaiting", "cancelled", "expired"],
+            &[
+                "started",
+                "denied",
+                "awaiting",
+                "indeterminate",
+                "cancelled",
+                "expired",
+            ],
         ),
         (
             "started",
@@ -144,7 +158,7 @@ fn transitions_are_those_of_the_design() {
     let outbox: &[(&str, &[&str])] = &[
         (
             "pending",
-            &["sending", "superseded", "abandoned", "unknown"],
+            &["sending", "unknown", "superseded", "abandoned"],
         ),
         (
             "sending",

@@ -1,6 +1,7 @@
 //! A store in a temporary directory, and short names for what tests do with it.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use leverframe::clock::{Clock, Timestamp};
 use leverframe::protocol::approval::{PlanFacts, Preview, Requester};
@@ -12,7 +13,7 @@ use leverframe::protocol::words::{
     ToolCallState, VerdictWord,
 };
 use leverframe::store::check::check;
-use leverframe::store::command::WriteCommand;
+use leverframe::store::command::{Durability, WriteCommand};
 use leverframe::store::commands::claim::Claim;
 use leverframe::store::commands::decide::Decide;
 use leverframe::store::commands::ensure_channel::{Baseline, EnsureChannel};
@@ -31,6 +32,9 @@ use leverframe::store::input::{
 use leverframe::store::{OpenOptions, Store};
 use tempfile::TempDir;
 
+use crate::power_loss::journal::Journal;
+use crate::power_loss::logical::Logical;
+
 pub(crate) const START: Timestamp = Timestamp(1_800_000_000_000);
 
 pub(crate) struct World {
@@ -38,6 +42,8 @@ pub(crate) struct World {
     pub(crate) clock: Clock,
     pub(crate) recovery: Recovery,
     pub(crate) dir: PathBuf,
+    /// Where every answered command is told, when this process is watched.
+    pub(crate) journal: Option<Arc<Journal>>,
     /// Directories that must outlive the store: crashes leave earlier ones behind.
     keep: Vec<TempDir>,
 }
@@ -230,8 +236,31 @@ impl World {
             clock,
             recovery: opened.recovery,
             dir,
+            journal: None,
             keep,
         }
+    }
+
+    /// A directory that outlives this process, which is watched.
+    pub(crate) async fn watched(dir: PathBuf, clock: Clock, journal: Arc<Journal>) -> World {
+        let mut world = World::open(dir, clock, Vec::new());
+        world.journal = Some(journal);
+        world.tell("open", Durability::Durable).await;
+        world
+    }
+
+    /// Tells the journal of a commit; nothing may happen between the answer and this.
+    async fn tell(&self, what: &str, durability: Durability) {
+        let Some(journal) = &self.journal else {
+            return;
+        };
+        let n = journal.answered(what, durability == Durability::Durable);
+        let logical = self
+            .store
+            .with_writer(|conn| Logical::read(conn).unwrap())
+            .await
+            .unwrap();
+        journal.state(n, self.epoch(), &logical);
     }
 
     /// What a killed process leaves: the files as they are now, opened by a new process.
@@ -263,6 +292,17 @@ impl World {
     pub(crate) async fn restart(mut self) -> World {
         let keep = std::mem::take(&mut self.keep);
         self.store.close().await;
+        if let Some(journal) = self.journal {
+            return World::watched(self.dir, self.clock, journal).await;
+        }
+        World::open(self.dir, self.clock, keep)
+    }
+
+    /// A clean end, and a start on the files without what lies beside them, as on a copy.
+    pub(crate) async fn restart_without_sidecar(mut self) -> World {
+        let keep = std::mem::take(&mut self.keep);
+        self.store.close().await;
+        std::fs::remove_file(self.dir.join("epoch")).unwrap();
         World::open(self.dir, self.clock, keep)
     }
 
@@ -270,8 +310,16 @@ impl World {
         self.store.epoch()
     }
 
+    pub(crate) async fn write<C: WriteCommand>(&self, command: C) -> Result<C::Output, StoreError> {
+        let answer = self.store.write(command).await;
+        if answer.is_ok() {
+            self.tell(std::any::type_name::<C>(), C::DURABILITY).await;
+        }
+        answer
+    }
+
     pub(crate) async fn ok<C: WriteCommand>(&self, command: C) -> C::Output {
-        match self.store.write(command).await {
+        match self.write(command).await {
             Ok(output) => output,
             Err(error) => panic!("{}: {error}", std::any::type_name::<C>()),
         }
@@ -437,6 +485,12 @@ fn copy_dir(from: &Path, to: &Path) {
         if entry.file_name().to_string_lossy().ends_with("-shm") {
             continue;
         }
-        std::fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
+        let target = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            std::fs::create_dir(&target).unwrap();
+            copy_dir(&entry.path(), &target);
+        } else {
+            std::fs::copy(entry.path(), target).unwrap();
+        }
     }
 }

@@ -78,13 +78,35 @@ impl Home {
 
     /// The same; none when it ended before it listened.
     pub fn try_daemon_with(&self, environment: &[(&str, &str)]) -> Option<Daemon> {
+        self.start(self.command(), environment)
+    }
+
+    /// A daemon that is started through other programs: the words of the command follow these.
+    pub fn daemon_through(&self, words: &[&str], environment: &[(&str, &str)]) -> Daemon {
+        let own = self.command();
+        let (program, before) = words.split_first().expect("a program");
+        let mut command = Command::new(program);
+        command
+            .args(before)
+            .arg(own.get_program())
+            .args(own.get_args());
+        command.env_clear();
+        for (name, value) in own.get_envs() {
+            if let Some(value) = value {
+                command.env(name, value);
+            }
+        }
+        self.start(command, environment)
+            .expect("the daemon listens")
+    }
+
+    fn start(&self, mut command: Command, environment: &[(&str, &str)]) -> Option<Daemon> {
         let stderr = std::fs::OpenOptions::new()
             .create(true)
             .append(true)
             .open(self.dir.path().join("stderr.log"))
             .expect("the log");
-        let mut child = self
-            .command()
+        let mut child = command
             .args(["--daemon", "--listen", "127.0.0.1:0"])
             .envs(environment.iter().copied())
             .stdin(Stdio::null())
@@ -305,6 +327,12 @@ impl Daemon {
     pub fn kill(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+
+    /// Sends a signal.
+    pub fn signal(&self, signal: rustix::process::Signal) {
+        let pid = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(pid, signal).expect("the daemon runs");
     }
 
     /// SIGTERM, and waits; the exit status.

@@ -476,6 +476,7 @@ pub fn approval() -> Approval {
         similar: Vec::new(),
         question: None,
         notified: false,
+        unknown: None,
     }
 }
 

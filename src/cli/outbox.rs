@@ -1,0 +1,156 @@
+//! `leverframe outbox list|show|resolve`.
+
+use crate::cli::approvals::{self, Order};
+use crate::cli::exit::{Failure, unexpected};
+use crate::cli::find::{self, submit};
+use crate::cli::table;
+use crate::cli::terminal::{Attended, Format, Terminal, cell};
+use crate::client::console_client::ConsoleClient;
+use crate::protocol::command::{Command, DeliveryResolution, Outcome};
+use crate::protocol::ids::OutboxId;
+use crate::protocol::session::OutboxItem;
+use crate::protocol::snapshot::{Answer, PageRequest, Query};
+use crate::protocol::words::{DecisionWord, OutboxState};
+use crate::text::untrusted::{limit_line, reveal};
+
+/// Lists deliveries, newest first.
+pub async fn list(
+    client: &dyn ConsoleClient,
+    terminal: &mut Terminal<'_>,
+    format: Format,
+    state: Option<OutboxState>,
+    limit: Option<u32>,
+) -> Result<(), Failure> {
+    let query = Query::Outbox {
+        state,
+        page: PageRequest {
+            limit,
+            cursor: None,
+        },
+    };
+    let Answer::Outbox(page) = client.query(query).await? else {
+        return Err(unexpected("deliveries"));
+    };
+    match format {
+        Format::Json => page.items.iter().try_for_each(|item| terminal.json(item)),
+        Format::Human => {
+            let rows: Vec<Vec<String>> = page
+                .items
+                .iter()
+                .map(|item| {
+                    vec![
+                        item.id.to_string(),
+                        cell(&item.channel),
+                        item.class.to_string(),
+                        item.state.to_string(),
+                        format!("{}/{}", item.part, item.parts),
+                        item.attempts.to_string(),
+                        item.updated_at.to_string(),
+                        limit_line(&item.preview, 50),
+                    ]
+                })
+                .collect();
+            let heads = [
+                "ID", "CHANNEL", "CLASS", "STATE", "PART", "SENT", "CHANGED", "TEXT",
+            ];
+            table::print(terminal, &heads, &rows, "no deliveries")
+        }
+    }
+}
+
+async fn read(client: &dyn ConsoleClient, id: OutboxId) -> Result<OutboxItem, Failure> {
+    let Answer::Delivery(item) = client.query(Query::Delivery { id }).await? else {
+        return Err(unexpected("a delivery"));
+    };
+    Ok(*item)
+}
+
+fn print(terminal: &mut Terminal<'_>, format: Format, item: &OutboxItem) -> Result<(), Failure> {
+    if format == Format::Json {
+        return terminal.json(item);
+    }
+    terminal.line(&format!("{}  {}", item.id, item.state))?;
+    terminal.line(&format!(
+        "channel   {} in {}",
+        cell(&item.channel),
+        cell(&item.conversation)
+    ))?;
+    if let Some(id) = item.continuation_id {
+        terminal.line(&format!("answer of {id}"))?;
+    }
+    terminal.line(&format!(
+        "part      {} of {}, {}",
+        item.part, item.parts, item.class
+    ))?;
+    terminal.line(&format!(
+        "sent      {} times, last change {}",
+        item.attempts, item.updated_at
+    ))?;
+    if let Some(error) = &item.last_error {
+        terminal.line(&format!("error     {}", cell(error)))?;
+    }
+    if let Some(question) = item.question {
+        terminal.line(&format!("question  {question}"))?;
+    }
+    terminal.line(&format!("text      {}", reveal(&item.preview)))
+}
+
+/// Shows one delivery.
+pub async fn show(
+    client: &dyn ConsoleClient,
+    terminal: &mut Terminal<'_>,
+    format: Format,
+    id: &str,
+) -> Result<(), Failure> {
+    let id = find::delivery(client, id).await?;
+    let item = read(client, id).await?;
+    print(terminal, format, &item)
+}
+
+/// Settles one delivery. Where it is asked about, that question is answered, so the rule for answers holds: a person
+/// is shown the card, a script names the digest.
+pub async fn resolve(
+    client: &dyn ConsoleClient,
+    terminal: &mut Terminal<'_>,
+    format: Format,
+    id: &str,
+    resolution: DeliveryResolution,
+    digest: Option<String>,
+    reason: Option<String>,
+) -> Result<(), Failure> {
+    let id = find::delivery(client, id).await?;
+    let item = read(client, id).await?;
+    if let Some(question) = item.question {
+        let approval = find::approval(client, &question.to_string()).await?;
+        let order = Order {
+            decision: match resolution {
+                DeliveryResolution::Sent => DecisionWord::Sent,
+                DeliveryResolution::SendAgain => DecisionWord::SendAgain,
+                DeliveryResolution::Drop => DecisionWord::Drop,
+            },
+            scope: None,
+            digest,
+            confirm_code: None,
+            reason,
+        };
+        approvals::decide_found(client, terminal, approval, order).await?;
+    } else {
+        // A failed one is certainly not there: nothing was shown that an answer could be bound to.
+        if terminal.attended == Attended::Person && format == Format::Human {
+            print(terminal, format, &item)?;
+        }
+        let command = Command::ResolveDelivery {
+            outbox_id: id,
+            resolution,
+            reason,
+        };
+        let Outcome::Delivery(_) = submit(client, command).await? else {
+            return Err(unexpected("a delivery"));
+        };
+    }
+    let item = read(client, id).await?;
+    match format {
+        Format::Json => terminal.json(&item),
+        Format::Human => terminal.line(&format!("{}  {}", item.id, item.state)),
+    }
+}

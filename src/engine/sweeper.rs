@@ -1,0 +1,453 @@
+//! Retention: what is old goes in small pieces while everything else goes on; what is live never goes.
+//!
+//! Here is the order and the pace; what may go is decided in the store, row by row, when it goes.
+
+use std::collections::HashSet;
+use std::time::{Duration, Instant};
+
+use crate::engine::core::Engine;
+use crate::engine::handle::Caller;
+use crate::engine::problem::from_store;
+use crate::protocol::command::Outcome;
+use crate::protocol::problem::{Problem, ProblemKind};
+use crate::protocol::snapshot::SweepReport;
+use crate::store::command::WriteCommand;
+use crate::store::commands::reclaim_space::{NoteSweep, ReclaimSpace};
+use crate::store::commands::sweep_artifacts::SweepArtifacts;
+use crate::store::commands::sweep_audit::{PruneAudit, SweepAudit};
+use crate::store::commands::sweep_events::SweepEvents;
+use crate::store::commands::sweep_history::{CHUNK, SweepHistory, Swept};
+use crate::store::commands::sweep_loose::{SweepGrants, SweepKeys, SweepMessages, SweepQuestions};
+use crate::store::commands::sweep_sessions::{ExpireSessions, SweepSessions};
+use crate::store::error::StoreError;
+use crate::store::input::ActorRef;
+use crate::store::queries::sweep::{RawId, SweepRules};
+
+/// Milliseconds between two sweeps.
+const EVERY_MS: u64 = 6 * 3600 * 1000;
+/// And up to this many more, so that daemons that were started together do not sweep together.
+const JITTER_MS: u64 = 15 * 60 * 1000;
+/// Longest sleep: the wall clock may jump.
+const LONGEST_SLEEP: Duration = Duration::from_secs(600);
+/// Turns looked for at once.
+const PASS: usize = 10_000;
+/// Keys handed to one command.
+const HAND: usize = CHUNK as usize;
+/// Pages given back in one step (4 KiB each).
+const VACUUM_PAGES: u32 = 256;
+/// Free pages are left in the file up to this share of it: they are filled again before the next sweep.
+const FREE_SHARE: u64 = 10;
+
+/// Runs until the engine stops: at once when the last sweep was long ago, then every six hours.
+pub async fn run(engine: Engine) {
+    let jitter = u64::from(std::process::id()).wrapping_mul(7919) % JITTER_MS;
+    loop {
+        let now = engine.clock.now();
+        let last = engine.store.read_here(|reader| reader.last_sweep()).await;
+        let due_in = match last {
+            Ok(Some(last)) if last <= now => {
+                (EVERY_MS + jitter).saturating_sub(now.millis_since(last))
+            }
+            // Never, or at a time that has not come: the clock was set back.
+            Ok(_) => 0,
+            Err(error) => {
+                tracing::warn!(%error, "cannot read when the last sweep was");
+                EVERY_MS
+            }
+        };
+        let mut sleep = Duration::from_millis(due_in).min(LONGEST_SLEEP);
+        if due_in == 0 {
+            // Quarantined, full or under way: looked at again later.
+            sleep = LONGEST_SLEEP;
+            match sweep(&engine, engine_itself(), false).await {
+                Ok(_) => sleep = Duration::ZERO,
+                Err(problem) if problem.kind == ProblemKind::NotOffered => {
+                    tracing::debug!(%problem, "not swept");
+                }
+                Err(problem) => tracing::warn!(%problem, "the sweep did not end well"),
+            }
+        }
+        tokio::select! {
+            () = tokio::time::sleep(sleep) => {}
+            () = engine.shutdown.cancelled() => return,
+        }
+    }
+}
+
+fn engine_itself() -> ActorRef {
+    ActorRef::engine()
+}
+
+/// Sweeps for somebody.
+pub async fn on_demand(
+    engine: &Engine,
+    caller: &Caller,
+    preview: bool,
+) -> Result<Outcome, Problem> {
+    sweep(engine, caller.reference(), preview)
+        .await
+        .map(Outcome::Swept)
+}
+
+/// What is old now.
+pub fn rules(engine: &Engine) -> SweepRules {
+    let now = engine.clock.now();
+    let days = |days: u32| now.plus_seconds(-i64::from(days) * 24 * 3600);
+    let kept = &engine.settings.retention;
+    SweepRules {
+        now,
+        events_before: days(kept.events),
+        history_before: days(kept.history),
+        idle_before: days(kept.session_idle),
+        audit_before: days(kept.audit),
+        keep_exchanges: engine.settings.engine.history_exchanges,
+    }
+}
+
+async fn sweep(engine: &Engine, by: ActorRef, preview: bool) -> Result<SweepReport, Problem> {
+    let flags = engine
+        .store
+        .read_here(|reader| reader.flags())
+        .await
+        .map_err(from_store)?;
+    if flags.quarantine {
+        return Err(Problem::new(
+            ProblemKind::NotOffered,
+            "quarantined",
+            "the database is a restored copy: nothing is removed before it is released",
+        )
+        .hint("look at what is uncertain, then `leverframe release`"));
+    }
+    let Ok(_only) = engine.sweeping.try_lock() else {
+        return Err(Problem::new(
+            ProblemKind::Conflict,
+            "a sweep is under way",
+            "two sweeps at once would count the same things",
+        )
+        .hint("try again when it has ended"));
+    };
+    let began = Instant::now();
+    let rules = rules(engine);
+    let mut sweep = Sweep {
+        engine,
+        rules,
+        report: SweepReport {
+            preview,
+            at: rules.now,
+            ..SweepReport::default()
+        },
+    };
+    let done = if preview {
+        sweep.count().await
+    } else {
+        sweep.remove(by).await
+    };
+    done.map_err(from_store)?;
+    let mut report = sweep.report;
+    report.duration_ms = began.elapsed().as_millis() as u64;
+    if !preview {
+        tracing::info!(
+            events = report.events,
+            continuations = report.continuations,
+            keys = report.keys,
+            approvals = report.approvals,
+            deliveries = report.deliveries,
+            sessions_expired = report.sessions_expired,
+            sessions = report.sessions,
+            artifacts = report.artifacts,
+            artifact_files = report.artifact_files,
+            audit_rows = report.audit_rows,
+            freed_bytes = report.freed_bytes,
+            duration_ms = report.duration_ms,
+            "swept"
+        );
+    }
+    Ok(report)
+}
+
+/// One sweep under way.
+struct Sweep<'a> {
+    engine: &'a Engine,
+    rules: SweepRules,
+    report: SweepReport,
+}
+
+impl Sweep<'_> {
+    /// One piece. Whoever waits for the writer comes first; a stop ends the sweep between two pieces.
+    async fn piece<C: WriteCommand>(&self, command: C) -> Result<C::Output, StoreError> {
+        if self.engine.shutdown.is_cancelled() {
+            return Err(StoreError::Closed);
+        }
+        let output = self.engine.store.write(command).await?;
+        crate::crash_point!("sweep.mid");
+        tokio::task::yield_now().await;
+        Ok(output)
+    }
+
+    /// Pieces of the same kind until one removes nothing.
+    async fn repeat<C: WriteCommand<Output = Swept> + Clone>(
+        &self,
+        command: C,
+    ) -> Result<u64, StoreError> {
+        let mut removed = 0;
+        loop {
+            let swept = self.piece(command.clone()).await?;
+            removed += swept.removed;
+            if swept.rows == 0 {
+                return Ok(removed);
+            }
+        }
+    }
+
+    /// Hands keys to commands, each of which takes as many as fit.
+    async fn hand<K: Clone, C: WriteCommand<Output = Swept>>(
+        &self,
+        keys: &[K],
+        command: impl Fn(Vec<K>) -> C,
+    ) -> Result<u64, StoreError> {
+        let (mut removed, mut from) = (0, 0);
+        while from < keys.len() {
+            let to = keys.len().min(from + HAND);
+            let swept = self.piece(command(keys[from..to].to_vec())).await?;
+            removed += swept.removed;
+            // A command takes at least one; this keeps a faulty one from going on for ever.
+            from += swept.taken.max(1);
+        }
+        Ok(removed)
+    }
+
+    /// Removes what is old. Parents go after what hangs on them.
+    async fn remove(&mut self, by: ActorRef) -> Result<(), StoreError> {
+        let store = &self.engine.store;
+        let rules = self.rules;
+        if let Some((to, _)) = store
+            .read(move |reader| reader.old_events_to(rules.events_before))
+            .await?
+        {
+            self.report.events = self.repeat(SweepEvents { to }).await?;
+        }
+        self.repeat(SweepGrants).await?;
+        let idle = store
+            .read(move |reader| reader.idle_sessions(&rules))
+            .await?;
+        let days = self.engine.settings.retention.session_idle;
+        self.report.sessions_expired = self
+            .hand(&idle, |sessions| ExpireSessions {
+                rules,
+                sessions,
+                reason: format!("nothing was said for {days} days"),
+            })
+            .await?;
+        self.turns().await?;
+        self.loose().await?;
+        let ended: Vec<i64> = store
+            .read(move |reader| reader.old_sessions(rules.history_before))
+            .await?
+            .into_iter()
+            .filter(|(_, turns)| turns.is_empty())
+            .map(|(position, _)| position)
+            .collect();
+        self.report.sessions = self
+            .hand(&ended, |sessions| SweepSessions { rules, sessions })
+            .await?;
+        self.artifacts().await?;
+        self.audit(by).await?;
+        self.reclaim().await?;
+        self.piece(NoteSweep).await
+    }
+
+    async fn turns(&mut self) -> Result<(), StoreError> {
+        loop {
+            let old = self.engine.store.old_turns(self.rules, PASS).await?;
+            let removed = self
+                .hand(&old.turns, |turns| SweepHistory {
+                    rules: self.rules,
+                    turns,
+                    continuations_to: old.continuations_to,
+                    outbox_to: old.outbox_to,
+                })
+                .await?;
+            self.report.continuations += removed;
+            if removed == 0 {
+                return Ok(());
+            }
+        }
+    }
+
+    async fn loose(&mut self) -> Result<(), StoreError> {
+        let store = &self.engine.store;
+        let rules = self.rules;
+        let mut after = None;
+        loop {
+            let page = store
+                .read(move |reader| reader.old_keys(&rules, after))
+                .await?;
+            self.report.keys += self
+                .hand(&page.keys, |keys| SweepKeys { rules, keys })
+                .await?;
+            after = page.next;
+            if after.is_none() {
+                break;
+            }
+        }
+        let questions = store
+            .read(move |reader| reader.old_questions(rules.history_before))
+            .await?;
+        self.report.approvals = self
+            .hand(&questions, |questions| SweepQuestions { rules, questions })
+            .await?;
+        let mut after = None;
+        loop {
+            let page = store
+                .read(move |reader| reader.old_messages(rules.history_before, after))
+                .await?;
+            self.report.deliveries += self
+                .hand(&page.keys, |messages| SweepMessages { rules, messages })
+                .await?;
+            after = page.next;
+            if after.is_none() {
+                return Ok(());
+            }
+        }
+    }
+
+    async fn artifacts(&mut self) -> Result<(), StoreError> {
+        let store = &self.engine.store;
+        let mut after = None;
+        loop {
+            let (artifacts, next) = store
+                .read(move |reader| reader.referred_artifacts(after))
+                .await?;
+            let unused: Vec<[u8; 32]> = artifacts
+                .iter()
+                .filter(|artifact| artifact.by.is_empty())
+                .map(|artifact| artifact.hash)
+                .collect();
+            self.report.artifacts += self
+                .hand(&unused, |hashes| SweepArtifacts { hashes })
+                .await?;
+            after = next;
+            if after.is_none() {
+                break;
+            }
+        }
+        let files = store.sweep_artifact_files(self.rules.now, false).await?;
+        self.report.artifact_files = files.files;
+        self.report.artifact_bytes = files.bytes;
+        Ok(())
+    }
+
+    async fn audit(&mut self, by: ActorRef) -> Result<(), StoreError> {
+        let rules = self.rules;
+        let old = self
+            .engine
+            .store
+            .read(move |reader| reader.old_audit(&rules))
+            .await?;
+        if let Some((from, to)) = old {
+            self.piece(PruneAudit { from, to, by }).await?;
+        }
+        // Also what a sweep before this one put aside and did not get to remove.
+        self.report.audit_rows = self.repeat(SweepAudit).await?;
+        Ok(())
+    }
+
+    async fn reclaim(&mut self) -> Result<(), StoreError> {
+        let store = &self.engine.store;
+        let (before, mut free) = store.read(|reader| reader.pages()).await?;
+        let mut pages = before;
+        while free > pages / FREE_SHARE {
+            let left = self
+                .piece(ReclaimSpace {
+                    pages: VACUUM_PAGES,
+                })
+                .await?;
+            if left >= free {
+                break;
+            }
+            pages = pages.saturating_sub(free - left);
+            free = left;
+        }
+        self.report.freed_bytes = (before - pages) * 4096;
+        Ok(())
+    }
+
+    /// Counts what `remove` would remove now.
+    async fn count(&mut self) -> Result<(), StoreError> {
+        let store = &self.engine.store;
+        let rules = self.rules;
+        self.report.events = store
+            .read(move |reader| reader.old_events_to(rules.events_before))
+            .await?
+            .map_or(0, |(_, count)| count);
+        self.report.sessions_expired = store
+            .read(move |reader| reader.idle_sessions(&rules))
+            .await?
+            .len() as u64;
+        let gone: HashSet<RawId> = store
+            .old_turns(rules, usize::MAX)
+            .await?
+            .turns
+            .into_iter()
+            .map(|turn| turn.id)
+            .collect();
+        self.report.continuations = gone.len() as u64;
+        let mut after = None;
+        loop {
+            let page = store
+                .read(move |reader| reader.old_keys(&rules, after))
+                .await?;
+            self.report.keys += page.keys.len() as u64;
+            after = page.next;
+            if after.is_none() {
+                break;
+            }
+        }
+        self.report.approvals = store
+            .read(move |reader| reader.old_questions(rules.history_before))
+            .await?
+            .len() as u64;
+        let mut after = None;
+        loop {
+            let page = store
+                .read(move |reader| reader.old_messages(rules.history_before, after))
+                .await?;
+            self.report.deliveries += page.keys.len() as u64;
+            after = page.next;
+            if after.is_none() {
+                break;
+            }
+        }
+        self.report.sessions = store
+            .read(move |reader| reader.old_sessions(rules.history_before))
+            .await?
+            .iter()
+            .filter(|(_, turns)| turns.iter().all(|turn| gone.contains(turn)))
+            .count() as u64;
+        let mut after = None;
+        loop {
+            let (artifacts, next) = store
+                .read(move |reader| reader.referred_artifacts(after))
+                .await?;
+            for artifact in artifacts {
+                if artifact.by.iter().all(|turn| gone.contains(turn)) {
+                    self.report.artifacts += 1;
+                    self.report.artifact_files += 1;
+                    self.report.artifact_bytes += artifact.size;
+                }
+            }
+            after = next;
+            if after.is_none() {
+                break;
+            }
+        }
+        let files = store.sweep_artifact_files(rules.now, true).await?;
+        self.report.artifact_files += files.files;
+        self.report.artifact_bytes += files.bytes;
+        self.report.audit_rows = store
+            .read(move |reader| reader.old_audit(&rules))
+            .await?
+            .map_or(0, |(from, to)| to - from + 1);
+        Ok(())
+    }
+}

@@ -1,0 +1,55 @@
+//! Drops a word about work under way that came too late to be of use.
+
+use crate::protocol::ids::{ContinuationId, OutboxId};
+use crate::protocol::words::{OutboxClass, OutboxState};
+use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::error::StoreError;
+use rusqlite::params;
+
+/// A word about work under way that waited longer than so many milliseconds says nothing true any more.
+const STALE_MS: u64 = 60_000;
+
+/// Drops a part of class `progress` that has waited for more than a minute. Does nothing to any other part.
+#[derive(Debug, Clone, Copy)]
+pub struct DropStale {
+    /// Which part.
+    pub outbox_id: OutboxId,
+}
+
+impl WriteTx<'_> {
+    /// Drops what a continuation still wanted to say about its progress: its answer says more.
+    pub(crate) fn drop_progress(&mut self, continuation: ContinuationId) -> Result<(), StoreError> {
+        let waiting = self
+            .conn
+            .prepare_cached(
+                "SELECT id FROM outbox WHERE settled_at IS NULL AND state = 'pending' AND class = 'progress'
+                    AND continuation_id = ?1",
+            )?
+            .query_map(params![continuation.to_bytes()], |row| {
+                row.get(0).map(OutboxId::from_bytes)
+            })?
+            .collect::<rusqlite::Result<Vec<_>>>()?;
+        for id in waiting {
+            let mut part = self.part(id)?;
+            self.move_part(&mut part, OutboxState::Superseded)?;
+        }
+        Ok(())
+    }
+}
+
+impl WriteCommand for DropStale {
+    /// Whether it was dropped.
+    type Output = bool;
+    const DURABILITY: Durability = Durability::Relaxed;
+
+    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<bool, StoreError> {
+        let mut part = tx.part(self.outbox_id)?;
+        let stale = part.class == OutboxClass::Progress
+            && part.state == OutboxState::Pending
+            && tx.now.millis_since(part.created_at) > STALE_MS;
+        if stale {
+            tx.move_part(&mut part, OutboxState::Superseded)?;
+        }
+        Ok(stale)
+    }
+}

@@ -1,0 +1,86 @@
+//! Puts the oldest part of the audit aside: first the record that it goes and what the chain goes on from, then it.
+
+use rusqlite::{OptionalExtension, params};
+
+use crate::store::audit::{PRUNED, Segment};
+use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::commands::sweep_history::{CHUNK, Swept};
+use crate::store::error::StoreError;
+use crate::store::input::ActorRef;
+
+/// Says that the rows `from..=to` are put aside. Durable, before any of them is removed.
+#[derive(Debug, Clone)]
+pub struct PruneAudit {
+    /// First row.
+    pub from: u64,
+    /// Last row.
+    pub to: u64,
+    /// Who asked for it.
+    pub by: ActorRef,
+}
+
+impl WriteCommand for PruneAudit {
+    type Output = ();
+    const DURABILITY: Durability = Durability::Durable;
+
+    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
+        let expected = Segment::newest(tx.conn)?.map_or(0, |segment| segment.to_seq) + 1;
+        if self.from != expected || self.to < self.from || self.to >= tx.audit.seq {
+            return Err(StoreError::illegal(format!(
+                "rows {} to {} of the audit cannot be put aside: it begins with row {expected} and ends with row {}, \
+                 which stays",
+                self.from, self.to, tx.audit.seq
+            )));
+        }
+        let hash: Option<[u8; 32]> = tx
+            .conn
+            .prepare_cached("SELECT hash FROM audit WHERE seq = ?1")?
+            .query_row([self.to], |row| row.get(0))
+            .optional()?;
+        let Some(hash) = hash else {
+            return Err(StoreError::Corrupt(format!(
+                "row {} of the audit is missing",
+                self.to
+            )));
+        };
+        tx.conn
+            .prepare_cached(
+                "INSERT INTO audit_segments (to_seq, from_seq, hash, at) VALUES (?1, ?2, ?3, ?4)",
+            )?
+            .execute(params![self.to, self.from, hash, tx.now.as_millis()])?;
+        tx.audit(
+            PRUNED,
+            &self.by,
+            None,
+            "audit",
+            &Segment::detail(self.from, self.to, hash),
+        )
+    }
+}
+
+/// Removes rows of the part that was put aside, as many as fit. Relaxed.
+#[derive(Debug, Clone)]
+pub struct SweepAudit;
+
+impl WriteCommand for SweepAudit {
+    type Output = Swept;
+    const DURABILITY: Durability = Durability::Relaxed;
+    const ALONE: bool = true;
+
+    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<Swept, StoreError> {
+        let Some(segment) = Segment::newest(tx.conn)? else {
+            return Ok(Swept::default());
+        };
+        let rows = tx
+            .conn
+            .prepare_cached(
+                "DELETE FROM audit WHERE seq IN (SELECT seq FROM audit WHERE seq <= ?1 ORDER BY seq LIMIT ?2)",
+            )?
+            .execute(params![segment.to_seq, CHUNK])? as u64;
+        Ok(Swept {
+            taken: 1,
+            removed: rows,
+            rows,
+        })
+    }
+}

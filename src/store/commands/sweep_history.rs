@@ -1,0 +1,190 @@
+//! Removes turns that are over, each with everything that hangs on it or not at all.
+
+use rusqlite::params;
+
+use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::error::StoreError;
+use crate::store::queries::sweep::{OldTurn, RawId, SweepRules, old_turn};
+
+/// Most rows that one command removes. A turn with more than that is removed alone.
+pub const CHUNK: u64 = 500;
+
+/// What one command did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Swept {
+    /// How many of what it was given it looked at; the others fit no more.
+    pub taken: usize,
+    /// Things removed.
+    pub removed: u64,
+    /// Rows removed.
+    pub rows: u64,
+}
+
+/// Removes old turns in the given order, as many as fit. Relaxed: what a power loss brings back is swept again. A turn
+/// that changed since it was found stays.
+#[derive(Debug, Clone)]
+pub struct SweepHistory {
+    /// What is old.
+    pub rules: SweepRules,
+    /// Which.
+    pub turns: Vec<OldTurn>,
+    /// Last position of a turn that was looked at for them.
+    pub continuations_to: i64,
+    /// Last position of a message that was looked at for them.
+    pub outbox_to: i64,
+}
+
+/// Tables with an index by turn, children before parents.
+const COUNTS: &str = "SELECT
+    (SELECT count(*) FROM steps WHERE continuation_id = ?1)
+    + (SELECT count(*) FROM artifact_references WHERE continuation_id = ?1)
+    + (SELECT count(*) FROM tool_calls t LEFT JOIN tool_attempts a ON a.call_id = t.id WHERE t.continuation_id = ?1)
+    + (SELECT count(*) FROM tool_calls t WHERE t.continuation_id = ?1)
+    + (SELECT count(*) FROM approvals p WHERE p.continuation_id = ?1)
+    + (SELECT count(*) FROM approvals p JOIN approval_snoozes z ON z.approval_id = p.id WHERE p.continuation_id = ?1)
+    + (SELECT count(*) FROM approvals p JOIN card_tokens k ON k.approval_id = p.id WHERE p.continuation_id = ?1)";
+
+const DELETES: [&str; 7] = [
+    "DELETE FROM card_tokens WHERE approval_id IN (SELECT id FROM approvals WHERE continuation_id = ?1)",
+    "DELETE FROM approval_snoozes WHERE approval_id IN (SELECT id FROM approvals WHERE continuation_id = ?1)",
+    "DELETE FROM outbox WHERE approval_id IN (SELECT id FROM approvals WHERE continuation_id = ?1)",
+    "DELETE FROM tool_attempts WHERE call_id IN (SELECT id FROM tool_calls WHERE continuation_id = ?1)",
+    "DELETE FROM approvals WHERE continuation_id = ?1",
+    "DELETE FROM tool_calls WHERE continuation_id = ?1",
+    "DELETE FROM artifact_references WHERE continuation_id = ?1",
+];
+
+impl SweepHistory {
+    /// Whether it is still what it was when it was found.
+    fn still_old(&self, tx: &WriteTx<'_>, turn: &OldTurn) -> Result<bool, StoreError> {
+        let old: bool = tx
+            .conn
+            .prepare_cached(&format!(
+                "SELECT EXISTS (SELECT 1 FROM continuations c JOIN sessions s ON s.id = c.session_id
+                 WHERE c.id = ?4 AND {})",
+                old_turn()
+            ))?
+            .query_row(
+                params![
+                    self.rules.history_before.as_millis(),
+                    self.rules.keep_exchanges,
+                    self.rules.idle_before.as_millis(),
+                    turn.id
+                ],
+                |row| row.get(0),
+            )?;
+        // Rows written since the search, of which there are few.
+        let newer: bool = tx
+            .conn
+            .prepare_cached(
+                "SELECT EXISTS (SELECT 1 FROM continuations WHERE position > ?2 AND retry_of = ?1)
+                    OR EXISTS (SELECT 1 FROM outbox WHERE position > ?3 AND continuation_id = ?1)",
+            )?
+            .query_row(
+                params![turn.id, self.continuations_to, self.outbox_to],
+                |row| row.get(0),
+            )?;
+        if !old || newer {
+            return Ok(false);
+        }
+        for by in &turn.retried_by {
+            if exists(
+                tx,
+                "SELECT EXISTS (SELECT 1 FROM continuations WHERE id = ?1)",
+                by,
+            )? {
+                return Ok(false);
+            }
+        }
+        for position in &turn.outbox {
+            let live: bool = tx
+                .conn
+                .prepare_cached(
+                    "SELECT EXISTS (SELECT 1 FROM outbox WHERE position = ?1 AND (continuation_id IS NOT ?2
+                        OR state IN ('pending', 'sending', 'unknown') OR updated_at >= ?3))",
+                )?
+                .query_row(
+                    params![position, turn.id, self.rules.history_before.as_millis()],
+                    |row| row.get(0),
+                )?;
+            if live {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn remove(tx: &WriteTx<'_>, turn: &OldTurn) -> Result<u64, StoreError> {
+        let mut rows = 0;
+        for delete in DELETES {
+            rows += tx.conn.prepare_cached(delete)?.execute([turn.id])?;
+        }
+        crate::crash_point!("sweep.mid");
+        for position in &turn.outbox {
+            rows += tx
+                .conn
+                .prepare_cached("DELETE FROM outbox WHERE position = ?1")?
+                .execute([position])?;
+        }
+        for id in &turn.models {
+            rows += tx
+                .conn
+                .prepare_cached(
+                    "DELETE FROM model_attempts WHERE id = ?1 AND continuation_id = ?2",
+                )?
+                .execute([id, &turn.id])?;
+        }
+        for id in &turn.inbox {
+            rows += tx
+                .conn
+                .prepare_cached("DELETE FROM inbox WHERE id = ?1 AND continuation_id = ?2")?
+                .execute([id, &turn.id])?;
+        }
+        for delete in [
+            "DELETE FROM steps WHERE continuation_id = ?1",
+            "DELETE FROM continuations WHERE id = ?1",
+        ] {
+            rows += tx.conn.prepare_cached(delete)?.execute([turn.id])?;
+        }
+        Ok(rows as u64)
+    }
+}
+
+fn exists(tx: &WriteTx<'_>, query: &str, id: &RawId) -> Result<bool, StoreError> {
+    Ok(tx
+        .conn
+        .prepare_cached(query)?
+        .query_row([id], |row| row.get(0))?)
+}
+
+impl WriteCommand for SweepHistory {
+    type Output = Swept;
+    const DURABILITY: Durability = Durability::Relaxed;
+    const ALONE: bool = true;
+
+    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<Swept, StoreError> {
+        let mut swept = Swept::default();
+        for turn in &self.turns {
+            let indexed: u64 = tx
+                .conn
+                .prepare_cached(COUNTS)?
+                .query_row([turn.id], |row| row.get(0))?;
+            let cards: u64 = tx
+                .conn
+                .prepare_cached(
+                    "SELECT count(*) FROM approvals p JOIN outbox o ON o.approval_id = p.id WHERE p.continuation_id = ?1",
+                )?
+                .query_row([turn.id], |row| row.get(0))?;
+            let listed = (turn.outbox.len() + turn.models.len() + turn.inbox.len()) as u64;
+            if swept.rows > 0 && swept.rows + indexed + cards + listed + 1 > CHUNK {
+                break;
+            }
+            swept.taken += 1;
+            if self.still_old(tx, turn)? {
+                swept.rows += Self::remove(tx, turn)?;
+                swept.removed += 1;
+            }
+        }
+        Ok(swept)
+    }
+}

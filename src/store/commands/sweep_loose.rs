@@ -1,0 +1,149 @@
+//! What belongs to no turn: keys of messages that started none, settled questions, settled notices, grants that ended.
+
+use rusqlite::params;
+
+use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::commands::sweep_history::{CHUNK, Swept};
+use crate::store::error::StoreError;
+use crate::store::queries::sweep::{OLD_MESSAGE, OLD_QUESTION, RawId, SweepRules};
+
+/// Removes keys of messages that started no turn, as many as fit. Relaxed.
+#[derive(Debug, Clone)]
+pub struct SweepKeys {
+    /// What is old.
+    pub rules: SweepRules,
+    /// Which.
+    pub keys: Vec<RawId>,
+}
+
+impl WriteCommand for SweepKeys {
+    type Output = Swept;
+    const DURABILITY: Durability = Durability::Relaxed;
+    const ALONE: bool = true;
+
+    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<Swept, StoreError> {
+        let mut swept = Swept::default();
+        for id in self.keys.iter().take(CHUNK as usize) {
+            swept.taken += 1;
+            let rows = tx
+                .conn
+                .prepare_cached(
+                    "DELETE FROM inbox WHERE id = ?1 AND continuation_id IS NULL AND received_at < ?2",
+                )?
+                .execute(params![id, self.rules.keys_before().as_millis()])? as u64;
+            swept.removed += rows;
+            swept.rows += rows;
+        }
+        Ok(swept)
+    }
+}
+
+/// Removes settled questions without a turn, with their cards, as many as fit. Relaxed.
+#[derive(Debug, Clone)]
+pub struct SweepQuestions {
+    /// What is old.
+    pub rules: SweepRules,
+    /// Their positions.
+    pub questions: Vec<i64>,
+}
+
+impl WriteCommand for SweepQuestions {
+    type Output = Swept;
+    const DURABILITY: Durability = Durability::Relaxed;
+    const ALONE: bool = true;
+
+    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<Swept, StoreError> {
+        let mut swept = Swept::default();
+        for position in &self.questions {
+            let old: Option<(RawId, u64)> = tx
+                .conn
+                .prepare_cached(&format!(
+                    "SELECT a.id, 1 + (SELECT count(*) FROM card_tokens k WHERE k.approval_id = a.id)
+                        + (SELECT count(*) FROM approval_snoozes z WHERE z.approval_id = a.id)
+                        + (SELECT count(*) FROM outbox o WHERE o.approval_id = a.id)
+                     FROM approvals a WHERE a.position = ?2 AND {OLD_QUESTION}"
+                ))?
+                .query_map(
+                    params![self.rules.history_before.as_millis(), position],
+                    |row| Ok((row.get(0)?, row.get(1)?)),
+                )?
+                .next()
+                .transpose()?;
+            let Some((id, rows)) = old else {
+                swept.taken += 1;
+                continue;
+            };
+            if swept.rows > 0 && swept.rows + rows > CHUNK {
+                break;
+            }
+            swept.taken += 1;
+            for delete in [
+                "DELETE FROM card_tokens WHERE approval_id = ?1",
+                "DELETE FROM approval_snoozes WHERE approval_id = ?1",
+                "DELETE FROM outbox WHERE approval_id = ?1",
+                "DELETE FROM approvals WHERE id = ?1",
+            ] {
+                swept.rows += tx.conn.prepare_cached(delete)?.execute([id])? as u64;
+            }
+            swept.removed += 1;
+        }
+        Ok(swept)
+    }
+}
+
+/// Removes settled messages without a turn or a question, as many as fit. Relaxed.
+#[derive(Debug, Clone)]
+pub struct SweepMessages {
+    /// What is old.
+    pub rules: SweepRules,
+    /// Their positions.
+    pub messages: Vec<i64>,
+}
+
+impl WriteCommand for SweepMessages {
+    type Output = Swept;
+    const DURABILITY: Durability = Durability::Relaxed;
+    const ALONE: bool = true;
+
+    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<Swept, StoreError> {
+        let mut swept = Swept::default();
+        for position in self.messages.iter().take(CHUNK as usize) {
+            swept.taken += 1;
+            let rows = tx
+                .conn
+                .prepare_cached(&format!(
+                    "DELETE FROM outbox AS o WHERE o.position = ?2 AND {OLD_MESSAGE}"
+                ))?
+                .execute(params![self.rules.history_before.as_millis(), position])?
+                as u64;
+            swept.removed += rows;
+            swept.rows += rows;
+        }
+        Ok(swept)
+    }
+}
+
+/// Removes permissions that ended. Relaxed.
+#[derive(Debug, Clone)]
+pub struct SweepGrants;
+
+impl WriteCommand for SweepGrants {
+    type Output = Swept;
+    const DURABILITY: Durability = Durability::Relaxed;
+    const ALONE: bool = true;
+
+    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<Swept, StoreError> {
+        let rows = tx
+            .conn
+            .prepare_cached(
+                "DELETE FROM session_grants WHERE (session_id, tool, args_digest, requester_id) IN (
+                    SELECT session_id, tool, args_digest, requester_id FROM session_grants WHERE expires_at <= ?1 LIMIT ?2)",
+            )?
+            .execute(params![tx.now.as_millis(), CHUNK])? as u64;
+        Ok(Swept {
+            taken: 1,
+            removed: rows,
+            rows,
+        })
+    }
+}

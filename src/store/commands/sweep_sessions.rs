@@ -1,0 +1,99 @@
+//! Sessions: those that nobody uses expire, and those that are long over go.
+
+use rusqlite::{OptionalExtension, params};
+
+use crate::protocol::event::EventBody;
+use crate::protocol::ids::SessionId;
+use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::commands::sweep_history::{CHUNK, Swept};
+use crate::store::error::StoreError;
+use crate::store::queries::sweep::{IDLE, OLD_SESSION, SweepRules};
+
+/// Ends sessions that are idle, as many as fit. Relaxed. One that is used again, paused or waited in since it was
+/// found stays.
+#[derive(Debug, Clone)]
+pub struct ExpireSessions {
+    /// What is idle.
+    pub rules: SweepRules,
+    /// Positions of those that were found.
+    pub sessions: Vec<i64>,
+    /// Told with the end.
+    pub reason: String,
+}
+
+impl WriteCommand for ExpireSessions {
+    type Output = Swept;
+    const DURABILITY: Durability = Durability::Relaxed;
+
+    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<Swept, StoreError> {
+        let mut swept = Swept::default();
+        // A state, an event and its grants each.
+        for position in self.sessions.iter().take(CHUNK as usize / 4) {
+            swept.taken += 1;
+            let id = tx
+                .conn
+                .prepare_cached(&format!(
+                    "SELECT s.id FROM sessions s WHERE s.position = ?4 AND {IDLE}"
+                ))?
+                .query_row(
+                    params![0, 0, self.rules.idle_before.as_millis(), position],
+                    |row| row.get(0).map(SessionId::from_bytes),
+                )
+                .optional()?;
+            let Some(id) = id else { continue };
+            tx.conn
+                .prepare_cached(
+                    "UPDATE sessions SET state = 'expired', updated_at = ?2 WHERE id = ?1",
+                )?
+                .execute(params![id.to_bytes(), tx.now.as_millis()])?;
+            tx.conn
+                .prepare_cached("DELETE FROM session_grants WHERE session_id = ?1")?
+                .execute([id.to_bytes()])?;
+            tx.emit(
+                Some(id),
+                None,
+                EventBody::SessionEnded {
+                    reason: self.reason.clone(),
+                },
+            )?;
+            swept.removed += 1;
+            swept.rows += 1;
+        }
+        Ok(swept)
+    }
+}
+
+/// Removes sessions that are over and have no turn left, as many as fit. Relaxed.
+#[derive(Debug, Clone)]
+pub struct SweepSessions {
+    /// What is old.
+    pub rules: SweepRules,
+    /// Positions of those that were found.
+    pub sessions: Vec<i64>,
+}
+
+impl WriteCommand for SweepSessions {
+    type Output = Swept;
+    const DURABILITY: Durability = Durability::Relaxed;
+    const ALONE: bool = true;
+
+    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<Swept, StoreError> {
+        let mut swept = Swept::default();
+        for position in self.sessions.iter().take(CHUNK as usize) {
+            swept.taken += 1;
+            // The grants of a session go with its end.
+            let rows = tx
+                .conn
+                .prepare_cached(&format!(
+                    "DELETE FROM sessions AS s WHERE s.position = ?2 AND {OLD_SESSION}
+                        AND NOT EXISTS (SELECT 1 FROM continuations c WHERE c.session_id = s.id)
+                        AND NOT EXISTS (SELECT 1 FROM session_grants g WHERE g.session_id = s.id)"
+                ))?
+                .execute(params![self.rules.history_before.as_millis(), position])?
+                as u64;
+            swept.removed += rows;
+            swept.rows += rows;
+        }
+        Ok(swept)
+    }
+}

@@ -1,0 +1,582 @@
+//! What may go: read in pages, so that no transaction is long, and without an index made for it.
+//!
+//! Nothing here is a decision: the commands that delete look again at every row, because it may have changed since.
+
+use std::collections::HashMap;
+
+use rusqlite::params;
+
+use crate::clock::Timestamp;
+use crate::store::Store;
+use crate::store::audit::Segment;
+use crate::store::error::StoreError;
+use crate::store::reader::Reader;
+
+/// Rows looked at in one read transaction.
+const PAGE: u32 = 4000;
+/// An inbox key is kept for at least this long: a platform delivers again for up to a week.
+const KEY_LIFE_MS: i64 = 8 * 24 * 3600 * 1000;
+
+/// Ids and times that say what is old. All times are wall-clock times of the past.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SweepRules {
+    /// Now.
+    pub now: Timestamp,
+    /// Events before it go.
+    pub events_before: Timestamp,
+    /// What ended, and was last touched, before it goes.
+    pub history_before: Timestamp,
+    /// Sessions without a change since then expire.
+    pub idle_before: Timestamp,
+    /// Audit rows before it are put aside.
+    pub audit_before: Timestamp,
+    /// Newest completed turns of a session that stay as long as it is active: what the next turn is told.
+    pub keep_exchanges: u32,
+}
+
+impl SweepRules {
+    /// Keys of messages that came before it go.
+    pub fn keys_before(&self) -> Timestamp {
+        self.history_before.min(self.now.plus_millis(-KEY_LIFE_MS))
+    }
+}
+
+/// A page of keys, and where the next one begins.
+#[derive(Debug, Clone)]
+pub struct KeyPage<K> {
+    /// Keys of rows that may go.
+    pub keys: Vec<K>,
+    /// The last key looked at; none = there is no more.
+    pub next: Option<K>,
+}
+
+/// An artifact and who needs it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReferredArtifact {
+    /// Its hash.
+    pub hash: [u8; 32],
+    /// Its bytes.
+    pub size: u64,
+    /// Turns that refer to it.
+    pub by: Vec<RawId>,
+}
+
+/// An id as stored.
+pub type RawId = [u8; 16];
+
+/// A turn that may go, with the rows that no index finds.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct OldTurn {
+    /// Its id.
+    pub id: RawId,
+    /// Its position.
+    pub position: i64,
+    /// Positions of its messages.
+    pub outbox: Vec<i64>,
+    /// Its key.
+    pub inbox: Vec<RawId>,
+    /// Its model calls.
+    pub models: Vec<RawId>,
+    /// Turns that repeat it; they go before it does.
+    pub retried_by: Vec<RawId>,
+}
+
+/// Turns that may go, in the order in which they must.
+#[derive(Debug, Clone, Default)]
+pub struct OldTurns {
+    /// The turns: newest first, so that what repeats a turn goes before it.
+    pub turns: Vec<OldTurn>,
+    /// Last position of a turn that was looked at.
+    pub continuations_to: i64,
+    /// Last position of a message that was looked at.
+    pub outbox_to: i64,
+}
+
+/// A session (`s`) that nobody uses and nothing waits in. `?3` = idle before.
+pub(crate) const IDLE: &str = "s.state = 'active' AND s.paused = 0 AND s.updated_at < ?3
+    AND NOT EXISTS (SELECT 1 FROM continuations i WHERE i.session_id = s.id AND i.ended_at IS NULL)
+    AND NOT EXISTS (SELECT 1 FROM approvals i WHERE i.session_id = s.id AND i.state = 'pending')
+    AND NOT EXISTS (SELECT 1 FROM outbox i WHERE i.channel = s.channel AND i.settled_at IS NULL
+        AND i.conversation = s.conversation)
+    AND NOT EXISTS (SELECT 1 FROM outbox i WHERE i.state = 'unknown' AND +i.channel = s.channel
+        AND i.conversation = s.conversation)";
+
+/// A turn (`c`, of session `s`) that is over and told to nobody any more, as far as indices tell. `?1` = history
+/// before, `?2` = exchanges kept. The newest turn of all stays, so that no position is given twice.
+pub(crate) fn old_turn() -> String {
+    format!(
+        "c.ended_at < ?1 AND c.position < (SELECT max(position) FROM continuations)
+        AND NOT EXISTS (SELECT 1 FROM approvals a WHERE a.continuation_id = c.id
+            AND (a.state IN ('pending', 'approved') OR a.updated_at >= ?1))
+        AND NOT EXISTS (SELECT 1 FROM approvals a JOIN outbox o ON o.approval_id = a.id WHERE a.continuation_id = c.id
+            AND (o.state IN ('pending', 'sending', 'unknown') OR o.updated_at >= ?1))
+        AND NOT EXISTS (SELECT 1 FROM session_grants g CROSS JOIN approvals a ON a.id = g.approval_id
+            WHERE a.continuation_id = c.id)
+        AND (c.state <> 'completed' OR s.state <> 'active' OR ({IDLE}) OR (SELECT count(*) FROM (
+            SELECT 1 FROM continuations k WHERE k.session_id = c.session_id AND +k.state = 'completed'
+                AND k.position > c.position AND k.position < coalesce((SELECT min(w.position) FROM continuations w
+                    WHERE w.session_id = c.session_id AND w.ended_at IS NULL AND w.position > c.position),
+                    9223372036854775807)
+            LIMIT ?2)) >= ?2)"
+    )
+}
+
+/// A question (`a`) without a turn that is settled. `?1` = history before.
+pub(crate) const OLD_QUESTION: &str =
+    "a.continuation_id IS NULL AND a.state NOT IN ('pending', 'approved')
+    AND a.updated_at < ?1
+    AND NOT EXISTS (SELECT 1 FROM session_grants g WHERE g.approval_id = a.id)
+    AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.approval_id = a.id
+        AND (o.state IN ('pending', 'sending', 'unknown') OR o.updated_at >= ?1))
+    AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.id = a.outbox_id
+        AND (o.state IN ('pending', 'sending', 'unknown') OR o.updated_at >= ?1))";
+
+/// A message (`o`) of no turn and no question that is settled. `?1` = history before.
+pub(crate) const OLD_MESSAGE: &str = "o.continuation_id IS NULL AND o.approval_id IS NULL
+    AND o.state NOT IN ('pending', 'sending', 'unknown') AND o.updated_at < ?1
+    AND o.position < (SELECT max(position) FROM outbox)
+    AND NOT EXISTS (SELECT 1 FROM approvals a WHERE a.outbox_id = o.id)";
+
+/// A session (`s`) that is over. `?1` = history before. Turns are looked at apart.
+pub(crate) const OLD_SESSION: &str = "s.state <> 'active' AND s.updated_at < ?1
+    AND NOT EXISTS (SELECT 1 FROM approvals a WHERE a.continuation_id IS NULL AND a.session_id = s.id)";
+
+impl Reader<'_> {
+    /// Number of the last event that goes; none = none does. The newest event stays: cursors and the side-car are
+    /// compared with it.
+    pub fn old_events_to(&self, before: Timestamp) -> Result<Option<(u64, u64)>, StoreError> {
+        let end: Option<u64> = self
+            .conn
+            .prepare_cached(
+                "SELECT coalesce((SELECT seq FROM events WHERE at >= ?1 ORDER BY seq LIMIT 1),
+                    (SELECT max(seq) FROM events))",
+            )?
+            .query_row([before.as_millis()], |row| row.get(0))?;
+        let Some(end) = end else {
+            return Ok(None);
+        };
+        let (count, last): (u64, Option<u64>) = self
+            .conn
+            .prepare_cached("SELECT count(*), max(seq) FROM events WHERE seq < ?1")?
+            .query_row([end], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        Ok(last.map(|last| (last, count)))
+    }
+
+    /// Positions of sessions that expire.
+    pub fn idle_sessions(&self, rules: &SweepRules) -> Result<Vec<i64>, StoreError> {
+        Ok(self
+            .conn
+            .prepare_cached(&format!(
+                "SELECT s.position FROM sessions s WHERE {IDLE} ORDER BY s.position"
+            ))?
+            // The condition numbers its parameter as where it is part of another one.
+            .query_map(params![0, 0, rules.idle_before.as_millis()], |row| {
+                row.get(0)
+            })?
+            .collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// Sessions that are over, with the ids of their turns that are left: a session goes with the last of them.
+    pub fn old_sessions(&self, before: Timestamp) -> Result<Vec<(i64, Vec<RawId>)>, StoreError> {
+        let positions = self
+            .conn
+            .prepare_cached(&format!(
+                "SELECT s.position, s.id FROM sessions s WHERE {OLD_SESSION} ORDER BY s.position"
+            ))?
+            .query_map([before.as_millis()], |row| Ok((row.get(0)?, row.get(1)?)))?
+            .collect::<rusqlite::Result<Vec<(i64, RawId)>>>()?;
+        let mut turns = self
+            .conn
+            .prepare_cached("SELECT id FROM continuations WHERE session_id = ?1")?;
+        positions
+            .into_iter()
+            .map(|(position, id)| {
+                let left = turns
+                    .query_map([id], |row| row.get(0))?
+                    .collect::<rusqlite::Result<_>>()?;
+                Ok((position, left))
+            })
+            .collect()
+    }
+
+    /// Keys of messages that started no turn.
+    pub fn old_keys(
+        &self,
+        rules: &SweepRules,
+        after: Option<RawId>,
+    ) -> Result<KeyPage<RawId>, StoreError> {
+        let mut statement = self.conn.prepare_cached(
+            "SELECT id, continuation_id IS NULL AND received_at < ?3 FROM inbox WHERE id > ?1 ORDER BY id LIMIT ?2",
+        )?;
+        let rows = statement.query_map(
+            params![
+                after.unwrap_or_default(),
+                PAGE,
+                rules.keys_before().as_millis()
+            ],
+            |row| Ok((row.get(0)?, row.get(1)?)),
+        )?;
+        page(rows)
+    }
+
+    /// Settled questions without a turn.
+    pub fn old_questions(&self, before: Timestamp) -> Result<Vec<i64>, StoreError> {
+        Ok(self
+            .conn
+            .prepare_cached(&format!(
+                "SELECT a.position FROM approvals a WHERE {OLD_QUESTION} ORDER BY a.position"
+            ))?
+            .query_map([before.as_millis()], |row| row.get(0))?
+            .collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// Settled messages without a turn or a question.
+    pub fn old_messages(
+        &self,
+        before: Timestamp,
+        after: Option<i64>,
+    ) -> Result<KeyPage<i64>, StoreError> {
+        let mut statement = self.conn.prepare_cached(&format!(
+            "SELECT o.position, ({OLD_MESSAGE}) FROM outbox o WHERE o.position > ?2 ORDER BY o.position LIMIT ?3"
+        ))?;
+        let rows = statement.query_map(
+            params![before.as_millis(), after.unwrap_or(0), PAGE],
+            |row| Ok((row.get(0)?, row.get(1)?)),
+        )?;
+        page(rows)
+    }
+
+    /// Artifacts with the turns that still refer to them: an artifact goes with the last of them.
+    pub fn referred_artifacts(
+        &self,
+        after: Option<[u8; 32]>,
+    ) -> Result<(Vec<ReferredArtifact>, Option<[u8; 32]>), StoreError> {
+        let rows = self
+            .conn
+            .prepare_cached(
+                "SELECT hash, size FROM artifacts WHERE hash > ?1 ORDER BY hash LIMIT ?2",
+            )?
+            .query_map(params![after.unwrap_or_default(), PAGE], |row| {
+                Ok((row.get(0)?, row.get(1)?))
+            })?
+            .collect::<rusqlite::Result<Vec<([u8; 32], u64)>>>()?;
+        let next = rows
+            .last()
+            .map(|(hash, _)| *hash)
+            .filter(|_| rows.len() == PAGE as usize);
+        let mut references = self
+            .conn
+            .prepare_cached("SELECT continuation_id FROM artifact_references WHERE hash = ?1")?;
+        let found = rows
+            .into_iter()
+            .map(|(hash, size)| {
+                let by = references
+                    .query_map([hash], |row| row.get(0))?
+                    .collect::<rusqlite::Result<_>>()?;
+                Ok(ReferredArtifact { hash, size, by })
+            })
+            .collect::<Result<_, StoreError>>()?;
+        Ok((found, next))
+    }
+
+    /// The oldest part of the audit that may be put aside: (first row, last row). None before a day has passed since
+    /// the last time: every part leaves a row in the audit itself.
+    pub fn old_audit(&self, rules: &SweepRules) -> Result<Option<(u64, u64)>, StoreError> {
+        const DAY_MS: u64 = 24 * 3600 * 1000;
+        let segment = Segment::newest(self.conn)?;
+        if segment
+            .as_ref()
+            .is_some_and(|segment| rules.now.millis_since(segment.at) < DAY_MS)
+        {
+            return Ok(None);
+        }
+        let from = segment.map_or(0, |segment| segment.to_seq) + 1;
+        let kept: Option<u64> = self
+            .conn
+            .prepare_cached(
+                "SELECT seq FROM audit WHERE seq >= ?1 AND at >= ?2 ORDER BY seq LIMIT 1",
+            )?
+            .query_row(params![from, rules.audit_before.as_millis()], |row| {
+                row.get(0)
+            })
+            .map(Some)
+            .or_else(|error| match error {
+                rusqlite::Error::QueryReturnedNoRows => Ok(None),
+                other => Err(other),
+            })?;
+        // Without a row that is kept there is nothing that the chain could go on with.
+        Ok(kept
+            .filter(|kept| *kept > from)
+            .map(|kept| (from, kept - 1)))
+    }
+
+    /// Pages of the file, and how many of them are free.
+    pub fn pages(&self) -> Result<(u64, u64), StoreError> {
+        Ok((
+            self.conn
+                .query_row("PRAGMA page_count", [], |row| row.get(0))?,
+            self.conn
+                .query_row("PRAGMA freelist_count", [], |row| row.get(0))?,
+        ))
+    }
+
+    /// When the last sweep ended.
+    pub fn last_sweep(&self) -> Result<Option<Timestamp>, StoreError> {
+        Ok(crate::store::schema::meta(self.conn, "last_sweep")?
+            .and_then(|text| text.parse().ok())
+            .map(Timestamp))
+    }
+}
+
+/// Reads a page of (key, whether it may go).
+fn page<K: Copy>(
+    rows: impl Iterator<Item = rusqlite::Result<(K, bool)>>,
+) -> Result<KeyPage<K>, StoreError> {
+    let mut keys = Vec::new();
+    let (mut last, mut seen) = (None, 0);
+    for row in rows {
+        let (key, old) = row?;
+        last = Some(key);
+        seen += 1;
+        if old {
+            keys.push(key);
+        }
+    }
+    Ok(KeyPage {
+        keys,
+        next: last.filter(|_| seen == PAGE),
+    })
+}
+
+impl Store {
+    /// At most `at_most` turns that may go, oldest chosen first. Reads every table that has no index by turn once.
+    pub async fn old_turns(
+        &self,
+        rules: SweepRules,
+        at_most: usize,
+    ) -> Result<OldTurns, StoreError> {
+        let mut found: HashMap<RawId, OldTurn> = HashMap::new();
+        let mut after = 0;
+        while found.len() < at_most {
+            let (turns, next) = self
+                .read(move |reader| candidates(reader, &rules, after))
+                .await?;
+            let room = at_most - found.len();
+            for turn in turns.into_iter().take(room) {
+                found.insert(turn.id, turn);
+            }
+            match next {
+                Some(next) => after = next,
+                None => break,
+            }
+        }
+        if found.is_empty() {
+            return Ok(OldTurns::default());
+        }
+        let continuations_to = self.note_retries(&mut found).await?;
+        let outbox_to = self.note_messages(&mut found, rules).await?;
+        self.note_keys(&mut found, rules).await?;
+        self.note_model_calls(&mut found).await?;
+        drop_still_retried(&mut found);
+        let mut turns: Vec<OldTurn> = found.into_values().collect();
+        turns.sort_unstable_by_key(|turn| std::cmp::Reverse(turn.position));
+        Ok(OldTurns {
+            turns,
+            continuations_to,
+            outbox_to,
+        })
+    }
+
+    async fn note_retries(&self, found: &mut HashMap<RawId, OldTurn>) -> Result<i64, StoreError> {
+        let mut after = 0;
+        loop {
+            let rows: Vec<(i64, RawId, Option<RawId>)> = self
+                .read(move |reader| {
+                    let mut statement = reader.conn.prepare_cached(
+                        "SELECT position, id, retry_of FROM continuations WHERE position > ?1 ORDER BY position LIMIT ?2",
+                    )?;
+                    let rows = statement.query_map(params![after, PAGE], |row| {
+                        Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+                    })?;
+                    Ok(rows.collect::<rusqlite::Result<_>>()?)
+                })
+                .await?;
+            for (position, id, retry_of) in &rows {
+                after = *position;
+                if let Some(turn) = retry_of.and_then(|of| found.get_mut(&of)) {
+                    turn.retried_by.push(*id);
+                }
+            }
+            if rows.len() < PAGE as usize {
+                return Ok(after);
+            }
+        }
+    }
+
+    async fn note_messages(
+        &self,
+        found: &mut HashMap<RawId, OldTurn>,
+        rules: SweepRules,
+    ) -> Result<i64, StoreError> {
+        let mut after = 0;
+        let mut newest: Option<RawId> = None;
+        loop {
+            let rows: Vec<(i64, Option<RawId>, bool)> = self
+                .read(move |reader| {
+                    let mut statement = reader.conn.prepare_cached(
+                        "SELECT position, continuation_id,
+                            state IN ('pending', 'sending', 'unknown') OR updated_at >= ?3
+                         FROM outbox WHERE position > ?1 ORDER BY position LIMIT ?2",
+                    )?;
+                    let rows = statement.query_map(
+                        params![after, PAGE, rules.history_before.as_millis()],
+                        |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
+                    )?;
+                    Ok(rows.collect::<rusqlite::Result<_>>()?)
+                })
+                .await?;
+            for (position, of, live) in &rows {
+                after = *position;
+                newest = *of;
+                let Some(of) = of else { continue };
+                if *live {
+                    found.remove(of);
+                } else if let Some(turn) = found.get_mut(of) {
+                    turn.outbox.push(*position);
+                }
+            }
+            if rows.len() < PAGE as usize {
+                // The newest message stays, so that no position is given twice.
+                if let Some(newest) = newest {
+                    found.remove(&newest);
+                }
+                return Ok(after);
+            }
+        }
+    }
+
+    async fn note_keys(
+        &self,
+        found: &mut HashMap<RawId, OldTurn>,
+        rules: SweepRules,
+    ) -> Result<(), StoreError> {
+        let mut after: RawId = [0; 16];
+        loop {
+            let rows: Vec<(RawId, Option<RawId>, bool)> = self
+                .read(move |reader| {
+                    let mut statement = reader.conn.prepare_cached(
+                        "SELECT id, continuation_id, received_at < ?3 FROM inbox WHERE id > ?1 ORDER BY id LIMIT ?2",
+                    )?;
+                    let rows = statement.query_map(
+                        params![after, PAGE, rules.keys_before().as_millis()],
+                        |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
+                    )?;
+                    Ok(rows.collect::<rusqlite::Result<_>>()?)
+                })
+                .await?;
+            for (id, of, old) in &rows {
+                after = *id;
+                let Some(of) = of else { continue };
+                if !old {
+                    found.remove(of);
+                } else if let Some(turn) = found.get_mut(of) {
+                    turn.inbox.push(*id);
+                }
+            }
+            if rows.len() < PAGE as usize {
+                return Ok(());
+            }
+        }
+    }
+
+    async fn note_model_calls(
+        &self,
+        found: &mut HashMap<RawId, OldTurn>,
+    ) -> Result<(), StoreError> {
+        let mut after: RawId = [0; 16];
+        loop {
+            let rows: Vec<(RawId, RawId, bool)> = self
+                .read(move |reader| {
+                    let mut statement = reader.conn.prepare_cached(
+                        "SELECT id, continuation_id, settled_at IS NULL FROM model_attempts
+                         WHERE id > ?1 ORDER BY id LIMIT ?2",
+                    )?;
+                    let rows = statement.query_map(params![after, PAGE], |row| {
+                        Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+                    })?;
+                    Ok(rows.collect::<rusqlite::Result<_>>()?)
+                })
+                .await?;
+            for (id, of, open) in &rows {
+                after = *id;
+                if *open {
+                    found.remove(of);
+                } else if let Some(turn) = found.get_mut(of) {
+                    turn.models.push(*id);
+                }
+            }
+            if rows.len() < PAGE as usize {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// A page of turns that may go as far as indices tell, and the last position looked at; none = there is no more.
+fn candidates(
+    reader: &Reader<'_>,
+    rules: &SweepRules,
+    after: i64,
+) -> Result<(Vec<OldTurn>, Option<i64>), StoreError> {
+    let to: Option<i64> = reader
+        .conn
+        .prepare_cached(
+            "SELECT max(position) FROM (SELECT position FROM continuations WHERE position > ?1 ORDER BY position LIMIT ?2)",
+        )?
+        .query_row(params![after, PAGE], |row| row.get(0))?;
+    let Some(to) = to else {
+        return Ok((Vec::new(), None));
+    };
+    let turns = reader
+        .conn
+        .prepare_cached(&format!(
+            "SELECT c.id, c.position FROM continuations c JOIN sessions s ON s.id = c.session_id
+             WHERE c.position > ?4 AND c.position <= ?5 AND {} ORDER BY c.position",
+            old_turn()
+        ))?
+        .query_map(
+            params![
+                rules.history_before.as_millis(),
+                rules.keep_exchanges,
+                rules.idle_before.as_millis(),
+                after,
+                to
+            ],
+            |row| {
+                Ok(OldTurn {
+                    id: row.get(0)?,
+                    position: row.get(1)?,
+                    ..OldTurn::default()
+                })
+            },
+        )?
+        .collect::<rusqlite::Result<_>>()?;
+    Ok((turns, Some(to)))
+}
+
+/// A turn stays as long as one that repeats it does.
+fn drop_still_retried(found: &mut HashMap<RawId, OldTurn>) {
+    loop {
+        let still: Vec<RawId> = found
+            .values()
+            .filter(|turn| turn.retried_by.iter().any(|by| !found.contains_key(by)))
+            .map(|turn| turn.id)
+            .collect();
+        if still.is_empty() {
+            return;
+        }
+        for id in still {
+            found.remove(&id);
+        }
+    }
+}

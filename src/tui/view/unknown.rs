@@ -1,0 +1,112 @@
+//! The part of a card that says what is known of an outcome nobody knows, and what each answer leads to.
+
+use crate::protocol::approval::{Approval, UnknownOutcome, answer_in_words};
+use crate::protocol::words::{ApprovalState, DecisionWord, OutboxClass};
+use crate::tui::action::Action;
+use crate::tui::format;
+use crate::tui::keymap::context::Context;
+use crate::tui::state::app::State;
+use crate::tui::state::decide;
+use crate::tui::theme::roles::Role;
+use crate::tui::view::card_body::Body;
+
+/// What the section is drawn from beside the approval's own revision, for the cache of cards.
+pub fn version(state: &State, approval: &Approval) -> String {
+    let Some(unknown) = &approval.unknown else {
+        return String::new();
+    };
+    let epoch = state.world.engine.as_ref().map_or(0, |engine| engine.epoch);
+    format!(
+        "{epoch} {} {} {}",
+        unknown.attempt,
+        unknown.attempts,
+        unknown.known.as_ref().map_or(0, String::len)
+    )
+}
+
+/// Adds the section; nothing for other approvals.
+pub fn draw(state: &State, approval: &Approval, body: &mut Body<'_>) {
+    let Some(unknown) = &approval.unknown else {
+        return;
+    };
+    body.heading("What is known");
+    facts(state, unknown, body);
+    if let Some(delivery) = &unknown.delivery {
+        match delivery.class {
+            OutboxClass::ApprovalCard | OutboxClass::CardUpdate => {}
+            OutboxClass::Final | OutboxClass::Progress | OutboxClass::Notice => {
+                body.heading("Text that was being sent");
+                body.text(Role::Outside, &delivery.text);
+            }
+        }
+    }
+    if approval.state == ApprovalState::Pending {
+        body.heading("Your answer");
+        for action in [
+            Action::SettleHappened,
+            Action::SettleAgain,
+            Action::SettleGiveUp,
+        ] {
+            if let Some(word) = decide::word_for(approval, action) {
+                choice(state, action, word, body);
+            }
+        }
+        let then = match approval.continuation_id {
+            Some(id) if unknown.delivery.is_none() => format!("{id} goes on"),
+            Some(id) => format!("part of the answer of {id}, which has ended"),
+            None => "nothing else waits for it".to_owned(),
+        };
+        body.field("then", Role::Text, &then);
+    }
+}
+
+fn facts(state: &State, unknown: &UnknownOutcome, body: &mut Body<'_>) {
+    let started = unknown.started_at.map_or_else(
+        || "not recorded".to_owned(),
+        |at| {
+            format!(
+                "{} ({} ago)",
+                format::clock(at),
+                format::age(state.now.wall, at)
+            )
+        },
+    );
+    body.field("started", Role::Text, &started);
+    body.field(
+        "attempt",
+        Role::Text,
+        &format!("{} of {}", unknown.attempt, unknown.attempts),
+    );
+    let process = match state.world.engine.as_ref().map(|engine| engine.epoch) {
+        Some(now) if now != unknown.epoch => format!("epoch {}, gone (now {now})", unknown.epoch),
+        Some(_) | None => format!("epoch {}", unknown.epoch),
+    };
+    body.field("process", Role::Text, &process);
+    if let Some(delivery) = &unknown.delivery {
+        body.field(
+            "part",
+            Role::Text,
+            &format!(
+                "{} of {} · {}",
+                delivery.part, delivery.parts, delivery.class
+            ),
+        );
+        body.field("delivery", Role::TextMuted, &delivery.id.to_string());
+    }
+    body.field("key", Role::TextMuted, &unknown.key);
+    body.field(
+        "last known",
+        Role::Outside,
+        unknown.known.as_deref().unwrap_or("nothing"),
+    );
+}
+
+fn choice(state: &State, action: Action, word: DecisionWord, body: &mut Body<'_>) {
+    let key = state
+        .keymap
+        .key_of(Context::Queue, action)
+        .unwrap_or_else(|| "no key".to_owned());
+    if let Some((label, meaning)) = answer_in_words(word) {
+        body.field(&key, Role::TextStrong, &format!("{label}: {meaning}"));
+    }
+}

@@ -1,0 +1,8 @@
+//! What becomes of a tool's effect when nobody saw its end: by effect class, on the real binary, judged by the ledger
+//! of the service that the effect reaches.
+
+mod crash;
+mod faults;
+mod key_life;
+mod waits;
+mod world;

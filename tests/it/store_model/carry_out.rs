@@ -1,0 +1,783 @@
+//! Each step as the store's command.
+
+use leverframe::protocol::channel::SendIdempotency;
+use leverframe::protocol::command::Waiting;
+use leverframe::protocol::words::{ApprovalKind, DecisionScope, OutboxClass, ToolCallState};
+use leverframe::store::commands::ask_budget::AskBudget;
+use leverframe::store::commands::begin_send::{BeginSend, BeginSendOutcome};
+use leverframe::store::commands::cancel::Cancel;
+use leverframe::store::commands::claim::Claim;
+use leverframe::store::commands::decide::{Decide, DecideOutcome, DecideReport};
+use leverframe::store::commands::drop_stale::DropStale;
+use leverframe::store::commands::drop_waiting::DropWaiting;
+use leverframe::store::commands::end_look_up::{EndLookUp, Found};
+use leverframe::store::commands::end_send::{EndSend, SendOutcome};
+use leverframe::store::commands::end_session::EndSession;
+use leverframe::store::commands::expire_due::ExpireDue;
+use leverframe::store::commands::fail_turn::FailTurn;
+use leverframe::store::commands::finish_tool::FinishTool;
+use leverframe::store::commands::finish_turn::FinishTurn;
+use leverframe::store::commands::ingest_record::IngestRecord;
+use leverframe::store::commands::ingest_turn::{IngestOutcome, IngestTurn};
+use leverframe::store::commands::llm_result::LlmResult;
+use leverframe::store::commands::note_unknown::NoteUnknown;
+use leverframe::store::commands::once::Once;
+use leverframe::store::commands::park::{Park, Parked};
+use leverframe::store::commands::probe::Probe;
+use leverframe::store::commands::queue_cards::QueueCards;
+use leverframe::store::commands::queue_notice::QueueNotice;
+use leverframe::store::commands::recover::Recovery;
+use leverframe::store::commands::refuse_call::RefuseCall;
+use leverframe::store::commands::release_quarantine::ReleaseQuarantine;
+use leverframe::store::commands::reserve_model::ReserveModel;
+use leverframe::store::commands::resolve_delivery::ResolveDelivery;
+use leverframe::store::commands::resume::Resume;
+use leverframe::store::commands::return_to_ask::ReturnToAsk;
+use leverframe::store::commands::revise_approval::ReviseApproval;
+use leverframe::store::commands::set_channel_paused::SetChannelPaused;
+use leverframe::store::commands::set_held::SetHeld;
+use leverframe::store::commands::set_policy::SetPolicy;
+use leverframe::store::commands::settle_model::SettleModel;
+use leverframe::store::commands::start_session::StartSession;
+use leverframe::store::commands::start_tool::{StartTool, StartToolOutcome};
+use leverframe::store::commands::update_session::UpdateSession;
+use leverframe::store::commands::yield_turn::{Yield, YieldTo};
+use leverframe::store::input::{SessionChoice, TurnLimits};
+
+use crate::store_model::model::{CHANNELS, Model, Outcome, Recovered};
+use crate::store_model::rules_delivery::message_ref;
+use crate::store_model::rules_turn::{ACTIVE, BUDGET, LIMITS, PATIENCE, RESEND, UNKNOWN};
+use crate::store_model::step::{Ended, Item, Look, Offer, Sent, Shown, Step, Target};
+use crate::store_model::system::{NONSENSE, System, digest_of, ensure, origin, person, usage};
+
+/// A refusal is an answer too.
+fn answer(result: Result<Outcome, Outcome>) -> Outcome {
+    result.unwrap_or_else(|refused| refused)
+}
+
+impl System {
+    /// Carries a step out and gives its answer in the model's words. `model` is the state after the step: what a
+    /// refused step would have been about is still in it.
+    pub(crate) fn carry_out(&mut self, model: &Model, step: &Step) -> Outcome {
+        let epoch = self.world().epoch();
+        match step {
+            Step::Stale(step) => self.with_epoch(model, step, epoch - 1),
+            step if step.carries_epoch() => self.with_epoch(model, step, epoch),
+            Step::Crash => {
+                self.start_again(|world| world.crash());
+                self.recovered()
+            }
+            Step::Restart => {
+                self.start_again(|world| world.restart());
+                self.recovered()
+            }
+            Step::Restore => {
+                self.start_again(|world| world.restart_without_sidecar());
+                self.recovered()
+            }
+            Step::Clock(seconds) => {
+                if *seconds < 0 {
+                    let paused = model.channels[0].paused;
+                    let seen = Step::PauseChannel { channel: 0, paused };
+                    answer(self.by_people(model, &seen));
+                }
+                self.world().clock.advance_millis(seconds * 1000);
+                Outcome::Done
+            }
+            step => answer(self.by_people(model, step)),
+        }
+    }
+
+    fn recovered(&self) -> Outcome {
+        let found: &Recovery = &self.world().recovery;
+        let ids =
+            self.hook(|conn| crate::store_model::picture::Ids::read(conn, Vec::new()).unwrap());
+        let places = |list: Vec<[u8; 16]>| list.iter().map(|id| ids.place(id)).collect();
+        Outcome::Recovered(Recovered {
+            interrupted: places(found.interrupted.iter().map(|id| id.to_bytes()).collect()),
+            resolve: places(found.resolve.iter().map(|id| id.to_bytes()).collect()),
+            ready_again: found.ready_again,
+            unknown: places(found.unknown_sends.iter().map(|id| id.to_bytes()).collect()),
+            old: places(found.old_answers.iter().map(|id| id.to_bytes()).collect()),
+            quarantine: found.quarantine,
+            held: found.held.is_some(),
+            clean: found.clean,
+        })
+    }
+
+    fn ingested(&self, outcome: &IngestOutcome) -> Outcome {
+        let ids =
+            self.hook(|conn| crate::store_model::picture::Ids::read(conn, Vec::new()).unwrap());
+        Outcome::Ingested {
+            disposition: outcome.disposition,
+            turn: outcome.continuation_id.map(|id| ids.place(&id.to_bytes())),
+            repeated: outcome.repeated,
+        }
+    }
+
+    fn record(
+        &self,
+        item: &Item,
+        disposition: leverframe::protocol::words::Disposition,
+        notice: bool,
+    ) -> IngestRecord {
+        IngestRecord {
+            origin: origin(item),
+            disposition,
+            detail: "a detail".to_owned(),
+            notices: if notice {
+                vec![Self::notice(
+                    item.channel,
+                    item.chat,
+                    OutboxClass::Notice,
+                    None,
+                )]
+            } else {
+                Vec::new()
+            },
+        }
+    }
+
+    fn decided(report: DecideReport) -> Outcome {
+        match report.outcome {
+            DecideOutcome::Decided(_) => Outcome::Decided,
+            DecideOutcome::Same(_) => Outcome::Same,
+            DecideOutcome::Lost { winner, .. } => Outcome::Lost(winner.decision),
+            DecideOutcome::Stale { .. } => Outcome::Stale,
+            DecideOutcome::Expired => Outcome::TooLate,
+            DecideOutcome::NotPending(state) => Outcome::NotPending(state),
+        }
+    }
+
+    /// Digest and revision of a question as somebody was shown them.
+    fn shown(&self, gate: usize, shown: Shown) -> (String, Option<u32>) {
+        let (digest, revision) = self.digests[gate].clone();
+        match shown {
+            Shown::Right => (digest, Some(revision)),
+            Shown::RightDigestOnly => (digest, None),
+            Shown::WrongDigest => ("shown before".to_owned(), None),
+            Shown::WrongRevision => (digest, Some(revision + 1)),
+        }
+    }
+
+    /// Where a turn's words go.
+    fn place(&self, model: &Model, turn: usize) -> (usize, u8) {
+        let session = &model.sessions[model.turns[turn].session];
+        (session.channel, session.chat)
+    }
+
+    fn turn_notice(
+        &self,
+        model: &Model,
+        turn: usize,
+        wanted: bool,
+    ) -> Vec<leverframe::store::input::NewNotice> {
+        if !wanted {
+            return Vec::new();
+        }
+        let (channel, chat) = self.place(model, turn);
+        vec![Self::notice(
+            channel,
+            chat,
+            OutboxClass::Notice,
+            Some(self.turn(turn)),
+        )]
+    }
+
+    /// Commands of the engine, which name the epoch they belong to.
+    #[allow(clippy::too_many_lines)]
+    fn with_epoch(&mut self, model: &Model, step: &Step, epoch: u64) -> Outcome {
+        answer(match step {
+            Step::Claim { session } => self
+                .write(Claim {
+                    session_id: self.session(*session),
+                    epoch,
+                })
+                .map(|found| Outcome::Claimed(found.map(|id| self.ids.place(&id.to_bytes())))),
+            Step::Reserve { turn, tokens } => self
+                .write(ReserveModel {
+                    continuation_id: self.turn(*turn),
+                    epoch,
+                    step: 1,
+                    attempt: 1,
+                    model: "scripted/demo".to_owned(),
+                    estimated_tokens: u64::from(*tokens),
+                    estimated_cost_usd: None,
+                })
+                .map(|id| {
+                    self.ids.tries.push(id.to_bytes());
+                    Outcome::Done
+                }),
+            Step::Propose {
+                turn,
+                attempt,
+                tokens,
+                plans,
+            } => {
+                let (channel, _) = self.place(model, *turn);
+                let version = model.channels[channel].version;
+                let calls = self.new_calls(plans, channel, version);
+                self.write(LlmResult {
+                    continuation_id: self.turn(*turn),
+                    epoch,
+                    step: self.model_step(*attempt, *tokens),
+                    calls,
+                })
+                .map(|_| Outcome::Done)
+            }
+            Step::AskBudget {
+                turn,
+                budget,
+                question,
+            } => {
+                let (channel, _) = self.place(model, *turn);
+                let approval = self.question(
+                    ApprovalKind::Budget,
+                    BUDGET,
+                    "budget".to_owned(),
+                    channel,
+                    *question,
+                );
+                self.write(AskBudget {
+                    continuation_id: self.turn(*turn),
+                    epoch,
+                    budget: *budget,
+                    approval,
+                    active_ms: ACTIVE,
+                })
+                .map(|()| Outcome::Done)
+            }
+            Step::Park { turn, notice } => self
+                .write(Park {
+                    continuation_id: self.turn(*turn),
+                    epoch,
+                    active_ms: ACTIVE,
+                    notices: self.turn_notice(model, *turn, *notice),
+                })
+                .map(|parked| Outcome::Waits(parked == Parked::Waiting)),
+            Step::ReturnToAsk { call, question } => {
+                let (channel, _) = self.place(model, model.calls[*call].turn);
+                // A refused step leaves the plan as it was.
+                let plan = model.calls[*call].plan;
+                let digest = digest_of(*call, plan);
+                let approval = self.question(
+                    ApprovalKind::Execute,
+                    super::rules_turn::RUN,
+                    digest,
+                    channel,
+                    *question,
+                );
+                self.write(ReturnToAsk {
+                    call_id: self.call(*call),
+                    epoch,
+                    approval,
+                    reason: "stricter".to_owned(),
+                    call: self.new_facts(*call, plan, model.channels[channel].version),
+                })
+                .map(|()| Outcome::Done)
+            }
+            Step::StartTool {
+                call,
+                right_plan,
+                key_lives,
+            } => {
+                let plan = model.calls[*call].plan + u32::from(!right_plan);
+                self.write(StartTool {
+                    call_id: self.call(*call),
+                    epoch,
+                    digest: digest_of(*call, plan),
+                    max_decision_age_ms: PATIENCE,
+                    key_lifetime_ms: key_lives
+                        .and_then(|seconds| u64::try_from(seconds * 1000).ok()),
+                })
+                .map(|outcome| match outcome {
+                    StartToolOutcome::Started { attempt } => Outcome::Started(attempt),
+                    StartToolOutcome::DigestMismatch => Outcome::OtherPlan,
+                    StartToolOutcome::DecisionTooOld => Outcome::TooOld,
+                    StartToolOutcome::KeyRanOut => Outcome::KeyRanOut,
+                    StartToolOutcome::NotStartable(state) => Outcome::NotStartable(state),
+                })
+            }
+            Step::RefuseCall { call } => self
+                .write(RefuseCall {
+                    call_id: self.call(*call),
+                    epoch,
+                    content: "refused".to_owned(),
+                })
+                .map(|()| Outcome::Done),
+            Step::FinishTool {
+                call,
+                last_attempt,
+                ended,
+            } => {
+                let row = &model.calls[*call];
+                let (channel, _) = self.place(model, row.turn);
+                let (state, resolve) = match ended {
+                    Ended::Well => (ToolCallState::Succeeded, None),
+                    Ended::Badly => (ToolCallState::Failed, None),
+                    Ended::UnknownUnasked => (ToolCallState::Indeterminate, None),
+                    Ended::Nonsense => (NONSENSE, None),
+                    Ended::Unknown(question) => {
+                        let digest = digest_of(*call, row.plan);
+                        let question = self.question(
+                            ApprovalKind::ResolveUnknown,
+                            UNKNOWN,
+                            digest,
+                            channel,
+                            *question,
+                        );
+                        (ToolCallState::Indeterminate, Some(question))
+                    }
+                };
+                self.write(FinishTool {
+                    call_id: self.call(*call),
+                    epoch,
+                    attempt: row.attempts + u32::from(!last_attempt),
+                    state,
+                    content: "result".to_owned(),
+                    is_error: state == ToolCallState::Failed,
+                    duration_ms: 1,
+                    artifact: None,
+                    resolve,
+                })
+                .map(|()| Outcome::Done)
+            }
+            Step::FinishTurn {
+                turn,
+                attempt,
+                tokens,
+                parts,
+            } => {
+                let (channel, chat) = self.place(model, *turn);
+                self.write(FinishTurn {
+                    continuation_id: self.turn(*turn),
+                    epoch,
+                    model: attempt.map(|attempt| self.model_step(attempt, *tokens)),
+                    text: "answer".to_owned(),
+                    stop: "end".to_owned(),
+                    parts: Self::parts(channel, chat, *parts),
+                    session_last_line: "answer".to_owned(),
+                })
+                .map(|()| Outcome::Done)
+            }
+            Step::FailTurn {
+                turn,
+                attempt,
+                notice,
+            } => self
+                .write(FailTurn {
+                    continuation_id: self.turn(*turn),
+                    epoch,
+                    error: leverframe::protocol::session::ErrorBody {
+                        code: "model".to_owned(),
+                        message: "broken".to_owned(),
+                    },
+                    model: attempt.map(|attempt| (self.attempt(attempt), usage(7))),
+                    notices: self.turn_notice(model, *turn, *notice),
+                })
+                .map(|()| Outcome::Done),
+            Step::Yield { turn, interrupted } => self
+                .write(Yield {
+                    continuation_id: self.turn(*turn),
+                    epoch,
+                    to: if *interrupted {
+                        YieldTo::Interrupted
+                    } else {
+                        YieldTo::Pending
+                    },
+                    reason: "put down".to_owned(),
+                    active_ms: ACTIVE,
+                })
+                .map(|()| Outcome::Done),
+            Step::BeginSend { part, offer } => self
+                .write(BeginSend {
+                    outbox_id: self.part(*part),
+                    epoch,
+                    idempotency: match offer {
+                        Offer::Nothing => SendIdempotency::None,
+                        Offer::LookUp => SendIdempotency::Reconcile,
+                        Offer::Key(lives) => SendIdempotency::NativeKey {
+                            window_ms: lives.and_then(|seconds| u64::try_from(seconds * 1000).ok()),
+                        },
+                    },
+                })
+                .map(|outcome| match outcome {
+                    BeginSendOutcome::Begun => Outcome::Done,
+                    BeginSendOutcome::KeyRanOut => Outcome::KeyRanOut,
+                }),
+            Step::EndSend { part, sent } => {
+                let row = &model.parts[*part];
+                let (outcome, resend) = match sent {
+                    Sent::Yes(count) => (
+                        SendOutcome::Sent {
+                            refs: (0..*count)
+                                .map(|n| message_ref(*part, row.attempts, n))
+                                .collect(),
+                        },
+                        None,
+                    ),
+                    Sent::Later(seconds) => (
+                        SendOutcome::Retry {
+                            not_before: self.now().plus_seconds(*seconds),
+                            error: "429".to_owned(),
+                        },
+                        None,
+                    ),
+                    Sent::Never => (
+                        SendOutcome::Failed {
+                            error: "403".to_owned(),
+                        },
+                        None,
+                    ),
+                    Sent::Unknown(question) => {
+                        let channel = row.channel;
+                        let resend = question.map(|question| {
+                            self.question(
+                                ApprovalKind::Resend,
+                                RESEND,
+                                "resend".to_owned(),
+                                channel,
+                                question,
+                            )
+                        });
+                        (
+                            SendOutcome::Unknown {
+                                detail: "cut".to_owned(),
+                            },
+                            resend,
+                        )
+                    }
+                };
+                self.write(EndSend {
+                    outbox_id: self.part(*part),
+                    epoch,
+                    outcome,
+                    resend,
+                })
+                .map(|()| Outcome::Done)
+            }
+            other => unreachable!("{other:?} carries no epoch"),
+        })
+    }
+
+    /// Commands of surfaces and people.
+    fn by_people(&mut self, model: &Model, step: &Step) -> Result<Outcome, Outcome> {
+        let by = person(1);
+        match step {
+            Step::Ingest {
+                item,
+                target,
+                queue,
+                unlimited,
+                notice,
+                retry,
+            } => {
+                let command = IngestTurn {
+                    origin: origin(item),
+                    session: match target {
+                        Target::Chat => SessionChoice::Conversation,
+                        Target::Session(session) => SessionChoice::Id(self.session(*session)),
+                        Target::Temporary => SessionChoice::Temporary,
+                    },
+                    text: "please".to_owned(),
+                    model: None,
+                    limits: TurnLimits {
+                        max_steps: u32::try_from(LIMITS[0]).unwrap(),
+                        max_tool_calls: u32::try_from(LIMITS[1]).unwrap(),
+                        max_active_ms: LIMITS[2],
+                        max_tokens: LIMITS[3],
+                    },
+                    max_queue: *queue,
+                    unlimited_queue: *unlimited,
+                    retry_of: retry.map(|turn| self.turn(turn)),
+                    queue_full_notice: notice
+                        .then(|| Self::notice(item.channel, item.chat, OutboxClass::Notice, None)),
+                    title: None,
+                };
+                let outcome = self.write(command)?;
+                Ok(self.ingested(&outcome))
+            }
+            Step::Record {
+                item,
+                disposition,
+                notice,
+            } => {
+                let outcome = self.write(self.record(item, *disposition, *notice))?;
+                Ok(self.ingested(&outcome))
+            }
+            Step::OnceCancel { item, turn } => {
+                let (_, done) = self.write(Once {
+                    record: self.record(
+                        item,
+                        leverframe::protocol::words::Disposition::Command,
+                        false,
+                    ),
+                    then: Cancel {
+                        continuation_id: self.turn(*turn),
+                        by,
+                        reason: None,
+                        notices: Vec::new(),
+                    },
+                })?;
+                Ok(done.map_or(Outcome::Before, |done| self.cancelled(&done.started_calls)))
+            }
+            Step::Cancel { turn, notice } => {
+                let done = self.write(Cancel {
+                    continuation_id: self.turn(*turn),
+                    by,
+                    reason: None,
+                    notices: self.turn_notice(model, *turn, *notice),
+                })?;
+                Ok(self.cancelled(&done.started_calls))
+            }
+            Step::StartSession { channel, chat } => self
+                .write(StartSession {
+                    channel: CHANNELS[*channel].to_owned(),
+                    conversation: format!("chat-{chat}"),
+                    title: None,
+                    model: None,
+                })
+                .map(|_| Outcome::Done),
+            Step::UpdateSession { session, paused } => self
+                .write(UpdateSession {
+                    session_id: self.session(*session),
+                    title: Some("title".to_owned()),
+                    model: None,
+                    paused: *paused,
+                    by,
+                })
+                .map(|()| Outcome::Done),
+            Step::EndSession { session } => {
+                let ended = self.write(EndSession {
+                    session_id: self.session(*session),
+                    reason: "new".to_owned(),
+                    by,
+                })?;
+                Ok(Outcome::Turns(
+                    ended
+                        .iter()
+                        .map(|id| self.ids.place(&id.to_bytes()))
+                        .collect(),
+                ))
+            }
+            Step::Settle { attempt, tokens } => self
+                .write(SettleModel {
+                    attempt_id: self.attempt(*attempt),
+                    usage: usage(*tokens),
+                    error: Some("529".to_owned()),
+                    active_ms: ACTIVE,
+                })
+                .map(|()| Outcome::Done),
+            Step::Decide {
+                gate,
+                word,
+                shown,
+                for_session,
+                extra,
+                person: who,
+            } => {
+                let (digest, revision) = self.shown(*gate, *shown);
+                let report = self.write(Decide {
+                    approval_id: self.gate(*gate),
+                    digest,
+                    revision,
+                    decision: *word,
+                    scope: for_session.then_some(DecisionScope::Session),
+                    by: person(*who),
+                    reason: None,
+                    answer: None,
+                    extra: extra.map(u64::from),
+                    minutes: None,
+                    seen_ms: None,
+                    result_content: "what the model reads".to_owned(),
+                    grant_expires_at: None,
+                    card_update: true,
+                })?;
+                Ok(Self::decided(report))
+            }
+            Step::Revise { gate, shown, cards } => {
+                let (digest, _) = self.shown(*gate, *shown);
+                let row = &model.gates[*gate];
+                let (call, channel) = (row.call.unwrap_or_default(), row.channel);
+                let plan = model.calls.get(call).map_or(1, |call| call.plan);
+                let cards = self.cards(channel, *cards);
+                let report = self.write(ReviseApproval {
+                    approval_id: self.gate(*gate),
+                    digest,
+                    by,
+                    call: self.new_facts(call, plan, model.channels[channel].version),
+                    preview: leverframe::protocol::approval::Preview::None,
+                    taint: Vec::new(),
+                    cards,
+                });
+                Ok(Self::decided(report?))
+            }
+            other => self.by_operators(model, other),
+        }
+    }
+
+    fn cancelled(&self, started: &[leverframe::protocol::ids::ToolCallId]) -> Outcome {
+        let mut calls: Vec<usize> = started
+            .iter()
+            .map(|id| self.ids.place(&id.to_bytes()))
+            .collect();
+        calls.sort_unstable();
+        Outcome::Cancelled(calls)
+    }
+
+    fn by_operators(&mut self, model: &Model, step: &Step) -> Result<Outcome, Outcome> {
+        let by = person(1);
+        match step {
+            Step::Resume { turn } => self
+                .write(Resume {
+                    continuation_id: self.turn(*turn),
+                    by,
+                })
+                .map(|()| Outcome::Done),
+            Step::ExpireDue => {
+                let due = self.write(ExpireDue {
+                    now: self.now(),
+                    notice: "late".to_owned(),
+                })?;
+                Ok(Outcome::Expired(
+                    due.approvals
+                        .iter()
+                        .map(|row| self.ids.place(&row.approval_id.to_bytes()))
+                        .collect(),
+                    due.policies
+                        .iter()
+                        .filter_map(|(name, _)| CHANNELS.iter().position(|known| known == name))
+                        .collect(),
+                ))
+            }
+            Step::SetPolicy {
+                channel,
+                autonomy,
+                lives,
+                right_version,
+            } => {
+                let version = model.channels[*channel].version;
+                self.write(SetPolicy {
+                    channel: CHANNELS[*channel].to_owned(),
+                    autonomy: *autonomy,
+                    expires_at: lives.map(|seconds| self.now().plus_seconds(seconds)),
+                    auto_approve: None,
+                    block: None,
+                    always_ask: None,
+                    // The model is one version ahead of a change that is accepted.
+                    if_version: right_version
+                        .map(|right| if right { version - 1 } else { version + 7 }),
+                    by,
+                })
+                .map(|_| Outcome::Done)
+            }
+            Step::EnsureChannel { channel, autonomy } => self
+                .write(ensure(*channel, *autonomy))
+                .map(|()| Outcome::Done),
+            Step::PauseChannel { channel, paused } => self
+                .write(SetChannelPaused {
+                    channel: CHANNELS[*channel].to_owned(),
+                    paused: *paused,
+                    by,
+                })
+                .map(|()| Outcome::Done),
+            Step::Hold { drop_full } => self
+                .write(SetHeld {
+                    held: Some("stop".to_owned()),
+                    by,
+                    drop_full: *drop_full,
+                })
+                .map(|()| Outcome::Done),
+            Step::Release => self
+                .write(SetHeld {
+                    held: None,
+                    by,
+                    drop_full: false,
+                })
+                .map(|()| Outcome::Done),
+            Step::DropWaiting { keep_newest } => {
+                let dropped = self.write(DropWaiting {
+                    waiting: if *keep_newest {
+                        Waiting::Newest
+                    } else {
+                        Waiting::Drop
+                    },
+                    conversations: Vec::new(),
+                    by,
+                    notice: "dropped".to_owned(),
+                })?;
+                Ok(Outcome::Turns(
+                    dropped
+                        .iter()
+                        .map(|id| self.ids.place(&id.to_bytes()))
+                        .collect(),
+                ))
+            }
+            Step::NoteUnknown { gate } => {
+                self.counter += 1;
+                self.write(NoteUnknown {
+                    approval_id: self.gate(*gate),
+                    text: format!("Looked {} times.", self.counter),
+                })
+                .map(|()| Outcome::Done)
+            }
+            Step::Probe => self.write(Probe).map(|()| Outcome::Done),
+            Step::ReleaseQuarantine => self.write(ReleaseQuarantine { by }).map(|()| Outcome::Done),
+            Step::QueueNotice {
+                channel,
+                chat,
+                class,
+            } => self
+                .write(QueueNotice {
+                    notice: Self::notice(*channel, *chat, *class, None),
+                })
+                .map(|_| Outcome::Done),
+            Step::QueueCards { gate } => {
+                let channel = model.gates[*gate].channel;
+                let cards = self.cards(channel, 1);
+                self.write(QueueCards {
+                    approval_id: self.gate(*gate),
+                    cards,
+                })
+                .map(|()| Outcome::Done)
+            }
+            Step::EndLookUp {
+                part,
+                last_attempt,
+                look,
+            } => {
+                let attempts = model.parts[*part].attempts;
+                self.write(EndLookUp {
+                    outbox_id: self.part(*part),
+                    attempt: attempts + u32::from(!last_attempt),
+                    found: match look {
+                        Look::Arrived(count) => Found::Sent {
+                            refs: (0..*count)
+                                .map(|n| message_ref(*part, attempts, n))
+                                .collect(),
+                        },
+                        Look::Not => Found::NotSent,
+                        Look::Unclear => Found::Unclear {
+                            why: "nobody answers".to_owned(),
+                        },
+                    },
+                })
+                .map(|()| Outcome::Done)
+            }
+            Step::DropStale { part } => self
+                .write(DropStale {
+                    outbox_id: self.part(*part),
+                })
+                .map(Outcome::Dropped),
+            Step::ResolveDelivery { part, settlement } => self
+                .write(ResolveDelivery {
+                    outbox_id: self.part(*part),
+                    settlement: *settlement,
+                    by,
+                    reason: None,
+                })
+                .map(|()| Outcome::Done),
+            other => unreachable!("{other:?} is carried out elsewhere"),
+        }
+    }
+}

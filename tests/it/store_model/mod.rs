@@ -1,0 +1,214 @@
+//! The store against a model: random walks over every command, crashes, restarts, restored copies and time, compared
+//! with the model's tables row by row after each step.
+//!
+//! A run whose walks did not take every arrow of the tables and use every command fails: a test that looks away is
+//! worse than none. `LEVERFRAME_MODEL_CASES=N` runs N walks from a random seed; without it the seed is fixed.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "helpers of tests, which clippy.toml does not see as tests"
+)]
+
+mod carry_out;
+mod coverage;
+mod menu;
+mod model;
+mod picture;
+mod rules_delivery;
+mod rules_gate;
+mod rules_turn;
+mod step;
+mod system;
+mod table;
+
+use leverframe::protocol::words::{DecisionWord, Effect};
+use proptest::prelude::*;
+use proptest::test_runner::{Config, RngSeed, TestError, TestRunner};
+use proptest_state_machine::{ReferenceStateMachine, StateMachineTest};
+
+use crate::store::world::START;
+use crate::store_model::model::{Model, Outcome};
+use crate::store_model::step::{Item, Judged, Named, Plan, Question, Shown, Step, Target};
+use crate::store_model::system::System;
+
+/// Walks of a plain run, on each of two threads.
+const CASES: u32 = 36;
+/// Steps of a walk.
+const STEPS: std::ops::Range<usize> = 80..140;
+
+/// The model as proptest drives it.
+struct Reference;
+
+impl ReferenceStateMachine for Reference {
+    type State = Model;
+    type Transition = Named;
+
+    fn init_state() -> BoxedStrategy<Model> {
+        Just(Model::new(START.as_millis())).boxed()
+    }
+
+    fn transitions(model: &Model) -> BoxedStrategy<Named> {
+        menu::steps(model)
+    }
+
+    fn apply(model: Model, step: &Named) -> Model {
+        model.follow(step)
+    }
+
+    fn preconditions(model: &Model, step: &Named) -> bool {
+        model.placed(step).is_some()
+    }
+}
+
+/// The store as proptest drives it.
+struct Walk;
+
+impl StateMachineTest for Walk {
+    type SystemUnderTest = System;
+    type Reference = Reference;
+
+    fn init_test(_: &Model) -> System {
+        System::new()
+    }
+
+    fn apply(mut system: System, model: &Model, step: Named) -> System {
+        let step = model.placed(&step).unwrap();
+        system.apply(model, &step);
+        coverage::count(model, &step);
+        system
+    }
+
+    fn check_invariants(system: &System, model: &Model) {
+        system.compare(model);
+    }
+}
+
+fn walks(cases: u32, seed: RngSeed) {
+    let config = Config {
+        cases,
+        rng_seed: seed,
+        max_shrink_iters: 1500,
+        max_shrink_time: 60_000,
+        failure_persistence: None,
+        ..Config::default()
+    };
+    let mut runner = TestRunner::new(config.clone());
+    let outcome = runner.run(
+        &Reference::sequential_strategy(STEPS),
+        |(model, steps, seen)| {
+            coverage::walk();
+            Walk::test_sequential(config.clone(), model, steps, seen);
+            Ok(())
+        },
+    );
+    match outcome {
+        Ok(()) => {}
+        Err(TestError::Fail(reason, (_, steps, _))) => {
+            let walk: Vec<String> = steps
+                .iter()
+                .map(|named| format!("{:?}", named.step))
+                .collect();
+            panic!(
+                "{reason}\nafter {} steps:\n{}",
+                steps.len(),
+                walk.join("\n")
+            );
+        }
+        Err(other) => panic!("{other}"),
+    }
+}
+
+/// A walk to an arrow that takes so many steps in a row that chance seldom finds it: a keyed run dies with its process,
+/// is asked about again, and its key is forgotten between the answer and the start.
+fn rare_walk() {
+    let quiet = Question {
+        lives: None,
+        cards: 1,
+    };
+    let item = Item {
+        channel: 0,
+        principal: "bot",
+        key: None,
+        body: 1,
+        chat: 0,
+        cursor: false,
+    };
+    let start = Step::StartTool {
+        call: 0,
+        right_plan: true,
+        key_lives: Some(30),
+    };
+    let claim = Step::Claim { session: 0 };
+    let walk = [
+        Step::Ingest {
+            item,
+            target: Target::Chat,
+            queue: 1,
+            unlimited: false,
+            notice: false,
+            retry: None,
+        },
+        claim.clone(),
+        Step::Reserve { turn: 0, tokens: 1 },
+        Step::Propose {
+            turn: 0,
+            attempt: 0,
+            tokens: 1,
+            plans: vec![Plan {
+                effect: Effect::Keyed,
+                verdict: Judged::Ready,
+            }],
+        },
+        start.clone(),
+        Step::Crash,
+        Step::Resume { turn: 0 },
+        claim,
+        Step::ReturnToAsk {
+            call: 0,
+            question: quiet,
+        },
+        Step::Decide {
+            gate: 0,
+            word: DecisionWord::Approve,
+            shown: Shown::Right,
+            for_session: false,
+            extra: None,
+            person: 0,
+        },
+        Step::Clock(31),
+        start,
+    ];
+    coverage::walk();
+    let (mut model, mut system) = (Model::new(START.as_millis()), System::new());
+    for step in walk {
+        model = model.apply(&step);
+        system.apply(&model, &step);
+        coverage::count(&model, &step);
+        system.compare(&model);
+    }
+    assert_eq!(model.last, Outcome::KeyRanOut);
+}
+
+#[test]
+fn the_store_does_what_the_model_says() {
+    rare_walk();
+    let cases = std::env::var("LEVERFRAME_MODEL_CASES")
+        .ok()
+        .map(|text| text.parse::<u32>().expect("a number of walks"));
+    let halves: Vec<_> = [1_u64, 2]
+        .map(|seed| {
+            std::thread::spawn(move || match cases {
+                Some(cases) => walks(cases.div_ceil(2), RngSeed::Random),
+                None => walks(CASES, RngSeed::Fixed(seed)),
+            })
+        })
+        .into_iter()
+        .collect();
+    for half in halves {
+        if let Err(panic) = half.join() {
+            std::panic::resume_unwind(panic);
+        }
+    }
+    coverage::report(cases.is_none_or(|cases| cases >= 2 * CASES));
+}
