@@ -767,6 +767,7 @@ impl System {
                 .write(ResolveDelivery {
                     outbox_id: self.part(*part),
                     settlement: *settlement,
+                    reason: None,
                     by,
                 })
                 .map(|()| Outcome::Done),
