@@ -773,6 +773,7 @@ impl System {
                 .write(ResolveDelivery {
                     outbox_id: self.part(*part),
                     settlement: *settlement,
+                    reason: None,
                     by,
                     reason: None,
                 })
