@@ -69,7 +69,11 @@ fn a_call_shows_arguments_start_attempt_process_key_and_three_answers() {
     );
     // Outside text is revealed, also here.
     assert!(!shown.contains('\u{202e}'));
-    for (key, label) in [("h ", "it happened"), ("R ", "run again"), ("u ", "give up")] {
+    for (key, label) in [
+        ("h ", "it happened"),
+        ("R ", "run again"),
+        ("u ", "give up"),
+    ] {
         let line = shown
             .lines()
             .find(|line| line.contains(&format!("{label}:")))
