@@ -101,7 +101,7 @@ impl Witness for Promises {
                 || (floor.is_none() && found.raw.state == 0);
             // While commits are grouped, the state lies between two that are known; a commit in which the process
             // died was never told of.
-            if !known && !together && (floor.is_none() || states.contains_key(&to)) {
+            if !known && !together && states.contains_key(&to) {
                 let newer = states
                     .iter()
                     .find(|(_, state)| state.state == found.raw.state);

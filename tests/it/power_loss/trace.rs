@@ -190,7 +190,8 @@ fn descriptor(text: &str) -> Parsed<(&str, Target)> {
     if name.starts_with("TCP") {
         return Ok((number, Target::Socket(name.to_owned())));
     }
-    if !name.starts_with("\\x2f") {
+    // A device is shown with its numbers behind its name.
+    if !name.starts_with("\\x2f") || name.contains('<') {
         return Ok((number, Target::Other));
     }
     Ok((number, Target::File(path_of(hex(name)?)?)))

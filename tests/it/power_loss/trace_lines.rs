@@ -159,6 +159,11 @@ fn sockets_and_vectors_are_understood() {
             hex(b"pipe:[12]"),
             hex(b"n")
         ),
+        format!(
+            r#"7  write(5<{}<char 1:3>>, "{}", 1) = 1"#,
+            path("/dev/null"),
+            hex(b"n")
+        ),
     ];
     let sent: Vec<Vec<u8>> = calls(&lines)
         .into_iter()
