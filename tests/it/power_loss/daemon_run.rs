@@ -17,7 +17,10 @@ use crate::support::fake_telegram::FakeTelegram;
 use crate::support::fake_telegram::state::User;
 use crate::support::record::fact;
 
+/// Asks for something that needs an approval.
 const BEN: i64 = 100;
+/// Owns the bot and is shown the cards.
+const ANNA: i64 = 200;
 const ASKED: &str = "TOOL:execute_command{\"argv\":[\"sh\",\"-c\",\"echo ran >> ledger.txt\"]}\nSAY:the command ran";
 const ANSWER: &str = "the command ran";
 const LEDGER: &str = "ledger.txt";
@@ -170,6 +173,9 @@ async fn one_of_everything(telegram: &FakeTelegram, daemon: &Daemon) {
     let continuation = daemon.send(&session, "SAY:answered over HTTP").await;
     daemon.wait_state(&continuation, "completed").await;
     let approval = daemon.wait_approval().await;
+    telegram.wait_blocking("the card in Anna's chat", |state| {
+        state.messages.iter().any(|message| message.chat == ANNA)
+    });
     let (status, body) = daemon.decide(&approval, "approve").await;
     assert_eq!(status, 200, "{body}");
     telegram.wait_blocking("the answer in the chat", |state| {
@@ -196,9 +202,11 @@ async fn what_the_outside_saw_survives_the_loss_of_power() {
     let home = Home::new(&format!(
         "[model]\ndefault = \"scripted/demo\"\nallow_scripted_on_channels = true\n\n\
          [channels.team]\nkind = \"telegram\"\ntoken_env = \"TEAM_TOKEN\"\napi_base = \"{}\"\n\
-         autonomy = \"semi_auto\"\nchat_max_risk = \"critical\"\nallowed_users = [\"{BEN}\"]\n",
+         autonomy = \"semi_auto\"\nchat_max_risk = \"critical\"\nallowed_users = [\"{BEN}\"]\n\n\
+         [people.anna]\nids = [\"telegram:{ANNA}\"]\nrole = \"owner\"\n",
         telegram.url()
     ));
+    telegram.change(|state| state.know_chat(ANNA));
     telegram.user_says(BEN, &User::new(BEN, "Ben"), ASKED);
     let update = telegram.state().pending.back().expect("it waits").0;
     let token = telegram.state().token.clone();

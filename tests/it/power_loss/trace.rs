@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 /// why only the index of the log (rebuilt at every start) may be one.
 pub const CALLS: &str = "open,openat,creat,lseek,write,pwrite64,writev,pwritev,pwritev2,sendto,sendmsg,sendfile,\
 copy_file_range,ftruncate,truncate,fallocate,fsync,fdatasync,sync_file_range,sync,syncfs,rename,renameat,renameat2,link,\
-linkat,symlink,symlinkat,unlink,unlinkat,rmdir,mkdir,mkdirat,execve";
+linkat,symlink,symlinkat,unlink,unlinkat,rmdir,mkdir,mkdirat,bind,execve";
 
 /// One thing a process did.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -534,6 +534,22 @@ impl Reader {
                 let (_, base) = descriptor(line.argument(0)?)?;
                 let path = named(base, line.argument(1)?)?;
                 Ok(kept(path, |path| Call::MakeDirectory { path }))
+            }
+            // A socket is a name without content.
+            "bind" => {
+                let named_by = line
+                    .argument(1)?
+                    .split("sun_path=")
+                    .nth(1)
+                    .and_then(|rest| rest.split('"').nth(1));
+                match named_by {
+                    Some(hexadecimal) => Ok(kept(path_of(hex(hexadecimal)?)?, |path| Call::Open {
+                        path,
+                        create: true,
+                        empty: false,
+                    })),
+                    None => Ok(None),
+                }
             }
             "execve" => {
                 let list = line.argument(1)?;
