@@ -9,9 +9,11 @@ use serde::Deserialize;
 use crate::api::error::{Refusal, json};
 use crate::api::outcome;
 use crate::api::request::Call;
-use crate::api::route::{Method, Route, Shape, command, fields, ok, optional};
+use crate::api::route::{Method, Route, Shape, command, fields, get, ok, optional};
 use crate::api::router::Api;
 use crate::protocol::command::{Command, Waiting};
+use crate::protocol::snapshot::Query;
+use crate::protocol::uncertain::ConversationChoice;
 
 fn waitings() -> Vec<&'static str> {
     vec!["newest", "all", "drop"]
@@ -20,6 +22,13 @@ fn waitings() -> Vec<&'static str> {
 /// The routes of this module.
 pub fn routes() -> Vec<Route> {
     vec![
+        get(
+            "/v1/emergency-stop",
+            "What waits and what nobody knows: to look at before a release, above all of a quarantine",
+            &[],
+            &[ok("Uncertain")],
+            |api, _call| Box::pin(outcome_of_query(api)),
+        ),
         command(
             Method::Post,
             "/v1/emergency-stop",
@@ -32,11 +41,18 @@ pub fn routes() -> Vec<Route> {
             Method::Post,
             "/v1/emergency-stop/release",
             "Release the emergency stop",
-            fields(&[optional(
-                "waiting",
-                Shape::Words(waitings),
-                "what happens to what waited; default all",
-            )]),
+            fields(&[
+                optional(
+                    "waiting",
+                    Shape::Words(waitings),
+                    "what happens to what waited; default all",
+                ),
+                optional(
+                    "conversations",
+                    Shape::List,
+                    "where something else happens: `{session_id, waiting}` each",
+                ),
+            ]),
             &[ok("EngineStatus")],
             |api, call| Box::pin(release(api, call)),
         ),
@@ -54,6 +70,12 @@ struct Stop {
 struct Release {
     #[serde(default)]
     waiting: Waiting,
+    #[serde(default)]
+    conversations: Vec<ConversationChoice>,
+}
+
+async fn outcome_of_query(api: Arc<Api>) -> Result<Response, Refusal> {
+    outcome::answer_json(&*api.client, Query::Uncertain).await
 }
 
 async fn stop(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
@@ -71,6 +93,7 @@ async fn release(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
     let body: Release = call.json()?;
     let envelope = call.envelope(Command::ReleaseEmergencyStop {
         waiting: body.waiting,
+        conversations: body.conversations,
     })?;
     json(
         StatusCode::OK,

@@ -4,6 +4,7 @@
 use crate::api::error::Refusal;
 use crate::client::console_client::ConsoleClient;
 use crate::protocol::approval::Approval;
+use crate::protocol::backup::BackupReport;
 use crate::protocol::channel::Channel;
 use crate::protocol::command::{Accepted, Envelope, Outcome};
 use crate::protocol::ids::ContinuationId;
@@ -33,6 +34,7 @@ expect_outcome!(approval, Approval, Approval, "an approval");
 expect_outcome!(channel, Channel, Channel, "a channel");
 expect_outcome!(delivery, Delivery, OutboxItem, "a delivery");
 expect_outcome!(engine, Engine, EngineStatus, "the engine");
+expect_outcome!(backup, Backup, BackupReport, "a backup");
 expect_outcome!(swept, Swept, SweepReport, "what was swept");
 
 /// Submits a command after which a continuation is shown: the one it names, or the new one it started.
@@ -48,6 +50,7 @@ pub async fn continuation(
         | Outcome::Channel(_)
         | Outcome::Delivery(_)
         | Outcome::Engine(_)
+        | Outcome::Backup(_)
         | Outcome::Swept(_)) => Err(unexpected("a continuation", outcome_name(&other))),
     }
 }
@@ -77,6 +80,7 @@ fn outcome_name(outcome: &Outcome) -> &'static str {
         Outcome::Channel(_) => "a channel",
         Outcome::Delivery(_) => "a delivery",
         Outcome::Engine(_) => "the engine",
+        Outcome::Backup(_) => "a backup",
         Outcome::Swept(_) => "what was swept",
     }
 }
@@ -100,6 +104,7 @@ pub fn answer_name(answer: &Answer) -> &'static str {
         Answer::Outbox(_) => "deliveries",
         Answer::Delivery(_) => "a delivery",
         Answer::Why(_) => "an explanation",
+        Answer::Uncertain(_) => "what is uncertain",
         Answer::Artifact(_) => "an artifact",
         Answer::Doctor(_) => "a diagnosis",
         Answer::Audit(_) => "rows of the audit",
@@ -131,6 +136,7 @@ pub async fn answer_json(
         Answer::Outbox(value) => json(ok, &value),
         Answer::Delivery(value) => json(ok, &value),
         Answer::Why(value) => json(ok, &value),
+        Answer::Uncertain(value) => json(ok, &value),
         Answer::Artifact(value) => json(ok, &value),
         Answer::Doctor(value) => json(ok, &value),
         Answer::Audit(value) => json(ok, &value),

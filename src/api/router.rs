@@ -18,8 +18,8 @@ use crate::api::error::Refusal;
 use crate::api::request::{Call, read_body, read_query};
 use crate::api::route::{Body, Needs, Route};
 use crate::api::{
-    approvals, artifacts, channels, continuations, doctor, emergency, events, generic, health,
-    openapi, outbox, sessions, snapshot, sweep,
+    approvals, artifacts, backup, channels, continuations, doctor, emergency, events, generic,
+    health, openapi, outbox, sessions, snapshot, sweep,
 };
 use crate::client::console_client::ConsoleClient;
 use crate::client::remote::wire::{PROTOCOL_HEADER, PROTOCOL_VERSION};
@@ -48,6 +48,7 @@ pub fn table() -> Vec<Route> {
         snapshot::routes(),
         events::routes(),
         emergency::routes(),
+        backup::routes(),
         generic::routes(),
         health::routes(),
         doctor::routes(),

@@ -92,9 +92,12 @@ pub enum Subcommands {
     },
     /// Release the emergency stop
     Release {
-        /// What happens to what waited: newest, all or drop
-        #[arg(long, default_value = "all", value_parser = waiting)]
-        waiting: crate::protocol::command::Waiting,
+        /// What happens to what waited: newest, all or drop; asked when it is old
+        #[arg(long, value_parser = waiting)]
+        waiting: Option<crate::protocol::command::Waiting>,
+        /// Where something else happens, by id of the session or unique prefix: SESSION=drop
+        #[arg(long, value_name = "SESSION=WORD", value_parser = conversation)]
+        conversation: Vec<(String, crate::protocol::command::Waiting)>,
     },
     /// Why a tool call ran, asked or was refused
     Why {
@@ -103,6 +106,19 @@ pub enum Subcommands {
     },
     /// Write a configuration file
     Init(InitArguments),
+    /// Write a backup into one new file: database, artifacts, configuration, no secrets
+    Backup {
+        /// The file; must not exist
+        file: PathBuf,
+    },
+    /// Put a backup back; it starts in quarantine
+    Restore {
+        /// The backup
+        file: PathBuf,
+        /// Move a data directory that is there aside
+        #[arg(long)]
+        force: bool,
+    },
     /// How this installation is, and what to do about what is wrong
     Doctor {
         /// Verify every invariant of the database too
@@ -384,5 +400,12 @@ fn waiting(word: &str) -> Result<crate::protocol::command::Waiting, String> {
         "all" => Ok(Waiting::All),
         "drop" => Ok(Waiting::Drop),
         _ => Err("expected one of newest, all, drop".to_owned()),
+    }
+}
+
+fn conversation(text: &str) -> Result<(String, crate::protocol::command::Waiting), String> {
+    match text.split_once('=') {
+        Some((session, word)) if !session.is_empty() => Ok((session.to_owned(), waiting(word)?)),
+        Some(_) | None => Err("expected SESSION=newest, SESSION=all or SESSION=drop".to_owned()),
     }
 }

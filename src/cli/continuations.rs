@@ -102,6 +102,7 @@ pub async fn act(
             | Outcome::Channel(_)
             | Outcome::Delivery(_)
             | Outcome::Engine(_)
+            | Outcome::Backup(_)
             | Outcome::Swept(_) => return Err(unexpected("a continuation")),
         },
     };

@@ -16,13 +16,15 @@ use crate::cli::exit::Failure;
 use crate::cli::modes::{self, Rights};
 use crate::cli::terminal::{Attended, Format, Terminal, cell};
 use crate::cli::{
-    audit, channels, connect, doctor, emergency, init, outbox, resolve, sessions, sweep, why,
+    audit, backup, channels, connect, doctor, emergency, init, outbox, release, resolve, sessions,
+    sweep, why,
 };
 use crate::client::console_client::ConsoleClient;
 use crate::client::remote::connection::RemoteClient;
 use crate::config::environment::Environment;
 use crate::config::layers::Flags;
 use crate::config::paths::locate;
+use crate::config::settings::Paths;
 use crate::protocol::command::Command;
 use crate::protocol::words::DecisionWord;
 
@@ -119,6 +121,14 @@ pub async fn run(arguments: Arguments, terminal: &mut Terminal<'_>) -> Result<()
                 &environment,
             )
         }
+        Some(Subcommands::Backup { file }) => {
+            let paths = located(&flags, &Environment::capture())?;
+            backup::backup(terminal, format, &file, &paths, &flags).await
+        }
+        Some(Subcommands::Restore { file, force }) => {
+            let paths = located(&flags, &Environment::capture())?;
+            backup::restore(terminal, format, &file, force, &paths).await
+        }
         Some(Subcommands::Doctor { check, database }) => {
             let environment = Environment::capture();
             let (_, data_dir) = places(&flags, &environment)?;
@@ -139,13 +149,19 @@ pub async fn run(arguments: Arguments, terminal: &mut Terminal<'_>) -> Result<()
 
 /// The configuration file and the data directory.
 fn places(flags: &Flags, environment: &Environment) -> Result<(PathBuf, PathBuf), Failure> {
+    let paths = located(flags, environment)?;
+    Ok((paths.config_file, paths.data_dir))
+}
+
+/// Where everything is.
+fn located(flags: &Flags, environment: &Environment) -> Result<Paths, Failure> {
     let located = locate(
         flags.config.as_deref(),
         flags.data_dir.as_deref(),
         environment,
     );
     match located {
-        Ok((paths, _)) => Ok((paths.config_file, paths.data_dir)),
+        Ok((paths, _)) => Ok(paths),
         Err(error) => Err(Failure::Usage(error.to_string())),
     }
 }
@@ -161,6 +177,8 @@ pub async fn execute(
     match command {
         Subcommands::Attach { .. }
         | Subcommands::Init(_)
+        | Subcommands::Backup { .. }
+        | Subcommands::Restore { .. }
         | Subcommands::Doctor { .. }
         | Subcommands::Audit(_) => Err(Failure::Usage(
             "this subcommand does not go through a daemon".to_owned(),
@@ -218,10 +236,10 @@ pub async fn execute(
         Subcommands::EmergencyStop { reason } => {
             emergency::run(client, terminal, format, Command::EmergencyStop { reason }).await
         }
-        Subcommands::Release { waiting } => {
-            let command = Command::ReleaseEmergencyStop { waiting };
-            emergency::run(client, terminal, format, command).await
-        }
+        Subcommands::Release {
+            waiting,
+            conversation,
+        } => release::run(client, terminal, format, waiting, &conversation).await,
         Subcommands::Sweep { preview } => sweep::run(client, terminal, format, preview).await,
         Subcommands::Why { call } => why::run(client, terminal, format, &call).await,
     }

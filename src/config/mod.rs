@@ -1,5 +1,6 @@
 //! Configuration: file, layers, secrets, paths. The only module that reads the environment.
 
+pub mod backup_files;
 pub mod channels;
 pub mod environment;
 pub mod error;

@@ -106,6 +106,10 @@ pub struct Shared {
     pub started_at: Timestamp,
     /// Emergency stop; checked before every model call, tool start and send.
     pub held: watch::Sender<Option<Held>>,
+    /// Whether the database is a restored copy that waits for release: no bridge connects until it is false.
+    pub quarantine: watch::Sender<bool>,
+    /// Held while a backup is written.
+    pub backing_up: tokio::sync::Mutex<()>,
     /// Running work ends, nothing begins.
     pub draining: watch::Sender<Option<Draining>>,
     /// An emergency stop in force that could not be stored yet.
@@ -177,6 +181,8 @@ impl Engine {
                 redactor: parts.redactor,
                 started_at,
                 held: watch::Sender::new(held),
+                quarantine: watch::Sender::new(false),
+                backing_up: tokio::sync::Mutex::default(),
                 draining: watch::Sender::new(None),
                 unrecorded_stop: Mutex::default(),
                 told_problems: Mutex::default(),

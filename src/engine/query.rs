@@ -1,6 +1,7 @@
 //! Answering questions. Changes nothing.
 
 use crate::engine::core::{Engine, lock};
+use crate::engine::handle::emergency;
 use crate::engine::problem::from_store;
 use crate::engine::{doctor, what_if, why};
 use crate::protocol::channel::{Channel, ChannelHealth};
@@ -137,6 +138,9 @@ impl Engine {
             Query::Why { tool_call_id } => why::why(self, tool_call_id)
                 .await
                 .map(|why| Answer::Why(Box::new(why))),
+            Query::Uncertain => emergency::uncertain(self)
+                .await
+                .map(|found| Answer::Uncertain(Box::new(found))),
             Query::Artifact { hash } => store
                 .artifact(hash)
                 .await

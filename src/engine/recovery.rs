@@ -68,10 +68,10 @@ pub async fn begin(engine: &Engine, recovery: &Recovery) -> Result<(), Problem> 
             .await
             .map_err(from_store)?;
     }
-    engine.tasks.spawn(deadlines::run(engine.clone()));
     engine.tasks.spawn(storage::watch(engine.clone()));
     engine.tasks.spawn(sweeper::run(engine.clone()));
     if recovery.quarantine {
+        engine.quarantine.send_replace(true);
         tracing::error!(
             "the database was restored from a copy: quarantined, nothing runs and nothing is sent"
         );
@@ -85,8 +85,10 @@ pub async fn begin(engine: &Engine, recovery: &Recovery) -> Result<(), Problem> 
             });
             true
         });
+        // Deadlines stand still too: nothing can be answered, so nothing may run out.
         return Ok(());
     }
+    engine.tasks.spawn(deadlines::run(engine.clone()));
     for id in &recovery.interrupted {
         if let Err(problem) = resume_by_policy(engine, *id).await {
             tracing::warn!(continuation = %id, %problem, "stays interrupted");

@@ -7,11 +7,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
 use crate::protocol::approval::Approval;
+use crate::protocol::backup::BackupReport;
 use crate::protocol::channel::Channel;
 use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId, SessionId};
 use crate::protocol::policy::PolicyPatch;
 use crate::protocol::session::{Continuation, OutboxItem, Session};
 use crate::protocol::snapshot::{EngineStatus, SweepReport};
+use crate::protocol::uncertain::ConversationChoice;
 use crate::protocol::words::{
     ContinuationState, DecisionScope, DecisionWord, Role, Scope, Surface,
 };
@@ -280,6 +282,14 @@ pub enum Command {
         /// What happens to what waited.
         #[serde(default)]
         waiting: Waiting,
+        /// Where something else happens, by conversation.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        conversations: Vec<ConversationChoice>,
+    },
+    /// Writes a backup into one file, while everything goes on.
+    Backup {
+        /// Absolute path of the file, which must not exist, as the engine's process sees it.
+        path: String,
     },
     /// Removes what is kept no longer, now.
     Sweep {
@@ -306,7 +316,9 @@ impl Command {
             | Command::ResumeChannel { .. }
             | Command::EmergencyStop { .. } => Scope::Operate,
             Command::Decide { .. } | Command::ResolveDelivery { .. } => Scope::Approve,
-            Command::ReleaseEmergencyStop { .. } | Command::Sweep { .. } => Scope::Admin,
+            Command::ReleaseEmergencyStop { .. }
+            | Command::Backup { .. }
+            | Command::Sweep { .. } => Scope::Admin,
         }
     }
 }
@@ -345,6 +357,8 @@ pub enum Outcome {
     Delivery(OutboxItem),
     /// The engine after the command.
     Engine(EngineStatus),
+    /// The backup that was written.
+    Backup(BackupReport),
     /// What was swept.
     Swept(SweepReport),
 }

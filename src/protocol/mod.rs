@@ -5,6 +5,7 @@
 
 pub mod approval;
 pub mod artifact;
+pub mod backup;
 pub mod bridge;
 pub mod channel;
 pub mod command;
@@ -15,4 +16,5 @@ pub mod policy;
 pub mod problem;
 pub mod session;
 pub mod snapshot;
+pub mod uncertain;
 pub mod words;

@@ -12,6 +12,7 @@ use crate::protocol::policy::WhatIf;
 use crate::protocol::session::{
     Continuation, OutboxItem, Session, Step, TranscriptEntry, Usage, Why,
 };
+use crate::protocol::uncertain::Uncertain;
 use crate::protocol::words::{
     ApprovalState, Autonomy, ContinuationState, OutboxState, SessionState,
 };
@@ -253,6 +254,8 @@ pub enum Query {
         /// Which.
         tool_call_id: ToolCallId,
     },
+    /// What waits, and what nobody knows, before a release.
+    Uncertain,
     /// Content that is kept in a file.
     Artifact {
         /// Which.
@@ -360,6 +363,8 @@ pub enum Answer {
     Delivery(Box<OutboxItem>),
     /// To [`Query::Why`].
     Why(Box<Why>),
+    /// To [`Query::Uncertain`].
+    Uncertain(Box<Uncertain>),
     /// To [`Query::Artifact`].
     Artifact(Box<Artifact>),
     /// To [`Query::Doctor`].

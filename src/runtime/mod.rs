@@ -2,6 +2,7 @@
 //!
 //! Nothing here decides anything about turns, policy or people.
 
+pub mod backup;
 pub mod channel_port;
 pub mod demo;
 pub mod detach;

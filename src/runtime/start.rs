@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -251,12 +252,12 @@ impl Running {
         let all: Vec<(String, Box<dyn Bridge>)> = configured.chain(extra).collect();
         for (name, bridge) in all {
             let port = Arc::new(EnginePort::new(self.engine.clone(), name));
-            self.bridges.push(supervisor::spawn(
+            self.bridges.push(tokio::spawn(connect_when_released(
+                self.engine.quarantine.subscribe(),
                 bridge,
                 port,
-                supervisor::Backoff::default(),
                 self.stop_bridges.child_token(),
-            ));
+            )));
         }
     }
 
@@ -288,6 +289,21 @@ impl Running {
         }
         self.engine.store.clone().close().await;
     }
+}
+
+/// Runs a bridge, in a quarantined database from its release on: until then it does not even say hello.
+async fn connect_when_released(
+    mut quarantine: watch::Receiver<bool>,
+    bridge: Box<dyn Bridge>,
+    port: Arc<EnginePort>,
+    stop: CancellationToken,
+) {
+    tokio::select! {
+        released = quarantine.wait_for(|quarantined| !quarantined) => if released.is_err() { return },
+        () = stop.cancelled() => return,
+    }
+    let backoff = supervisor::Backoff::default();
+    supervisor::supervise(Arc::from(bridge), port, backoff, stop).await;
 }
 
 /// The admin token: made at the first start with `--listen`, kept 0600 in the data directory.

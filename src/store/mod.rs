@@ -11,8 +11,10 @@ use rusqlite::Connection;
 use tokio::sync::{Semaphore, broadcast, mpsc, oneshot, watch};
 
 use crate::clock::Clock;
+use crate::protocol::backup::BackupReport;
 use crate::protocol::event::Event;
 use crate::store::artifacts::ArtifactFiles;
+use crate::store::backup::{BackupError, BackupRequest, backup_while_serving};
 use crate::store::command::WriteCommand;
 use crate::store::commands::recover::Recovery;
 use crate::store::error::StoreError;
@@ -23,6 +25,7 @@ use crate::store::writer::{Message, Pending, Shared};
 pub mod anchors;
 pub mod artifacts;
 pub mod audit;
+pub mod backup;
 pub mod check;
 pub mod command;
 pub mod commands;
@@ -36,6 +39,7 @@ mod open;
 mod ops;
 pub mod queries;
 pub mod reader;
+pub mod restore;
 mod rows;
 pub mod schema;
 pub mod transitions;
@@ -199,6 +203,20 @@ impl Store {
     /// Number of the last committed event.
     pub fn last_seq(&self) -> u64 {
         self.inner.shared.last_seq.load(Ordering::Acquire)
+    }
+
+    /// Writes a backup while everything goes on. Takes seconds; the writer is not held up.
+    pub async fn backup(&self, request: BackupRequest) -> Result<BackupReport, BackupError> {
+        let dir = self.inner.path.parent().map(std::path::Path::to_owned);
+        // Whatever the copied database names stays until it is copied too.
+        let guard = self.artifact_guard().await;
+        let made = tokio::task::spawn_blocking(move || {
+            let made = backup_while_serving(&dir.unwrap_or_default(), &request);
+            drop(guard);
+            made
+        });
+        made.await
+            .map_err(|error| StoreError::Sqlite(format!("a backup did not finish: {error}")))?
     }
 
     /// None = healthy; else why the last write failed (disk full, I/O), until a durable one succeeds.

@@ -32,7 +32,7 @@ fn beside(path: &Path, suffix: &str) -> PathBuf {
 }
 
 /// `file:` and the path, with everything that means something in a URI written as `%xx`.
-fn immutable_uri(path: &Path) -> String {
+pub(crate) fn immutable_uri(path: &Path) -> String {
     use std::os::unix::ffi::OsStrExt as _;
     let mut uri = String::from("file:");
     for byte in path.as_os_str().as_bytes() {

@@ -17,6 +17,7 @@ use crate::clock::Timestamp;
 use crate::store::artifacts::ArtifactFiles;
 use crate::store::audit::AuditHead;
 use crate::store::command::{Durability, WriteTx};
+use crate::store::commands::quarantine::COPY_MARK;
 use crate::store::commands::recover::{Recover, Recovery};
 use crate::store::damage;
 use crate::store::error::StoreError;
@@ -51,7 +52,7 @@ fn try_lock_patiently(file: &File) -> Result<(), std::fs::TryLockError> {
 }
 
 /// Takes the lock file, or says who holds it.
-fn take_lock(path: &Path, instance: &str) -> Result<File, StoreError> {
+pub(crate) fn take_lock(path: &Path, instance: &str) -> Result<File, StoreError> {
     let mut file = FileOptions::new()
         .read(true)
         .write(true)
@@ -275,7 +276,8 @@ fn take(options: &OpenOptions) -> Result<Opened, StoreError> {
     if known == Found::New {
         sync_directories(&options.dir).map_err(|error| io(&options.dir, &error))?;
     }
-    let restored = is_restored(known, stored, newest_event, sidecar);
+    let restored = is_restored(known, stored, newest_event, sidecar)
+        || schema::meta(&conn, COPY_MARK)?.is_some();
     if known == Found::New && sidecar.is_none() {
         // So that a first start that dies behind recovery is not taken for a copy without its side-car.
         write_sidecar(&sidecar_path, 0, None)?;

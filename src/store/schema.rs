@@ -9,6 +9,7 @@ use rusqlite_migration::{HookResult, M, Migrations};
 
 use crate::store::damage;
 use crate::store::error::StoreError;
+use crate::store::offline::immutable_uri;
 
 /// Marks the file as ours: `LFR1`.
 pub const APPLICATION_ID: i32 = 0x4c46_5231;
@@ -25,7 +26,13 @@ fn migrations() -> Migrations<'static> {
                 Ok(())
             },
         ),
-        M::up(include_str!("migrations/002_durability.sql")),
+        M::up_with_hook(
+            include_str!("migrations/002_durability.sql"),
+            |_: &rusqlite::Transaction<'_>| -> HookResult {
+                crate::crash_point!("migrate.mid");
+                Ok(())
+            },
+        ),
     ])
 }
 
@@ -49,6 +56,54 @@ pub(crate) enum Found {
     Ours(i64),
 }
 
+/// A connection that reads a database which no process writes, and leaves nothing beside it.
+pub(crate) struct Untouched {
+    conn: Option<Connection>,
+    /// The index of the log, when this connection made it.
+    made: Option<std::path::PathBuf>,
+}
+
+impl Drop for Untouched {
+    fn drop(&mut self) {
+        drop(self.conn.take());
+        if let Some(index) = &self.made {
+            // Nobody else has the database open, so nobody misses what SQLite makes anew.
+            let _ = std::fs::remove_file(index);
+        }
+    }
+}
+
+impl Untouched {
+    /// Opens it. Without a write-ahead log there is none to read, and SQLite is told so instead of making an empty
+    /// one. The caller holds the lock of the directory, or is alone with the file.
+    pub(crate) fn open(path: &Path) -> Result<Self, StoreError> {
+        let log = path.with_extension("db-wal");
+        let has_log = std::fs::metadata(&log).is_ok_and(|data| data.len() > 0);
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let (conn, made) = if has_log {
+            let index = path.with_extension("db-shm");
+            let made = (!index.exists()).then_some(index);
+            (Connection::open_with_flags(path, flags)?, made)
+        } else {
+            let flags = flags | OpenFlags::SQLITE_OPEN_URI;
+            (
+                Connection::open_with_flags(immutable_uri(path), flags)?,
+                None,
+            )
+        };
+        conn.busy_timeout(Duration::from_secs(5))?;
+        Ok(Self {
+            conn: Some(conn),
+            made,
+        })
+    }
+
+    /// The connection.
+    pub(crate) fn conn(&self) -> Result<&Connection, StoreError> {
+        self.conn.as_ref().ok_or(StoreError::Closed)
+    }
+}
+
 /// Looks at the file without changing it.
 pub(crate) fn inspect(path: &Path) -> Result<Found, StoreError> {
     match std::fs::metadata(path) {
@@ -57,12 +112,8 @@ pub(crate) fn inspect(path: &Path) -> Result<Found, StoreError> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Found::New),
         Err(error) => return Err(StoreError::Full(format!("{}: {error}", path.display()))),
     }
-    let conn = Connection::open_with_flags(
-        path,
-        OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX,
-    )?;
-    conn.busy_timeout(Duration::from_secs(5))?;
-    identify(&conn, path)
+    let untouched = Untouched::open(path)?;
+    identify(untouched.conn()?, path)
 }
 
 /// Whose database an open connection sees.
@@ -106,6 +157,43 @@ pub(crate) fn common_pragmas(conn: &Connection) -> Result<(), StoreError> {
     conn.pragma_update(None, "cell_size_check", true)?;
     conn.pragma_update(None, "mmap_size", 0)?;
     Ok(())
+}
+
+/// Keeps the database as it is beside itself, durably, before it is migrated. A copy of the same name was left by an
+/// attempt that failed half-way: it is older, not better, and replaced whole.
+fn copy_before_migration(conn: &Connection, path: &Path, version: i64) -> Result<(), StoreError> {
+    let copy = path.with_extension(format!("before-schema-{SCHEMA_VERSION}.db"));
+    let partial = path.with_extension(format!("before-schema-{SCHEMA_VERSION}.db.partial"));
+    let full = |error: &dyn std::fmt::Display| {
+        let needed = std::fs::metadata(path).map_or(0, |data| data.len()) / (1024 * 1024) + 1;
+        // What was begun only takes the space that is missing.
+        let _ = std::fs::remove_file(&partial);
+        StoreError::Full(format!(
+            "before it is migrated from schema {version} to {SCHEMA_VERSION}, the database is copied to {}, which \
+             failed: {error}. Free about {needed} MiB there; nothing was changed",
+            copy.display()
+        ))
+    };
+    let write = || -> std::io::Result<()> {
+        match std::fs::remove_file(&partial) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+            Ok(()) | Err(_) => {}
+        }
+        std::fs::OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&partial)?;
+        conn.execute("VACUUM INTO ?1", [partial.to_string_lossy()])
+            .map_err(std::io::Error::other)?;
+        std::fs::File::open(&partial)?.sync_all()?;
+        std::fs::rename(&partial, &copy)?;
+        match path.parent() {
+            Some(directory) => std::fs::File::open(directory)?.sync_all(),
+            None => Ok(()),
+        }
+    };
+    write().map_err(|error| full(&error))
 }
 
 /// Makes the file of a new database: complete, in WAL mode, or not there at all. Made under another name, because
@@ -201,13 +289,7 @@ pub(crate) fn open_writer(path: &Path, found: Found) -> Result<Connection, Store
     if let Found::Ours(version) = found
         && version < SCHEMA_VERSION
     {
-        let copy = path.with_extension(format!("before-schema-{SCHEMA_VERSION}.db"));
-        // A copy left by an attempt that failed half-way is older, not better.
-        if copy.exists() {
-            std::fs::remove_file(&copy)
-                .map_err(|error| StoreError::Full(format!("{}: {error}", copy.display())))?;
-        }
-        conn.execute("VACUUM INTO ?1", [copy.to_string_lossy()])?;
+        copy_before_migration(&conn, path, version)?;
     }
     migrations()
         .to_latest(&mut conn)

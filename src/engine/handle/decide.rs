@@ -71,6 +71,18 @@ pub fn check(
         ));
     }
     let word = request.decision;
+    let about_the_past = matches!(
+        approval.kind,
+        ApprovalKind::ResolveUnknown | ApprovalKind::Resend
+    );
+    if *engine.quarantine.borrow() && !about_the_past {
+        return Err(Problem::new(
+            ProblemKind::Unavailable,
+            "quarantined",
+            "the database was restored from a copy: until it is released, only what is unknown can be answered",
+        )
+        .hint("`leverframe release` shows what is uncertain and releases it"));
+    }
     let always_possible = matches!(word, DecisionWord::Snooze | DecisionWord::Revoke);
     if !always_possible && !approval.offered.contains(&word) {
         let offered: Vec<&str> = approval.offered.iter().map(|word| word.as_str()).collect();

@@ -1,8 +1,10 @@
 //! Emergency stop: everything lets go first, the record follows; release is explicit.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use crate::engine::core::{Engine, Held, lock};
+use crate::engine::deadlines;
 use crate::engine::handle::Caller;
 use crate::engine::probe;
 use crate::engine::problem::from_store;
@@ -11,10 +13,12 @@ use crate::engine::storage;
 use crate::engine::turn::input::Halt;
 use crate::protocol::command::{Outcome, Waiting};
 use crate::protocol::problem::Problem;
+use crate::protocol::uncertain::{ConversationChoice, Uncertain};
 use crate::store::commands::drop_waiting::DropWaiting;
 use crate::store::commands::release_quarantine::ReleaseQuarantine;
 use crate::store::commands::set_held::SetHeld;
 use crate::store::error::StoreError;
+use crate::store::queries::uncertain::Recovered;
 
 /// Longest wait for tools to die before the stop is reported.
 const KILL_DEADLINE: Duration = Duration::from_secs(2);
@@ -75,55 +79,51 @@ pub async fn stop(
     announce(engine).await
 }
 
-/// Releases the stop (and a quarantine) and says what happens to what waited.
+/// Releases the stop (and a quarantine) and says what happens to what waited: all of it in one transaction.
 pub async fn release(
     engine: &Engine,
     caller: &Caller,
     waiting: Waiting,
+    conversations: Vec<ConversationChoice>,
 ) -> Result<Outcome, Problem> {
-    let keep_newest = match waiting {
-        Waiting::All => None,
-        Waiting::Newest => Some(true),
-        Waiting::Drop => Some(false),
-    };
-    if let Some(keep_newest) = keep_newest {
-        engine
-            .store
-            .write(DropWaiting {
-                keep_newest,
-                by: caller.reference(),
-                notice:
-                    "The operator stopped this request; please ask again if it is still needed."
-                        .to_owned(),
-            })
-            .await
-            .map_err(from_store)?;
+    let mut named = HashSet::new();
+    if let Some(twice) = conversations
+        .iter()
+        .find(|choice| !named.insert(choice.session_id))
+    {
+        return Err(Problem::invalid(format!(
+            "`conversations` names {} twice",
+            twice.session_id
+        )));
     }
+    let quarantined = *engine.quarantine.borrow();
+    let drop = DropWaiting {
+        waiting,
+        conversations,
+        by: caller.reference(),
+        notice: "The operator stopped this request; please ask again if it is still needed."
+            .to_owned(),
+    };
+    let released = SetHeld {
+        held: None,
+        by: caller.reference(),
+        // Nobody gave a copy the permission to run alone; the one of its original may have ended since.
+        drop_full: quarantined,
+    };
+    let lifted = ReleaseQuarantine {
+        by: caller.reference(),
+    };
     lock(&engine.unrecorded_stop).take();
     engine
         .store
-        .write(SetHeld {
-            held: None,
-            by: caller.reference(),
-            drop_full: false,
-        })
+        .write((drop, (released, lifted)))
         .await
         .map_err(from_store)?;
-    let quarantined = engine
-        .store
-        .read(|reader| reader.flags())
-        .await
-        .map_err(from_store)?
-        .quarantine;
-    if quarantined {
-        let by = caller.reference();
-        engine
-            .store
-            .write(ReleaseQuarantine { by })
-            .await
-            .map_err(from_store)?;
-    }
     engine.held.send_replace(None);
+    if engine.quarantine.send_replace(false) {
+        // It stood still, so that nothing expired that nobody could answer.
+        engine.tasks.spawn(deadlines::run(engine.clone()));
+    }
     probe::begin(engine);
     for session in engine
         .store
@@ -134,6 +134,18 @@ pub async fn release(
         engine.wake(session);
     }
     announce(engine).await
+}
+
+/// What waits and what nobody knows.
+pub async fn uncertain(engine: &Engine) -> Result<Uncertain, Problem> {
+    let now = engine.clock.now();
+    let mut uncertain = engine
+        .store
+        .read(move |reader| reader.uncertain(now, Recovered::Yes))
+        .await
+        .map_err(from_store)?;
+    uncertain.held_since = engine.held.borrow().as_ref().map(|held| held.since);
+    Ok(uncertain)
 }
 
 async fn announce(engine: &Engine) -> Result<Outcome, Problem> {

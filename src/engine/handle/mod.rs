@@ -10,6 +10,7 @@ use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::words::Surface;
 use crate::store::input::ActorRef;
 
+pub mod backup;
 pub mod channels;
 pub mod continuations;
 pub mod decide;
@@ -117,9 +118,11 @@ impl Engine {
                 reason,
             } => deliveries::resolve(self, &caller, outbox_id, resolution, reason).await,
             Command::EmergencyStop { reason } => emergency::stop(self, &caller, reason).await,
-            Command::ReleaseEmergencyStop { waiting } => {
-                emergency::release(self, &caller, waiting).await
-            }
+            Command::ReleaseEmergencyStop {
+                waiting,
+                conversations,
+            } => emergency::release(self, &caller, waiting, conversations).await,
+            Command::Backup { path } => backup::write(self, &caller, path).await,
             Command::Sweep { preview } => sweeper::on_demand(self, &caller, preview).await,
         }
     }

@@ -1,5 +1,6 @@
-//! The files themselves: pages and references of the database, and the content of artifacts. SQLite does not look at CHECK constraints through a connection that
-//! cannot write; those are kept by every write.
+//! The files themselves: pages and references of the database, and the content of artifacts.
+//!
+//! SQLite does not look at CHECK constraints through a connection that cannot write; those are kept by every write.
 
 use std::path::Path;
 

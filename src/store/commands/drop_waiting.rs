@@ -1,22 +1,45 @@
-//! Cancels what waited while the engine was held.
+//! Settles what waited while the engine was held.
 
+use crate::protocol::command::Waiting;
 use crate::protocol::ids::{ContinuationId, SessionId};
+use crate::protocol::uncertain::ConversationChoice;
 use crate::protocol::words::OutboxClass;
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::ActorRef;
 use crate::store::input::NewNotice;
-use std::collections::HashSet;
+use serde_json::json;
+use std::collections::{HashMap, HashSet};
 
-/// Cancels pending and interrupted continuations. Durable; answers which.
+/// Cancels the pending and interrupted continuations that a person does not want any more. Durable; answers which.
+/// The audit names every choice.
 #[derive(Debug, Clone)]
 pub struct DropWaiting {
-    /// Keep the newest of each session.
-    pub keep_newest: bool,
+    /// What happens to what waited.
+    pub waiting: Waiting,
+    /// Where something else happens; each session at most once.
+    pub conversations: Vec<ConversationChoice>,
     /// Who.
     pub by: ActorRef,
     /// Sent to each conversation concerned.
     pub notice: String,
+}
+
+impl DropWaiting {
+    fn choices(&self, tx: &WriteTx<'_>) -> Result<HashMap<SessionId, Waiting>, StoreError> {
+        let mut choices = HashMap::new();
+        for choice in &self.conversations {
+            let known: bool = tx
+                .conn
+                .prepare_cached("SELECT EXISTS (SELECT 1 FROM sessions WHERE id = ?1)")?
+                .query_row([choice.session_id.to_bytes()], |row| row.get(0))?;
+            if !known {
+                return Err(StoreError::not_found("session", choice.session_id));
+            }
+            choices.insert(choice.session_id, choice.waiting);
+        }
+        Ok(choices)
+    }
 }
 
 impl WriteCommand for DropWaiting {
@@ -24,6 +47,7 @@ impl WriteCommand for DropWaiting {
     const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<Vec<ContinuationId>, StoreError> {
+        let choices = self.choices(tx)?;
         let waiting = tx
             .conn
             .prepare_cached(
@@ -37,11 +61,17 @@ impl WriteCommand for DropWaiting {
                 ))
             })?
             .collect::<rusqlite::Result<Vec<_>>>()?;
+        let found = waiting.len();
         let mut kept: HashSet<SessionId> = HashSet::new();
         let mut told: HashSet<(String, String)> = HashSet::new();
         let mut dropped = Vec::new();
         for (id, session) in waiting {
-            if self.keep_newest && kept.insert(session) {
+            let goes_on = match choices.get(&session).copied().unwrap_or(self.waiting) {
+                Waiting::All => true,
+                Waiting::Newest => kept.insert(session),
+                Waiting::Drop => false,
+            };
+            if goes_on {
                 continue;
             }
             let mut head = tx.head(id)?;
@@ -64,6 +94,15 @@ impl WriteCommand for DropWaiting {
             )?;
             dropped.push(id);
         }
+        tx.audit(
+            "waiting.settled",
+            &self.by,
+            None,
+            "engine",
+            &json!({
+                "waiting": self.waiting, "conversations": self.conversations, "waited": found, "dropped": dropped,
+            }),
+        )?;
         Ok(dropped)
     }
 }

@@ -11,6 +11,7 @@ use crate::protocol::words::{
 };
 use crate::store::command::WriteTx;
 use crate::store::commands::end_send::{ask_old, ask_unknown};
+use crate::store::commands::quarantine::{COPY_MARK, doubt_open_work};
 use crate::store::error::StoreError;
 use crate::store::input::{ActorRef, NewApproval};
 use crate::store::ops::approvals::{Subject, short_code};
@@ -268,10 +269,14 @@ impl Recover {
 
     /// Does it.
     pub(crate) fn apply(&self, tx: &mut WriteTx<'_>) -> Result<Recovery, StoreError> {
-        let (clean, crashes_in_10_min) = Self::count_start(tx)?;
+        let (clean, mut crashes_in_10_min) = Self::count_start(tx)?;
         schema::set_meta(tx.conn, "epoch", &tx.epoch.to_string())?;
         if self.quarantine {
             schema::set_meta(tx.conn, "quarantine", "1")?;
+            schema::clear_meta(tx.conn, COPY_MARK)?;
+            // What a copy remembers of crashes is not of this directory.
+            schema::set_meta(tx.conn, "starts", "[]")?;
+            crashes_in_10_min = 0;
         }
         Self::settle_models(tx)?;
         let interrupted = Self::interrupt(tx)?;
@@ -304,6 +309,9 @@ impl Recover {
             if Self::part(tx, &mut part)? {
                 unknown_sends.push(id);
             }
+        }
+        if self.quarantine {
+            unknown_sends.extend(doubt_open_work(tx)?);
         }
         let old_answers = Self::old_answers(tx)?;
         let quarantine = schema::quarantined(tx.conn)?;

@@ -12,6 +12,7 @@ pub mod sessions;
 pub mod snapshot;
 pub mod sweep;
 pub mod turn;
+pub mod uncertain;
 pub mod unknown;
 pub mod usage;
 pub mod why;

@@ -1,6 +1,6 @@
 //! What keys do in overlays.
 
-use crate::protocol::command::{BudgetRequest, Command, Waiting};
+use crate::protocol::command::{BudgetRequest, Command};
 use crate::protocol::policy::PolicyPatch;
 use crate::protocol::snapshot::Query;
 use crate::protocol::words::{Autonomy, DecisionWord};
@@ -10,8 +10,9 @@ use crate::tui::options::Hosting;
 use crate::tui::state::app::{Dirty, State, Tone};
 use crate::tui::state::arming::Subject;
 use crate::tui::state::modal::{
-    Bound, Dial, Help, HelpScope, Modal, QuitChoice, RELEASES, SNOOZES, TextEntry, TextPurpose,
+    Bound, Dial, Help, HelpScope, Modal, QuitChoice, SNOOZES, TextEntry, TextPurpose,
 };
+use crate::tui::state::release::{Place, Release};
 use crate::tui::state::text_field::{Edit, Lines, TextField};
 use crate::tui::state::{command_line, decide, perform, queue, submit};
 
@@ -19,8 +20,6 @@ use crate::tui::state::{command_line, decide, perform, queue, submit};
 pub const WHAT_IF_CALLS: u32 = 50;
 /// `full` holds this long.
 pub const FULL_SECONDS: u64 = 3_600;
-/// A stop older than this asks what happens to what waited.
-const RELEASE_ASKS_AFTER_MS: u64 = 15 * 60 * 1000;
 /// Longest reason that is sent.
 const MAX_REASON_BYTES: usize = 2 * 1024;
 
@@ -97,12 +96,11 @@ pub fn open_quit(state: &mut State) {
 
 /// Opens the release dialog.
 pub fn open_release(state: &mut State) {
-    let Some(since) = state.world.engine.as_ref().and_then(|e| e.held_since) else {
+    let Some(release) = Release::open(&state.world, state.now.wall) else {
         state.flash(Tone::Warning, "release: no emergency stop is in force");
         return;
     };
-    let asks = state.now.wall.millis_since(since) >= RELEASE_ASKS_AFTER_MS;
-    state.modals.push(Modal::Release { chosen: 0, asks });
+    state.modals.push(Modal::Release(release));
 }
 
 /// Opens the autonomy dial of a channel.
@@ -158,7 +156,7 @@ fn changed(state: &mut State) {
         }
         Some(
             Modal::Quit { .. }
-            | Modal::Release { .. }
+            | Modal::Release(_)
             | Modal::Confirm(_)
             | Modal::Dial(_)
             | Modal::Snooze { .. },
@@ -270,7 +268,7 @@ fn move_choice(state: &mut State, action: Action) -> Vec<Effect> {
         Some(Modal::Text(entry)) => entry.field.edit(if down { Edit::Down } else { Edit::Up }),
         Some(
             Modal::Quit { .. }
-            | Modal::Release { .. }
+            | Modal::Release(_)
             | Modal::Confirm(_)
             | Modal::Dial(_)
             | Modal::Snooze { .. },
@@ -495,8 +493,8 @@ fn stepped(at: usize, count: usize, forward: bool) -> usize {
 fn turn(state: &mut State, forward: bool) -> Vec<Effect> {
     match state.modals.last_mut() {
         Some(Modal::Quit { choices, chosen }) => *chosen = stepped(*chosen, choices.len(), forward),
-        Some(Modal::Release { chosen, asks }) => {
-            *chosen = stepped(*chosen, if *asks { RELEASES.len() } else { 2 }, forward);
+        Some(Modal::Release(release)) => {
+            release.chosen = stepped(release.chosen, release.places(), forward);
         }
         Some(Modal::Confirm(confirm)) => confirm.chosen = stepped(confirm.chosen, 2, forward),
         Some(Modal::Snooze { chosen, .. }) => *chosen = stepped(*chosen, SNOOZES.len(), forward),
@@ -531,21 +529,23 @@ fn accept(state: &mut State) -> Vec<Effect> {
                 Some(QuitChoice::Stay) | None => Vec::new(),
             }
         }
-        Some(Modal::Release { chosen, asks }) => {
-            state.modals.pop();
-            let waiting = if asks {
-                RELEASES
-                    .get(chosen)
-                    .copied()
-                    .flatten()
-                    .map(|(waiting, _)| waiting)
-            } else {
-                (chosen > 0).then_some(Waiting::All)
-            };
-            waiting.map_or_else(Vec::new, |waiting| {
-                submit::submit(state, Command::ReleaseEmergencyStop { waiting })
-            })
-        }
+        Some(Modal::Release(mut release)) => match release.place(release.chosen) {
+            Place::Cancel => {
+                state.modals.pop();
+                Vec::new()
+            }
+            Place::Everywhere | Place::Row(_) => {
+                release.turn();
+                if let Some(shown) = state.modals.last_mut() {
+                    *shown = Modal::Release(release);
+                }
+                Vec::new()
+            }
+            Place::Release => {
+                state.modals.pop();
+                submit::submit(state, release.command())
+            }
+        },
         Some(Modal::Confirm(confirm)) => {
             state.modals.pop();
             if confirm.chosen == 0 {

@@ -115,7 +115,7 @@ pub fn paste(state: &mut State, text: &str) -> Vec<Effect> {
         Some(Modal::Text(_) | Modal::Help(_)) => dialogs::insert(state, text),
         Some(
             Modal::Quit { .. }
-            | Modal::Release { .. }
+            | Modal::Release(_)
             | Modal::Confirm(_)
             | Modal::Dial(_)
             | Modal::Snooze { .. },

@@ -12,6 +12,7 @@ pub mod input;
 pub mod modal;
 pub mod perform;
 pub mod queue;
+pub mod release;
 pub mod session_view;
 pub mod submit;
 pub mod text_field;

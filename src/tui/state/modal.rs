@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use crate::protocol::command::{Command, Waiting};
+use crate::protocol::command::Command;
 use crate::protocol::ids::{ApprovalId, SessionId};
 use crate::protocol::policy::WhatIf;
 use crate::protocol::words::{Autonomy, DecisionWord};
 use crate::tui::action::Action;
 use crate::tui::keymap::context::Context;
 use crate::tui::state::arming::Subject;
+use crate::tui::state::release::Release;
 use crate::tui::state::text_field::TextField;
 
 /// What the help overlay lists.
@@ -111,17 +112,6 @@ pub struct Dial {
 /// How long a snooze can be, in minutes.
 pub const SNOOZES: &[u32] = &[5, 15, 60];
 
-/// What can be done with what waited, in the release dialog.
-pub const RELEASES: &[Option<(Waiting, &str)>] = &[
-    None,
-    Some((Waiting::Newest, "newest: one turn per conversation goes on")),
-    Some((Waiting::All, "all: everything goes on")),
-    Some((
-        Waiting::Drop,
-        "drop: everything that waited is cancelled with a notice",
-    )),
-];
-
 /// A way out in the quit menu.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum QuitChoice {
@@ -145,13 +135,8 @@ pub enum Modal {
         /// Which.
         chosen: usize,
     },
-    /// Releasing the emergency stop.
-    Release {
-        /// Index into [`RELEASES`].
-        chosen: usize,
-        /// Whether it asks what happens to what waited.
-        asks: bool,
-    },
+    /// Releasing the emergency stop or the quarantine.
+    Release(Release),
     /// Entering text.
     Text(TextEntry),
     /// A question.
@@ -173,7 +158,7 @@ impl Modal {
         match self {
             Self::Help(_) | Self::Text(_) => Context::Text,
             Self::Quit { .. }
-            | Self::Release { .. }
+            | Self::Release(_)
             | Self::Confirm(_)
             | Self::Dial(_)
             | Self::Snooze { .. } => Context::Dialog,

@@ -75,6 +75,7 @@ pub fn done_text(command: &Command, outcome: &Outcome) -> String {
                 | Outcome::Channel(_)
                 | Outcome::Delivery(_)
                 | Outcome::Engine(_)
+                | Outcome::Backup(_)
                 | Outcome::Swept(_) => "it",
             };
             format!("{}: {what}", decision_done(decision.decision))
@@ -87,6 +88,7 @@ pub fn done_text(command: &Command, outcome: &Outcome) -> String {
             "EMERGENCY STOP is in force; :release lets work go on".to_owned()
         }
         Command::ReleaseEmergencyStop { .. } => "emergency stop released".to_owned(),
+        Command::Backup { .. } => "backup written".to_owned(),
         Command::Sweep { preview: true } => "nothing was swept: only counted".to_owned(),
         Command::Sweep { preview: false } => "swept".to_owned(),
     }

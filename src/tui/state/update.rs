@@ -265,6 +265,7 @@ fn submitted(
                 | Outcome::Channel(_)
                 | Outcome::Delivery(_)
                 | Outcome::Engine(_)
+                | Outcome::Backup(_)
                 | Outcome::Swept(_) => Vec::new(),
             }
         }
@@ -370,6 +371,7 @@ fn answered(state: &mut State, query: &Query, result: Result<Box<Answer>, Box<Pr
         | Answer::Channel(_)
         | Answer::Outbox(_)
         | Answer::Why(_)
+        | Answer::Uncertain(_)
         | Answer::Artifact(_)
         | Answer::Doctor(_)
         | Answer::Audit(_)

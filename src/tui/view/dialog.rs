@@ -1,18 +1,24 @@
-//! Small dialogs: quit, release, confirm, snooze.
+//! Small dialogs: quit, confirm, snooze; and what the others are drawn with.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 
-use crate::tui::format;
 use crate::tui::options::Hosting;
 use crate::tui::shown;
 use crate::tui::state::app::State;
-use crate::tui::state::modal::{Bound, Confirm, QuitChoice, RELEASES, SNOOZES};
+use crate::tui::state::modal::{Bound, Confirm, QuitChoice, SNOOZES};
 use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::paint::{self, span};
 
-fn texts(buf: &mut Buffer, inner: Rect, theme: &Theme, from: u16, lines: &[(Role, String)]) -> u16 {
+/// Lines of text from a row on; the row below them.
+pub(crate) fn texts(
+    buf: &mut Buffer,
+    inner: Rect,
+    theme: &Theme,
+    from: u16,
+    lines: &[(Role, String)],
+) -> u16 {
     let mut at = from;
     for (role, text) in lines {
         for piece in shown::block(text, usize::from(inner.width)) {
@@ -24,12 +30,13 @@ fn texts(buf: &mut Buffer, inner: Rect, theme: &Theme, from: u16, lines: &[(Role
 }
 
 /// Rows that a text takes in a popup of this width.
-fn rows(text: &str, popup: u16) -> u16 {
+pub(crate) fn rows(text: &str, popup: u16) -> u16 {
     let inner = usize::from(popup.saturating_sub(4));
     u16::try_from(shown::block(text, inner).len()).unwrap_or(u16::MAX)
 }
 
-fn choices(
+/// A list with one chosen entry, from a row on.
+pub(crate) fn choices(
     buf: &mut Buffer,
     inner: Rect,
     theme: &Theme,
@@ -95,58 +102,6 @@ pub fn quit(
     let inner = paint::padded(paint::popup(buf, area, theme, "Quit", 66, height));
     let at = texts(buf, inner, theme, 0, &[(Role::Text, why)]);
     choices(buf, inner, theme, at + 1, &labels, chosen);
-}
-
-/// Releasing the emergency stop.
-pub fn release(
-    state: &State,
-    theme: &Theme,
-    chosen: usize,
-    asks: bool,
-    area: Rect,
-    buf: &mut Buffer,
-) {
-    let since = state
-        .world
-        .engine
-        .as_ref()
-        .and_then(|e| e.held_since)
-        .map_or_else(String::new, |at| format::age(state.now.wall, at));
-    let text = if asks {
-        format!("It has been in force for {since}. What happens to what waited?")
-    } else {
-        format!("It has been in force for {since}; everything that waited goes on.")
-    };
-    let below = if asks { RELEASES.len() } else { 1 };
-    let height = rows(&text, 66) + u16::try_from(below).unwrap_or(u16::MAX).min(8) + 3;
-    let inner = paint::padded(paint::popup(
-        buf,
-        area,
-        theme,
-        "Release the emergency stop?",
-        66,
-        height,
-    ));
-    let at = texts(buf, inner, theme, 0, &[(Role::Text, text)]);
-    if asks {
-        let labels: Vec<String> = RELEASES
-            .iter()
-            .map(|choice| {
-                choice.map_or_else(
-                    || "cancel: stay stopped".to_owned(),
-                    |(_, label)| label.to_owned(),
-                )
-            })
-            .collect();
-        choices(buf, inner, theme, at + 1, &labels, chosen);
-    } else {
-        paint::line(
-            buf,
-            inner,
-            at + 1,
-            &paint::buttons(theme, &["Cancel", "Release"], chosen),
-        );
-    }
 }
 
 /// A question.

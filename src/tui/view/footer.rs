@@ -137,7 +137,7 @@ fn hints(state: &State, context: Context) -> Vec<Hint> {
         }
         Some(
             Modal::Quit { .. }
-            | Modal::Release { .. }
+            | Modal::Release(_)
             | Modal::Confirm(_)
             | Modal::Dial(_)
             | Modal::Snooze { .. },

@@ -37,7 +37,7 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
         .filter(|c| c.policy.autonomy == Autonomy::Full)
         .map(|c| c.name.as_str())
         .collect();
-    if engine.is_some_and(|e| e.held_since.is_some()) {
+    if engine.is_some_and(|e| e.held_since.is_some() && !e.quarantine) {
         left.push((Role::HeaderDanger, " EMERGENCY STOP ".to_owned()));
     }
     if engine.is_some_and(|e| e.quarantine) {

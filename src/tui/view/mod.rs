@@ -12,6 +12,7 @@ pub mod help;
 pub mod live;
 pub mod paint;
 pub mod queue;
+pub mod release;
 pub mod screen;
 pub mod text_entry;
 pub mod transcript;

@@ -13,7 +13,7 @@ use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::cache::ViewCache;
 use crate::tui::view::paint::{self, span};
 use crate::tui::view::{
-    channels, dial, dialog, footer, header, help, live, queue, text_entry, transcript,
+    channels, dial, dialog, footer, header, help, live, queue, release, text_entry, transcript,
 };
 
 /// Draws everything. Returns what was shown of the selected card and of the transcript.
@@ -92,9 +92,7 @@ pub fn draw(
             Modal::Quit { choices, chosen } => {
                 dialog::quit(state, theme, choices, *chosen, body, buf);
             }
-            Modal::Release { chosen, asks } => {
-                dialog::release(state, theme, *chosen, *asks, body, buf);
-            }
+            Modal::Release(open) => release::draw(state, theme, open, body, buf),
             Modal::Confirm(confirm) => dialog::confirm(theme, confirm, body, buf),
             Modal::Snooze { bound, chosen } => dialog::snooze(theme, bound, *chosen, body, buf),
         }
@@ -131,6 +129,13 @@ fn banner(state: &State) -> Option<(Role, String)> {
         Link::Live { .. } => {
             let engine = state.world.engine.as_ref()?;
             let since = engine.held_since?;
+            if engine.quarantine {
+                return Some((
+                    Role::HeaderDanger,
+                    "QUARANTINE: restored copy; nothing connects, sends or runs; ctrl-x r releases"
+                        .to_owned(),
+                ));
+            }
             let why = engine.held_reason.as_deref().unwrap_or("no reason given");
             Some((
                 Role::HeaderDanger,

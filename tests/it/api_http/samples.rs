@@ -20,6 +20,7 @@ use leverframe::protocol::session::{
 use leverframe::protocol::snapshot::{
     Answer, AuditFilter, EngineStatus, OpenStream, Page, PageRequest, Query, Snapshot, SweepReport,
 };
+use leverframe::protocol::uncertain::ConversationChoice;
 use leverframe::protocol::words::{
     Access, ApprovalKind, ApprovalState, Autonomy, ChannelKind, ChannelState, ContinuationState,
     DecisionScope, DecisionWord, Effect, OutboxClass, OutboxState, Risk, SessionState, StepKind,
@@ -437,6 +438,13 @@ pub fn commands() -> Vec<Command> {
         },
         Command::ReleaseEmergencyStop {
             waiting: Waiting::Newest,
+            conversations: vec![ConversationChoice {
+                session_id: session_id(),
+                waiting: Waiting::Drop,
+            }],
+        },
+        Command::Backup {
+            path: format!("/backups/{NASTY}"),
         },
         Command::Sweep { preview: true },
     ]

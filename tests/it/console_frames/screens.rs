@@ -231,3 +231,25 @@ fn disconnected() {
         driver
     });
 }
+
+/// A stop that is older than a quarter of an hour, and a restored copy: both ask about each conversation that waited.
+#[test]
+fn release_of_what_waited() {
+    let prepare = |quarantine: bool| {
+        move |w, h| {
+            let mut snapshot = busy();
+            snapshot.engine.held_since = Some(fixture::ago(3600));
+            snapshot.engine.held_reason = Some("anna: runs amok".to_owned());
+            snapshot.engine.quarantine = quarantine;
+            let mut second = fixture::continuation(4, ContinuationState::Pending);
+            second.created_at = fixture::ago(7200);
+            snapshot.continuations.push(second);
+            let mut driver = Driver::with(w, h, snapshot);
+            driver.press("ctrl-x r");
+            driver.press("down down enter enter");
+            driver
+        }
+    };
+    check("release", prepare(false));
+    check("release_quarantine", prepare(true));
+}

@@ -1,6 +1,7 @@
 //! Emergency stop, lock, read-only, texts, dial, quit.
 
 use leverframe::protocol::command::{Command, Waiting};
+use leverframe::protocol::uncertain::ConversationChoice;
 use leverframe::protocol::words::*;
 use leverframe::tui::message::{Effect, Message, QuitKind};
 use leverframe::tui::options::Access;
@@ -168,20 +169,79 @@ fn lowering_autonomy_needs_no_confirmation() {
     );
 }
 
+/// What the release dialog submits after these keys, for a turn that waited and a stop of these ages in minutes.
+fn released(waited: i64, held: i64, quarantine: bool, keys: &str) -> Vec<Command> {
+    let mut snapshot = fixture::busy();
+    snapshot.engine.held_since = Some(fixture::ago(held * 60));
+    snapshot.engine.quarantine = quarantine;
+    for turn in &mut snapshot.continuations {
+        turn.created_at = fixture::ago(waited * 60);
+    }
+    let mut driver = Driver::with(80, 24, snapshot);
+    driver.press("ctrl-x r");
+    driver.press(keys);
+    sent(&driver)
+}
+
+fn release(waiting: Waiting, conversations: &[(u8, Waiting)]) -> Vec<Command> {
+    vec![Command::ReleaseEmergencyStop {
+        waiting,
+        conversations: conversations
+            .iter()
+            .map(|(n, waiting)| ConversationChoice {
+                session_id: fixture::session_id(*n),
+                waiting: *waiting,
+            })
+            .collect(),
+    }]
+}
+
 #[test]
 fn release_asks_what_happens_only_after_a_quarter_of_an_hour() {
-    for (minutes, keys, waiting) in [
-        (5, "right enter", Waiting::All),
-        (20, "down enter", Waiting::Newest),
-        (20, "down down down enter", Waiting::Drop),
-    ] {
-        let mut snapshot = fixture::busy();
-        snapshot.engine.held_since = Some(fixture::ago(minutes * 60));
-        let mut driver = Driver::with(80, 24, snapshot);
-        driver.press("ctrl-x r");
-        driver.press(keys);
-        assert_eq!(sent(&driver), [Command::ReleaseEmergencyStop { waiting }]);
+    // Young: everything goes on, after one look.
+    assert_eq!(
+        released(5, 5, false, "right enter"),
+        release(Waiting::All, &[])
+    );
+    assert_eq!(released(5, 5, false, "enter"), [], "cancel has the focus");
+    // Old, by the stop or by what waited, or a copy of unknown age: places are cancel, every conversation, the
+    // conversations, release.
+    for (waited, held, quarantine) in [(5, 20, false), (20, 5, false), (1, 1, true)] {
+        let released = |keys| released(waited, held, quarantine, keys);
+        assert_eq!(
+            released("down down down enter"),
+            release(Waiting::Newest, &[])
+        );
+        assert_eq!(
+            released("down enter down down enter"),
+            release(Waiting::All, &[])
+        );
+        assert_eq!(
+            released("down enter enter down down enter"),
+            release(Waiting::Drop, &[])
+        );
+        assert_eq!(released("enter"), [], "cancel has the focus");
+        assert_eq!(released("down enter esc"), []);
     }
+}
+
+#[test]
+fn a_release_names_the_conversations_where_something_else_happens() {
+    let released = |keys| released(20, 20, false, keys);
+    assert_eq!(
+        released("down down enter enter down enter"),
+        release(Waiting::Newest, &[(3, Waiting::Drop)])
+    );
+    // Back to what holds everywhere is no choice of its own.
+    assert_eq!(
+        released("down down enter enter enter down enter"),
+        release(Waiting::Newest, &[])
+    );
+    // An own choice stays when the one for everywhere changes.
+    assert_eq!(
+        released("down down enter up enter down down enter"),
+        release(Waiting::All, &[])
+    );
 }
 
 #[test]

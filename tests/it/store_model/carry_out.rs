@@ -1,6 +1,7 @@
 //! Each step as the store's command.
 
 use leverframe::protocol::channel::SendIdempotency;
+use leverframe::protocol::command::Waiting;
 use leverframe::protocol::words::{ApprovalKind, DecisionScope, OutboxClass, ToolCallState};
 use leverframe::store::commands::ask_budget::AskBudget;
 use leverframe::store::commands::begin_send::{BeginSend, BeginSendOutcome};
@@ -696,7 +697,12 @@ impl System {
                 .map(|()| Outcome::Done),
             Step::DropWaiting { keep_newest } => {
                 let dropped = self.write(DropWaiting {
-                    keep_newest: *keep_newest,
+                    waiting: if *keep_newest {
+                        Waiting::Newest
+                    } else {
+                        Waiting::Drop
+                    },
+                    conversations: Vec::new(),
                     by,
                     notice: "dropped".to_owned(),
                 })?;
@@ -767,6 +773,7 @@ impl System {
                 .write(ResolveDelivery {
                     outbox_id: self.part(*part),
                     settlement: *settlement,
+                    reason: None,
                     by,
                     reason: None,
                 })

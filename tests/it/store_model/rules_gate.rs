@@ -498,6 +498,7 @@ impl Model {
             self.end_if_temporary(turn);
             dropped.push(turn);
         }
+        self.audit.push("waiting.settled");
         Ok(Outcome::Turns(dropped))
     }
 }

@@ -1,0 +1,45 @@
+//! Backups over HTTP: the daemon writes the file where it runs.
+
+use std::sync::Arc;
+
+use axum::http::StatusCode;
+use axum::response::Response;
+use serde::Deserialize;
+
+use crate::api::error::{Refusal, json};
+use crate::api::outcome;
+use crate::api::request::Call;
+use crate::api::route::{Method, Route, Shape, command, fields, ok, required};
+use crate::api::router::Api;
+use crate::protocol::command::Command;
+
+/// The routes of this module.
+pub fn routes() -> Vec<Route> {
+    vec![command(
+        Method::Post,
+        "/v1/backup",
+        "Write a backup into one new file, while everything goes on",
+        fields(&[required(
+            "path",
+            Shape::Text,
+            "absolute path on the daemon's machine; must not exist",
+        )]),
+        &[ok("BackupReport")],
+        |api, call| Box::pin(backup(api, call)),
+    )]
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Backup {
+    path: String,
+}
+
+async fn backup(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
+    let body: Backup = call.json()?;
+    let envelope = call.envelope(Command::Backup { path: body.path })?;
+    json(
+        StatusCode::OK,
+        &outcome::backup(&*api.client, envelope).await?,
+    )
+}

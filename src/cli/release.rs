@@ -1,0 +1,245 @@
+//! `leverframe release`: what waited and what is uncertain, then the release with a word on each conversation.
+
+use std::collections::HashSet;
+
+use crate::cli::emergency;
+use crate::cli::exit::{Failure, unexpected};
+use crate::cli::terminal::{Attended, Format, Terminal, cell};
+use crate::client::console_client::ConsoleClient;
+use crate::clock::Timestamp;
+use crate::protocol::command::{Command, Waiting};
+use crate::protocol::ids::SessionId;
+use crate::protocol::snapshot::{Answer, Query};
+use crate::protocol::uncertain::{ConversationChoice, Uncertain, WaitingConversation};
+use crate::text::untrusted::limit_line;
+
+/// Entries of each list that are shown; `--json` of `GET /v1/emergency-stop` has more.
+const SHOWN: usize = 20;
+
+/// Shows what waits, asks where a word is needed and somebody is there, and releases.
+pub async fn run(
+    client: &dyn ConsoleClient,
+    terminal: &mut Terminal<'_>,
+    format: Format,
+    waiting: Option<Waiting>,
+    named: &[(String, Waiting)],
+) -> Result<(), Failure> {
+    let Answer::Uncertain(uncertain) = client.query(Query::Uncertain).await? else {
+        return Err(unexpected("what is uncertain"));
+    };
+    let mut conversations = choices(&uncertain, named)?;
+    let said: HashSet<SessionId> = conversations.iter().map(|c| c.session_id).collect();
+    let unsaid: Vec<&WaitingConversation> = uncertain
+        .conversations
+        .iter()
+        .filter(|conversation| !said.contains(&conversation.session_id))
+        .collect();
+    let listed: usize = uncertain.conversations.iter().map(|c| c.turns.len()).sum();
+    let all_listed = listed as u64 >= uncertain.totals.turns;
+    let needs_a_word = waiting.is_none() && uncertain.asks() && !(unsaid.is_empty() && all_listed);
+    match (format, terminal.attended) {
+        (Format::Human, _) if uncertain.asks() || uncertain.quarantine => {
+            show(terminal, &uncertain)?;
+        }
+        (Format::Human | Format::Json, _) => {}
+    }
+    if needs_a_word {
+        match (format, terminal.attended) {
+            (Format::Human, Attended::Person) => {
+                for conversation in unsaid {
+                    let Some(waiting) = ask(terminal, &uncertain, conversation)? else {
+                        return stays(terminal);
+                    };
+                    conversations.push(ConversationChoice {
+                        session_id: conversation.session_id,
+                        waiting,
+                    });
+                }
+            }
+            (Format::Json, _) => {
+                terminal.json(&*uncertain)?;
+                return say_how(terminal);
+            }
+            (Format::Human, Attended::Script) => return say_how(terminal),
+        }
+    }
+    let sure = (uncertain.quarantine || uncertain.asks())
+        && format == Format::Human
+        && terminal.attended == Attended::Person;
+    if sure {
+        let question = if uncertain.quarantine {
+            "Lift the quarantine: channels connect, what you let go on runs. Release? [y/N]"
+        } else {
+            "Release? [y/N]"
+        };
+        let answer = terminal.ask(question)?;
+        if !matches!(answer.to_ascii_lowercase().as_str(), "y" | "yes") {
+            return stays(terminal);
+        }
+    }
+    // What is not listed and was not named is kept to its newest turn once a word was needed.
+    let otherwise = if needs_a_word {
+        Waiting::Newest
+    } else {
+        Waiting::All
+    };
+    let command = Command::ReleaseEmergencyStop {
+        waiting: waiting.unwrap_or(otherwise),
+        conversations,
+    };
+    emergency::run(client, terminal, format, command).await
+}
+
+fn stays(terminal: &mut Terminal<'_>) -> Result<(), Failure> {
+    terminal.note("Nothing was released.")?;
+    Err(Failure::Waiting)
+}
+
+fn say_how(terminal: &mut Terminal<'_>) -> Result<(), Failure> {
+    terminal.note(
+        "Nothing was released: say what happens to what waited.\n\
+         --waiting newest|all|drop        for every conversation\n\
+         --conversation SESSION=drop      for one (repeat it); the rest follows --waiting",
+    )?;
+    Err(Failure::Waiting)
+}
+
+/// The choices named on the command line.
+fn choices(
+    uncertain: &Uncertain,
+    named: &[(String, Waiting)],
+) -> Result<Vec<ConversationChoice>, Failure> {
+    named
+        .iter()
+        .map(|(text, waiting)| {
+            let session_id = match text.parse::<SessionId>() {
+                Ok(id) => id,
+                Err(_) => by_prefix(uncertain, text)?,
+            };
+            Ok(ConversationChoice {
+                session_id,
+                waiting: *waiting,
+            })
+        })
+        .collect()
+}
+
+fn by_prefix(uncertain: &Uncertain, text: &str) -> Result<SessionId, Failure> {
+    let wanted = text.to_ascii_lowercase();
+    let mut found = uncertain
+        .conversations
+        .iter()
+        .map(|conversation| conversation.session_id)
+        .filter(|id| {
+            let id = id.to_string().to_ascii_lowercase();
+            let bare = id.split_once('_').map_or("", |(_, bare)| bare);
+            !wanted.ends_with('_') && (id.starts_with(&wanted) || bare.starts_with(&wanted))
+        });
+    let shown = limit_line(text, 64);
+    match (found.next(), found.next()) {
+        (Some(id), None) => Ok(id),
+        (Some(_), Some(_)) => Err(Failure::Usage(format!(
+            "`{shown}` fits more than one conversation that waits: use more of its id"
+        ))),
+        (None, _) => Err(Failure::Usage(format!(
+            "nothing waits in a session `{shown}`; `leverframe sessions list` shows them"
+        ))),
+    }
+}
+
+fn age(now: Timestamp, then: Timestamp) -> String {
+    let minutes = now.millis_since(then) / 60_000;
+    match minutes {
+        0 => "now".to_owned(),
+        1..=119 => format!("{minutes} min"),
+        120..=2879 => format!("{} h", minutes / 60),
+        _ => format!("{} d", minutes / 1440),
+    }
+}
+
+fn name(conversation: &WaitingConversation) -> String {
+    let title = conversation
+        .title
+        .as_deref()
+        .unwrap_or(&conversation.conversation);
+    format!("{}/{}", cell(&conversation.channel), limit_line(title, 40))
+}
+
+/// Everything that waits or is uncertain.
+fn show(terminal: &mut Terminal<'_>, uncertain: &Uncertain) -> Result<(), Failure> {
+    if uncertain.quarantine {
+        terminal.line(
+            "QUARANTINE: this database is a restored copy. No channel is connected, nothing is sent, nothing runs.\n\
+             What was open when the copy was made may have gone on elsewhere since.",
+        )?;
+    }
+    let totals = uncertain.totals;
+    terminal.line(&format!("{} turns wait", totals.turns))?;
+    for conversation in uncertain.conversations.iter().take(SHOWN) {
+        let oldest = conversation.turns.first();
+        terminal.line(&format!(
+            "  {}  {}  {} waiting, oldest {}",
+            conversation.session_id,
+            name(conversation),
+            conversation.turns.len(),
+            oldest.map_or_else(String::new, |turn| age(uncertain.at, turn.created_at))
+        ))?;
+        for turn in conversation.turns.iter().rev().take(3) {
+            terminal.line(&format!(
+                "      {}  {}",
+                turn.state,
+                limit_line(&turn.text, 60)
+            ))?;
+        }
+    }
+    terminal.line(&format!("{} calls with an unknown outcome", totals.calls))?;
+    for call in uncertain.calls.iter().take(SHOWN) {
+        terminal.line(&format!(
+            "  {}  {}  {}",
+            call.id,
+            cell(&call.name),
+            limit_line(&call.preview, 60)
+        ))?;
+    }
+    terminal.line(&format!(
+        "{} messages of which nobody knows whether they arrived",
+        totals.deliveries
+    ))?;
+    for item in uncertain.deliveries.iter().take(SHOWN) {
+        terminal.line(&format!(
+            "  {}  {}/{}  {}",
+            item.id,
+            cell(&item.channel),
+            limit_line(&item.conversation, 20),
+            limit_line(&item.preview, 60)
+        ))?;
+    }
+    terminal.line(&format!("{} questions wait for a person", totals.questions))
+}
+
+/// One conversation's choice; none = stop.
+fn ask(
+    terminal: &mut Terminal<'_>,
+    uncertain: &Uncertain,
+    conversation: &WaitingConversation,
+) -> Result<Option<Waiting>, Failure> {
+    let oldest = conversation
+        .turns
+        .first()
+        .map_or_else(String::new, |turn| age(uncertain.at, turn.created_at));
+    let question = format!(
+        "{}: {} waiting, oldest {oldest}. newest, all, drop, or quit? [newest]",
+        name(conversation),
+        conversation.turns.len()
+    );
+    for _ in 0..5 {
+        match terminal.ask(&question)?.to_ascii_lowercase().as_str() {
+            "" | "n" | "newest" => return Ok(Some(Waiting::Newest)),
+            "a" | "all" => return Ok(Some(Waiting::All)),
+            "d" | "drop" => return Ok(Some(Waiting::Drop)),
+            "q" | "quit" => return Ok(None),
+            _ => terminal.note("newest, all, drop or quit")?,
+        }
+    }
+    Ok(None)
+}

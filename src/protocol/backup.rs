@@ -1,0 +1,90 @@
+//! What a backup holds, and what making or restoring one gave.
+
+use serde::{Deserialize, Serialize};
+
+use crate::clock::Timestamp;
+use crate::protocol::uncertain::UncertainTotals;
+
+/// Version of the layout of a backup file. A reader refuses a newer one.
+pub const BACKUP_FORMAT: u32 = 1;
+
+/// One file inside a backup.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BackupMember {
+    /// Path inside the file: `leverframe.db`, `artifacts/…`, `config/…`.
+    pub path: String,
+    /// Bytes.
+    pub size: u64,
+    /// Lower-case hex SHA-256.
+    pub sha256: String,
+}
+
+/// First member of a backup: what the rest must be. Unknown fields are of a newer version of the same format.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BackupManifest {
+    /// [`BACKUP_FORMAT`].
+    pub format: u32,
+    /// Version of the program that made it.
+    pub version: String,
+    /// Schema version of the database.
+    pub schema: i64,
+    /// Boot counter of the database.
+    pub epoch: u64,
+    /// Number of its last event; 0 = none.
+    pub last_event_seq: u64,
+    /// Number of its last audit row; 0 = none.
+    pub audit_seq: u64,
+    /// Lower-case hex hash of that row.
+    pub audit_hash: String,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// Everything else in it, in order.
+    pub members: Vec<BackupMember>,
+}
+
+/// What is in a backup, for people.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BackupReport {
+    /// The file.
+    pub path: String,
+    /// Its bytes.
+    pub size: u64,
+    /// Sessions in it.
+    pub sessions: u64,
+    /// Continuations in it.
+    pub continuations: u64,
+    /// Continuations that had not ended.
+    pub open_continuations: u64,
+    /// Approvals that waited.
+    pub pending_approvals: u64,
+    /// Artifacts in it.
+    pub artifacts: u64,
+    /// Configuration files in it.
+    pub config_files: u64,
+    /// Number of the last event in it.
+    pub last_event_seq: u64,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// How long that took, in milliseconds.
+    pub duration_ms: u64,
+    /// What was left out or changed, in words.
+    pub notes: Vec<String>,
+}
+
+/// What restoring a backup gave.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RestoreReport {
+    /// The backup.
+    pub backup: String,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// The data directory it lies in now.
+    pub data_dir: String,
+    /// Where what was there before lies now.
+    pub moved_aside: Option<String>,
+    /// Configuration files that were written.
+    pub config_files: Vec<String>,
+    /// What is uncertain in it.
+    pub uncertain: UncertainTotals,
+}

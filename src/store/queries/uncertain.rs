@@ -1,0 +1,189 @@
+//! What waits, and what nobody knows.
+
+use rusqlite::{Row, params};
+
+use crate::clock::Timestamp;
+use crate::protocol::ids::{ContinuationId, SessionId, ToolCallId};
+use crate::protocol::uncertain::{
+    OpenQuestion, Uncertain, UncertainCall, UncertainTotals, WaitingConversation, WaitingTurn,
+};
+use crate::store::error::StoreError;
+use crate::store::queries::approvals::load_approvals;
+use crate::store::queries::channels::held;
+use crate::store::queries::outbox::load_items;
+use crate::store::reader::Reader;
+use crate::store::rows::{preview, word};
+use crate::store::schema;
+
+/// Entries of each list.
+const LISTED: u32 = 200;
+
+/// Of which database it is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Recovered {
+    /// One that this program has recovered: what is in flight is in good hands.
+    Yes,
+    /// A copy that nobody has started: what was in flight then is as uncertain as the rest.
+    NotYet,
+}
+
+impl Recovered {
+    const fn turns(self) -> &'static str {
+        match self {
+            Self::Yes => "c.ended_at IS NULL AND c.state IN ('pending', 'interrupted')",
+            Self::NotYet => {
+                "c.ended_at IS NULL AND c.state IN ('pending', 'interrupted', 'running')"
+            }
+        }
+    }
+
+    const fn calls(self) -> &'static str {
+        match self {
+            Self::Yes => "t.state = 'indeterminate' AND c.ended_at IS NULL",
+            Self::NotYet => {
+                "c.ended_at IS NULL AND (t.state IN ('indeterminate', 'started', 'approved')
+                    OR (t.state = 'ready' AND t.effect NOT IN ('read_only', 'idempotent')))"
+            }
+        }
+    }
+
+    const fn deliveries(self) -> &'static str {
+        match self {
+            Self::Yes => "state = 'unknown'",
+            Self::NotYet => {
+                "(state IN ('unknown', 'sending') OR (state = 'pending' AND class NOT IN ('progress', 'card_update')))"
+            }
+        }
+    }
+}
+
+fn turn_row(
+    row: &Row<'_>,
+) -> rusqlite::Result<(SessionId, String, String, Option<String>, WaitingTurn)> {
+    let text: String = row.get(6)?;
+    Ok((
+        SessionId::from_bytes(row.get(0)?),
+        row.get(1)?,
+        row.get(2)?,
+        row.get(3)?,
+        WaitingTurn {
+            continuation_id: ContinuationId::from_bytes(row.get(4)?),
+            state: word(row, 5)?,
+            text: preview(
+                text.lines()
+                    .find(|line| !line.trim().is_empty())
+                    .unwrap_or(""),
+            ),
+            created_at: Timestamp(row.get(7)?),
+        },
+    ))
+}
+
+impl Reader<'_> {
+    /// What waits, and what nobody knows; `at` is the time it is asked.
+    pub fn uncertain(&self, at: Timestamp, recovered: Recovered) -> Result<Uncertain, StoreError> {
+        let count = |query: &str| -> Result<u64, StoreError> {
+            Ok(self.conn.query_row(query, [], |row| row.get(0))?)
+        };
+        let (turns, calls, deliveries) =
+            (recovered.turns(), recovered.calls(), recovered.deliveries());
+        let oldest: Option<i64> = self.conn.query_row(
+            &format!("SELECT min(c.created_at) FROM continuations c WHERE {turns}"),
+            [],
+            |row| row.get(0),
+        )?;
+        let totals = UncertainTotals {
+            turns: count(&format!(
+                "SELECT count(*) FROM continuations c WHERE {turns}"
+            ))?,
+            calls: count(&format!(
+                "SELECT count(*) FROM tool_calls t JOIN continuations c ON c.id = t.continuation_id WHERE {calls}"
+            ))?,
+            deliveries: count(&format!("SELECT count(*) FROM outbox WHERE {deliveries}"))?,
+            questions: count("SELECT count(*) FROM approvals WHERE state = 'pending'")?,
+        };
+        Ok(Uncertain {
+            at,
+            quarantine: schema::quarantined(self.conn)?,
+            held_since: held(self.conn)?.map(|(since, _)| since),
+            oldest_at: oldest.map(Timestamp),
+            totals,
+            conversations: self.waiting_conversations(turns)?,
+            calls: self.uncertain_calls(calls)?,
+            deliveries: load_items(
+                self.conn,
+                &format!("WHERE {deliveries} ORDER BY position DESC LIMIT ?1"),
+                [LISTED],
+            )?
+            .into_iter()
+            .map(|(_, item)| item)
+            .collect(),
+            questions: load_approvals(
+                self.conn,
+                "WHERE a.state = 'pending' ORDER BY a.position DESC LIMIT ?1",
+                [LISTED],
+            )?
+            .into_iter()
+            .map(|(_, approval)| OpenQuestion {
+                id: approval.id,
+                short_code: approval.short_code,
+                kind: approval.kind,
+                channel: approval.channel,
+                tool: approval.tool,
+                risk: approval.risk,
+                requested_at: approval.requested_at,
+            })
+            .collect(),
+        })
+    }
+
+    fn waiting_conversations(&self, turns: &str) -> Result<Vec<WaitingConversation>, StoreError> {
+        let mut found: Vec<WaitingConversation> = Vec::new();
+        let mut statement = self.conn.prepare(&format!(
+            "SELECT * FROM (
+                SELECT s.id, s.channel, s.conversation, s.title, c.id AS turn, c.state, substr(c.text, 1, 2000),
+                    c.created_at, c.position AS position
+                FROM continuations c JOIN sessions s ON s.id = c.session_id
+                WHERE {turns} ORDER BY c.position DESC LIMIT ?1)
+             ORDER BY position"
+        ))?;
+        let rows = statement.query_map(params![LISTED], turn_row)?;
+        for row in rows {
+            let (session_id, channel, conversation, title, turn) = row?;
+            match found
+                .iter_mut()
+                .find(|known| known.session_id == session_id)
+            {
+                Some(known) => known.turns.push(turn),
+                None => found.push(WaitingConversation {
+                    session_id,
+                    channel,
+                    conversation,
+                    title,
+                    turns: vec![turn],
+                }),
+            }
+        }
+        Ok(found)
+    }
+
+    fn uncertain_calls(&self, calls: &str) -> Result<Vec<UncertainCall>, StoreError> {
+        let mut statement = self.conn.prepare(&format!(
+            "SELECT t.id, t.continuation_id, t.name, t.preview, t.effect, t.state, t.started_at
+             FROM tool_calls t JOIN continuations c ON c.id = t.continuation_id
+             WHERE {calls} ORDER BY t.position DESC LIMIT ?1"
+        ))?;
+        let rows = statement.query_map([LISTED], |row| {
+            Ok(UncertainCall {
+                id: ToolCallId::from_bytes(row.get(0)?),
+                continuation_id: ContinuationId::from_bytes(row.get(1)?),
+                name: row.get(2)?,
+                preview: row.get(3)?,
+                effect: word(row, 4)?,
+                state: word(row, 5)?,
+                started_at: row.get::<_, Option<i64>>(6)?.map(Timestamp),
+            })
+        })?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+}

@@ -1,0 +1,177 @@
+//! A database of schema 1 in the hands of this program (I26).
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use rusqlite::Connection;
+
+use crate::backup::tools::{files, plain_home, run, said, sound};
+use crate::support::daemon::Home;
+use crate::support::record::fault;
+
+fn fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/fixtures/schema_1")
+        .join(name)
+}
+
+/// A home with the database of schema 1. Its approval has a deadline, which no test may run into.
+fn old_home() -> Home {
+    use std::os::unix::fs::PermissionsExt as _;
+    let home = plain_home();
+    std::fs::create_dir(home.data()).unwrap();
+    std::fs::set_permissions(home.data(), std::fs::Permissions::from_mode(0o700)).unwrap();
+    for name in ["leverframe.db", "epoch"] {
+        std::fs::copy(fixture(name), home.data().join(name)).unwrap();
+    }
+    let conn = Connection::open(home.data().join("leverframe.db")).unwrap();
+    conn.execute("UPDATE approvals SET expires_at = NULL", [])
+        .unwrap();
+    conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
+        .unwrap();
+    conn.close().unwrap();
+    home
+}
+
+fn version(path: &Path) -> i64 {
+    let conn = Connection::open(path).unwrap();
+    conn.query_row("PRAGMA user_version", [], |row| row.get(0))
+        .unwrap()
+}
+
+/// Every object of a schema by name, white space folded.
+fn schema(path: &Path) -> BTreeMap<String, String> {
+    let conn = Connection::open(path).unwrap();
+    conn.prepare("SELECT type || ' ' || name, coalesce(sql, '') FROM sqlite_schema")
+        .unwrap()
+        .query_map([], |row| {
+            let sql: String = row.get(1)?;
+            Ok((
+                row.get(0)?,
+                sql.split_whitespace().collect::<Vec<_>>().join(" "),
+            ))
+        })
+        .unwrap()
+        .collect::<Result<_, _>>()
+        .unwrap()
+}
+
+#[tokio::test]
+async fn a_database_of_schema_1_is_migrated_and_what_waited_in_it_goes_on() {
+    let home = old_home();
+    let mut daemon = home.daemon();
+    assert_eq!(daemon.get("/readyz").await["quarantine"], false);
+    let sessions = daemon.get("/v1/sessions").await;
+    assert_eq!(sessions["items"][0]["title"], "a session of schema 1");
+    let approval = daemon.wait_approval().await;
+    assert_eq!(approval["tool"], "write_file");
+    let (status, body) = daemon.decide(&approval, "approve").await;
+    assert_eq!(status, 200, "{body}");
+    let turn = approval["continuation_id"].as_str().unwrap();
+    // The plan of a call names where it would run: elsewhere it is another plan, and asks again.
+    let done = daemon
+        .wait(
+            &format!("/v1/continuations/{turn}"),
+            "the turn moves on",
+            |body| body["state"] == "completed" || body["state"] == "awaiting_approval",
+        )
+        .await;
+    if done["state"] == "awaiting_approval" {
+        let again = daemon.wait_approval().await;
+        assert_eq!(daemon.decide(&again, "approve").await.0, 200);
+        daemon.wait_state(turn, "completed").await;
+    }
+    assert_eq!(
+        std::fs::read_to_string(home.workspace("api").join("a.txt")).unwrap(),
+        "x"
+    );
+    daemon.terminate();
+    sound(&home).await;
+
+    let database = home.data().join("leverframe.db");
+    let copy = home.data().join("leverframe.before-schema-2.db");
+    assert_eq!((version(&database), version(&copy)), (2, 1));
+    let conn = Connection::open(&copy).unwrap();
+    let verdict: String = conn
+        .query_row("PRAGMA integrity_check", [], |row| row.get(0))
+        .unwrap();
+    assert_eq!(verdict, "ok");
+    let turns: u64 = conn
+        .query_row("SELECT count(*) FROM continuations", [], |row| row.get(0))
+        .unwrap();
+    assert_eq!(turns, 3);
+    assert_eq!(schema(&copy), schema(&fixture_copy()));
+    let fresh = plain_home();
+    fresh.daemon().terminate();
+    assert_eq!(
+        schema(&database),
+        schema(&fresh.data().join("leverframe.db"))
+    );
+    fault(
+        "database-of-an-older-schema",
+        "a database of schema 1 with an approval that waits",
+        "migrated to the schema of a fresh one, a sound copy of schema 1 kept, the approval answered and its turn completed",
+    );
+}
+
+/// Reading a database in WAL mode leaves files beside it: never beside the fixture.
+fn fixture_copy() -> PathBuf {
+    let path =
+        Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("schema-1-{}.db", std::process::id()));
+    std::fs::copy(fixture("leverframe.db"), &path).unwrap();
+    path
+}
+
+#[tokio::test]
+async fn a_migration_killed_half_way_leaves_the_old_database_usable() {
+    let home = old_home();
+    assert!(
+        home.try_daemon_with(&[("LEVERFRAME_CRASH", "migrate.mid:1")])
+            .is_none()
+    );
+    let database = home.data().join("leverframe.db");
+    assert_eq!(version(&database), 1, "half a migration was kept");
+    let copy = home.data().join("leverframe.before-schema-2.db");
+    assert_eq!(version(&copy), 1);
+    let mut daemon = home.daemon();
+    assert_eq!(daemon.get("/readyz").await["quarantine"], false);
+    assert_eq!(daemon.wait_approval().await["tool"], "write_file");
+    daemon.terminate();
+    assert_eq!(version(&database), 2);
+    sound(&home).await;
+    fault(
+        "kill-during-migration",
+        "SIGKILL at migrate.mid between schema 1 and 2",
+        "the old database is whole, its copy too, and the next start migrates it",
+    );
+}
+
+#[tokio::test]
+async fn a_newer_database_is_refused_and_not_touched() {
+    let home = old_home();
+    let database = home.data().join("leverframe.db");
+    let conn = Connection::open(&database).unwrap();
+    conn.pragma_update(None, "user_version", 99).unwrap();
+    conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
+        .unwrap();
+    conn.close().unwrap();
+    let before = files(&home.data());
+    let backup = home.path().join("backup.tar");
+    for arguments in [vec!["--daemon"], vec!["backup", backup.to_str().unwrap()]] {
+        let output = run(&home, &arguments);
+        assert_ne!(output.status.code(), Some(0), "{}", said(&output));
+        assert!(
+            said(&output).contains("schema version 99"),
+            "{}",
+            said(&output)
+        );
+        let after = files(&home.data());
+        assert!(after == before, "{arguments:?} touched it");
+    }
+    assert!(!backup.exists());
+    fault(
+        "newer-database",
+        "user_version 99",
+        "refused by the daemon and by backup with the versions named; no file changed or added",
+    );
+}
