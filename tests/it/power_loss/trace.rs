@@ -113,7 +113,7 @@ fn unclear<T>(what: &str, text: &str) -> Parsed<T> {
 fn hex(text: &str) -> Parsed<Vec<u8>> {
     let digit = |byte: u8| (byte as char).to_digit(16).map(|digit| digit as u8);
     let bytes = text.as_bytes();
-    if bytes.len() % 4 != 0 {
+    if !bytes.len().is_multiple_of(4) {
         return unclear("not hexadecimal", text);
     }
     let mut out = Vec::with_capacity(bytes.len() / 4);

@@ -15,7 +15,8 @@ fn scope() -> Scope<'static> {
     }
 }
 
-fn hex(bytes: &[u8]) -> String {
+/// As the tracer writes bytes.
+pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |mut text, byte| {
         let _ = write!(text, "\\x{byte:02x}");
         text
