@@ -775,7 +775,6 @@ impl System {
                     settlement: *settlement,
                     reason: None,
                     by,
-                    reason: None,
                 })
                 .map(|()| Outcome::Done),
             other => unreachable!("{other:?} is carried out elsewhere"),
