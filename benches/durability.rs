@@ -17,11 +17,6 @@
 #[path = "durability/bare.rs"]
 mod bare;
 mod harness;
-#[path = "../tests/it/power_loss"]
-mod power_loss {
-    pub(crate) mod journal;
-    pub(crate) mod logical;
-}
 #[path = "../tests/it/store/world.rs"]
 mod world;
 

@@ -11,11 +11,6 @@
 )] // a bench is a test, and uses a part of the tests' world
 
 mod harness;
-#[path = "../tests/it/power_loss"]
-mod power_loss {
-    pub(crate) mod journal;
-    pub(crate) mod logical;
-}
 #[path = "../tests/it/store/world.rs"]
 mod world;
 

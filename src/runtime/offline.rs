@@ -14,7 +14,6 @@ use crate::engine::doctor::{Facts, Process, findings};
 use crate::protocol::doctor::{AuditAnchor, AuditReport, AuditRow, CheckReport, Doctor};
 use crate::protocol::snapshot::{AuditFilter, Page, PageRequest};
 use crate::runtime::start::tool_names;
-use crate::store::artifacts::FOLDER;
 use crate::store::error::StoreError;
 use crate::store::files::look;
 use crate::store::offline::Offline;
@@ -54,13 +53,7 @@ pub fn database_of(data_dir: &Path) -> PathBuf {
 
 fn verify(database: &Offline, path: &Path) -> Result<CheckReport, OfflineError> {
     let begun = std::time::Instant::now();
-    let (mut report, artifacts) =
-        database.read(|reader| Ok((check::report(reader)?, reader.artifact_rows()?)))?;
-    // A copy of the database alone says nothing about files.
-    let dir = path.parent().unwrap_or(Path::new("/"));
-    if dir.join(FOLDER).is_dir() || artifacts.is_empty() {
-        report.add(check::artifact_files(&artifacts, dir));
-    }
+    let mut report = database.read(check::report)?;
     if database.was_disturbed() {
         return Err(OfflineError::Disturbed(path.to_owned()));
     }

@@ -61,15 +61,16 @@ fn failed(path: &Path, error: &io::Error) -> StoreError {
     StoreError::Full(format!("{}: {error}", path.display()))
 }
 
-/// Makes a directory (0700) and makes its name durable, unless it is there.
+/// Makes a directory (0700) unless it is there, and makes its name durable. Always: whoever made it may not have come
+/// that far, and what is stored in it would go with its name.
 fn make_directory(path: &Path) -> io::Result<()> {
     match DirBuilder::new().mode(0o700).create(path) {
-        Ok(()) => match path.parent() {
-            Some(parent) => File::open(parent)?.sync_all(),
-            None => Ok(()),
-        },
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        Err(error) => Err(error),
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+        Ok(()) | Err(_) => {}
+    }
+    match path.parent() {
+        Some(parent) => File::open(parent)?.sync_all(),
+        None => Ok(()),
     }
 }
 
@@ -111,7 +112,9 @@ fn write_file(root: &Path, hash: ArtifactHash, content: &[u8], now: Timestamp) -
             .open(&unfinished)?;
         file.write_all(content)?;
         stamp(&file, now)?;
-        file.sync_all()?;
+        if !crate::mutant!("artifact_fsync") {
+            file.sync_all()?;
+        }
         crate::crash_point!("artifact.pre_rename");
         std::fs::rename(&unfinished, &path)
     };
@@ -436,27 +439,15 @@ impl WriteTx<'_> {
 
 /// I25: every row has its file below the data directory, with that size and that hash.
 pub fn check_artifacts(reader: &Reader<'_>, data_dir: &Path) -> Result<Vec<Violation>, StoreError> {
-    Ok(check_files(&reader.artifact_rows()?, data_dir))
-}
-
-impl Reader<'_> {
-    /// Hash and size of every artifact.
-    pub fn artifact_rows(&self) -> Result<Vec<(ArtifactHash, u64)>, StoreError> {
-        Ok(self
-            .conn
-            .prepare("SELECT hash, size FROM artifacts ORDER BY hash")?
-            .query_map([], |row| {
-                Ok((ArtifactHash::from_bytes(row.get(0)?), row.get(1)?))
-            })?
-            .collect::<rusqlite::Result<_>>()?)
-    }
-}
-
-/// The same without a read transaction over the reading of the files; hold [`Store::artifact_guard`] over both.
-pub fn check_files(rows: &[(ArtifactHash, u64)], data_dir: &Path) -> Vec<Violation> {
     let root = data_dir.join(FOLDER);
     let mut found = Vec::new();
-    for (hash, size) in rows.iter().copied() {
+    let mut statement = reader
+        .conn
+        .prepare("SELECT hash, size FROM artifacts ORDER BY hash")?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let hash = ArtifactHash::from_bytes(row.get(0)?);
+        let size: u64 = row.get(1)?;
         let wrong = match std::fs::read(path_of(&root, hash)) {
             Err(error) => Some(format!("its file cannot be read: {error}")),
             Ok(content) if content.len() as u64 != size => Some(format!(
@@ -473,5 +464,5 @@ pub fn check_files(rows: &[(ArtifactHash, u64)], data_dir: &Path) -> Vec<Violati
             detail: format!("artifact {hash}: {wrong}"),
         }));
     }
-    found
+    Ok(found)
 }

@@ -125,7 +125,9 @@ pub(crate) fn write_sidecar(
             Some(seq) => writeln!(file, "{epoch} {seq}")?,
             None => writeln!(file, "{epoch}")?,
         }
-        file.sync_all()?;
+        if !crate::mutant!("sidecar_fsync") {
+            file.sync_all()?;
+        }
         std::fs::rename(&temporary, path)?;
         if let Some(directory) = path.parent() {
             File::open(directory)?.sync_all()?;

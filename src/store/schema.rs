@@ -138,6 +138,9 @@ pub(crate) fn create(path: &Path) -> Result<(), StoreError> {
         OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX,
     )?;
     common_pragmas(&conn)?;
+    // Nobody knows the file yet: one sync at the end is enough.
+    conn.query_row("PRAGMA journal_mode = MEMORY", [], |_| Ok(()))?;
+    conn.pragma_update(None, "synchronous", "OFF")?;
     // Only possible before the first page is written.
     conn.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
     conn.pragma_update(None, "application_id", APPLICATION_ID)?;

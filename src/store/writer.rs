@@ -378,6 +378,11 @@ impl Writer {
 
     /// Sets the class of the next commit; has no effect inside a transaction, so never called there.
     fn set_synchronous(&mut self, class: Durability) -> Result<(), StoreError> {
+        let class = if crate::mutant!("fsync_before_effect") {
+            Durability::Relaxed
+        } else {
+            class
+        };
         if class != self.synchronous {
             self.conn.execute_batch(match class {
                 Durability::Durable => "PRAGMA synchronous = FULL",

@@ -160,11 +160,16 @@ fn forms_of(secret: &str) -> Vec<String> {
         percent_encoded(secret, Case::Lower),
         percent_encoded(secret, Case::Upper).replace("%20", "+"),
     ];
-    if let Ok(quoted) = serde_json::to_string(secret) {
-        let inner = quoted.trim_start_matches('"');
-        let inner = inner.strip_suffix('"').unwrap_or(inner);
-        forms.push(inner.to_owned());
-        forms.push(inner.replace('/', "\\/"));
+    // Twice: what a tool prints is often JSON that quotes JSON.
+    let mut escaped = secret.to_owned();
+    for _ in 0..2 {
+        let Ok(quoted) = serde_json::to_string(&escaped) else {
+            break;
+        };
+        let inner = quoted.strip_prefix('"').unwrap_or(&quoted);
+        escaped = inner.strip_suffix('"').unwrap_or(inner).to_owned();
+        forms.push(escaped.replace('/', "\\/"));
+        forms.push(escaped.clone());
     }
     for alphabet in [STANDARD, URL_SAFE] {
         forms.push(base64(secret.as_bytes(), alphabet));

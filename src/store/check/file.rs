@@ -1,6 +1,10 @@
-//! The file itself: its pages and its references. SQLite does not look at CHECK constraints through a connection that
-//! cannot write; those are kept by every write.
+//! The files themselves: pages and references of the database, and the content of artifacts.
+//!
+//! SQLite does not look at CHECK constraints through a connection that cannot write; those are kept by every write.
 
+use std::path::Path;
+
+use crate::store::artifacts::check_artifacts;
 use crate::store::check::rule::{Found, Rule, code};
 use crate::store::error::StoreError;
 use crate::store::reader::Reader;
@@ -11,6 +15,11 @@ pub(crate) const RULES: &[Rule] = &[
         "file",
         "row that refers to one that is not there",
         foreign_keys,
+    ),
+    code(
+        "I25",
+        "artifact whose file is not there or has another content",
+        artifacts,
     ),
 ];
 
@@ -25,6 +34,18 @@ fn quick_check(reader: &Reader<'_>, found: &mut Found) -> Result<(), StoreError>
         if line != "ok" {
             found.add(|| line);
         }
+    }
+    Ok(())
+}
+
+/// The files lie beside the database, wherever that is.
+fn artifacts(reader: &Reader<'_>, found: &mut Found) -> Result<(), StoreError> {
+    found.rows = reader
+        .conn
+        .query_row("SELECT count(*) FROM artifacts", [], |row| row.get(0))?;
+    let dir = reader.conn.path().map(Path::new).and_then(Path::parent);
+    for wrong in check_artifacts(reader, dir.unwrap_or(Path::new(".")))? {
+        found.add(|| wrong.detail);
     }
     Ok(())
 }

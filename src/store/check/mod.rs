@@ -12,11 +12,7 @@ mod rule;
 mod starts;
 mod turns;
 
-use std::path::Path;
-
-use crate::protocol::artifact::ArtifactHash;
 use crate::protocol::doctor::{CheckReport, RuleResult};
-use crate::store::artifacts::check_files;
 use crate::store::check::rule::Rule;
 use crate::store::error::StoreError;
 use crate::store::reader::Reader;
@@ -52,21 +48,6 @@ pub fn count() -> usize {
 /// not be shared with a later rule of a live database.
 pub fn run(reader: &Reader<'_>, number: usize) -> Result<Option<RuleResult>, StoreError> {
     rules().nth(number).map(|rule| rule.run(reader)).transpose()
-}
-
-/// The rule about files that rows name, from hash and size of each.
-pub fn artifact_files(rows: &[(ArtifactHash, u64)], data_dir: &Path) -> RuleResult {
-    let found: Vec<String> = check_files(rows, data_dir)
-        .into_iter()
-        .map(|violation| violation.detail)
-        .collect();
-    RuleResult {
-        invariant: "I25".to_owned(),
-        broken: "artifact whose file is missing or another".to_owned(),
-        rows: rows.len() as u64,
-        violations: found.len() as u64,
-        found: found.into_iter().take(rule::NAMED).collect(),
-    }
 }
 
 /// Runs every rule in one read transaction. For a database that nobody writes. `took_ms` is left to the caller.

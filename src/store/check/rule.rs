@@ -9,7 +9,7 @@ use crate::store::error::StoreError;
 use crate::store::reader::Reader;
 
 /// Violations of one rule that are named; further ones are counted.
-pub(crate) const NAMED: usize = 100;
+const NAMED: usize = 100;
 
 /// What the first column of a rule's answer is.
 #[derive(Debug, Clone, Copy)]

@@ -141,6 +141,11 @@ fn values_out_of_bounds() {
     );
     refused("[engine]\nmax_running = 0\n", 2, &["engine.max_running"]);
     refused(
+        "[engine]\nshutdown_grace_seconds = 3601\n",
+        2,
+        &["engine.shutdown_grace_seconds", "from 0 to 3600"],
+    );
+    refused(
         "[retention]\nhistory_days = 7\n",
         2,
         &["retention.history_days", "from 8 to"],

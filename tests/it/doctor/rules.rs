@@ -22,6 +22,8 @@ const USED_CALL: &str =
 const CASES: &[(&str, &str, &[&str])] = &[
     ("page that SQLite finds broken", "", &["file"]),
     ("row that refers to one that is not there", "INSERT INTO approval_snoozes VALUES (zeroblob(16), 'anna', 1)", &["file"]),
+    ("artifact whose file is not there or has another content",
+        "INSERT INTO artifacts VALUES (zeroblob(32), 5, 'text/plain', 1)", &["I25"]),
     ("continuation without exactly one inbox row",
         "UPDATE inbox SET continuation_id = NULL, disposition = 'ignored' WHERE continuation_id = {DONE}", &["I1"]),
     ("idempotency key stored twice",
@@ -67,7 +69,7 @@ const CASES: &[(&str, &str, &[&str])] = &[
     ("approval used by more than one start",
         "UPDATE tool_attempts SET approval_id = {USED_GATE} WHERE call_id = {FREE_CALL}", &["I11"]),
     ("call that had to ask and started without an approval",
-        "UPDATE tool_attempts SET approval_id = NULL WHERE call_id = {USED_CALL}", &["I11"]),
+        "UPDATE tool_calls SET verdict = 'ask' WHERE id = {FREE_CALL}", &["I11"]),
     ("approval whose digest is not its call's", "UPDATE approvals SET digest = 'x' WHERE id = {USED_GATE}", &["I11"]),
     ("call that waits without a pending approval",
         "UPDATE tool_calls SET approval_id = {USED_GATE} WHERE state = 'awaiting'", &["I11", "I12"]),
@@ -163,6 +165,7 @@ async fn every_rule_names_what_breaks_it_and_nothing_else() {
             "idempotency key",
             "event that was said",
             "part being sent",
+            "artifact whose file",
         ];
         assert!(
             rule.rows > 0 || rare.iter().any(|word| rule.broken.contains(word)),

@@ -48,6 +48,10 @@ async fn a_reset_before_the_effect_is_settled_by_class() {
     let before = Mode::ResetBefore;
     assert_eq!(met(before, "post_entry").await, is("indeterminate", 0, 1));
     assert_eq!(met(before, "post_checked").await, is("failed", 0, 0));
+    assert_eq!(
+        met(Mode::Fails, "post_entry").await,
+        is("indeterminate", 0, 1)
+    );
     fault(
         "tool-reset-before",
         "the connection was reset before the effect",
@@ -65,6 +69,8 @@ async fn a_service_that_never_answers_is_settled_by_class() {
         met(Mode::Silent, "post_entry").await,
         is("indeterminate", 1, 1)
     );
+    let late = Mode::Delay(std::time::Duration::from_millis(100));
+    assert_eq!(met(late, "post_entry").await, is("succeeded", 1, 0));
     fault(
         "tool-timeout",
         "the service had the effect and never answered",

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use serde::{Deserialize, Serialize};
 
 use crate::power_loss::logical::Logical;
+use crate::store::world::Watcher;
 
 /// A line.
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq)]
@@ -67,17 +68,18 @@ impl Journal {
             .write_all(text.as_bytes())
             .unwrap();
     }
+}
 
-    /// A command was answered with success; the number of its commit.
-    pub fn answered(&self, what: &str, durable: bool) -> u64 {
+impl Watcher for Journal {
+    fn answered(&self, what: &str, durable: bool) -> u64 {
         let n = self.next.fetch_add(1, Ordering::SeqCst);
         let what = what.rsplit("::").next().unwrap_or(what).to_owned();
         self.put(&Line::Answered { n, what, durable });
         n
     }
 
-    /// What the database says after it.
-    pub fn state(&self, n: u64, epoch: u64, logical: &Logical) {
+    fn state(&self, n: u64, epoch: u64, conn: &rusqlite::Connection) {
+        let logical = Logical::read(conn).unwrap();
         self.put(&Line::State(State {
             n,
             state: logical.state,
@@ -88,8 +90,7 @@ impl Journal {
         }));
     }
 
-    /// What follows is grouped.
-    pub fn together(&self) {
+    fn together(&self) {
         self.put(&Line::Together);
     }
 }

@@ -5,19 +5,23 @@
 //!
 //! Where `strace` cannot run, the tests say so and check nothing. A run is deterministic for the recorded trace and its
 //! seed, which every failure names. `LEVERFRAME_POWER_SEED` sets another one; `LEVERFRAME_POWER_MINUTES=30 cargo test
-//! --test it power_loss:: -- --nocapture` goes on with new traces and seeds for that long.
+//! --test it power_loss::store_run::soak -- --ignored --exact --nocapture` goes on with new traces and seeds for that
+//! long.
 
 mod child;
+mod daemon_run;
 mod disk;
 mod disk_model;
 mod examine;
 mod image;
 pub(crate) mod journal;
 pub(crate) mod logical;
+mod mutants;
 mod promises;
 mod replay;
 mod store_run;
 mod strace;
+mod sync_errors;
 mod trace;
 mod trace_lines;
 

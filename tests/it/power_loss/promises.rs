@@ -99,8 +99,9 @@ impl Witness for Promises {
                 .range(from..=to)
                 .any(|(_, state)| state.state == found.raw.state)
                 || (floor.is_none() && found.raw.state == 0);
-            // While commits are grouped, the state lies between two that are known.
-            if !known && !together {
+            // While commits are grouped, the state lies between two that are known; a commit in which the process
+            // died was never told of.
+            if !known && !together && states.contains_key(&to) {
                 let newer = states
                     .iter()
                     .find(|(_, state)| state.state == found.raw.state);

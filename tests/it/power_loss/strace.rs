@@ -34,18 +34,27 @@ pub fn available() -> bool {
     possible
 }
 
-/// The program under the tracer, which writes to `file`. `faults` are injected: `fsync:error=EIO:when=3`.
-pub fn traced(program: &Path, file: &Path, faults: &[String]) -> Command {
-    let mut command = Command::new("strace");
-    command
-        .args(["-f", "--seccomp-bpf", "-yy", "-xx", "-s", "16777216"])
-        .arg("-e")
-        .arg(format!("trace={CALLS}"));
+/// The words that stand before a command to have it traced into `file`. `faults` are injected:
+/// `fsync:error=EIO:when=3`.
+pub fn words(file: &Path, faults: &[String]) -> Vec<String> {
+    let mut words: Vec<String> = [
+        "strace",
+        "-f",
+        "--seccomp-bpf",
+        "-yy",
+        "-xx",
+        "-s",
+        "16777216",
+        "-e",
+    ]
+    .map(str::to_owned)
+    .to_vec();
+    words.push(format!("trace={CALLS}"));
     for fault in faults {
-        command.arg("-e").arg(format!("inject={fault}"));
+        words.extend(["-e".to_owned(), format!("inject={fault}")]);
     }
-    command.arg("-o").arg(file).arg("--").arg(program);
-    command
+    words.extend(["-o".to_owned(), file.display().to_string(), "--".to_owned()]);
+    words
 }
 
 /// Runs a test of this binary that is a program of its own, traced.
@@ -56,7 +65,10 @@ pub fn run_child(
     faults: &[String],
 ) -> (ExitStatus, String) {
     let program = std::env::current_exe().unwrap();
-    let output = traced(&program, file, faults)
+    let words = words(file, faults);
+    let output = Command::new(&words[0])
+        .args(&words[1..])
+        .arg(program)
         .args([
             "--exact",
             test,

@@ -84,15 +84,17 @@ pub struct Record {
 
 /// What is recorded of all that a process does.
 pub struct Scope<'a> {
-    /// Files below it; it is a directory that existed before.
+    /// A directory that existed before.
     pub root: &'a Path,
+    /// What the process makes in it: this and all below it is recorded.
+    pub inside: &'a Path,
     /// Another file whose writes are recorded.
     pub journal: &'a Path,
 }
 
 impl Scope<'_> {
     fn holds(&self, path: &Path) -> bool {
-        path.starts_with(self.root) || path == self.journal
+        path == self.root || path.starts_with(self.inside) || path == self.journal
     }
 }
 
@@ -188,7 +190,8 @@ fn descriptor(text: &str) -> Parsed<(&str, Target)> {
     if name.starts_with("TCP") {
         return Ok((number, Target::Socket(name.to_owned())));
     }
-    if !name.starts_with("\\x2f") {
+    // A device is shown with its numbers behind its name.
+    if !name.starts_with("\\x2f") || name.contains('<') {
         return Ok((number, Target::Other));
     }
     Ok((number, Target::File(path_of(hex(name)?)?)))
@@ -201,9 +204,8 @@ fn named(base: Target, text: &str) -> Parsed<PathBuf> {
     }
     match base {
         Target::File(base) => Ok(base.join(path)),
-        Target::Deleted | Target::Socket(_) | Target::Other => {
-            unclear("a relative path without a directory", text)
-        }
+        // Without a directory to start from (a tool's); our own code names whole paths.
+        Target::Deleted | Target::Socket(_) | Target::Other => Ok(path),
     }
 }
 
@@ -547,11 +549,23 @@ impl Reader {
                 }
                 Ok(Some(Call::Execute { arguments }))
             }
-            "symlink" | "symlinkat" | "copy_file_range" | "sendfile" => {
-                // Nothing of ours does this to its data; if that changes, the model must learn it.
-                let text = line.arguments.join(", ");
-                match descriptor(line.argument(if line.name == "sendfile" { 0 } else { 2 })?) {
-                    Ok((_, Target::File(path))) if within(&path) => unclear("not modelled", &text),
+            // Nothing of ours does these to its data; if that changes, the model must learn it.
+            "symlink" | "symlinkat" => {
+                let (base, name) = if line.name == "symlink" {
+                    (Target::Other, line.argument(1)?)
+                } else {
+                    (descriptor(line.argument(1)?)?.1, line.argument(2)?)
+                };
+                let path = named(base, name)?;
+                if within(&path) {
+                    return unclear("not modelled", line.name);
+                }
+                Ok(None)
+            }
+            "copy_file_range" | "sendfile" => {
+                let target = line.argument(if line.name == "sendfile" { 0 } else { 2 })?;
+                match descriptor(target)?.1 {
+                    Target::File(path) if within(&path) => unclear("not modelled", line.name),
                     _ => Ok(None),
                 }
             }
@@ -562,7 +576,14 @@ impl Reader {
     fn written(&mut self, line: &Line<'_>, scope: &Scope<'_>) -> Parsed<Option<Call>> {
         let (descriptor_number, target) = descriptor(line.argument(0)?)?;
         let wanted = match &target {
-            Target::File(path) => scope.holds(path),
+            // What a process says on its standard outputs, which somebody else opened, is none of its data.
+            Target::File(path) => {
+                scope.holds(path)
+                    && (!matches!(descriptor_number, "1" | "2")
+                        || self
+                            .positions
+                            .contains_key(&(descriptor_number.to_owned(), path.clone())))
+            }
             Target::Socket(_) => true,
             Target::Deleted | Target::Other => false,
         };

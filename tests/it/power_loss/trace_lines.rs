@@ -10,6 +10,7 @@ use crate::power_loss::trace::{Call, Reader, Record, Scope};
 fn scope() -> Scope<'static> {
     Scope {
         root: Path::new("/r"),
+        inside: Path::new("/r"),
         journal: Path::new("/j"),
     }
 }
@@ -156,6 +157,11 @@ fn sockets_and_vectors_are_understood() {
         format!(
             r#"7  write(2<{}>, "{}", 1) = 1"#,
             hex(b"pipe:[12]"),
+            hex(b"n")
+        ),
+        format!(
+            r#"7  write(5<{}<char 1:3>>, "{}", 1) = 1"#,
+            path("/dev/null"),
             hex(b"n")
         ),
     ];

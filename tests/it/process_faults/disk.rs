@@ -6,12 +6,14 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
+use crate::console_pty::door::command;
 use crate::process_faults::world::{
     FULL, engine, eventually, lines, script, slow, sound, telegram_home, tool, wait_stream,
 };
 use crate::support::daemon::{DEADLINE, Daemon, Home};
 use crate::support::fake_telegram::FakeTelegram;
 use crate::support::fake_telegram::state::User;
+use crate::support::pty::Pty;
 use crate::support::record;
 
 /// A write behind a limit must fail and not kill, as it does on a full disk.
@@ -190,6 +192,8 @@ async fn the_outcome_of_a_tool_that_ends_on_a_full_disk_is_kept() {
 async fn an_emergency_stop_on_a_full_disk_holds_and_is_recorded_later() {
     let home = Home::new("");
     let mut daemon = home.daemon_through(&NO_SIGNAL, &[]);
+    let mut pty = Pty::start(&command(&home), 120, 30);
+    pty.see("nothing needs you");
     fill(&daemon, &home);
     let (status, problem) = daemon
         .request(
@@ -205,8 +209,12 @@ async fn an_emergency_stop_on_a_full_disk_holds_and_is_recorded_later() {
             .is_some_and(|hint| hint.contains("in force"))
     );
     assert!(engine(&daemon).await["held_since"].is_string());
+    pty.see("CANNOT SAVE");
+    pty.see("the database cannot be written");
     lift(&daemon);
     wait_writable(&daemon, true).await;
+    pty.gone("CANNOT SAVE");
+    pty.kill();
     let session = daemon.session().await;
     eventually("it is recorded", || {
         crate::process_faults::world::count(

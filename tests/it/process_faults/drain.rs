@@ -1,5 +1,6 @@
 //! SIGTERM idle, in the middle of a stream, of a tool and of a send, once and twice (I28).
 
+use std::os::unix::net::UnixDatagram;
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
@@ -43,7 +44,11 @@ async fn an_idle_daemon_ends_at_once() {
 #[tokio::test]
 async fn a_stream_is_heard_to_its_end_and_new_messages_wait_for_the_next_start() {
     let home = Home::new("");
-    let mut daemon = home.daemon();
+    let manager = home.path().join("notify");
+    let told = UnixDatagram::bind(&manager).expect("a socket");
+    told.set_nonblocking(true).expect("a socket");
+    let manager = manager.to_str().expect("UTF-8");
+    let mut daemon = home.daemon_with(&[("NOTIFY_SOCKET", manager)]);
     let (session, other) = (daemon.session().await, daemon.session().await);
     let first = daemon.send(&session, &slow("the whole answer", 60)).await;
     wait_stream(&daemon).await;
@@ -67,6 +72,20 @@ async fn a_stream_is_heard_to_its_end_and_new_messages_wait_for_the_next_start()
     assert!(status.success(), "{status}: {}", home.log());
     ended_in_order(&home);
     assert!(home.log().contains("draining: 1 turn, 0 deliveries;"));
+    // The service manager knows too, and gives the time.
+    let mut buffer = [0_u8; 4096];
+    let mut heard = Vec::new();
+    while let Ok(length) = told.recv(&mut buffer) {
+        heard.push(String::from_utf8_lossy(&buffer[..length]).into_owned());
+    }
+    assert_eq!(heard.first().map(String::as_str), Some("READY=1"));
+    assert_eq!(heard.get(1).map(String::as_str), Some("STOPPING=1"));
+    assert!(
+        heard.iter().any(|text| text.starts_with(
+            "STATUS=draining: 1 turn, 0 deliveries; 20 s left\nEXTEND_TIMEOUT_USEC=35000000"
+        )),
+        "{heard:?}"
+    );
 
     let mut daemon = home.daemon();
     let seen = daemon.get(&format!("/v1/continuations/{first}")).await;

@@ -1,5 +1,6 @@
 //! One piece at a time: at most 500 rows, whole turns, and what a sweep counts is what goes.
 
+use leverframe::protocol::channel::SendIdempotency;
 use leverframe::protocol::ids::{ContinuationId, ToolCallId};
 use leverframe::protocol::words::{DecisionWord, Effect};
 use leverframe::store::commands::end_session::EndSession;
@@ -54,7 +55,13 @@ pub async fn settle(world: &World) {
         let NextOutbox::Row(row) = next else { return };
         let epoch = world.epoch();
         let outbox_id = row.id;
-        world.ok(BeginSend { outbox_id, epoch }).await;
+        world
+            .ok(BeginSend {
+                outbox_id,
+                epoch,
+                idempotency: SendIdempotency::None,
+            })
+            .await;
         world
             .ok(EndSend {
                 outbox_id,

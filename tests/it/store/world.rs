@@ -32,10 +32,17 @@ use leverframe::store::input::{
 use leverframe::store::{OpenOptions, Store};
 use tempfile::TempDir;
 
-use crate::power_loss::journal::Journal;
-use crate::power_loss::logical::Logical;
-
 pub(crate) const START: Timestamp = Timestamp(1_800_000_000_000);
+
+/// Somebody who is told of every commit, in order.
+pub(crate) trait Watcher: Send + Sync {
+    /// A command was answered; its number.
+    fn answered(&self, what: &str, durable: bool) -> u64;
+    /// What the database holds after that command.
+    fn state(&self, n: u64, epoch: u64, conn: &rusqlite::Connection);
+    /// What follows is answered in any order.
+    fn together(&self);
+}
 
 pub(crate) struct World {
     pub(crate) store: Store,
@@ -43,7 +50,7 @@ pub(crate) struct World {
     pub(crate) recovery: Recovery,
     pub(crate) dir: PathBuf,
     /// Where every answered command is told, when this process is watched.
-    pub(crate) journal: Option<Arc<Journal>>,
+    pub(crate) journal: Option<Arc<dyn Watcher>>,
     /// Directories that must outlive the store: crashes leave earlier ones behind.
     keep: Vec<TempDir>,
 }
@@ -242,7 +249,7 @@ impl World {
     }
 
     /// A directory that outlives this process, which is watched.
-    pub(crate) async fn watched(dir: PathBuf, clock: Clock, journal: Arc<Journal>) -> World {
+    pub(crate) async fn watched(dir: PathBuf, clock: Clock, journal: Arc<dyn Watcher>) -> World {
         let mut world = World::open(dir, clock, Vec::new());
         world.journal = Some(journal);
         world.tell("open", Durability::Durable).await;
@@ -255,12 +262,11 @@ impl World {
             return;
         };
         let n = journal.answered(what, durability == Durability::Durable);
-        let logical = self
-            .store
-            .with_writer(|conn| Logical::read(conn).unwrap())
+        let (journal, epoch) = (Arc::clone(journal), self.epoch());
+        self.store
+            .with_writer(move |conn| journal.state(n, epoch, conn))
             .await
             .unwrap();
-        journal.state(n, self.epoch(), &logical);
     }
 
     /// What a killed process leaves: the files as they are now, opened by a new process.

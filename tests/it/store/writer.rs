@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use leverframe::protocol::words::OutboxClass;
 use leverframe::store::command::{Durability, WriteCommand, WriteTx};
+use leverframe::store::commands::probe::Probe;
 use leverframe::store::commands::queue_notice::QueueNotice;
 use leverframe::store::commands::start_session::StartSession;
 use leverframe::store::error::StoreError;
@@ -181,6 +182,12 @@ async fn a_full_disk_is_said_and_recovered_from() {
     assert!(matches!(full, Err(StoreError::Full(_))), "{full:?}");
     assert!(small.is_ok());
     assert!(world.store.problem().is_some());
+    // A commit that changes nothing proves nothing about the disk.
+    world.ok(Synchronous::<false>).await;
+    world.ok(Synchronous::<true>).await;
+    assert!(world.store.problem().is_some());
+    let mut changes = world.store.problem_changes();
+    changes.mark_unchanged();
     world
         .store
         .with_writer(|conn| {
@@ -189,8 +196,15 @@ async fn a_full_disk_is_said_and_recovered_from() {
         })
         .await
         .unwrap();
+    world.ok(Probe).await;
+    assert_eq!(world.store.problem(), None);
+    assert!(changes.has_changed().unwrap(), "who waits for it is told");
     world.ok(big()).await;
     world.ok(turn("chat", None)).await;
-    assert_eq!(world.store.problem(), None);
     world.sound().await;
+    crate::support::record::fault(
+        "database-size-limit",
+        "max_page_count lowered to the size of the database, then lifted",
+        "the write fails whole, reads go on, the problem stands until a durable change succeeds",
+    );
 }

@@ -769,6 +769,7 @@ impl System {
                     settlement: *settlement,
                     reason: None,
                     by,
+                    reason: None,
                 })
                 .map(|()| Outcome::Done),
             other => unreachable!("{other:?} is carried out elsewhere"),

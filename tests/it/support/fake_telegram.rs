@@ -393,6 +393,8 @@ async fn get_updates(shared: &Shared, request: &http::Request) -> Result<Value, 
             );
         }
         state.poll += 1;
+        // Confirmed now, so that whoever waits for it sees it when woken below.
+        state.take(offset.filter(|offset| *offset > 0), 0);
         (offset, limit as usize, timeout as u64, state.poll)
     };
     shared.touch();

@@ -7,6 +7,7 @@ use leverframe::protocol::words::{ChannelState, OutboxClass};
 use serde_json::{Value, json};
 
 use crate::support::fake_telegram::{FakeTelegram, Fault, TOKEN};
+use crate::support::record;
 use crate::telegram::port::{ada, approval, bridge_at, connected, connected_with, options, run};
 
 #[tokio::test]
@@ -153,6 +154,22 @@ async fn what_is_known_of_a_failed_send_is_what_is_recorded() {
         assert!(sends <= 1, "{fault:?}: never sent twice by itself");
         assert!(!format!("{:?}", port.ledger().health).contains("MustNeverShow"));
     }
+    let unknown = "recorded as unknown, never sent twice by itself";
+    record::fault(
+        "telegram-send-reset-before",
+        "Telegram reset the connection before it took the message",
+        unknown,
+    );
+    record::fault(
+        "telegram-send-reset-after",
+        "Telegram took the message, then reset the connection or broke off its answer",
+        unknown,
+    );
+    record::fault(
+        "telegram-send-timeout",
+        "Telegram took the message and did not answer in time",
+        unknown,
+    );
 }
 
 #[tokio::test]
@@ -184,6 +201,11 @@ async fn a_send_that_certainly_never_left_is_tried_again() {
     .await;
     assert_eq!(fake.messages(4242).len(), 1);
     running.stop().await;
+    record::fault(
+        "telegram-send-refused",
+        "Telegram could not be connected to",
+        "tried again by itself, seen once",
+    );
 }
 
 #[tokio::test]

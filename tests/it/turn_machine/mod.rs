@@ -458,3 +458,26 @@ fn a_stop_kills_first_and_parks_on_an_unknown_outcome() {
     assert_eq!(after, vec![Effect::Park]);
     assert!(turn.is_over());
 }
+
+/// A call that was about to start when its turn had to let go, and then did not start, is waited for no longer.
+#[test]
+fn a_start_that_did_not_happen_ends_the_letting_go() {
+    for halt in [Halt::Held, Halt::ShuttingDown] {
+        let id = ToolCallId::generate();
+        let call = Call {
+            id,
+            status: CallStatus::Ready,
+            parallel: false,
+        };
+        let mut turn = Turn::restore(LIMITS, Used::default(), vec![call]);
+        assert_eq!(turn.step(Input::Claimed), [Effect::StartTool(id)]);
+        assert_eq!(turn.step(Input::Halted(halt)), [Effect::KillTools]);
+        let status = CallStatus::Ready;
+        assert_eq!(
+            turn.step(Input::CallBecame { id, status }),
+            [Effect::Yield],
+            "{halt:?}"
+        );
+        assert!(turn.is_over());
+    }
+}

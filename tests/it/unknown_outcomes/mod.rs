@@ -29,7 +29,10 @@ pub(crate) async fn killed_mid_tool(text: &str) -> (Home, Daemon, String, Value)
     let marker = home.workspace("api").join("ran");
     let deadline = std::time::Instant::now() + crate::support::daemon::DEADLINE;
     while !marker.exists() {
-        assert!(std::time::Instant::now() < deadline, "the command did not begin");
+        assert!(
+            std::time::Instant::now() < deadline,
+            "the command did not begin"
+        );
         tokio::time::sleep(std::time::Duration::from_millis(10)).await;
     }
     daemon.kill();
@@ -43,7 +46,11 @@ pub(crate) const LONG: &str = "TOOL:execute_command{\"script\":\"echo once >> ra
 
 /// Runs the binary beside a daemon: status, output, errors.
 pub(crate) fn run(home: &Home, arguments: &[&str]) -> (i32, String, String) {
-    let output = home.command().args(arguments).output().expect("the binary runs");
+    let output = home
+        .command()
+        .args(arguments)
+        .output()
+        .expect("the binary runs");
     (
         output.status.code().expect("a status"),
         String::from_utf8(output.stdout).expect("text"),
