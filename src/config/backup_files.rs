@@ -44,7 +44,7 @@ pub fn collect(paths: &Paths, redactor: &Redactor, secrets: Secrets) -> BackupFi
             .flatten()
             .flatten()
             .filter_map(|entry| entry.file_name().into_string().ok())
-            .filter(|name| name.ends_with(".toml"))
+            .filter(|name| std::path::Path::new(name).extension() == Some("toml".as_ref()))
             .collect();
         names.sort();
         for name in names {

@@ -267,9 +267,7 @@ impl Engine {
                 break;
             };
             self.set_claiming(session, true);
-            let claimed = if !self.may_begin() {
-                None
-            } else {
+            let claimed = if self.may_begin() {
                 let claim = Claim {
                     session_id: session,
                     epoch: self.store.epoch(),
@@ -287,6 +285,8 @@ impl Engine {
                         None
                     }
                 }
+            } else {
+                None
             };
             let Some(continuation) = claimed else {
                 drop(permit);

@@ -55,9 +55,10 @@ pub fn restore_into(paths: &Paths, file: &Path, force: bool) -> Result<RestoreRe
         Existing::Refuse
     };
     let now = Clock::System.now();
-    let stamp = jiff::Timestamp::from_millisecond(now.as_millis())
-        .map(|at| at.strftime("%Y%m%dT%H%M%SZ").to_string())
-        .unwrap_or_else(|_| now.as_millis().to_string());
+    let stamp = jiff::Timestamp::from_millisecond(now.as_millis()).map_or_else(
+        |_| now.as_millis().to_string(),
+        |at| at.strftime("%Y%m%dT%H%M%SZ").to_string(),
+    );
     let restored = crate::store::restore::restore(&RestoreRequest {
         file: file.to_owned(),
         data_dir: paths.data_dir.clone(),

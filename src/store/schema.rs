@@ -146,7 +146,7 @@ pub(crate) fn identify(conn: &Connection, path: &Path) -> Result<Found, StoreErr
         });
     }
     // Looked at through a connection that cannot write: one that can would apply the log when it is closed.
-    damage::refuse_foreign_log(path, &conn)?;
+    damage::refuse_foreign_log(path, conn)?;
     Ok(Found::Ours(version))
 }
 

@@ -167,9 +167,10 @@ fn forms_of(secret: &str) -> Vec<String> {
             break;
         };
         let inner = quoted.strip_prefix('"').unwrap_or(&quoted);
-        escaped = inner.strip_suffix('"').unwrap_or(inner).to_owned();
-        forms.push(escaped.replace('/', "\\/"));
-        forms.push(escaped.clone());
+        let inner = inner.strip_suffix('"').unwrap_or(inner).to_owned();
+        forms.push(inner.replace('/', "\\/"));
+        forms.push(inner.clone());
+        escaped = inner;
     }
     for alphabet in [STANDARD, URL_SAFE] {
         forms.push(base64(secret.as_bytes(), alphabet));

@@ -101,9 +101,12 @@ impl WriteTx<'_> {
         )
     }
 
-    /// A temporary session ends with its only turn.
+    /// A temporary session ends with its turn, or with the last one that somebody sent into it meanwhile.
     pub(crate) fn end_if_temporary(&mut self, head: &Head) -> Result<(), StoreError> {
-        if head.temporary && self.session_state(head.session_id)? == SessionState::Active {
+        if head.temporary
+            && self.session_state(head.session_id)? == SessionState::Active
+            && self.open_of_session(head.session_id)?.is_empty()
+        {
             self.mark_ended(head.session_id, "the turn ended")?;
         }
         Ok(())

@@ -142,6 +142,10 @@ fn take_event(state: &mut State, event: &Event) -> Vec<Effect> {
             effects.extend(ring(state));
         }
         state.touch(Dirty::Soon);
+    } else if let EventBody::EngineState { .. } | EventBody::ChannelState { .. } = event.body {
+        // Without a number, because nothing of them is stored, but every screen shows them.
+        refresh_lists(state);
+        state.touch(Dirty::Soon);
     } else if shown_session && state.screen == Screen::Session {
         state.touch(Dirty::Soon);
     }

@@ -16,7 +16,7 @@ const ANSWER: usize = 120_000;
 const MESSAGES: usize = 150;
 /// The log is written again from its start once it was copied, whatever was written.
 const WAL_LIMIT: u64 = 18_000_000;
-const LONG: Duration = Duration::from_secs(90);
+const LONG: Duration = Duration::from_secs(240);
 
 async fn open(daemon: &Daemon, path: &str) -> TcpStream {
     let address = daemon.base.strip_prefix("http://").unwrap();

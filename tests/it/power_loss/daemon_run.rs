@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use crate::power_loss::examine::{Found, scratch};
-use crate::power_loss::replay::{Expectation, Plan, Witness, replay};
+use crate::power_loss::replay::{Expectation, Outcome, Plan, Witness, replay};
 use crate::power_loss::store_run::Recorded;
 use crate::power_loss::trace::{Call, Reader, Scope};
 use crate::power_loss::{seed, strace};
@@ -17,7 +17,10 @@ use crate::support::fake_telegram::FakeTelegram;
 use crate::support::fake_telegram::state::User;
 use crate::support::record::fact;
 
+/// Asks for something that needs an approval.
 const BEN: i64 = 100;
+/// Owns the bot and is shown the cards.
+const ANNA: i64 = 200;
 const ASKED: &str = "TOOL:execute_command{\"argv\":[\"sh\",\"-c\",\"echo ran >> ledger.txt\"]}\nSAY:the command ran";
 const ANSWER: &str = "the command ran";
 const LEDGER: &str = "ledger.txt";
@@ -170,6 +173,9 @@ async fn one_of_everything(telegram: &FakeTelegram, daemon: &Daemon) {
     let continuation = daemon.send(&session, "SAY:answered over HTTP").await;
     daemon.wait_state(&continuation, "completed").await;
     let approval = daemon.wait_approval().await;
+    telegram.wait_blocking("the card in Anna's chat", |state| {
+        state.messages.iter().any(|message| message.chat == ANNA)
+    });
     let (status, body) = daemon.decide(&approval, "approve").await;
     assert_eq!(status, 200, "{body}");
     telegram.wait_blocking("the answer in the chat", |state| {
@@ -187,26 +193,29 @@ async fn one_of_everything(telegram: &FakeTelegram, daemon: &Daemon) {
         .await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn what_the_outside_saw_survives_the_loss_of_power() {
-    if !strace::available() {
-        return;
-    }
+/// One of everything, then power is lost everywhere; with what the outside saw.
+async fn live(mutant: Option<&str>, plan: Plan) -> (Recorded, Outcome, BTreeSet<Seen>) {
     let telegram = FakeTelegram::start();
     let home = Home::new(&format!(
         "[model]\ndefault = \"scripted/demo\"\nallow_scripted_on_channels = true\n\n\
          [channels.team]\nkind = \"telegram\"\ntoken_env = \"TEAM_TOKEN\"\napi_base = \"{}\"\n\
-         autonomy = \"semi_auto\"\nchat_max_risk = \"critical\"\nallowed_users = [\"{BEN}\"]\n",
+         autonomy = \"semi_auto\"\nchat_max_risk = \"critical\"\nallowed_users = [\"{BEN}\"]\n\n\
+         [people.anna]\nids = [\"telegram:{ANNA}\"]\nrole = \"owner\"\n",
         telegram.url()
     ));
+    telegram.change(|state| state.know_chat(ANNA));
     telegram.user_says(BEN, &User::new(BEN, "Ben"), ASKED);
     let update = telegram.state().pending.back().expect("it waits").0;
     let token = telegram.state().token.clone();
     let dir = scratch();
     let trace = dir.path().join("daemon");
+    let mut environment = vec![("TEAM_TOKEN", token.as_str())];
+    if let Some(rule) = mutant {
+        environment.push(("LEVERFRAME_MUTANT", rule));
+    }
     let words = strace::words(&trace, &[]);
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let mut daemon = home.daemon_through(&words, &[("TEAM_TOKEN", &token)]);
+    let mut daemon = home.daemon_through(&words, &environment);
     one_of_everything(&telegram, &daemon).await;
     rustix::process::kill_process(watched(&home), rustix::process::Signal::TERM).unwrap();
     let status = daemon.wait_exit().expect("it ends after SIGTERM");
@@ -228,20 +237,30 @@ async fn what_the_outside_saw_survives_the_loss_of_power() {
         open: BTreeMap::new(),
         seen: BTreeSet::new(),
     };
-    let plan = Plan {
-        seed: seed(),
-        images: 100,
-        one_is_enough: false,
-    };
     let outcome = replay(&records, home.path(), Path::new("data"), &mut outside, plan);
     let seen = outside.seen;
-    outcome.assert_sound(Recorded {
+    let recorded = Recorded {
         dir,
         root: home.path().to_owned(),
         journal,
         records,
         lives: Vec::new(),
-    });
+    };
+    (recorded, outcome, seen)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_outside_saw_survives_the_loss_of_power() {
+    if !strace::available() {
+        return;
+    }
+    let plan = Plan {
+        seed: seed(),
+        images: 100,
+        one_is_enough: false,
+    };
+    let (recorded, outcome, seen) = live(None, plan).await;
+    outcome.assert_sound(recorded);
     // Otherwise the trace was not understood, and nothing was compared.
     let is_seen = |wanted: fn(&Seen) -> bool| seen.iter().any(wanted);
     for (what, is_there) in [
@@ -277,4 +296,20 @@ async fn what_the_outside_saw_survives_the_loss_of_power() {
             "seen_outside": seen.len(),
         }),
     );
+}
+
+/// The same outside, with a daemon that answers before the sync: what it saw is missing in some image.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_daemon_that_answers_before_the_sync_is_caught() {
+    if !strace::available() {
+        return;
+    }
+    let plan = Plan {
+        seed: seed(),
+        images: 0,
+        one_is_enough: true,
+    };
+    let (_recorded, outcome, _) = live(Some("fsync_before_effect"), plan).await;
+    let first = outcome.violations.first().expect("a violation");
+    assert!(first.1.contains("is not known any more"), "{}", first.1);
 }

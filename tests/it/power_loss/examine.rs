@@ -120,7 +120,7 @@ async fn start(dir: &Path) -> Result<Start, StoreError> {
         .await?;
     let logical = opened
         .store
-        .with_writer(|conn| Logical::read(conn))
+        .with_writer(Logical::read)
         .await?
         .map_err(StoreError::from)?;
     let start = Start {

@@ -54,6 +54,9 @@ struct Job {
     expects: Expectation,
 }
 
+/// An image, and what it turned out to be once it was opened.
+type Known = (Arc<Image>, Arc<OnceLock<Found>>);
+
 #[derive(Clone, Copy)]
 enum Edge {
     Began(usize),
@@ -203,7 +206,7 @@ pub fn replay(
         let mut disk = Disk::new(root);
         let mut syncs = BTreeMap::new();
         let mut random = Random::new(plan.seed);
-        let mut last: Vec<Option<(Arc<Image>, Arc<OnceLock<Found>>)>> = vec![None; KINDS.len()];
+        let mut last: Vec<Option<Known>> = vec![None; KINDS.len()];
         let kinds = KINDS.len() as u64;
         // A share of what is left to do, so that the whole trace is covered.
         let mut left = plan.images;

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 /// why only the index of the log (rebuilt at every start) may be one.
 pub const CALLS: &str = "open,openat,creat,lseek,write,pwrite64,writev,pwritev,pwritev2,sendto,sendmsg,sendfile,\
 copy_file_range,ftruncate,truncate,fallocate,fsync,fdatasync,sync_file_range,sync,syncfs,rename,renameat,renameat2,link,\
-linkat,symlink,symlinkat,unlink,unlinkat,rmdir,mkdir,mkdirat,execve";
+linkat,symlink,symlinkat,unlink,unlinkat,rmdir,mkdir,mkdirat,bind,execve";
 
 /// One thing a process did.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -113,7 +113,7 @@ fn unclear<T>(what: &str, text: &str) -> Parsed<T> {
 fn hex(text: &str) -> Parsed<Vec<u8>> {
     let digit = |byte: u8| (byte as char).to_digit(16).map(|digit| digit as u8);
     let bytes = text.as_bytes();
-    if bytes.len() % 4 != 0 {
+    if !bytes.len().is_multiple_of(4) {
         return unclear("not hexadecimal", text);
     }
     let mut out = Vec::with_capacity(bytes.len() / 4);
@@ -534,6 +534,22 @@ impl Reader {
                 let (_, base) = descriptor(line.argument(0)?)?;
                 let path = named(base, line.argument(1)?)?;
                 Ok(kept(path, |path| Call::MakeDirectory { path }))
+            }
+            // A socket is a name without content.
+            "bind" => {
+                let named_by = line
+                    .argument(1)?
+                    .split("sun_path=")
+                    .nth(1)
+                    .and_then(|rest| rest.split('"').nth(1));
+                match named_by {
+                    Some(hexadecimal) => Ok(kept(path_of(hex(hexadecimal)?)?, |path| Call::Open {
+                        path,
+                        create: true,
+                        empty: false,
+                    })),
+                    None => Ok(None),
+                }
             }
             "execve" => {
                 let list = line.argument(1)?;

@@ -15,7 +15,8 @@ fn scope() -> Scope<'static> {
     }
 }
 
-fn hex(bytes: &[u8]) -> String {
+/// As the tracer writes bytes.
+pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |mut text, byte| {
         let _ = write!(text, "\\x{byte:02x}");
         text
@@ -83,6 +84,10 @@ fn plain_lines_are_understood() {
             path("d")
         ),
         format!(r#"7  mkdir("{}", 0700) = 0"#, path("/r/d")),
+        format!(
+            r#"7  bind(9<UNIX-STREAM:[12]>, {{sa_family=AF_UNIX, sun_path="{}"}}, 12) = 0"#,
+            path("/r/s")
+        ),
         format!(r#"7  unlink("{}") = 0"#, path("/elsewhere/f")),
         format!(
             r#"7  execve("{}", ["{}", "{}"], 0x7ffc /* 3 vars */) = 0"#,
@@ -127,6 +132,11 @@ fn plain_lines_are_understood() {
             },
             Call::MakeDirectory {
                 path: PathBuf::from("/r/d")
+            },
+            Call::Open {
+                path: PathBuf::from("/r/s"),
+                create: true,
+                empty: false
             },
             Call::Execute {
                 arguments: vec!["sh".to_owned(), "-c, [".to_owned()]

@@ -235,7 +235,9 @@ async fn replies_go_out_before_the_end_and_what_people_write_meanwhile_is_kept()
     let environment = [("TEAM_TOKEN", token.as_str())];
     let mut daemon = home.daemon_with(&environment);
     let ben = User::new(100, "Ben");
-    telegram.user_says(100, &ben, &slow("the first answer", 40));
+    // Of two parts: the second must wait for its turn after the turn itself is over.
+    let long = "many words ".repeat(500) + "the first answer";
+    telegram.user_says(100, &ben, &slow(&long, 40));
     wait_stream(&daemon).await;
     // Its delivery takes a while too.
     telegram.fault("sendMessage", Fault::Slow(Duration::from_millis(800)));

@@ -2,9 +2,11 @@
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use crate::process_faults::world::{sound, tool};
-use crate::support::daemon::Home;
+use crate::support::daemon::{DEADLINE, Home};
 use crate::support::record;
 
 /// A home that was served, with a turn in it.
@@ -26,16 +28,37 @@ fn wal(home: &Home) -> PathBuf {
     home.data().join("leverframe.db-wal")
 }
 
+/// Starts a daemon and waits for its end: whether it was a success, and what it said. None: it goes on, so it is ended.
+fn ended(mut command: Command) -> Option<(bool, String)> {
+    let mut child = command
+        .args(["--daemon", "--listen", "127.0.0.1:0"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary starts");
+    let deadline = Instant::now() + DEADLINE;
+    while Instant::now() < deadline {
+        if child.try_wait().expect("a child").is_some() {
+            let output = child.wait_with_output().expect("its words");
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            return Some((output.status.success(), said));
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let _ = child.kill();
+    let _ = child.wait();
+    None
+}
+
 /// Starts a daemon that must refuse; what it says. The database must be as it was.
 fn refused(home: &Home) -> String {
     let before = std::fs::read(db(home)).ok();
-    let output = home
-        .command()
-        .args(["--daemon", "--listen", "127.0.0.1:0"])
-        .output()
-        .expect("the binary starts");
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(!output.status.success(), "it started: {said}");
+    let said = match ended(home.command()) {
+        Some((false, said)) => said,
+        Some((true, said)) => panic!("it ended well: {said}"),
+        None => panic!("it started"),
+    };
     assert_eq!(
         std::fs::read(db(home)).ok(),
         before,
@@ -195,8 +218,8 @@ async fn a_directory_that_cannot_be_written_is_refused() {
     if is_root {
         give("65534:65534");
     }
-    let mut command = if is_root {
-        let mut command = std::process::Command::new("setpriv");
+    let command = if is_root {
+        let mut command = Command::new("setpriv");
         command.args(as_nobody).arg(binary);
         command.args(home.command().get_args());
         command
@@ -207,16 +230,12 @@ async fn a_directory_that_cannot_be_written_is_refused() {
     } else {
         home.command()
     };
-    let output = command
-        .args(["--daemon", "--listen", "127.0.0.1:0"])
-        .output()
-        .expect("it starts");
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let (success, said) = ended(command).expect("it ends");
     if is_root && said.contains("setpriv:") {
         eprintln!("SKIPPED: a read-only directory cannot be shown to root here: {said}");
         return;
     }
-    assert!(!output.status.success(), "{said}");
+    assert!(!success, "{said}");
     let data = home.data();
     assert!(
         said.contains(data.to_str().expect("UTF-8")) && said.contains("ermission denied"),

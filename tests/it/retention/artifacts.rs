@@ -41,7 +41,10 @@ fn file_of(home: &Home, hash: &str) -> PathBuf {
 }
 
 fn numbered(lines: usize) -> String {
-    (1..=lines).map(|n| format!("line {n} of many\n")).collect()
+    (1..=lines)
+        .map(|n| format!("line {n} of many\n"))
+        .collect::<Vec<_>>()
+        .concat()
 }
 
 #[tokio::test]
@@ -77,10 +80,11 @@ async fn a_large_result_is_shown_in_part_and_fetched_back_whole() {
     let body = response.text().await.unwrap();
     assert!(body.contains(&whole), "the whole output is kept");
     assert_eq!(call["artifact"]["size"], body.len());
-    let digest: String = Sha256::digest(&body)
+    let digest = Sha256::digest(&body)
         .iter()
         .map(|b| format!("{b:02x}"))
-        .collect();
+        .collect::<Vec<_>>()
+        .concat();
     assert_eq!(digest, hash);
 
     let file = file_of(&home, &hash);

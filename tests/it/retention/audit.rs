@@ -13,7 +13,7 @@ async fn note(world: &World, times: usize) {
         world
             .ok(SetChannelPaused {
                 channel: "team".to_owned(),
-                paused: n % 2 == 0,
+                paused: n.is_multiple_of(2),
                 by: by("anna"),
             })
             .await;

@@ -147,7 +147,8 @@ async fn a_missing_or_changed_file_is_found() {
         found
             .iter()
             .map(|one| format!("{} {}", one.invariant, one.detail))
-            .collect::<String>()
+            .collect::<Vec<_>>()
+            .concat()
     };
     std::fs::write(&file, "WHOLE").unwrap();
     assert!(look().await.starts_with("I25") && look().await.contains("another content"));

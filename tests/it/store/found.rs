@@ -6,9 +6,9 @@ use leverframe::store::commands::fail_turn::FailTurn;
 use leverframe::store::commands::llm_result::LlmResult;
 use leverframe::store::commands::resume::Resume;
 use leverframe::store::commands::return_to_ask::ReturnToAsk;
-use leverframe::store::input::{NewCallFacts, NewCallOutcome};
+use leverframe::store::input::{NewCallFacts, NewCallOutcome, SessionChoice};
 
-use crate::store::world::{World, approval, by, call, usage};
+use crate::store::world::{World, approval, by, call, turn, usage};
 
 #[tokio::test]
 async fn the_model_says_nothing_more_before_every_call_has_its_result() {
@@ -99,5 +99,29 @@ async fn a_call_that_ran_before_it_had_to_ask_is_sound() {
         .decide_command(gate, DecisionWord::Answer, "anna")
         .await;
     world.ok(command).await;
+    world.sound().await;
+}
+
+#[tokio::test]
+async fn a_temporary_session_ends_with_the_last_turn_in_it() {
+    let world = World::new().await;
+    let mut first = turn("chat", None);
+    first.session = SessionChoice::Temporary;
+    let session_id = world.ok(first).await.session_id.unwrap();
+    let one = world.claim(session_id).await.unwrap();
+    let mut second = turn("chat", None);
+    second.session = SessionChoice::Id(session_id);
+    world.ok(second).await;
+    world.finish(one, 1).await;
+    world.sound().await;
+    let two = world.claim(session_id).await.unwrap();
+    world.finish(two, 1).await;
+    let state = world
+        .store
+        .read(move |reader| reader.session(session_id))
+        .await
+        .unwrap()
+        .state;
+    assert_eq!(state, leverframe::protocol::words::SessionState::Ended);
     world.sound().await;
 }

@@ -150,7 +150,8 @@ pub(crate) fn approval(kind: ApprovalKind, digest: &str) -> NewApproval {
                 DecisionWord::Snooze,
             ],
         },
-        expires_at: Some(START.plus_seconds(3600)),
+        // Somebody must be asked about a delivery for as long as nobody knows of it.
+        expires_at: (kind != ApprovalKind::Resend).then_some(START.plus_seconds(3600)),
         question: None,
         cards: vec![NewCard {
             channel: "team".to_owned(),

@@ -773,8 +773,8 @@ impl System {
                 .write(ResolveDelivery {
                     outbox_id: self.part(*part),
                     settlement: *settlement,
-                    by,
                     reason: None,
+                    by,
                 })
                 .map(|()| Outcome::Done),
             other => unreachable!("{other:?} is carried out elsewhere"),

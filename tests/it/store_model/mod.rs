@@ -22,18 +22,21 @@ mod step;
 mod system;
 mod table;
 
-use leverframe::protocol::words::{DecisionWord, Effect};
+use leverframe::protocol::words::{DecisionWord, Effect, OutboxClass};
+use leverframe::store::commands::resolve_delivery::Settlement;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed, TestError, TestRunner};
 use proptest_state_machine::{ReferenceStateMachine, StateMachineTest};
 
 use crate::store::world::START;
 use crate::store_model::model::{Model, Outcome};
-use crate::store_model::step::{Item, Judged, Named, Plan, Question, Shown, Step, Target};
+use crate::store_model::step::{
+    Item, Judged, Named, Offer, Plan, Question, Sent, Shown, Step, Target,
+};
 use crate::store_model::system::System;
 
 /// Walks of a plain run, on each of two threads.
-const CASES: u32 = 36;
+const CASES: u32 = 32;
 /// Steps of a walk.
 const STEPS: std::ops::Range<usize> = 80..140;
 
@@ -119,30 +122,38 @@ fn walks(cases: u32, seed: RngSeed) {
     }
 }
 
-/// A walk to an arrow that takes so many steps in a row that chance seldom finds it: a keyed run dies with its process,
-/// is asked about again, and its key is forgotten between the answer and the start.
-fn rare_walk() {
-    let quiet = Question {
-        lives: None,
-        cards: 1,
-    };
-    let item = Item {
-        channel: 0,
-        principal: "bot",
-        key: None,
-        body: 1,
-        chat: 0,
-        cursor: false,
-    };
+/// Takes the steps in order, named by places.
+fn along(steps: Vec<Step>) -> Model {
+    coverage::walk();
+    let (mut model, mut system) = (Model::new(START.as_millis()), System::new());
+    for step in steps {
+        model = model.apply(&step);
+        system.apply(&model, &step);
+        coverage::count(&model, &step);
+        system.compare(&model);
+    }
+    model
+}
+
+/// Walks to arrows that take so many steps in a row that chance seldom finds them.
+fn rare_walks() {
     let start = Step::StartTool {
         call: 0,
         right_plan: true,
         key_lives: Some(30),
     };
     let claim = Step::Claim { session: 0 };
-    let walk = [
+    // A keyed run dies with its process, and its key is forgotten before the next start.
+    let died = vec![
         Step::Ingest {
-            item,
+            item: Item {
+                channel: 0,
+                principal: "bot",
+                key: None,
+                body: 1,
+                chat: 0,
+                cursor: false,
+            },
             target: Target::Chat,
             queue: 1,
             unlimited: false,
@@ -164,9 +175,18 @@ fn rare_walk() {
         Step::Crash,
         Step::Resume { turn: 0 },
         claim,
+    ];
+    let late = vec![Step::Clock(31), start];
+    let model = along([died.clone(), late.clone()].concat());
+    assert_eq!(model.last, Outcome::KeyRanOut);
+    // The same, asked about again and allowed meanwhile.
+    let asked = vec![
         Step::ReturnToAsk {
             call: 0,
-            question: quiet,
+            question: Question {
+                lives: None,
+                cards: 1,
+            },
         },
         Step::Decide {
             gate: 0,
@@ -176,23 +196,35 @@ fn rare_walk() {
             extra: None,
             person: 0,
         },
-        Step::Clock(31),
-        start,
     ];
-    coverage::walk();
-    let (mut model, mut system) = (Model::new(START.as_millis()), System::new());
-    for step in walk {
-        model = model.apply(&step);
-        system.apply(&model, &step);
-        coverage::count(&model, &step);
-        system.compare(&model);
-    }
+    let model = along([died, asked, late].concat());
     assert_eq!(model.last, Outcome::KeyRanOut);
+    for settlement in [Settlement::Sent, Settlement::SendAgain, Settlement::Drop] {
+        along(vec![
+            Step::QueueNotice {
+                channel: 0,
+                chat: 0,
+                class: OutboxClass::Notice,
+            },
+            Step::BeginSend {
+                part: 0,
+                offer: Offer::Nothing,
+            },
+            Step::EndSend {
+                part: 0,
+                sent: Sent::Never,
+            },
+            Step::ResolveDelivery {
+                part: 0,
+                settlement,
+            },
+        ]);
+    }
 }
 
 #[test]
 fn the_store_does_what_the_model_says() {
-    rare_walk();
+    rare_walks();
     let cases = std::env::var("LEVERFRAME_MODEL_CASES")
         .ok()
         .map(|text| text.parse::<u32>().expect("a number of walks"));

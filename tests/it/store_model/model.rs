@@ -630,7 +630,14 @@ impl Model {
 
     pub(crate) fn end_if_temporary(&mut self, turn: usize) {
         let session = self.turns[turn].session;
-        if self.sessions[session].temporary && self.sessions[session].state == SessionState::Active
+        // Somebody may have sent another message into it.
+        let open = self
+            .turns
+            .iter()
+            .any(|turn| turn.session == session && !turn.state.is_terminal());
+        if self.sessions[session].temporary
+            && self.sessions[session].state == SessionState::Active
+            && !open
         {
             self.end_session(session);
         }

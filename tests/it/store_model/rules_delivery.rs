@@ -59,7 +59,7 @@ impl Model {
                     return Err(No::Illegal);
                 }
                 if self.parts[*part].begun.is_some() && !self.repeats(*part, *offer) {
-                    self.move_part(*part, OutboxState::Unknown)?;
+                    self.lose(*part)?;
                     self.ask_resend(*part, QUIET);
                     return Ok(Outcome::KeyRanOut);
                 }
@@ -171,7 +171,7 @@ impl Model {
                 self.send_later(part);
             }
             Sent::Unknown(question) => {
-                self.move_part(part, OutboxState::Unknown)?;
+                self.lose(part)?;
                 if let Some(question) = question {
                     self.ask_resend(part, question);
                 }
@@ -218,6 +218,15 @@ impl Model {
                 .is_some_and(|begun| self.now - begun < seconds * 1000),
             Offer::Nothing | Offer::LookUp => false,
         }
+    }
+
+    /// Nobody knows whether it arrived; when it began is kept.
+    fn lose(&mut self, part: usize) -> Ruled {
+        let begun = self.begun(part);
+        self.move_part(part, OutboxState::Unknown)?;
+        self.parts[part].begun = begun;
+        self.parts[part].not_before = None;
+        Ok(())
     }
 
     /// To be sent again under its key.
@@ -371,7 +380,7 @@ impl Model {
                 && !wanted
             {
                 let left = row.begun.is_some();
-                self.move_part(part, OutboxState::Unknown)?;
+                self.lose(part)?;
                 self.ask_resend(part, QUIET);
                 if !left && let Some(gate) = self.gates.last_mut() {
                     // Whether it arrived is no question.
@@ -476,7 +485,7 @@ impl Model {
         } else if self.repeats(part, self.parts[part].offer) {
             self.repeat(part)
         } else {
-            self.move_part(part, OutboxState::Unknown)?;
+            self.lose(part)?;
             self.ask_resend(part, QUIET);
             found.unknown.push(part);
             Ok(())
