@@ -70,7 +70,10 @@ async fn everything_that_was_open_in_a_copy_is_asked_about() {
         .unwrap()
         .items;
     let decorates = |item: &leverframe::protocol::session::OutboxItem| {
-        matches!(item.class, OutboxClass::Progress | OutboxClass::CardUpdate)
+        matches!(
+            item.class,
+            OutboxClass::Progress | OutboxClass::CardUpdate | OutboxClass::ApprovalCard
+        )
     };
     let waits: Vec<_> = queued
         .iter()

@@ -13,6 +13,14 @@ use crate::store_model::step::{Look, Offer, Question, Sent, Step};
 
 /// Milliseconds after which a word about work under way says nothing any more.
 const STALE: i64 = 60_000;
+/// What a call of a restored copy is asked with again.
+const AGAIN: &[DecisionWord] = &[
+    DecisionWord::Approve,
+    DecisionWord::Deny,
+    DecisionWord::DenyAndStop,
+    DecisionWord::Answer,
+    DecisionWord::Snooze,
+];
 /// Milliseconds after which an answer is not delivered late by itself.
 const OLD: i64 = 6 * 3600 * 1000;
 
@@ -356,6 +364,9 @@ impl Model {
                 self.recover_part(part, &mut found)?;
             }
         }
+        if copy {
+            self.doubt_open_work(&mut found)?;
+        }
         for part in 0..self.parts.len() {
             let row = &self.parts[part];
             let oldest = self.now - OLD;
@@ -380,6 +391,59 @@ impl Model {
         }
         self.audit.push("engine.started");
         Ok(Outcome::Recovered(found))
+    }
+
+    /// What was open when a copy was made may have gone on elsewhere since: a person is asked about each.
+    fn doubt_open_work(&mut self, found: &mut Recovered) -> Ruled {
+        for part in 0..self.parts.len() {
+            if self.parts[part].state != OutboxState::Pending {
+                continue;
+            }
+            match self.parts[part].class {
+                OutboxClass::Progress | OutboxClass::CardUpdate | OutboxClass::ApprovalCard => {
+                    self.move_part(part, OutboxState::Superseded)?;
+                }
+                OutboxClass::Final | OutboxClass::Notice => {
+                    self.move_part(part, OutboxState::Unknown)?;
+                    self.ask_resend(part, QUIET);
+                    found.unknown.push(part);
+                }
+            }
+        }
+        for gate in 0..self.gates.len() {
+            if self.gates[gate].state == ApprovalState::Approved
+                && let Some(call) = self.gates[gate].call
+            {
+                self.move_gate(gate, ApprovalState::Pending)?;
+                self.gates[gate].revision += 1;
+                self.gates[gate].decision = None;
+                self.gates[gate].decided = None;
+                self.move_call(call, ToolCallState::Awaiting)?;
+                self.audit.push("approval.returned");
+            }
+        }
+        for call in 0..self.calls.len() {
+            let harmless = matches!(
+                self.calls[call].effect,
+                Effect::ReadOnly | Effect::Idempotent
+            );
+            let turn = self.calls[call].turn;
+            if self.calls[call].state == ToolCallState::Ready
+                && !harmless
+                && !self.turns[turn].state.is_terminal()
+            {
+                self.move_call(call, ToolCallState::Awaiting)?;
+                let channel = self.sessions[self.turns[turn].session].channel;
+                let about = About {
+                    turn: Some(turn),
+                    call: Some(call),
+                    ..About::default()
+                };
+                self.ask(ApprovalKind::Execute, channel, about, AGAIN, QUIET);
+                self.audit.push("tool.asks_again");
+            }
+        }
+        Ok(())
     }
 
     fn recover_call(&mut self, call: usize, found: &mut Recovered) -> Ruled {
