@@ -165,7 +165,6 @@ async fn every_rule_names_what_breaks_it_and_nothing_else() {
             "idempotency key",
             "event that was said",
             "part being sent",
-            "artifact",
             "artifact whose file",
         ];
         assert!(
