@@ -604,12 +604,6 @@ pub fn queries() -> Vec<(Query, Answer)> {
             Answer::Why(Box::new(why())),
         ),
         (
-            Query::Artifact {
-                hash: ArtifactHash::from_bytes([0xab; 32]),
-            },
-            Answer::Artifact(Box::new(artifact())),
-        ),
-        (
             Query::Doctor { check: true },
             Answer::Doctor(Box::new(doctor())),
         ),
@@ -633,6 +627,12 @@ pub fn queries() -> Vec<(Query, Answer)> {
                 anchor: Some(anchor()),
             },
             Answer::AuditVerify(Box::new(audit_report())),
+        ),
+        (
+            Query::Artifact {
+                hash: ArtifactHash::from_bytes([0xab; 32]),
+            },
+            Answer::Artifact(Box::new(artifact())),
         ),
     ]
 }
