@@ -74,10 +74,10 @@ impl WriteCommand for BeginSend {
             .conn
             .prepare_cached(
                 // An earlier part that itself waits for an answer about the part before it holds up nothing
-                // but its own answer.
+                // but the parts of its own answer: least of all the card that asks.
                 "SELECT EXISTS (SELECT 1 FROM outbox AS earlier
                     WHERE channel = ?1 AND settled_at IS NULL AND position < ?2 AND conversation = ?3
-                        AND (continuation_id IS ?4 OR NOT EXISTS (
+                        AND ((continuation_id IS ?4 AND ?5 = 'final') OR NOT EXISTS (
                             SELECT 1 FROM outbox AS before
                             WHERE before.state = 'unknown' AND before.class = 'final'
                                 AND earlier.class = 'final'

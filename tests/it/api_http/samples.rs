@@ -607,12 +607,6 @@ pub fn queries() -> Vec<(Query, Answer)> {
             Answer::Why(Box::new(why())),
         ),
         (
-            Query::Artifact {
-                hash: ArtifactHash::from_bytes([0xab; 32]),
-            },
-            Answer::Artifact(Box::new(artifact())),
-        ),
-        (
             Query::Doctor { check: true },
             Answer::Doctor(Box::new(doctor())),
         ),
