@@ -262,7 +262,8 @@ async fn reading_routes_become_the_query_they_name() {
         if path.is_empty() {
             assert_eq!(reply.json()["held"], true);
             assert_eq!(reply.json()["quarantine"], false);
-        } else if let Answer::Artifact(artifact) = answer {
+        } else if let Answer::Artifact(artifact) = &answer {
+            // Content, not an object.
             assert_eq!(reply.body, artifact.text, "{line}");
         } else {
             let value = serde_json::to_value(&answer).unwrap();

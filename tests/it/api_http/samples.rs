@@ -632,6 +632,12 @@ pub fn queries() -> Vec<(Query, Answer)> {
             Answer::AuditVerify(Box::new(audit_report())),
         ),
         (Query::Uncertain, Answer::Uncertain(Box::new(uncertain()))),
+        (
+            Query::Artifact {
+                hash: ArtifactHash::from_bytes([0xab; 32]),
+            },
+            Answer::Artifact(Box::new(artifact())),
+        ),
     ]
 }
 
