@@ -356,6 +356,9 @@ impl Model {
                 self.recover_part(part, &mut found)?;
             }
         }
+        if copy {
+            self.doubt(&mut found)?;
+        }
         for part in 0..self.parts.len() {
             let row = &self.parts[part];
             let oldest = self.now - OLD;
@@ -380,6 +383,50 @@ impl Model {
         }
         self.audit.push("engine.started");
         Ok(Outcome::Recovered(found))
+    }
+
+    /// A restored copy: what was open when it was made may have gone on elsewhere since, so a person says what happens.
+    fn doubt(&mut self, found: &mut Recovered) -> Ruled {
+        for part in 0..self.parts.len() {
+            if self.parts[part].state != OutboxState::Pending {
+                continue;
+            }
+            match self.parts[part].class {
+                OutboxClass::Progress | OutboxClass::CardUpdate => {
+                    self.move_part(part, OutboxState::Superseded)?;
+                }
+                OutboxClass::Final | OutboxClass::ApprovalCard | OutboxClass::Notice => {
+                    self.move_part(part, OutboxState::Unknown)?;
+                    self.ask_resend(part, QUIET);
+                    found.unknown.push(part);
+                }
+            }
+        }
+        for gate in 0..self.gates.len() {
+            if self.gates[gate].state != ApprovalState::Approved {
+                continue;
+            }
+            self.return_gate(gate)?;
+        }
+        for call in 0..self.calls.len() {
+            let turn = self.calls[call].turn;
+            if self.calls[call].state != ToolCallState::Ready
+                || self.turns[turn].state.is_terminal()
+                || matches!(
+                    self.calls[call].effect,
+                    Effect::ReadOnly | Effect::Idempotent
+                )
+            {
+                continue;
+            }
+            self.move_call(call, ToolCallState::Awaiting)?;
+            self.audit.push("tool.asks_again");
+            self.ask_run(call, QUIET);
+            if let Some(gate) = self.gates.last_mut() {
+                gate.offered.push(DecisionWord::Snooze);
+            }
+        }
+        Ok(())
     }
 
     fn recover_call(&mut self, call: usize, found: &mut Recovered) -> Ruled {
