@@ -62,14 +62,15 @@ pub(crate) fn doubt_open_work(tx: &mut WriteTx<'_>) -> Result<Vec<OutboxId>, Sto
     Ok(unknown)
 }
 
-/// A part that waited to be sent; whether it is unknown now. What only decorates a screen is given up instead.
+/// A part that waited to be sent; whether it is unknown now. What only decorates a screen is given up instead, and so is
+/// a card: its question can be answered everywhere else, and may be settled before anybody says whether it arrived.
 fn doubt_part(tx: &mut WriteTx<'_>, part: &mut Part) -> Result<bool, StoreError> {
     match part.class {
-        OutboxClass::Progress | OutboxClass::CardUpdate => {
+        OutboxClass::Progress | OutboxClass::CardUpdate | OutboxClass::ApprovalCard => {
             tx.move_part(part, OutboxState::Superseded)?;
             return Ok(false);
         }
-        OutboxClass::Final | OutboxClass::ApprovalCard | OutboxClass::Notice => {}
+        OutboxClass::Final | OutboxClass::Notice => {}
     }
     let detail = format!("{DOUBT}: it may have been sent since");
     tx.move_part(part, OutboxState::Unknown)?;

@@ -51,7 +51,7 @@ impl Recovered {
         match self {
             Self::Yes => "state = 'unknown'",
             Self::NotYet => {
-                "(state IN ('unknown', 'sending') OR (state = 'pending' AND class NOT IN ('progress', 'card_update')))"
+                "(state IN ('unknown', 'sending') OR (state = 'pending' AND class IN ('final', 'notice')))"
             }
         }
     }

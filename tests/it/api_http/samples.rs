@@ -20,7 +20,10 @@ use leverframe::protocol::session::{
 use leverframe::protocol::snapshot::{
     Answer, AuditFilter, EngineStatus, OpenStream, Page, PageRequest, Query, Snapshot, SweepReport,
 };
-use leverframe::protocol::uncertain::ConversationChoice;
+use leverframe::protocol::uncertain::{
+    ConversationChoice, OpenQuestion, Uncertain, UncertainCall, UncertainTotals,
+    WaitingConversation, WaitingTurn,
+};
 use leverframe::protocol::words::{
     Access, ApprovalKind, ApprovalState, Autonomy, ChannelKind, ChannelState, ContinuationState,
     DecisionScope, DecisionWord, Effect, OutboxClass, OutboxState, Risk, SessionState, StepKind,
@@ -634,7 +637,54 @@ pub fn queries() -> Vec<(Query, Answer)> {
             },
             Answer::AuditVerify(Box::new(audit_report())),
         ),
+        (Query::Uncertain, Answer::Uncertain(Box::new(uncertain()))),
     ]
+}
+
+fn uncertain() -> Uncertain {
+    Uncertain {
+        at: at(),
+        quarantine: true,
+        held_since: Some(at()),
+        oldest_at: Some(at()),
+        totals: UncertainTotals {
+            turns: 1,
+            calls: 1,
+            deliveries: 0,
+            questions: 1,
+        },
+        conversations: vec![WaitingConversation {
+            session_id: session_id(),
+            channel: "team".to_owned(),
+            conversation: "chat".to_owned(),
+            title: Some(NASTY.to_owned()),
+            turns: vec![WaitingTurn {
+                continuation_id: continuation_id(),
+                state: ContinuationState::Interrupted,
+                text: NASTY.to_owned(),
+                created_at: at(),
+            }],
+        }],
+        calls: vec![UncertainCall {
+            id: call_id(),
+            continuation_id: continuation_id(),
+            name: "write_file".to_owned(),
+            preview: NASTY.to_owned(),
+            effect: Effect::NonIdempotent,
+            state: ToolCallState::Indeterminate,
+            started_at: None,
+        }],
+        deliveries: Vec::new(),
+        questions: vec![OpenQuestion {
+            id: approval_id(),
+            short_code: "ABC234".to_owned(),
+            kind: ApprovalKind::ResolveUnknown,
+            channel: "team".to_owned(),
+            tool: "write_file".to_owned(),
+            risk: Risk::Medium,
+            requested_at: at(),
+        }],
+    }
 }
 
 fn artifact() -> Artifact {

@@ -1,5 +1,6 @@
 //! What a copy makes of everything that was open when it was made, row by row.
 
+use leverframe::protocol::snapshot::PageRequest;
 use leverframe::protocol::words::{
     ApprovalKind, ApprovalState, DecisionWord, Effect, OutboxClass, OutboxState, ToolCallState,
 };
@@ -64,12 +65,15 @@ async fn everything_that_was_open_in_a_copy_is_asked_about() {
         .await;
     let queued = world
         .store
-        .read(|reader| reader.outbox(&OutboxFilter::default(), &Default::default()))
+        .read(|reader| reader.outbox(&OutboxFilter::default(), &PageRequest::default()))
         .await
         .unwrap()
         .items;
     let decorates = |item: &leverframe::protocol::session::OutboxItem| {
-        matches!(item.class, OutboxClass::Progress | OutboxClass::CardUpdate)
+        matches!(
+            item.class,
+            OutboxClass::Progress | OutboxClass::CardUpdate | OutboxClass::ApprovalCard
+        )
     };
     let waits: Vec<_> = queued
         .iter()
@@ -118,11 +122,11 @@ async fn everything_that_was_open_in_a_copy_is_asked_about() {
                             &ApprovalFilter {
                                 state: Some(ApprovalState::Pending),
                             },
-                            &Default::default(),
+                            &PageRequest::default(),
                         )?
                         .items,
                     reader
-                        .outbox(&OutboxFilter::default(), &Default::default())?
+                        .outbox(&OutboxFilter::default(), &PageRequest::default())?
                         .items,
                     [
                         state(approved_turn, approved_id)?,

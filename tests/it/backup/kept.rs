@@ -10,7 +10,9 @@ use crate::support::fake_telegram::{FakeTelegram, TOKEN};
 use crate::support::record::{fact, fault};
 
 fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    bytes
+        .iter()
+        .fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
 }
 
 /// The manifest tells the truth about every member, and the configuration comes without its secrets (I22).

@@ -78,7 +78,8 @@ async fn what_is_no_whole_backup_is_refused_and_nothing_changes() {
         more
     };
     let write = |content: &[u8]| std::fs::write(&file, content).unwrap();
-    let cases: Vec<(&str, Box<dyn Fn()>, &str)> = vec![
+    type Case<'a> = (&'a str, Box<dyn Fn() + 'a>, &'a str);
+    let cases: Vec<Case<'_>> = vec![
         (
             "garbage",
             Box::new(|| write(&[7; 4000])),

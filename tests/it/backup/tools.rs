@@ -105,7 +105,7 @@ pub async fn sound(home: &Home) -> bool {
         .await
         .expect("opening does not panic")
         .expect("it opens");
-    let broken = opened.store.read(|reader| check(reader)).await.unwrap();
+    let broken = opened.store.read(check).await.unwrap();
     assert_eq!(broken, []);
     opened.store.close().await;
     opened.recovery.quarantine

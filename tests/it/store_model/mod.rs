@@ -7,6 +7,7 @@
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
+    clippy::unused_self,
     reason = "helpers of tests, which clippy.toml does not see as tests"
 )]
 #![allow(

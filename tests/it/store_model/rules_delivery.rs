@@ -13,6 +13,14 @@ use crate::store_model::step::{Look, Offer, Question, Sent, Step};
 
 /// Milliseconds after which a word about work under way says nothing any more.
 const STALE: i64 = 60_000;
+/// What a call of a restored copy is asked with again.
+const AGAIN: &[DecisionWord] = &[
+    DecisionWord::Approve,
+    DecisionWord::Deny,
+    DecisionWord::DenyAndStop,
+    DecisionWord::Answer,
+    DecisionWord::Snooze,
+];
 /// Milliseconds after which an answer is not delivered late by itself.
 const OLD: i64 = 6 * 3600 * 1000;
 
@@ -357,7 +365,7 @@ impl Model {
             }
         }
         if copy {
-            self.doubt(&mut found)?;
+            self.doubt_open_work(&mut found)?;
         }
         for part in 0..self.parts.len() {
             let row = &self.parts[part];
@@ -385,17 +393,17 @@ impl Model {
         Ok(Outcome::Recovered(found))
     }
 
-    /// A restored copy: what was open when it was made may have gone on elsewhere since, so a person says what happens.
-    fn doubt(&mut self, found: &mut Recovered) -> Ruled {
+    /// What was open when a copy was made may have gone on elsewhere since: a person is asked about each.
+    fn doubt_open_work(&mut self, found: &mut Recovered) -> Ruled {
         for part in 0..self.parts.len() {
             if self.parts[part].state != OutboxState::Pending {
                 continue;
             }
             match self.parts[part].class {
-                OutboxClass::Progress | OutboxClass::CardUpdate => {
+                OutboxClass::Progress | OutboxClass::CardUpdate | OutboxClass::ApprovalCard => {
                     self.move_part(part, OutboxState::Superseded)?;
                 }
-                OutboxClass::Final | OutboxClass::ApprovalCard | OutboxClass::Notice => {
+                OutboxClass::Final | OutboxClass::Notice => {
                     self.move_part(part, OutboxState::Unknown)?;
                     self.ask_resend(part, QUIET);
                     found.unknown.push(part);
@@ -403,27 +411,36 @@ impl Model {
             }
         }
         for gate in 0..self.gates.len() {
-            if self.gates[gate].state != ApprovalState::Approved {
-                continue;
+            if self.gates[gate].state == ApprovalState::Approved
+                && let Some(call) = self.gates[gate].call
+            {
+                self.move_gate(gate, ApprovalState::Pending)?;
+                self.gates[gate].revision += 1;
+                self.gates[gate].decision = None;
+                self.gates[gate].decided = None;
+                self.move_call(call, ToolCallState::Awaiting)?;
+                self.audit.push("approval.returned");
             }
-            self.return_gate(gate)?;
         }
         for call in 0..self.calls.len() {
+            let harmless = matches!(
+                self.calls[call].effect,
+                Effect::ReadOnly | Effect::Idempotent
+            );
             let turn = self.calls[call].turn;
-            if self.calls[call].state != ToolCallState::Ready
-                || self.turns[turn].state.is_terminal()
-                || matches!(
-                    self.calls[call].effect,
-                    Effect::ReadOnly | Effect::Idempotent
-                )
+            if self.calls[call].state == ToolCallState::Ready
+                && !harmless
+                && !self.turns[turn].state.is_terminal()
             {
-                continue;
-            }
-            self.move_call(call, ToolCallState::Awaiting)?;
-            self.audit.push("tool.asks_again");
-            self.ask_run(call, QUIET);
-            if let Some(gate) = self.gates.last_mut() {
-                gate.offered.push(DecisionWord::Snooze);
+                self.move_call(call, ToolCallState::Awaiting)?;
+                let channel = self.sessions[self.turns[turn].session].channel;
+                let about = About {
+                    turn: Some(turn),
+                    call: Some(call),
+                    ..About::default()
+                };
+                self.ask(ApprovalKind::Execute, channel, about, AGAIN, QUIET);
+                self.audit.push("tool.asks_again");
             }
         }
         Ok(())

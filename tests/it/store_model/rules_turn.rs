@@ -456,20 +456,7 @@ impl Model {
         Ok(Outcome::Done)
     }
 
-    /// What was approved and not used is asked again under a new revision.
-    pub(crate) fn return_gate(&mut self, gate: usize) -> Ruled {
-        self.move_gate(gate, ApprovalState::Pending)?;
-        let row = &mut self.gates[gate];
-        row.revision += 1;
-        row.decision = None;
-        row.decided = None;
-        let call = row.call.ok_or(No::Illegal)?;
-        self.move_call(call, ToolCallState::Awaiting)?;
-        self.audit.push("approval.returned");
-        Ok(())
-    }
-
-    pub(crate) fn ask_run(&mut self, call: usize, question: Question) {
+    fn ask_run(&mut self, call: usize, question: Question) {
         let turn = self.calls[call].turn;
         let channel = self.sessions[self.turns[turn].session].channel;
         let about = About {
@@ -563,7 +550,12 @@ impl Model {
                     .max()
                     .unwrap_or(0);
                 if self.now - free > PATIENCE {
-                    self.return_gate(gate)?;
+                    self.move_gate(gate, ApprovalState::Pending)?;
+                    self.gates[gate].revision += 1;
+                    self.gates[gate].decision = None;
+                    self.gates[gate].decided = None;
+                    self.move_call(call, ToolCallState::Awaiting)?;
+                    self.audit.push("approval.returned");
                     return Ok(Outcome::TooOld);
                 }
                 self.move_gate(gate, ApprovalState::Consumed)?;

@@ -452,7 +452,7 @@ impl System {
         self.compare_offers(model);
         let violations = self
             .runtime
-            .block_on(self.world().store.read(|reader| check(reader)))
+            .block_on(self.world().store.read(check))
             .unwrap();
         assert!(violations.is_empty(), "{violations:#?}");
     }

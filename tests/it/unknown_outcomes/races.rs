@@ -1,5 +1,6 @@
 //! Two people at once, and an answer that meets its deadline: exactly one wins, and the audit says who.
 
+use leverframe::protocol::snapshot::{AuditFilter, PageRequest};
 use leverframe::protocol::words::{ApprovalState, ContinuationState, DecisionWord, Effect};
 use leverframe::store::commands::decide::DecideOutcome;
 use leverframe::store::commands::expire_due::ExpireDue;
@@ -133,7 +134,7 @@ async fn an_approval_that_meets_its_deadline_is_either_given_or_expired() {
         won[usize::from(given)] += 1;
         let rows = world
             .store
-            .read(move |reader| reader.audit_rows(&Default::default(), &Default::default()))
+            .read(move |reader| reader.audit_rows(&AuditFilter::default(), &PageRequest::default()))
             .await
             .unwrap()
             .items;
