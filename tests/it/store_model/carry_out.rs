@@ -116,7 +116,6 @@ impl System {
     }
 
     fn record(
-        &self,
         item: &Item,
         disposition: leverframe::protocol::words::Disposition,
         notice: bool,
@@ -161,7 +160,7 @@ impl System {
     }
 
     /// Where a turn's words go.
-    fn place(&self, model: &Model, turn: usize) -> (usize, u8) {
+    fn place(model: &Model, turn: usize) -> (usize, u8) {
         let session = &model.sessions[model.turns[turn].session];
         (session.channel, session.chat)
     }
@@ -175,7 +174,7 @@ impl System {
         if !wanted {
             return Vec::new();
         }
-        let (channel, chat) = self.place(model, turn);
+        let (channel, chat) = Self::place(model, turn);
         vec![Self::notice(
             channel,
             chat,
@@ -214,7 +213,7 @@ impl System {
                 tokens,
                 plans,
             } => {
-                let (channel, _) = self.place(model, *turn);
+                let (channel, _) = Self::place(model, *turn);
                 let version = model.channels[channel].version;
                 let calls = self.new_calls(plans, channel, version);
                 self.write(LlmResult {
@@ -230,7 +229,7 @@ impl System {
                 budget,
                 question,
             } => {
-                let (channel, _) = self.place(model, *turn);
+                let (channel, _) = Self::place(model, *turn);
                 let approval = self.question(
                     ApprovalKind::Budget,
                     BUDGET,
@@ -256,7 +255,7 @@ impl System {
                 })
                 .map(|parked| Outcome::Waits(parked == Parked::Waiting)),
             Step::ReturnToAsk { call, question } => {
-                let (channel, _) = self.place(model, model.calls[*call].turn);
+                let (channel, _) = Self::place(model, model.calls[*call].turn);
                 // A refused step leaves the plan as it was.
                 let plan = model.calls[*call].plan;
                 let digest = digest_of(*call, plan);
@@ -272,7 +271,7 @@ impl System {
                     epoch,
                     approval,
                     reason: "stricter".to_owned(),
-                    call: self.new_facts(*call, plan, model.channels[channel].version),
+                    call: Self::new_facts(*call, plan, model.channels[channel].version),
                 })
                 .map(|()| Outcome::Done)
             }
@@ -311,7 +310,7 @@ impl System {
                 ended,
             } => {
                 let row = &model.calls[*call];
-                let (channel, _) = self.place(model, row.turn);
+                let (channel, _) = Self::place(model, row.turn);
                 let (state, resolve) = match ended {
                     Ended::Well => (ToolCallState::Succeeded, None),
                     Ended::Badly => (ToolCallState::Failed, None),
@@ -348,7 +347,7 @@ impl System {
                 tokens,
                 parts,
             } => {
-                let (channel, chat) = self.place(model, *turn);
+                let (channel, chat) = Self::place(model, *turn);
                 self.write(FinishTurn {
                     continuation_id: self.turn(*turn),
                     epoch,
@@ -502,12 +501,12 @@ impl System {
                 disposition,
                 notice,
             } => {
-                let outcome = self.write(self.record(item, *disposition, *notice))?;
+                let outcome = self.write(Self::record(item, *disposition, *notice))?;
                 Ok(self.ingested(&outcome))
             }
             Step::OnceCancel { item, turn } => {
                 let (_, done) = self.write(Once {
-                    record: self.record(
+                    record: Self::record(
                         item,
                         leverframe::protocol::words::Disposition::Command,
                         false,
@@ -605,7 +604,7 @@ impl System {
                     approval_id: self.gate(*gate),
                     digest,
                     by,
-                    call: self.new_facts(call, plan, model.channels[channel].version),
+                    call: Self::new_facts(call, plan, model.channels[channel].version),
                     preview: leverframe::protocol::approval::Preview::None,
                     taint: Vec::new(),
                     cards,

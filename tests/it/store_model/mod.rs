@@ -10,6 +10,10 @@
     clippy::unused_self,
     reason = "helpers of tests, which clippy.toml does not see as tests"
 )]
+#![allow(
+    clippy::redundant_closure,
+    reason = "a function's path is not general over the reader's lifetime"
+)]
 
 mod carry_out;
 mod coverage;

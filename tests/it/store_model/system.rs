@@ -314,7 +314,7 @@ impl System {
     }
 
     /// The facts of a call under its next plan.
-    pub(crate) fn new_facts(&self, call: usize, plan: u32, version: u64) -> NewCallFacts {
+    pub(crate) fn new_facts(call: usize, plan: u32, version: u64) -> NewCallFacts {
         NewCallFacts {
             args: serde_json::json!({"call": call, "plan": plan}),
             preview: "b.txt".to_owned(),
