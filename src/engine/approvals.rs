@@ -177,6 +177,18 @@ pub struct Ask {
 /// An approval ready to be stored.
 pub fn build(engine: &Engine, origin: &Origin, ask: Ask, now: Timestamp) -> NewApproval {
     let life = i64::try_from(life_seconds(&engine.settings, ask.risk)).unwrap_or(i64::MAX / 1000);
+    let expires_at = match ask.kind {
+        // Nothing could be done with the delivery once nobody is asked any more.
+        ApprovalKind::Resend => None,
+        ApprovalKind::Execute
+        | ApprovalKind::ResolveUnknown
+        | ApprovalKind::Budget
+        | ApprovalKind::Question
+        | ApprovalKind::Pairing
+        | ApprovalKind::Memory
+        | ApprovalKind::ServerPin
+        | ApprovalKind::PolicyRaise => Some(now.plus_seconds(life)),
+    };
     NewApproval {
         id: ApprovalId::generate(),
         short_code: random_code(6),
@@ -186,7 +198,7 @@ pub fn build(engine: &Engine, origin: &Origin, ask: Ask, now: Timestamp) -> NewA
         preview: ask.preview,
         model_reason: ask.model_reason.filter(|reason| !reason.trim().is_empty()),
         offered: offered(ask.kind),
-        expires_at: Some(now.plus_seconds(life)),
+        expires_at,
         question: ask.question,
         cards: cards(engine, origin, ask.kind, ask.risk),
     }

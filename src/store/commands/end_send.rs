@@ -25,7 +25,7 @@ pub struct EndSend {
     pub epoch: u64,
     /// How it ended.
     pub outcome: SendOutcome,
-    /// The question to ask (kind `resend`), with `Unknown`.
+    /// The question to ask (kind `resend`), with `Unknown`; a plain one is made where there is none.
     pub resend: Option<NewApproval>,
 }
 
@@ -280,9 +280,11 @@ impl WriteCommand for EndSend {
             SendOutcome::Unknown { detail } if part.repeats_safely(tx.now) => {
                 Self::repeat(tx, &mut part, detail)
             }
-            SendOutcome::Unknown { detail } => {
-                set_unknown(tx, &mut part, detail, self.resend.as_ref())
-            }
+            // An unknown delivery is always asked about, by a plain question where the caller brought none.
+            SendOutcome::Unknown { detail } => match &self.resend {
+                Some(question) => set_unknown(tx, &mut part, detail, Some(question)),
+                None => ask_unknown(tx, &mut part, detail),
+            },
         }
     }
 

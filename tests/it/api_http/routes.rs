@@ -229,7 +229,6 @@ async fn reading_routes_become_the_query_they_name() {
         "outbox?state=unknown&limit=7&cursor=c".to_owned(),
         format!("outbox/{}", samples::outbox_id()),
         format!("tool-calls/{}/why", samples::call_id()),
-        format!("artifacts/{}", "ab".repeat(32)),
         "doctor?check=true".to_owned(),
         format!(
             "audit?since={}&action=approval.decided&oldest_first=true&limit=7",
@@ -237,6 +236,7 @@ async fn reading_routes_become_the_query_they_name() {
         ),
         format!("audit/verify?anchor=3:{}", "ab".repeat(32)),
         "emergency-stop".to_owned(),
+        format!("artifacts/{}", "ab".repeat(32)),
     ];
     assert_eq!(paths.len(), samples::queries().len());
     for ((query, answer), path) in samples::queries().into_iter().zip(paths) {

@@ -99,7 +99,7 @@ const MUTANTS: &[Mutant] = &[
 ];
 
 /// Rules that belong to the suite of power loss.
-const OF_POWER_LOSS: &[&str] = &["fsync_before_effect", "sidecar_fsync"];
+const OF_POWER_LOSS: &[&str] = &["fsync_before_effect", "sidecar_fsync", "artifact_fsync"];
 
 /// How a rule's absence was noticed.
 struct Caught {
