@@ -7,7 +7,7 @@ use crate::power_loss::store_run::{lose_power, record, shortly};
 use crate::power_loss::{seed, strace};
 use crate::support::record::fact;
 
-fn is_caught(rule: &str, as_what: &str) {
+fn is_caught(rule: &str, says: &str, as_what: &str) {
     if !strace::available() {
         return;
     }
@@ -33,26 +33,45 @@ fn is_caught(rule: &str, as_what: &str) {
     fact(
         "mutants",
         rule,
-        &json!({"caught": true, "after": after, "of": outcome.images, "by": "power loss"}),
+        &json!({
+            "rule": says,
+            "caught": true,
+            "by": "an image of the disk after a loss of power",
+            "after": after,
+            "of": outcome.images,
+            "damage": what.lines().next().unwrap_or_default().chars().take(160).collect::<String>(),
+        }),
     );
 }
 
 /// Durable commands are answered before they are on the disk.
 #[test]
 fn answers_before_the_sync_are_caught() {
-    is_caught("fsync_before_effect", "though commit");
+    is_caught(
+        "fsync_before_effect",
+        "a durable command is on the disk before it is answered",
+        "though commit",
+    );
 }
 
 /// The side-car takes its place before its content is on the disk.
 #[test]
 fn a_side_car_without_a_sync_is_caught() {
-    is_caught("sidecar_fsync", "restored copy");
+    is_caught(
+        "sidecar_fsync",
+        "the side-car's content is on the disk before it takes its name",
+        "restored copy",
+    );
 }
 
 /// A row names an artifact whose content is not on the disk.
 #[test]
 fn an_artifact_without_a_sync_is_caught() {
-    is_caught("artifact_fsync", "I25");
+    is_caught(
+        "artifact_fsync",
+        "an artifact's content is on the disk before a row names it",
+        "I25",
+    );
 }
 
 /// The same run with every rule in force has nothing to show.

@@ -121,9 +121,37 @@ fn section(page: &mut String, title: &str, about: &str, facts: &BTreeMap<String,
     }
     page.push_str("| what | found |\n|---|---|\n");
     for (name, fact) in facts {
-        let _ = writeln!(page, "| {} | {} |", cell(name), cell(&text(fact)));
+        let _ = writeln!(page, "| {} | {} |", cell(name), cell(&text(&plain(fact))));
     }
     page.push('\n');
+    for (name, fact) in facts {
+        for (field, inner) in tables(fact) {
+            let _ = writeln!(page, "| {name}: {field} | found |\n|---|---|");
+            for (key, value) in inner {
+                let _ = writeln!(page, "| {} | {} |", cell(key), cell(&text(value)));
+            }
+            page.push('\n');
+        }
+    }
+}
+
+/// The fields of a fact that are tables of their own, because one line would not hold them.
+fn tables(fact: &Value) -> impl Iterator<Item = (&String, &serde_json::Map<String, Value>)> {
+    fact.as_object()
+        .into_iter()
+        .flatten()
+        .filter_map(|(name, value)| Some((name, value.as_object()?)))
+        .filter(|(_, inner)| inner.len() > 3)
+}
+
+/// A fact without those.
+fn plain(fact: &Value) -> Value {
+    let mut fact = fact.clone();
+    let apart: Vec<String> = tables(&fact).map(|(name, _)| name.clone()).collect();
+    if let Some(fields) = fact.as_object_mut() {
+        fields.retain(|name, _| !apart.contains(name));
+    }
+    fact
 }
 
 fn crash(page: &mut String, facts: &BTreeMap<String, Value>) {
