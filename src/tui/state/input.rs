@@ -21,7 +21,13 @@ pub fn key(state: &mut State, event: &KeyEvent) -> Vec<Effect> {
     let key = Key::from_event(event);
     let context = state.context();
     let mut keys = match state.pending.take() {
-        Some(pending) if steady.since(pending.since) < SEQUENCE_MS => pending.keys,
+        Some(pending) if steady.since(pending.since) < SEQUENCE_MS => {
+            // The next key is not the stop any more, or it is the stop itself.
+            if pending.emergency {
+                state.flash = None;
+            }
+            pending.keys
+        }
         Some(_) | None => Vec::new(),
     };
     let continued = !keys.is_empty();

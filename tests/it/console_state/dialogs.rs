@@ -60,6 +60,15 @@ fn the_emergency_stop_works_everywhere_but_not_read_only_or_pasted() {
     driver.state.access = Access::ReadOnly;
     driver.press("ctrl-x ctrl-x");
     assert!(sent(&driver).is_empty());
+
+    // Another key breaks the stop off, and the footer no longer offers it.
+    let mut driver = Driver::with(80, 24, fixture::busy());
+    driver.press("ctrl-x r");
+    let offered = driver.state.flash.as_ref().map(|flash| flash.text.clone());
+    assert!(
+        !offered.is_some_and(|text| text.contains("STOP")),
+        "the stop is still offered"
+    );
 }
 
 #[test]
