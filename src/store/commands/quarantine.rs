@@ -7,16 +7,16 @@ use rusqlite::params;
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
-use crate::protocol::approval::Preview;
 use crate::protocol::event::EventBody;
 use crate::protocol::ids::{ApprovalId, OutboxId, ToolCallId};
 use crate::protocol::words::{ApprovalKind, DecisionWord, OutboxClass, OutboxState, ToolCallState};
 use crate::store::command::WriteTx;
 use crate::store::commands::end_send::ask_resend;
 use crate::store::commands::ensure_channel::hex;
+use crate::store::commands::recover::question;
 use crate::store::error::StoreError;
-use crate::store::input::{ActorRef, NewApproval};
-use crate::store::ops::approvals::{Subject, short_code};
+use crate::store::input::ActorRef;
+use crate::store::ops::approvals::Subject;
 use crate::store::ops::outbox::Part;
 
 /// Key in `meta` of a database that was made as a copy and has not been started since. Its first start is in
@@ -164,27 +164,4 @@ fn may_have_run(tool: &str) -> String {
         "{tool} was about to run when the copy was made that this database was restored from: it may have run since. \
          Approving it runs it, perhaps a second time."
     )
-}
-
-/// A question without a deadline and without cards: nothing can be sent yet.
-fn question(
-    kind: ApprovalKind,
-    digest: String,
-    offered: Vec<DecisionWord>,
-    text: String,
-) -> NewApproval {
-    let id = ApprovalId::generate();
-    NewApproval {
-        id,
-        short_code: short_code(id),
-        kind,
-        digest,
-        taint: Vec::new(),
-        preview: Preview::None,
-        model_reason: None,
-        offered,
-        expires_at: None,
-        question: Some(text),
-        cards: Vec::new(),
-    }
 }
