@@ -23,7 +23,7 @@ pub const QUEUE_CAPACITY: usize = 1024;
 /// Commands in one commit.
 const BATCH: usize = 256;
 /// Pages in the write-ahead log above which an idle writer copies them into the database (4 KiB each).
-const CHECKPOINT_IDLE_PAGES: u32 = 512;
+const CHECKPOINT_IDLE_PAGES: u32 = 1024;
 /// Pages above which it does so even when busy.
 const CHECKPOINT_BUSY_PAGES: u32 = 4096;
 /// Size of the file above which it also shortens it.

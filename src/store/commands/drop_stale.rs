@@ -22,8 +22,8 @@ impl WriteTx<'_> {
         let waiting = self
             .conn
             .prepare_cached(
-                "SELECT id FROM outbox WHERE settled_at IS NULL AND state = 'pending' AND class = 'progress'
-                    AND continuation_id = ?1",
+                "SELECT id FROM outbox INDEXED BY outbox_progress WHERE continuation_id = ?1 AND class = 'progress'
+                    AND settled_at IS NULL AND state = 'pending'",
             )?
             .query_map(params![continuation.to_bytes()], |row| {
                 row.get(0).map(OutboxId::from_bytes)
