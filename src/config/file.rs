@@ -65,8 +65,14 @@ pub struct ModelTable {
 pub enum ProviderWord {
     /// OpenAI-compatible Chat Completions.
     OpenaiChat,
+    /// OpenAI Responses.
+    OpenaiResponses,
     /// Anthropic Messages.
     Anthropic,
+    /// Google Gemini.
+    Gemini,
+    /// Ollama's own interface.
+    Ollama,
     /// The built-in scripted model.
     Scripted,
 }

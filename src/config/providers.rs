@@ -125,7 +125,10 @@ fn resolve_one(
     let known = KNOWN.iter().find(|known| known.name == name);
     let declared = table.kind.map(|word| match word {
         ProviderWord::OpenaiChat => ProviderKind::OpenAiChat,
+        ProviderWord::OpenaiResponses => ProviderKind::OpenAiResponses,
         ProviderWord::Anthropic => ProviderKind::Anthropic,
+        ProviderWord::Gemini => ProviderKind::Gemini,
+        ProviderWord::Ollama => ProviderKind::Ollama,
         ProviderWord::Scripted => ProviderKind::Scripted,
     });
     let by_name = match name {
@@ -134,7 +137,7 @@ fn resolve_one(
     };
     let Some(kind) = declared.or(by_name) else {
         let fault = inputs.fault(&["providers", name], "`kind` is missing");
-        let fault = fault.expected("kind = \"openai-chat\", \"anthropic\" or \"scripted\"");
+        let fault = fault.expected("kind = \"openai-chat\", \"openai-responses\", \"anthropic\", \"gemini\", \"ollama\" or \"scripted\"");
         return Err(fault.into());
     };
     if kind == ProviderKind::Scripted || name == SCRIPTED {
@@ -153,6 +156,9 @@ fn resolve_one(
         .or(known.map(|known| known.base_url))
         .or(match kind {
             ProviderKind::Anthropic => Some("https://api.anthropic.com"),
+            ProviderKind::OpenAiResponses => Some("https://api.openai.com/v1"),
+            ProviderKind::Gemini => Some("https://generativelanguage.googleapis.com"),
+            ProviderKind::Ollama => Some("http://127.0.0.1:11434"),
             ProviderKind::OpenAiChat | ProviderKind::Scripted => None,
         });
     let Some(base_url) = base_url else {
@@ -224,7 +230,11 @@ fn settings(
 ) -> Result<ProviderSettings, ConfigError> {
     let (window, output) = match kind {
         ProviderKind::Anthropic => (200_000, 8192),
-        ProviderKind::OpenAiChat | ProviderKind::Scripted => (128_000, 4096),
+        ProviderKind::OpenAiChat
+        | ProviderKind::OpenAiResponses
+        | ProviderKind::Gemini
+        | ProviderKind::Ollama
+        | ProviderKind::Scripted => (128_000, 4096),
     };
     let seconds = |field, given, default| {
         number(

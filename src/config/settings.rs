@@ -86,8 +86,14 @@ pub struct Paths {
 pub enum ProviderKind {
     /// OpenAI-compatible Chat Completions.
     OpenAiChat,
+    /// OpenAI Responses.
+    OpenAiResponses,
     /// Anthropic Messages.
     Anthropic,
+    /// Google Gemini `generateContent`.
+    Gemini,
+    /// Ollama's own `/api/chat`.
+    Ollama,
     /// The built-in scripted model, which is no LLM.
     Scripted,
 }

@@ -269,10 +269,16 @@ fn providers(settings: &Settings) -> Vec<Finding> {
             let about = format!("provider {name}");
             let key = match (&provider.api_key, provider.kind) {
                 (Some(_), _) => "key present",
-                (None, ProviderKind::OpenAiChat | ProviderKind::Scripted) => {
+                (
+                    None,
+                    ProviderKind::OpenAiChat | ProviderKind::Ollama | ProviderKind::Scripted,
+                ) => {
                     "no key (the server wants none)"
                 }
-                (None, ProviderKind::Anthropic) => {
+                (
+                    None,
+                    ProviderKind::OpenAiResponses | ProviderKind::Anthropic | ProviderKind::Gemini,
+                ) => {
                     return fail(
                         &about,
                         format!("{}, no key", provider.base_url),

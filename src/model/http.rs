@@ -31,6 +31,9 @@ pub enum EndpointProblem {
     /// A header value would not be legal.
     #[error("{0} holds characters that cannot stand in an HTTP header (a line break?)")]
     Header(&'static str),
+    /// No adapter speaks its wire format.
+    #[error("no adapter speaks this kind")]
+    Kind,
 }
 
 /// Where a provider is and how to talk to it.

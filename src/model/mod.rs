@@ -10,6 +10,7 @@ pub mod http;
 pub mod openai_chat;
 pub mod prices;
 pub mod producer;
+pub mod profiles;
 pub mod registry;
 pub mod request;
 pub mod retry;

@@ -80,6 +80,9 @@ impl Models {
                     Arc::new(OpenAiChat::new(name, provider).map_err(wrong)?)
                 }
                 ProviderKind::Anthropic => Arc::new(Anthropic::new(name, provider).map_err(wrong)?),
+                ProviderKind::OpenAiResponses | ProviderKind::Gemini | ProviderKind::Ollama => {
+                    return Err(wrong(EndpointProblem::Kind));
+                }
                 ProviderKind::Scripted => {
                     Arc::new(ScriptedModel::new(settings.demo).named(name.clone()))
                 }
@@ -131,9 +134,11 @@ impl Models {
         let (entry, model) = self.find(name).ok()?;
         match entry.settings.kind {
             ProviderKind::Scripted => Some(0.0),
-            ProviderKind::OpenAiChat | ProviderKind::Anthropic => {
-                prices::cost(&entry.settings.prices, model, usage)
-            }
+            ProviderKind::OpenAiChat
+            | ProviderKind::OpenAiResponses
+            | ProviderKind::Anthropic
+            | ProviderKind::Gemini
+            | ProviderKind::Ollama => prices::cost(&entry.settings.prices, model, usage),
         }
     }
 

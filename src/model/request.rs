@@ -8,6 +8,7 @@ use std::time::Duration;
 use futures_util::stream::BoxStream;
 use serde_json::Value;
 
+use crate::model::profiles::Profile;
 use crate::protocol::session::{NativeBlocks, Usage};
 
 /// One tool as the model sees it.
@@ -104,6 +105,11 @@ pub struct ModelRequest {
     pub max_output_tokens: u32,
     /// Ask the provider for at most one call per answer.
     pub one_tool_per_step: bool,
+    /// What the model can do and how it wants to be asked.
+    pub profile: Profile,
+    /// Where the provider takes one, requests with this key share a prompt cache: the session's id, hashed. Not a
+    /// secret, names nobody.
+    pub prompt_cache_key: Option<String>,
 }
 
 /// What arrives while a call runs.

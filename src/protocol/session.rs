@@ -223,6 +223,17 @@ pub struct Step {
     pub at: Timestamp,
 }
 
+/// Where an answer from the response cache came from.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CachedAnswer {
+    /// First 16 hex characters of the entry's key.
+    pub entry: String,
+    /// When it was stored.
+    pub stored_at: Timestamp,
+    /// What the model call had used that was not made now.
+    pub saved: Usage,
+}
+
 /// The content of a step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
@@ -249,6 +260,13 @@ pub enum StepBody {
         /// What did not fit the model's window and was left out, in words.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         dropped: Vec<String>,
+        /// What else an operator should know about how the answer came: another model stood in, the context was
+        /// compacted, the server cut it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        notes: Vec<String>,
+        /// Set when no model was asked: the answer is one that was kept.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cached: Option<CachedAnswer>,
     },
     /// A tool call got its result.
     ToolResult {

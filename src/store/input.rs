@@ -6,7 +6,7 @@ use crate::clock::Timestamp;
 use crate::protocol::approval::{PlanFacts, Preview, Requester};
 use crate::protocol::ids::{ApprovalId, ContinuationId, ModelAttemptId, SessionId, ToolCallId};
 use crate::protocol::policy::Verdict;
-use crate::protocol::session::{NativeBlocks, Usage};
+use crate::protocol::session::{CachedAnswer, NativeBlocks, Usage};
 use crate::protocol::words::{
     Access, ApprovalKind, DecisionWord, Effect, OutboxClass, Risk, Surface, ToolCallState,
 };
@@ -154,11 +154,20 @@ impl ActorRef {
     }
 }
 
+/// Where an answer came from.
+#[derive(Debug, Clone, PartialEq)]
+pub enum AnswerSource {
+    /// A model call that was reserved; writing the step settles it.
+    Attempt(ModelAttemptId),
+    /// The response cache: no model was asked, nothing is settled.
+    Cache(CachedAnswer),
+}
+
 /// A model call that succeeded: the step it wrote and what settles its attempt.
 #[derive(Debug, Clone)]
 pub struct ModelStep {
-    /// The attempt that succeeded.
-    pub attempt_id: ModelAttemptId,
+    /// Where the answer came from.
+    pub source: AnswerSource,
     /// `<provider>/<model>`.
     pub model: String,
     /// Visible text: outside text.
@@ -175,6 +184,8 @@ pub struct ModelStep {
     pub native: Option<NativeBlocks>,
     /// What did not fit the window, in words.
     pub dropped: Vec<String>,
+    /// What else an operator should know about how the answer came, in words.
+    pub notes: Vec<String>,
     /// Milliseconds of model and engine time to add to the continuation.
     pub active_ms: u64,
 }

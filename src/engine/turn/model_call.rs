@@ -10,6 +10,7 @@ use crate::crash_point;
 use crate::engine::context::{self, Context};
 use crate::engine::core::{Engine, lock};
 use crate::engine::turn::fold;
+use crate::model::profiles::Profile;
 use crate::model::request::{
     ModelAnswer, ModelError, ModelEvent, ModelRequest, StopReason, TokenCount,
 };
@@ -18,9 +19,9 @@ use crate::protocol::event::{Event, EventBody};
 use crate::protocol::ids::ModelAttemptId;
 use crate::protocol::session::Usage;
 use crate::protocol::snapshot::OpenStream;
-use crate::store::commands::reserve_model::ReserveModel;
+use crate::store::commands::reserve_model::{Reservation, ReserveModel};
 use crate::store::commands::settle_model::SettleModel;
-use crate::store::input::ModelStep;
+use crate::store::input::{AnswerSource, ModelStep};
 use crate::store::queries::turn::TurnRows;
 
 /// A complete answer with what it took.
@@ -39,13 +40,15 @@ pub struct ModelReply {
     pub failed_tokens: u64,
     /// What did not fit, in words.
     pub dropped: Vec<String>,
+    /// What else an operator should know, in words.
+    pub notes: Vec<String>,
 }
 
 impl ModelReply {
     /// The step as stored: redacted text, usage with price.
     pub fn into_step(self, engine: &Engine, active_ms: u64) -> ModelStep {
         ModelStep {
-            attempt_id: self.attempt_id,
+            source: AnswerSource::Attempt(self.attempt_id),
             text: engine.redactor.redact(&self.answer.text).into_owned(),
             stop: stop_word(&self.answer.stop).to_owned(),
             usage: self.answer.usage,
@@ -53,6 +56,7 @@ impl ModelReply {
             attempts: self.attempts,
             native: self.answer.native,
             dropped: self.dropped,
+            notes: self.notes,
             active_ms,
             model: self.model,
         }
@@ -113,7 +117,7 @@ pub async fn call(
     let step = rows.steps.last().map_or(0, |step| step.n) + 1;
     let mut failed_tokens = 0_u64;
     for attempt in 1..=engine.settings.engine.max_model_attempts.max(1) {
-        let attempt_id = engine
+        let reservation = engine
             .persist(ReserveModel {
                 continuation_id: rows.id,
                 epoch: engine.store.epoch(),
@@ -124,6 +128,15 @@ pub async fn call(
                 estimated_cost_usd: price(&estimate),
             })
             .await?;
+        let attempt_id = match reservation {
+            Reservation::Granted(id) => id,
+            Reservation::Exhausted(stop) => {
+                return Ok(Err(ModelFailure {
+                    code: "budget",
+                    message: format!("the budget {} is used up", stop.budget.as_str()),
+                }));
+            }
+        };
         crash_point!("llm.pre");
         publish(
             engine,
@@ -145,6 +158,8 @@ pub async fn call(
             tools: engine.tool_definitions.clone(),
             max_output_tokens,
             one_tool_per_step: engine.settings.engine.one_tool_per_step,
+            profile: Profile::default(),
+            prompt_cache_key: None,
         };
         let (outcome, shown) = listen(engine, rows, step, model.stream(request)).await;
         lock(&engine.streams).remove(&rows.id);
@@ -160,6 +175,7 @@ pub async fn call(
                     attempts: attempt,
                     failed_tokens,
                     dropped: context.dropped,
+                    notes: Vec::new(),
                 };
                 return Ok(Ok(reply));
             }

@@ -4,6 +4,7 @@ use crate::protocol::ids::ContinuationId;
 use crate::protocol::ids::ModelAttemptId;
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
+use crate::store::input::BudgetKind;
 use crate::store::schema;
 use rusqlite::params;
 
@@ -26,11 +27,34 @@ pub struct ReserveModel {
     pub estimated_cost_usd: Option<f64>,
 }
 
+/// What became of asking for a model call.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Reservation {
+    /// It may be made; its row is there.
+    Granted(ModelAttemptId),
+    /// A budget forbids it; nothing was written.
+    Exhausted(BudgetStop),
+}
+
+/// The budget that forbids a model call.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BudgetStop {
+    /// Which.
+    pub budget: BudgetKind,
+    /// How much it allows, grants included: tokens or US dollars.
+    pub limit: f64,
+    /// How much is used or reserved.
+    pub used: f64,
+    /// How much the call might have used.
+    pub asked: f64,
+}
+
 impl WriteCommand for ReserveModel {
-    type Output = ModelAttemptId;
+    /// Nothing is written where a budget is used up.
+    type Output = Reservation;
     const DURABILITY: Durability = Durability::Durable;
 
-    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<ModelAttemptId, StoreError> {
+    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<Reservation, StoreError> {
         let head = tx.running(self.continuation_id, self.epoch)?;
         if schema::quarantined(tx.conn)? {
             return Err(StoreError::illegal(format!(
@@ -69,6 +93,6 @@ impl WriteCommand for ReserveModel {
                 self.estimated_cost_usd,
                 tx.now.as_millis()
             ])?;
-        Ok(id)
+        Ok(Reservation::Granted(id))
     }
 }

@@ -1,4 +1,53 @@
--- Schema version 3: what may be spent, and what was.  Never edited once released.
+-- Schema version 3: what may be spent and what was, and how well estimates fit. Never edited once released.
 
 -- Progress messages that wait, of one turn: every finish looks for them.
 CREATE INDEX outbox_progress ON outbox (continuation_id) WHERE class = 'progress' AND settled_at IS NULL;
+
+-- Real input tokens per estimated one, learned from the session's settled calls; none = not known yet.
+ALTER TABLE sessions ADD COLUMN estimate_ratio REAL;
+
+-- What the estimate of the input alone was, to learn from; where and on which local day (days since 1970) it counts.
+ALTER TABLE model_attempts ADD COLUMN estimated_input_tokens INTEGER;
+ALTER TABLE model_attempts ADD COLUMN channel TEXT;
+ALTER TABLE model_attempts ADD COLUMN day INTEGER;
+ALTER TABLE model_attempts ADD COLUMN latency_ms INTEGER;
+
+-- Settled model calls by local day: what was spent where. Grows by one row a day, channel and model.
+CREATE TABLE spend (
+    day INTEGER NOT NULL,
+    channel TEXT NOT NULL,
+    model TEXT NOT NULL,
+    calls INTEGER NOT NULL,
+    failed INTEGER NOT NULL,
+    input_tokens INTEGER NOT NULL,
+    output_tokens INTEGER NOT NULL,
+    cached_tokens INTEGER NOT NULL,
+    cache_write_tokens INTEGER NOT NULL,
+    -- Sum over priced calls.
+    cost_usd REAL NOT NULL,
+    -- Tokens of calls whose price is not known.
+    unpriced_tokens INTEGER NOT NULL,
+    PRIMARY KEY (day, channel, model)
+) STRICT, WITHOUT ROWID;
+
+-- US dollars a turn may cost; none = no limit in money.
+ALTER TABLE continuations ADD COLUMN max_cost_usd REAL;
+
+-- Which limit beyond those of `budget_kind` an approval of kind budget is about.
+ALTER TABLE approvals ADD COLUMN budget TEXT
+    CHECK (budget IN ('cost', 'session_tokens', 'session_cost', 'channel_tokens', 'channel_cost', 'day_tokens', 'day_cost'));
+
+-- What people added to the budget of a session, of a channel for a day, or of a day.
+CREATE TABLE budget_grants (
+    approval_id BLOB NOT NULL PRIMARY KEY REFERENCES approvals (id),
+    budget TEXT NOT NULL
+        CHECK (budget IN ('session_tokens', 'session_cost', 'channel_tokens', 'channel_cost', 'day_tokens', 'day_cost')),
+    session_id BLOB CHECK (length(session_id) = 16),
+    channel TEXT,
+    day INTEGER,
+    -- Tokens or US dollars.
+    amount REAL NOT NULL,
+    at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX budget_grants_of_day ON budget_grants (day);
+CREATE INDEX budget_grants_of_session ON budget_grants (session_id) WHERE session_id IS NOT NULL;

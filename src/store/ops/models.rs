@@ -7,7 +7,7 @@ use crate::protocol::ids::{ContinuationId, ModelAttemptId, SessionId, ToolCallId
 use crate::protocol::session::{StepBody, Usage};
 use crate::store::command::WriteTx;
 use crate::store::error::StoreError;
-use crate::store::input::ModelStep;
+use crate::store::input::{AnswerSource, ModelStep};
 use crate::store::ops::continuations::Head;
 
 /// A reserved model call.
@@ -127,7 +127,9 @@ impl WriteTx<'_> {
         step: &ModelStep,
         calls: Vec<ToolCallId>,
     ) -> Result<u32, StoreError> {
-        self.own_attempt(step.attempt_id, head)?;
+        if let AnswerSource::Attempt(id) = step.source {
+            self.own_attempt(id, head)?;
+        }
         // Reserving asks the same, but two calls may have been reserved before either answered.
         if let Some(call) = self.call_without_result(head.id)? {
             return Err(StoreError::illegal(format!(
@@ -135,7 +137,9 @@ impl WriteTx<'_> {
                 head.id
             )));
         }
-        self.settle_attempt(step.attempt_id, head.session_id, step.usage, None)?;
+        if let AnswerSource::Attempt(id) = step.source {
+            self.settle_attempt(id, head.session_id, step.usage, None)?;
+        }
         let proposed = calls.len();
         let n = self.push_step(
             head,
@@ -149,6 +153,11 @@ impl WriteTx<'_> {
                 attempts: step.attempts,
                 native: step.native.clone(),
                 dropped: step.dropped.clone(),
+                notes: step.notes.clone(),
+                cached: match &step.source {
+                    AnswerSource::Attempt(_) => None,
+                    AnswerSource::Cache(cached) => Some(cached.clone()),
+                },
             },
         )?;
         self.conn

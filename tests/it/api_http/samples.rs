@@ -324,6 +324,8 @@ fn step() -> Step {
             attempts: 1,
             native: None,
             dropped: vec!["old".to_owned()],
+            notes: Vec::new(),
+            cached: None,
         },
         at: at(),
     }

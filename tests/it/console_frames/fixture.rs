@@ -375,6 +375,8 @@ pub fn model(position: u64, text: &str, calls: Vec<ToolCall>) -> TranscriptEntry
             attempts: 1,
             native: None,
             dropped: vec![],
+            notes: Vec::new(),
+            cached: None,
         },
         at: ago(60),
     };

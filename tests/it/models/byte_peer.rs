@@ -222,7 +222,10 @@ fn check(kind: ProviderKind, head: &str, body: &Value) {
             assert!(marks <= 4, "{marks} cache breakpoints");
             check_anthropic_pairs(messages);
         }
-        ProviderKind::Scripted => panic!("no network adapter"),
+        ProviderKind::OpenAiResponses
+        | ProviderKind::Gemini
+        | ProviderKind::Ollama
+        | ProviderKind::Scripted => panic!("no network adapter"),
     }
 }
 

@@ -23,7 +23,10 @@ fn text_part(kind: ProviderKind) -> &'static str {
              event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"Hel\"}}\n\n\
              event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"lo\"}}\n\n"
         }
-        ProviderKind::Scripted => unreachable!(),
+        ProviderKind::OpenAiResponses
+        | ProviderKind::Gemini
+        | ProviderKind::Ollama
+        | ProviderKind::Scripted => unreachable!(),
     }
 }
 
@@ -39,7 +42,10 @@ fn end_part(kind: ProviderKind) -> &'static str {
              event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"},\"usage\":{\"output_tokens\":2}}\n\n\
              event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n"
         }
-        ProviderKind::Scripted => unreachable!(),
+        ProviderKind::OpenAiResponses
+        | ProviderKind::Gemini
+        | ProviderKind::Ollama
+        | ProviderKind::Scripted => unreachable!(),
     }
 }
 
@@ -49,8 +55,13 @@ fn good(kind: ProviderKind) -> String {
 
 fn base_of(kind: ProviderKind, peer: &BytePeer) -> String {
     match kind {
-        ProviderKind::OpenAiChat => format!("{}/v1", peer.base_url),
-        ProviderKind::Anthropic | ProviderKind::Scripted => peer.base_url.clone(),
+        ProviderKind::OpenAiChat | ProviderKind::OpenAiResponses => {
+            format!("{}/v1", peer.base_url)
+        }
+        ProviderKind::Anthropic
+        | ProviderKind::Gemini
+        | ProviderKind::Ollama
+        | ProviderKind::Scripted => peer.base_url.clone(),
     }
 }
 

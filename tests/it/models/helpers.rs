@@ -7,6 +7,7 @@ use futures_util::StreamExt;
 use leverframe::config::settings::{ProviderKind, ProviderSettings, Secret};
 use leverframe::model::anthropic::Anthropic;
 use leverframe::model::openai_chat::OpenAiChat;
+use leverframe::model::profiles::Profile;
 use leverframe::model::request::{
     AssistantToolCall, Model, ModelAnswer, ModelError, ModelEvent, ModelMessage, ModelRequest,
     ToolDefinition, ToolResultMessage,
@@ -35,7 +36,10 @@ pub fn adapter(kind: ProviderKind, settings: &ProviderSettings) -> Box<dyn Model
     match kind {
         ProviderKind::OpenAiChat => Box::new(OpenAiChat::new("peer", settings).unwrap()),
         ProviderKind::Anthropic => Box::new(Anthropic::new("peer", settings).unwrap()),
-        ProviderKind::Scripted => panic!("no network adapter"),
+        ProviderKind::OpenAiResponses
+        | ProviderKind::Gemini
+        | ProviderKind::Ollama
+        | ProviderKind::Scripted => panic!("no network adapter"),
     }
 }
 
@@ -53,6 +57,8 @@ pub fn request(messages: Vec<ModelMessage>) -> ModelRequest {
         tools: vec![tool("read_file"), tool("list_files")],
         max_output_tokens: 500,
         one_tool_per_step: false,
+        profile: Profile::default(),
+        prompt_cache_key: None,
     }
 }
 

@@ -6,6 +6,7 @@ use leverframe::store::commands::fail_turn::FailTurn;
 use leverframe::store::commands::llm_result::LlmResult;
 use leverframe::store::commands::resume::Resume;
 use leverframe::store::commands::return_to_ask::ReturnToAsk;
+use leverframe::store::input::AnswerSource;
 use leverframe::store::input::{NewCallFacts, NewCallOutcome, SessionChoice};
 
 use crate::store::world::{World, approval, by, call, turn, usage};
@@ -36,7 +37,9 @@ async fn a_turn_does_not_settle_the_model_call_of_another() {
     let world = World::new().await;
     let (_, one) = world.running("chat").await;
     let (_, other) = world.running("elsewhere").await;
-    let attempt = world.model_step(other).await.attempt_id;
+    let AnswerSource::Attempt(attempt) = world.model_step(other).await.source else {
+        panic!("no model call")
+    };
     let what = world
         .illegal(FailTurn {
             continuation_id: one,

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use leverframe::clock::{Clock, Timestamp};
 use leverframe::protocol::approval::{PlanFacts, Preview, Requester};
-use leverframe::protocol::ids::{ApprovalId, ContinuationId, SessionId, ToolCallId};
+use leverframe::protocol::ids::{
+    ApprovalId, ContinuationId, ModelAttemptId, SessionId, ToolCallId,
+};
 use leverframe::protocol::policy::Verdict;
 use leverframe::protocol::session::Usage;
 use leverframe::protocol::words::{
@@ -22,12 +24,12 @@ use leverframe::store::commands::finish_turn::FinishTurn;
 use leverframe::store::commands::ingest_turn::{IngestOutcome, IngestTurn};
 use leverframe::store::commands::llm_result::LlmResult;
 use leverframe::store::commands::recover::Recovery;
-use leverframe::store::commands::reserve_model::ReserveModel;
+use leverframe::store::commands::reserve_model::{Reservation, ReserveModel};
 use leverframe::store::commands::start_tool::{StartTool, StartToolOutcome};
 use leverframe::store::error::StoreError;
 use leverframe::store::input::{
-    ActorRef, ModelStep, NewApproval, NewCall, NewCallOutcome, NewCard, NewPart, Origin,
-    SessionChoice, TurnLimits,
+    ActorRef, AnswerSource, ModelStep, NewApproval, NewCall, NewCallOutcome, NewCard, NewPart,
+    Origin, SessionChoice, TurnLimits,
 };
 use leverframe::store::{OpenOptions, Store};
 use tempfile::TempDir;
@@ -366,9 +368,17 @@ impl World {
         .await
     }
 
+    /// Reserves a model call that no budget forbids.
+    pub(crate) async fn reserve(&self, reserve: ReserveModel) -> ModelAttemptId {
+        match self.ok(reserve).await {
+            Reservation::Granted(id) => id,
+            Reservation::Exhausted(stop) => panic!("no budget left: {stop:?}"),
+        }
+    }
+
     pub(crate) async fn model_step(&self, continuation_id: ContinuationId) -> ModelStep {
         let attempt_id = self
-            .ok(ReserveModel {
+            .reserve(ReserveModel {
                 continuation_id,
                 epoch: self.epoch(),
                 step: 1,
@@ -379,7 +389,7 @@ impl World {
             })
             .await;
         ModelStep {
-            attempt_id,
+            source: AnswerSource::Attempt(attempt_id),
             model: "scripted/demo".to_owned(),
             text: "twenty chars of text".to_owned(),
             stop: "end".to_owned(),
@@ -388,6 +398,7 @@ impl World {
             attempts: 1,
             native: None,
             dropped: Vec::new(),
+            notes: Vec::new(),
             active_ms: 5,
         }
     }

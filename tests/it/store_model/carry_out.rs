@@ -29,7 +29,7 @@ use leverframe::store::commands::queue_notice::QueueNotice;
 use leverframe::store::commands::recover::Recovery;
 use leverframe::store::commands::refuse_call::RefuseCall;
 use leverframe::store::commands::release_quarantine::ReleaseQuarantine;
-use leverframe::store::commands::reserve_model::ReserveModel;
+use leverframe::store::commands::reserve_model::{Reservation, ReserveModel};
 use leverframe::store::commands::resolve_delivery::ResolveDelivery;
 use leverframe::store::commands::resume::Resume;
 use leverframe::store::commands::return_to_ask::ReturnToAsk;
@@ -203,7 +203,10 @@ impl System {
                     estimated_tokens: u64::from(*tokens),
                     estimated_cost_usd: None,
                 })
-                .map(|id| {
+                .map(|reservation| {
+                    let Reservation::Granted(id) = reservation else {
+                        panic!("no budget is set: {reservation:?}")
+                    };
                     self.ids.tries.push(id.to_bytes());
                     Outcome::Done
                 }),

@@ -16,8 +16,8 @@ use leverframe::store::command::WriteCommand;
 use leverframe::store::commands::ensure_channel::{Baseline, EnsureChannel};
 use leverframe::store::error::StoreError;
 use leverframe::store::input::{
-    ActorRef, ModelStep, NewApproval, NewCall, NewCallFacts, NewCallOutcome, NewCard, NewNotice,
-    NewPart, Origin,
+    ActorRef, AnswerSource, ModelStep, NewApproval, NewCall, NewCallFacts, NewCallOutcome, NewCard,
+    NewNotice, NewPart, Origin,
 };
 use leverframe::store::queries::outbox::NextOutbox;
 use rusqlite::Connection;
@@ -241,7 +241,7 @@ impl System {
 
     pub(crate) fn model_step(&self, attempt: usize, tokens: u32) -> ModelStep {
         ModelStep {
-            attempt_id: self.attempt(attempt),
+            source: AnswerSource::Attempt(self.attempt(attempt)),
             model: "scripted/demo".to_owned(),
             text: "text".to_owned(),
             stop: "end".to_owned(),
@@ -250,6 +250,7 @@ impl System {
             attempts: 1,
             native: None,
             dropped: Vec::new(),
+            notes: Vec::new(),
             active_ms: ACTIVE,
         }
     }
