@@ -5,6 +5,7 @@
 //! 400 as unknown to it: the adapter drops the parameter, remembers, and asks again.)
 
 pub mod anthropic;
+pub mod exchange;
 pub mod failure;
 pub mod http;
 pub mod openai_chat;
