@@ -9,6 +9,7 @@ pub mod exchange;
 pub mod failure;
 pub mod http;
 pub mod openai_chat;
+pub mod openai_responses;
 pub mod prices;
 pub mod producer;
 pub mod profiles;
