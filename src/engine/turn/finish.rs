@@ -4,7 +4,6 @@ use anyhow::Context as _;
 
 use crate::engine::approvals::{self, Ask};
 use crate::engine::core::lock;
-use crate::engine::turn::after::WINDOW_FULL;
 use crate::engine::turn::driver::Driver;
 use crate::engine::turn::effect::BudgetKind;
 use crate::engine::turn::judge;
@@ -39,9 +38,6 @@ pub async fn finish(driver: &mut Driver<'_>) -> anyhow::Result<()> {
         StopReason::MaxTokens => text.push_str("\n\n[the answer was cut at the output limit]"),
         StopReason::Refusal if text.trim().is_empty() => {
             text.push_str("[the model declined to answer]");
-        }
-        StopReason::Other(word) if word == WINDOW_FULL => {
-            text.push_str("\n\n[the answer was cut: the model's window is full]");
         }
         StopReason::EndTurn | StopReason::ToolUse | StopReason::Refusal | StopReason::Other(_) => {}
     }

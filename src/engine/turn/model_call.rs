@@ -278,42 +278,40 @@ impl Step<'_> {
                         format!("the budget {} is used up", stop.budget.as_str()),
                     )));
                 }
-                Tried::Answered(answered) => match after(&answered.answer, tries, before) {
-                    After::Take => {
-                        // The built-in model counts its own way.
-                        if model.family() != "scripted" {
-                            let note = cut_by_server(&answered.answer, context.tokens);
-                            context.notes.extend(note);
+                Tried::Answered(answered) => {
+                    match after(&answered.answer, profile.max_output_tokens, tries, before) {
+                        After::Take => {
+                            // The built-in model counts its own way.
+                            if model.family() != "scripted" {
+                                let note = cut_by_server(&answered.answer, context.tokens);
+                                context.notes.extend(note);
+                            }
+                            let reply = self.reply(name, answered, context);
+                            return Ok(Asking::Done(Outcome::Answered(Box::new(reply))));
                         }
-                        let reply = self.reply(name, answered, context);
-                        return Ok(Asking::Done(Outcome::Answered(Box::new(reply))));
-                    }
-                    After::Nudge => {
-                        tries.nudged = true;
-                        let why = "it gave no answer to the results of its calls; asked once more";
-                        self.put_aside(answered, why).await?;
-                        request.messages.push(ModelMessage::User {
-                            text: NUDGE.to_owned(),
-                        });
-                    }
-                    After::AskAgain(why) => {
-                        tries.asked_again = true;
-                        self.put_aside(answered, &format!("{why}; asked once more"))
-                            .await?;
-                    }
-                    After::Compact => {
-                        tries.compacted = true;
-                        self.put_aside(answered, WINDOW_FULL).await?;
-                        if let Some(smaller) = self.fit(name, &profile, &history, true) {
-                            context = smaller;
-                            request.messages.clone_from(&context.messages);
+                        After::Nudge => {
+                            tries.nudged = true;
+                            let why =
+                                "it gave no answer to the results of its calls; asked once more";
+                            self.put_aside(answered, why).await?;
+                            request.messages.push(ModelMessage::User {
+                                text: NUDGE.to_owned(),
+                            });
+                        }
+                        After::Compact => {
+                            tries.compacted = true;
+                            self.put_aside(answered, WINDOW_FULL).await?;
+                            if let Some(smaller) = self.fit(name, &profile, &history, true) {
+                                context = smaller;
+                                request.messages.clone_from(&context.messages);
+                            }
+                        }
+                        After::Fail { code, message } => {
+                            self.put_aside(answered, &message).await?;
+                            return Ok(Asking::Done(Outcome::failed(code, message)));
                         }
                     }
-                    After::Fail { code, message } => {
-                        self.put_aside(answered, &message).await?;
-                        return Ok(Asking::Done(Outcome::failed(code, message)));
-                    }
-                },
+                }
                 Tried::Failed(Failed {
                     error,
                     shown,
