@@ -7,6 +7,8 @@
 pub mod anthropic;
 pub mod failure;
 pub mod http;
+pub mod learnt;
+pub mod names;
 pub mod openai_chat;
 pub mod prices;
 pub mod producer;
