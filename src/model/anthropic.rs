@@ -1,12 +1,12 @@
 //! Anthropic Messages.
 //!
-//! No sampling parameter is ever sent: newer models and API versions refuse them.
+//! No sampling parameter is ever sent: newer models and API versions refuse them. Thinking is asked for only where the
+//! profile says how much, and no more of a model that has refused the parameter.
 
 pub mod decoder;
 pub mod wire;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures_util::StreamExt;
 use reqwest::header::{ACCEPT, HeaderMap, HeaderName, HeaderValue};
@@ -15,22 +15,36 @@ use crate::config::settings::ProviderSettings;
 use crate::model::anthropic::decoder::{Decoder, FAMILY};
 use crate::model::failure::Failure;
 use crate::model::http::{
-    Answer, Endpoint, EndpointProblem, plain_header, secret_header, with_causes,
+    Answer, Endpoint, EndpointProblem, Refused, host_of, plain_header, secret_header, with_causes,
 };
+use crate::model::learnt::Learnt;
 use crate::model::producer::{EventSink, produce};
 use crate::model::request::{
     Model, ModelError, ModelEvent, ModelMessage, ModelRequest, ModelStream,
 };
-use crate::model::sse;
+use crate::model::sse::{self, SseError, SseEvent};
+
+/// Anthropic's own host.
+const OWN_HOST: &str = "api.anthropic.com";
+/// The API version sent to Anthropic's own host where the configuration names none.
+pub const OWN_API_VERSION: &str = "2026-10-21";
+/// The API version sent to any other host: what compatible servers know.
+pub const COMPATIBLE_API_VERSION: &str = "2023-06-01";
 
 /// The API version sent where the configuration names none.
-pub const DEFAULT_API_VERSION: &str = "2023-06-01";
+pub fn default_api_version(base_url: &str) -> &'static str {
+    match host_of(base_url).as_deref() {
+        Some(OWN_HOST) => OWN_API_VERSION,
+        Some(_) | None => COMPATIBLE_API_VERSION,
+    }
+}
 
 /// One provider that speaks the Messages API.
 #[derive(Debug)]
 pub struct Anthropic {
     provider: String,
     endpoint: Arc<Endpoint>,
+    learnt: Arc<Learnt<wire::Parameters>>,
 }
 
 impl Anthropic {
@@ -47,7 +61,7 @@ impl Anthropic {
         let version = settings
             .api_version
             .as_deref()
-            .unwrap_or(DEFAULT_API_VERSION);
+            .unwrap_or_else(|| default_api_version(&settings.base_url));
         headers.insert(
             HeaderName::from_static("anthropic-version"),
             plain_header(version, "api_version")?,
@@ -55,6 +69,7 @@ impl Anthropic {
         Ok(Self {
             provider: provider.to_owned(),
             endpoint: Arc::new(Endpoint::new(provider, settings, "/v1/messages", headers)?),
+            learnt: Arc::new(Learnt::new(wire::Parameters::default())),
         })
     }
 }
@@ -70,21 +85,33 @@ impl Model for Anthropic {
 
     fn stream(&self, request: ModelRequest) -> ModelStream {
         let endpoint = Arc::clone(&self.endpoint);
-        produce(move |sink| async move { call(&endpoint, &request, &sink).await })
+        let learnt = Arc::clone(&self.learnt);
+        produce(move |sink| async move { call(&endpoint, &learnt, &request, &sink).await })
     }
 }
 
 async fn call(
     endpoint: &Endpoint,
+    learnt: &Learnt<wire::Parameters>,
     request: &ModelRequest,
     sink: &EventSink,
 ) -> Result<(), ModelError> {
-    let body = wire::body(request);
-    let sent_bytes = body.to_string().len();
-    let answer = endpoint
-        .post(&body)
-        .await
-        .map_err(|refused| refused.error)?;
+    let (answer, sent_bytes) = loop {
+        let parameters = learnt.of(&request.model);
+        let body = wire::body(request, parameters);
+        match endpoint.post(&body).await {
+            Ok(answer) => break (answer, body.to_string().len()),
+            Err(Refused {
+                status: Some(400 | 422),
+                words,
+                error,
+            }) => match parameters.without_refused(&body, &words) {
+                Some(fewer) => learnt.set(&request.model, fewer),
+                None => return Err(error),
+            },
+            Err(refused) => return Err(refused.error),
+        }
+    };
     let earlier_calls = request.messages.iter().map(|message| match message {
         ModelMessage::Assistant { tool_calls, .. } => tool_calls.len(),
         ModelMessage::User { .. } | ModelMessage::ToolResults { .. } => 0,
@@ -104,7 +131,9 @@ async fn call(
             let bytes = response
                 .bytes_stream()
                 .map(|chunk| chunk.map_err(|error| with_causes(&error.without_url())));
-            read(bytes, endpoint.idle_timeout(), &mut decoder, sink).await
+            let limit = sse::limit_for(request.max_output_tokens);
+            let events = sse::events_within(bytes, endpoint.idle_timeout(), limit);
+            read(events, &mut decoder, sink).await
         }
     };
     let answer = outcome
@@ -114,17 +143,11 @@ async fn call(
     Ok(())
 }
 
-async fn read<S, B>(
-    bytes: S,
-    idle: Duration,
-    decoder: &mut Decoder,
-    sink: &EventSink,
-) -> Result<(), Failure>
+async fn read<S>(events: S, decoder: &mut Decoder, sink: &EventSink) -> Result<(), Failure>
 where
-    S: futures_util::Stream<Item = Result<B, String>> + Send,
-    B: AsRef<[u8]> + Send,
+    S: futures_util::Stream<Item = Result<SseEvent, SseError>> + Send,
 {
-    let mut events = std::pin::pin!(sse::events(bytes, idle));
+    let mut events = std::pin::pin!(events);
     while let Some(next) = events.next().await {
         let event = next.map_err(Endpoint::stream_failure)?;
         for event in decoder.data(&event.data)? {

@@ -21,6 +21,7 @@ use crate::engine::turn::judge::{self, Bench};
 use crate::engine::turn::machine::Turn;
 use crate::engine::turn::model_call::{self, ModelReply};
 use crate::engine::turn::tool_run;
+use crate::model::request::StopReason;
 use crate::protocol::ids::{ContinuationId, SessionId};
 #[cfg(feature = "test-hooks")]
 use crate::store::commands::llm_result::AskLater;
@@ -266,8 +267,10 @@ impl Driver<'_> {
                     + reply.answer.usage.output_tokens
                     + reply.failed_tokens;
                 let calls = reply.answer.tool_calls.len() as u32;
+                // A paused answer is stored like a step with calls, of which it has none: the model is asked again.
+                let paused = reply.answer.stop == StopReason::Paused;
                 self.reply = Some(reply);
-                if calls == 0 {
+                if calls == 0 && !paused {
                     Input::ModelSaid { tokens }
                 } else {
                     Input::ModelProposed { tokens, calls }

@@ -21,6 +21,7 @@ use crate::store::commands::finish_turn::QueueReply;
 use crate::store::commands::queue_notice::QueueNotice;
 use crate::store::input::{BudgetKind as StoredBudget, NewNotice, NewPart};
 use crate::text::chunk::chunk;
+use crate::text::untrusted::reveal_line;
 
 /// Longest last line kept with a session, in characters.
 const LAST_LINE_CHARS: usize = 200;
@@ -33,12 +34,21 @@ pub async fn finish(driver: &mut Driver<'_>) -> anyhow::Result<()> {
     let rows = &driver.rows;
     let stop = stop_word(&reply.answer.stop).to_owned();
     let mut text = engine.redactor.redact(&reply.answer.text).into_owned();
-    match reply.answer.stop {
+    match &reply.answer.stop {
         StopReason::MaxTokens => text.push_str("\n\n[the answer was cut at the output limit]"),
         StopReason::Refusal if text.trim().is_empty() => {
             text.push_str("[the model declined to answer]");
         }
-        StopReason::EndTurn | StopReason::ToolUse | StopReason::Refusal | StopReason::Other(_) => {}
+        StopReason::RefusedFor(rule) if text.trim().is_empty() => {
+            let rule = engine.redactor.redact(&reveal_line(rule)).into_owned();
+            text = format!("[the model declined to answer: {rule}]");
+        }
+        StopReason::EndTurn
+        | StopReason::ToolUse
+        | StopReason::Refusal
+        | StopReason::RefusedFor(_)
+        | StopReason::Paused
+        | StopReason::Other(_) => {}
     }
     let shown = if text.trim().is_empty() {
         "[the model gave no answer]".to_owned()

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use crate::engine::context::{Exchange, ReplayCall};
 use crate::engine::turn::input::{Call, CallStatus};
 use crate::engine::turn::machine::{Limits, Turn, Used};
+use crate::protocol::session::StepBody;
 use crate::protocol::words::{Access, Effect, ToolCallState};
 use crate::store::queries::history::Exchange as HistoryExchange;
 use crate::store::queries::turn::{CallRow, TurnRows};
@@ -105,5 +106,28 @@ pub fn earlier(exchange: HistoryExchange) -> Exchange {
         text: exchange.text,
         steps: exchange.steps,
         calls,
+    }
+}
+
+/// Takes out every native block that `model` (`<provider>/<model>`) may not get back: those of another model, and those
+/// from before the newest answer of another model, which never saw that answer. Text, calls and results stay.
+///
+/// `exchanges` are oldest first.
+pub fn forget_foreign_blocks(exchanges: &mut [Exchange], model: &str) {
+    let mut foreign_since = false;
+    let steps = exchanges
+        .iter_mut()
+        .rev()
+        .flat_map(|exchange| exchange.steps.iter_mut().rev());
+    for step in steps {
+        if let StepBody::Model {
+            model: by, native, ..
+        } = &mut step.body
+        {
+            foreign_since |= by != model;
+            if foreign_since {
+                *native = None;
+            }
+        }
     }
 }

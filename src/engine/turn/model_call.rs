@@ -69,8 +69,9 @@ pub fn stop_word(stop: &StopReason) -> &str {
         StopReason::EndTurn => "end_turn",
         StopReason::ToolUse => "tool_use",
         StopReason::MaxTokens => "max_tokens",
-        StopReason::Refusal => "refusal",
+        StopReason::Refusal | StopReason::RefusedFor(_) => "refusal",
         StopReason::Other(word) => word,
+        StopReason::Paused => "pause_turn",
     }
 }
 
@@ -244,7 +245,12 @@ async fn build_context(
         .store
         .read_here(move |reader| reader.history(session, continuation, exchanges))
         .await?;
-    let history: Vec<context::Exchange> = history.into_iter().map(fold::earlier).collect();
+    let mut exchanges: Vec<context::Exchange> = history.into_iter().map(fold::earlier).collect();
+    exchanges.push(fold::current(rows));
+    fold::forget_foreign_blocks(&mut exchanges, &model_name(engine, rows));
+    let Some((current, history)) = exchanges.split_last() else {
+        return Ok(None);
+    };
     let settings = engine
         .channel(&rows.channel)
         .map_err(|problem| anyhow::anyhow!(problem))?;
@@ -256,8 +262,8 @@ async fn build_context(
     Ok(context::build(
         &system,
         &engine.tool_definitions,
-        &history,
-        &fold::current(rows),
+        history,
+        current,
         engine.models.context_window(provider).unwrap_or(8192),
         engine.models.max_output_tokens(provider).unwrap_or(4096),
     ))

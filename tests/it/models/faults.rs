@@ -140,10 +140,21 @@ async fn the_end_of_bytes_is_not_the_end_of_an_answer() {
 }
 
 #[tokio::test]
-async fn done_without_a_reason_is_not_an_end() {
-    let body = format!("{}data: [DONE]\n\n", text_part(ProviderKind::OpenAiChat));
-    let outcome = call(ProviderKind::OpenAiChat, Play::events(body)).await;
-    assert_eq!(outcome.error().kind, ModelErrorKind::Disconnected);
+async fn done_without_a_reason_ends_text_and_never_a_call() {
+    let kind = ProviderKind::OpenAiChat;
+    let outcome = call(
+        kind,
+        Play::events(format!("{}data: [DONE]\n\n", text_part(kind))),
+    )
+    .await;
+    assert_eq!(outcome.answer().text, "Hello");
+    let flagged = StopReason::Other("done_without_finish_reason".to_owned());
+    assert_eq!(outcome.answer().stop, flagged);
+    let open_call = "data: {\"choices\":[{\"index\":0,\"delta\":{\"tool_calls\":[{\"index\":0,\"id\":\"a\",\"function\":{\"name\":\"f\",\"arguments\":\"{}\"}}]}}]}\n\n";
+    for before in ["", open_call, &format!("{}{open_call}", text_part(kind))] {
+        let outcome = call(kind, Play::events(format!("{before}data: [DONE]\n\n"))).await;
+        assert_eq!(outcome.error().kind, ModelErrorKind::Disconnected);
+    }
 }
 
 #[tokio::test]
