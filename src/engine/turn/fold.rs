@@ -131,3 +131,75 @@ pub fn forget_foreign_blocks(exchanges: &mut [Exchange], model: &str) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::Timestamp;
+    use crate::protocol::ids::ContinuationId;
+    use crate::protocol::session::{NativeBlocks, Step, Usage};
+    use crate::protocol::words::StepKind;
+
+    fn exchange(models: &[&str]) -> Exchange {
+        let step = |n: usize, model: &str| Step {
+            continuation_id: ContinuationId::generate(),
+            kind: StepKind::Model,
+            n: n as u32,
+            at: Timestamp(0),
+            body: StepBody::Model {
+                model: model.to_owned(),
+                text: "Yes.".to_owned(),
+                tool_calls: Vec::new(),
+                stop: "end_turn".to_owned(),
+                usage: Usage::default(),
+                latency_ms: 0,
+                attempts: 1,
+                native: Some(NativeBlocks {
+                    family: "anthropic".to_owned(),
+                    content: serde_json::json!([]),
+                }),
+                dropped: Vec::new(),
+                notes: Vec::new(),
+                cached: None,
+            },
+        };
+        Exchange {
+            text: "hi".to_owned(),
+            steps: models.iter().enumerate().map(|(n, m)| step(n, m)).collect(),
+            calls: HashMap::new(),
+        }
+    }
+
+    /// Of each step, whether its blocks are still there.
+    fn kept(exchanges: &[Exchange]) -> Vec<bool> {
+        exchanges
+            .iter()
+            .flat_map(|exchange| &exchange.steps)
+            .map(|step| matches!(&step.body, StepBody::Model { native, .. } if native.is_some()))
+            .collect()
+    }
+
+    #[test]
+    fn a_switch_of_the_model_takes_the_opaque_blocks_out() {
+        let history = || {
+            vec![
+                exchange(&["a/x", "a/x"]),
+                exchange(&["c/y"]),
+                exchange(&["a/x"]),
+            ]
+        };
+        let mut back = history();
+        forget_foreign_blocks(&mut back, "a/x");
+        assert_eq!(kept(&back), [false, false, false, true], "none from before");
+        let mut away = history();
+        forget_foreign_blocks(&mut away, "c/y");
+        assert_eq!(kept(&away), [false; 4]);
+        let mut same = vec![exchange(&["a/x", "a/x"]), exchange(&["a/x"])];
+        forget_foreign_blocks(&mut same, "a/x");
+        assert_eq!(kept(&same), [true; 3]);
+        // Another model of the same provider is another one, too.
+        let mut sibling = vec![exchange(&["a/x"])];
+        forget_foreign_blocks(&mut sibling, "a/z");
+        assert_eq!(kept(&sibling), [false]);
+    }
+}
