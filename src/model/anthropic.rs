@@ -8,21 +8,17 @@ pub mod wire;
 
 use std::sync::Arc;
 
-use futures_util::StreamExt;
 use reqwest::header::{ACCEPT, HeaderMap, HeaderName, HeaderValue};
 
 use crate::config::settings::ProviderSettings;
 use crate::model::anthropic::decoder::{Decoder, FAMILY};
-use crate::model::failure::Failure;
 use crate::model::http::{
-    Answer, Endpoint, EndpointProblem, Refused, host_of, plain_header, secret_header, with_causes,
+    Endpoint, EndpointProblem, Refused, host_of, plain_header, secret_header,
 };
 use crate::model::learnt::Learnt;
 use crate::model::producer::{EventSink, produce};
-use crate::model::request::{
-    Model, ModelError, ModelEvent, ModelMessage, ModelRequest, ModelStream,
-};
-use crate::model::sse::{self, SseError, SseEvent};
+use crate::model::request::{Model, ModelError, ModelRequest, ModelStream};
+use crate::model::{exchange, sse};
 
 /// Anthropic's own host.
 const OWN_HOST: &str = "api.anthropic.com";
@@ -112,51 +108,7 @@ async fn call(
             Err(refused) => return Err(refused.error),
         }
     };
-    let earlier_calls = request.messages.iter().map(|message| match message {
-        ModelMessage::Assistant { tool_calls, .. } => tool_calls.len(),
-        ModelMessage::User { .. } | ModelMessage::ToolResults { .. } => 0,
-    });
-    let mut decoder = Decoder::new(earlier_calls.sum());
-    let outcome = match answer {
-        Answer::Whole(value) => match decoder.whole(&value) {
-            Ok(events) => {
-                for event in events {
-                    sink.send(event).await;
-                }
-                Ok(())
-            }
-            Err(failure) => Err(failure),
-        },
-        Answer::Events(response) => {
-            let bytes = response
-                .bytes_stream()
-                .map(|chunk| chunk.map_err(|error| with_causes(&error.without_url())));
-            let limit = sse::limit_for(request.max_output_tokens);
-            let events = sse::events_within(bytes, endpoint.idle_timeout(), limit);
-            read(events, &mut decoder, sink).await
-        }
-    };
-    let answer = outcome
-        .and_then(|()| decoder.finish(sent_bytes))
-        .map_err(|failure| endpoint.error(failure))?;
-    sink.send(ModelEvent::Finished(Box::new(answer))).await;
-    Ok(())
-}
-
-async fn read<S>(events: S, decoder: &mut Decoder, sink: &EventSink) -> Result<(), Failure>
-where
-    S: futures_util::Stream<Item = Result<SseEvent, SseError>> + Send,
-{
-    let mut events = std::pin::pin!(events);
-    while let Some(next) = events.next().await {
-        let event = next.map_err(Endpoint::stream_failure)?;
-        for event in decoder.data(&event.data)? {
-            sink.send(event).await;
-        }
-        if decoder.is_complete() {
-            sse::drain(events).await;
-            return Ok(());
-        }
-    }
-    Ok(())
+    let decoder = Box::new(Decoder::new(request.earlier_calls()));
+    let limit = sse::limit_for(request.max_output_tokens);
+    exchange::receive_within(endpoint, answer, decoder, sent_bytes, limit, sink).await
 }

@@ -8,26 +8,16 @@ pub mod thinking;
 pub mod wire;
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use futures_util::StreamExt;
 use reqwest::header::{ACCEPT, AUTHORIZATION, HeaderMap, HeaderValue};
 
 use crate::config::settings::ProviderSettings;
-use crate::model::failure::Failure;
-use crate::model::http::{
-    Answer, Endpoint, EndpointProblem, Refused, has_no_path, host_of, secret_header, with_causes,
-};
+use crate::model::http::{Endpoint, EndpointProblem, Refused, has_no_path, host_of, secret_header};
 use crate::model::learnt::Learnt;
-use crate::model::openai_chat::decoder::{Decoder, FAMILY, Progress};
+use crate::model::openai_chat::decoder::{Decoder, FAMILY};
 use crate::model::producer::{EventSink, produce};
-use crate::model::request::{
-    Model, ModelError, ModelEvent, ModelMessage, ModelRequest, ModelStream,
-};
-use crate::model::sse::{self, SseError, SseEvent};
-
-/// How long to wait for usage and `[DONE]` after a `finish_reason`: some servers never send them.
-const GRACE_AFTER_FINISH: Duration = Duration::from_secs(2);
+use crate::model::request::{Model, ModelError, ModelRequest, ModelStream};
+use crate::model::{exchange, sse};
 
 /// Host whose models all take `max_completion_tokens`, the newer ones nothing else.
 const OPENAI_HOST: &str = "api.openai.com";
@@ -107,76 +97,7 @@ async fn call(
             Err(refused) => return Err(refused.error),
         }
     };
-    let mut decoder = Decoder::new(earlier_calls(request));
-    let outcome = match answer {
-        Answer::Whole(value) => match decoder.whole(&value) {
-            Ok(events) => {
-                for event in events {
-                    sink.send(event).await;
-                }
-                Ok(())
-            }
-            Err(failure) => Err(failure),
-        },
-        Answer::Events(response) => {
-            let bytes = response
-                .bytes_stream()
-                .map(|chunk| chunk.map_err(|error| with_causes(&error.without_url())));
-            let limit = sse::limit_for(request.max_output_tokens);
-            let events = sse::events_within(bytes, endpoint.idle_timeout(), limit);
-            read(events, &mut decoder, sink).await
-        }
-    };
-    let mut answer = outcome
-        .and_then(|()| decoder.finish(sent_bytes))
-        .map_err(|failure| endpoint.error(failure))?;
-    if let Some(native) = &mut answer.native {
-        native.content[wire::HOST] = endpoint.host().into();
-    }
-    sink.send(ModelEvent::Finished(Box::new(answer))).await;
-    Ok(())
-}
-
-async fn read<S>(events: S, decoder: &mut Decoder, sink: &EventSink) -> Result<(), Failure>
-where
-    S: futures_util::Stream<Item = Result<SseEvent, SseError>> + Send,
-{
-    let mut events = std::pin::pin!(events);
-    loop {
-        let next = match decoder.progress() {
-            Progress::Done => {
-                sse::drain(events).await;
-                return Ok(());
-            }
-            Progress::Open => events.next().await,
-            Progress::Finishing => {
-                match tokio::time::timeout(GRACE_AFTER_FINISH, events.next()).await {
-                    Ok(next) => next,
-                    Err(_) => return Ok(()),
-                }
-            }
-        };
-        match next {
-            None => return Ok(()),
-            Some(Ok(event)) => {
-                for event in decoder.data(&event.data)? {
-                    sink.send(event).await;
-                }
-            }
-            // The answer itself was complete; only its trailer is lost.
-            Some(Err(_)) if decoder.progress() == Progress::Finishing => return Ok(()),
-            Some(Err(error)) => return Err(Endpoint::stream_failure(error)),
-        }
-    }
-}
-
-fn earlier_calls(request: &ModelRequest) -> usize {
-    request
-        .messages
-        .iter()
-        .map(|message| match message {
-            ModelMessage::Assistant { tool_calls, .. } => tool_calls.len(),
-            ModelMessage::User { .. } | ModelMessage::ToolResults { .. } => 0,
-        })
-        .sum()
+    let decoder = Decoder::new(request.earlier_calls()).of_host(endpoint.host());
+    let limit = sse::limit_for(request.max_output_tokens);
+    exchange::receive_within(endpoint, answer, Box::new(decoder), sent_bytes, limit, sink).await
 }

@@ -19,7 +19,7 @@ use crate::engine::turn::fold;
 use crate::engine::turn::input::{Call, Halt, Input};
 use crate::engine::turn::judge::{self, Bench};
 use crate::engine::turn::machine::Turn;
-use crate::engine::turn::model_call::{self, ModelReply};
+use crate::engine::turn::model_call::{self, ModelReply, Outcome};
 use crate::engine::turn::tool_run;
 use crate::model::request::StopReason;
 use crate::protocol::ids::{ContinuationId, SessionId};
@@ -262,21 +262,21 @@ impl Driver<'_> {
             outcome = model_call::call(self.engine, &self.rows) => outcome?,
         };
         Ok(Some(match outcome {
-            Ok(reply) => {
+            Outcome::Answered(reply) => {
                 let tokens = reply.answer.usage.input_tokens
                     + reply.answer.usage.output_tokens
                     + reply.failed_tokens;
                 let calls = reply.answer.tool_calls.len() as u32;
                 // A paused answer is stored like a step with calls, of which it has none: the model is asked again.
                 let paused = reply.answer.stop == StopReason::Paused;
-                self.reply = Some(reply);
+                self.reply = Some(*reply);
                 if calls == 0 && !paused {
                     Input::ModelSaid { tokens }
                 } else {
                     Input::ModelProposed { tokens, calls }
                 }
             }
-            Err(failure) => Input::ModelFailed {
+            Outcome::Failed(failure) => Input::ModelFailed {
                 code: failure.code,
                 message: failure.message,
             },

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use crate::model::anthropic::decoder::{FAMILY, is_kind};
 use crate::model::profiles::PromptCache;
-use crate::model::request::{AssistantToolCall, ModelMessage, ModelRequest};
+use crate::model::request::{AssistantToolCall, ModelMessage, ModelRequest, legal_word as legal};
 use crate::protocol::session::NativeBlocks;
 
 /// Smallest thinking budget that the API takes, in tokens.
@@ -280,25 +280,5 @@ fn mark_last(blocks: &mut [Value]) {
     let last = blocks.iter_mut().rev().find(markable);
     if let Some(object) = last.and_then(Value::as_object_mut) {
         object.insert("cache_control".to_owned(), json!({"type": "ephemeral"}));
-    }
-}
-
-/// Ids and names from elsewhere in the alphabet that the API accepts (`[a-zA-Z0-9_-]`, 1 to 64).
-fn legal(word: &str) -> String {
-    let cleaned: String = word
-        .chars()
-        .take(64)
-        .map(|c| {
-            if c.is_ascii_alphanumeric() || matches!(c, '_' | '-') {
-                c
-            } else {
-                '_'
-            }
-        })
-        .collect();
-    if cleaned.is_empty() {
-        "unnamed".to_owned()
-    } else {
-        cleaned
     }
 }

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
+use crate::model::exchange::{Decode, Progress};
 use crate::model::failure::{self, Failure, excerpt};
 use crate::model::openai_chat::thinking::Thinking;
 use crate::model::request::{
@@ -18,6 +19,8 @@ use crate::protocol::session::{NativeBlocks, Usage};
 
 /// The family of these native blocks.
 pub const FAMILY: &str = "openai-chat";
+/// Where the blocks of an answer came from, inside its native blocks: they go back to this host only.
+pub const HOST: &str = "host";
 /// Reasoning that a router wants back unchanged.
 pub const REASONING_DETAILS: &str = "reasoning_details";
 /// Most bytes of one call's arguments.
@@ -29,17 +32,6 @@ const MAX_CALLS: usize = 128;
 
 /// The stop word of an answer that ended with `[DONE]` alone.
 const NO_REASON: &str = "done_without_finish_reason";
-
-/// What the decoder knows after an event.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Progress {
-    /// The answer is not complete.
-    Open,
-    /// A `finish_reason` came; usage and `[DONE]` may still follow.
-    Finishing,
-    /// `[DONE]` came after a `finish_reason`.
-    Done,
-}
 
 #[derive(Debug, Default)]
 struct Slot {
@@ -62,6 +54,7 @@ pub struct Decoder {
     done: bool,
     usage: Option<Usage>,
     first_local_id: usize,
+    host: String,
 }
 
 impl Decoder {
@@ -78,7 +71,14 @@ impl Decoder {
             done: false,
             usage: None,
             first_local_id,
+            host: String::new(),
         }
+    }
+
+    /// The same, of an answer of `host`: its reasoning goes back there only.
+    pub fn of_host(mut self, host: &str) -> Self {
+        host.clone_into(&mut self.host);
+        self
     }
 
     /// Where the answer stands.
@@ -392,7 +392,7 @@ impl Decoder {
             usage,
             native: (!self.details.is_empty()).then(|| NativeBlocks {
                 family: FAMILY.to_owned(),
-                content: json!({ REASONING_DETAILS: self.details }),
+                content: json!({ HOST: self.host, REASONING_DETAILS: self.details }),
             }),
         })
     }
@@ -430,6 +430,24 @@ fn add_detail(details: &mut Vec<Value>, fragment: &Value) {
                 block.insert(name.clone(), value.clone());
             }
         }
+    }
+}
+
+impl Decode for Decoder {
+    fn progress(&self) -> Progress {
+        self.progress()
+    }
+
+    fn data(&mut self, data: &str) -> Result<Vec<ModelEvent>, Failure> {
+        self.data(data)
+    }
+
+    fn whole(&mut self, body: &Value) -> Result<Vec<ModelEvent>, Failure> {
+        self.whole(body)
+    }
+
+    fn finish(self: Box<Self>, sent_bytes: usize) -> Result<ModelAnswer, Failure> {
+        (*self).finish(sent_bytes)
     }
 }
 

@@ -2,12 +2,10 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::model::openai_chat::decoder::{FAMILY, REASONING_DETAILS};
+use crate::model::failure;
+use crate::model::openai_chat::decoder::{FAMILY, HOST, REASONING_DETAILS};
 use crate::model::request::{AssistantToolCall, ModelMessage, ModelRequest};
 use crate::protocol::session::NativeBlocks;
-
-/// Where the blocks of an answer came from, inside its native blocks: they go back to this host only.
-pub const HOST: &str = "host";
 
 /// Which optional parameters a model is known to take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,20 +38,7 @@ impl Default for Parameters {
 impl Parameters {
     /// What to send after a 400 with `words` (lower case) to `body`; none when it names nothing that could be changed.
     pub fn without_refused(self, body: &Value, words: &str) -> Option<Self> {
-        let refused = [
-            "unsupported",
-            "not supported",
-            "does not support",
-            "unknown",
-            "unrecognized",
-            "unexpected",
-            "not permitted",
-            "extra",
-            "invalid parameter",
-            "not allowed",
-        ]
-        .iter()
-        .any(|word| words.contains(word));
+        let refused = failure::refuses_parameter(words);
         let sent = |name: &str| body.get(name).is_some();
         let mut fewer = self;
         if sent("stream_options") && words.contains("stream_options") {

@@ -61,3 +61,8 @@ async fn anthropic() {
 async fn openai_chat() {
     play("openai-chat").await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn openai_responses() {
+    play("openai-responses").await;
+}
