@@ -8,8 +8,6 @@ use crate::protocol::ids::ToolCallId;
 use crate::protocol::session::StepBody;
 use crate::store::queries::turn::TurnRows;
 
-/// The provider's word for an answer that it wants to go on with.
-pub const PAUSE: &str = "pause_turn";
 /// Rule of a call whose arguments were no JSON object.
 pub const MALFORMED_RULE: &str = "schema: malformed arguments";
 /// Answers in a row whose arguments were malformed, before the turn fails.
@@ -73,18 +71,9 @@ impl Before {
     }
 }
 
-fn is(stop: &StopReason, word: &str) -> bool {
-    match stop {
-        StopReason::Other(other) => other.eq_ignore_ascii_case(word),
-        StopReason::EndTurn | StopReason::ToolUse | StopReason::MaxTokens | StopReason::Refusal => {
-            false
-        }
-    }
-}
-
 /// Whether the provider wants to go on with this answer as it is.
 pub fn is_paused(answer: &ModelAnswer) -> bool {
-    answer.tool_calls.is_empty() && is(&answer.stop, PAUSE)
+    answer.tool_calls.is_empty() && answer.stop == StopReason::Paused
 }
 
 /// Whether the window was full before the answer was whole: it was cut, and not by the limit of its output.

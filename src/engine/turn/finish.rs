@@ -22,6 +22,7 @@ use crate::store::commands::queue_notice::QueueNotice;
 use crate::store::commands::yield_turn::{Yield, YieldTo};
 use crate::store::input::{BudgetKind as StoredBudget, NewNotice, NewPart};
 use crate::text::chunk::chunk;
+use crate::text::untrusted::reveal_line;
 
 /// Longest last line kept with a session, in characters.
 const LAST_LINE_CHARS: usize = 200;
@@ -39,7 +40,16 @@ pub async fn finish(driver: &mut Driver<'_>) -> anyhow::Result<()> {
         StopReason::Refusal if text.trim().is_empty() => {
             text.push_str("[the model declined to answer]");
         }
-        StopReason::EndTurn | StopReason::ToolUse | StopReason::Refusal | StopReason::Other(_) => {}
+        StopReason::RefusedFor(rule) if text.trim().is_empty() => {
+            let rule = engine.redactor.redact(&reveal_line(rule)).into_owned();
+            text = format!("[the model declined to answer: {rule}]");
+        }
+        StopReason::EndTurn
+        | StopReason::ToolUse
+        | StopReason::Refusal
+        | StopReason::RefusedFor(_)
+        | StopReason::Paused
+        | StopReason::Other(_) => {}
     }
     // A silence after work was done is the operator's to judge; an empty message tells the chat nothing.
     let silent = text.trim().is_empty();

@@ -75,8 +75,9 @@ pub fn stop_word(stop: &StopReason) -> &str {
         StopReason::EndTurn => "end_turn",
         StopReason::ToolUse => "tool_use",
         StopReason::MaxTokens => "max_tokens",
-        StopReason::Refusal => "refusal",
+        StopReason::Refusal | StopReason::RefusedFor(_) => "refusal",
         StopReason::Other(word) => word,
+        StopReason::Paused => "pause_turn",
     }
 }
 

@@ -16,7 +16,8 @@ use leverframe::protocol::session::Usage;
 
 use crate::models::helpers::{request, settings, user};
 
-fn all_settings(providers: Vec<(&str, ProviderSettings)>) -> Settings {
+/// A configuration with just these providers.
+pub fn all_settings(providers: Vec<(&str, ProviderSettings)>) -> Settings {
     Settings {
         paths: Paths {
             config_file: PathBuf::from("/nowhere/config.toml"),
