@@ -375,7 +375,10 @@ impl Decoder {
                 _ => {}
             }
         }
-        let usage = self.usage.unwrap_or(Usage {
+        let reported = self
+            .usage
+            .filter(|usage| usage.input_tokens + usage.output_tokens > 0);
+        let usage = reported.unwrap_or(Usage {
             input_tokens: (sent_bytes as u64).div_ceil(4),
             output_tokens: (written as u64).div_ceil(4),
             ..Usage::default()
