@@ -203,7 +203,9 @@ impl Decoder {
         let last = self.items.keys().next_back().copied();
         match (known, last) {
             (Some((index, _)), _) => *index,
-            (None, Some(last)) if word(event, "type").ends_with(".added") => last.saturating_add(1),
+            (None, Some(last)) if is_kind(event, "response.output_item.added") => {
+                last.saturating_add(1)
+            }
             (None, last) => last.unwrap_or(0),
         }
     }
