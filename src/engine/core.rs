@@ -14,6 +14,7 @@ use crate::clock::{Clock, Timestamp};
 use crate::config::settings::{ChannelSettings, Settings};
 use crate::engine::turn::driver;
 use crate::engine::turn::input::Halt;
+use crate::engine::turn::open_call::OpenCall;
 use crate::model::registry::Models;
 use crate::model::request::ToolDefinition;
 use crate::protocol::channel::{ChannelCapabilities, ChannelHealth};
@@ -118,6 +119,8 @@ pub struct Shared {
     pub told_problems: Mutex<Vec<String>>,
     /// Open model streams.
     pub streams: Mutex<HashMap<ContinuationId, OpenStream>>,
+    /// Model calls under way.
+    pub open_calls: Mutex<HashMap<ContinuationId, OpenCall>>,
     /// Bridges by channel.
     pub bridges: Mutex<HashMap<String, BridgeState>>,
     /// Parts that a bridge holds and has not begun to send, with their channel: each is handed out once.
@@ -187,6 +190,7 @@ impl Engine {
                 unrecorded_stop: Mutex::default(),
                 told_problems: Mutex::default(),
                 streams: Mutex::default(),
+                open_calls: Mutex::default(),
                 bridges: Mutex::default(),
                 handed_out: watch::Sender::new(HashMap::new()),
                 typing: broadcast::Sender::new(64),
@@ -319,6 +323,7 @@ impl Engine {
                 tracing::error!(%session, %continuation, error = format!("{error:#}"), "turn stopped");
             }
             lock(&self.streams).remove(&continuation);
+            lock(&self.open_calls).remove(&continuation);
             if let Some(entry) = lock(&self.running).get_mut(&session) {
                 entry.current = None;
             }

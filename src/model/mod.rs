@@ -7,6 +7,7 @@
 pub mod anthropic;
 pub mod failure;
 pub mod http;
+pub mod limits;
 pub mod openai_chat;
 pub mod prices;
 pub mod producer;

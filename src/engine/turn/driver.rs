@@ -5,6 +5,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use anyhow::Context as _;
@@ -20,6 +21,7 @@ use crate::engine::turn::input::{Call, Halt, Input};
 use crate::engine::turn::judge::{self, Bench};
 use crate::engine::turn::machine::Turn;
 use crate::engine::turn::model_call::{self, ModelReply};
+use crate::engine::turn::open_call;
 use crate::engine::turn::tool_run;
 use crate::protocol::ids::{ContinuationId, SessionId};
 #[cfg(feature = "test-hooks")]
@@ -73,6 +75,15 @@ impl ActiveTime {
         }
     }
 
+    /// Milliseconds that are nobody's fault and do not count.
+    fn excuse(&mut self, ms: u64) {
+        if ms > 0 {
+            self.pause();
+            self.done_ms = self.done_ms.saturating_sub(ms);
+            self.resume();
+        }
+    }
+
     fn elapsed_ms(&self) -> u64 {
         self.done_ms
             + self
@@ -119,6 +130,7 @@ pub async fn drive(
             ) =>
         {
             tracing::debug!(%continuation, error = format!("{error:#}"), "turn let go");
+            open_call::settle(engine, continuation, "the turn ended first").await;
             Ok(())
         }
         Err(error) => Err(error),
@@ -251,15 +263,18 @@ impl Driver<'_> {
                 .typing
                 .send((self.rows.channel.clone(), self.rows.conversation.clone()));
         }
+        let waited_ms = AtomicU64::new(0);
         let outcome = tokio::select! {
             biased;
             halt = until_halted(halted) => {
-                // Dropping the call closes the connection; its reservation settles at the estimate.
+                // Dropping the call closes the connection; what it cost is estimated.
                 tracing::debug!(continuation = %self.continuation, ?halt, "model call dropped");
+                open_call::settle(self.engine, self.continuation, halt.as_str()).await;
                 return Ok(Some(Input::Halted(halt)));
             }
-            outcome = model_call::call(self.engine, &self.rows) => outcome?,
+            outcome = model_call::call(self.engine, &self.rows, &waited_ms) => outcome?,
         };
+        self.active.excuse(waited_ms.load(Ordering::Relaxed));
         Ok(Some(match outcome {
             Ok(reply) => {
                 let tokens = reply.answer.usage.input_tokens

@@ -2,6 +2,7 @@
 //!
 //! Every try has a durable attempt row before the first byte leaves. Nothing is retried after text was shown.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use futures_util::StreamExt;
@@ -10,9 +11,11 @@ use crate::crash_point;
 use crate::engine::context::{self, Context};
 use crate::engine::core::{Engine, lock};
 use crate::engine::turn::fold;
+use crate::engine::turn::open_call::{self, OpenCall};
+use crate::model::limits::{Lane, Limited, Place};
 use crate::model::profiles::Profile;
 use crate::model::request::{
-    ModelAnswer, ModelError, ModelEvent, ModelRequest, StopReason, TokenCount,
+    Model as _, ModelAnswer, ModelError, ModelEvent, ModelRequest, StopReason, TokenCount,
 };
 use crate::model::retry::retry_delay;
 use crate::protocol::event::{Event, EventBody};
@@ -23,6 +26,9 @@ use crate::store::commands::reserve_model::{Reservation, ReserveModel};
 use crate::store::commands::settle_model::SettleModel;
 use crate::store::input::{AnswerSource, ModelStep};
 use crate::store::queries::turn::TurnRows;
+
+/// A wait for other calls of the provider that is noted on the step, in milliseconds.
+const WORTH_A_NOTE_MS: u64 = 1_000;
 
 /// A complete answer with what it took.
 pub struct ModelReply {
@@ -83,12 +89,14 @@ pub struct ModelFailure {
 }
 
 /// Asks the model for the next step of a turn. The outer error is the store's, the inner one the model's.
+/// Milliseconds spent waiting for other calls of the provider are added to `waited_ms`.
 pub async fn call(
     engine: &Engine,
     rows: &TurnRows,
+    waited_ms: &AtomicU64,
 ) -> anyhow::Result<Result<ModelReply, ModelFailure>> {
     let name = model_name(engine, rows);
-    let (model, model_id) = match engine.models.get(&name) {
+    let (limited, model_id) = match engine.models.limited(&name) {
         Ok(found) => found,
         Err(error) => {
             return Ok(Err(ModelFailure {
@@ -97,7 +105,7 @@ pub async fn call(
             }));
         }
     };
-    let provider = model.provider().to_owned();
+    let provider = limited.provider().to_owned();
     let Some(context) = build_context(engine, rows, &provider).await? else {
         return Ok(Err(ModelFailure {
             code: "internal",
@@ -117,6 +125,8 @@ pub async fn call(
     let step = rows.steps.last().map_or(0, |step| step.n) + 1;
     let mut failed_tokens = 0_u64;
     for attempt in 1..=engine.settings.engine.max_model_attempts.max(1) {
+        // Before anything is reserved: who waits has not spent anything.
+        let place = wait_for_place(engine, rows, &limited, waited_ms).await;
         let reservation = engine
             .persist(ReserveModel {
                 continuation_id: rows.id,
@@ -147,6 +157,18 @@ pub async fn call(
             },
         );
         let started = Instant::now();
+        lock(&engine.open_calls).insert(
+            rows.id,
+            OpenCall {
+                attempt_id,
+                model: name.clone(),
+                attempt,
+                input_tokens: estimate.input_tokens,
+                signs: 0,
+                started,
+                usage: None,
+            },
+        );
         let request = ModelRequest {
             model: model_id.clone(),
             system: context::system_text(
@@ -161,12 +183,14 @@ pub async fn call(
             profile: Profile::default(),
             prompt_cache_key: None,
         };
-        let (outcome, shown) = listen(engine, rows, step, model.stream(request)).await;
+        let stream = limited.stream_in(place, request);
+        let (outcome, shown) = listen(engine, rows, step, stream).await;
         lock(&engine.streams).remove(&rows.id);
         crash_point!("llm.post");
         match outcome {
             Ok(mut answer) => {
                 answer.usage.cost_usd = price(&answer.usage);
+                open_call::update(engine, rows.id, |call| call.usage = Some(answer.usage));
                 let reply = ModelReply {
                     answer,
                     attempt_id,
@@ -175,7 +199,9 @@ pub async fn call(
                     attempts: attempt,
                     failed_tokens,
                     dropped: context.dropped,
-                    notes: Vec::new(),
+                    notes: waited_note(&provider, waited_ms.load(Ordering::Relaxed))
+                        .into_iter()
+                        .collect(),
                 };
                 return Ok(Ok(reply));
             }
@@ -192,6 +218,7 @@ pub async fn call(
                         active_ms: 0,
                     })
                     .await?;
+                lock(&engine.open_calls).remove(&rows.id);
                 match retry_delay(
                     &error,
                     attempt,
@@ -217,6 +244,44 @@ pub async fn call(
         code: "model_unavailable",
         message: format!("model `{name}` could not be reached"),
     }))
+}
+
+/// Waits for a place among the calls of the provider; tells whoever looks when it has to.
+async fn wait_for_place(
+    engine: &Engine,
+    rows: &TurnRows,
+    limited: &Limited,
+    waited_ms: &AtomicU64,
+) -> Place {
+    let lane = Lane {
+        channel: rows.channel.clone(),
+        session: rows.session_id.to_string(),
+    };
+    if let Some(place) = limited.limiter().try_enter(&lane) {
+        return place;
+    }
+    publish(
+        engine,
+        rows,
+        EventBody::ModelWaiting {
+            provider: limited.provider().to_owned(),
+            ahead: u32::try_from(limited.limiter().waiting()).unwrap_or(u32::MAX),
+        },
+    );
+    let asked = Instant::now();
+    let place = limited.limiter().enter(lane).await;
+    waited_ms.fetch_add(asked.elapsed().as_millis() as u64, Ordering::Relaxed);
+    place
+}
+
+/// What the step says about waiting, where it was worth a word.
+fn waited_note(provider: &str, waited_ms: u64) -> Option<String> {
+    (waited_ms >= WORTH_A_NOTE_MS).then(|| {
+        format!(
+            "waited {:.1} s for other calls of provider {provider} (max_concurrent)",
+            waited_ms as f64 / 1000.0
+        )
+    })
 }
 
 /// The model of a turn: its own, else its session's, its channel's, the default.
@@ -302,7 +367,9 @@ async fn listen(
                 publish(engine, rows, EventBody::MessageDelta { step, offset, text });
                 offset += length;
             }
-            Ok(ModelEvent::Heartbeat) => {}
+            Ok(ModelEvent::Heartbeat) => {
+                open_call::update(engine, rows.id, |call| call.signs += 1);
+            }
             Ok(ModelEvent::Finished(answer)) => return (Ok(*answer), open),
             Err(error) => return (Err(error), open),
         }

@@ -103,7 +103,12 @@ pub fn apply(world: &mut World, event: &Event) -> Vec<Missing> {
         EventBody::ContinuationFailed { .. } => end(world, event, ContinuationState::Failed),
         EventBody::ContinuationCancelled { .. } => end(world, event, ContinuationState::Cancelled),
         EventBody::ContinuationExpired { .. } => end(world, event, ContinuationState::Expired),
-        EventBody::ModelStarted { .. } => {}
+        EventBody::ModelStarted { .. } => waits_no_longer(world, event),
+        EventBody::ModelWaiting { provider, .. } => {
+            if let Some(id) = event.continuation_id {
+                world.waiting_for.insert(id, provider.clone());
+            }
+        }
         EventBody::ModelFinished { usage, .. } => {
             set_state(world, event, ContinuationState::Running);
             add_usage(world, event, *usage);
@@ -273,8 +278,15 @@ fn end(world: &mut World, event: &Event, state: ContinuationState) {
 }
 
 fn close_stream(world: &mut World, event: &Event) {
+    waits_no_longer(world, event);
     if let Some(id) = event.continuation_id {
         world.streams.remove(&id);
+    }
+}
+
+fn waits_no_longer(world: &mut World, event: &Event) {
+    if let Some(id) = event.continuation_id {
+        world.waiting_for.remove(&id);
     }
 }
 

@@ -44,6 +44,8 @@ pub struct World {
     pub deliveries: BTreeMap<OutboxId, OutboxItem>,
     /// Open model streams.
     pub streams: BTreeMap<ContinuationId, Stream>,
+    /// Providers that turns wait for, because as many calls as may be are under way there.
+    pub waiting_for: BTreeMap<ContinuationId, String>,
     /// Output of running tools: outside text.
     pub tool_output: BTreeMap<ToolCallId, String>,
     /// How each session's newest ended turn ended, when it ended badly.

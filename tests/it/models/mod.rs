@@ -15,6 +15,7 @@ mod chat_decoder;
 mod event_reader;
 mod faults;
 mod helpers;
+mod limits;
 mod lookup;
 mod nonsense;
 mod requests;
