@@ -5,6 +5,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::{Notify, Semaphore, broadcast, watch};
 use tokio_util::sync::CancellationToken;
@@ -121,6 +122,8 @@ pub struct Shared {
     pub streams: Mutex<HashMap<ContinuationId, OpenStream>>,
     /// Model calls under way.
     pub open_calls: Mutex<HashMap<ContinuationId, OpenCall>>,
+    /// How long turns waited for a place among a provider's calls, until their drivers take it off their time.
+    pub waits: Mutex<HashMap<ContinuationId, Duration>>,
     /// Bridges by channel.
     pub bridges: Mutex<HashMap<String, BridgeState>>,
     /// Parts that a bridge holds and has not begun to send, with their channel: each is handed out once.
@@ -191,6 +194,7 @@ impl Engine {
                 told_problems: Mutex::default(),
                 streams: Mutex::default(),
                 open_calls: Mutex::default(),
+                waits: Mutex::default(),
                 bridges: Mutex::default(),
                 handed_out: watch::Sender::new(HashMap::new()),
                 typing: broadcast::Sender::new(64),
@@ -324,6 +328,7 @@ impl Engine {
             }
             lock(&self.streams).remove(&continuation);
             lock(&self.open_calls).remove(&continuation);
+            lock(&self.waits).remove(&continuation);
             if let Some(entry) = lock(&self.running).get_mut(&session) {
                 entry.current = None;
             }

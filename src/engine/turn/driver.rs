@@ -5,8 +5,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use futures_util::stream::{FuturesUnordered, StreamExt};
@@ -20,7 +19,7 @@ use crate::engine::turn::fold;
 use crate::engine::turn::input::{Call, Halt, Input};
 use crate::engine::turn::judge::{self, Bench};
 use crate::engine::turn::machine::Turn;
-use crate::engine::turn::model_call::{self, ModelReply};
+use crate::engine::turn::model_call::{self, ModelReply, Outcome};
 use crate::engine::turn::open_call;
 use crate::engine::turn::tool_run;
 use crate::protocol::ids::{ContinuationId, SessionId};
@@ -75,13 +74,11 @@ impl ActiveTime {
         }
     }
 
-    /// Milliseconds that are nobody's fault and do not count.
-    fn excuse(&mut self, ms: u64) {
-        if ms > 0 {
-            self.pause();
-            self.done_ms = self.done_ms.saturating_sub(ms);
-            self.resume();
-        }
+    /// Takes time off again that was no work of this turn.
+    fn excuse(&mut self, time: Duration) {
+        self.pause();
+        self.done_ms = self.done_ms.saturating_sub(time.as_millis() as u64);
+        self.resume();
     }
 
     fn elapsed_ms(&self) -> u64 {
@@ -263,8 +260,7 @@ impl Driver<'_> {
                 .typing
                 .send((self.rows.channel.clone(), self.rows.conversation.clone()));
         }
-        let waited_ms = AtomicU64::new(0);
-        let outcome = tokio::select! {
+        let mut outcome = tokio::select! {
             biased;
             halt = until_halted(halted) => {
                 // Dropping the call closes the connection; what it cost is estimated.
@@ -272,23 +268,28 @@ impl Driver<'_> {
                 open_call::settle(self.engine, self.continuation, halt.as_str()).await;
                 return Ok(Some(Input::Halted(halt)));
             }
-            outcome = model_call::call(self.engine, &self.rows, &waited_ms) => outcome?,
+            outcome = model_call::call(self.engine, &self.rows) => outcome?,
         };
-        self.active.excuse(waited_ms.load(Ordering::Relaxed));
+        if let Some(wait) = open_call::take_wait(self.engine, self.continuation) {
+            self.active.excuse(wait);
+            if let Outcome::Answered(reply) = &mut outcome {
+                reply.notes.extend(open_call::wait_note(&reply.model, wait));
+            }
+        }
         Ok(Some(match outcome {
-            Ok(reply) => {
+            Outcome::Answered(reply) => {
                 let tokens = reply.answer.usage.input_tokens
                     + reply.answer.usage.output_tokens
                     + reply.failed_tokens;
                 let calls = reply.answer.tool_calls.len() as u32;
-                self.reply = Some(reply);
+                self.reply = Some(*reply);
                 if calls == 0 {
                     Input::ModelSaid { tokens }
                 } else {
                     Input::ModelProposed { tokens, calls }
                 }
             }
-            Err(failure) => Input::ModelFailed {
+            Outcome::Failed(failure) => Input::ModelFailed {
                 code: failure.code,
                 message: failure.message,
             },

@@ -1,34 +1,18 @@
-//! One model step: reserve, ask, retry, settle.
+//! One model step: which models, in which order, how often; and what becomes of their answers.
 //!
-//! Every try has a durable attempt row before the first byte leaves. Nothing is retried after text was shown.
+//! Nothing is retried after text was shown.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
-
-use futures_util::StreamExt;
-
-use crate::crash_point;
 use crate::engine::context::{self, Context};
-use crate::engine::core::{Engine, lock};
+use crate::engine::core::Engine;
+use crate::engine::turn::attempt::{Answered, Asked, Failed, Tried, attempt};
+use crate::engine::turn::candidates::candidates;
 use crate::engine::turn::fold;
-use crate::engine::turn::open_call::{self, OpenCall};
-use crate::model::limits::{Lane, Limited, Place};
 use crate::model::profiles::Profile;
-use crate::model::request::{
-    Model as _, ModelAnswer, ModelError, ModelEvent, ModelRequest, StopReason, TokenCount,
-};
+use crate::model::request::{Model as _, ModelAnswer, ModelError, ModelRequest, StopReason};
 use crate::model::retry::retry_delay;
-use crate::protocol::event::{Event, EventBody};
 use crate::protocol::ids::ModelAttemptId;
-use crate::protocol::session::Usage;
-use crate::protocol::snapshot::OpenStream;
-use crate::store::commands::reserve_model::{Reservation, ReserveModel};
-use crate::store::commands::settle_model::SettleModel;
 use crate::store::input::{AnswerSource, ModelStep};
 use crate::store::queries::turn::TurnRows;
-
-/// A wait for other calls of the provider that is noted on the step, in milliseconds.
-const WORTH_A_NOTE_MS: u64 = 1_000;
 
 /// A complete answer with what it took.
 pub struct ModelReply {
@@ -88,214 +72,136 @@ pub struct ModelFailure {
     pub message: String,
 }
 
-/// Asks the model for the next step of a turn. The outer error is the store's, the inner one the model's.
-/// Milliseconds spent waiting for other calls of the provider are added to `waited_ms`.
-pub async fn call(
+/// What became of asking for a step.
+pub enum Outcome {
+    /// An answer.
+    Answered(Box<ModelReply>),
+    /// None, and the turn is over.
+    Failed(ModelFailure),
+}
+
+impl Outcome {
+    fn failed(code: &'static str, message: impl Into<String>) -> Self {
+        Self::Failed(ModelFailure {
+            code,
+            message: message.into(),
+        })
+    }
+}
+
+/// Asks for the next step of a turn. The error is the store's.
+pub async fn call(engine: &Engine, rows: &TurnRows) -> anyhow::Result<Outcome> {
+    let chosen = candidates(&engine.settings, &rows.channel, rows.model.as_deref());
+    let step = rows.steps.last().map_or(0, |step| step.n) + 1;
+    let mut asked_so_far = SoFar {
+        attempts: 0,
+        failed_tokens: 0,
+        notes: chosen.notes,
+    };
+    let mut outcome = Outcome::failed("internal", "no model is configured for this turn");
+    for name in &chosen.models {
+        outcome = ask(engine, rows, step, name, &mut asked_so_far).await?;
+        match outcome {
+            Outcome::Answered(_) | Outcome::Failed(_) => break,
+        }
+    }
+    Ok(outcome)
+}
+
+/// What a step has taken before it has an answer.
+struct SoFar {
+    attempts: u32,
+    failed_tokens: u64,
+    notes: Vec<String>,
+}
+
+/// Asks one model, as often as it may be asked.
+async fn ask(
     engine: &Engine,
     rows: &TurnRows,
-    waited_ms: &AtomicU64,
-) -> anyhow::Result<Result<ModelReply, ModelFailure>> {
-    let name = model_name(engine, rows);
-    let (limited, model_id) = match engine.models.limited(&name) {
+    step: u32,
+    name: &str,
+    so_far: &mut SoFar,
+) -> anyhow::Result<Outcome> {
+    let (model, model_id) = match engine.models.limited(name) {
         Ok(found) => found,
-        Err(error) => {
-            return Ok(Err(ModelFailure {
-                code: "model_unknown",
-                message: error.to_string(),
-            }));
-        }
+        Err(error) => return Ok(Outcome::failed("model_unknown", error.to_string())),
     };
-    let provider = limited.provider().to_owned();
-    let Some(context) = build_context(engine, rows, &provider).await? else {
-        return Ok(Err(ModelFailure {
-            code: "internal",
-            message: "a tool call of this turn has no result; cancel and retry the turn".to_owned(),
-        }));
+    let Some(context) = build_context(engine, rows, model.provider()).await? else {
+        return Ok(Outcome::failed(
+            "internal",
+            "a tool call of this turn has no result; cancel and retry the turn",
+        ));
     };
     let settings = engine
         .channel(&rows.channel)
         .map_err(|problem| anyhow::anyhow!(problem))?;
-    let max_output_tokens = engine.models.max_output_tokens(&provider).unwrap_or(4096);
-    let estimate = Usage {
-        input_tokens: context.estimated_tokens,
-        output_tokens: u64::from(max_output_tokens),
-        ..Usage::default()
+    let one_tool_per_step = engine.settings.engine.one_tool_per_step;
+    let request = ModelRequest {
+        model: model_id,
+        system: context::system_text(&rows.channel, settings, one_tool_per_step),
+        messages: context.messages,
+        tools: engine.tool_definitions.clone(),
+        max_output_tokens: engine
+            .models
+            .max_output_tokens(model.provider())
+            .unwrap_or(4096),
+        one_tool_per_step,
+        profile: Profile::default(),
+        prompt_cache_key: None,
     };
-    let price = |usage: &Usage| usage.cost_usd.or_else(|| engine.models.cost(&name, usage));
-    let step = rows.steps.last().map_or(0, |step| step.n) + 1;
-    let mut failed_tokens = 0_u64;
-    for attempt in 1..=engine.settings.engine.max_model_attempts.max(1) {
-        // Before anything is reserved: who waits has not spent anything.
-        let place = wait_for_place(engine, rows, &limited, waited_ms).await;
-        let reservation = engine
-            .persist(ReserveModel {
-                continuation_id: rows.id,
-                epoch: engine.store.epoch(),
-                step,
-                attempt,
-                model: name.clone(),
-                estimated_tokens: estimate.input_tokens + estimate.output_tokens,
-                estimated_cost_usd: price(&estimate),
-            })
-            .await?;
-        let attempt_id = match reservation {
-            Reservation::Granted(id) => id,
-            Reservation::Exhausted(stop) => {
-                return Ok(Err(ModelFailure {
-                    code: "budget",
-                    message: format!("the budget {} is used up", stop.budget.as_str()),
-                }));
-            }
+    let most = engine.settings.engine.max_model_attempts.max(1);
+    for of_this_model in 1..=most {
+        so_far.attempts += 1;
+        let asked = Asked {
+            name,
+            model: &model,
+            request: request.clone(),
+            estimated_input_tokens: context.estimated_tokens,
+            step,
+            attempt: so_far.attempts,
         };
-        crash_point!("llm.pre");
-        publish(
-            engine,
-            rows,
-            EventBody::ModelStarted {
-                model: name.clone(),
-                attempt,
-            },
-        );
-        let started = Instant::now();
-        lock(&engine.open_calls).insert(
-            rows.id,
-            OpenCall {
+        let Failed {
+            error,
+            shown,
+            tokens,
+        } = match attempt(engine, rows, asked).await? {
+            Tried::Answered(Answered {
+                answer,
                 attempt_id,
-                model: name.clone(),
-                attempt,
-                input_tokens: estimate.input_tokens,
-                signs: 0,
-                started,
-                usage: None,
-            },
-        );
-        let request = ModelRequest {
-            model: model_id.clone(),
-            system: context::system_text(
-                &rows.channel,
-                settings,
-                engine.settings.engine.one_tool_per_step,
-            ),
-            messages: context.messages.clone(),
-            tools: engine.tool_definitions.clone(),
-            max_output_tokens,
-            one_tool_per_step: engine.settings.engine.one_tool_per_step,
-            profile: Profile::default(),
-            prompt_cache_key: None,
-        };
-        let stream = limited.stream_in(place, request);
-        let (outcome, shown) = listen(engine, rows, step, stream).await;
-        lock(&engine.streams).remove(&rows.id);
-        crash_point!("llm.post");
-        match outcome {
-            Ok(mut answer) => {
-                answer.usage.cost_usd = price(&answer.usage);
-                open_call::update(engine, rows.id, |call| call.usage = Some(answer.usage));
-                let reply = ModelReply {
+                latency_ms,
+            }) => {
+                return Ok(Outcome::Answered(Box::new(ModelReply {
                     answer,
                     attempt_id,
-                    model: name,
-                    latency_ms: started.elapsed().as_millis() as u64,
-                    attempts: attempt,
-                    failed_tokens,
+                    model: name.to_owned(),
+                    latency_ms,
+                    attempts: so_far.attempts,
+                    failed_tokens: so_far.failed_tokens,
                     dropped: context.dropped,
-                    notes: waited_note(&provider, waited_ms.load(Ordering::Relaxed))
-                        .into_iter()
-                        .collect(),
-                };
-                return Ok(Ok(reply));
+                    notes: std::mem::take(&mut so_far.notes),
+                })));
             }
-            Err(error) => {
-                let message = engine.redactor.redact(&error.message).into_owned();
-                let mut usage = failed_usage(error.usage);
-                usage.cost_usd = price(&usage);
-                failed_tokens += usage.input_tokens + usage.output_tokens;
-                engine
-                    .persist(SettleModel {
-                        attempt_id,
-                        usage,
-                        error: Some(message.clone()),
-                        active_ms: 0,
-                    })
-                    .await?;
-                lock(&engine.open_calls).remove(&rows.id);
-                match retry_delay(
-                    &error,
-                    attempt,
-                    engine.settings.engine.max_model_attempts,
-                    shown,
-                    jitter(),
-                ) {
-                    Some(delay) => {
-                        tracing::info!(continuation = %rows.id, attempt, ?delay, %message, "model call fails; trying again");
-                        tokio::time::sleep(delay).await;
-                    }
-                    None => {
-                        return Ok(Err(ModelFailure {
-                            code: code(&error),
-                            message,
-                        }));
-                    }
-                }
+            Tried::Refused(stop) => {
+                return Ok(Outcome::failed(
+                    "budget",
+                    format!("the budget {} is used up", stop.budget.as_str()),
+                ));
             }
-        }
+            Tried::Failed(failed) => failed,
+        };
+        so_far.failed_tokens += tokens;
+        let Some(delay) = retry_delay(&error, of_this_model, most, !shown.is_empty(), jitter())
+        else {
+            return Ok(Outcome::failed(code(&error), error.message));
+        };
+        tracing::info!(continuation = %rows.id, attempt = so_far.attempts, ?delay, message = %error.message, "model call fails; trying again");
+        tokio::time::sleep(delay).await;
     }
-    Ok(Err(ModelFailure {
-        code: "model_unavailable",
-        message: format!("model `{name}` could not be reached"),
-    }))
-}
-
-/// Waits for a place among the calls of the provider; tells whoever looks when it has to.
-async fn wait_for_place(
-    engine: &Engine,
-    rows: &TurnRows,
-    limited: &Limited,
-    waited_ms: &AtomicU64,
-) -> Place {
-    let lane = Lane {
-        channel: rows.channel.clone(),
-        session: rows.session_id.to_string(),
-    };
-    if let Some(place) = limited.limiter().try_enter(&lane) {
-        return place;
-    }
-    publish(
-        engine,
-        rows,
-        EventBody::ModelWaiting {
-            provider: limited.provider().to_owned(),
-            ahead: u32::try_from(limited.limiter().waiting()).unwrap_or(u32::MAX),
-        },
-    );
-    let asked = Instant::now();
-    let place = limited.limiter().enter(lane).await;
-    waited_ms.fetch_add(asked.elapsed().as_millis() as u64, Ordering::Relaxed);
-    place
-}
-
-/// What the step says about waiting, where it was worth a word.
-fn waited_note(provider: &str, waited_ms: u64) -> Option<String> {
-    (waited_ms >= WORTH_A_NOTE_MS).then(|| {
-        format!(
-            "waited {:.1} s for other calls of provider {provider} (max_concurrent)",
-            waited_ms as f64 / 1000.0
-        )
-    })
-}
-
-/// The model of a turn: its own, else its session's, its channel's, the default.
-pub fn model_name(engine: &Engine, rows: &TurnRows) -> String {
-    rows.model
-        .clone()
-        .or_else(|| {
-            engine
-                .settings
-                .channels
-                .get(&rows.channel)
-                .and_then(|channel| channel.model.clone())
-        })
-        .unwrap_or_else(|| engine.settings.model.clone())
+    Ok(Outcome::failed(
+        "model_unavailable",
+        format!("model `{name}` could not be reached"),
+    ))
 }
 
 async fn build_context(
@@ -326,78 +232,6 @@ async fn build_context(
         engine.models.context_window(provider).unwrap_or(8192),
         engine.models.max_output_tokens(provider).unwrap_or(4096),
     ))
-}
-
-/// Follows one stream to its end. The flag says whether text was shown.
-async fn listen(
-    engine: &Engine,
-    rows: &TurnRows,
-    step: u32,
-    mut stream: crate::model::request::ModelStream,
-) -> (Result<ModelAnswer, ModelError>, bool) {
-    let mut offset = 0_u64;
-    let mut open = false;
-    while let Some(event) = stream.next().await {
-        match event {
-            Ok(ModelEvent::TextDelta(text)) => {
-                if text.is_empty() {
-                    continue;
-                }
-                if !open {
-                    open = true;
-                    publish(engine, rows, EventBody::ContinuationStreaming { step });
-                    lock(&engine.streams).insert(
-                        rows.id,
-                        OpenStream {
-                            continuation_id: rows.id,
-                            session_id: rows.session_id,
-                            step,
-                            text: String::new(),
-                            offset: 0,
-                        },
-                    );
-                }
-                crash_point!("llm.mid_stream");
-                let text = engine.redactor.redact(&text).into_owned();
-                let length = text.len() as u64;
-                if let Some(stream) = lock(&engine.streams).get_mut(&rows.id) {
-                    stream.text.push_str(&text);
-                    stream.offset += length;
-                }
-                publish(engine, rows, EventBody::MessageDelta { step, offset, text });
-                offset += length;
-            }
-            Ok(ModelEvent::Heartbeat) => {
-                open_call::update(engine, rows.id, |call| call.signs += 1);
-            }
-            Ok(ModelEvent::Finished(answer)) => return (Ok(*answer), open),
-            Err(error) => return (Err(error), open),
-        }
-    }
-    let error = ModelError::new(
-        crate::model::request::ModelErrorKind::Disconnected,
-        "the model's stream ended without an answer",
-    );
-    (Err(error), open)
-}
-
-fn publish(engine: &Engine, rows: &TurnRows, body: EventBody) {
-    engine.store.publish(Event {
-        seq: None,
-        at: engine.clock.now(),
-        session_id: Some(rows.session_id),
-        continuation_id: Some(rows.id),
-        body,
-    });
-}
-
-fn failed_usage(tokens: Option<TokenCount>) -> Usage {
-    let tokens = tokens.unwrap_or_default();
-    Usage {
-        input_tokens: tokens.input,
-        output_tokens: tokens.output,
-        ..Usage::default()
-    }
 }
 
 fn code(error: &ModelError) -> &'static str {

@@ -3,15 +3,23 @@
 //! A dropped call has cost money that no provider reports: it is settled at an estimate at once, so that nothing
 //! stays reserved for it, and what was shown of its answer is kept where a person ended the turn.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::engine::context::estimate;
 use crate::engine::core::{Engine, lock};
+use crate::engine::turn::attempt::publish;
+use crate::model::limits::{Lane, Limited, Place};
+use crate::model::request::Model as _;
+use crate::protocol::event::EventBody;
 use crate::protocol::ids::{ContinuationId, ModelAttemptId};
 use crate::protocol::session::Usage;
 use crate::store::commands::settle_model::SettleModel;
 use crate::store::error::StoreError;
 use crate::store::input::{AnswerSource, ModelStep};
+use crate::store::queries::turn::TurnRows;
+
+/// A wait for other calls of the provider that is worth a note on the step.
+const WORTH_A_NOTE: Duration = Duration::from_secs(1);
 
 /// How a step stopped whose call was dropped because a person ended the turn.
 pub const CANCELLED: &str = "cancelled";
@@ -107,4 +115,40 @@ pub async fn settle(engine: &Engine, id: ContinuationId, why: &str) {
             tracing::warn!(continuation = %id, %error, "a dropped model call stays reserved")
         }
     }
+}
+
+/// Waits for a place among the calls of a provider; tells whoever looks when it has to.
+pub async fn wait_for_place(engine: &Engine, rows: &TurnRows, model: &Limited) -> Place {
+    let lane = Lane {
+        channel: rows.channel.clone(),
+        session: rows.session_id.to_string(),
+    };
+    if let Some(place) = model.limiter().try_enter(&lane) {
+        return place;
+    }
+    let waiting = EventBody::ModelWaiting {
+        provider: model.provider().to_owned(),
+        ahead: u32::try_from(model.limiter().waiting()).unwrap_or(u32::MAX),
+    };
+    publish(engine, rows, waiting);
+    let asked = Instant::now();
+    let place = model.limiter().enter(lane).await;
+    *lock(&engine.waits).entry(rows.id).or_default() += asked.elapsed();
+    place
+}
+
+/// How long a turn has waited for places since this was asked last, if it has.
+pub fn take_wait(engine: &Engine, id: ContinuationId) -> Option<Duration> {
+    lock(&engine.waits).remove(&id)
+}
+
+/// What a step says about the wait before it, where it was worth a word.
+pub fn wait_note(model: &str, wait: Duration) -> Option<String> {
+    let provider = model.split('/').next().unwrap_or(model);
+    (wait >= WORTH_A_NOTE).then(|| {
+        format!(
+            "waited {:.1} s for other calls of provider {provider} (max_concurrent)",
+            wait.as_secs_f64()
+        )
+    })
 }
