@@ -110,6 +110,12 @@ impl Models {
         Ok((entry.model.clone(), model.to_owned()))
     }
 
+    /// Whether `<provider>/<model>` is the built-in script, which is no LLM.
+    pub fn is_scripted(&self, name: &str) -> bool {
+        self.find(name)
+            .is_ok_and(|(entry, _)| entry.settings.kind == ProviderKind::Scripted)
+    }
+
     /// Names of the providers, in order.
     pub fn provider_names(&self) -> impl Iterator<Item = &str> {
         self.providers.keys().map(String::as_str)
