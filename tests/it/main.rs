@@ -20,6 +20,7 @@ mod crash_points;
 mod deliveries;
 mod doctor;
 mod effects;
+mod end_to_end_models;
 mod layering;
 mod models;
 mod platform_faults;

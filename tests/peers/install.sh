@@ -16,7 +16,7 @@ skipped() {
     printf '\n!!! SKIPPED: %s: %s\n!!! Tests that need it will not check anything.\n\n' "$1" "$2" >&2
 }
 
-# A mock of Anthropic Messages and Chat Completions (npm, exact version and digest in the lock file).
+# A mock of model servers, six wire formats on one port (npm, exact version and digest in the lock file).
 install_aimock() {
     local source=$here/aimock target=$peers/aimock
     if [ -f "$target/node_modules/@copilotkit/aimock/dist/cli.js" ] &&
@@ -64,10 +64,33 @@ install_telegram_client() {
     fi
 }
 
+# litellm's proxy: translates between wire formats (117 packages with exact versions, 742 MB).
+install_litellm() {
+    local source=$here/litellm target=$peers/litellm
+    if [ -x "$target/bin/litellm" ] && cmp -s "$source/requirements.txt" "$target/installed.txt"; then
+        echo "litellm: already installed"
+        return 0
+    fi
+    if ! command -v python3 >/dev/null; then
+        skipped litellm "python3 is not installed"
+        return 0
+    fi
+    rm -rf "$target"
+    if python3 -m venv "$target" &&
+        "$target/bin/pip" install --quiet --disable-pip-version-check --no-deps -r "$source/requirements.txt"; then
+        # Last, so that an interrupted run is not taken for a whole one.
+        cp "$source/requirements.txt" "$target/installed.txt"
+        echo "litellm: installed"
+    else
+        rm -rf "$target"
+        skipped litellm "venv or pip failed (is the Python registry reachable?)"
+    fi
+}
+
 main() {
     mkdir -p "$peers"
     if [ $# -eq 0 ]; then
-        set -- aimock telegram_client
+        set -- aimock telegram_client litellm
     fi
     local peer
     for peer in "$@"; do
