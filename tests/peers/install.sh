@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Installs the third-party programs that some tests talk to. Tests whose peer is missing say so and pass.
 #
-#   tests/peers/install.sh            all peers
-#   tests/peers/install.sh aimock     only this one
+#   tests/peers/install.sh            those that every run of the tests should have
+#   tests/peers/install.sh litellm    only this one (742 MB; one to six minutes)
 #
 # Target: $LEVERFRAME_PEERS, by default target/peers. Running it again changes nothing.
 # Ends with 0 where a registry cannot be reached, after a line that begins with SKIPPED.
@@ -90,7 +90,7 @@ install_litellm() {
 main() {
     mkdir -p "$peers"
     if [ $# -eq 0 ]; then
-        set -- aimock telegram_client litellm
+        set -- aimock telegram_client
     fi
     local peer
     for peer in "$@"; do

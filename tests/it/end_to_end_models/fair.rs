@@ -84,7 +84,12 @@ async fn a_busy_channel_does_not_keep_a_quiet_one_waiting() {
     assert_eq!(peer.asked(), PLACES, "no more at once");
 
     // Seven wait, one of them on the quiet channel: it is next.
-    let waiting = heard.0.lock().unwrap().matches("event: model.waiting").count();
+    let waiting = heard
+        .0
+        .lock()
+        .unwrap()
+        .matches("event: model.waiting")
+        .count();
     assert!(waiting >= 1);
     // All of them have asked, or the order would be chance.
     let asked = |text: &str| busy.iter().filter(|id| text.contains(id.as_str())).count();

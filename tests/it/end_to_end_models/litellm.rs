@@ -98,7 +98,11 @@ async fn approvals_work_through_a_translating_proxy() {
     let proxy = Proxy::start(program, &peer).await;
     for (kind, model, base) in [
         ("anthropic", "behind-chat", proxy.base.clone()),
-        ("openai-chat", "behind-messages", format!("{}/v1", proxy.base)),
+        (
+            "openai-chat",
+            "behind-messages",
+            format!("{}/v1", proxy.base),
+        ),
     ] {
         let home = stories::home_with_model(kind, &base, model);
         let daemon = stories::start(&home);
@@ -106,6 +110,9 @@ async fn approvals_work_through_a_translating_proxy() {
         stories::plain(&daemon, false).await;
         stories::gated(&daemon, &home).await;
         stories::mixed(&daemon, &home).await;
-        assert!(!home.log().contains(stories::KEY), "{kind}: the key in the log");
+        assert!(
+            !home.log().contains(stories::KEY),
+            "{kind}: the key in the log"
+        );
     }
 }

@@ -137,6 +137,18 @@ async fn chat_completions() {
     .await;
 }
 
+#[tokio::test]
+async fn responses() {
+    everything(Format {
+        kind: "openai-responses",
+        base: "/v1",
+        path: "/v1/responses",
+        key_header: "authorization",
+        reports_usage: true,
+    })
+    .await;
+}
+
 /// OpenRouter's own paths: chat completions with its extras.
 #[tokio::test]
 async fn open_router() {

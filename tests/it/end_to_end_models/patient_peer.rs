@@ -179,8 +179,11 @@ fn serve(mut stream: TcpStream, shared: &(Mutex<State>, Condvar)) {
         Manner::Silent | Manner::HalfWay => {
             if manner == Manner::HalfWay {
                 let _ = stream.write_all(
-                    format!("{HEAD}{}", event(&format!(r#"{{"content":"{HALF}"}}"#), "null"))
-                        .as_bytes(),
+                    format!(
+                        "{HEAD}{}",
+                        event(&format!(r#"{{"content":"{HALF}"}}"#), "null")
+                    )
+                    .as_bytes(),
                 );
             }
             let _ = stream.set_read_timeout(Some(3 * DEADLINE));
@@ -198,7 +201,8 @@ fn serve(mut stream: TcpStream, shared: &(Mutex<State>, Condvar)) {
     changed.notify_all();
 }
 
-const HEAD: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
+const HEAD: &str =
+    "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
 
 fn event(delta: &str, finish: &str) -> String {
     format!(
@@ -218,7 +222,9 @@ fn answer(stream: &mut TcpStream, text: &str) {
 }
 
 fn read(stream: &mut TcpStream) -> Option<Value> {
-    stream.set_read_timeout(Some(Duration::from_secs(10))).ok()?;
+    stream
+        .set_read_timeout(Some(Duration::from_secs(10)))
+        .ok()?;
     let mut bytes = Vec::new();
     let mut chunk = [0_u8; 16 * 1024];
     loop {

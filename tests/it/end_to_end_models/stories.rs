@@ -42,10 +42,10 @@ pub async fn answered(daemon: &Daemon, text: &str) -> Value {
 /// The model steps of a continuation, in order.
 pub async fn model_steps(daemon: &Daemon, continuation: &Value) -> Vec<Value> {
     let id = continuation["id"].as_str().unwrap();
-    let steps = daemon
-        .get(&format!("/v1/continuations/{id}/steps"))
-        .await;
-    let items = steps["items"].as_array().unwrap_or_else(|| panic!("{steps:#}"));
+    let steps = daemon.get(&format!("/v1/continuations/{id}/steps")).await;
+    let items = steps["items"]
+        .as_array()
+        .unwrap_or_else(|| panic!("{steps:#}"));
     items
         .iter()
         .filter(|step| step["kind"] == "model")
@@ -116,14 +116,23 @@ pub async fn gated(daemon: &Daemon, home: &Home) {
         if allow {
             decide(daemon, &asked[0], "approve", json!({})).await;
         } else {
-            decide(daemon, &asked[0], "deny", json!({"reason": "not on a Friday"})).await;
+            decide(
+                daemon,
+                &asked[0],
+                "deny",
+                json!({"reason": "not on a Friday"}),
+            )
+            .await;
         }
         let done = daemon.wait_state(&continuation, "completed").await;
         let call = &done["tool_calls"][0];
         if allow {
             assert_eq!(call["state"], "succeeded", "{done:#}");
             assert_eq!(done["response"]["text"], "It is written.");
-            assert_eq!(written(home, "peer.txt").as_deref(), Some("from the peer\n"));
+            assert_eq!(
+                written(home, "peer.txt").as_deref(),
+                Some("from the peer\n")
+            );
         } else {
             assert_eq!(call["state"], "denied", "{done:#}");
             assert_eq!(done["response"]["text"], "It was denied.");
@@ -136,10 +145,19 @@ pub async fn gated(daemon: &Daemon, home: &Home) {
 pub async fn mixed(daemon: &Daemon, home: &Home) {
     let continuation = ask(daemon, "story mixed").await;
     let asked = approvals(daemon, &continuation, 2).await;
-    decide(daemon, &asked[1], "deny", json!({"reason": "not the second"})).await;
+    decide(
+        daemon,
+        &asked[1],
+        "deny",
+        json!({"reason": "not the second"}),
+    )
+    .await;
     decide(daemon, &asked[0], "approve", json!({})).await;
     let done = daemon.wait_state(&continuation, "completed").await;
-    assert_eq!(done["response"]["text"], "The second was denied.", "{done:#}");
+    assert_eq!(
+        done["response"]["text"], "The second was denied.",
+        "{done:#}"
+    );
     let states: Vec<&Value> = done["tool_calls"]
         .as_array()
         .unwrap()
@@ -161,7 +179,10 @@ pub async fn three(daemon: &Daemon, home: &Home) {
     let answer = json!({"answer": "a person did that already"});
     decide(daemon, &asked[2], "answer", answer).await;
     let done = daemon.wait_state(&continuation, "completed").await;
-    assert_eq!(done["response"]["text"], "The third was answered.", "{done:#}");
+    assert_eq!(
+        done["response"]["text"], "The third was answered.",
+        "{done:#}"
+    );
     let found = ["x.txt", "y.txt", "z.txt"].map(|name| written(home, name).is_some());
     assert_eq!(found, [true, false, false]);
     assert_eq!(model_steps(daemon, &done).await.len(), 2, "one follow-up");
@@ -182,6 +203,9 @@ pub async fn too_fast(daemon: &Daemon) {
 /// 529 twice, then an answer: three tries.
 pub async fn overloaded(daemon: &Daemon) {
     let done = answered(daemon, "story overloaded").await;
-    assert_eq!(done["response"]["text"], "Not overloaded any more.", "{done:#}");
+    assert_eq!(
+        done["response"]["text"], "Not overloaded any more.",
+        "{done:#}"
+    );
     assert_eq!(attempts(daemon, &done).await, 3);
 }

@@ -19,5 +19,8 @@ mod limits;
 mod lookup;
 mod nonsense;
 mod requests;
+mod responses_calls;
+mod responses_decoder;
+mod responses_requests;
 mod retries;
 mod scripted;
