@@ -9,6 +9,7 @@ pub mod exchange;
 pub mod failure;
 pub mod http;
 pub mod learnt;
+pub mod limits;
 pub mod names;
 pub mod openai_chat;
 pub mod openai_responses;

@@ -22,6 +22,7 @@ mod crash_points;
 mod deliveries;
 mod doctor;
 mod effects;
+mod end_to_end_models;
 mod layering;
 mod model_calls;
 mod models;

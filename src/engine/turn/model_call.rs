@@ -15,7 +15,7 @@ use crate::engine::turn::candidates::candidates;
 use crate::engine::turn::fold;
 use crate::model::profiles::Profile;
 use crate::model::request::{
-    ModelAnswer, ModelError, ModelErrorKind, ModelMessage, ModelRequest, StopReason,
+    Model as _, ModelAnswer, ModelError, ModelErrorKind, ModelMessage, ModelRequest, StopReason,
 };
 use crate::model::retry::{asks_too_long, retry_delay};
 use crate::protocol::event::EventBody;
@@ -235,7 +235,7 @@ impl Step<'_> {
     /// Asks one model, as often as it may be asked.
     async fn ask(&mut self, name: &str) -> anyhow::Result<Asking> {
         let (engine, rows) = (self.engine, self.rows);
-        let (model, model_id) = match engine.models.get(name) {
+        let (model, model_id) = match engine.models.limited(name) {
             Ok(found) => found,
             Err(error) => {
                 return Ok(Asking::GaveUp(GaveUp {
@@ -265,7 +265,7 @@ impl Step<'_> {
             self.attempts += 1;
             let asked = Asked {
                 name,
-                model: model.as_ref(),
+                model: &model,
                 request: request.clone(),
                 raw_input_tokens: context.raw_tokens,
                 estimated_input_tokens: context.tokens,

@@ -104,11 +104,17 @@ pub fn apply(world: &mut World, event: &Event) -> Vec<Missing> {
         EventBody::ContinuationCancelled { .. } => end(world, event, ContinuationState::Cancelled),
         EventBody::ContinuationExpired { .. } => end(world, event, ContinuationState::Expired),
         EventBody::ModelStarted { not_before, .. } => {
+            waits_no_longer(world, event);
             if let Some(id) = event.continuation_id {
                 match not_before {
                     Some(at) => world.retries.insert(id, *at),
                     None => world.retries.remove(&id),
                 };
+            }
+        }
+        EventBody::ModelWaiting { provider, .. } => {
+            if let Some(id) = event.continuation_id {
+                world.waiting_for.insert(id, provider.clone());
             }
         }
         EventBody::ModelFinished { usage, .. } => {
@@ -283,8 +289,15 @@ fn end(world: &mut World, event: &Event, state: ContinuationState) {
 }
 
 fn close_stream(world: &mut World, event: &Event) {
+    waits_no_longer(world, event);
     if let Some(id) = event.continuation_id {
         world.streams.remove(&id);
+    }
+}
+
+fn waits_no_longer(world: &mut World, event: &Event) {
+    if let Some(id) = event.continuation_id {
+        world.waiting_for.remove(&id);
     }
 }
 

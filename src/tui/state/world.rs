@@ -47,6 +47,8 @@ pub struct World {
     pub streams: BTreeMap<ContinuationId, Stream>,
     /// When a model that failed is asked again.
     pub retries: BTreeMap<ContinuationId, Timestamp>,
+    /// Providers that turns wait for, because as many calls as may be are under way there.
+    pub waiting_for: BTreeMap<ContinuationId, String>,
     /// Output of running tools: outside text.
     pub tool_output: BTreeMap<ToolCallId, String>,
     /// How each session's newest ended turn ended, when it ended badly.

@@ -521,6 +521,7 @@ impl System {
                         by,
                         reason: None,
                         notices: Vec::new(),
+                        under_way: None,
                     },
                 })?;
                 Ok(done.map_or(Outcome::Before, |done| self.cancelled(&done.started_calls)))
@@ -531,6 +532,7 @@ impl System {
                     by,
                     reason: None,
                     notices: self.turn_notice(model, *turn, *notice),
+                    under_way: None,
                 })?;
                 Ok(self.cancelled(&done.started_calls))
             }
