@@ -39,8 +39,6 @@ const ELSEWHERE: &[(u8, &str)] = &[
 
 /// Cases that nothing shows yet, with what is missing.
 const NOT_YET: &[(u8, &str)] = &[
-    (36, "the adapter of the Responses API"),
-    (37, "the adapter of the Responses API"),
     (41, "the adapter of Gemini"),
     (42, "the adapter of Gemini"),
     (46, "the engine's side"),
@@ -51,10 +49,7 @@ const NOT_YET: &[(u8, &str)] = &[
     (65, "the engine's side"),
     (66, "the engine's side"),
     (67, "the engine's side"),
-    (72, "the adapter of the Responses API"),
-    (73, "the adapter of the Responses API"),
     (74, "the adapter of Gemini"),
-    (77, "the adapter of the Responses API"),
     (79, "the adapter of Gemini"),
     (80, "the engine's side"),
     (81, "the engine's side"),
