@@ -378,28 +378,24 @@ pub fn plain_header(value: &str, field: &'static str) -> Result<HeaderValue, End
 
 /// What stood in the way of a connection, in words that tell the cases apart.
 fn obstacle(error: &(dyn std::error::Error + 'static)) -> Option<&'static str> {
-    let mut cause = Some(error);
-    while let Some(error) = cause {
-        if let Some(io) = error.downcast_ref::<std::io::Error>() {
-            if io
-                .get_ref()
-                .is_some_and(|inner| inner.is::<rustls::Error>())
-            {
-                return Some(
-                    "the server speaks no TLS there, or its certificate is not trusted here",
-                );
-            }
-            if io.kind() == std::io::ErrorKind::ConnectionRefused {
-                return Some("no server listens there");
-            }
-        }
-        // The connector names this case by word only.
-        if error.to_string() == "dns error" {
-            return Some("the name of the host cannot be resolved (DNS)");
-        }
-        cause = error.source();
+    if error.is::<rustls::Error>() {
+        return Some("the server speaks no TLS there, or its certificate is not trusted here");
     }
-    None
+    // The connector names this case by word only.
+    if error.to_string() == "dns error" {
+        return Some("the name of the host cannot be resolved (DNS)");
+    }
+    let cause = match error.downcast_ref::<std::io::Error>() {
+        Some(io) if io.kind() == std::io::ErrorKind::ConnectionRefused => {
+            return Some("no server listens there");
+        }
+        // What an I/O error wraps is not its source, but the source of its source.
+        Some(io) => io
+            .get_ref()
+            .map(|inner| inner as &(dyn std::error::Error + 'static)),
+        None => error.source(),
+    };
+    obstacle(cause?)
 }
 
 /// An error with its causes, without repeating what the outer one already says.
