@@ -54,7 +54,7 @@ pub fn update(engine: &Engine, id: ContinuationId, act: impl FnOnce(&mut OpenCal
 fn usage(engine: &Engine, call: &OpenCall, shown: &str) -> Usage {
     let mut usage = call.usage.unwrap_or(Usage {
         input_tokens: call.input_tokens,
-        output_tokens: estimate(shown) + call.signs,
+        output_tokens: estimate::text(shown) + call.signs,
         ..Usage::default()
     });
     usage.cost_usd = usage
