@@ -21,6 +21,7 @@ mod deliveries;
 mod doctor;
 mod effects;
 mod layering;
+mod model_profiles;
 mod models;
 mod platform_faults;
 mod policy;

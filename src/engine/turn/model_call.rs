@@ -12,7 +12,7 @@ use crate::engine::core::{Engine, lock};
 use crate::engine::turn::fold;
 use crate::model::profiles::Profile;
 use crate::model::request::{
-    ModelAnswer, ModelError, ModelEvent, ModelRequest, StopReason, TokenCount,
+    ModelAnswer, ModelError, ModelEvent, ModelRequest, StopReason, TokenCount, ToolDefinition,
 };
 use crate::model::retry::retry_delay;
 use crate::protocol::event::{Event, EventBody};
@@ -97,8 +97,13 @@ pub async fn call(
             }));
         }
     };
-    let provider = model.provider().to_owned();
-    let Some(context) = build_context(engine, rows, &provider).await? else {
+    let profile = engine.models.profile(&name);
+    let tools = if profile.tools == Some(false) {
+        &[][..]
+    } else {
+        &engine.tool_definitions
+    };
+    let Some(context) = build_context(engine, rows, &profile, tools).await? else {
         return Ok(Err(ModelFailure {
             code: "internal",
             message: "a tool call of this turn has no result; cancel and retry the turn".to_owned(),
@@ -107,7 +112,7 @@ pub async fn call(
     let settings = engine
         .channel(&rows.channel)
         .map_err(|problem| anyhow::anyhow!(problem))?;
-    let max_output_tokens = engine.models.max_output_tokens(&provider).unwrap_or(4096);
+    let max_output_tokens = profile.max_output_tokens;
     let estimate = Usage {
         input_tokens: context.estimated_tokens,
         output_tokens: u64::from(max_output_tokens),
@@ -155,10 +160,10 @@ pub async fn call(
                 engine.settings.engine.one_tool_per_step,
             ),
             messages: context.messages.clone(),
-            tools: engine.tool_definitions.clone(),
+            tools: tools.to_vec(),
             max_output_tokens,
             one_tool_per_step: engine.settings.engine.one_tool_per_step,
-            profile: Profile::default(),
+            profile: profile.clone(),
             prompt_cache_key: None,
         };
         let (outcome, shown) = listen(engine, rows, step, model.stream(request)).await;
@@ -175,7 +180,7 @@ pub async fn call(
                     attempts: attempt,
                     failed_tokens,
                     dropped: context.dropped,
-                    notes: Vec::new(),
+                    notes: notes(&profile),
                 };
                 return Ok(Ok(reply));
             }
@@ -236,7 +241,8 @@ pub fn model_name(engine: &Engine, rows: &TurnRows) -> String {
 async fn build_context(
     engine: &Engine,
     rows: &TurnRows,
-    provider: &str,
+    profile: &Profile,
+    tools: &[ToolDefinition],
 ) -> anyhow::Result<Option<Context>> {
     let (session, continuation) = (rows.session_id, rows.id);
     let exchanges = engine.settings.engine.history_exchanges;
@@ -255,12 +261,21 @@ async fn build_context(
     );
     Ok(context::build(
         &system,
-        &engine.tool_definitions,
+        tools,
         &history,
         &fold::current(rows),
-        engine.models.context_window(provider).unwrap_or(8192),
-        engine.models.max_output_tokens(provider).unwrap_or(4096),
+        profile.context_window,
+        profile.max_output_tokens,
     ))
+}
+
+/// What the model's profile changed about a request, for people.
+fn notes(profile: &Profile) -> Vec<String> {
+    let withheld = "tools were withheld: this model's profile says that it takes none (models.\"<id>\".tools under its provider)";
+    (profile.tools == Some(false))
+        .then(|| withheld.to_owned())
+        .into_iter()
+        .collect()
 }
 
 /// Follows one stream to its end. The flag says whether text was shown.
