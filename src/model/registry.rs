@@ -119,6 +119,11 @@ impl Models {
         self.providers.keys().map(String::as_str)
     }
 
+    /// The settings of the provider of `<provider>/<model>`.
+    pub fn settings_of(&self, name: &str) -> Option<&ProviderSettings> {
+        self.find(name).ok().map(|(entry, _)| &entry.settings)
+    }
+
     /// What `<provider>/<model>` can do; of an unknown provider, what is assumed of any model.
     pub fn profile(&self, name: &str) -> Profile {
         self.find(name).map_or_else(
