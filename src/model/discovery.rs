@@ -133,10 +133,10 @@ pub fn ollama_root(given: &str) -> Option<String> {
     let given = given.trim().trim_matches(['"', '\'']);
     let (scheme, rest) = given.split_once("://").unwrap_or(("http", given));
     let rest = rest.split('/').next().unwrap_or_default();
-    let rest = if rest.is_empty() || rest.starts_with(':') {
-        format!("127.0.0.1{rest}")
-    } else if rest.parse::<std::net::Ipv6Addr>().is_ok() {
+    let rest = if rest.parse::<std::net::Ipv6Addr>().is_ok() {
         format!("[{rest}]")
+    } else if rest.is_empty() || rest.starts_with(':') {
+        format!("127.0.0.1{rest}")
     } else {
         rest.to_owned()
     };

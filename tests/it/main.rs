@@ -20,6 +20,7 @@ mod crash_points;
 mod deliveries;
 mod doctor;
 mod effects;
+mod first_run;
 mod layering;
 mod model_profiles;
 mod models;

@@ -2,6 +2,9 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod commands;
+mod failures;
 mod files;
 mod matching;
 mod order;
+mod server;
