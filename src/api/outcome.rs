@@ -8,6 +8,7 @@ use crate::protocol::backup::BackupReport;
 use crate::protocol::channel::Channel;
 use crate::protocol::command::{Accepted, Envelope, Outcome};
 use crate::protocol::ids::ContinuationId;
+use crate::protocol::models::ModelTest;
 use crate::protocol::problem::Problem;
 use crate::protocol::session::{Continuation, OutboxItem, Session};
 use crate::protocol::snapshot::{Answer, EngineStatus, Query, SweepReport};
@@ -36,6 +37,7 @@ expect_outcome!(delivery, Delivery, OutboxItem, "a delivery");
 expect_outcome!(engine, Engine, EngineStatus, "the engine");
 expect_outcome!(backup, Backup, BackupReport, "a backup");
 expect_outcome!(swept, Swept, SweepReport, "what was swept");
+expect_outcome!(model_test, ModelTest, ModelTest, "a test of a model");
 
 /// Submits a command after which a continuation is shown: the one it names, or the new one it started.
 pub async fn continuation(
@@ -51,7 +53,8 @@ pub async fn continuation(
         | Outcome::Delivery(_)
         | Outcome::Engine(_)
         | Outcome::Backup(_)
-        | Outcome::Swept(_)) => Err(unexpected("a continuation", outcome_name(&other))),
+        | Outcome::Swept(_)
+        | Outcome::ModelTest(_)) => Err(unexpected("a continuation", outcome_name(&other))),
     }
 }
 
@@ -82,6 +85,7 @@ fn outcome_name(outcome: &Outcome) -> &'static str {
         Outcome::Engine(_) => "the engine",
         Outcome::Backup(_) => "a backup",
         Outcome::Swept(_) => "what was swept",
+        Outcome::ModelTest(_) => "a test of a model",
     }
 }
 
@@ -109,6 +113,7 @@ pub fn answer_name(answer: &Answer) -> &'static str {
         Answer::Doctor(_) => "a diagnosis",
         Answer::Audit(_) => "rows of the audit",
         Answer::AuditVerify(_) => "a walk of the audit",
+        Answer::Models(_) => "models",
     }
 }
 
@@ -141,5 +146,6 @@ pub async fn answer_json(
         Answer::Doctor(value) => json(ok, &value),
         Answer::Audit(value) => json(ok, &value),
         Answer::AuditVerify(value) => json(ok, &value),
+        Answer::Models(value) => json(ok, &value),
     }
 }

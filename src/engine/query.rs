@@ -4,6 +4,7 @@ use crate::engine::core::{Engine, lock};
 use crate::engine::handle::emergency;
 use crate::engine::problem::from_store;
 use crate::engine::{doctor, what_if, why};
+use crate::model::catalogue;
 use crate::protocol::channel::{Channel, ChannelHealth};
 use crate::protocol::problem::Problem;
 use crate::protocol::session::Usage;
@@ -157,6 +158,10 @@ impl Engine {
             Query::AuditVerify { anchor } => doctor::verify_audit(self, anchor)
                 .await
                 .map(|report| Answer::AuditVerify(Box::new(report))),
+            Query::Models => Ok(Answer::Models(Page {
+                items: catalogue::list(&self.settings),
+                next_cursor: None,
+            })),
         }
     }
 }

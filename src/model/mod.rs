@@ -5,6 +5,9 @@
 //! 400 as unknown to it: the adapter drops the parameter, remembers, and asks again.)
 
 pub mod anthropic;
+pub mod catalogue;
+pub mod check;
+pub mod discovery;
 pub mod exchange;
 pub mod failure;
 pub mod http;

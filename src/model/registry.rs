@@ -5,13 +5,15 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::config::model_tables::OwnTables;
 use crate::config::settings::{ProviderKind, ProviderSettings, Settings};
 use crate::model::anthropic::Anthropic;
 use crate::model::http::EndpointProblem;
 use crate::model::limits::Limited;
 use crate::model::openai_chat::OpenAiChat;
 use crate::model::openai_responses::OpenAiResponses;
-use crate::model::prices;
+use crate::model::prices::{self, KnownPrice};
+use crate::model::profiles::{self, Profile};
 use crate::model::request::Model;
 use crate::model::scripted::ScriptedModel;
 use crate::protocol::session::Usage;
@@ -57,6 +59,7 @@ fn nearest_hint(nearest: Option<&str>) -> String {
 #[derive(Clone)]
 pub struct Models {
     providers: Arc<BTreeMap<String, Entry>>,
+    tables: Arc<OwnTables>,
 }
 
 struct Entry {
@@ -98,6 +101,7 @@ impl Models {
         }
         Ok(Self {
             providers: Arc::new(providers),
+            tables: Arc::new(settings.tables.clone()),
         })
     }
 
@@ -125,31 +129,29 @@ impl Models {
         self.providers.keys().map(String::as_str)
     }
 
-    /// Context window of a provider's models, in tokens.
-    pub fn context_window(&self, provider: &str) -> Option<u64> {
-        self.providers
-            .get(provider)
-            .map(|entry| entry.settings.context_window)
+    /// The settings of the provider of `<provider>/<model>`.
+    pub fn settings_of(&self, name: &str) -> Option<&ProviderSettings> {
+        self.find(name).ok().map(|(entry, _)| &entry.settings)
     }
 
-    /// Upper bound on output tokens per call of a provider.
-    pub fn max_output_tokens(&self, provider: &str) -> Option<u32> {
-        self.providers
-            .get(provider)
-            .map(|entry| entry.settings.max_output_tokens)
+    /// What `<provider>/<model>` can do; of an unknown provider, what is assumed of any model.
+    pub fn profile(&self, name: &str) -> Profile {
+        self.find(name).map_or_else(
+            |_| Profile::default(),
+            |(entry, model)| profiles::resolve(&entry.settings, &self.tables, model).0,
+        )
+    }
+
+    /// The price of `<provider>/<model>`; none when it is not known.
+    pub fn price(&self, name: &str) -> Option<KnownPrice> {
+        let (entry, model) = self.find(name).ok()?;
+        prices::price_of(&entry.settings, &self.tables, model)
     }
 
     /// US dollars of `usage` on `<provider>/<model>`; none when the price is not known.
     pub fn cost(&self, name: &str, usage: &Usage) -> Option<f64> {
-        let (entry, model) = self.find(name).ok()?;
-        match entry.settings.kind {
-            ProviderKind::Scripted => Some(0.0),
-            ProviderKind::OpenAiChat
-            | ProviderKind::OpenAiResponses
-            | ProviderKind::Anthropic
-            | ProviderKind::Gemini
-            | ProviderKind::Ollama => prices::cost(&entry.settings.prices, model, usage),
-        }
+        self.find(name).ok()?;
+        prices::cost(self.price(name).map(|price| price.rates).as_ref(), usage)
     }
 
     fn find<'a>(&self, name: &'a str) -> Result<(&Entry, &'a str), ModelLookupError> {

@@ -10,6 +10,7 @@ use crate::protocol::approval::Approval;
 use crate::protocol::backup::BackupReport;
 use crate::protocol::channel::Channel;
 use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId, SessionId};
+use crate::protocol::models::ModelTest;
 use crate::protocol::policy::PolicyPatch;
 use crate::protocol::session::{Continuation, OutboxItem, Session};
 use crate::protocol::snapshot::{EngineStatus, SweepReport};
@@ -297,6 +298,12 @@ pub enum Command {
         #[serde(default)]
         preview: bool,
     },
+    /// Really asks a model, to see what works. Costs what the calls cost; returns when they have ended.
+    TestModel {
+        /// `<provider>/<model>`; the default model where it is left out.
+        #[serde(default)]
+        model: Option<String>,
+    },
 }
 
 impl Command {
@@ -314,7 +321,8 @@ impl Command {
             | Command::SetPolicy { .. }
             | Command::PauseChannel { .. }
             | Command::ResumeChannel { .. }
-            | Command::EmergencyStop { .. } => Scope::Operate,
+            | Command::EmergencyStop { .. }
+            | Command::TestModel { .. } => Scope::Operate,
             Command::Decide { .. } | Command::ResolveDelivery { .. } => Scope::Approve,
             Command::ReleaseEmergencyStop { .. }
             | Command::Backup { .. }
@@ -361,4 +369,6 @@ pub enum Outcome {
     Backup(BackupReport),
     /// What was swept.
     Swept(SweepReport),
+    /// What asking a model showed.
+    ModelTest(ModelTest),
 }

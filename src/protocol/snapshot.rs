@@ -8,6 +8,7 @@ use crate::protocol::artifact::{Artifact, ArtifactHash};
 use crate::protocol::channel::Channel;
 use crate::protocol::doctor::{AuditAnchor, AuditReport, AuditRow, Doctor};
 use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId, SessionId, ToolCallId};
+use crate::protocol::models::ProviderModels;
 use crate::protocol::policy::WhatIf;
 use crate::protocol::session::{
     Continuation, OutboxItem, Session, Step, TranscriptEntry, Usage, Why,
@@ -282,6 +283,8 @@ pub enum Query {
         #[serde(default)]
         anchor: Option<AuditAnchor>,
     },
+    /// The configured providers and models.
+    Models,
 }
 
 /// Which rows of the audit.
@@ -373,4 +376,6 @@ pub enum Answer {
     Audit(Page<AuditRow>),
     /// To [`Query::AuditVerify`].
     AuditVerify(Box<AuditReport>),
+    /// To [`Query::Models`].
+    Models(Page<ProviderModels>),
 }

@@ -18,6 +18,7 @@ pub mod deliveries;
 pub mod edit;
 pub mod emergency;
 pub mod messages;
+pub mod models;
 pub mod policy;
 pub mod sessions;
 
@@ -124,6 +125,7 @@ impl Engine {
             } => emergency::release(self, &caller, waiting, conversations).await,
             Command::Backup { path } => backup::write(self, &caller, path).await,
             Command::Sweep { preview } => sweeper::on_demand(self, &caller, preview).await,
+            Command::TestModel { model } => models::test(self, &caller, model).await,
         }
     }
 }

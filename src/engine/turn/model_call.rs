@@ -207,22 +207,6 @@ fn nobody_answered(engine: &Engine, gave_up: Vec<(&str, GaveUp)>) -> Outcome {
     }
 }
 
-/// What the engine knows about a model.
-fn profile(engine: &Engine, provider: &str) -> Profile {
-    let unknown = Profile::default();
-    Profile {
-        context_window: engine
-            .models
-            .context_window(provider)
-            .unwrap_or(unknown.context_window),
-        max_output_tokens: engine
-            .models
-            .max_output_tokens(provider)
-            .unwrap_or(unknown.max_output_tokens),
-        ..unknown
-    }
-}
-
 /// The exchanges that are sent to a model of this window.
 fn most_exchanges(engine: &Engine, profile: &Profile) -> u32 {
     context::exchanges(
@@ -246,7 +230,7 @@ impl Step<'_> {
                 }));
             }
         };
-        let profile = profile(engine, model.provider());
+        let profile = engine.models.profile(name);
         let history = self.history(name, &profile).await?;
         let Some(mut context) = self.fit(name, &profile, &history, false) else {
             return Ok(Asking::Done(Outcome::failed(
@@ -455,10 +439,8 @@ impl Step<'_> {
             .iter()
             .flat_map(Exchange::models)
             .filter(|model| *model != name)
-            .filter_map(|model| self.engine.models.get(model).ok())
-            .map(|(other, _)| {
-                most_exchanges(self.engine, &self::profile(self.engine, other.provider()))
-            })
+            .filter(|model| self.engine.models.get(model).is_ok())
+            .map(|other| most_exchanges(self.engine, &self.engine.models.profile(other)))
             .max()
             .unwrap_or(0);
         if of_others > wanted {

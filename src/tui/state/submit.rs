@@ -76,7 +76,8 @@ pub fn done_text(command: &Command, outcome: &Outcome) -> String {
                 | Outcome::Delivery(_)
                 | Outcome::Engine(_)
                 | Outcome::Backup(_)
-                | Outcome::Swept(_) => "it",
+                | Outcome::Swept(_)
+                | Outcome::ModelTest(_) => "it",
             };
             format!("{}: {what}", decision_done(decision.decision))
         }
@@ -91,6 +92,7 @@ pub fn done_text(command: &Command, outcome: &Outcome) -> String {
         Command::Backup { .. } => "backup written".to_owned(),
         Command::Sweep { preview: true } => "nothing was swept: only counted".to_owned(),
         Command::Sweep { preview: false } => "swept".to_owned(),
+        Command::TestModel { .. } => "model tested".to_owned(),
     }
 }
 

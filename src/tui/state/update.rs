@@ -270,7 +270,8 @@ fn submitted(
                 | Outcome::Delivery(_)
                 | Outcome::Engine(_)
                 | Outcome::Backup(_)
-                | Outcome::Swept(_) => Vec::new(),
+                | Outcome::Swept(_)
+                | Outcome::ModelTest(_) => Vec::new(),
             }
         }
     }
@@ -379,6 +380,7 @@ fn answered(state: &mut State, query: &Query, result: Result<Box<Answer>, Box<Pr
         | Answer::Artifact(_)
         | Answer::Doctor(_)
         | Answer::Audit(_)
-        | Answer::AuditVerify(_) => {}
+        | Answer::AuditVerify(_)
+        | Answer::Models(_) => {}
     }
 }

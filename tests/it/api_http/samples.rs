@@ -31,6 +31,8 @@ use leverframe::protocol::words::{
 };
 use serde_json::json;
 
+use crate::api_http::samples_models;
+
 /// Text with everything that breaks framing and screens.
 pub const NASTY: &str = "a\r\nb\n\ndata: x\u{2028}\u{feff}\u{202e}\u{1b}[31mü😀\u{e0041}";
 
@@ -452,6 +454,7 @@ pub fn commands() -> Vec<Command> {
             path: format!("/backups/{NASTY}"),
         },
         Command::Sweep { preview: true },
+        samples_models::command(),
     ]
 }
 
@@ -486,6 +489,7 @@ pub fn outcomes() -> Vec<Outcome> {
             events: u64::MAX,
             ..SweepReport::default()
         }),
+        samples_models::outcome(),
     ]
 }
 
@@ -640,6 +644,7 @@ pub fn queries() -> Vec<(Query, Answer)> {
             },
             Answer::Artifact(Box::new(artifact())),
         ),
+        samples_models::query(),
     ]
 }
 
