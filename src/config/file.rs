@@ -12,7 +12,7 @@ use toml::Spanned;
 use toml::de::DeTable;
 
 use crate::config::error::{ConfigError, Fault, Place};
-use crate::protocol::words::{Autonomy, Risk, Role};
+use crate::protocol::words::{Autonomy, CacheScope, Risk, Role};
 
 /// Larger files are refused: nobody writes them.
 const MAX_BYTES: u64 = 1 << 20;
@@ -47,6 +47,8 @@ pub struct ConfigFile {
     pub server: ServerTable,
     /// `[tools.NAME]`.
     pub tools: BTreeMap<String, ToolTable>,
+    /// `[response_cache]`.
+    pub response_cache: ResponseCacheTable,
 }
 
 /// `[model]`.
@@ -198,6 +200,8 @@ pub struct ChannelTable {
     pub reply_style: Option<StyleWord>,
     /// Messages waiting per session.
     pub max_queue: Option<u32>,
+    /// Whom a kept answer may be given to.
+    pub response_cache: Option<CacheScope>,
 }
 
 /// `[people.NAME]`.
@@ -280,6 +284,18 @@ pub struct RetentionTable {
     pub session_idle_days: Option<u32>,
     /// Days the audit is kept.
     pub audit_days: Option<u32>,
+}
+
+/// `[response_cache]`.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ResponseCacheTable {
+    /// `false`: no channel keeps answers. `true`: channels that say nothing keep them for each user.
+    pub enabled: Option<bool>,
+    /// Minutes.
+    pub ttl_minutes: Option<u32>,
+    /// Entries.
+    pub max_entries: Option<u32>,
 }
 
 /// `[console]`.

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
+use crate::config::cache;
 use crate::config::channels;
 use crate::config::environment::Environment;
 use crate::config::error::{ConfigError, Fault, Place};
@@ -166,6 +167,7 @@ pub fn resolve(inputs: Inputs<'_>) -> Result<Settings, ConfigError> {
         budgets: budgets(&inputs, &config)?,
         engine: engine(&inputs, &config)?,
         retention: retention(&inputs, &config)?,
+        response_cache: cache::resolve(&inputs)?,
         tool_risk: tool_risk(&inputs, &config)?,
         listen,
         log_filter: log_filter

@@ -12,6 +12,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::clock::{Clock, Timestamp};
 use crate::config::settings::{ChannelSettings, Settings};
+use crate::engine::response_cache::Caching;
 use crate::engine::turn::driver;
 use crate::engine::turn::input::Halt;
 use crate::model::registry::Models;
@@ -137,6 +138,8 @@ pub struct Shared {
     pub tasks: TaskTracker,
     /// Held by the one sweep under way.
     pub sweeping: tokio::sync::Mutex<()>,
+    /// Kept answers.
+    pub response_cache: Caching,
     running: Mutex<HashMap<SessionId, RunningSession>>,
     permits: Arc<Semaphore>,
 }
@@ -171,6 +174,7 @@ impl Engine {
             .collect();
         Self {
             shared: Arc::new(Shared {
+                response_cache: Caching::new(&parts.settings),
                 store: parts.store,
                 settings: parts.settings,
                 models: parts.models,
@@ -372,5 +376,6 @@ impl Engine {
         self.let_go();
         self.tasks.close();
         self.tasks.wait().await;
+        self.response_cache.file.close().await;
     }
 }

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::clock::Timestamp;
 use crate::protocol::approval::Approval;
 use crate::protocol::backup::BackupReport;
+use crate::protocol::cache::{CacheEntry, CachePurge, CachePurged};
 use crate::protocol::channel::Channel;
 use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId, SessionId};
 use crate::protocol::policy::PolicyPatch;
@@ -205,6 +206,9 @@ pub enum Command {
         /// Lower limits for this turn.
         #[serde(default)]
         budgets: BudgetRequest,
+        /// Ask the model even where an answer is kept, and keep the new one.
+        #[serde(default)]
+        fresh: bool,
     },
     /// Submits a message to a temporary session that ends with the turn.
     Ask {
@@ -218,6 +222,9 @@ pub enum Command {
         /// Lower limits for this turn.
         #[serde(default)]
         budgets: BudgetRequest,
+        /// Ask the model even where an answer is kept, and keep the new one.
+        #[serde(default)]
+        fresh: bool,
     },
     /// Ends a continuation; kills its tools.
     CancelContinuation {
@@ -297,6 +304,18 @@ pub enum Command {
         #[serde(default)]
         preview: bool,
     },
+    /// Keeps an answer past its time, or no longer.
+    PinCacheEntry {
+        /// Its id, or a longer beginning of its key.
+        id: String,
+        /// Whether.
+        pinned: bool,
+    },
+    /// Forgets kept answers.
+    PurgeCache {
+        /// Which.
+        what: CachePurge,
+    },
 }
 
 impl Command {
@@ -314,7 +333,9 @@ impl Command {
             | Command::SetPolicy { .. }
             | Command::PauseChannel { .. }
             | Command::ResumeChannel { .. }
-            | Command::EmergencyStop { .. } => Scope::Operate,
+            | Command::EmergencyStop { .. }
+            | Command::PinCacheEntry { .. }
+            | Command::PurgeCache { .. } => Scope::Operate,
             Command::Decide { .. } | Command::ResolveDelivery { .. } => Scope::Approve,
             Command::ReleaseEmergencyStop { .. }
             | Command::Backup { .. }
@@ -361,4 +382,8 @@ pub enum Outcome {
     Backup(BackupReport),
     /// What was swept.
     Swept(SweepReport),
+    /// The kept answer after the command.
+    CacheEntry(CacheEntry),
+    /// What was forgotten.
+    CachePurged(CachePurged),
 }

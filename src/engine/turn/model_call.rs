@@ -9,6 +9,7 @@ use futures_util::StreamExt;
 use crate::crash_point;
 use crate::engine::context::{self, Context};
 use crate::engine::core::{Engine, lock};
+use crate::engine::response_cache::{self, Consulted, Kept};
 use crate::engine::turn::fold;
 use crate::model::profiles::Profile;
 use crate::model::request::{
@@ -16,7 +17,6 @@ use crate::model::request::{
 };
 use crate::model::retry::retry_delay;
 use crate::protocol::event::{Event, EventBody};
-use crate::protocol::ids::ModelAttemptId;
 use crate::protocol::session::Usage;
 use crate::protocol::snapshot::OpenStream;
 use crate::store::commands::reserve_model::{Reservation, ReserveModel};
@@ -28,8 +28,8 @@ use crate::store::queries::turn::TurnRows;
 pub struct ModelReply {
     /// The answer.
     pub answer: ModelAnswer,
-    /// The attempt that gave it.
-    pub attempt_id: ModelAttemptId,
+    /// Where it came from.
+    pub source: AnswerSource,
     /// `<provider>/<model>`.
     pub model: String,
     /// Milliseconds of the successful try.
@@ -45,10 +45,33 @@ pub struct ModelReply {
 }
 
 impl ModelReply {
+    /// A kept answer: no model was asked, nothing was used.
+    fn kept(kept: Kept) -> Self {
+        Self {
+            answer: ModelAnswer {
+                text: kept.text,
+                tool_calls: Vec::new(),
+                stop: StopReason::EndTurn,
+                usage: Usage {
+                    cost_usd: Some(0.0),
+                    ..Usage::default()
+                },
+                native: None,
+            },
+            source: AnswerSource::Cache(kept.cached),
+            model: kept.model,
+            latency_ms: 0,
+            attempts: 0,
+            failed_tokens: 0,
+            dropped: Vec::new(),
+            notes: Vec::new(),
+        }
+    }
+
     /// The step as stored: redacted text, usage with price.
     pub fn into_step(self, engine: &Engine, active_ms: u64) -> ModelStep {
         ModelStep {
-            source: AnswerSource::Attempt(self.attempt_id),
+            source: self.source,
             text: engine.redactor.redact(&self.answer.text).into_owned(),
             stop: stop_word(&self.answer.stop).to_owned(),
             usage: self.answer.usage,
@@ -113,8 +136,30 @@ pub async fn call(
         output_tokens: u64::from(max_output_tokens),
         ..Usage::default()
     };
-    let price = |usage: &Usage| usage.cost_usd.or_else(|| engine.models.cost(&name, usage));
+    let request = ModelRequest {
+        model: model_id.clone(),
+        system: context::system_text(
+            &rows.channel,
+            settings,
+            engine.settings.engine.one_tool_per_step,
+        ),
+        messages: context.messages,
+        tools: engine.tool_definitions.clone(),
+        max_output_tokens,
+        one_tool_per_step: engine.settings.engine.one_tool_per_step,
+        profile: Profile::default(),
+        prompt_cache_key: None,
+    };
     let step = rows.steps.last().map_or(0, |step| step.n) + 1;
+    let consulted = response_cache::consult(engine, rows, &name, &request, &context.dropped).await;
+    let pass = match consulted {
+        Consulted::Answer(kept) => {
+            response_cache::replay(engine, rows, step, &kept.text);
+            return Ok(Ok(ModelReply::kept(kept)));
+        }
+        Consulted::Ask(pass) => pass,
+    };
+    let price = |usage: &Usage| usage.cost_usd.or_else(|| engine.models.cost(&name, usage));
     let mut failed_tokens = 0_u64;
     for attempt in 1..=engine.settings.engine.max_model_attempts.max(1) {
         let reservation = engine
@@ -147,29 +192,16 @@ pub async fn call(
             },
         );
         let started = Instant::now();
-        let request = ModelRequest {
-            model: model_id.clone(),
-            system: context::system_text(
-                &rows.channel,
-                settings,
-                engine.settings.engine.one_tool_per_step,
-            ),
-            messages: context.messages.clone(),
-            tools: engine.tool_definitions.clone(),
-            max_output_tokens,
-            one_tool_per_step: engine.settings.engine.one_tool_per_step,
-            profile: Profile::default(),
-            prompt_cache_key: None,
-        };
-        let (outcome, shown) = listen(engine, rows, step, model.stream(request)).await;
+        let (outcome, shown) = listen(engine, rows, step, model.stream(request.clone())).await;
         lock(&engine.streams).remove(&rows.id);
         crash_point!("llm.post");
         match outcome {
             Ok(mut answer) => {
                 answer.usage.cost_usd = price(&answer.usage);
+                pass.settle(engine, rows, &answer, &name, &name);
                 let reply = ModelReply {
                     answer,
-                    attempt_id,
+                    source: AnswerSource::Attempt(attempt_id),
                     model: name,
                     latency_ms: started.elapsed().as_millis() as u64,
                     attempts: attempt,

@@ -31,6 +31,8 @@ use leverframe::protocol::words::{
 };
 use serde_json::json;
 
+use crate::api_http::cache_samples;
+
 /// Text with everything that breaks framing and screens.
 pub const NASTY: &str = "a\r\nb\n\ndata: x\u{2028}\u{feff}\u{202e}\u{1b}[31mü😀\u{e0041}";
 
@@ -397,12 +399,14 @@ pub fn commands() -> Vec<Command> {
                 max_steps: Some(3),
                 ..BudgetRequest::default()
             },
+            fresh: true,
         },
         Command::Ask {
             channel: "cli".to_owned(),
             text: "hi".to_owned(),
             model: None,
             budgets: BudgetRequest::default(),
+            fresh: false,
         },
         Command::CancelContinuation {
             continuation_id: continuation_id(),
@@ -506,6 +510,7 @@ pub fn queries() -> Vec<(Query, Answer)> {
                 approvals: vec![approval(ApprovalState::Pending)],
                 channels: vec![channel()],
                 deliveries: vec![delivery()],
+                cache: cache_samples::summary(),
                 streams: vec![OpenStream {
                     continuation_id: continuation_id(),
                     session_id: session_id(),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use leverframe::config::settings::{
     ApprovalSettings, BudgetSettings, EngineSettings, Paths, ProviderKind, ProviderSettings,
-    RetentionSettings, SelfApproval, Settings,
+    ResponseCacheSettings, RetentionSettings, SelfApproval, Settings,
 };
 use leverframe::model::prices;
 use leverframe::model::registry::{ModelLookupError, Models};
@@ -57,6 +57,10 @@ fn all_settings(providers: Vec<(&str, ProviderSettings)>) -> Settings {
             history: 30,
             session_idle: 7,
             audit: 400,
+        },
+        response_cache: ResponseCacheSettings {
+            ttl_minutes: 60,
+            max_entries: 500,
         },
         tool_risk: BTreeMap::new(),
         listen: None,
