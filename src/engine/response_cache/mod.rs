@@ -123,6 +123,8 @@ struct Candidate {
     key: Key,
     asked: [u8; 16],
     scope: CacheScope,
+    /// `<provider>/<model>` that was asked for.
+    model: String,
     lead: Option<Lead<Key, Shared>>,
 }
 
@@ -282,6 +284,7 @@ pub async fn consult(
             key: key::of(&facts),
             asked,
             scope: visit.scope,
+            model: model.to_owned(),
             lead,
         }))))
     };
@@ -328,16 +331,8 @@ pub async fn consult(
 }
 
 impl Pass {
-    /// Keeps the answer where that is allowed, and gives it to those who wait. `asked_for` is the model that was
-    /// asked for, `gave` the one that answered.
-    pub fn settle(
-        self,
-        engine: &Engine,
-        rows: &TurnRows,
-        answer: &ModelAnswer,
-        asked_for: &str,
-        gave: &str,
-    ) {
+    /// Keeps the answer where that is allowed, and gives it to those who wait. `gave` is the model that answered.
+    pub fn settle(self, engine: &Engine, rows: &TurnRows, answer: &ModelAnswer, gave: &str) {
         let Some(candidate) = self.0 else {
             return;
         };
@@ -345,16 +340,17 @@ impl Pass {
             key,
             asked,
             scope,
+            model,
             lead,
         } = *candidate;
         let visit = Visit {
             engine,
             rows,
-            model: asked_for,
+            model: &model,
             scope,
         };
         let caching = &engine.response_cache;
-        if let Err(why) = eligibility::may_keep(answer, asked_for == gave) {
+        if let Err(why) = eligibility::may_keep(answer, model == gave) {
             visit.count(Counted::NotKept(why), Delta::ONCE);
             let lasting = match why {
                 CacheNotKept::ToolsUsed => Some(CacheMissReason::ToolsUsed),
