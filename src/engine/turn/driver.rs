@@ -13,13 +13,14 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::engine::core::Engine;
+use crate::engine::turn::after;
 use crate::engine::turn::effect::Effect;
 use crate::engine::turn::finish;
 use crate::engine::turn::fold;
 use crate::engine::turn::input::{Call, Halt, Input};
 use crate::engine::turn::judge::{self, Bench};
 use crate::engine::turn::machine::Turn;
-use crate::engine::turn::model_call::{self, ModelReply};
+use crate::engine::turn::model_call::{self, ModelReply, Outcome};
 use crate::engine::turn::tool_run;
 use crate::protocol::ids::{ContinuationId, SessionId};
 #[cfg(feature = "test-hooks")]
@@ -184,6 +185,10 @@ impl Driver<'_> {
                         self.let_go().await?;
                         None
                     }
+                    Effect::Interrupt { reason, partial } => {
+                        finish::interrupt(self, reason, partial).await?;
+                        None
+                    }
                 };
                 if let Some(input) = input {
                     effects.extend(turn.step(input));
@@ -261,22 +266,24 @@ impl Driver<'_> {
             outcome = model_call::call(self.engine, &self.rows) => outcome?,
         };
         Ok(Some(match outcome {
-            Ok(reply) => {
+            Outcome::Answered(reply) => {
                 let tokens = reply.answer.usage.input_tokens
                     + reply.answer.usage.output_tokens
                     + reply.failed_tokens;
                 let calls = reply.answer.tool_calls.len() as u32;
-                self.reply = Some(reply);
-                if calls == 0 {
-                    Input::ModelSaid { tokens }
-                } else {
+                let goes_on = calls > 0 || after::is_paused(&reply.answer);
+                self.reply = Some(*reply);
+                if goes_on {
                     Input::ModelProposed { tokens, calls }
+                } else {
+                    Input::ModelSaid { tokens }
                 }
             }
-            Err(failure) => Input::ModelFailed {
+            Outcome::Failed(failure) => Input::ModelFailed {
                 code: failure.code,
                 message: failure.message,
             },
+            Outcome::Interrupted { reason, partial } => Input::ModelInterrupted { reason, partial },
         }))
     }
 
@@ -357,6 +364,7 @@ impl Driver<'_> {
                 to: YieldTo::Pending,
                 reason: reason.to_owned(),
                 active_ms,
+                partial: None,
             })
             .await?;
         Ok(())

@@ -1,28 +1,34 @@
-//! One model step: reserve, ask, retry, settle.
+//! One model step: which models, in which order, how often; and what becomes of their answers.
 //!
-//! Every try has a durable attempt row before the first byte leaves. Nothing is retried after text was shown.
+//! Nothing is tried again after text was shown: the turn is interrupted then, and a resume asks anew.
 
-use std::time::Instant;
+use std::time::Duration;
 
-use futures_util::StreamExt;
-
-use crate::crash_point;
-use crate::engine::context::{self, Context};
-use crate::engine::core::{Engine, lock};
+use crate::engine::context;
+use crate::engine::context::build::{self, Context, Material, MemoryContext, Target};
+use crate::engine::context::exchange::Exchange;
+use crate::engine::context::prefix::Prefix;
+use crate::engine::core::Engine;
+use crate::engine::turn::after::{After, Before, TOO_LONG, Tries, after};
+use crate::engine::turn::attempt::{self, Answered, Asked, Failed, Tried, attempt};
+use crate::engine::turn::candidates::candidates;
 use crate::engine::turn::fold;
 use crate::model::profiles::Profile;
 use crate::model::request::{
-    ModelAnswer, ModelError, ModelEvent, ModelRequest, StopReason, TokenCount,
+    ModelAnswer, ModelError, ModelErrorKind, ModelMessage, ModelRequest, StopReason,
 };
-use crate::model::retry::retry_delay;
-use crate::protocol::event::{Event, EventBody};
+use crate::model::retry::{asks_too_long, retry_delay};
+use crate::protocol::event::EventBody;
 use crate::protocol::ids::ModelAttemptId;
-use crate::protocol::session::Usage;
-use crate::protocol::snapshot::OpenStream;
-use crate::store::commands::reserve_model::{Reservation, ReserveModel};
-use crate::store::commands::settle_model::SettleModel;
 use crate::store::input::{AnswerSource, ModelStep};
 use crate::store::queries::turn::TurnRows;
+use crate::tools::canonical::digest;
+
+/// What a model is told that gave no answer to the results of its calls.
+const NUDGE: &str =
+    "(You have the results of your calls. Answer the user now, or say what is missing.)";
+/// Longest reason kept of a model that did not answer, in characters.
+const REASON_CHARS: usize = 300;
 
 /// A complete answer with what it took.
 pub struct ModelReply {
@@ -82,255 +88,415 @@ pub struct ModelFailure {
     pub message: String,
 }
 
-/// Asks the model for the next step of a turn. The outer error is the store's, the inner one the model's.
-pub async fn call(
-    engine: &Engine,
-    rows: &TurnRows,
-) -> anyhow::Result<Result<ModelReply, ModelFailure>> {
-    let name = model_name(engine, rows);
-    let (model, model_id) = match engine.models.get(&name) {
-        Ok(found) => found,
-        Err(error) => {
-            return Ok(Err(ModelFailure {
-                code: "model_unknown",
-                message: error.to_string(),
-            }));
-        }
-    };
-    let provider = model.provider().to_owned();
-    let Some(context) = build_context(engine, rows, &provider).await? else {
-        return Ok(Err(ModelFailure {
-            code: "internal",
-            message: "a tool call of this turn has no result; cancel and retry the turn".to_owned(),
-        }));
-    };
-    let settings = engine
-        .channel(&rows.channel)
+/// What became of asking for a step.
+pub enum Outcome {
+    /// An answer.
+    Answered(Box<ModelReply>),
+    /// None, and the turn is over.
+    Failed(ModelFailure),
+    /// None for now: the turn waits to be resumed.
+    Interrupted {
+        /// Why and until when, for people, redacted.
+        reason: String,
+        /// Text that readers saw, redacted; empty where none was shown.
+        partial: String,
+    },
+}
+
+impl Outcome {
+    fn failed(code: &'static str, message: impl Into<String>) -> Self {
+        Self::Failed(ModelFailure {
+            code,
+            message: message.into(),
+        })
+    }
+}
+
+/// A model that was asked as often as it may be and gave no answer.
+struct GaveUp {
+    code: &'static str,
+    message: String,
+    tries: u32,
+    /// The provider asks for a wait that is too long to sit through.
+    asks_to_wait: Option<Duration>,
+}
+
+/// What became of asking one model.
+enum Asking {
+    Done(Outcome),
+    GaveUp(GaveUp),
+}
+
+/// What a step has taken so far, over all models.
+struct Step<'a> {
+    engine: &'a Engine,
+    rows: &'a TurnRows,
+    prefix: &'a Prefix,
+    n: u32,
+    attempts: u32,
+    failed_tokens: u64,
+    notes: Vec<String>,
+}
+
+/// Asks for the next step of a turn. The error is the store's.
+pub async fn call(engine: &Engine, rows: &TurnRows) -> anyhow::Result<Outcome> {
+    let chosen = candidates(&engine.settings, &rows.channel, rows.model.as_deref());
+    let prefix = engine
+        .prefix(&rows.channel)
         .map_err(|problem| anyhow::anyhow!(problem))?;
-    let max_output_tokens = engine.models.max_output_tokens(&provider).unwrap_or(4096);
-    let estimate = Usage {
-        input_tokens: context.estimated_tokens,
-        output_tokens: u64::from(max_output_tokens),
-        ..Usage::default()
+    let mut step = Step {
+        engine,
+        rows,
+        prefix: &prefix,
+        n: rows.steps.last().map_or(0, |step| step.n) + 1,
+        attempts: 0,
+        failed_tokens: 0,
+        notes: chosen.notes,
     };
-    let price = |usage: &Usage| usage.cost_usd.or_else(|| engine.models.cost(&name, usage));
-    let step = rows.steps.last().map_or(0, |step| step.n) + 1;
-    let mut failed_tokens = 0_u64;
-    for attempt in 1..=engine.settings.engine.max_model_attempts.max(1) {
-        let reservation = engine
-            .persist(ReserveModel {
-                continuation_id: rows.id,
-                epoch: engine.store.epoch(),
-                step,
-                attempt,
-                model: name.clone(),
-                estimated_tokens: estimate.input_tokens + estimate.output_tokens,
-                estimated_cost_usd: price(&estimate),
-            })
-            .await?;
-        let attempt_id = match reservation {
-            Reservation::Granted(id) => id,
-            Reservation::Exhausted(stop) => {
-                return Ok(Err(ModelFailure {
-                    code: "budget",
-                    message: format!("the budget {} is used up", stop.budget.as_str()),
+    let mut gave_up: Vec<(&str, GaveUp)> = Vec::new();
+    for name in &chosen.models {
+        match step.ask(name).await? {
+            Asking::Done(Outcome::Answered(mut reply)) => {
+                if !gave_up.is_empty() {
+                    let why: Vec<String> = gave_up.iter().map(describe).collect();
+                    let note = format!("{}; {name} stood in", why.join("; "));
+                    tracing::warn!(continuation = %rows.id, %note, "another model stood in");
+                    reply.notes.push(note);
+                }
+                return Ok(Outcome::Answered(reply));
+            }
+            Asking::Done(outcome) => return Ok(outcome),
+            Asking::GaveUp(reason) => gave_up.push((name, reason)),
+        }
+    }
+    Ok(nobody_answered(engine, gave_up))
+}
+
+/// A model that gave up, in words.
+fn describe((name, gave_up): &(&str, GaveUp)) -> String {
+    let reason: String = gave_up.message.chars().take(REASON_CHARS).collect();
+    match gave_up.tries {
+        0 => format!("{name} cannot be asked: {reason}"),
+        1 => format!("{name} did not answer: {reason}"),
+        tries => format!("{name} did not answer {tries} tries, the last one: {reason}"),
+    }
+}
+
+/// Where one of them only asks to wait, the turn can be resumed then; else it is over.
+fn nobody_answered(engine: &Engine, gave_up: Vec<(&str, GaveUp)>) -> Outcome {
+    let shortest = gave_up
+        .iter()
+        .filter_map(|(name, gave_up)| Some((gave_up.asks_to_wait?, *name)))
+        .min();
+    if let Some((wait, name)) = shortest {
+        let seconds = i64::try_from(wait.as_secs_f64().ceil() as u64).unwrap_or(i64::MAX);
+        let until = engine.clock.now().plus_seconds(seconds);
+        return Outcome::Interrupted {
+            reason: format!(
+                "{name} asks to be left alone for {seconds} s; resume it after {until}, or switch to another model"
+            ),
+            partial: String::new(),
+        };
+    }
+    let all: Vec<String> = gave_up.iter().map(describe).collect();
+    match gave_up.into_iter().next() {
+        Some((_, only)) if all.len() == 1 => Outcome::failed(only.code, only.message),
+        Some((_, first)) => Outcome::failed(first.code, all.join("; ")),
+        None => Outcome::failed("internal", "no model is configured for this turn"),
+    }
+}
+
+/// What the engine knows about a model.
+fn profile(engine: &Engine, provider: &str) -> Profile {
+    let unknown = Profile::default();
+    Profile {
+        context_window: engine
+            .models
+            .context_window(provider)
+            .unwrap_or(unknown.context_window),
+        max_output_tokens: engine
+            .models
+            .max_output_tokens(provider)
+            .unwrap_or(unknown.max_output_tokens),
+        ..unknown
+    }
+}
+
+/// The exchanges that are sent to a model of this window.
+fn most_exchanges(engine: &Engine, profile: &Profile) -> u32 {
+    context::exchanges(
+        engine.settings.engine.history_exchanges,
+        profile.context_window,
+    )
+}
+
+impl Step<'_> {
+    /// Asks one model, as often as it may be asked.
+    async fn ask(&mut self, name: &str) -> anyhow::Result<Asking> {
+        let (engine, rows) = (self.engine, self.rows);
+        let (model, model_id) = match engine.models.get(name) {
+            Ok(found) => found,
+            Err(error) => {
+                return Ok(Asking::GaveUp(GaveUp {
+                    code: "model_unknown",
+                    message: error.to_string(),
+                    tries: 0,
+                    asks_to_wait: None,
                 }));
             }
         };
-        crash_point!("llm.pre");
-        publish(
+        let profile = profile(engine, model.provider());
+        let history = self.history(name, &profile).await?;
+        let Some(mut context) = self.fit(name, &profile, &history, false) else {
+            return Ok(Asking::Done(Outcome::failed(
+                "internal",
+                "a tool call of this turn has no result; cancel and retry the turn",
+            )));
+        };
+        let mut request = self.request(model_id, &profile, context.messages.clone());
+        let most = engine.settings.engine.max_model_attempts.max(1);
+        let before = Before::of(rows);
+        let mut tries = Tries::default();
+        let mut failed = 0;
+        let mut made = 0;
+        loop {
+            made += 1;
+            self.attempts += 1;
+            let asked = Asked {
+                name,
+                model: model.as_ref(),
+                request: request.clone(),
+                raw_input_tokens: context.raw_tokens,
+                estimated_input_tokens: context.tokens,
+                step: self.n,
+                attempt: self.attempts,
+            };
+            match attempt(engine, rows, asked).await? {
+                Tried::Refused(stop) => {
+                    return Ok(Asking::Done(Outcome::failed(
+                        "budget",
+                        format!("the budget {} is used up", stop.budget.as_str()),
+                    )));
+                }
+                Tried::Answered(answered) => match after(&answered.answer, tries, before) {
+                    After::Take => {
+                        // The built-in model counts its own way.
+                        if model.family() != "scripted" {
+                            let note = cut_by_server(&answered.answer, context.tokens);
+                            context.notes.extend(note);
+                        }
+                        let reply = self.reply(name, answered, context);
+                        return Ok(Asking::Done(Outcome::Answered(Box::new(reply))));
+                    }
+                    After::Nudge => {
+                        tries.nudged = true;
+                        let why = "it gave no answer to the results of its calls; asked once more";
+                        self.put_aside(answered, why).await?;
+                        request.messages.push(ModelMessage::User {
+                            text: NUDGE.to_owned(),
+                        });
+                    }
+                    After::AskAgain(why) => {
+                        tries.asked_again = true;
+                        self.put_aside(answered, &format!("{why}; asked once more"))
+                            .await?;
+                    }
+                    After::Compact => {
+                        tries.compacted = true;
+                        self.put_aside(answered, WINDOW_FULL).await?;
+                        if let Some(smaller) = self.fit(name, &profile, &history, true) {
+                            context = smaller;
+                            request.messages.clone_from(&context.messages);
+                        }
+                    }
+                    After::Fail { code, message } => {
+                        self.put_aside(answered, &message).await?;
+                        return Ok(Asking::Done(Outcome::failed(code, message)));
+                    }
+                },
+                Tried::Failed(Failed {
+                    error,
+                    shown,
+                    tokens,
+                }) => {
+                    self.failed_tokens += tokens;
+                    failed += 1;
+                    if !shown.is_empty() {
+                        return Ok(Asking::Done(Outcome::Interrupted {
+                            reason: format!(
+                                "the answer broke off: {}; resume it to ask again",
+                                error.message
+                            ),
+                            partial: shown,
+                        }));
+                    }
+                    if error.kind == ModelErrorKind::ContextTooLong {
+                        if tries.compacted {
+                            let message = format!("{}; {TOO_LONG}", error.message);
+                            return Ok(Asking::Done(Outcome::failed(code(&error), message)));
+                        }
+                        tries.compacted = true;
+                        self.notes.push(format!("{WINDOW_FULL}: {}", error.message));
+                        if let Some(smaller) = self.fit(name, &profile, &history, true) {
+                            context = smaller;
+                            request.messages.clone_from(&context.messages);
+                        }
+                        continue;
+                    }
+                    let Some(delay) = retry_delay(&error, failed, most, false, jitter()) else {
+                        return Ok(Asking::GaveUp(GaveUp {
+                            code: code(&error),
+                            asks_to_wait: asks_too_long(&error),
+                            message: error.message,
+                            tries: made,
+                        }));
+                    };
+                    self.wait(name, delay, &error).await;
+                }
+            }
+        }
+    }
+
+    /// Waits before the next try, and says until when.
+    async fn wait(&self, name: &str, delay: Duration, error: &ModelError) {
+        let (engine, rows) = (self.engine, self.rows);
+        tracing::info!(continuation = %rows.id, attempt = self.attempts, ?delay, message = %error.message, "model call fails; trying again");
+        let millis = i64::try_from(delay.as_millis()).unwrap_or(i64::MAX);
+        attempt::publish(
             engine,
             rows,
             EventBody::ModelStarted {
-                model: name.clone(),
-                attempt,
+                model: name.to_owned(),
+                attempt: self.attempts + 1,
+                not_before: Some(engine.clock.now().plus_millis(millis)),
             },
         );
-        let started = Instant::now();
-        let request = ModelRequest {
-            model: model_id.clone(),
-            system: context::system_text(
-                &rows.channel,
-                settings,
-                engine.settings.engine.one_tool_per_step,
-            ),
-            messages: context.messages.clone(),
-            tools: engine.tool_definitions.clone(),
-            max_output_tokens,
-            one_tool_per_step: engine.settings.engine.one_tool_per_step,
-            profile: Profile::default(),
-            prompt_cache_key: None,
+        tokio::time::sleep(delay).await;
+    }
+
+    /// Settles an answer that is not taken.
+    async fn put_aside(&mut self, answered: Answered, why: &str) -> anyhow::Result<()> {
+        let usage = answered.answer.usage;
+        self.failed_tokens += usage.input_tokens + usage.output_tokens;
+        self.notes.push(why.to_owned());
+        attempt::settle(self.engine, answered, why).await
+    }
+
+    fn reply(&mut self, name: &str, answered: Answered, context: Context) -> ModelReply {
+        let mut notes = std::mem::take(&mut self.notes);
+        notes.extend(context.notes);
+        ModelReply {
+            answer: answered.answer,
+            attempt_id: answered.attempt_id,
+            model: name.to_owned(),
+            latency_ms: answered.latency_ms,
+            attempts: self.attempts,
+            failed_tokens: self.failed_tokens,
+            dropped: context.dropped,
+            notes,
+        }
+    }
+
+    /// The request of this step to one model.
+    fn request(
+        &self,
+        model: String,
+        profile: &Profile,
+        messages: Vec<ModelMessage>,
+    ) -> ModelRequest {
+        let tools = if profile.tools == Some(false) {
+            Vec::new()
+        } else {
+            self.prefix.tools.clone()
         };
-        let (outcome, shown) = listen(engine, rows, step, model.stream(request)).await;
-        lock(&engine.streams).remove(&rows.id);
-        crash_point!("llm.post");
-        match outcome {
-            Ok(mut answer) => {
-                answer.usage.cost_usd = price(&answer.usage);
-                let reply = ModelReply {
-                    answer,
-                    attempt_id,
-                    model: name,
-                    latency_ms: started.elapsed().as_millis() as u64,
-                    attempts: attempt,
-                    failed_tokens,
-                    dropped: context.dropped,
-                    notes: Vec::new(),
-                };
-                return Ok(Ok(reply));
-            }
-            Err(error) => {
-                let message = engine.redactor.redact(&error.message).into_owned();
-                let mut usage = failed_usage(error.usage);
-                usage.cost_usd = price(&usage);
-                failed_tokens += usage.input_tokens + usage.output_tokens;
-                engine
-                    .persist(SettleModel {
-                        attempt_id,
-                        usage,
-                        error: Some(message.clone()),
-                        active_ms: 0,
-                    })
-                    .await?;
-                match retry_delay(
-                    &error,
-                    attempt,
-                    engine.settings.engine.max_model_attempts,
-                    shown,
-                    jitter(),
-                ) {
-                    Some(delay) => {
-                        tracing::info!(continuation = %rows.id, attempt, ?delay, %message, "model call fails; trying again");
-                        tokio::time::sleep(delay).await;
-                    }
-                    None => {
-                        return Ok(Err(ModelFailure {
-                            code: code(&error),
-                            message,
-                        }));
-                    }
-                }
-            }
+        ModelRequest {
+            model,
+            system: self.prefix.system.clone(),
+            messages,
+            tools,
+            max_output_tokens: profile.max_output_tokens,
+            one_tool_per_step: self.engine.settings.engine.one_tool_per_step,
+            profile: profile.clone(),
+            prompt_cache_key: Some(prompt_cache_key(self.rows)),
         }
     }
-    Ok(Err(ModelFailure {
-        code: "model_unavailable",
-        message: format!("model `{name}` could not be reached"),
-    }))
-}
 
-/// The model of a turn: its own, else its session's, its channel's, the default.
-pub fn model_name(engine: &Engine, rows: &TurnRows) -> String {
-    rows.model
-        .clone()
-        .or_else(|| {
-            engine
-                .settings
-                .channels
-                .get(&rows.channel)
-                .and_then(|channel| channel.model.clone())
-        })
-        .unwrap_or_else(|| engine.settings.model.clone())
-}
+    /// What this model is sent. None when a call of the turn lacks its result.
+    fn fit(
+        &self,
+        name: &str,
+        profile: &Profile,
+        history: &[Exchange],
+        compact: bool,
+    ) -> Option<Context> {
+        let material = Material {
+            prefix: self.prefix,
+            memory: &MemoryContext::default(),
+            history,
+            current: &fold::current(self.rows),
+            ratio: self.rows.estimate_ratio.unwrap_or(1.0),
+        };
+        let target = Target {
+            model: name,
+            window: profile.context_window,
+            max_output: profile.max_output_tokens,
+            tools: profile.tools != Some(false),
+            exchanges: most_exchanges(self.engine, profile) as usize,
+            compact,
+        };
+        build::build(&material, &target)
+    }
 
-async fn build_context(
-    engine: &Engine,
-    rows: &TurnRows,
-    provider: &str,
-) -> anyhow::Result<Option<Context>> {
-    let (session, continuation) = (rows.session_id, rows.id);
-    let exchanges = engine.settings.engine.history_exchanges;
-    let history = engine
-        .store
-        .read_here(move |reader| reader.history(session, continuation, exchanges))
-        .await?;
-    let history: Vec<context::Exchange> = history.into_iter().map(fold::earlier).collect();
-    let settings = engine
-        .channel(&rows.channel)
-        .map_err(|problem| anyhow::anyhow!(problem))?;
-    let system = context::system_text(
-        &rows.channel,
-        settings,
-        engine.settings.engine.one_tool_per_step,
-    );
-    Ok(context::build(
-        &system,
-        &engine.tool_definitions,
-        &history,
-        &fold::current(rows),
-        engine.models.context_window(provider).unwrap_or(8192),
-        engine.models.max_output_tokens(provider).unwrap_or(4096),
-    ))
-}
-
-/// Follows one stream to its end. The flag says whether text was shown.
-async fn listen(
-    engine: &Engine,
-    rows: &TurnRows,
-    step: u32,
-    mut stream: crate::model::request::ModelStream,
-) -> (Result<ModelAnswer, ModelError>, bool) {
-    let mut offset = 0_u64;
-    let mut open = false;
-    while let Some(event) = stream.next().await {
-        match event {
-            Ok(ModelEvent::TextDelta(text)) => {
-                if text.is_empty() {
-                    continue;
-                }
-                if !open {
-                    open = true;
-                    publish(engine, rows, EventBody::ContinuationStreaming { step });
-                    lock(&engine.streams).insert(
-                        rows.id,
-                        OpenStream {
-                            continuation_id: rows.id,
-                            session_id: rows.session_id,
-                            step,
-                            text: String::new(),
-                            offset: 0,
-                        },
-                    );
-                }
-                crash_point!("llm.mid_stream");
-                let text = engine.redactor.redact(&text).into_owned();
-                let length = text.len() as u64;
-                if let Some(stream) = lock(&engine.streams).get_mut(&rows.id) {
-                    stream.text.push_str(&text);
-                    stream.offset += length;
-                }
-                publish(engine, rows, EventBody::MessageDelta { step, offset, text });
-                offset += length;
-            }
-            Ok(ModelEvent::Heartbeat) => {}
-            Ok(ModelEvent::Finished(answer)) => return (Ok(*answer), open),
-            Err(error) => return (Err(error), open),
+    /// The exchanges before this turn: as many as this model is sent, and where another model answered in them, as
+    /// many as that one was sent, for the summary.
+    async fn history(&self, name: &str, profile: &Profile) -> anyhow::Result<Vec<Exchange>> {
+        let wanted = most_exchanges(self.engine, profile);
+        let history = self.read_history(wanted).await?;
+        let of_others = history
+            .iter()
+            .flat_map(Exchange::models)
+            .filter(|model| *model != name)
+            .filter_map(|model| self.engine.models.get(model).ok())
+            .map(|(other, _)| {
+                most_exchanges(self.engine, &self::profile(self.engine, other.provider()))
+            })
+            .max()
+            .unwrap_or(0);
+        if of_others > wanted {
+            return self.read_history(of_others).await;
         }
+        Ok(history)
     }
-    let error = ModelError::new(
-        crate::model::request::ModelErrorKind::Disconnected,
-        "the model's stream ended without an answer",
-    );
-    (Err(error), open)
+
+    async fn read_history(&self, exchanges: u32) -> anyhow::Result<Vec<Exchange>> {
+        let (session, continuation) = (self.rows.session_id, self.rows.id);
+        let history = self
+            .engine
+            .store
+            .read_here(move |reader| reader.history(session, continuation, exchanges))
+            .await?;
+        Ok(history.into_iter().map(fold::earlier).collect())
+    }
 }
 
-fn publish(engine: &Engine, rows: &TurnRows, body: EventBody) {
-    engine.store.publish(Event {
-        seq: None,
-        at: engine.clock.now(),
-        session_id: Some(rows.session_id),
-        continuation_id: Some(rows.id),
-        body,
-    });
+const WINDOW_FULL: &str = "the model's window was full; asked again with half of it";
+
+/// Requests of one session share a prompt cache. Names nobody.
+fn prompt_cache_key(rows: &TurnRows) -> String {
+    let mut key = digest(&["prompt cache", &rows.session_id.to_string()]);
+    key.truncate(32);
+    key
 }
 
-fn failed_usage(tokens: Option<TokenCount>) -> Usage {
-    let tokens = tokens.unwrap_or_default();
-    Usage {
-        input_tokens: tokens.input,
-        output_tokens: tokens.output,
-        ..Usage::default()
-    }
+/// Servers that cut what does not fit their window do not say so: they only count less than was sent.
+fn cut_by_server(answer: &ModelAnswer, sent: u64) -> Option<String> {
+    let counted = answer.usage.input_tokens;
+    (counted > 0 && sent >= 4_000 && counted < sent / 3).then(|| {
+        format!(
+            "the server counted {counted} input tokens of about {sent}: it may have cut the context; \
+             set context_window to what it really takes"
+        )
+    })
 }
 
 fn code(error: &ModelError) -> &'static str {
