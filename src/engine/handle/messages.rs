@@ -72,12 +72,12 @@ pub async fn send(
     fresh: bool,
 ) -> Result<Outcome, Problem> {
     check_text(&text)?;
-    sessions::check_model(engine, model.as_deref())?;
     let session = engine
         .store
         .read_here(move |reader| reader.session(session_id))
         .await
         .map_err(from_store)?;
+    sessions::check_model(engine, &session.channel, model.as_deref())?;
     let session_text = session_id.to_string();
     let mut parts = vec![
         "message",
@@ -119,7 +119,7 @@ pub async fn ask(
     fresh: bool,
 ) -> Result<Outcome, Problem> {
     check_text(&text)?;
-    sessions::check_model(engine, model.as_deref())?;
+    sessions::check_model(engine, &channel, model.as_deref())?;
     if engine.has_bridge(&channel) {
         return Err(Problem::invalid(format!(
             "`{channel}` is a chat platform; ask on `api` or `cli`"

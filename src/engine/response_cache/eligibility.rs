@@ -19,8 +19,9 @@ pub fn is_fresh(request: &ModelRequest, dropped: &[String]) -> bool {
     dropped.is_empty() && matches!(request.messages.as_slice(), [ModelMessage::User { .. }])
 }
 
-/// Whether an answer may be kept; `own_model` says that the model that was asked for gave it.
-pub fn may_keep(answer: &ModelAnswer, own_model: bool) -> Result<(), CacheNotKept> {
+/// Whether an answer may be kept. `own_model` says that the model that was asked for gave it, `noted` that it did not
+/// come as it should (the server cut the context, it had to be asked again).
+pub fn may_keep(answer: &ModelAnswer, own_model: bool, noted: bool) -> Result<(), CacheNotKept> {
     if !answer.tool_calls.is_empty() {
         return Err(CacheNotKept::ToolsUsed);
     }
@@ -33,6 +34,9 @@ pub fn may_keep(answer: &ModelAnswer, own_model: bool) -> Result<(), CacheNotKep
     }
     if !own_model {
         return Err(CacheNotKept::StandIn);
+    }
+    if noted {
+        return Err(CacheNotKept::Unnatural);
     }
     if answer.text.trim().is_empty() {
         return Err(CacheNotKept::Empty);

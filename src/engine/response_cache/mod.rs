@@ -331,8 +331,16 @@ pub async fn consult(
 }
 
 impl Pass {
-    /// Keeps the answer where that is allowed, and gives it to those who wait. `gave` is the model that answered.
-    pub fn settle(self, engine: &Engine, rows: &TurnRows, answer: &ModelAnswer, gave: &str) {
+    /// Keeps the answer where that is allowed, and gives it to those who wait. `gave` is the model that answered;
+    /// `noted` says that an operator is told something about how the answer came, which goes with the step only.
+    pub fn settle(
+        self,
+        engine: &Engine,
+        rows: &TurnRows,
+        answer: &ModelAnswer,
+        gave: &str,
+        noted: bool,
+    ) {
         let Some(candidate) = self.0 else {
             return;
         };
@@ -350,7 +358,7 @@ impl Pass {
             scope,
         };
         let caching = &engine.response_cache;
-        if let Err(why) = eligibility::may_keep(answer, model == gave) {
+        if let Err(why) = eligibility::may_keep(answer, model == gave, noted) {
             visit.count(Counted::NotKept(why), Delta::ONCE);
             let lasting = match why {
                 CacheNotKept::ToolsUsed => Some(CacheMissReason::ToolsUsed),

@@ -26,6 +26,7 @@ fn all_settings(providers: Vec<(&str, ProviderSettings)>) -> Settings {
         },
         instance: "test".to_owned(),
         model: "scripted/demo".to_owned(),
+        fallback: Vec::new(),
         providers: providers
             .into_iter()
             .map(|(name, provider)| (name.to_owned(), provider))
