@@ -7,6 +7,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 use crate::clock::Clock;
+use crate::config::cache;
 use crate::config::channels;
 use crate::config::environment::Environment;
 use crate::config::error::{ConfigError, Fault, Place};
@@ -177,6 +178,7 @@ pub fn resolve(inputs: Inputs<'_>) -> Result<Settings, ConfigError> {
         budgets: budgets(&inputs, &config)?,
         engine: engine(&inputs, &config)?,
         retention: retention(&inputs, &config)?,
+        response_cache: cache::resolve(&inputs)?,
         tool_risk: tool_risk(&inputs, &config)?,
         listen,
         log_filter: log_filter

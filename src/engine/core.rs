@@ -14,6 +14,7 @@ use tokio_util::task::TaskTracker;
 use crate::clock::{Clock, Timestamp};
 use crate::config::settings::{ChannelSettings, Settings};
 use crate::engine::context::prefix::Prefix;
+use crate::engine::response_cache::Caching;
 use crate::engine::turn::driver;
 use crate::engine::turn::input::Halt;
 use crate::engine::turn::open_call::OpenCall;
@@ -144,6 +145,8 @@ pub struct Shared {
     pub tasks: TaskTracker,
     /// Held by the one sweep under way.
     pub sweeping: tokio::sync::Mutex<()>,
+    /// Kept answers.
+    pub response_cache: Caching,
     running: Mutex<HashMap<SessionId, RunningSession>>,
     permits: Arc<Semaphore>,
 }
@@ -184,6 +187,7 @@ impl Engine {
         });
         Self {
             shared: Arc::new(Shared {
+                response_cache: Caching::new(&parts.settings),
                 prefixes: prefixes.collect(),
                 store: parts.store,
                 settings: parts.settings,
@@ -401,5 +405,6 @@ impl Engine {
         self.let_go();
         self.tasks.close();
         self.tasks.wait().await;
+        self.response_cache.file.close().await;
     }
 }

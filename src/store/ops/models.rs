@@ -4,7 +4,7 @@ use rusqlite::{OptionalExtension, params};
 
 use crate::protocol::event::EventBody;
 use crate::protocol::ids::{ContinuationId, ModelAttemptId, SessionId, ToolCallId};
-use crate::protocol::session::{StepBody, Usage};
+use crate::protocol::session::{CachedAnswer, StepBody, Usage};
 use crate::protocol::words::ContinuationState;
 use crate::store::command::WriteTx;
 use crate::store::error::StoreError;
@@ -190,6 +190,35 @@ impl WriteTx<'_> {
         )
     }
 
+    /// Announces a kept answer. What used no model costs nothing, which is not the same as an unknown price.
+    fn cache_hit(
+        &mut self,
+        head: &Head,
+        model: &str,
+        cached: &CachedAnswer,
+    ) -> Result<(), StoreError> {
+        for (table, row) in [
+            ("continuations", head.id.to_bytes()),
+            ("sessions", head.session_id.to_bytes()),
+        ] {
+            self.conn
+                .prepare_cached(&format!(
+                    "UPDATE {table} SET cost_usd = 0.0
+                     WHERE id = ?1 AND cost_usd IS NULL AND input_tokens + output_tokens = 0"
+                ))?
+                .execute([row])?;
+        }
+        self.emit(
+            Some(head.session_id),
+            Some(head.id),
+            EventBody::CacheHit {
+                channel: head.channel.clone(),
+                model: model.to_owned(),
+                cached: cached.clone(),
+            },
+        )
+    }
+
     /// Stores a model answer: settles its attempt, writes the step, announces it. The step's number.
     pub(crate) fn model_step(
         &mut self,
@@ -207,8 +236,11 @@ impl WriteTx<'_> {
                 head.id
             )));
         }
-        if let AnswerSource::Attempt(id) = step.source {
-            self.settle_attempt(id, head.session_id, step.usage, None)?;
+        match &step.source {
+            AnswerSource::Attempt(id) => {
+                self.settle_attempt(*id, head.session_id, step.usage, None)?;
+            }
+            AnswerSource::Cache(cached) => self.cache_hit(head, &step.model, cached)?,
         }
         let proposed = calls.len();
         let n = self.push_step(

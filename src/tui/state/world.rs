@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::clock::Timestamp;
 use crate::protocol::approval::Approval;
+use crate::protocol::cache::CacheSummary;
 use crate::protocol::channel::Channel;
 use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId, SessionId, ToolCallId};
 use crate::protocol::session::{Continuation, OutboxItem, Session};
@@ -55,6 +56,8 @@ pub struct World {
     pub failed: BTreeMap<SessionId, ContinuationId>,
     /// The engine; none before the first snapshot.
     pub engine: Option<EngineStatus>,
+    /// The response cache today.
+    pub cache: CacheSummary,
 }
 
 impl World {
@@ -63,6 +66,7 @@ impl World {
         let mut world = Self {
             seq: snapshot.seq,
             engine: Some(snapshot.engine),
+            cache: snapshot.cache,
             ..Self::default()
         };
         for session in snapshot.sessions {

@@ -42,7 +42,7 @@ use leverframe::store::commands::start_session::StartSession;
 use leverframe::store::commands::start_tool::{StartTool, StartToolOutcome};
 use leverframe::store::commands::update_session::UpdateSession;
 use leverframe::store::commands::yield_turn::{Yield, YieldTo};
-use leverframe::store::input::{SessionChoice, TurnLimits};
+use leverframe::store::input::{SessionChoice, TurnCache, TurnLimits};
 
 use crate::store_model::model::{CHANNELS, Model, Outcome, Recovered};
 use crate::store_model::rules_delivery::message_ref;
@@ -497,6 +497,7 @@ impl System {
                     queue_full_notice: notice
                         .then(|| Self::notice(item.channel, item.chat, OutboxClass::Notice, None)),
                     title: None,
+                    cache: TurnCache::default(),
                 };
                 let outcome = self.write(command)?;
                 Ok(self.ingested(&outcome))
