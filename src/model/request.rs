@@ -151,6 +151,8 @@ pub struct ModelAnswer {
     pub usage: Usage,
     /// Provider-native content, verbatim, when the provider needs it replayed.
     pub native: Option<NativeBlocks>,
+    /// What an operator should know about how this answer came, in words; usually nothing.
+    pub notes: Vec<String>,
 }
 
 /// Why a call failed, as far as it decides what happens next.
@@ -180,6 +182,9 @@ pub enum ModelErrorKind {
     Protocol,
     /// We stopped it.
     Cancelled,
+    /// The model ended its answer without anything that can be used: a tool call it could not write, a turn that
+    /// produced nothing. Retried once.
+    Unusable,
 }
 
 /// A failed call. The message names the provider profile, what was expected and the next step, never a key.
@@ -230,4 +235,14 @@ pub trait Model: Send + Sync {
 
     /// Starts one call.
     fn stream(&self, request: ModelRequest) -> ModelStream;
+}
+
+/// Calls in earlier answers: ids that an adapter makes up start behind them, so that they stay distinct within a
+/// request.
+pub fn earlier_calls(messages: &[ModelMessage]) -> usize {
+    let calls = messages.iter().map(|message| match message {
+        ModelMessage::Assistant { tool_calls, .. } => tool_calls.len(),
+        ModelMessage::User { .. } | ModelMessage::ToolResults { .. } => 0,
+    });
+    calls.sum()
 }

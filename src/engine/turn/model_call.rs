@@ -167,6 +167,7 @@ pub async fn call(
         match outcome {
             Ok(mut answer) => {
                 answer.usage.cost_usd = price(&answer.usage);
+                let notes = std::mem::take(&mut answer.notes);
                 let reply = ModelReply {
                     answer,
                     attempt_id,
@@ -175,7 +176,7 @@ pub async fn call(
                     attempts: attempt,
                     failed_tokens,
                     dropped: context.dropped,
-                    notes: Vec::new(),
+                    notes,
                 };
                 return Ok(Ok(reply));
             }
@@ -347,6 +348,7 @@ fn code(error: &ModelError) -> &'static str {
         Kind::Disconnected => "model_disconnected",
         Kind::Protocol => "model_protocol",
         Kind::Cancelled => "cancelled",
+        Kind::Unusable => "model_unusable",
     }
 }
 

@@ -346,6 +346,7 @@ impl Decoder {
             stop,
             usage,
             native: None,
+            notes: Vec::new(),
         })
     }
 }
