@@ -47,12 +47,13 @@ pub struct Endpoint {
     connect_timeout: Duration,
     first_byte_timeout: Duration,
     idle_timeout: Duration,
+    lines: bool,
     client: OnceLock<Result<Client, String>>,
 }
 
 /// A successful answer, by what the server chose to send.
 pub enum Answer {
-    /// An event stream.
+    /// The stream that was asked for: events, or lines.
     Events(Response),
     /// One JSON value, although a stream was asked for.
     Whole(Value),
@@ -92,8 +93,26 @@ impl Endpoint {
             connect_timeout: Duration::from_secs(settings.connect_timeout_seconds),
             first_byte_timeout: Duration::from_secs(settings.first_byte_timeout_seconds),
             idle_timeout: Duration::from_secs(settings.idle_timeout_seconds),
+            lines: false,
             client: OnceLock::new(),
         })
+    }
+
+    /// The same endpoint, whose stream is JSON lines in place of events.
+    pub fn answering_in_lines(mut self) -> Self {
+        self.lines = true;
+        self
+    }
+
+    /// The address below this endpoint's: `segments` are escaped, so that no name can change what is asked for.
+    pub fn below(&self, segments: &[&str], query: &str) -> Url {
+        let mut url = self.url.clone();
+        // A URL with a host, as every endpoint's, can always be extended.
+        if let Ok(mut path) = url.path_segments_mut() {
+            path.pop_if_empty().extend(segments);
+        }
+        url.set_query(Some(query));
+        url
     }
 
     /// Longest silence inside an answer.
@@ -137,6 +156,11 @@ impl Endpoint {
 
     /// Posts `body` and checks status and content type.
     pub async fn post(&self, body: &Value) -> Result<Answer, Refused> {
+        self.post_to(self.url.clone(), body).await
+    }
+
+    /// Like [`Endpoint::post`], to an address from [`Endpoint::below`].
+    pub async fn post_to(&self, url: Url, body: &Value) -> Result<Answer, Refused> {
         let client = self
             .client
             .get_or_init(|| self.connect())
@@ -145,7 +169,7 @@ impl Endpoint {
                 self.unanswered(ModelErrorKind::Unreachable, format!("no TLS: {why}"))
             })?;
         let sending = client
-            .post(self.url.clone())
+            .post(url)
             .headers(self.headers.clone())
             .json(body)
             .send();
@@ -171,7 +195,12 @@ impl Endpoint {
             .and_then(|value| value.to_str().ok())
             .unwrap_or_default()
             .to_ascii_lowercase();
-        if content_type.is_empty() || content_type.starts_with("text/event-stream") {
+        let (stream, wanted) = if self.lines {
+            ("application/x-ndjson", "JSON lines")
+        } else {
+            ("text/event-stream", "an event stream")
+        };
+        if content_type.is_empty() || content_type.starts_with(stream) {
             return Ok(Answer::Events(response));
         }
         if !content_type.contains("json") {
@@ -179,7 +208,7 @@ impl Endpoint {
             return Err(self.unanswered(
                 ModelErrorKind::Protocol,
                 format!(
-                    "expected an event stream, got {}: not an LLM endpoint? It begins: {}",
+                    "expected {wanted}, got {}: not an LLM endpoint? It begins: {}",
                     excerpt(&content_type),
                     excerpt(&body)
                 ),
@@ -288,7 +317,7 @@ impl Endpoint {
             format!(": {}", excerpt(&described.message))
         };
         let mut error = self.error(Failure::new(kind, format!("it answered {status}{told}")));
-        error.retry_after = retry_after(&headers);
+        error.retry_after = retry_after(&headers).or(described.retry_after);
         Refused {
             status: Some(status),
             words: format!("{} {}", described.code, described.message).to_lowercase(),

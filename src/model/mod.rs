@@ -6,7 +6,10 @@
 
 pub mod anthropic;
 pub mod failure;
+pub mod gemini;
 pub mod http;
+pub mod ndjson;
+pub mod ollama;
 pub mod openai_chat;
 pub mod prices;
 pub mod producer;

@@ -10,7 +10,9 @@ use tokio::sync::Semaphore;
 
 use crate::config::settings::{ProviderKind, ProviderSettings, Settings};
 use crate::model::anthropic::Anthropic;
+use crate::model::gemini::Gemini;
 use crate::model::http::EndpointProblem;
+use crate::model::ollama::Ollama;
 use crate::model::openai_chat::OpenAiChat;
 use crate::model::prices;
 use crate::model::producer::produce;
@@ -80,9 +82,9 @@ impl Models {
                     Arc::new(OpenAiChat::new(name, provider).map_err(wrong)?)
                 }
                 ProviderKind::Anthropic => Arc::new(Anthropic::new(name, provider).map_err(wrong)?),
-                ProviderKind::OpenAiResponses | ProviderKind::Gemini | ProviderKind::Ollama => {
-                    return Err(wrong(EndpointProblem::Kind));
-                }
+                ProviderKind::OpenAiResponses => return Err(wrong(EndpointProblem::Kind)),
+                ProviderKind::Gemini => Arc::new(Gemini::new(name, provider).map_err(wrong)?),
+                ProviderKind::Ollama => Arc::new(Ollama::new(name, provider).map_err(wrong)?),
                 ProviderKind::Scripted => {
                     Arc::new(ScriptedModel::new(settings.demo).named(name.clone()))
                 }
