@@ -62,11 +62,14 @@ fn ask(
     };
     fill(
         &mut arguments.provider,
-        "Model provider (openai, anthropic, a name of your own; empty: the scripted model):",
+        "Model provider (openai, anthropic, gemini, ollama, a name of your own; empty: the scripted model):",
     )?;
     if let Some(provider) = arguments.provider.clone() {
         fill(model, "Model id:")?;
-        if !matches!(provider.as_str(), "openai" | "anthropic") {
+        if !matches!(
+            provider.as_str(),
+            "openai" | "anthropic" | "gemini" | "ollama"
+        ) {
             fill(
                 &mut arguments.base_url,
                 "Base URL, for example http://127.0.0.1:8080/v1:",
@@ -163,11 +166,16 @@ fn model_choice(arguments: &InitArguments, model: Option<String>) -> Result<Mode
 /// A model that needs no table of its own; any other must say where it is, or the file would not load.
 fn predeclared(model: String) -> Result<ModelChoice, Failure> {
     let provider = model.split('/').next().unwrap_or_default();
-    if model.contains('/') && matches!(provider, "openai" | "anthropic" | "scripted") {
+    if model.contains('/')
+        && matches!(
+            provider,
+            "openai" | "anthropic" | "gemini" | "ollama" | "scripted"
+        )
+    {
         return Ok(ModelChoice::Named { model });
     }
     Err(Failure::Usage(format!(
-        "`{}`: openai/… and anthropic/… are known; for another server give --base-url, for example \
+        "`{}`: openai/…, anthropic/…, gemini/… and ollama/… are known; for another server give --base-url, for example \
          --provider local --base-url http://127.0.0.1:8080/v1 --model MODEL",
         cell(&model)
     )))

@@ -11,6 +11,8 @@ use crate::config::settings::{ProviderKind, ProviderSettings, Secret};
 
 /// Name of the provider that is always there.
 pub const SCRIPTED: &str = "scripted";
+/// Name of the Ollama server of this machine.
+const OLLAMA: &str = "ollama";
 
 /// A provider that needs no table in the file.
 struct Known {
@@ -18,7 +20,8 @@ struct Known {
     kind: ProviderKind,
     base_url: &'static str,
     base_url_variable: &'static str,
-    key_variable: &'static str,
+    /// Usual names of its key, the first that is set counts; none where the server wants no key.
+    key_variables: &'static [&'static str],
 }
 
 const KNOWN: &[Known] = &[
@@ -27,14 +30,28 @@ const KNOWN: &[Known] = &[
         kind: ProviderKind::OpenAiChat,
         base_url: "https://api.openai.com/v1",
         base_url_variable: "OPENAI_BASE_URL",
-        key_variable: "OPENAI_API_KEY",
+        key_variables: &["OPENAI_API_KEY"],
     },
     Known {
         name: "anthropic",
         kind: ProviderKind::Anthropic,
         base_url: "https://api.anthropic.com",
         base_url_variable: "ANTHROPIC_BASE_URL",
-        key_variable: "ANTHROPIC_API_KEY",
+        key_variables: &["ANTHROPIC_API_KEY"],
+    },
+    Known {
+        name: "gemini",
+        kind: ProviderKind::Gemini,
+        base_url: "https://generativelanguage.googleapis.com",
+        base_url_variable: "GOOGLE_GEMINI_BASE_URL",
+        key_variables: &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
+    },
+    Known {
+        name: OLLAMA,
+        kind: ProviderKind::Ollama,
+        base_url: "http://127.0.0.1:11434",
+        base_url_variable: "OLLAMA_HOST",
+        key_variables: &[],
     },
 ];
 
@@ -97,8 +114,9 @@ pub fn usable(
         && let Some(known) = KNOWN
             .iter()
             .find(|known| known.base_url == provider.base_url)
+        && !known.key_variables.is_empty()
     {
-        let variable = known.key_variable;
+        let variable = known.key_variables.join(" or ");
         let fault = fault(format!("the provider `{name}` has no key"));
         let step = format!(
             "Set {variable}, or api_key_env, api_key_file or api_key_command under [providers.{name}]"
@@ -150,8 +168,15 @@ fn resolve_one(
         }
         return settings(inputs, name, table, kind, String::new(), None);
     }
+    // Ollama's address is that of its native API: a table of that name and another kind means its /v1.
+    let known = known.filter(|known| known.name != OLLAMA || kind == known.kind);
     let from_environment = known.and_then(|known| inputs.environment.get(known.base_url_variable));
-    let base_url = from_environment
+    let host = from_environment
+        .filter(|_| kind == ProviderKind::Ollama)
+        .map(ollama_address);
+    let base_url = host
+        .as_deref()
+        .or(from_environment)
         .or(table.base_url.as_deref())
         .or(known.map(|known| known.base_url))
         .or(match kind {
@@ -193,8 +218,11 @@ fn api_key(
     };
     if source.count() == 0 {
         // The usual name of the key: used where it is set, missed only when the provider is.
-        let variable = known.map(|known| known.key_variable);
-        let value = variable.and_then(|variable| inputs.environment.get(variable));
+        let variables = known.map(|known| known.key_variables).unwrap_or_default();
+        let mut values = variables
+            .iter()
+            .filter_map(|name| inputs.environment.get(name));
+        let value = values.next();
         return Ok(value.map(|value| Secret::new(value.trim())));
     }
     let fault = |suffix: &str, problem: String| {
@@ -220,6 +248,30 @@ pub fn web_address(url: &str) -> Result<String, String> {
     Ok(url.to_owned())
 }
 
+/// Where a client finds the server that `OLLAMA_HOST` describes: Ollama reads the same variable for the address it
+/// listens on, without a scheme, without a port, or as every address of the machine.
+fn ollama_address(host: &str) -> String {
+    let host = host.trim().trim_matches(['"', '\'']).trim_end_matches('/');
+    let (scheme, place) = host.split_once("://").unwrap_or(("http", host));
+    let (name, port) = match place.rsplit_once(':') {
+        // An IPv6 address alone ends in a group, not in a port.
+        Some((name, port)) if !name.contains(':') || name.ends_with(']') => (name, Some(port)),
+        Some(_) | None => (place, None),
+    };
+    let name = match name.trim_matches(['[', ']']) {
+        "" | "0.0.0.0" => "127.0.0.1".to_owned(),
+        "::" => "[::1]".to_owned(),
+        address if address.contains(':') => format!("[{address}]"),
+        name => name.to_owned(),
+    };
+    match port {
+        Some(port) => format!("{scheme}://{name}:{port}"),
+        // As Ollama's own client does it: a scheme brings its port.
+        None if host.contains("://") => format!("{scheme}://{name}"),
+        None => format!("{scheme}://{name}:11434"),
+    }
+}
+
 fn settings(
     inputs: &Inputs<'_>,
     name: &str,
@@ -230,10 +282,11 @@ fn settings(
 ) -> Result<ProviderSettings, ConfigError> {
     let (window, output) = match kind {
         ProviderKind::Anthropic => (200_000, 8192),
+        // The server reserves memory for all of it.
+        ProviderKind::Ollama => (16_384, 4096),
         ProviderKind::OpenAiChat
         | ProviderKind::OpenAiResponses
         | ProviderKind::Gemini
-        | ProviderKind::Ollama
         | ProviderKind::Scripted => (128_000, 4096),
     };
     let seconds = |field, given, default| {
