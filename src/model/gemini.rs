@@ -8,26 +8,19 @@ pub mod wire;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
-use futures_util::StreamExt;
 use reqwest::header::{ACCEPT, HeaderMap, HeaderName, HeaderValue};
 
 use crate::config::settings::ProviderSettings;
-use crate::model::failure::Failure;
-use crate::model::gemini::decoder::{Decoder, FAMILY};
+use crate::model::exchange;
+use crate::model::gemini::decoder::{Decoder, FAMILY, MISSING_SIGNATURE};
 use crate::model::gemini::wire::Parameters;
-use crate::model::http::{Answer, Endpoint, EndpointProblem, Refused, secret_header, with_causes};
+use crate::model::http::{Endpoint, EndpointProblem, Refused, secret_header};
 use crate::model::producer::{EventSink, produce};
-use crate::model::request::{
-    Model, ModelError, ModelEvent, ModelRequest, ModelStream, earlier_calls,
-};
-use crate::model::sse;
+use crate::model::request::{Model, ModelError, ModelRequest, ModelStream};
 
 /// The API version asked for where the configuration names none.
 pub const DEFAULT_API_VERSION: &str = "v1beta";
-/// How long to wait for the end of the stream after a `finishReason`.
-const GRACE_AFTER_FINISH: Duration = Duration::from_secs(2);
 
 /// What each model has refused or demanded so far.
 #[derive(Debug, Default)]
@@ -163,40 +156,18 @@ async fn call(
             },
         }
     };
-    let mut decoder = Decoder::new(earlier_calls(&request.messages));
-    let outcome = match answer {
-        Answer::Whole(value) => match decoder.whole(&value) {
-            Ok(events) => {
-                for event in events {
-                    sink.send(event).await;
-                }
-                Ok(())
-            }
-            Err(failure) => Err(failure),
-        },
-        Answer::Events(response) => {
-            let bytes = response
-                .bytes_stream()
-                .map(|chunk| chunk.map_err(|error| with_causes(&error.without_url())));
-            read(bytes, endpoint.idle_timeout(), &mut decoder, sink).await
-        }
-    };
-    if decoder.lacks_signature() {
+    let decoder = Box::new(Decoder::new(request.earlier_calls()));
+    let outcome = exchange::receive(endpoint, answer, decoder, sent_bytes, sink).await;
+    if let Err(error) = &outcome
+        && error.message.contains(MISSING_SIGNATURE)
+    {
         let demanded = Parameters {
             mark_unsigned: true,
             ..parameters
         };
         quirks.remember(&request.model, demanded);
     }
-    let retry_after = decoder.retry_after();
-    let answer = outcome
-        .and_then(|()| decoder.finish(sent_bytes))
-        .map_err(|failure| ModelError {
-            retry_after,
-            ..endpoint.error(failure)
-        })?;
-    sink.send(ModelEvent::Finished(Box::new(answer))).await;
-    Ok(())
+    outcome
 }
 
 /// The address of one model; `tunedModels/…` and `models/…` name their collection themselves.
@@ -221,40 +192,5 @@ fn learnt(
     match refused.status {
         Some(400) => quirks.learn(&request.model, sent, &refused.words),
         _ => None,
-    }
-}
-
-async fn read<S, B>(
-    bytes: S,
-    idle: Duration,
-    decoder: &mut Decoder,
-    sink: &EventSink,
-) -> Result<(), Failure>
-where
-    S: futures_util::Stream<Item = Result<B, String>> + Send,
-    B: AsRef<[u8]> + Send,
-{
-    let mut events = std::pin::pin!(sse::events(bytes, idle));
-    loop {
-        // Nothing but the end of the stream says that no more follows.
-        let next = if decoder.is_finishing() {
-            match tokio::time::timeout(GRACE_AFTER_FINISH, events.next()).await {
-                Ok(next) => next,
-                Err(_) => return Ok(()),
-            }
-        } else {
-            events.next().await
-        };
-        match next {
-            None => return Ok(()),
-            Some(Ok(event)) => {
-                for event in decoder.data(&event.data)? {
-                    sink.send(event).await;
-                }
-            }
-            // The answer itself was complete; only its trailer is lost.
-            Some(Err(_)) if decoder.is_finishing() => return Ok(()),
-            Some(Err(error)) => return Err(Endpoint::stream_failure(error)),
-        }
     }
 }

@@ -31,9 +31,6 @@ pub enum EndpointProblem {
     /// A header value would not be legal.
     #[error("{0} holds characters that cannot stand in an HTTP header (a line break?)")]
     Header(&'static str),
-    /// No adapter speaks its wire format.
-    #[error("no adapter speaks this kind")]
-    Kind,
 }
 
 /// Where a provider is and how to talk to it.
@@ -102,6 +99,11 @@ impl Endpoint {
     pub fn answering_in_lines(mut self) -> Self {
         self.lines = true;
         self
+    }
+
+    /// Whether its stream is JSON lines.
+    pub fn answers_in_lines(&self) -> bool {
+        self.lines
     }
 
     /// The address below this endpoint's: `segments` are escaped, so that no name can change what is asked for.

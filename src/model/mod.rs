@@ -5,12 +5,14 @@
 //! 400 as unknown to it: the adapter drops the parameter, remembers, and asks again.)
 
 pub mod anthropic;
+pub mod exchange;
 pub mod failure;
 pub mod gemini;
 pub mod http;
 pub mod ndjson;
 pub mod ollama;
 pub mod openai_chat;
+pub mod openai_responses;
 pub mod prices;
 pub mod producer;
 pub mod profiles;

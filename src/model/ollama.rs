@@ -8,22 +8,16 @@ pub mod wire;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
-use futures_util::StreamExt;
 use reqwest::header::{ACCEPT, AUTHORIZATION, HeaderMap, HeaderValue};
 
 use crate::config::settings::ProviderSettings;
-use crate::model::failure::Failure;
-use crate::model::http::{Answer, Endpoint, EndpointProblem, Refused, secret_header, with_causes};
-use crate::model::ndjson;
+use crate::model::exchange;
+use crate::model::http::{Endpoint, EndpointProblem, Refused, secret_header};
 use crate::model::ollama::decoder::{Decoder, FAMILY};
 use crate::model::ollama::wire::Parameters;
 use crate::model::producer::{EventSink, produce};
-use crate::model::request::{
-    Model, ModelError, ModelErrorKind, ModelEvent, ModelRequest, ModelStream, earlier_calls,
-};
-use crate::model::sse;
+use crate::model::request::{Model, ModelError, ModelErrorKind, ModelRequest, ModelStream};
 
 /// What each model has refused so far.
 #[derive(Debug, Default)]
@@ -122,35 +116,14 @@ async fn call(
             Err(refused) => return Err(with_pull_hint(refused, &request.model)),
         }
     };
-    let mut decoder = Decoder::new(earlier_calls(&request.messages));
-    let outcome = match answer {
-        Answer::Whole(value) => match decoder.whole(&value) {
-            Ok(events) => {
-                for event in events {
-                    sink.send(event).await;
-                }
-                Ok(())
-            }
-            Err(failure) => Err(failure),
-        },
-        Answer::Events(response) => {
-            let bytes = response
-                .bytes_stream()
-                .map(|chunk| chunk.map_err(|error| with_causes(&error.without_url())));
-            read(bytes, endpoint.idle_timeout(), &mut decoder, sink).await
-        }
-    };
-    let mut answer = outcome
-        .and_then(|()| decoder.finish(sent_bytes))
-        .map_err(|failure| endpoint.error(failure))?;
+    let mut decoder = Decoder::new(request.earlier_calls());
     if !parameters.tools && !request.tools.is_empty() {
-        answer.notes.push(format!(
+        decoder.note(format!(
             "the model {} takes no tools; it was asked without them",
             request.model
         ));
     }
-    sink.send(ModelEvent::Finished(Box::new(answer))).await;
-    Ok(())
+    exchange::receive(endpoint, answer, Box::new(decoder), sent_bytes, sink).await
 }
 
 /// A model that was never fetched is the usual reason for a 404, and one command helps.
@@ -162,28 +135,4 @@ fn with_pull_hint(refused: Refused, model: &str) -> ModelError {
             .push_str(&format!("; `ollama pull {model}` fetches it"));
     }
     error
-}
-
-async fn read<S, B>(
-    bytes: S,
-    idle: Duration,
-    decoder: &mut Decoder,
-    sink: &EventSink,
-) -> Result<(), Failure>
-where
-    S: futures_util::Stream<Item = Result<B, String>> + Send,
-    B: AsRef<[u8]> + Send,
-{
-    let mut lines = std::pin::pin!(ndjson::lines(bytes, idle));
-    while let Some(next) = lines.next().await {
-        let line = next.map_err(Endpoint::stream_failure)?;
-        for event in decoder.line(&line)? {
-            sink.send(event).await;
-        }
-        if decoder.is_complete() {
-            sse::drain(lines).await;
-            return Ok(());
-        }
-    }
-    Ok(())
 }

@@ -14,6 +14,7 @@ use crate::model::gemini::Gemini;
 use crate::model::http::EndpointProblem;
 use crate::model::ollama::Ollama;
 use crate::model::openai_chat::OpenAiChat;
+use crate::model::openai_responses::OpenAiResponses;
 use crate::model::prices;
 use crate::model::producer::produce;
 use crate::model::request::{Model, ModelError, ModelErrorKind, ModelRequest, ModelStream};
@@ -82,7 +83,9 @@ impl Models {
                     Arc::new(OpenAiChat::new(name, provider).map_err(wrong)?)
                 }
                 ProviderKind::Anthropic => Arc::new(Anthropic::new(name, provider).map_err(wrong)?),
-                ProviderKind::OpenAiResponses => return Err(wrong(EndpointProblem::Kind)),
+                ProviderKind::OpenAiResponses => {
+                    Arc::new(OpenAiResponses::new(name, provider).map_err(wrong)?)
+                }
                 ProviderKind::Gemini => Arc::new(Gemini::new(name, provider).map_err(wrong)?),
                 ProviderKind::Ollama => Arc::new(Ollama::new(name, provider).map_err(wrong)?),
                 ProviderKind::Scripted => {

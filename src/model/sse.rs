@@ -230,9 +230,9 @@ const DRAIN: Duration = Duration::from_millis(50);
 
 /// Reads to the end of a body whose answer is complete, so that its connection can be used again; a
 /// server that keeps the body open costs one reconnect, not a wait.
-pub async fn drain<S, T>(mut events: Pin<&mut S>)
+pub async fn drain<S>(mut events: Pin<&mut S>)
 where
-    S: Stream<Item = Result<T, SseError>>,
+    S: Stream<Item = Result<String, SseError>> + ?Sized,
 {
     let reading = async { while let Some(Ok(_)) = events.next().await {} };
     let _ = tokio::time::timeout(DRAIN, reading).await;

@@ -19,7 +19,7 @@ use crate::engine::turn::fold;
 use crate::engine::turn::input::{Call, Halt, Input};
 use crate::engine::turn::judge::{self, Bench};
 use crate::engine::turn::machine::Turn;
-use crate::engine::turn::model_call::{self, ModelReply};
+use crate::engine::turn::model_call::{self, ModelReply, Outcome};
 use crate::engine::turn::tool_run;
 use crate::protocol::ids::{ContinuationId, SessionId};
 #[cfg(feature = "test-hooks")]
@@ -261,19 +261,19 @@ impl Driver<'_> {
             outcome = model_call::call(self.engine, &self.rows) => outcome?,
         };
         Ok(Some(match outcome {
-            Ok(reply) => {
+            Outcome::Answered(reply) => {
                 let tokens = reply.answer.usage.input_tokens
                     + reply.answer.usage.output_tokens
                     + reply.failed_tokens;
                 let calls = reply.answer.tool_calls.len() as u32;
-                self.reply = Some(reply);
+                self.reply = Some(*reply);
                 if calls == 0 {
                     Input::ModelSaid { tokens }
                 } else {
                     Input::ModelProposed { tokens, calls }
                 }
             }
-            Err(failure) => Input::ModelFailed {
+            Outcome::Failed(failure) => Input::ModelFailed {
                 code: failure.code,
                 message: failure.message,
             },

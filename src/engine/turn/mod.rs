@@ -1,5 +1,7 @@
 //! One turn: the pure machine, and the driver that carries out its effects.
 
+pub mod attempt;
+pub mod candidates;
 pub mod driver;
 pub mod effect;
 pub mod finish;

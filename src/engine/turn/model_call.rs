@@ -1,26 +1,16 @@
-//! One model step: reserve, ask, retry, settle.
+//! One model step: which models, in which order, how often; and what becomes of their answers.
 //!
-//! Every try has a durable attempt row before the first byte leaves. Nothing is retried after text was shown.
+//! Nothing is retried after text was shown.
 
-use std::time::Instant;
-
-use futures_util::StreamExt;
-
-use crate::crash_point;
 use crate::engine::context::{self, Context};
-use crate::engine::core::{Engine, lock};
+use crate::engine::core::Engine;
+use crate::engine::turn::attempt::{Answered, Asked, Failed, Tried, attempt};
+use crate::engine::turn::candidates::candidates;
 use crate::engine::turn::fold;
 use crate::model::profiles::Profile;
-use crate::model::request::{
-    ModelAnswer, ModelError, ModelEvent, ModelRequest, StopReason, TokenCount,
-};
+use crate::model::request::{ModelAnswer, ModelError, ModelRequest, StopReason};
 use crate::model::retry::retry_delay;
-use crate::protocol::event::{Event, EventBody};
 use crate::protocol::ids::ModelAttemptId;
-use crate::protocol::session::Usage;
-use crate::protocol::snapshot::OpenStream;
-use crate::store::commands::reserve_model::{Reservation, ReserveModel};
-use crate::store::commands::settle_model::SettleModel;
 use crate::store::input::{AnswerSource, ModelStep};
 use crate::store::queries::turn::TurnRows;
 
@@ -82,156 +72,138 @@ pub struct ModelFailure {
     pub message: String,
 }
 
-/// Asks the model for the next step of a turn. The outer error is the store's, the inner one the model's.
-pub async fn call(
+/// What became of asking for a step.
+pub enum Outcome {
+    /// An answer.
+    Answered(Box<ModelReply>),
+    /// None, and the turn is over.
+    Failed(ModelFailure),
+}
+
+impl Outcome {
+    fn failed(code: &'static str, message: impl Into<String>) -> Self {
+        Self::Failed(ModelFailure {
+            code,
+            message: message.into(),
+        })
+    }
+}
+
+/// Asks for the next step of a turn. The error is the store's.
+pub async fn call(engine: &Engine, rows: &TurnRows) -> anyhow::Result<Outcome> {
+    let chosen = candidates(&engine.settings, &rows.channel, rows.model.as_deref());
+    let step = rows.steps.last().map_or(0, |step| step.n) + 1;
+    let mut asked_so_far = SoFar {
+        attempts: 0,
+        failed_tokens: 0,
+        notes: chosen.notes,
+    };
+    let mut outcome = Outcome::failed("internal", "no model is configured for this turn");
+    for name in &chosen.models {
+        outcome = ask(engine, rows, step, name, &mut asked_so_far).await?;
+        match outcome {
+            Outcome::Answered(_) | Outcome::Failed(_) => break,
+        }
+    }
+    Ok(outcome)
+}
+
+/// What a step has taken before it has an answer.
+struct SoFar {
+    attempts: u32,
+    failed_tokens: u64,
+    notes: Vec<String>,
+}
+
+/// Asks one model, as often as it may be asked.
+async fn ask(
     engine: &Engine,
     rows: &TurnRows,
-) -> anyhow::Result<Result<ModelReply, ModelFailure>> {
-    let name = model_name(engine, rows);
-    let (model, model_id) = match engine.models.get(&name) {
+    step: u32,
+    name: &str,
+    so_far: &mut SoFar,
+) -> anyhow::Result<Outcome> {
+    let (model, model_id) = match engine.models.get(name) {
         Ok(found) => found,
-        Err(error) => {
-            return Ok(Err(ModelFailure {
-                code: "model_unknown",
-                message: error.to_string(),
-            }));
-        }
+        Err(error) => return Ok(Outcome::failed("model_unknown", error.to_string())),
     };
-    let provider = model.provider().to_owned();
-    let Some(context) = build_context(engine, rows, &provider).await? else {
-        return Ok(Err(ModelFailure {
-            code: "internal",
-            message: "a tool call of this turn has no result; cancel and retry the turn".to_owned(),
-        }));
+    let Some(context) = build_context(engine, rows, model.provider()).await? else {
+        return Ok(Outcome::failed(
+            "internal",
+            "a tool call of this turn has no result; cancel and retry the turn",
+        ));
     };
     let settings = engine
         .channel(&rows.channel)
         .map_err(|problem| anyhow::anyhow!(problem))?;
-    let max_output_tokens = engine.models.max_output_tokens(&provider).unwrap_or(4096);
-    let estimate = Usage {
-        input_tokens: context.estimated_tokens,
-        output_tokens: u64::from(max_output_tokens),
-        ..Usage::default()
+    let one_tool_per_step = engine.settings.engine.one_tool_per_step;
+    let request = ModelRequest {
+        model: model_id,
+        system: context::system_text(&rows.channel, settings, one_tool_per_step),
+        messages: context.messages,
+        tools: engine.tool_definitions.clone(),
+        max_output_tokens: engine
+            .models
+            .max_output_tokens(model.provider())
+            .unwrap_or(4096),
+        one_tool_per_step,
+        profile: Profile::default(),
+        prompt_cache_key: None,
     };
-    let price = |usage: &Usage| usage.cost_usd.or_else(|| engine.models.cost(&name, usage));
-    let step = rows.steps.last().map_or(0, |step| step.n) + 1;
-    let mut failed_tokens = 0_u64;
-    for attempt in 1..=engine.settings.engine.max_model_attempts.max(1) {
-        let reservation = engine
-            .persist(ReserveModel {
-                continuation_id: rows.id,
-                epoch: engine.store.epoch(),
-                step,
-                attempt,
-                model: name.clone(),
-                estimated_tokens: estimate.input_tokens + estimate.output_tokens,
-                estimated_cost_usd: price(&estimate),
-            })
-            .await?;
-        let attempt_id = match reservation {
-            Reservation::Granted(id) => id,
-            Reservation::Exhausted(stop) => {
-                return Ok(Err(ModelFailure {
-                    code: "budget",
-                    message: format!("the budget {} is used up", stop.budget.as_str()),
-                }));
-            }
+    let most = engine.settings.engine.max_model_attempts.max(1);
+    for of_this_model in 1..=most {
+        so_far.attempts += 1;
+        let asked = Asked {
+            name,
+            model: model.as_ref(),
+            request: request.clone(),
+            estimated_input_tokens: context.estimated_tokens,
+            step,
+            attempt: so_far.attempts,
         };
-        crash_point!("llm.pre");
-        publish(
-            engine,
-            rows,
-            EventBody::ModelStarted {
-                model: name.clone(),
-                attempt,
-            },
-        );
-        let started = Instant::now();
-        let request = ModelRequest {
-            model: model_id.clone(),
-            system: context::system_text(
-                &rows.channel,
-                settings,
-                engine.settings.engine.one_tool_per_step,
-            ),
-            messages: context.messages.clone(),
-            tools: engine.tool_definitions.clone(),
-            max_output_tokens,
-            one_tool_per_step: engine.settings.engine.one_tool_per_step,
-            profile: Profile::default(),
-            prompt_cache_key: None,
-        };
-        let (outcome, shown) = listen(engine, rows, step, model.stream(request)).await;
-        lock(&engine.streams).remove(&rows.id);
-        crash_point!("llm.post");
-        match outcome {
-            Ok(mut answer) => {
-                answer.usage.cost_usd = price(&answer.usage);
-                let notes = std::mem::take(&mut answer.notes);
-                let reply = ModelReply {
+        let Failed {
+            error,
+            shown,
+            tokens,
+        } = match attempt(engine, rows, asked).await? {
+            Tried::Answered(Answered {
+                mut answer,
+                attempt_id,
+                latency_ms,
+            }) => {
+                let mut notes = std::mem::take(&mut so_far.notes);
+                notes.append(&mut answer.notes);
+                return Ok(Outcome::Answered(Box::new(ModelReply {
                     answer,
                     attempt_id,
-                    model: name,
-                    latency_ms: started.elapsed().as_millis() as u64,
-                    attempts: attempt,
-                    failed_tokens,
+                    model: name.to_owned(),
+                    latency_ms,
+                    attempts: so_far.attempts,
+                    failed_tokens: so_far.failed_tokens,
                     dropped: context.dropped,
                     notes,
-                };
-                return Ok(Ok(reply));
+                })));
             }
-            Err(error) => {
-                let message = engine.redactor.redact(&error.message).into_owned();
-                let mut usage = failed_usage(error.usage);
-                usage.cost_usd = price(&usage);
-                failed_tokens += usage.input_tokens + usage.output_tokens;
-                engine
-                    .persist(SettleModel {
-                        attempt_id,
-                        usage,
-                        error: Some(message.clone()),
-                        active_ms: 0,
-                    })
-                    .await?;
-                match retry_delay(
-                    &error,
-                    attempt,
-                    engine.settings.engine.max_model_attempts,
-                    shown,
-                    jitter(),
-                ) {
-                    Some(delay) => {
-                        tracing::info!(continuation = %rows.id, attempt, ?delay, %message, "model call fails; trying again");
-                        tokio::time::sleep(delay).await;
-                    }
-                    None => {
-                        return Ok(Err(ModelFailure {
-                            code: code(&error),
-                            message,
-                        }));
-                    }
-                }
+            Tried::Refused(stop) => {
+                return Ok(Outcome::failed(
+                    "budget",
+                    format!("the budget {} is used up", stop.budget.as_str()),
+                ));
             }
-        }
+            Tried::Failed(failed) => failed,
+        };
+        so_far.failed_tokens += tokens;
+        let Some(delay) = retry_delay(&error, of_this_model, most, !shown.is_empty(), jitter())
+        else {
+            return Ok(Outcome::failed(code(&error), error.message));
+        };
+        tracing::info!(continuation = %rows.id, attempt = so_far.attempts, ?delay, message = %error.message, "model call fails; trying again");
+        tokio::time::sleep(delay).await;
     }
-    Ok(Err(ModelFailure {
-        code: "model_unavailable",
-        message: format!("model `{name}` could not be reached"),
-    }))
-}
-
-/// The model of a turn: its own, else its session's, its channel's, the default.
-pub fn model_name(engine: &Engine, rows: &TurnRows) -> String {
-    rows.model
-        .clone()
-        .or_else(|| {
-            engine
-                .settings
-                .channels
-                .get(&rows.channel)
-                .and_then(|channel| channel.model.clone())
-        })
-        .unwrap_or_else(|| engine.settings.model.clone())
+    Ok(Outcome::failed(
+        "model_unavailable",
+        format!("model `{name}` could not be reached"),
+    ))
 }
 
 async fn build_context(
@@ -262,76 +234,6 @@ async fn build_context(
         engine.models.context_window(provider).unwrap_or(8192),
         engine.models.max_output_tokens(provider).unwrap_or(4096),
     ))
-}
-
-/// Follows one stream to its end. The flag says whether text was shown.
-async fn listen(
-    engine: &Engine,
-    rows: &TurnRows,
-    step: u32,
-    mut stream: crate::model::request::ModelStream,
-) -> (Result<ModelAnswer, ModelError>, bool) {
-    let mut offset = 0_u64;
-    let mut open = false;
-    while let Some(event) = stream.next().await {
-        match event {
-            Ok(ModelEvent::TextDelta(text)) => {
-                if text.is_empty() {
-                    continue;
-                }
-                if !open {
-                    open = true;
-                    publish(engine, rows, EventBody::ContinuationStreaming { step });
-                    lock(&engine.streams).insert(
-                        rows.id,
-                        OpenStream {
-                            continuation_id: rows.id,
-                            session_id: rows.session_id,
-                            step,
-                            text: String::new(),
-                            offset: 0,
-                        },
-                    );
-                }
-                crash_point!("llm.mid_stream");
-                let text = engine.redactor.redact(&text).into_owned();
-                let length = text.len() as u64;
-                if let Some(stream) = lock(&engine.streams).get_mut(&rows.id) {
-                    stream.text.push_str(&text);
-                    stream.offset += length;
-                }
-                publish(engine, rows, EventBody::MessageDelta { step, offset, text });
-                offset += length;
-            }
-            Ok(ModelEvent::Heartbeat) => {}
-            Ok(ModelEvent::Finished(answer)) => return (Ok(*answer), open),
-            Err(error) => return (Err(error), open),
-        }
-    }
-    let error = ModelError::new(
-        crate::model::request::ModelErrorKind::Disconnected,
-        "the model's stream ended without an answer",
-    );
-    (Err(error), open)
-}
-
-fn publish(engine: &Engine, rows: &TurnRows, body: EventBody) {
-    engine.store.publish(Event {
-        seq: None,
-        at: engine.clock.now(),
-        session_id: Some(rows.session_id),
-        continuation_id: Some(rows.id),
-        body,
-    });
-}
-
-fn failed_usage(tokens: Option<TokenCount>) -> Usage {
-    let tokens = tokens.unwrap_or_default();
-    Usage {
-        input_tokens: tokens.input,
-        output_tokens: tokens.output,
-        ..Usage::default()
-    }
 }
 
 fn code(error: &ModelError) -> &'static str {

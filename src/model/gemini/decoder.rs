@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
+use crate::model::exchange::{Decode, Progress};
 use crate::model::failure::{self, Failure, excerpt};
 use crate::model::request::{
     MalformedArgs, ModelAnswer, ModelErrorKind, ModelEvent, ModelToolCall, StopReason, TokenCount,
@@ -18,6 +19,10 @@ use crate::protocol::session::{NativeBlocks, Usage};
 pub const FAMILY: &str = "gemini";
 /// Most parts of one answer; more is a server gone wrong.
 const MAX_PARTS: usize = 2048;
+/// The reason of an end in a call that the API could not read.
+const MALFORMED_CALL: &str = "MALFORMED_FUNCTION_CALL";
+/// The reason of an end for which the next request must mark its unsigned calls.
+pub const MISSING_SIGNATURE: &str = "MISSING_THOUGHT_SIGNATURE";
 /// The field of a part's signature.
 const SIGNATURE: &str = "thoughtSignature";
 
@@ -68,11 +73,6 @@ impl Decoder {
     /// Whether a reason for the end came. More may follow it: usage, and a signature.
     pub fn is_finishing(&self) -> bool {
         self.finish.is_some() || self.blocked
-    }
-
-    /// Whether the model ended because a call of the request lacked a signature.
-    pub fn lacks_signature(&self) -> bool {
-        self.finish.as_deref() == Some("MISSING_THOUGHT_SIGNATURE")
     }
 
     /// What a reported error asked us to wait.
@@ -351,7 +351,10 @@ impl Decoder {
         if self.blocked {
             return Ok(stopped_short(StopReason::Refusal, self.text));
         }
-        if reason == "OTHER" || reason == "MALFORMED_RESPONSE" {
+        if matches!(
+            reason.as_str(),
+            MALFORMED_CALL | "OTHER" | "MALFORMED_RESPONSE"
+        ) {
             return Ok(stopped_short(StopReason::Other(reason), self.text));
         }
         let cut_off = reason == "MAX_TOKENS";
@@ -385,6 +388,32 @@ impl Decoder {
     }
 }
 
+impl Decode for Decoder {
+    fn progress(&self) -> Progress {
+        if self.is_finishing() {
+            Progress::Finishing
+        } else {
+            Progress::Open
+        }
+    }
+
+    fn data(&mut self, data: &str) -> Result<Vec<ModelEvent>, Failure> {
+        self.data(data)
+    }
+
+    fn whole(&mut self, body: &Value) -> Result<Vec<ModelEvent>, Failure> {
+        self.whole(body)
+    }
+
+    fn finish(self: Box<Self>, sent_bytes: usize) -> Result<ModelAnswer, Failure> {
+        (*self).finish(sent_bytes)
+    }
+
+    fn retry_after(&self) -> Option<Duration> {
+        self.retry_after()
+    }
+}
+
 fn is_thought(part: &Value) -> bool {
     part.get("thought").and_then(Value::as_bool) == Some(true)
 }
@@ -413,7 +442,7 @@ fn useless(reason: &str, nothing_said: bool) -> Option<(ModelErrorKind, &'static
             ModelErrorKind::Unusable,
             "a tool call that could not be read",
         )),
-        "MISSING_THOUGHT_SIGNATURE" => Some((
+        MISSING_SIGNATURE => Some((
             ModelErrorKind::Unusable,
             "because an earlier call came back without its signature",
         )),

@@ -6,7 +6,9 @@
 use serde_json::{Map, Value, json};
 
 use crate::model::gemini::decoder::FAMILY;
-use crate::model::request::{AssistantToolCall, ModelMessage, ModelRequest, ToolResultMessage};
+use crate::model::request::{
+    AssistantToolCall, ModelMessage, ModelRequest, ToolResultMessage, legal_word as legal,
+};
 use crate::protocol::session::NativeBlocks;
 
 /// What stands in for a signature that does not exist, on calls that another model made. Documented for that:
@@ -78,10 +80,11 @@ fn thinking(request: &ModelRequest) -> Option<Value> {
     (!thinking.is_empty()).then_some(Value::Object(thinking))
 }
 
-/// A call of the last model content, and the id that it has on the wire.
+/// A call of the last model content, and what it is called on the wire.
 struct Open {
     call: String,
-    wire_id: Option<Value>,
+    name: Value,
+    id: Option<Value>,
 }
 
 fn contents(history: &[ModelMessage], parameters: Parameters) -> Vec<Value> {
@@ -137,7 +140,8 @@ fn flattened(text: &str, tool_calls: &[AssistantToolCall]) -> (Vec<Value>, Vec<O
     );
     let open = tool_calls.iter().map(|call| Open {
         call: call.provider_call_id.clone(),
-        wire_id: None,
+        name: json!(legal(&call.name)),
+        id: None,
     });
     (parts, open.collect())
 }
@@ -170,7 +174,8 @@ fn replayed(
         parts.push(part.clone());
         open.push(Open {
             call: id.to_owned(),
-            wire_id: call.get("id").cloned(),
+            name: call.get("name").cloned().unwrap_or_default(),
+            id: call.get("id").cloned(),
         });
     }
     (open.len() == tool_calls.len()).then_some((parts, open))
@@ -201,31 +206,14 @@ fn responses(results: &[ToolResultMessage], open: &[Open]) -> Vec<Value> {
         .map(|result| {
             let key = if result.is_error { "error" } else { "output" };
             let mut response = Map::new();
-            if let Some(id) = place(result).and_then(|at| open[at].wire_id.clone()) {
+            let call = place(result).map(|at| &open[at]);
+            if let Some(id) = call.and_then(|call| call.id.clone()) {
                 response.insert("id".to_owned(), id);
             }
-            response.insert("name".to_owned(), json!(legal(&result.name)));
+            let name = call.map_or_else(|| json!(legal(&result.name)), |call| call.name.clone());
+            response.insert("name".to_owned(), name);
             response.insert("response".to_owned(), json!({key: result.content}));
             json!({"functionResponse": response})
         })
         .collect()
-}
-
-/// Names from elsewhere in the alphabet that the API accepts.
-fn legal(name: &str) -> String {
-    let mut cleaned: String = name
-        .chars()
-        .take(64)
-        .map(|c| {
-            if c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | ':') {
-                c
-            } else {
-                '_'
-            }
-        })
-        .collect();
-    if !cleaned.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
-        cleaned.insert(0, '_');
-    }
-    cleaned
 }

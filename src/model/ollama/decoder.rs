@@ -6,6 +6,7 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::model::exchange::{Decode, Progress};
 use crate::model::failure::{self, Failure, excerpt};
 use crate::model::request::{
     MalformedArgs, ModelAnswer, ModelErrorKind, ModelEvent, ModelToolCall, StopReason, TokenCount,
@@ -36,6 +37,7 @@ pub struct Decoder {
     input: Option<u64>,
     output: Option<u64>,
     first_local_id: usize,
+    notes: Vec<String>,
 }
 
 impl Decoder {
@@ -45,6 +47,11 @@ impl Decoder {
             first_local_id,
             ..Self::default()
         }
+    }
+
+    /// Adds what an operator should know about the answer.
+    pub fn note(&mut self, note: String) {
+        self.notes.push(note);
     }
 
     /// Whether a line said `done`.
@@ -182,7 +189,8 @@ impl Decoder {
             output_tokens: self.output.unwrap_or((written as u64).div_ceil(4)),
             ..Usage::default()
         };
-        let notes = self.input.and_then(|read| cut_context(read, estimate));
+        let mut notes = self.notes;
+        notes.extend(self.input.and_then(|read| cut_context(read, estimate)));
         let last = self.calls.len().checked_sub(1);
         let mut tool_calls: Vec<ModelToolCall> = Vec::new();
         for (position, call) in self.calls.into_iter().enumerate() {
@@ -218,8 +226,30 @@ impl Decoder {
             stop,
             usage,
             native,
-            notes: notes.into_iter().collect(),
+            notes,
         })
+    }
+}
+
+impl Decode for Decoder {
+    fn progress(&self) -> Progress {
+        if self.is_complete() {
+            Progress::Done
+        } else {
+            Progress::Open
+        }
+    }
+
+    fn data(&mut self, data: &str) -> Result<Vec<ModelEvent>, Failure> {
+        self.line(data)
+    }
+
+    fn whole(&mut self, body: &Value) -> Result<Vec<ModelEvent>, Failure> {
+        self.whole(body)
+    }
+
+    fn finish(self: Box<Self>, sent_bytes: usize) -> Result<ModelAnswer, Failure> {
+        (*self).finish(sent_bytes)
     }
 }
 

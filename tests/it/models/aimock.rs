@@ -7,7 +7,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use leverframe::config::settings::ProviderKind;
-use leverframe::model::request::{Model, ModelErrorKind, ModelRequest, StopReason};
+use leverframe::model::request::{Model, ModelErrorKind, ModelMessage, ModelRequest, StopReason};
 use serde_json::json;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
@@ -75,6 +75,7 @@ impl Aimock {
         [
             (ProviderKind::OpenAiChat, &with_path),
             (ProviderKind::Anthropic, &self.base),
+            (ProviderKind::OpenAiResponses, &self.base),
             (ProviderKind::Gemini, &self.base),
             (ProviderKind::Ollama, &self.base),
         ]
@@ -192,7 +193,35 @@ async fn reasoning_is_not_shown_and_is_replayed_where_it_must_be() {
         assert!(outcome.heartbeats > 0, "thinking is a sign of life");
         assert_eq!(
             outcome.answer().native.is_some(),
-            model.family() == "anthropic"
+            matches!(model.family(), "anthropic" | "openai-responses"),
+            "its Gemini signs nothing"
         );
     }
+}
+
+#[tokio::test]
+async fn reasoning_items_go_back_to_the_server_that_made_them() {
+    let Some(peer) = Aimock::start().await else {
+        return;
+    };
+    let settings = settings(ProviderKind::OpenAiResponses, &format!("{}/v1", peer.base));
+    let model = adapter(ProviderKind::OpenAiResponses, &settings);
+    let mut asked = asking("think");
+    asked.profile.reasoning = true;
+    asked.profile.effort = Some("low".to_owned());
+    let first = run(model.as_ref(), asked.clone()).await;
+    let native = first
+        .answer()
+        .native
+        .clone()
+        .expect("reasoning to send back");
+    assert_eq!(native.content[0]["type"], "reasoning");
+    asked.messages.push(ModelMessage::Assistant {
+        text: first.answer().text.clone(),
+        tool_calls: Vec::new(),
+        native: Some(native),
+    });
+    asked.messages.push(user("plain-text"));
+    let second = run(model.as_ref(), asked).await;
+    assert!(second.answer().text.starts_with("Hello from the mock"));
 }

@@ -10,14 +10,15 @@ use crate::models::byte_peer::{BytePeer, Close, Play};
 use crate::models::helpers::{KEY, Outcome, adapter, exchange, request, run, settings, user};
 
 /// Every provider that is reached over a network.
-const ALL: [ProviderKind; 4] = [
+const ALL: [ProviderKind; 5] = [
     ProviderKind::OpenAiChat,
     ProviderKind::Anthropic,
+    ProviderKind::OpenAiResponses,
     ProviderKind::Gemini,
     ProviderKind::Ollama,
 ];
 /// Those that send events, not lines.
-const EVENTS: [ProviderKind; 3] = [ALL[0], ALL[1], ALL[2]];
+const EVENTS: [ProviderKind; 4] = [ALL[0], ALL[1], ALL[2], ALL[3]];
 
 fn text_part(kind: ProviderKind) -> &'static str {
     match kind {
@@ -39,7 +40,13 @@ fn text_part(kind: ProviderKind) -> &'static str {
             "{\"model\":\"m\",\"message\":{\"role\":\"assistant\",\"content\":\"Hel\"},\"done\":false}\n\
              {\"model\":\"m\",\"message\":{\"role\":\"assistant\",\"content\":\"lo\"},\"done\":false}\n"
         }
-        ProviderKind::OpenAiResponses | ProviderKind::Scripted => unreachable!(),
+        ProviderKind::OpenAiResponses => {
+            "event: response.created\ndata: {\"type\":\"response.created\",\"sequence_number\":0,\"response\":{\"status\":\"in_progress\",\"output\":[],\"usage\":null}}\n\n\
+             event: response.output_item.added\ndata: {\"type\":\"response.output_item.added\",\"output_index\":0,\"item\":{\"id\":\"msg_1\",\"type\":\"message\",\"content\":[]}}\n\n\
+             event: response.output_text.delta\ndata: {\"type\":\"response.output_text.delta\",\"item_id\":\"msg_1\",\"output_index\":0,\"delta\":\"Hel\"}\n\n\
+             event: response.output_text.delta\ndata: {\"type\":\"response.output_text.delta\",\"item_id\":\"msg_1\",\"output_index\":0,\"delta\":\"lo\"}\n\n"
+        }
+        ProviderKind::Scripted => unreachable!(),
     }
 }
 
@@ -61,7 +68,11 @@ fn end_part(kind: ProviderKind) -> &'static str {
         ProviderKind::Ollama => {
             "{\"model\":\"m\",\"message\":{\"role\":\"assistant\",\"content\":\"\"},\"done\":true,\"done_reason\":\"stop\",\"prompt_eval_count\":7,\"eval_count\":2}\n"
         }
-        ProviderKind::OpenAiResponses | ProviderKind::Scripted => unreachable!(),
+        ProviderKind::OpenAiResponses => {
+            "event: response.output_item.done\ndata: {\"type\":\"response.output_item.done\",\"output_index\":0,\"item\":{\"id\":\"msg_1\",\"type\":\"message\",\"content\":[{\"type\":\"output_text\",\"text\":\"Hello\"}]}}\n\n\
+             event: response.completed\ndata: {\"type\":\"response.completed\",\"response\":{\"status\":\"completed\",\"error\":null,\"usage\":{\"input_tokens\":7,\"output_tokens\":2}}}\n\n"
+        }
+        ProviderKind::Scripted => unreachable!(),
     }
 }
 
@@ -275,6 +286,10 @@ async fn json_is_an_answer_although_a_stream_was_asked_for() {
         (
             ProviderKind::Ollama,
             r#"{"message":{"role":"assistant","content":"Hello"},"done":true,"done_reason":"stop","prompt_eval_count":3,"eval_count":1}"#,
+        ),
+        (
+            ProviderKind::OpenAiResponses,
+            r#"{"object":"response","status":"completed","error":null,"output":[{"type":"message","content":[{"type":"output_text","text":"Hello"}]}],"usage":{"input_tokens":3,"input_tokens_details":{"cached_tokens":2},"output_tokens":1}}"#,
         ),
     ] {
         let outcome = call(

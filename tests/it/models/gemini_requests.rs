@@ -38,7 +38,7 @@ fn native_parts() -> Value {
         {"text": "hm", "thought": true},
         {"text": "I look."},
         {"functionCall": {"id": "c1", "name": "read_file", "args": {"path": "a"}}, "thoughtSignature": "sig=="},
-        {"functionCall": {"name": "list_files", "args": {}}},
+        {"functionCall": {"name": "default_api:list_files", "args": {}}},
         {"text": "", "thoughtSignature": "end=="},
     ])
 }
@@ -132,6 +132,11 @@ fn own_content_goes_back_verbatim_in_one_piece() {
     assert!(
         results[1]["functionResponse"].get("id").is_none(),
         "it gave none"
+    );
+    let name = &results[1]["functionResponse"]["name"];
+    assert_eq!(
+        name, "default_api:list_files",
+        "the name that the model used"
     );
 }
 

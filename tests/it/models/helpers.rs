@@ -9,6 +9,7 @@ use leverframe::model::anthropic::Anthropic;
 use leverframe::model::gemini::Gemini;
 use leverframe::model::ollama::Ollama;
 use leverframe::model::openai_chat::OpenAiChat;
+use leverframe::model::openai_responses::OpenAiResponses;
 use leverframe::model::profiles::Profile;
 use leverframe::model::request::{
     AssistantToolCall, Model, ModelAnswer, ModelError, ModelEvent, ModelMessage, ModelRequest,
@@ -38,9 +39,10 @@ pub fn adapter(kind: ProviderKind, settings: &ProviderSettings) -> Box<dyn Model
     match kind {
         ProviderKind::OpenAiChat => Box::new(OpenAiChat::new("peer", settings).unwrap()),
         ProviderKind::Anthropic => Box::new(Anthropic::new("peer", settings).unwrap()),
+        ProviderKind::OpenAiResponses => Box::new(OpenAiResponses::new("peer", settings).unwrap()),
         ProviderKind::Gemini => Box::new(Gemini::new("peer", settings).unwrap()),
         ProviderKind::Ollama => Box::new(Ollama::new("peer", settings).unwrap()),
-        ProviderKind::OpenAiResponses | ProviderKind::Scripted => panic!("no network adapter"),
+        ProviderKind::Scripted => panic!("no network adapter"),
     }
 }
 

@@ -23,5 +23,8 @@ mod nonsense;
 mod ollama_calls;
 mod ollama_decoder;
 mod requests;
+mod responses_calls;
+mod responses_decoder;
+mod responses_requests;
 mod retries;
 mod scripted;

@@ -1,0 +1,204 @@
+//! One try of one model: reserve, ask, listen; a try that fails is settled here, one that answers with its step.
+//!
+//! The row of a try is durable before its first byte leaves.
+
+use std::time::Instant;
+
+use futures_util::StreamExt;
+
+use crate::crash_point;
+use crate::engine::core::{Engine, lock};
+use crate::model::request::{
+    Model, ModelAnswer, ModelError, ModelErrorKind, ModelEvent, ModelRequest, ModelStream,
+    TokenCount,
+};
+use crate::protocol::event::{Event, EventBody};
+use crate::protocol::ids::ModelAttemptId;
+use crate::protocol::session::Usage;
+use crate::protocol::snapshot::OpenStream;
+use crate::store::commands::reserve_model::{BudgetStop, Reservation, ReserveModel};
+use crate::store::commands::settle_model::SettleModel;
+use crate::store::queries::turn::TurnRows;
+
+/// One model as it is about to be asked.
+pub struct Asked<'a> {
+    /// `<provider>/<model>`.
+    pub name: &'a str,
+    /// Its provider.
+    pub model: &'a dyn Model,
+    /// What it is asked.
+    pub request: ModelRequest,
+    /// Estimated input tokens of the request.
+    pub estimated_input_tokens: u64,
+    /// The step it would write.
+    pub step: u32,
+    /// Number of the try for this step, from 1.
+    pub attempt: u32,
+}
+
+/// What became of a try.
+pub enum Tried {
+    /// An answer. Its reservation is settled with the step that it becomes.
+    Answered(Answered),
+    /// A budget forbids it: nothing was sent.
+    Refused(BudgetStop),
+    /// No answer; the reservation is settled.
+    Failed(Failed),
+}
+
+/// An answer with what it took.
+pub struct Answered {
+    /// The answer, priced.
+    pub answer: ModelAnswer,
+    /// Its reservation.
+    pub attempt_id: ModelAttemptId,
+    /// Milliseconds from request to end.
+    pub latency_ms: u64,
+}
+
+/// A try without an answer.
+pub struct Failed {
+    /// Why; the message is redacted.
+    pub error: ModelError,
+    /// Text that readers saw before it failed, redacted.
+    pub shown: String,
+    /// Tokens it used.
+    pub tokens: u64,
+}
+
+/// Makes one try. The outer error is the store's.
+pub async fn attempt(engine: &Engine, rows: &TurnRows, asked: Asked<'_>) -> anyhow::Result<Tried> {
+    let name = asked.name;
+    let price = |usage: &Usage| usage.cost_usd.or_else(|| engine.models.cost(name, usage));
+    let estimate = Usage {
+        input_tokens: asked.estimated_input_tokens,
+        output_tokens: u64::from(asked.request.max_output_tokens),
+        ..Usage::default()
+    };
+    let reservation = engine
+        .persist(ReserveModel {
+            continuation_id: rows.id,
+            epoch: engine.store.epoch(),
+            step: asked.step,
+            attempt: asked.attempt,
+            model: name.to_owned(),
+            estimated_tokens: estimate.input_tokens + estimate.output_tokens,
+            estimated_cost_usd: price(&estimate),
+        })
+        .await?;
+    let attempt_id = match reservation {
+        Reservation::Granted(id) => id,
+        Reservation::Exhausted(stop) => return Ok(Tried::Refused(stop)),
+    };
+    crash_point!("llm.pre");
+    publish(
+        engine,
+        rows,
+        EventBody::ModelStarted {
+            model: name.to_owned(),
+            attempt: asked.attempt,
+        },
+    );
+    let started = Instant::now();
+    let stream = asked.model.stream(asked.request);
+    let (outcome, shown) = listen(engine, rows, asked.step, stream).await;
+    lock(&engine.streams).remove(&rows.id);
+    crash_point!("llm.post");
+    match outcome {
+        Ok(mut answer) => {
+            answer.usage.cost_usd = price(&answer.usage);
+            Ok(Tried::Answered(Answered {
+                answer,
+                attempt_id,
+                latency_ms: started.elapsed().as_millis() as u64,
+            }))
+        }
+        Err(mut error) => {
+            error.message = engine.redactor.redact(&error.message).into_owned();
+            let mut usage = failed_usage(error.usage);
+            usage.cost_usd = price(&usage);
+            engine
+                .persist(SettleModel {
+                    attempt_id,
+                    usage,
+                    error: Some(error.message.clone()),
+                    active_ms: 0,
+                })
+                .await?;
+            Ok(Tried::Failed(Failed {
+                error,
+                shown,
+                tokens: usage.input_tokens + usage.output_tokens,
+            }))
+        }
+    }
+}
+
+/// Follows one stream to its end. The text is what was shown of it.
+async fn listen(
+    engine: &Engine,
+    rows: &TurnRows,
+    step: u32,
+    mut stream: ModelStream,
+) -> (Result<ModelAnswer, ModelError>, String) {
+    let mut shown = String::new();
+    while let Some(event) = stream.next().await {
+        match event {
+            Ok(ModelEvent::TextDelta(text)) => {
+                if text.is_empty() {
+                    continue;
+                }
+                if shown.is_empty() {
+                    publish(engine, rows, EventBody::ContinuationStreaming { step });
+                    lock(&engine.streams).insert(
+                        rows.id,
+                        OpenStream {
+                            continuation_id: rows.id,
+                            session_id: rows.session_id,
+                            step,
+                            text: String::new(),
+                            offset: 0,
+                        },
+                    );
+                }
+                crash_point!("llm.mid_stream");
+                let text = engine.redactor.redact(&text).into_owned();
+                if let Some(stream) = lock(&engine.streams).get_mut(&rows.id) {
+                    stream.text.push_str(&text);
+                    stream.offset += text.len() as u64;
+                }
+                let offset = shown.len() as u64;
+                shown.push_str(&text);
+                publish(engine, rows, EventBody::MessageDelta { step, offset, text });
+            }
+            Ok(ModelEvent::Heartbeat) => {}
+            Ok(ModelEvent::Finished(answer)) => return (Ok(*answer), shown),
+            Err(error) => return (Err(error), shown),
+        }
+    }
+    let error = ModelError::new(
+        ModelErrorKind::Disconnected,
+        "the model's stream ended without an answer",
+    );
+    (Err(error), shown)
+}
+
+/// Tells whoever listens; may be lost.
+pub fn publish(engine: &Engine, rows: &TurnRows, body: EventBody) {
+    engine.store.publish(Event {
+        seq: None,
+        at: engine.clock.now(),
+        session_id: Some(rows.session_id),
+        continuation_id: Some(rows.id),
+        body,
+    });
+}
+
+fn failed_usage(tokens: Option<TokenCount>) -> Usage {
+    let tokens = tokens.unwrap_or_default();
+    Usage {
+        input_tokens: tokens.input,
+        output_tokens: tokens.output,
+        ..Usage::default()
+    }
+}
