@@ -19,8 +19,6 @@ use crate::protocol::session::{NativeBlocks, Usage};
 pub const FAMILY: &str = "gemini";
 /// Most parts of one answer; more is a server gone wrong.
 const MAX_PARTS: usize = 2048;
-/// The reason of an end in a call that the API could not read.
-const MALFORMED_CALL: &str = "MALFORMED_FUNCTION_CALL";
 /// The reason of an end for which the next request must mark its unsigned calls.
 pub const MISSING_SIGNATURE: &str = "MISSING_THOUGHT_SIGNATURE";
 /// The field of a part's signature.
@@ -351,10 +349,7 @@ impl Decoder {
         if self.blocked {
             return Ok(stopped_short(StopReason::Refusal, self.text));
         }
-        if matches!(
-            reason.as_str(),
-            MALFORMED_CALL | "OTHER" | "MALFORMED_RESPONSE"
-        ) {
+        if matches!(reason.as_str(), "OTHER" | "MALFORMED_RESPONSE") {
             return Ok(stopped_short(StopReason::Other(reason), self.text));
         }
         let cut_off = reason == "MAX_TOKENS";

@@ -305,6 +305,7 @@ fn a_blocked_request_is_a_refusal_with_words() {
 #[test]
 fn ends_that_are_no_answer_are_errors() {
     for (reason, kind) in [
+        ("MALFORMED_FUNCTION_CALL", ModelErrorKind::Unusable),
         ("MISSING_THOUGHT_SIGNATURE", ModelErrorKind::Unusable),
         ("UNEXPECTED_TOOL_CALL", ModelErrorKind::InvalidRequest),
         ("TOO_MANY_TOOL_CALLS", ModelErrorKind::InvalidRequest),
@@ -337,29 +338,6 @@ fn ends_that_are_no_answer_are_errors() {
     assert!(
         answer.tool_calls.is_empty(),
         "what ended badly does not run"
-    );
-}
-
-#[test]
-fn a_call_that_the_api_could_not_read_is_asked_for_again_by_the_engine() {
-    let calls = parts(json!([call("f", json!({}))]));
-    let answer = decode(&[calls, end("MALFORMED_FUNCTION_CALL")]);
-    let reason = "MALFORMED_FUNCTION_CALL".to_owned();
-    assert_eq!(answer.stop, StopReason::Other(reason));
-    assert!(answer.text.is_empty() && answer.tool_calls.is_empty() && answer.native.is_none());
-    assert_eq!(answer.usage.input_tokens, 5);
-    // Where text was seen before it, nothing is asked again behind the reader's back.
-    let mut decoder = Decoder::new(0);
-    feed(
-        &mut decoder,
-        &[text("I will"), end("MALFORMED_FUNCTION_CALL")],
-    );
-    let failure = decoder.finish(0).unwrap_err();
-    assert_eq!(failure.kind, ModelErrorKind::Unusable);
-    assert!(
-        failure.what.contains("could not be read"),
-        "{}",
-        failure.what
     );
 }
 
