@@ -6,7 +6,9 @@ use std::time::Instant;
 
 use futures_util::StreamExt;
 
+use crate::clock::Day;
 use crate::crash_point;
+use crate::engine::budget;
 use crate::engine::core::{Engine, lock};
 use crate::model::request::{
     Model, ModelAnswer, ModelError, ModelErrorKind, ModelEvent, ModelRequest, ModelStream,
@@ -70,11 +72,11 @@ pub struct Failed {
 pub async fn attempt(engine: &Engine, rows: &TurnRows, asked: Asked<'_>) -> anyhow::Result<Tried> {
     let name = asked.name;
     let price = |usage: &Usage| usage.cost_usd.or_else(|| engine.models.cost(name, usage));
-    let estimate = Usage {
-        input_tokens: asked.estimated_input_tokens,
-        output_tokens: u64::from(asked.request.max_output_tokens),
-        ..Usage::default()
-    };
+    let estimate = budget::most(
+        asked.estimated_input_tokens,
+        asked.request.max_output_tokens,
+    );
+    let day = Day::local(engine.clock.now()).0;
     let reservation = engine
         .persist(ReserveModel {
             continuation_id: rows.id,
@@ -84,6 +86,7 @@ pub async fn attempt(engine: &Engine, rows: &TurnRows, asked: Asked<'_>) -> anyh
             model: name.to_owned(),
             estimated_tokens: estimate.input_tokens + estimate.output_tokens,
             estimated_cost_usd: price(&estimate),
+            limits: budget::shared_limits(&engine.settings, &rows.channel, day),
         })
         .await?;
     let attempt_id = match reservation {

@@ -1,6 +1,7 @@
 //! What can happen to a turn. Facts only, already durable where they matter.
 
 use crate::protocol::ids::ToolCallId;
+use crate::store::input::BudgetKind;
 
 /// How a call stands, as far as the machine cares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,6 +66,8 @@ pub enum Input {
         /// For people, redacted.
         message: String,
     },
+    /// A budget forbids the model call: it was not made.
+    BudgetReached(BudgetKind),
     /// The proposed calls are stored with their verdicts.
     CallsRecorded {
         /// In order.

@@ -11,6 +11,7 @@ use crate::model::profiles::Profile;
 use crate::model::request::{ModelAnswer, ModelError, ModelRequest, StopReason};
 use crate::model::retry::retry_delay;
 use crate::protocol::ids::ModelAttemptId;
+use crate::store::commands::reserve_model::BudgetStop;
 use crate::store::input::{AnswerSource, ModelStep};
 use crate::store::queries::turn::TurnRows;
 
@@ -78,6 +79,8 @@ pub enum Outcome {
     Answered(Box<ModelReply>),
     /// None, and the turn is over.
     Failed(ModelFailure),
+    /// None: a budget forbids it, and people are asked.
+    Refused(BudgetStop),
 }
 
 impl Outcome {
@@ -102,7 +105,7 @@ pub async fn call(engine: &Engine, rows: &TurnRows) -> anyhow::Result<Outcome> {
     for name in &chosen.models {
         outcome = ask(engine, rows, step, name, &mut asked_so_far).await?;
         match outcome {
-            Outcome::Answered(_) | Outcome::Failed(_) => break,
+            Outcome::Answered(_) | Outcome::Failed(_) | Outcome::Refused(_) => break,
         }
     }
     Ok(outcome)
@@ -182,12 +185,7 @@ async fn ask(
                     notes: std::mem::take(&mut so_far.notes),
                 })));
             }
-            Tried::Refused(stop) => {
-                return Ok(Outcome::failed(
-                    "budget",
-                    format!("the budget {} is used up", stop.budget.as_str()),
-                ));
-            }
+            Tried::Refused(stop) => return Ok(Outcome::Refused(stop)),
             Tried::Failed(failed) => failed,
         };
         so_far.failed_tokens += tokens;

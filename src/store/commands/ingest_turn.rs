@@ -184,8 +184,8 @@ impl IngestTurn {
             .prepare_cached(
                 "INSERT INTO continuations (id, session_id, state, requester_id, requester_display, requester_person,
                     surface, text, model, message_ref, retry_of, max_steps, max_tool_calls, max_active_ms, max_tokens,
-                    created_at, updated_at)
-                 VALUES (?1, ?2, 'pending', ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?15)",
+                    created_at, updated_at, max_cost_usd)
+                 VALUES (?1, ?2, 'pending', ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?15, ?16)",
             )?
             .execute(params![
                 id.to_bytes(),
@@ -202,7 +202,8 @@ impl IngestTurn {
                 self.limits.max_tool_calls,
                 self.limits.max_active_ms,
                 self.limits.max_tokens,
-                tx.now.as_millis()
+                tx.now.as_millis(),
+                self.limits.max_cost_usd
             ])?;
         tx.conn
             .prepare_cached(

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use leverframe::config::settings::{
-    ApprovalSettings, BudgetSettings, EngineSettings, Paths, ProviderKind, ProviderSettings,
-    RetentionSettings, SelfApproval, Settings,
+    ApprovalSettings, BudgetSettings, EngineSettings, LimitSettings, Paths, ProviderKind,
+    ProviderSettings, RetentionSettings, SelfApproval, Settings,
 };
 use leverframe::model::prices;
 use leverframe::model::registry::{ModelLookupError, Models};
@@ -44,6 +44,10 @@ fn all_settings(providers: Vec<(&str, ProviderSettings)>) -> Settings {
             max_tool_calls: 16,
             max_duration_seconds: 120,
             max_tokens: 100_000,
+            max_cost_usd: None,
+            session: LimitSettings::default(),
+            channel: LimitSettings::default(),
+            day: LimitSettings::default(),
         },
         engine: EngineSettings {
             max_running: 4,
