@@ -10,6 +10,7 @@ pub mod auth;
 pub mod backup;
 pub mod channels;
 pub mod continuations;
+pub mod costs;
 pub mod doctor;
 pub mod emergency;
 pub mod error;

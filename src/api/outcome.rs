@@ -109,6 +109,7 @@ pub fn answer_name(answer: &Answer) -> &'static str {
         Answer::Doctor(_) => "a diagnosis",
         Answer::Audit(_) => "rows of the audit",
         Answer::AuditVerify(_) => "a walk of the audit",
+        Answer::Costs(_) => "costs",
     }
 }
 
@@ -141,5 +142,6 @@ pub async fn answer_json(
         Answer::Doctor(value) => json(ok, &value),
         Answer::Audit(value) => json(ok, &value),
         Answer::AuditVerify(value) => json(ok, &value),
+        Answer::Costs(value) => json(ok, &value),
     }
 }

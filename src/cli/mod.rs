@@ -12,6 +12,7 @@ pub mod backup;
 pub mod channels;
 pub mod connect;
 pub mod continuations;
+pub mod costs;
 pub mod doctor;
 pub mod emergency;
 pub mod exit;

@@ -6,6 +6,7 @@ pub mod approvals;
 pub mod budget;
 pub mod context;
 pub mod core;
+pub mod costs;
 pub mod deadlines;
 pub mod doctor;
 pub mod drain;

@@ -9,6 +9,7 @@ pub mod backup;
 pub mod bridge;
 pub mod channel;
 pub mod command;
+pub mod costs;
 pub mod doctor;
 pub mod event;
 pub mod ids;

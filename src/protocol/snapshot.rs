@@ -2,10 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::clock::Timestamp;
+use crate::clock::{Day, Timestamp};
 use crate::protocol::approval::Approval;
 use crate::protocol::artifact::{Artifact, ArtifactHash};
 use crate::protocol::channel::Channel;
+use crate::protocol::costs::Costs;
 use crate::protocol::doctor::{AuditAnchor, AuditReport, AuditRow, Doctor};
 use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId, SessionId, ToolCallId};
 use crate::protocol::policy::WhatIf;
@@ -14,7 +15,7 @@ use crate::protocol::session::{
 };
 use crate::protocol::uncertain::Uncertain;
 use crate::protocol::words::{
-    ApprovalState, Autonomy, ContinuationState, OutboxState, SessionState,
+    ApprovalState, Autonomy, ContinuationState, CostsBy, OutboxState, SessionState,
 };
 
 /// What a sweep removed, or would remove.
@@ -282,6 +283,17 @@ pub enum Query {
         #[serde(default)]
         anchor: Option<AuditAnchor>,
     },
+    /// What was spent.
+    Costs {
+        /// What to sum by.
+        by: CostsBy,
+        /// First local day; none = 30 days up to the last.
+        #[serde(default)]
+        since: Option<Day>,
+        /// Last local day; none = today.
+        #[serde(default)]
+        until: Option<Day>,
+    },
 }
 
 /// Which rows of the audit.
@@ -373,4 +385,6 @@ pub enum Answer {
     Audit(Page<AuditRow>),
     /// To [`Query::AuditVerify`].
     AuditVerify(Box<AuditReport>),
+    /// To [`Query::Costs`].
+    Costs(Box<Costs>),
 }

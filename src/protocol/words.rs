@@ -443,3 +443,13 @@ words!(/// Kind of a step of a continuation's log.
     /// The error that ended the continuation.
     Error = "error",
 });
+
+words!(/// What costs are summed by.
+    CostsBy as "sum" {
+    /// Channel.
+    Channel = "channel",
+    /// Model.
+    Model = "model",
+    /// Local day.
+    Day = "day",
+});

@@ -42,8 +42,13 @@ INSERT INTO spend
 -- Sums over priced calls: `cost_usd` says nothing any more once one call had no price.
 ALTER TABLE sessions ADD COLUMN spent_usd REAL NOT NULL DEFAULT 0;
 ALTER TABLE continuations ADD COLUMN spent_usd REAL NOT NULL DEFAULT 0;
-UPDATE sessions SET spent_usd = cost_usd WHERE cost_usd IS NOT NULL;
-UPDATE continuations SET spent_usd = cost_usd WHERE cost_usd IS NOT NULL;
+UPDATE continuations SET spent_usd = m.usd
+    FROM (SELECT continuation_id, total(cost_usd) AS usd FROM model_attempts GROUP BY continuation_id) m
+    WHERE m.continuation_id = continuations.id;
+UPDATE sessions SET spent_usd = c.usd
+    FROM (SELECT session_id, total(spent_usd) AS usd FROM continuations GROUP BY session_id) c
+    WHERE c.session_id = sessions.id;
+UPDATE sessions SET spent_usd = max(spent_usd, coalesce(cost_usd, 0.0));
 
 -- US dollars a turn may cost; none = no limit in money.
 ALTER TABLE continuations ADD COLUMN max_cost_usd REAL;
