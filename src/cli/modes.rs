@@ -69,8 +69,9 @@ fn need_terminal() -> Result<(), Failure> {
     ))
 }
 
+/// Lets a test kill this process where it says.
 #[cfg(feature = "test-hooks")]
-fn arm_crash_point(environment: &Environment) {
+pub fn arm_crash_point(environment: &Environment) {
     if let Some(point) = environment.crash() {
         crate::crash::arm(point);
     }
@@ -83,8 +84,9 @@ fn arm_crash_point(environment: &Environment) {
     crate::config::testing::plug_in(environment);
 }
 
+/// Does nothing without the feature `test-hooks`.
 #[cfg(not(feature = "test-hooks"))]
-fn arm_crash_point(_environment: &Environment) {}
+pub fn arm_crash_point(_environment: &Environment) {}
 
 /// The console with the engine inside, or attached when another process holds the data directory.
 pub async fn run_console(flags: Flags, rights: Rights) -> Result<(), Failure> {

@@ -126,7 +126,9 @@ pub async fn run(arguments: Arguments, terminal: &mut Terminal<'_>) -> Result<()
             backup::backup(terminal, format, &file, &paths, &flags).await
         }
         Some(Subcommands::Restore { file, force }) => {
-            let paths = located(&flags, &Environment::capture())?;
+            let environment = Environment::capture();
+            modes::arm_crash_point(&environment);
+            let paths = located(&flags, &environment)?;
             backup::restore(terminal, format, &file, force, &paths).await
         }
         Some(Subcommands::Doctor { check, database }) => {

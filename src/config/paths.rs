@@ -7,6 +7,7 @@ use std::path::{Component, Path, PathBuf};
 use crate::config::environment::Environment;
 use crate::config::error::{ConfigError, Fault, Place};
 use crate::config::settings::Paths;
+use crate::protocol::backup::RESTORING;
 
 /// Name of our directories.
 const NAME: &str = "leverframe";
@@ -166,6 +167,32 @@ pub fn hidden_from_tools(paths: &Paths, workspace: &Path) -> Vec<PathBuf> {
     hidden
 }
 
+/// What a killed restore left beside the data directory, where there is any.
+pub fn unfinished_restore(dir: &Path) -> Option<PathBuf> {
+    let mut path = dir.as_os_str().to_owned();
+    path.push(RESTORING);
+    Some(PathBuf::from(path)).filter(|path| path.is_dir())
+}
+
+/// Refuses to begin anew where a restore was killed between taking the former directory away and putting its own in
+/// its place: all that was there would seem lost.
+fn after_a_whole_restore(dir: &Path) -> Result<(), ConfigError> {
+    let Some(unfinished) = unfinished_restore(dir) else {
+        return Ok(());
+    };
+    let problem = format!(
+        "is not there, and a restore into it was not finished ({} lies beside it)",
+        unfinished.display()
+    );
+    let step = format!(
+        "Run `leverframe restore FILE` again; or, to go back to what was there before, rename {}.before-restore-… \
+         to {} if there is one; then, to begin without either, remove the unfinished directory",
+        dir.display(),
+        dir.display()
+    );
+    Err(Fault::new(Place::path(dir), problem).next_step(step).into())
+}
+
 /// Makes the data directory (mode 0700), or checks the one that is there: a directory, no symbolic link,
 /// ours, closed to others. An empty one with wider permissions is closed.
 pub fn prepare_data_dir(dir: &Path) -> Result<(), ConfigError> {
@@ -173,6 +200,7 @@ pub fn prepare_data_dir(dir: &Path) -> Result<(), ConfigError> {
     let about = match std::fs::symlink_metadata(dir) {
         Ok(about) => about,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            after_a_whole_restore(dir)?;
             let parent = dir.parent().unwrap_or(dir);
             let made = std::fs::create_dir_all(parent)
                 .and_then(|()| std::fs::DirBuilder::new().mode(0o700).create(dir))

@@ -176,7 +176,9 @@ fn resolve_one(
         }
         .expected("a URL, for example http://127.0.0.1:8080/v1")
     })?;
-    let key = api_key(inputs, name, table, known)?;
+    // A service's own address wants the service's own key, whatever the provider is called here.
+    let keyed = known.or_else(|| KNOWN.iter().find(|known| known.base_url == base_url));
+    let key = api_key(inputs, name, table, keyed)?;
     settings(inputs, name, table, kind, base_url, key)
 }
 

@@ -120,6 +120,10 @@ fn secret(field: &str, choice: &SecretChoice, out: &mut String) {
     }
 }
 
+/// How OpenAI is asked by its newer API.
+const RESPONSES_HINT: &str = "# The provider openai speaks chat completions; this makes it speak OpenAI's Responses API, \
+    with the same key.\n# [providers.openai]\n# kind = \"openai-responses\"\n\n";
+
 fn model(choice: &ModelChoice, out: &mut String) {
     out.push_str("[model]\n# <provider>/<model>. openai and anthropic need no table: they take their key from\n");
     out.push_str(
@@ -128,9 +132,13 @@ fn model(choice: &ModelChoice, out: &mut String) {
     match choice {
         ModelChoice::Scripted => {
             out.push_str("# default = \"anthropic/<model>\"\n\n");
+            out.push_str(RESPONSES_HINT);
         }
         ModelChoice::Named { model } => {
             line(out, format_args!("default = {}\n", quoted(model)));
+            if model.starts_with("openai/") {
+                out.push_str(RESPONSES_HINT);
+            }
         }
         ModelChoice::Server {
             provider,

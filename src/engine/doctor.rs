@@ -5,6 +5,7 @@
 use std::path::Path;
 
 use crate::clock::Timestamp;
+use crate::config::paths::unfinished_restore;
 use crate::config::settings::{ProviderKind, Settings};
 use crate::engine::core::Engine;
 use crate::engine::problem::from_store;
@@ -118,6 +119,16 @@ fn directory(dir: &Path) -> Finding {
     let about = "data directory";
     let shown = dir.display();
     match std::fs::metadata(dir) {
+        Err(error)
+            if error.kind() == std::io::ErrorKind::NotFound
+                && unfinished_restore(dir).is_some() =>
+        {
+            fail(
+                about,
+                format!("{shown} is not there: a restore into it was not finished"),
+                "run `leverframe restore FILE` again; what was there before lies beside it",
+            )
+        }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => warn(
             about,
             format!("{shown} does not exist yet"),
@@ -267,12 +278,17 @@ fn providers(settings: &Settings) -> Vec<Finding> {
         .filter(|(name, provider)| provider.api_key.is_some() || used.contains(&name.as_str()))
         .map(|(name, provider)| {
             let about = format!("provider {name}");
+            // Other servers that speak the Responses API want no key of OpenAI.
+            let elsewhere = !provider.base_url.contains("//api.openai.com");
             let key = match (&provider.api_key, provider.kind) {
                 (Some(_), _) => "key present",
                 (
                     None,
                     ProviderKind::OpenAiChat | ProviderKind::Ollama | ProviderKind::Scripted,
                 ) => {
+                    "no key (the server wants none)"
+                }
+                (None, ProviderKind::OpenAiResponses) if elsewhere => {
                     "no key (the server wants none)"
                 }
                 (

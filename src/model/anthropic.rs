@@ -6,22 +6,15 @@ pub mod decoder;
 pub mod wire;
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use futures_util::StreamExt;
 use reqwest::header::{ACCEPT, HeaderMap, HeaderName, HeaderValue};
 
 use crate::config::settings::ProviderSettings;
 use crate::model::anthropic::decoder::{Decoder, FAMILY};
-use crate::model::failure::Failure;
-use crate::model::http::{
-    Answer, Endpoint, EndpointProblem, plain_header, secret_header, with_causes,
-};
+use crate::model::exchange;
+use crate::model::http::{Endpoint, EndpointProblem, plain_header, secret_header};
 use crate::model::producer::{EventSink, produce};
-use crate::model::request::{
-    Model, ModelError, ModelEvent, ModelMessage, ModelRequest, ModelStream,
-};
-use crate::model::sse;
+use crate::model::request::{Model, ModelError, ModelRequest, ModelStream};
 
 /// The API version sent where the configuration names none.
 pub const DEFAULT_API_VERSION: &str = "2023-06-01";
@@ -85,55 +78,6 @@ async fn call(
         .post(&body)
         .await
         .map_err(|refused| refused.error)?;
-    let earlier_calls = request.messages.iter().map(|message| match message {
-        ModelMessage::Assistant { tool_calls, .. } => tool_calls.len(),
-        ModelMessage::User { .. } | ModelMessage::ToolResults { .. } => 0,
-    });
-    let mut decoder = Decoder::new(earlier_calls.sum());
-    let outcome = match answer {
-        Answer::Whole(value) => match decoder.whole(&value) {
-            Ok(events) => {
-                for event in events {
-                    sink.send(event).await;
-                }
-                Ok(())
-            }
-            Err(failure) => Err(failure),
-        },
-        Answer::Events(response) => {
-            let bytes = response
-                .bytes_stream()
-                .map(|chunk| chunk.map_err(|error| with_causes(&error.without_url())));
-            read(bytes, endpoint.idle_timeout(), &mut decoder, sink).await
-        }
-    };
-    let answer = outcome
-        .and_then(|()| decoder.finish(sent_bytes))
-        .map_err(|failure| endpoint.error(failure))?;
-    sink.send(ModelEvent::Finished(Box::new(answer))).await;
-    Ok(())
-}
-
-async fn read<S, B>(
-    bytes: S,
-    idle: Duration,
-    decoder: &mut Decoder,
-    sink: &EventSink,
-) -> Result<(), Failure>
-where
-    S: futures_util::Stream<Item = Result<B, String>> + Send,
-    B: AsRef<[u8]> + Send,
-{
-    let mut events = std::pin::pin!(sse::events(bytes, idle));
-    while let Some(next) = events.next().await {
-        let event = next.map_err(Endpoint::stream_failure)?;
-        for event in decoder.data(&event.data)? {
-            sink.send(event).await;
-        }
-        if decoder.is_complete() {
-            sse::drain(events).await;
-            return Ok(());
-        }
-    }
-    Ok(())
+    let decoder = Box::new(Decoder::new(request.earlier_calls()));
+    exchange::receive(endpoint, answer, decoder, sent_bytes, sink).await
 }

@@ -143,6 +143,24 @@ const SPEND_WORDS: &[&str] = &[
     "exceeded your current quota",
 ];
 
+/// Words that say that a parameter is not taken at all.
+const REFUSING_WORDS: &[&str] = &[
+    "unsupported",
+    "not supported",
+    "unknown",
+    "unrecognized",
+    "unexpected",
+    "not permitted",
+    "extra",
+    "invalid parameter",
+    "not allowed",
+];
+
+/// Whether the words of a 400, lower case, say that some parameter is not taken at all.
+pub fn refuses_parameter(words: &str) -> bool {
+    names_any(words, REFUSING_WORDS)
+}
+
 fn names_any(text: &str, words: &[&str]) -> bool {
     words.iter().any(|word| text.contains(word))
 }
@@ -202,7 +220,7 @@ pub fn classify_in_band(error: &ProviderError) -> ModelErrorKind {
         ModelErrorKind::Authentication
     } else if has(&["not_found", "model_not_found"]) {
         ModelErrorKind::NotFound
-    } else if has(&["invalid_request"]) {
+    } else if has(&["invalid_request", "invalid_prompt"]) {
         ModelErrorKind::InvalidRequest
     } else {
         // The server took the request and failed at it: the class that a 500 would have.

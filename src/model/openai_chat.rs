@@ -8,23 +8,15 @@ pub mod wire;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
-use futures_util::StreamExt;
 use reqwest::header::{ACCEPT, AUTHORIZATION, HeaderMap, HeaderValue};
 
 use crate::config::settings::ProviderSettings;
-use crate::model::failure::Failure;
-use crate::model::http::{Answer, Endpoint, EndpointProblem, Refused, secret_header, with_causes};
-use crate::model::openai_chat::decoder::{Decoder, Progress};
+use crate::model::http::{Endpoint, EndpointProblem, Refused, secret_header};
+use crate::model::openai_chat::decoder::Decoder;
 use crate::model::producer::{EventSink, produce};
-use crate::model::request::{
-    Model, ModelError, ModelEvent, ModelMessage, ModelRequest, ModelStream,
-};
-use crate::model::sse;
-
-/// How long to wait for usage and `[DONE]` after a `finish_reason`: some servers never send them.
-const GRACE_AFTER_FINISH: Duration = Duration::from_secs(2);
+use crate::model::request::{Model, ModelError, ModelRequest, ModelStream};
+use crate::model::{exchange, failure};
 
 /// What a server has refused so far.
 #[derive(Debug, Default)]
@@ -46,19 +38,7 @@ impl Quirks {
 
     /// Learns from the words of a 400; true when the request is worth sending again.
     pub fn learn(&self, sent: wire::Parameters, words: &str) -> bool {
-        let refused = [
-            "unsupported",
-            "not supported",
-            "unknown",
-            "unrecognized",
-            "unexpected",
-            "not permitted",
-            "extra",
-            "invalid parameter",
-            "not allowed",
-        ]
-        .iter()
-        .any(|word| words.contains(word));
+        let refused = failure::refuses_parameter(words);
         if sent.stream_options && words.contains("stream_options") {
             self.no_stream_options.store(true, Ordering::Relaxed);
             true
@@ -144,77 +124,6 @@ async fn call(
             Err(refused) => return Err(refused.error),
         }
     };
-    let mut decoder = Decoder::new(earlier_calls(request));
-    let outcome = match answer {
-        Answer::Whole(value) => match decoder.whole(&value) {
-            Ok(events) => {
-                for event in events {
-                    sink.send(event).await;
-                }
-                Ok(())
-            }
-            Err(failure) => Err(failure),
-        },
-        Answer::Events(response) => {
-            let bytes = response
-                .bytes_stream()
-                .map(|chunk| chunk.map_err(|error| with_causes(&error.without_url())));
-            read(bytes, endpoint.idle_timeout(), &mut decoder, sink).await
-        }
-    };
-    let answer = outcome
-        .and_then(|()| decoder.finish(sent_bytes))
-        .map_err(|failure| endpoint.error(failure))?;
-    sink.send(ModelEvent::Finished(Box::new(answer))).await;
-    Ok(())
-}
-
-async fn read<S, B>(
-    bytes: S,
-    idle: Duration,
-    decoder: &mut Decoder,
-    sink: &EventSink,
-) -> Result<(), Failure>
-where
-    S: futures_util::Stream<Item = Result<B, String>> + Send,
-    B: AsRef<[u8]> + Send,
-{
-    let mut events = std::pin::pin!(sse::events(bytes, idle));
-    loop {
-        let next = match decoder.progress() {
-            Progress::Done => {
-                sse::drain(events).await;
-                return Ok(());
-            }
-            Progress::Open => events.next().await,
-            Progress::Finishing => {
-                match tokio::time::timeout(GRACE_AFTER_FINISH, events.next()).await {
-                    Ok(next) => next,
-                    Err(_) => return Ok(()),
-                }
-            }
-        };
-        match next {
-            None => return Ok(()),
-            Some(Ok(event)) => {
-                for event in decoder.data(&event.data)? {
-                    sink.send(event).await;
-                }
-            }
-            // The answer itself was complete; only its trailer is lost.
-            Some(Err(_)) if decoder.progress() == Progress::Finishing => return Ok(()),
-            Some(Err(error)) => return Err(Endpoint::stream_failure(error)),
-        }
-    }
-}
-
-fn earlier_calls(request: &ModelRequest) -> usize {
-    request
-        .messages
-        .iter()
-        .map(|message| match message {
-            ModelMessage::Assistant { tool_calls, .. } => tool_calls.len(),
-            ModelMessage::User { .. } | ModelMessage::ToolResults { .. } => 0,
-        })
-        .sum()
+    let decoder = Box::new(Decoder::new(request.earlier_calls()));
+    exchange::receive(endpoint, answer, decoder, sent_bytes, sink).await
 }

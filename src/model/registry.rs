@@ -12,6 +12,7 @@ use crate::config::settings::{ProviderKind, ProviderSettings, Settings};
 use crate::model::anthropic::Anthropic;
 use crate::model::http::EndpointProblem;
 use crate::model::openai_chat::OpenAiChat;
+use crate::model::openai_responses::OpenAiResponses;
 use crate::model::prices;
 use crate::model::producer::produce;
 use crate::model::request::{Model, ModelError, ModelErrorKind, ModelRequest, ModelStream};
@@ -80,7 +81,10 @@ impl Models {
                     Arc::new(OpenAiChat::new(name, provider).map_err(wrong)?)
                 }
                 ProviderKind::Anthropic => Arc::new(Anthropic::new(name, provider).map_err(wrong)?),
-                ProviderKind::OpenAiResponses | ProviderKind::Gemini | ProviderKind::Ollama => {
+                ProviderKind::OpenAiResponses => {
+                    Arc::new(OpenAiResponses::new(name, provider).map_err(wrong)?)
+                }
+                ProviderKind::Gemini | ProviderKind::Ollama => {
                     return Err(wrong(EndpointProblem::Kind));
                 }
                 ProviderKind::Scripted => {

@@ -5,6 +5,9 @@ use serde::{Deserialize, Serialize};
 use crate::clock::Timestamp;
 use crate::protocol::uncertain::UncertainTotals;
 
+/// Ending of the directory beside the data directory in which a restore unpacks.
+pub const RESTORING: &str = ".restoring";
+
 /// Version of the layout of a backup file. A reader refuses a newer one.
 pub const BACKUP_FORMAT: u32 = 1;
 

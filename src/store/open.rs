@@ -322,6 +322,7 @@ fn take(options: &OpenOptions) -> Result<Opened, StoreError> {
         last_seq,
         shared: Arc::clone(&shared),
         synchronous: Durability::Durable,
+        stuck_at: 0,
         wal: options.dir.join("leverframe.db-wal"),
         sidecar: sidecar_path,
         lock,

@@ -10,7 +10,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::clock::Timestamp;
-use crate::protocol::backup::{BACKUP_FORMAT, BackupManifest, BackupMember};
+use crate::protocol::backup::{BACKUP_FORMAT, BackupManifest, BackupMember, RESTORING};
 use crate::protocol::uncertain::UncertainTotals;
 use crate::store::audit::AuditHead;
 use crate::store::backup::{DATABASE_MEMBER, MANIFEST_MEMBER, artifact_path, digest, is_full};
@@ -194,7 +194,7 @@ fn with_ending(dir: &Path, ending: &str) -> PathBuf {
 
 impl Staging {
     fn new(dir: &Path, instance: &str) -> Result<Self, RestoreError> {
-        let path = with_ending(dir, ".restoring");
+        let path = with_ending(dir, RESTORING);
         let at = |error: io::Error| place(&path, &error);
         let parent = dir.parent().unwrap_or(Path::new("/"));
         std::fs::create_dir_all(parent).map_err(|error| place(parent, &error))?;
@@ -242,6 +242,7 @@ impl Staging {
                 aside = Some(target);
             }
         }
+        crate::crash_point!("restore.mid");
         if let Err(error) = std::fs::rename(&self.path, dir) {
             // Back as it was, so that nothing is lost from sight.
             if let Some(target) = &aside {

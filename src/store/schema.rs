@@ -16,6 +16,9 @@ pub const APPLICATION_ID: i32 = 0x4c46_5231;
 /// Oldest SQLite without the WAL-reset bug.
 const MINIMUM_SQLITE: i32 = 3_051_003;
 
+/// How long a connection waits for a lock that another one holds.
+pub(crate) const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+
 fn migrations() -> Migrations<'static> {
     Migrations::new(vec![
         M::up_with_hook(
@@ -98,7 +101,7 @@ impl Untouched {
                 None,
             )
         };
-        conn.busy_timeout(Duration::from_secs(5))?;
+        conn.busy_timeout(BUSY_TIMEOUT)?;
         Ok(Self {
             conn: Some(conn),
             made,
@@ -158,7 +161,7 @@ pub(crate) fn identify(conn: &Connection, path: &Path) -> Result<Found, StoreErr
 }
 
 pub(crate) fn common_pragmas(conn: &Connection) -> Result<(), StoreError> {
-    conn.busy_timeout(Duration::from_secs(5))?;
+    conn.busy_timeout(BUSY_TIMEOUT)?;
     conn.set_prepared_statement_cache_capacity(256);
     conn.pragma_update(None, "trusted_schema", false)?;
     conn.pragma_update(None, "cell_size_check", true)?;

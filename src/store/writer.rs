@@ -7,6 +7,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
 use rusqlite::Connection;
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
@@ -162,6 +163,8 @@ pub(crate) struct Writer {
     pub(crate) last_seq: u64,
     pub(crate) shared: Arc<Shared>,
     pub(crate) synchronous: Durability,
+    /// Pages in the log when a reader last kept a part of it from being copied; 0 = none did.
+    pub(crate) stuck_at: u32,
     pub(crate) wal: PathBuf,
     pub(crate) sidecar: PathBuf,
     /// Held for as long as this process may write; released when the thread ends.
@@ -395,30 +398,58 @@ impl Writer {
 
     /// The file never shrinks by itself and is written again from its start once it was copied whole, so what is
     /// due is told by the pages now in it, not by its size.
+    ///
+    /// A reader that does not let go keeps the log from being copied: then it is tried again only after the log has
+    /// grown, and never waited for, because nobody could commit meanwhile.
     fn checkpoint_if_due(&mut self, idle: bool) {
         let pages = PAGES_IN_LOG.get();
-        let mode = if pages > CHECKPOINT_BUSY_PAGES {
-            let size = std::fs::metadata(&self.wal).map_or(0, |data| data.len());
-            if size > CHECKPOINT_TRUNCATE_BYTES {
-                "TRUNCATE"
-            } else {
-                "PASSIVE"
-            }
-        } else if idle && pages > CHECKPOINT_IDLE_PAGES {
-            "PASSIVE"
+        if pages < self.stuck_at {
+            // It was written again from its start.
+            self.stuck_at = 0;
+        }
+        let due = if idle {
+            CHECKPOINT_IDLE_PAGES
         } else {
-            return;
+            CHECKPOINT_BUSY_PAGES
         };
-        self.checkpoint(mode);
+        if pages <= self.stuck_at.saturating_add(due) {
+            return;
+        }
+        let copied = self.checkpoint("PASSIVE", Duration::ZERO);
+        let size = std::fs::metadata(&self.wal).map_or(0, |data| data.len());
+        if !copied {
+            if size > CHECKPOINT_TRUNCATE_BYTES {
+                tracing::warn!(
+                    megabytes = size / 1_000_000,
+                    "a reader keeps the write-ahead log from being copied: is the database open in another program?"
+                );
+            }
+            self.stuck_at = pages;
+            return;
+        }
+        self.stuck_at = 0;
+        if size > CHECKPOINT_TRUNCATE_BYTES {
+            self.checkpoint("TRUNCATE", Duration::ZERO);
+        }
     }
 
-    fn checkpoint(&mut self, mode: &str) {
-        let result = self
-            .conn
-            .query_row(&format!("PRAGMA wal_checkpoint({mode})"), [], |_| Ok(()));
-        if let Err(error) = result {
-            end_on_fsync_failure(&error);
-            tracing::warn!(%error, "checkpoint failed; it is tried again");
+    /// Copies the log into the database, waiting for readers at most this long; whether all of it was copied.
+    fn checkpoint(&mut self, mode: &str, wait: Duration) -> bool {
+        let copy = |conn: &Connection| {
+            conn.busy_timeout(wait)?;
+            let done = conn.query_row(&format!("PRAGMA wal_checkpoint({mode})"), [], |row| {
+                Ok(row.get::<_, i64>(0)? == 0 && row.get::<_, i64>(1)? == row.get::<_, i64>(2)?)
+            });
+            conn.busy_timeout(schema::BUSY_TIMEOUT)?;
+            done
+        };
+        match copy(&self.conn) {
+            Ok(done) => done,
+            Err(error) => {
+                end_on_fsync_failure(&error);
+                tracing::warn!(%error, "checkpoint failed; it is tried again");
+                false
+            }
         }
     }
 
@@ -445,7 +476,7 @@ impl Writer {
         if let Err(error) = clean {
             tracing::error!(%error, "the store could not be closed cleanly");
         }
-        self.checkpoint("TRUNCATE");
+        self.checkpoint("TRUNCATE", schema::BUSY_TIMEOUT);
     }
 }
 

@@ -6,7 +6,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::model::anthropic::decoder::{FAMILY, is_kind};
-use crate::model::request::{AssistantToolCall, ModelMessage, ModelRequest};
+use crate::model::request::{AssistantToolCall, ModelMessage, ModelRequest, legal_word as legal};
 use crate::protocol::session::NativeBlocks;
 
 /// The body of one request.
@@ -157,25 +157,5 @@ fn replayed(native: &NativeBlocks, tool_calls: &[AssistantToolCall]) -> Option<V
 fn mark_last(blocks: &mut [Value]) {
     if let Some(object) = blocks.last_mut().and_then(Value::as_object_mut) {
         object.insert("cache_control".to_owned(), json!({"type": "ephemeral"}));
-    }
-}
-
-/// Ids and names from elsewhere in the alphabet that the API accepts (`[a-zA-Z0-9_-]`, 1 to 64).
-fn legal(word: &str) -> String {
-    let cleaned: String = word
-        .chars()
-        .take(64)
-        .map(|c| {
-            if c.is_ascii_alphanumeric() || matches!(c, '_' | '-') {
-                c
-            } else {
-                '_'
-            }
-        })
-        .collect();
-    if cleaned.is_empty() {
-        "unnamed".to_owned()
-    } else {
-        cleaned
     }
 }

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use crate::model::exchange::{Decode, Progress};
 use crate::model::failure::{self, Failure, excerpt};
 use crate::model::request::{
     MalformedArgs, ModelAnswer, ModelErrorKind, ModelEvent, ModelToolCall, StopReason, TokenCount,
@@ -19,17 +20,6 @@ use crate::protocol::session::Usage;
 const MAX_ARGS_BYTES: usize = 1024 * 1024;
 /// Most calls in one answer; more is a server gone wrong.
 const MAX_CALLS: usize = 128;
-
-/// What the decoder knows after an event.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Progress {
-    /// The answer is not complete.
-    Open,
-    /// A `finish_reason` came; usage and `[DONE]` may still follow.
-    Finishing,
-    /// `[DONE]` came after a `finish_reason`.
-    Done,
-}
 
 #[derive(Debug, Default)]
 struct Slot {
@@ -347,6 +337,24 @@ impl Decoder {
             usage,
             native: None,
         })
+    }
+}
+
+impl Decode for Decoder {
+    fn progress(&self) -> Progress {
+        self.progress()
+    }
+
+    fn data(&mut self, data: &str) -> Result<Vec<ModelEvent>, Failure> {
+        self.data(data)
+    }
+
+    fn whole(&mut self, body: &Value) -> Result<Vec<ModelEvent>, Failure> {
+        self.whole(body)
+    }
+
+    fn finish(self: Box<Self>, sent_bytes: usize) -> Result<ModelAnswer, Failure> {
+        (*self).finish(sent_bytes)
     }
 }
 

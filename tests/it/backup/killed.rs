@@ -1,10 +1,10 @@
-//! kill -9 in the middle of a backup, and a disk that is full by then.
+//! kill -9 in the middle of a backup or a restore, and a disk that is full by then.
 
 use std::time::Instant;
 
 use serde_json::json;
 
-use crate::backup::tools::{members, plain_home, run_command, run_json, said, sound};
+use crate::backup::tools::{members, plain_home, run, run_command, run_json, said, sound};
 use crate::support::daemon::DEADLINE;
 use crate::support::record::fault;
 
@@ -110,5 +110,53 @@ async fn a_full_disk_leaves_no_backup_and_no_part_of_one() {
         "full-disk-during-backup",
         "file-size limit below the copy, and below the tar; the same for a restore",
         "exit 1 with the reason, no part of a backup left, the database byte for byte as before",
+    );
+}
+
+#[tokio::test]
+async fn a_restore_killed_between_the_two_directories_loses_nothing_and_nobody_starts_anew() {
+    let home = plain_home();
+    let mut daemon = home.daemon();
+    let session = daemon.session().await;
+    let id = daemon.send(&session, "SAY:one").await;
+    daemon.wait_state(&id, "completed").await;
+    daemon.terminate();
+    let file = home.path().join("backup.tar");
+    run_json(&home, &["--json", "backup", file.to_str().unwrap()]);
+    let kept = std::fs::read(home.data().join("leverframe.db")).unwrap();
+    let mut command = home.command();
+    command.env("LEVERFRAME_CRASH", "restore.mid:1");
+    let words = ["restore", file.to_str().unwrap(), "--force"];
+    let died = run_command(command, &words);
+    assert_eq!(died.status.code(), None, "{}", said(&died));
+    assert!(!home.data().exists(), "it died before it began");
+
+    // An empty start would look as if everything were lost.
+    for words in [&["--daemon"][..], &["sessions"], &["doctor"]] {
+        let refused = run(&home, words);
+        assert_ne!(refused.status.code(), Some(0), "{}", said(&refused));
+        assert!(!home.data().exists(), "{words:?} began anew");
+    }
+    let refused = run(&home, &["--daemon"]);
+    assert_eq!(refused.status.code(), Some(2), "{}", said(&refused));
+    for word in ["was not finished", "restore FILE", "before-restore"] {
+        assert!(said(&refused).contains(word), "{}", said(&refused));
+    }
+    let aside = std::fs::read_dir(home.path())
+        .unwrap()
+        .flatten()
+        .map(|entry| entry.path())
+        .find(|path| path.to_string_lossy().contains("data.before-restore-"))
+        .expect("what was there lies beside");
+    assert_eq!(std::fs::read(aside.join("leverframe.db")).unwrap(), kept);
+
+    run_json(&home, &["--json", "restore", file.to_str().unwrap()]);
+    assert!(!home.path().join("data.restoring").exists());
+    assert!(aside.exists());
+    assert!(sound(&home).await, "restored, so quarantined");
+    fault(
+        "kill-during-restore",
+        "SIGKILL after the former data directory was moved aside, before the restored one took its place",
+        "nothing starts anew there and the error says both ways on; the former directory lies beside it whole; the same restore again succeeds",
     );
 }

@@ -17,8 +17,13 @@ pub const OF_OTHER_SCENARIOS: &[&str] = &[
     "settle.post",
 ];
 
-/// Points off the path of a turn: `retention::crashes` kills there, and at `backup.mid` `backup::killed`.
-pub const ELSEWHERE: &[&str] = &["artifact.pre_rename", "sweep.mid", "backup.mid"];
+/// Points off the path of a turn: `retention::crashes` kills there, and at the last two `backup::killed`.
+pub const ELSEWHERE: &[&str] = &[
+    "artifact.pre_rename",
+    "sweep.mid",
+    "backup.mid",
+    "restore.mid",
+];
 
 /// Every name in `crash_point!("…")` below `src/`, except where the macro is defined.
 pub fn in_source() -> BTreeSet<String> {

@@ -1,4 +1,4 @@
-//! Both network adapters against aimock, a mock server that others wrote (`tests/peers/install.sh`).
+//! The network adapters against aimock, a mock server that others wrote (`tests/peers/install.sh`).
 //!
 //! Checks nothing, loudly, where aimock is not installed.
 
@@ -73,12 +73,14 @@ impl Aimock {
         })
     }
 
-    fn models(&self) -> [Box<dyn Model>; 2] {
+    fn models(&self) -> [Box<dyn Model>; 3] {
         let open = settings(ProviderKind::OpenAiChat, &format!("{}/v1", self.base));
         let anthropic = settings(ProviderKind::Anthropic, &self.base);
+        let responses = settings(ProviderKind::OpenAiResponses, &self.base);
         [
             adapter(ProviderKind::OpenAiChat, &open),
             adapter(ProviderKind::Anthropic, &anthropic),
+            adapter(ProviderKind::OpenAiResponses, &responses),
         ]
     }
 }
@@ -206,7 +208,34 @@ async fn reasoning_is_not_shown_and_is_replayed_where_it_must_be() {
         assert!(outcome.heartbeats > 0, "thinking is a sign of life");
         assert_eq!(
             outcome.answer().native.is_some(),
-            model.family() == "anthropic"
+            model.family() != "openai-chat"
         );
     }
+}
+
+#[tokio::test]
+async fn reasoning_items_go_back_to_the_server_that_made_them() {
+    let Some(peer) = Aimock::start().await else {
+        return;
+    };
+    let settings = settings(ProviderKind::OpenAiResponses, &format!("{}/v1", peer.base));
+    let model = adapter(ProviderKind::OpenAiResponses, &settings);
+    let mut asked = asking("think");
+    asked.profile.reasoning = true;
+    asked.profile.effort = Some("low".to_owned());
+    let first = run(model.as_ref(), asked.clone()).await;
+    let native = first
+        .answer()
+        .native
+        .clone()
+        .expect("reasoning to send back");
+    assert_eq!(native.content[0]["type"], "reasoning");
+    asked.messages.push(ModelMessage::Assistant {
+        text: first.answer().text.clone(),
+        tool_calls: Vec::new(),
+        native: Some(native),
+    });
+    asked.messages.push(user("plain-text"));
+    let second = run(model.as_ref(), asked).await;
+    assert!(second.answer().text.starts_with("Hello from the mock"));
 }

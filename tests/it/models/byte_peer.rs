@@ -197,7 +197,15 @@ fn check(kind: ProviderKind, head: &str, body: &Value) {
         assert!(body.get(gone).is_none(), "{gone} is never sent");
     }
     assert_eq!(body["stream"], true);
-    let messages = body["messages"].as_array().expect("messages");
+    let history = match kind {
+        ProviderKind::OpenAiResponses => "input",
+        ProviderKind::OpenAiChat
+        | ProviderKind::Anthropic
+        | ProviderKind::Gemini
+        | ProviderKind::Ollama
+        | ProviderKind::Scripted => "messages",
+    };
+    let messages = body[history].as_array().expect(history);
     assert_ne!(
         messages.last().expect("a message")["role"],
         "assistant",
@@ -222,10 +230,15 @@ fn check(kind: ProviderKind, head: &str, body: &Value) {
             assert!(marks <= 4, "{marks} cache breakpoints");
             check_anthropic_pairs(messages);
         }
-        ProviderKind::OpenAiResponses
-        | ProviderKind::Gemini
-        | ProviderKind::Ollama
-        | ProviderKind::Scripted => panic!("no network adapter"),
+        ProviderKind::OpenAiResponses => {
+            assert!(head.starts_with("POST /v1/responses HTTP/1.1"), "{head}");
+            let key = format!("Bearer {KEY}");
+            assert_eq!(header("authorization").as_deref(), Some(key.as_str()));
+            check_responses(body, messages);
+        }
+        ProviderKind::Gemini | ProviderKind::Ollama | ProviderKind::Scripted => {
+            panic!("no network adapter")
+        }
     }
 }
 
@@ -274,4 +287,98 @@ fn check_anthropic_pairs(messages: &[Value]) {
             .collect();
     }
     assert!(open.is_empty(), "calls without result: {open:?}");
+}
+
+fn check_responses(body: &Value, input: &[Value]) {
+    assert_eq!(body["store"], false, "nothing is kept at the server");
+    for gone in [
+        "previous_response_id",
+        "truncation",
+        "messages",
+        "max_tokens",
+        "max_completion_tokens",
+        "prompt_cache_retention",
+    ] {
+        assert!(body.get(gone).is_none(), "{gone} is never sent");
+    }
+    assert!(body["max_output_tokens"].is_u64());
+    for tool in body["tools"].as_array().into_iter().flatten() {
+        assert_eq!(tool["type"], "function");
+        assert!(tool["name"].is_string() && tool["parameters"].is_object());
+        assert!(tool.get("function").is_none(), "tools are flat");
+        assert_ne!(tool["strict"], true);
+    }
+    let marks = input
+        .iter()
+        .filter(|item| item.to_string().contains("prompt_cache_breakpoint"));
+    assert!(marks.count() <= 4, "cache breakpoints");
+    check_responses_pairs(input);
+    check_reasoning(input);
+}
+
+/// Every call is answered once, by its call_id, before anything but further calls and results comes.
+fn check_responses_pairs(input: &[Value]) {
+    let mut open: Vec<&str> = Vec::new();
+    let mut answering = false;
+    for item in input {
+        let call_id = || item["call_id"].as_str().expect("a call_id");
+        match item["type"].as_str().expect("a type") {
+            "function_call" => {
+                assert!(!answering || open.is_empty(), "results come together");
+                answering = false;
+                let args = item["arguments"].as_str().expect("a string");
+                let args: Value = serde_json::from_str(args).expect("arguments are JSON");
+                assert!(args.is_object());
+                assert!(!open.contains(&call_id()), "an id twice");
+                open.push(call_id());
+            }
+            "function_call_output" => {
+                answering = true;
+                assert_eq!(
+                    open.first(),
+                    Some(&call_id()),
+                    "results come in call order, once"
+                );
+                open.remove(0);
+                assert!(item["output"].is_string() || item["output"].is_array());
+            }
+            "message" if item["role"] == "user" => {
+                assert!(open.is_empty(), "calls without result: {open:?}");
+                assert_eq!(item["content"][0]["type"], "input_text");
+            }
+            "message" => {
+                assert!(
+                    !answering || open.is_empty(),
+                    "calls without result: {open:?}"
+                );
+                assert_eq!(item["role"], "assistant");
+            }
+            "item_reference" => panic!("nothing is kept at the server, nothing can be referred to"),
+            _ => assert!(open.is_empty(), "nothing between calls and results: {item}"),
+        }
+    }
+    assert!(open.is_empty(), "calls without result: {open:?}");
+}
+
+/// Every reasoning item holds its content and stands directly before what it produced.
+fn check_reasoning(input: &[Value]) {
+    for (at, item) in input.iter().enumerate() {
+        if item["type"] != "reasoning" {
+            continue;
+        }
+        let content = item["encrypted_content"].as_str().unwrap_or("");
+        assert!(!content.is_empty(), "reasoning without content: {item}");
+        let next = &input[at + 1..]
+            .first()
+            .expect("reasoning comes before something");
+        let produced = match next["type"].as_str().expect("a type") {
+            "message" => next["role"] == "assistant",
+            "function_call_output" => false,
+            _ => true,
+        };
+        assert!(
+            produced,
+            "reasoning stands before what it produced, not {next}"
+        );
+    }
 }

@@ -9,7 +9,11 @@ use leverframe::model::request::{ModelErrorKind, ModelEvent, StopReason};
 use crate::models::byte_peer::{BytePeer, Close, Play};
 use crate::models::helpers::{KEY, Outcome, adapter, exchange, request, run, settings, user};
 
-const BOTH: [ProviderKind; 2] = [ProviderKind::OpenAiChat, ProviderKind::Anthropic];
+const ALL: [ProviderKind; 3] = [
+    ProviderKind::OpenAiChat,
+    ProviderKind::Anthropic,
+    ProviderKind::OpenAiResponses,
+];
 
 fn text_part(kind: ProviderKind) -> &'static str {
     match kind {
@@ -23,10 +27,13 @@ fn text_part(kind: ProviderKind) -> &'static str {
              event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"Hel\"}}\n\n\
              event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"lo\"}}\n\n"
         }
-        ProviderKind::OpenAiResponses
-        | ProviderKind::Gemini
-        | ProviderKind::Ollama
-        | ProviderKind::Scripted => unreachable!(),
+        ProviderKind::OpenAiResponses => {
+            "event: response.created\ndata: {\"type\":\"response.created\",\"sequence_number\":0,\"response\":{\"status\":\"in_progress\",\"output\":[],\"usage\":null}}\n\n\
+             event: response.output_item.added\ndata: {\"type\":\"response.output_item.added\",\"output_index\":0,\"item\":{\"id\":\"msg_1\",\"type\":\"message\",\"content\":[]}}\n\n\
+             event: response.output_text.delta\ndata: {\"type\":\"response.output_text.delta\",\"item_id\":\"msg_1\",\"output_index\":0,\"delta\":\"Hel\"}\n\n\
+             event: response.output_text.delta\ndata: {\"type\":\"response.output_text.delta\",\"item_id\":\"msg_1\",\"output_index\":0,\"delta\":\"lo\"}\n\n"
+        }
+        ProviderKind::Gemini | ProviderKind::Ollama | ProviderKind::Scripted => unreachable!(),
     }
 }
 
@@ -42,10 +49,11 @@ fn end_part(kind: ProviderKind) -> &'static str {
              event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"},\"usage\":{\"output_tokens\":2}}\n\n\
              event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n"
         }
-        ProviderKind::OpenAiResponses
-        | ProviderKind::Gemini
-        | ProviderKind::Ollama
-        | ProviderKind::Scripted => unreachable!(),
+        ProviderKind::OpenAiResponses => {
+            "event: response.output_item.done\ndata: {\"type\":\"response.output_item.done\",\"output_index\":0,\"item\":{\"id\":\"msg_1\",\"type\":\"message\",\"content\":[{\"type\":\"output_text\",\"text\":\"Hello\"}]}}\n\n\
+             event: response.completed\ndata: {\"type\":\"response.completed\",\"response\":{\"status\":\"completed\",\"error\":null,\"usage\":{\"input_tokens\":7,\"output_tokens\":2}}}\n\n"
+        }
+        ProviderKind::Gemini | ProviderKind::Ollama | ProviderKind::Scripted => unreachable!(),
     }
 }
 
@@ -86,7 +94,7 @@ async fn call(kind: ProviderKind, play: Play) -> Outcome {
 
 #[tokio::test]
 async fn a_clean_answer_arrives_whole() {
-    for kind in BOTH {
+    for kind in ALL {
         for play in [
             Play::events(good(kind)),
             Play::events(format!("\u{feff}{}", good(kind))),
@@ -110,7 +118,7 @@ async fn a_clean_answer_arrives_whole() {
 
 #[tokio::test]
 async fn the_end_of_bytes_is_not_the_end_of_an_answer() {
-    for kind in BOTH {
+    for kind in ALL {
         let half = text_part(kind);
         let chunked = format!(
             "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n{:x}\r\n{half}\r\n",
@@ -167,7 +175,7 @@ async fn a_chat_answer_ends_without_done_and_without_usage() {
 #[tokio::test]
 async fn what_is_not_the_protocol_is_refused_with_an_excerpt() {
     let html = "<html><body>Sign in to the hotel network</body></html>";
-    for kind in BOTH {
+    for kind in ALL {
         let cases = [
             Play::whole("200 OK", "content-type: text/html\r\n", html),
             Play::events(format!("data: {html}\n\n")),
@@ -197,7 +205,7 @@ async fn what_is_not_the_protocol_is_refused_with_an_excerpt() {
 
 #[tokio::test]
 async fn a_success_status_can_carry_an_error() {
-    for kind in BOTH {
+    for kind in ALL {
         let json = "{\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Too busy\"}}";
         for play in [
             Play::whole("200 OK", "content-type: application/json\r\n", json),
@@ -234,6 +242,10 @@ async fn json_is_an_answer_although_a_stream_was_asked_for() {
             ProviderKind::Anthropic,
             r#"{"type":"message","content":[{"type":"text","text":"Hello"}],"stop_reason":"end_turn","usage":{"input_tokens":1,"cache_read_input_tokens":2,"output_tokens":1}}"#,
         ),
+        (
+            ProviderKind::OpenAiResponses,
+            r#"{"object":"response","status":"completed","error":null,"output":[{"type":"message","content":[{"type":"output_text","text":"Hello"}]}],"usage":{"input_tokens":3,"input_tokens_details":{"cached_tokens":2},"output_tokens":1}}"#,
+        ),
     ] {
         let outcome = call(
             kind,
@@ -249,7 +261,7 @@ async fn json_is_an_answer_although_a_stream_was_asked_for() {
 
 #[tokio::test]
 async fn an_event_beyond_the_cap_is_refused_quickly() {
-    for kind in BOTH {
+    for kind in ALL {
         let started = Instant::now();
         let body = format!("data: {}", "x".repeat(4 * 1024 * 1024));
         let outcome = call(kind, Play::events(body)).await;
@@ -262,7 +274,7 @@ async fn an_event_beyond_the_cap_is_refused_quickly() {
 
 #[tokio::test]
 async fn silence_is_a_timeout_and_comments_are_not_silence() {
-    for kind in BOTH {
+    for kind in ALL {
         let stalled = Play::events(text_part(kind)).closing(Close::Wait);
         let outcome = call(kind, stalled).await;
         assert_eq!(outcome.error().kind, ModelErrorKind::Timeout);
@@ -302,7 +314,7 @@ async fn nobody_there_is_unreachable() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     drop(listener);
-    for kind in BOTH {
+    for kind in ALL {
         let settings = settings(kind, &format!("http://{address}"));
         let outcome = run(adapter(kind, &settings).as_ref(), request(vec![user("hi")])).await;
         let error = outcome.error();
@@ -489,7 +501,7 @@ async fn statuses_become_kinds() {
             None,
         ),
     ];
-    for kind in BOTH {
+    for kind in ALL {
         for (status, headers, body, expected, wait) in &table {
             let outcome = call(kind, Play::whole(status, headers, body)).await;
             let error = outcome.error();
@@ -502,7 +514,7 @@ async fn statuses_become_kinds() {
 
 #[tokio::test]
 async fn a_redirect_is_not_followed() {
-    for kind in BOTH {
+    for kind in ALL {
         let trap = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         trap.set_nonblocking(true).unwrap();
         let headers = format!(
@@ -523,7 +535,7 @@ async fn a_redirect_is_not_followed() {
 
 #[tokio::test]
 async fn dropping_the_stream_closes_the_connection() {
-    for kind in BOTH {
+    for kind in ALL {
         let play = Play::events(text_part(kind)).closing(Close::Wait);
         let peer = BytePeer::start(kind, vec![play]).await;
         let settings = settings(kind, &base_of(kind, &peer));
@@ -541,7 +553,7 @@ async fn dropping_the_stream_closes_the_connection() {
 
 #[tokio::test]
 async fn a_whole_exchange_is_well_formed_on_the_wire() {
-    for kind in BOTH {
+    for kind in ALL {
         let peer = BytePeer::start(kind, vec![Play::events(good(kind))]).await;
         let settings = settings(kind, &base_of(kind, &peer));
         let outcome = run(
@@ -604,7 +616,7 @@ async fn refused_parameters_are_dropped_once_and_remembered() {
 
 #[tokio::test]
 async fn a_connection_is_used_again_after_a_complete_answer() {
-    for kind in BOTH {
+    for kind in ALL {
         let body = good(kind);
         let answer = format!(
             "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n{:x}\r\n{body}\r\n",

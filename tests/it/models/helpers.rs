@@ -7,6 +7,7 @@ use futures_util::StreamExt;
 use leverframe::config::settings::{ProviderKind, ProviderSettings, Secret};
 use leverframe::model::anthropic::Anthropic;
 use leverframe::model::openai_chat::OpenAiChat;
+use leverframe::model::openai_responses::OpenAiResponses;
 use leverframe::model::profiles::Profile;
 use leverframe::model::request::{
     AssistantToolCall, Model, ModelAnswer, ModelError, ModelEvent, ModelMessage, ModelRequest,
@@ -36,10 +37,10 @@ pub fn adapter(kind: ProviderKind, settings: &ProviderSettings) -> Box<dyn Model
     match kind {
         ProviderKind::OpenAiChat => Box::new(OpenAiChat::new("peer", settings).unwrap()),
         ProviderKind::Anthropic => Box::new(Anthropic::new("peer", settings).unwrap()),
-        ProviderKind::OpenAiResponses
-        | ProviderKind::Gemini
-        | ProviderKind::Ollama
-        | ProviderKind::Scripted => panic!("no network adapter"),
+        ProviderKind::OpenAiResponses => Box::new(OpenAiResponses::new("peer", settings).unwrap()),
+        ProviderKind::Gemini | ProviderKind::Ollama | ProviderKind::Scripted => {
+            panic!("no network adapter")
+        }
     }
 }
 

@@ -81,6 +81,10 @@ fn three() -> Vec<(&'static str, ProviderSettings)> {
             "anthropic",
             settings(ProviderKind::Anthropic, "https://api.example.org"),
         ),
+        (
+            "responses",
+            settings(ProviderKind::OpenAiResponses, "https://api.example.org/v1"),
+        ),
         ("scripted", settings(ProviderKind::Scripted, "")),
     ]
 }
@@ -98,6 +102,11 @@ fn found_by_provider_and_model() {
         (model.provider(), model.family()),
         ("anthropic", "anthropic")
     );
+    let (model, _) = models.get("responses/x").unwrap();
+    assert_eq!(
+        (model.provider(), model.family()),
+        ("responses", "openai-responses")
+    );
     assert_eq!(models.context_window("openai"), Some(100_000));
     assert_eq!(models.max_output_tokens("scripted"), Some(1000));
     assert_eq!(models.context_window("none"), None);
@@ -109,7 +118,10 @@ fn not_found_names_what_there_is() {
     let error = |name: &str| models.get(name).err().expect("an error");
     let text = error("antropic/claude").to_string();
     assert!(text.contains("did you mean \"anthropic\""), "{text}");
-    assert!(text.contains("anthropic, openai, scripted"), "{text}");
+    assert!(
+        text.contains("anthropic, openai, responses, scripted"),
+        "{text}"
+    );
     assert!(!error("zzz/x").to_string().contains("did you mean"));
     for name in ["openai", "openai/", "/x", ""] {
         assert!(

@@ -18,5 +18,8 @@ mod helpers;
 mod lookup;
 mod nonsense;
 mod requests;
+mod responses_calls;
+mod responses_decoder;
+mod responses_requests;
 mod retries;
 mod scripted;

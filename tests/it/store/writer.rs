@@ -208,3 +208,49 @@ async fn a_full_disk_is_said_and_recovered_from() {
         "the write fails whole, reads go on, the problem stands until a durable change succeeds",
     );
 }
+
+#[tokio::test]
+async fn a_reader_that_does_not_let_go_delays_nobody_and_the_log_shrinks_after_it() {
+    let world = World::new().await;
+    let log = world.dir.join("leverframe.db-wal");
+    let size = || std::fs::metadata(&log).unwrap().len();
+    let stuck = rusqlite::Connection::open(world.dir.join("leverframe.db")).unwrap();
+    stuck.execute_batch("BEGIN").unwrap();
+    let _: u64 = stuck
+        .query_row("SELECT count(*) FROM events", [], |row| row.get(0))
+        .unwrap();
+    // More than the log may keep, which is copied and cut off as soon as nobody reads it.
+    world
+        .store
+        .with_writer(|conn| {
+            conn.execute_batch(
+                "CREATE TABLE ballast (body BLOB); INSERT INTO ballast VALUES (zeroblob(70000000)); DROP TABLE ballast",
+            )
+            .unwrap();
+        })
+        .await
+        .unwrap();
+    // Waiting for the reader would take five seconds a commit.
+    let commits = async {
+        for n in 0..20 {
+            world.ok(session(&format!("beside-{n}"))).await;
+        }
+    };
+    tokio::time::timeout(std::time::Duration::from_secs(4), commits)
+        .await
+        .expect("a commit waited for the reader");
+    assert!(size() > 64 * 1024 * 1024);
+    stuck.execute_batch("COMMIT").unwrap();
+    drop(stuck);
+    let shrinks = async {
+        let mut n = 0;
+        while size() > 64 * 1024 * 1024 {
+            n += 1;
+            world.ok(session(&format!("after-{n}"))).await;
+        }
+    };
+    tokio::time::timeout(std::time::Duration::from_secs(30), shrinks)
+        .await
+        .expect("the log stays as large as it was");
+    world.sound().await;
+}
