@@ -82,6 +82,7 @@ async fn costs_are_asked_for_by_path_and_through_the_remote_client() {
 
     let (_dir, path, _shutdown, _serving) = unix(fake.clone()).await;
     let remote = RemoteClient::new(Target::Unix(path), Limits::default()).unwrap();
+    fake.knows(Ok(answer.clone()));
     assert_eq!(remote.query(query.clone()).await.unwrap(), answer);
 }
 

@@ -55,7 +55,7 @@ const CASES: &[(&str, &str, &[&str])] = &[
         &["I23"]),
     ("question about a shared budget that was answered yes and added nothing",
         "UPDATE approvals SET kind = 'budget', budget = 'day_cost' WHERE id = (SELECT id FROM approvals WHERE kind = 'resend');
-         UPDATE approvals SET state = 'consumed' WHERE kind = 'budget'", &["I23"]),
+         UPDATE approvals SET state = 'consumed' WHERE kind = 'budget'", &["I16", "I23", "I31"]),
     ("open continuation of a session that has ended",
         "UPDATE sessions SET state = 'ended' WHERE conversation = 'busy'", &["I24"]),
     ("call whose approval is gone", "UPDATE tool_calls SET approval_id = randomblob(16) WHERE id = {FREE_CALL}", &["I24"]),
