@@ -8,6 +8,8 @@ pub mod anthropic;
 pub mod exchange;
 pub mod failure;
 pub mod http;
+pub mod learnt;
+pub mod names;
 pub mod openai_chat;
 pub mod openai_responses;
 pub mod prices;

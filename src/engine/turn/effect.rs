@@ -6,7 +6,7 @@ use crate::store::input::BudgetKind;
 /// What to do next. Within one list, in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Effect {
-    /// Ask the model; answer with `ModelSaid`, `ModelProposed`, `ModelFailed` or `BudgetReached`.
+    /// Ask the model; answer with `ModelSaid`, `ModelProposed`, `ModelFailed`, `ModelInterrupted` or `BudgetReached`.
     CallModel,
     /// Judge and store the proposed calls; answer with `CallsRecorded`.
     RecordCalls,
@@ -29,4 +29,11 @@ pub enum Effect {
     },
     /// Let go; the turn goes on after a restart or release.
     Yield,
+    /// Let go until a person or a rule resumes it.
+    Interrupt {
+        /// Why, for people.
+        reason: String,
+        /// What readers saw of the answer; empty where nothing was shown.
+        partial: String,
+    },
 }

@@ -52,7 +52,7 @@ pub enum Input {
         /// Tokens used by all tries.
         tokens: u64,
     },
-    /// The model proposed calls.
+    /// The model proposed calls, or wants to go on with what it said (then there are none).
     ModelProposed {
         /// Tokens used by all tries.
         tokens: u64,
@@ -68,6 +68,13 @@ pub enum Input {
     },
     /// A budget forbids the model call: it was not made.
     BudgetReached(BudgetKind),
+    /// The answer broke off after some of it was shown, or the model asks for a long wait.
+    ModelInterrupted {
+        /// Why, for people, redacted.
+        reason: String,
+        /// What readers saw, redacted.
+        partial: String,
+    },
     /// The proposed calls are stored with their verdicts.
     CallsRecorded {
         /// In order.

@@ -133,6 +133,9 @@ impl Turn {
                 self.over(Effect::Fail { code, message })
             }
             (Phase::CallingModel, Input::BudgetReached(kind)) => self.over(Effect::AskBudget(kind)),
+            (Phase::CallingModel, Input::ModelInterrupted { reason, partial }) => {
+                self.over(Effect::Interrupt { reason, partial })
+            }
             (Phase::RecordingCalls, Input::CallsRecorded { calls }) => {
                 self.calls = calls;
                 self.next()
@@ -156,6 +159,7 @@ impl Turn {
                 | Input::ModelProposed { .. }
                 | Input::ModelFailed { .. }
                 | Input::BudgetReached(_)
+                | Input::ModelInterrupted { .. }
                 | Input::CallsRecorded { .. }
                 | Input::CallBecame { .. }
                 | Input::ToolEnded { .. }

@@ -27,6 +27,8 @@ pub struct ReserveModel {
     pub estimated_cost_usd: Option<f64>,
     /// What it must stay within beside the limits of its turn, and the day it counts on.
     pub limits: SharedLimits,
+    /// What the estimate of the input alone is before anything learned is applied: its session learns from it.
+    pub estimated_input_tokens: Option<u64>,
 }
 
 /// What became of asking for a model call.
@@ -91,8 +93,8 @@ impl WriteCommand for ReserveModel {
         tx.conn
             .prepare_cached(
                 "INSERT INTO model_attempts (id, continuation_id, epoch, step, attempt, model, estimated_tokens,
-                    estimated_cost_usd, started_at, channel, day)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+                    estimated_cost_usd, started_at, channel, day, estimated_input_tokens)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
             )?
             .execute(params![
                 id.to_bytes(),
@@ -105,7 +107,8 @@ impl WriteCommand for ReserveModel {
                 self.estimated_cost_usd,
                 tx.now.as_millis(),
                 head.channel,
-                self.limits.day
+                self.limits.day,
+                self.estimated_input_tokens
             ])?;
         Ok(Reservation::Granted(id))
     }

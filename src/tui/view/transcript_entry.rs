@@ -140,7 +140,7 @@ pub fn lines(
                     maker.text(Role::TextMuted, 2, &format!("left out: {note}"), usize::MAX);
                 }
                 for note in notes {
-                    maker.text(Role::TextMuted, 2, note, usize::MAX);
+                    maker.text(Role::TextMuted, 2, &format!("note: {note}"), usize::MAX);
                 }
                 for call in tool_calls {
                     tool_card(&mut maker, call, folded);

@@ -31,6 +31,7 @@ pub(crate) fn call(
         model: "local/priced".to_owned(),
         estimated_tokens: tokens,
         estimated_cost_usd: cost,
+        estimated_input_tokens: None,
         limits,
     }
 }

@@ -10,12 +10,12 @@
 
 mod aimock;
 mod anthropic_decoder;
-mod byte_peer;
+pub mod byte_peer;
 mod chat_decoder;
 mod event_reader;
 mod faults;
-mod helpers;
-mod lookup;
+pub mod helpers;
+pub mod lookup;
 mod nonsense;
 mod requests;
 mod responses_calls;

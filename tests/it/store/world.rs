@@ -388,6 +388,7 @@ impl World {
                 estimated_tokens: 500,
                 estimated_cost_usd: Some(0.05),
                 limits: SharedLimits::default(),
+                estimated_input_tokens: None,
             })
             .await;
         ModelStep {

@@ -205,6 +205,7 @@ impl System {
                     estimated_tokens: u64::from(*tokens),
                     estimated_cost_usd: None,
                     limits: shared_limits(),
+                    estimated_input_tokens: None,
                 })
                 .map(|reservation| match reservation {
                     Reservation::Granted(id) => {
@@ -396,6 +397,7 @@ impl System {
                     },
                     reason: "put down".to_owned(),
                     active_ms: ACTIVE,
+                    partial: None,
                 })
                 .map(|()| Outcome::Done),
             Step::BeginSend { part, offer } => self
