@@ -15,6 +15,7 @@ mod chat_decoder;
 mod event_reader;
 mod faults;
 pub mod helpers;
+mod limits;
 pub mod lookup;
 mod nonsense;
 mod requests;
