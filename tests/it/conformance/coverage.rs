@@ -123,17 +123,40 @@ const ELSEWHERE: &[(u8, &str)] = &[
         104,
         "tests/it/end_to_end_models/scripted.rs::two_things_ask_twice_once_or_never",
     ),
+    (
+        41,
+        "tests/it/models/gemini_decoder.rs::a_blocked_request_is_a_refusal_with_words",
+    ),
+    (
+        42,
+        "tests/it/models/gemini_decoder.rs::ends_that_are_no_answer_are_errors",
+    ),
+    (
+        59,
+        "tests/it/models/ollama_decoder.rs::one_line_carries_thinking_text_and_two_calls",
+    ),
+    (
+        74,
+        "tests/it/models/gemini_decoder.rs::an_empty_part_with_a_signature_is_kept_and_nothing_is_joined_to_it",
+    ),
+    (
+        74,
+        "tests/it/models/gemini_requests.rs::own_content_goes_back_verbatim_in_one_piece",
+    ),
+    (
+        79,
+        "tests/it/models/gemini_decoder.rs::the_last_usage_wins_and_thoughts_are_output",
+    ),
+    (
+        103,
+        "tests/it/models/ollama_decoder.rs::a_count_far_below_what_was_sent_is_noted",
+    ),
 ];
 
 /// Cases that nothing shows yet, with what is missing.
 const NOT_YET: &[(u8, &str)] = &[
-    (41, "a blocked prompt, with the adapter of Gemini"),
-    (42, "a malformed call, with the adapter of Gemini"),
-    (59, "one line with everything, with the adapter of Ollama"),
     (65, "three calls with three decisions in one turn"),
     (67, "a result of 5 MB with escapes, end to end"),
-    (74, "signatures on their parts, with the adapter of Gemini"),
-    (79, "usage on each chunk, with the adapter of Gemini"),
     (81, "failed attempts in the budgets of a day"),
     (89, "the response cache, scope channel"),
     (90, "the response cache, scope user"),
@@ -149,10 +172,6 @@ const NOT_YET: &[(u8, &str)] = &[
     ),
     (99, "facts: there is no memory of facts yet"),
     (100, "search in memory: there is none yet"),
-    (
-        103,
-        "a prompt cut by the server, with the adapter of Ollama",
-    ),
 ];
 
 #[test]
