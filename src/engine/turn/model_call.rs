@@ -62,9 +62,9 @@ impl ModelReply {
                 usage: Usage {
                     cost_usd: Some(0.0),
                     ..Usage::default()
-                    notes: Vec::new(),
-            },
+                },
                 native: None,
+                notes: Vec::new(),
             },
             source: AnswerSource::Cache(kept.cached),
             model: kept.model,
