@@ -46,7 +46,10 @@ pub async fn finish(driver: &mut Driver<'_>) -> anyhow::Result<()> {
             text.push_str("[the model declined to answer]");
         }
         StopReason::RefusedFor(rule) if text.trim().is_empty() => {
-            let rule = engine.redactor.redact(&reveal_line(rule)).into_owned();
+            let rule = engine
+                .redactor
+                .redact(&reveal_line(rule.as_str()))
+                .into_owned();
             text = format!("[the model declined to answer: {rule}]");
         }
         StopReason::EndTurn
