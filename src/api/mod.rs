@@ -8,6 +8,7 @@ pub mod approvals;
 pub mod artifacts;
 pub mod auth;
 pub mod backup;
+pub mod cache;
 pub mod channels;
 pub mod continuations;
 pub mod doctor;

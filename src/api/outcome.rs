@@ -5,6 +5,7 @@ use crate::api::error::Refusal;
 use crate::client::console_client::ConsoleClient;
 use crate::protocol::approval::Approval;
 use crate::protocol::backup::BackupReport;
+use crate::protocol::cache::{CacheEntry, CachePurged};
 use crate::protocol::channel::Channel;
 use crate::protocol::command::{Accepted, Envelope, Outcome};
 use crate::protocol::ids::ContinuationId;
@@ -38,6 +39,8 @@ expect_outcome!(engine, Engine, EngineStatus, "the engine");
 expect_outcome!(backup, Backup, BackupReport, "a backup");
 expect_outcome!(swept, Swept, SweepReport, "what was swept");
 expect_outcome!(model_test, ModelTest, ModelTest, "a test of a model");
+expect_outcome!(cache_entry, CacheEntry, CacheEntry, "a kept answer");
+expect_outcome!(cache_purged, CachePurged, CachePurged, "what was forgotten");
 
 /// Submits a command after which a continuation is shown: the one it names, or the new one it started.
 pub async fn continuation(
@@ -54,7 +57,9 @@ pub async fn continuation(
         | Outcome::Engine(_)
         | Outcome::Backup(_)
         | Outcome::Swept(_)
-        | Outcome::ModelTest(_)) => Err(unexpected("a continuation", outcome_name(&other))),
+        | Outcome::ModelTest(_)
+        | Outcome::CacheEntry(_)
+        | Outcome::CachePurged(_)) => Err(unexpected("a continuation", outcome_name(&other))),
     }
 }
 
@@ -86,6 +91,8 @@ fn outcome_name(outcome: &Outcome) -> &'static str {
         Outcome::Backup(_) => "a backup",
         Outcome::Swept(_) => "what was swept",
         Outcome::ModelTest(_) => "a test of a model",
+        Outcome::CacheEntry(_) => "a kept answer",
+        Outcome::CachePurged(_) => "what was forgotten",
     }
 }
 
@@ -114,6 +121,9 @@ pub fn answer_name(answer: &Answer) -> &'static str {
         Answer::Audit(_) => "rows of the audit",
         Answer::AuditVerify(_) => "a walk of the audit",
         Answer::Models(_) => "models",
+        Answer::Cache(_) => "the response cache",
+        Answer::CacheEntries(_) => "kept answers",
+        Answer::CacheEntry(_) => "a kept answer",
     }
 }
 
@@ -147,5 +157,8 @@ pub async fn answer_json(
         Answer::Audit(value) => json(ok, &value),
         Answer::AuditVerify(value) => json(ok, &value),
         Answer::Models(value) => json(ok, &value),
+        Answer::Cache(value) => json(ok, &value),
+        Answer::CacheEntries(value) => json(ok, &value),
+        Answer::CacheEntry(value) => json(ok, &value),
     }
 }

@@ -104,7 +104,9 @@ pub async fn act(
             | Outcome::Engine(_)
             | Outcome::Backup(_)
             | Outcome::Swept(_)
-            | Outcome::ModelTest(_) => return Err(unexpected("a continuation")),
+            | Outcome::ModelTest(_)
+            | Outcome::CacheEntry(_)
+            | Outcome::CachePurged(_) => return Err(unexpected("a continuation")),
         },
     };
     match format {

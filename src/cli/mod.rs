@@ -9,6 +9,7 @@ pub mod arguments;
 pub mod ask;
 pub mod audit;
 pub mod backup;
+pub mod cache;
 pub mod channels;
 pub mod connect;
 pub mod continuations;

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use crate::config::error::{ConfigError, Fault};
 use crate::config::model_tables::{ProfilePatch, Rates};
 use crate::config::toml_text::TomlText;
-use crate::protocol::words::{Autonomy, Risk, Role};
+use crate::protocol::words::{Autonomy, CacheScope, Risk, Role};
 
 /// The whole file.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -43,6 +43,8 @@ pub struct ConfigFile {
     pub server: ServerTable,
     /// `[tools.NAME]`.
     pub tools: BTreeMap<String, ToolTable>,
+    /// `[response_cache]`.
+    pub response_cache: ResponseCacheTable,
 }
 
 /// `[model]`.
@@ -51,6 +53,8 @@ pub struct ConfigFile {
 pub struct ModelTable {
     /// `<provider>/<model>`.
     pub default: Option<String>,
+    /// `<provider>/<model>`, in order.
+    pub fallback: Option<Vec<String>>,
     /// Whether the scripted model may answer on real channels.
     pub allow_scripted_on_channels: bool,
     /// File of profiles that come before the shipped ones.
@@ -184,6 +188,10 @@ pub struct ChannelTable {
     pub workspace: Option<String>,
     /// `<provider>/<model>`.
     pub model: Option<String>,
+    /// `<provider>/<model>`, in order.
+    pub fallback: Option<Vec<String>>,
+    /// Whether nobody can choose another model here.
+    pub fixed_model: Option<bool>,
     /// Added to the system text.
     pub note: Option<String>,
     /// Only when addressed, in groups.
@@ -194,6 +202,8 @@ pub struct ChannelTable {
     pub reply_style: Option<StyleWord>,
     /// Messages waiting per session.
     pub max_queue: Option<u32>,
+    /// Whom a kept answer may be given to.
+    pub response_cache: Option<CacheScope>,
 }
 
 /// `[people.NAME]`.
@@ -276,6 +286,18 @@ pub struct RetentionTable {
     pub session_idle_days: Option<u32>,
     /// Days the audit is kept.
     pub audit_days: Option<u32>,
+}
+
+/// `[response_cache]`.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ResponseCacheTable {
+    /// `false`: no channel keeps answers. `true`: channels that say nothing keep them for each user.
+    pub enabled: Option<bool>,
+    /// Minutes.
+    pub ttl_minutes: Option<u32>,
+    /// Entries.
+    pub max_entries: Option<u32>,
 }
 
 /// `[console]`.

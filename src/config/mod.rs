@@ -1,6 +1,7 @@
 //! Configuration: file, layers, secrets, paths. The only module that reads the environment.
 
 pub mod backup_files;
+pub mod cache;
 pub mod channels;
 pub mod environment;
 pub mod error;

@@ -39,6 +39,14 @@ const KNOWN: &[Known] = &[
     },
 ];
 
+/// The environment variable in which people usually keep the key of a predeclared provider.
+pub fn key_variable(name: &str) -> Option<&'static str> {
+    KNOWN
+        .iter()
+        .find(|known| known.name == name)
+        .map(|known| known.key_variable)
+}
+
 /// Every provider that a model can name.
 pub fn resolve(inputs: &Inputs<'_>) -> Result<BTreeMap<String, ProviderSettings>, ConfigError> {
     let mut providers = BTreeMap::new();

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use crate::config::model_tables::{OwnTables, ProfilePatch, Rates};
-use crate::protocol::words::{Access, Autonomy, ChannelKind, Risk, Role};
+use crate::protocol::words::{Access, Autonomy, CacheScope, ChannelKind, Risk, Role};
 
 /// A secret value. Never printed, logged or serialised; `Debug` shows only that it is set.
 #[derive(Clone, PartialEq, Eq)]
@@ -39,6 +39,8 @@ pub struct Settings {
     pub instance: String,
     /// Default model, `<provider>/<model>`; `scripted/demo` when nothing is configured.
     pub model: String,
+    /// Models that stand in for it when it cannot be had, in order.
+    pub fallback: Vec<String>,
     /// Providers by name. Always contains `scripted`.
     pub providers: BTreeMap<String, ProviderSettings>,
     /// Tables about models that come before the shipped ones.
@@ -55,6 +57,8 @@ pub struct Settings {
     pub engine: EngineSettings,
     /// How long things are kept.
     pub retention: RetentionSettings,
+    /// The response cache.
+    pub response_cache: ResponseCacheSettings,
     /// Risk overrides per tool name.
     pub tool_risk: BTreeMap<String, Risk>,
     /// TCP listener, when asked for: always a loopback address.
@@ -198,6 +202,10 @@ pub struct ChannelSettings {
     pub workspace: PathBuf,
     /// Model of this channel's sessions, when not the default.
     pub model: Option<String>,
+    /// Models that stand in on this channel, in order; none = those of the default model.
+    pub fallback: Option<Vec<String>>,
+    /// Whether sessions and turns of this channel cannot choose another model.
+    pub fixed_model: bool,
     /// Added to the system text.
     pub note: Option<String>,
     /// In group chats: only when mentioned, replied to or commanded.
@@ -208,6 +216,8 @@ pub struct ChannelSettings {
     pub reply_style: ReplyStyle,
     /// Messages waiting per session.
     pub max_queue: u32,
+    /// Whom a kept answer may be given to.
+    pub response_cache: CacheScope,
 }
 
 /// One person.
@@ -284,6 +294,15 @@ pub struct RetentionSettings {
     pub session_idle: u32,
     /// The audit.
     pub audit: u32,
+}
+
+/// The response cache, as far as it is the same for all channels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ResponseCacheSettings {
+    /// Minutes an answer is kept.
+    pub ttl_minutes: u32,
+    /// Most answers kept.
+    pub max_entries: u32,
 }
 
 /// Accesses that `semi_auto` lets run.

@@ -271,7 +271,11 @@ self_approval = "console"
 # session_idle_days = 7      # without a change until a session expires
 # audit_days = 400           # who allowed what, at least 365
 
-# [console]
+# [response_cache]           # channels keep none until one says response_cache = "user" or "channel"
+# ttl_minutes = 60
+# max_entries = 500
+
+[console]
 # theme = "terminal"
 # keymap = "default"
 

@@ -5,6 +5,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::{Notify, Semaphore, broadcast, watch};
 use tokio_util::sync::CancellationToken;
@@ -12,8 +13,11 @@ use tokio_util::task::TaskTracker;
 
 use crate::clock::{Clock, Timestamp};
 use crate::config::settings::{ChannelSettings, Settings};
+use crate::engine::context::prefix::Prefix;
+use crate::engine::response_cache::Caching;
 use crate::engine::turn::driver;
 use crate::engine::turn::input::Halt;
+use crate::engine::turn::open_call::OpenCall;
 use crate::model::registry::Models;
 use crate::model::request::ToolDefinition;
 use crate::protocol::channel::{ChannelCapabilities, ChannelHealth};
@@ -94,8 +98,8 @@ pub struct Shared {
     pub models: Models,
     /// Tools.
     pub tools: Registry,
-    /// The tools as models see them: built once, so that the prompt prefix stays the same.
-    pub tool_definitions: Vec<ToolDefinition>,
+    /// What every request of a channel begins with: built once, so that it stays the same.
+    prefixes: HashMap<String, Arc<Prefix>>,
     /// How programs are confined.
     pub sandbox: Sandbox,
     /// Time.
@@ -118,6 +122,10 @@ pub struct Shared {
     pub told_problems: Mutex<Vec<String>>,
     /// Open model streams.
     pub streams: Mutex<HashMap<ContinuationId, OpenStream>>,
+    /// Model calls under way.
+    pub open_calls: Mutex<HashMap<ContinuationId, OpenCall>>,
+    /// How long turns waited for a place among a provider's calls, until their drivers take it off their time.
+    pub waits: Mutex<HashMap<ContinuationId, Duration>>,
     /// Bridges by channel.
     pub bridges: Mutex<HashMap<String, BridgeState>>,
     /// Parts that a bridge holds and has not begun to send, with their channel: each is handed out once.
@@ -137,6 +145,8 @@ pub struct Shared {
     pub tasks: TaskTracker,
     /// Held by the one sweep under way.
     pub sweeping: tokio::sync::Mutex<()>,
+    /// Kept answers.
+    pub response_cache: Caching,
     running: Mutex<HashMap<SessionId, RunningSession>>,
     permits: Arc<Semaphore>,
 }
@@ -159,7 +169,7 @@ impl Engine {
     pub fn new(parts: Parts, held: Option<Held>) -> Self {
         let permits = Arc::new(Semaphore::new(parts.settings.engine.max_running.max(1)));
         let started_at = parts.clock.now();
-        let tool_definitions = parts
+        let tool_definitions: Vec<ToolDefinition> = parts
             .tools
             .definitions()
             .into_iter()
@@ -169,12 +179,19 @@ impl Engine {
                 input_schema: definition.input_schema,
             })
             .collect();
+        let one_tool_per_step = parts.settings.engine.one_tool_per_step;
+        let prefixes = parts.settings.channels.iter().map(|(name, settings)| {
+            let note = settings.note.as_deref();
+            let prefix = Prefix::new(name, note, one_tool_per_step, &tool_definitions);
+            (name.clone(), Arc::new(prefix))
+        });
         Self {
             shared: Arc::new(Shared {
+                response_cache: Caching::new(&parts.settings),
+                prefixes: prefixes.collect(),
                 store: parts.store,
                 settings: parts.settings,
                 models: parts.models,
-                tool_definitions,
                 tools: parts.tools,
                 sandbox: parts.sandbox,
                 clock: parts.clock,
@@ -187,6 +204,8 @@ impl Engine {
                 unrecorded_stop: Mutex::default(),
                 told_problems: Mutex::default(),
                 streams: Mutex::default(),
+                open_calls: Mutex::default(),
+                waits: Mutex::default(),
                 bridges: Mutex::default(),
                 handed_out: watch::Sender::new(HashMap::new()),
                 typing: broadcast::Sender::new(64),
@@ -214,6 +233,18 @@ impl Engine {
             Problem::not_found("channel", name)
                 .hint(format!("configured channels: {}", known.join(", ")))
         })
+    }
+
+    /// What every request of a channel begins with.
+    pub fn prefix(&self, channel: &str) -> Result<Arc<Prefix>, Problem> {
+        match self.prefixes.get(channel) {
+            Some(prefix) => Ok(Arc::clone(prefix)),
+            None => self.channel(channel).and_then(|_| {
+                Err(Problem::internal(format!(
+                    "channel `{channel}` has no prefix"
+                )))
+            }),
+        }
     }
 
     /// Whether replies on a channel go through a bridge (and so through the outbox).
@@ -319,6 +350,8 @@ impl Engine {
                 tracing::error!(%session, %continuation, error = format!("{error:#}"), "turn stopped");
             }
             lock(&self.streams).remove(&continuation);
+            lock(&self.open_calls).remove(&continuation);
+            lock(&self.waits).remove(&continuation);
             if let Some(entry) = lock(&self.running).get_mut(&session) {
                 entry.current = None;
             }
@@ -372,5 +405,6 @@ impl Engine {
         self.let_go();
         self.tasks.close();
         self.tasks.wait().await;
+        self.response_cache.file.close().await;
     }
 }

@@ -47,8 +47,21 @@ pub trait Decode: Send {
 pub async fn receive(
     endpoint: &Endpoint,
     answer: Answer,
+    decoder: Box<dyn Decode>,
+    sent_bytes: usize,
+    sink: &EventSink,
+) -> Result<(), ModelError> {
+    let limit = sse::MAX_STREAM_BYTES;
+    receive_within(endpoint, answer, decoder, sent_bytes, limit, sink).await
+}
+
+/// As [`receive`], of a stream of at most `limit` bytes: an endless one ends there.
+pub async fn receive_within(
+    endpoint: &Endpoint,
+    answer: Answer,
     mut decoder: Box<dyn Decode>,
     sent_bytes: usize,
+    limit: usize,
     sink: &EventSink,
 ) -> Result<(), ModelError> {
     let read = match answer {
@@ -63,7 +76,7 @@ pub async fn receive(
             let bytes = response
                 .bytes_stream()
                 .map(|chunk| chunk.map_err(|error| with_causes(&error.without_url())));
-            let events = sse::events(bytes, endpoint.idle_timeout());
+            let events = sse::events_within(bytes, endpoint.idle_timeout(), limit);
             read(std::pin::pin!(events), decoder.as_mut(), sink).await
         }
     };

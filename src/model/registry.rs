@@ -5,19 +5,16 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use futures_util::StreamExt;
-use tokio::sync::Semaphore;
-
 use crate::config::model_tables::OwnTables;
 use crate::config::settings::{ProviderKind, ProviderSettings, Settings};
 use crate::model::anthropic::Anthropic;
 use crate::model::http::EndpointProblem;
+use crate::model::limits::Limited;
 use crate::model::openai_chat::OpenAiChat;
 use crate::model::openai_responses::OpenAiResponses;
 use crate::model::prices::{self, KnownPrice};
-use crate::model::producer::produce;
 use crate::model::profiles::{self, Profile};
-use crate::model::request::{Model, ModelError, ModelErrorKind, ModelRequest, ModelStream};
+use crate::model::request::Model;
 use crate::model::scripted::ScriptedModel;
 use crate::protocol::session::Usage;
 
@@ -66,7 +63,7 @@ pub struct Models {
 }
 
 struct Entry {
-    model: Arc<dyn Model>,
+    model: Limited,
     settings: ProviderSettings,
 }
 
@@ -94,14 +91,10 @@ impl Models {
                     Arc::new(ScriptedModel::new(settings.demo).named(name.clone()))
                 }
             };
-            let limited = Limited {
-                inner: model,
-                permits: Arc::new(Semaphore::new(provider.max_concurrent.max(1))),
-            };
             providers.insert(
                 name.clone(),
                 Entry {
-                    model: Arc::new(limited),
+                    model: Limited::new(model, provider.max_concurrent),
                     settings: provider.clone(),
                 },
             );
@@ -115,7 +108,20 @@ impl Models {
     /// The provider and the model id of `<provider>/<model>`; a model id may hold further slashes.
     pub fn get(&self, name: &str) -> Result<(Arc<dyn Model>, String), ModelLookupError> {
         let (entry, model) = self.find(name)?;
-        Ok((Arc::clone(&entry.model), model.to_owned()))
+        Ok((Arc::new(entry.model.clone()), model.to_owned()))
+    }
+
+    /// The provider and the model id, with the provider's bound on calls at once, for callers that wait for their
+    /// place before they commit to the call. What [`Models::get`] gives waits inside its stream.
+    pub fn limited(&self, name: &str) -> Result<(Limited, String), ModelLookupError> {
+        let (entry, model) = self.find(name)?;
+        Ok((entry.model.clone(), model.to_owned()))
+    }
+
+    /// Whether `<provider>/<model>` is the built-in script, which is no LLM.
+    pub fn is_scripted(&self, name: &str) -> bool {
+        self.find(name)
+            .is_ok_and(|(entry, _)| entry.settings.kind == ProviderKind::Scripted)
     }
 
     /// Names of the providers, in order.
@@ -175,39 +181,5 @@ impl Models {
             .filter(|(likeness, _)| *likeness > 0.75)
             .max_by(|(a, _), (b, _)| a.total_cmp(b))
             .map(|(_, name)| name.to_owned())
-    }
-}
-
-/// A provider with a bound on its calls at once; a call beyond it waits inside its stream.
-struct Limited {
-    inner: Arc<dyn Model>,
-    permits: Arc<Semaphore>,
-}
-
-impl Model for Limited {
-    fn provider(&self) -> &str {
-        self.inner.provider()
-    }
-
-    fn family(&self) -> &'static str {
-        self.inner.family()
-    }
-
-    fn stream(&self, request: ModelRequest) -> ModelStream {
-        let inner = Arc::clone(&self.inner);
-        let permits = Arc::clone(&self.permits);
-        produce(move |sink| async move {
-            let _permit = permits.acquire_owned().await.map_err(|_| {
-                ModelError::new(
-                    ModelErrorKind::Cancelled,
-                    format!("provider {} is shutting down", inner.provider()),
-                )
-            })?;
-            let mut events = inner.stream(request);
-            while let Some(event) = events.next().await {
-                sink.send(event?).await;
-            }
-            Ok(())
-        })
     }
 }

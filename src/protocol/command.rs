@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::clock::Timestamp;
 use crate::protocol::approval::Approval;
 use crate::protocol::backup::BackupReport;
+use crate::protocol::cache::{CacheEntry, CachePurge, CachePurged};
 use crate::protocol::channel::Channel;
 use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId, SessionId};
 use crate::protocol::models::ModelTest;
@@ -206,6 +207,9 @@ pub enum Command {
         /// Lower limits for this turn.
         #[serde(default)]
         budgets: BudgetRequest,
+        /// Ask the model even where an answer is kept, and keep the new one.
+        #[serde(default)]
+        fresh: bool,
     },
     /// Submits a message to a temporary session that ends with the turn.
     Ask {
@@ -219,6 +223,9 @@ pub enum Command {
         /// Lower limits for this turn.
         #[serde(default)]
         budgets: BudgetRequest,
+        /// Ask the model even where an answer is kept, and keep the new one.
+        #[serde(default)]
+        fresh: bool,
     },
     /// Ends a continuation; kills its tools.
     CancelContinuation {
@@ -304,6 +311,18 @@ pub enum Command {
         #[serde(default)]
         model: Option<String>,
     },
+    /// Keeps an answer past its time, or no longer.
+    PinCacheEntry {
+        /// Its id, or a longer beginning of its key.
+        id: String,
+        /// Whether.
+        pinned: bool,
+    },
+    /// Forgets kept answers.
+    PurgeCache {
+        /// Which.
+        what: CachePurge,
+    },
 }
 
 impl Command {
@@ -322,7 +341,9 @@ impl Command {
             | Command::PauseChannel { .. }
             | Command::ResumeChannel { .. }
             | Command::EmergencyStop { .. }
-            | Command::TestModel { .. } => Scope::Operate,
+            | Command::TestModel { .. }
+            | Command::PinCacheEntry { .. }
+            | Command::PurgeCache { .. } => Scope::Operate,
             Command::Decide { .. } | Command::ResolveDelivery { .. } => Scope::Approve,
             Command::ReleaseEmergencyStop { .. }
             | Command::Backup { .. }
@@ -371,4 +392,8 @@ pub enum Outcome {
     Swept(SweepReport),
     /// What asking a model showed.
     ModelTest(ModelTest),
+    /// The kept answer after the command.
+    CacheEntry(CacheEntry),
+    /// What was forgotten.
+    CachePurged(CachePurged),
 }

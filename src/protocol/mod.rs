@@ -7,6 +7,7 @@ pub mod approval;
 pub mod artifact;
 pub mod backup;
 pub mod bridge;
+pub mod cache;
 pub mod channel;
 pub mod command;
 pub mod doctor;

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::clock::Timestamp;
 use crate::protocol::approval::Approval;
 use crate::protocol::artifact::{Artifact, ArtifactHash};
+use crate::protocol::cache::{CacheEntry, CacheStats, CacheSummary};
 use crate::protocol::channel::Channel;
 use crate::protocol::doctor::{AuditAnchor, AuditReport, AuditRow, Doctor};
 use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId, SessionId, ToolCallId};
@@ -143,6 +144,9 @@ pub struct Snapshot {
     pub deliveries: Vec<OutboxItem>,
     /// Open model streams.
     pub streams: Vec<OpenStream>,
+    /// The response cache.
+    #[serde(default)]
+    pub cache: CacheSummary,
     /// The engine.
     pub engine: EngineStatus,
 }
@@ -285,6 +289,22 @@ pub enum Query {
     },
     /// The configured providers and models.
     Models,
+    /// What the response cache did.
+    Cache,
+    /// Kept answers, newest first.
+    CacheEntries {
+        /// Only this channel.
+        #[serde(default)]
+        channel: Option<String>,
+        /// Page.
+        #[serde(flatten)]
+        page: PageRequest,
+    },
+    /// One kept answer.
+    CacheEntry {
+        /// Its id, or a longer beginning of its key.
+        id: String,
+    },
 }
 
 /// Which rows of the audit.
@@ -378,4 +398,10 @@ pub enum Answer {
     AuditVerify(Box<AuditReport>),
     /// To [`Query::Models`].
     Models(Page<ProviderModels>),
+    /// To [`Query::Cache`].
+    Cache(Box<CacheStats>),
+    /// To [`Query::CacheEntries`].
+    CacheEntries(Page<CacheEntry>),
+    /// To [`Query::CacheEntry`].
+    CacheEntry(Box<CacheEntry>),
 }

@@ -12,7 +12,7 @@ use crate::protocol::ids::{ContinuationId, SessionId};
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::words::{ContinuationState, Disposition};
 use crate::store::commands::ingest_turn::{IngestOutcome, IngestTurn};
-use crate::store::input::{Origin, SessionChoice, TurnLimits};
+use crate::store::input::{Origin, SessionChoice, TurnCache, TurnLimits};
 
 /// Longest message, in bytes.
 pub const MAX_TEXT_BYTES: usize = 256 * 1024;
@@ -69,20 +69,24 @@ pub async fn send(
     text: String,
     model: Option<String>,
     budgets: BudgetRequest,
+    fresh: bool,
 ) -> Result<Outcome, Problem> {
     check_text(&text)?;
-    sessions::check_model(engine, model.as_deref())?;
     let session = engine
         .store
         .read_here(move |reader| reader.session(session_id))
         .await
         .map_err(from_store)?;
-    let body = body_digest(&[
+    sessions::check_model(engine, &session.channel, model.as_deref())?;
+    let session_text = session_id.to_string();
+    let mut parts = vec![
         "message",
-        &session_id.to_string(),
+        &session_text,
         &text,
         model.as_deref().unwrap_or(""),
-    ]);
+    ];
+    parts.extend(fresh.then_some("fresh"));
+    let body = body_digest(&parts);
     let turn = IngestTurn {
         origin: origin(caller, &session.channel, &session.conversation, body),
         session: SessionChoice::Id(session_id),
@@ -96,6 +100,10 @@ pub async fn send(
         retry_of: None,
         queue_full_notice: None,
         title: None,
+        cache: TurnCache {
+            fresh,
+            private: false,
+        },
     };
     submit(engine, turn).await
 }
@@ -108,16 +116,19 @@ pub async fn ask(
     text: String,
     model: Option<String>,
     budgets: BudgetRequest,
+    fresh: bool,
 ) -> Result<Outcome, Problem> {
     check_text(&text)?;
-    sessions::check_model(engine, model.as_deref())?;
+    sessions::check_model(engine, &channel, model.as_deref())?;
     if engine.has_bridge(&channel) {
         return Err(Problem::invalid(format!(
             "`{channel}` is a chat platform; ask on `api` or `cli`"
         )));
     }
     let max_queue = engine.channel(&channel)?.max_queue;
-    let body = body_digest(&["ask", &channel, &text, model.as_deref().unwrap_or("")]);
+    let mut parts = vec!["ask", &channel, &text, model.as_deref().unwrap_or("")];
+    parts.extend(fresh.then_some("fresh"));
+    let body = body_digest(&parts);
     let turn = IngestTurn {
         origin: origin(
             caller,
@@ -134,6 +145,10 @@ pub async fn ask(
         retry_of: None,
         queue_full_notice: None,
         title: None,
+        cache: TurnCache {
+            fresh,
+            private: false,
+        },
     };
     submit(engine, turn).await
 }

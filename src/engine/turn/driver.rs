@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use futures_util::stream::{FuturesUnordered, StreamExt};
@@ -13,6 +13,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::engine::core::Engine;
+use crate::engine::turn::after;
 use crate::engine::turn::effect::Effect;
 use crate::engine::turn::finish;
 use crate::engine::turn::fold;
@@ -20,6 +21,7 @@ use crate::engine::turn::input::{Call, Halt, Input};
 use crate::engine::turn::judge::{self, Bench};
 use crate::engine::turn::machine::Turn;
 use crate::engine::turn::model_call::{self, ModelReply, Outcome};
+use crate::engine::turn::open_call;
 use crate::engine::turn::tool_run;
 use crate::protocol::ids::{ContinuationId, SessionId};
 #[cfg(feature = "test-hooks")]
@@ -73,6 +75,13 @@ impl ActiveTime {
         }
     }
 
+    /// Takes time off again that was no work of this turn.
+    fn excuse(&mut self, time: Duration) {
+        self.pause();
+        self.done_ms = self.done_ms.saturating_sub(time.as_millis() as u64);
+        self.resume();
+    }
+
     fn elapsed_ms(&self) -> u64 {
         self.done_ms
             + self
@@ -119,6 +128,7 @@ pub async fn drive(
             ) =>
         {
             tracing::debug!(%continuation, error = format!("{error:#}"), "turn let go");
+            open_call::settle(engine, continuation, "the turn ended first").await;
             Ok(())
         }
         Err(error) => Err(error),
@@ -182,6 +192,10 @@ impl Driver<'_> {
                     }
                     Effect::Yield => {
                         self.let_go().await?;
+                        None
+                    }
+                    Effect::Interrupt { reason, partial } => {
+                        finish::interrupt(self, reason, partial).await?;
                         None
                     }
                 };
@@ -251,32 +265,41 @@ impl Driver<'_> {
                 .typing
                 .send((self.rows.channel.clone(), self.rows.conversation.clone()));
         }
-        let outcome = tokio::select! {
+        let mut outcome = tokio::select! {
             biased;
             halt = until_halted(halted) => {
-                // Dropping the call closes the connection; its reservation settles at the estimate.
+                // Dropping the call closes the connection; what it cost is estimated.
                 tracing::debug!(continuation = %self.continuation, ?halt, "model call dropped");
+                open_call::settle(self.engine, self.continuation, halt.as_str()).await;
                 return Ok(Some(Input::Halted(halt)));
             }
             outcome = model_call::call(self.engine, &self.rows) => outcome?,
         };
+        if let Some(wait) = open_call::take_wait(self.engine, self.continuation) {
+            self.active.excuse(wait);
+            if let Outcome::Answered(reply) = &mut outcome {
+                reply.notes.extend(open_call::wait_note(&reply.model, wait));
+            }
+        }
         Ok(Some(match outcome {
             Outcome::Answered(reply) => {
                 let tokens = reply.answer.usage.input_tokens
                     + reply.answer.usage.output_tokens
                     + reply.failed_tokens;
                 let calls = reply.answer.tool_calls.len() as u32;
+                let goes_on = calls > 0 || after::is_paused(&reply.answer);
                 self.reply = Some(*reply);
-                if calls == 0 {
-                    Input::ModelSaid { tokens }
-                } else {
+                if goes_on {
                     Input::ModelProposed { tokens, calls }
+                } else {
+                    Input::ModelSaid { tokens }
                 }
             }
             Outcome::Failed(failure) => Input::ModelFailed {
                 code: failure.code,
                 message: failure.message,
             },
+            Outcome::Interrupted { reason, partial } => Input::ModelInterrupted { reason, partial },
         }))
     }
 
@@ -357,6 +380,7 @@ impl Driver<'_> {
                 to: YieldTo::Pending,
                 reason: reason.to_owned(),
                 active_ms,
+                partial: None,
             })
             .await?;
         Ok(())

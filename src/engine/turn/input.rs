@@ -41,6 +41,17 @@ pub enum Halt {
     ShuttingDown,
 }
 
+impl Halt {
+    /// In words.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Cancelled => "cancelled",
+            Self::Held => "emergency stop",
+            Self::ShuttingDown => "the process stops",
+        }
+    }
+}
+
 /// What happened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Input {
@@ -51,7 +62,7 @@ pub enum Input {
         /// Tokens used by all tries.
         tokens: u64,
     },
-    /// The model proposed calls.
+    /// The model proposed calls, or wants to go on with what it said (then there are none).
     ModelProposed {
         /// Tokens used by all tries.
         tokens: u64,
@@ -64,6 +75,13 @@ pub enum Input {
         code: &'static str,
         /// For people, redacted.
         message: String,
+    },
+    /// The answer broke off after some of it was shown, or the model asks for a long wait.
+    ModelInterrupted {
+        /// Why, for people, redacted.
+        reason: String,
+        /// What readers saw, redacted.
+        partial: String,
     },
     /// The proposed calls are stored with their verdicts.
     CallsRecorded {

@@ -1,5 +1,6 @@
 //! One turn: the pure machine, and the driver that carries out its effects.
 
+pub mod after;
 pub mod attempt;
 pub mod candidates;
 pub mod driver;
@@ -11,4 +12,5 @@ pub mod judge;
 pub mod large_result;
 pub mod machine;
 pub mod model_call;
+pub mod open_call;
 pub mod tool_run;

@@ -77,7 +77,9 @@ pub fn done_text(command: &Command, outcome: &Outcome) -> String {
                 | Outcome::Engine(_)
                 | Outcome::Backup(_)
                 | Outcome::Swept(_)
-                | Outcome::ModelTest(_) => "it",
+                | Outcome::ModelTest(_)
+                | Outcome::CacheEntry(_)
+                | Outcome::CachePurged(_) => "it",
             };
             format!("{}: {what}", decision_done(decision.decision))
         }
@@ -93,6 +95,9 @@ pub fn done_text(command: &Command, outcome: &Outcome) -> String {
         Command::Sweep { preview: true } => "nothing was swept: only counted".to_owned(),
         Command::Sweep { preview: false } => "swept".to_owned(),
         Command::TestModel { .. } => "model tested".to_owned(),
+        Command::PinCacheEntry { pinned: true, .. } => "answer pinned".to_owned(),
+        Command::PinCacheEntry { pinned: false, .. } => "answer unpinned".to_owned(),
+        Command::PurgeCache { .. } => "kept answers forgotten".to_owned(),
     }
 }
 

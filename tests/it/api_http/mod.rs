@@ -3,6 +3,7 @@
 // Helpers outside `#[test]` functions fail a test by panicking, as tests do.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod cache_samples;
 mod command_line;
 mod doors;
 mod fake;

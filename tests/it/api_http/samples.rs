@@ -31,6 +31,7 @@ use leverframe::protocol::words::{
 };
 use serde_json::json;
 
+use crate::api_http::cache_samples;
 use crate::api_http::samples_models;
 
 /// Text with everything that breaks framing and screens.
@@ -399,12 +400,14 @@ pub fn commands() -> Vec<Command> {
                 max_steps: Some(3),
                 ..BudgetRequest::default()
             },
+            fresh: true,
         },
         Command::Ask {
             channel: "cli".to_owned(),
             text: "hi".to_owned(),
             model: None,
             budgets: BudgetRequest::default(),
+            fresh: false,
         },
         Command::CancelContinuation {
             continuation_id: continuation_id(),
@@ -510,6 +513,7 @@ pub fn queries() -> Vec<(Query, Answer)> {
                 approvals: vec![approval(ApprovalState::Pending)],
                 channels: vec![channel()],
                 deliveries: vec![delivery()],
+                cache: cache_samples::summary(),
                 streams: vec![OpenStream {
                     continuation_id: continuation_id(),
                     session_id: session_id(),

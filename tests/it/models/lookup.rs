@@ -8,7 +8,7 @@ use futures_util::StreamExt;
 use leverframe::config::model_tables::{OwnTables, Rates};
 use leverframe::config::settings::{
     ApprovalSettings, BudgetSettings, EngineSettings, Paths, ProviderKind, ProviderSettings,
-    RetentionSettings, SelfApproval, Settings,
+    ResponseCacheSettings, RetentionSettings, SelfApproval, Settings,
 };
 use leverframe::model::prices;
 use leverframe::model::profiles::Profile;
@@ -18,6 +18,7 @@ use leverframe::protocol::session::Usage;
 
 use crate::models::helpers::{request, settings, user};
 
+/// A configuration with just these providers.
 pub fn all_settings(providers: Vec<(&str, ProviderSettings)>) -> Settings {
     Settings {
         paths: Paths {
@@ -28,6 +29,7 @@ pub fn all_settings(providers: Vec<(&str, ProviderSettings)>) -> Settings {
         },
         instance: "test".to_owned(),
         model: "scripted/demo".to_owned(),
+        fallback: Vec::new(),
         providers: providers
             .into_iter()
             .map(|(name, provider)| (name.to_owned(), provider))
@@ -60,6 +62,10 @@ pub fn all_settings(providers: Vec<(&str, ProviderSettings)>) -> Settings {
             history: 30,
             session_idle: 7,
             audit: 400,
+        },
+        response_cache: ResponseCacheSettings {
+            ttl_minutes: 60,
+            max_entries: 500,
         },
         tool_risk: BTreeMap::new(),
         listen: None,

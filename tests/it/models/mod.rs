@@ -10,11 +10,12 @@
 
 mod aimock;
 mod anthropic_decoder;
-mod byte_peer;
+pub mod byte_peer;
 mod chat_decoder;
 mod event_reader;
 mod faults;
 pub mod helpers;
+mod limits;
 pub mod lookup;
 mod nonsense;
 mod requests;

@@ -223,6 +223,7 @@ pub(crate) async fn step(world: World, op: Op) -> World {
                         by: by("anna"),
                         reason: None,
                         notices: Vec::new(),
+                        under_way: None,
                     })
                     .await;
             }
@@ -252,6 +253,7 @@ pub(crate) async fn step(world: World, op: Op) -> World {
                         to,
                         reason: "stop".to_owned(),
                         active_ms: 0,
+                        partial: None,
                     })
                     .await;
             }

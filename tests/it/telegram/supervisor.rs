@@ -12,7 +12,7 @@ use leverframe::client::channel_port::ChannelPort;
 use leverframe::clock::Clock;
 use leverframe::config::settings::{ChannelSettings, ReplyStyle, Secret, SessionScope};
 use leverframe::protocol::channel::{ChannelCapabilities, LengthUnit, SendIdempotency};
-use leverframe::protocol::words::{Autonomy, ChannelKind, ChannelState, Risk};
+use leverframe::protocol::words::{Autonomy, CacheScope, ChannelKind, ChannelState, Risk};
 use tokio_util::sync::CancellationToken;
 
 use crate::support::fake_telegram::{DEADLINE, FakeTelegram, Fault, TOKEN};
@@ -295,11 +295,14 @@ fn settings(kind: ChannelKind, token: Option<&str>) -> ChannelSettings {
         max_wait_seconds: 600,
         workspace: "/nowhere".into(),
         model: None,
+        fallback: None,
+        fixed_model: false,
         note: None,
         require_mention: true,
         session_scope: SessionScope::Chat,
         reply_style: ReplyStyle::Final,
         max_queue: 10,
+        response_cache: CacheScope::Off,
     }
 }
 
