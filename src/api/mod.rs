@@ -19,6 +19,7 @@ pub mod generic;
 pub mod health;
 pub mod limiter;
 pub mod listener;
+pub mod models;
 pub mod openapi;
 pub mod outbox;
 pub mod outcome;

@@ -9,6 +9,7 @@ use crate::protocol::cache::{CacheEntry, CachePurged};
 use crate::protocol::channel::Channel;
 use crate::protocol::command::{Accepted, Envelope, Outcome};
 use crate::protocol::ids::ContinuationId;
+use crate::protocol::models::ModelTest;
 use crate::protocol::problem::Problem;
 use crate::protocol::session::{Continuation, OutboxItem, Session};
 use crate::protocol::snapshot::{Answer, EngineStatus, Query, SweepReport};
@@ -39,6 +40,7 @@ expect_outcome!(backup, Backup, BackupReport, "a backup");
 expect_outcome!(swept, Swept, SweepReport, "what was swept");
 expect_outcome!(cache_entry, CacheEntry, CacheEntry, "a kept answer");
 expect_outcome!(cache_purged, CachePurged, CachePurged, "what was forgotten");
+expect_outcome!(model_test, ModelTest, ModelTest, "a test of a model");
 
 /// Submits a command after which a continuation is shown: the one it names, or the new one it started.
 pub async fn continuation(
@@ -55,6 +57,7 @@ pub async fn continuation(
         | Outcome::Engine(_)
         | Outcome::Backup(_)
         | Outcome::Swept(_)
+        | Outcome::ModelTest(_)
         | Outcome::CacheEntry(_)
         | Outcome::CachePurged(_)) => Err(unexpected("a continuation", outcome_name(&other))),
     }
@@ -89,6 +92,7 @@ fn outcome_name(outcome: &Outcome) -> &'static str {
         Outcome::Swept(_) => "what was swept",
         Outcome::CacheEntry(_) => "a kept answer",
         Outcome::CachePurged(_) => "what was forgotten",
+        Outcome::ModelTest(_) => "a test of a model",
     }
 }
 
@@ -119,6 +123,7 @@ pub fn answer_name(answer: &Answer) -> &'static str {
         Answer::Cache(_) => "the response cache",
         Answer::CacheEntries(_) => "kept answers",
         Answer::CacheEntry(_) => "a kept answer",
+        Answer::Models(_) => "models",
     }
 }
 
@@ -154,5 +159,6 @@ pub async fn answer_json(
         Answer::Cache(value) => json(ok, &value),
         Answer::CacheEntries(value) => json(ok, &value),
         Answer::CacheEntry(value) => json(ok, &value),
+        Answer::Models(value) => json(ok, &value),
     }
 }

@@ -19,7 +19,7 @@ use crate::api::request::{Call, read_body, read_query};
 use crate::api::route::{Body, Needs, Route};
 use crate::api::{
     approvals, artifacts, backup, cache, channels, continuations, doctor, emergency, events,
-    generic, health, openapi, outbox, sessions, snapshot, sweep,
+    generic, health, models, openapi, outbox, sessions, snapshot, sweep,
 };
 use crate::client::console_client::ConsoleClient;
 use crate::client::remote::wire::{PROTOCOL_HEADER, PROTOCOL_VERSION};
@@ -56,6 +56,7 @@ pub fn table() -> Vec<Route> {
         artifacts::routes(),
         sweep::routes(),
         cache::routes(),
+        models::routes(),
     ]
     .concat()
 }

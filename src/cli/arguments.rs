@@ -140,6 +140,9 @@ pub enum Subcommands {
         #[arg(long)]
         preview: bool,
     },
+    /// Models: what is configured, and what works
+    #[command(subcommand)]
+    Models(ModelCommands),
     /// Kept answers: what they saved, why they were missed, forgetting them
     #[command(subcommand)]
     Cache(CacheCommands),
@@ -184,6 +187,22 @@ pub enum CacheCommands {
         /// All there are
         #[arg(long, conflicts_with_all = ["id", "channel"])]
         all: bool,
+    },
+}
+
+/// `models`.
+#[derive(Debug, Subcommand)]
+pub enum ModelCommands {
+    /// List the configured providers and models, with what they can do and cost; asks nobody
+    List,
+    /// Really ask a model: streaming, cached tokens, tools, parallel calls, context size
+    Test {
+        /// PROVIDER/MODEL; the default model where it is left out
+        #[arg(value_name = "PROVIDER/MODEL")]
+        name: Option<String>,
+        /// Do not ask whether it may cost money
+        #[arg(long)]
+        yes: bool,
     },
 }
 

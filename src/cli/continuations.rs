@@ -104,6 +104,7 @@ pub async fn act(
             | Outcome::Engine(_)
             | Outcome::Backup(_)
             | Outcome::Swept(_)
+            | Outcome::ModelTest(_)
             | Outcome::CacheEntry(_)
             | Outcome::CachePurged(_) => return Err(unexpected("a continuation")),
         },

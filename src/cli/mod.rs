@@ -18,6 +18,8 @@ pub mod emergency;
 pub mod exit;
 pub mod find;
 pub mod init;
+pub mod init_offer;
+pub mod models;
 pub mod modes;
 pub mod outbox;
 pub mod release;

@@ -7,6 +7,7 @@ pub mod environment;
 pub mod error;
 pub mod file;
 pub mod layers;
+pub mod model_tables;
 pub mod paths;
 pub mod people;
 pub mod providers;
@@ -15,3 +16,4 @@ pub mod settings;
 pub mod template;
 #[cfg(feature = "test-hooks")]
 pub mod testing;
+pub mod toml_text;

@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 use crate::config::error::{ConfigError, Fault};
 use crate::config::file::{ProviderTable, ProviderWord};
 use crate::config::layers::{Inputs, SCRIPTED_MODEL, number};
+use crate::config::model_tables::{EFFORT_EXPECTED, OUTPUT, PRICE_EXPECTED, WINDOW, is_effort};
 use crate::config::secrets::{self, SecretSource};
-use crate::config::settings::{ProviderKind, ProviderSettings, Secret};
+use crate::config::settings::{ModelTuning, ProviderKind, ProviderSettings, Secret};
 
 /// Name of the provider that is always there.
 pub const SCRIPTED: &str = "scripted";
@@ -37,6 +38,14 @@ const KNOWN: &[Known] = &[
         key_variable: "ANTHROPIC_API_KEY",
     },
 ];
+
+/// The environment variable in which people usually keep the key of a predeclared provider.
+pub fn key_variable(name: &str) -> Option<&'static str> {
+    KNOWN
+        .iter()
+        .find(|known| known.name == name)
+        .map(|known| known.key_variable)
+}
 
 /// Every provider that a model can name.
 pub fn resolve(inputs: &Inputs<'_>) -> Result<BTreeMap<String, ProviderSettings>, ConfigError> {
@@ -93,12 +102,7 @@ pub fn usable(
             .next_step(step)
             .into());
     };
-    if provider.api_key.is_none()
-        && let Some(known) = KNOWN
-            .iter()
-            .find(|known| known.base_url == provider.base_url)
-    {
-        let variable = known.key_variable;
+    if let Some(variable) = missing_key(provider) {
         let fault = fault(format!("the provider `{name}` has no key"));
         let step = format!(
             "Set {variable}, or api_key_env, api_key_file or api_key_command under [providers.{name}]"
@@ -106,6 +110,19 @@ pub fn usable(
         return Err(fault.next_step(step).into());
     }
     Ok(provider.kind)
+}
+
+/// The usual variable of a key that a provider cannot do without and does not have.
+pub fn missing_key(provider: &ProviderSettings) -> Option<&'static str> {
+    let known = KNOWN
+        .iter()
+        .find(|known| known.base_url == provider.base_url)?;
+    provider.api_key.is_none().then_some(known.key_variable)
+}
+
+/// The predeclared providers: name and usual variable of the key.
+pub fn predeclared() -> impl Iterator<Item = (&'static str, &'static str)> {
+    KNOWN.iter().map(|known| (known.name, known.key_variable))
 }
 
 fn check_name(inputs: &Inputs<'_>, name: &str) -> Result<(), ConfigError> {
@@ -176,8 +193,27 @@ fn resolve_one(
         }
         .expected("a URL, for example http://127.0.0.1:8080/v1")
     })?;
-    let key = api_key(inputs, name, table, known)?;
-    settings(inputs, name, table, kind, base_url, key)
+    // A service's own address wants the service's own key, whatever the provider is called here.
+    let keyed = known.or_else(|| KNOWN.iter().find(|known| known.base_url == base_url));
+    let key = api_key(inputs, name, table, keyed)?;
+    let from = key.as_ref().map(|_| key_from(table, keyed));
+    let mut provider = settings(inputs, name, table, kind, base_url, key)?;
+    provider.tuning.key_from = from;
+    Ok(provider)
+}
+
+/// Where a key that was found comes from, for people.
+fn key_from(table: &ProviderTable, known: Option<&Known>) -> String {
+    match (
+        &table.api_key_env,
+        &table.api_key_file,
+        &table.api_key_command,
+    ) {
+        (Some(name), _, _) => name.clone(),
+        (None, Some(file), _) => format!("the file {file}"),
+        (None, None, Some(_)) => "api_key_command".to_owned(),
+        (None, None, None) => known.map_or_else(String::new, |known| known.key_variable.to_owned()),
+    }
 }
 
 fn api_key(
@@ -230,10 +266,11 @@ fn settings(
 ) -> Result<ProviderSettings, ConfigError> {
     let (window, output) = match kind {
         ProviderKind::Anthropic => (200_000, 8192),
+        // It takes memory for the whole window that a request names, and cuts off silently beyond it.
+        ProviderKind::Ollama => (8192, 2048),
         ProviderKind::OpenAiChat
         | ProviderKind::OpenAiResponses
         | ProviderKind::Gemini
-        | ProviderKind::Ollama
         | ProviderKind::Scripted => (128_000, 4096),
     };
     let seconds = |field, given, default| {
@@ -245,21 +282,26 @@ fn settings(
             1..=3600,
         )
     };
-    for (model, price) in &table.prices {
-        if [price.input, price.output]
-            .iter()
-            .any(|p| !p.is_finite() || *p < 0.0)
-        {
-            let fault = inputs.fault(&["providers", name, "prices", model], "is not a price");
-            return Err(fault
-                .expected("US dollars per million tokens, from 0")
-                .into());
+    for (model, rates) in &table.prices {
+        if let Some(field) = rates.wrong() {
+            let keys = ["providers", name, "prices", model, field];
+            let fault = inputs.fault(&keys, "is not a price");
+            return Err(fault.expected(PRICE_EXPECTED).into());
         }
     }
-    let prices = table
-        .prices
-        .iter()
-        .map(|(model, price)| (model.clone(), (price.input, price.output)));
+    for (model, patch) in &table.models {
+        if let Some((field, problem, expected)) = patch.wrong() {
+            let fault = inputs.fault(&["providers", name, "models", model, field], problem);
+            return Err(fault.expected(expected).into());
+        }
+    }
+    if table.effort.as_deref().is_some_and(|word| !is_effort(word)) {
+        let fault = inputs.fault(
+            &["providers", name, "effort"],
+            "is not a word for an effort",
+        );
+        return Err(fault.expected(EFFORT_EXPECTED).into());
+    }
     Ok(ProviderSettings {
         kind,
         base_url,
@@ -281,14 +323,14 @@ fn settings(
             &["providers", name, "max_output_tokens"],
             table.max_output_tokens,
             output,
-            1..=10_000_000,
+            OUTPUT,
         )?,
         context_window: number(
             inputs,
             &["providers", name, "context_window"],
             table.context_window,
             window,
-            1024..=1_000_000_000,
+            WINDOW,
         )?,
         max_concurrent: number(
             inputs,
@@ -297,6 +339,14 @@ fn settings(
             4,
             1..=1000,
         )?,
-        prices: prices.collect(),
+        prices: table.prices.clone(),
+        tuning: ModelTuning {
+            context_window: table.context_window,
+            max_output_tokens: table.max_output_tokens,
+            effort: table.effort.clone(),
+            models: table.models.clone(),
+            free: table.free,
+            key_from: None,
+        },
     })
 }

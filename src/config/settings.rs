@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use crate::config::model_tables::{OwnTables, ProfilePatch, Rates};
 use crate::protocol::words::{Access, Autonomy, CacheScope, ChannelKind, Risk, Role};
 
 /// A secret value. Never printed, logged or serialised; `Debug` shows only that it is set.
@@ -42,6 +43,8 @@ pub struct Settings {
     pub fallback: Vec<String>,
     /// Providers by name. Always contains `scripted`.
     pub providers: BTreeMap<String, ProviderSettings>,
+    /// Tables about models that come before the shipped ones.
+    pub tables: OwnTables,
     /// Channels by name. Always contains desk, api, mcp, cli and routine.
     pub channels: BTreeMap<String, ChannelSettings>,
     /// People by name.
@@ -125,8 +128,27 @@ pub struct ProviderSettings {
     pub context_window: u64,
     /// Model calls at once.
     pub max_concurrent: usize,
-    /// Price overrides: model id to (input, output) US dollars per million tokens.
-    pub prices: BTreeMap<String, (f64, f64)>,
+    /// Price overrides by model id.
+    pub prices: BTreeMap<String, Rates>,
+    /// What the configuration itself says of its models.
+    pub tuning: ModelTuning,
+}
+
+/// What the configuration says of a provider's models, as far as it says anything.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ModelTuning {
+    /// Context window of all its models, in tokens.
+    pub context_window: Option<u64>,
+    /// Output tokens that a call asks for.
+    pub max_output_tokens: Option<u32>,
+    /// Reasoning effort, in the provider's word.
+    pub effort: Option<String>,
+    /// By model id.
+    pub models: BTreeMap<String, ProfilePatch>,
+    /// Whether its models cost nothing.
+    pub free: bool,
+    /// Where the key was taken from, in words: `ANTHROPIC_API_KEY`, a file, a command. Never the key.
+    pub key_from: Option<String>,
 }
 
 /// How a reply is shown while it is being written.

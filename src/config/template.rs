@@ -28,11 +28,24 @@ pub enum ModelChoice {
         provider: String,
         /// Model id.
         model: String,
+        /// Wire format, as the file spells it.
+        kind: &'static str,
         /// Base URL.
         base_url: String,
         /// Its key, when it wants one.
         key: Option<SecretChoice>,
+        /// What the server said of the model.
+        told: ToldChoice,
     },
+}
+
+/// What a server says of a model; what it does not say is not written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ToldChoice {
+    /// Whether it takes tools.
+    pub tools: Option<bool>,
+    /// Context window, in tokens.
+    pub context_window: Option<u64>,
 }
 
 /// A Telegram bot.
@@ -120,6 +133,10 @@ fn secret(field: &str, choice: &SecretChoice, out: &mut String) {
     }
 }
 
+/// How OpenAI is asked by its newer API.
+const RESPONSES_HINT: &str = "# The provider openai speaks chat completions; this makes it speak OpenAI's Responses API, \
+    with the same key.\n# [providers.openai]\n# kind = \"openai-responses\"\n\n";
+
 fn model(choice: &ModelChoice, out: &mut String) {
     out.push_str("[model]\n# <provider>/<model>. openai and anthropic need no table: they take their key from\n");
     out.push_str(
@@ -128,22 +145,28 @@ fn model(choice: &ModelChoice, out: &mut String) {
     match choice {
         ModelChoice::Scripted => {
             out.push_str("# default = \"anthropic/<model>\"\n\n");
+            out.push_str(RESPONSES_HINT);
         }
         ModelChoice::Named { model } => {
             line(out, format_args!("default = {}\n", quoted(model)));
+            if model.starts_with("openai/") {
+                out.push_str(RESPONSES_HINT);
+            }
         }
         ModelChoice::Server {
             provider,
             model,
+            kind,
             base_url,
             key,
+            told,
         } => {
             line(
                 out,
                 format_args!("default = {}\n", quoted(&format!("{provider}/{model}"))),
             );
             line(out, format_args!("[providers.{}]", table(provider)));
-            out.push_str("kind = \"openai-chat\"\n");
+            line(out, format_args!("kind = {}", quoted(kind)));
             line(out, format_args!("base_url = {}", quoted(base_url)));
             match key {
                 Some(source) => secret("api_key", source, out),
@@ -151,8 +174,31 @@ fn model(choice: &ModelChoice, out: &mut String) {
                     "# api_key_env = \"OPENAI_API_KEY\"   # or api_key_file, api_key_command\n",
                 ),
             }
+            told_of(provider, model, *told, out);
             out.push('\n');
         }
+    }
+}
+
+fn told_of(provider: &str, model: &str, told: ToldChoice, out: &mut String) {
+    // Tools are sent where nothing is said: only a no has to be written down.
+    let none = told.tools == Some(false);
+    if !none && told.context_window.is_none() {
+        return;
+    }
+    line(
+        out,
+        format_args!("\n[providers.{}.models.{}]", table(provider), table(model)),
+    );
+    if none {
+        out.push_str(
+            "# The server's list of what this model can do has no tools: they are withheld.\n",
+        );
+        out.push_str("tools = false\n");
+    }
+    if let Some(window) = told.context_window {
+        out.push_str("# Tokens, as the server said.\n");
+        line(out, format_args!("context_window = {window}"));
     }
 }
 

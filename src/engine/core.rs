@@ -5,6 +5,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::{Notify, Semaphore, broadcast, watch};
 use tokio_util::sync::CancellationToken;
@@ -16,6 +17,7 @@ use crate::engine::context::prefix::Prefix;
 use crate::engine::response_cache::Caching;
 use crate::engine::turn::driver;
 use crate::engine::turn::input::Halt;
+use crate::engine::turn::open_call::OpenCall;
 use crate::model::registry::Models;
 use crate::model::request::ToolDefinition;
 use crate::protocol::channel::{ChannelCapabilities, ChannelHealth};
@@ -120,6 +122,10 @@ pub struct Shared {
     pub told_problems: Mutex<Vec<String>>,
     /// Open model streams.
     pub streams: Mutex<HashMap<ContinuationId, OpenStream>>,
+    /// Model calls under way.
+    pub open_calls: Mutex<HashMap<ContinuationId, OpenCall>>,
+    /// How long turns waited for a place among a provider's calls, until their drivers take it off their time.
+    pub waits: Mutex<HashMap<ContinuationId, Duration>>,
     /// Bridges by channel.
     pub bridges: Mutex<HashMap<String, BridgeState>>,
     /// Parts that a bridge holds and has not begun to send, with their channel: each is handed out once.
@@ -198,6 +204,8 @@ impl Engine {
                 unrecorded_stop: Mutex::default(),
                 told_problems: Mutex::default(),
                 streams: Mutex::default(),
+                open_calls: Mutex::default(),
+                waits: Mutex::default(),
                 bridges: Mutex::default(),
                 handed_out: watch::Sender::new(HashMap::new()),
                 typing: broadcast::Sender::new(64),
@@ -342,6 +350,8 @@ impl Engine {
                 tracing::error!(%session, %continuation, error = format!("{error:#}"), "turn stopped");
             }
             lock(&self.streams).remove(&continuation);
+            lock(&self.open_calls).remove(&continuation);
+            lock(&self.waits).remove(&continuation);
             if let Some(entry) = lock(&self.running).get_mut(&session) {
                 entry.current = None;
             }

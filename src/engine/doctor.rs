@@ -280,12 +280,17 @@ fn providers(settings: &Settings) -> Vec<Finding> {
         .filter(|(name, provider)| provider.api_key.is_some() || used.contains(&name.as_str()))
         .map(|(name, provider)| {
             let about = format!("provider {name}");
+            // Other servers that speak the Responses API want no key of OpenAI.
+            let elsewhere = !provider.base_url.contains("//api.openai.com");
             let key = match (&provider.api_key, provider.kind) {
                 (Some(_), _) => "key present",
                 (
                     None,
                     ProviderKind::OpenAiChat | ProviderKind::Ollama | ProviderKind::Scripted,
                 ) => {
+                    "no key (the server wants none)"
+                }
+                (None, ProviderKind::OpenAiResponses) if elsewhere => {
                     "no key (the server wants none)"
                 }
                 (

@@ -5,6 +5,7 @@ use crate::engine::handle::emergency;
 use crate::engine::problem::from_store;
 use crate::engine::response_cache::stats;
 use crate::engine::{doctor, what_if, why};
+use crate::model::catalogue;
 use crate::protocol::channel::{Channel, ChannelHealth};
 use crate::protocol::problem::Problem;
 use crate::protocol::session::Usage;
@@ -173,6 +174,10 @@ impl Engine {
                 .await
                 .map(|entry| Answer::CacheEntry(Box::new(entry)))
                 .map_err(stats::problem),
+            Query::Models => Ok(Answer::Models(Page {
+                items: catalogue::list(&self.settings),
+                next_cursor: None,
+            })),
         }
     }
 }

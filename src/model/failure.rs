@@ -42,10 +42,22 @@ pub struct ProviderError {
     pub status: Option<u16>,
 }
 
+/// Longest excerpt of a page that is not the protocol, in characters.
+const PAGE_CHARS: usize = 200;
+
 /// At most `EXCERPT_CHARS` characters of `text`, trimmed.
 pub fn excerpt(text: &str) -> String {
+    cut(text, EXCERPT_CHARS)
+}
+
+/// The beginning of something that no model wrote: shorter, because it says nothing.
+pub fn page_excerpt(text: &str) -> String {
+    cut(text, PAGE_CHARS)
+}
+
+fn cut(text: &str, chars: usize) -> String {
     let text = text.trim();
-    let mut short: String = text.chars().take(EXCERPT_CHARS).collect();
+    let mut short: String = text.chars().take(chars).collect();
     if short.len() < text.len() {
         short.push('…');
     }
@@ -143,6 +155,25 @@ const SPEND_WORDS: &[&str] = &[
     "exceeded your current quota",
 ];
 
+/// Words that say that a parameter is not taken at all.
+const REFUSING_WORDS: &[&str] = &[
+    "unsupported",
+    "not supported",
+    "does not support",
+    "unknown",
+    "unrecognized",
+    "unexpected",
+    "not permitted",
+    "extra",
+    "invalid parameter",
+    "not allowed",
+];
+
+/// Whether the words of a 400, lower case, say that some parameter is not taken at all.
+pub fn refuses_parameter(words: &str) -> bool {
+    names_any(words, REFUSING_WORDS)
+}
+
 fn names_any(text: &str, words: &[&str]) -> bool {
     words.iter().any(|word| text.contains(word))
 }
@@ -202,7 +233,7 @@ pub fn classify_in_band(error: &ProviderError) -> ModelErrorKind {
         ModelErrorKind::Authentication
     } else if has(&["not_found", "model_not_found"]) {
         ModelErrorKind::NotFound
-    } else if has(&["invalid_request"]) {
+    } else if has(&["invalid_request", "invalid_prompt"]) {
         ModelErrorKind::InvalidRequest
     } else {
         // The server took the request and failed at it: the class that a 500 would have.
@@ -214,7 +245,8 @@ pub fn classify_in_band(error: &ProviderError) -> ModelErrorKind {
 pub fn next_step(kind: ModelErrorKind) -> &'static str {
     match kind {
         ModelErrorKind::Authentication => {
-            "check api_key of this provider: it is missing, wrong, expired, or not allowed this model"
+            "check the key of this provider (api_key_env, api_key_file or api_key_command): it is missing, \
+             wrong, expired, or not allowed this model"
         }
         ModelErrorKind::NotFound => "check base_url and the model name of this provider",
         ModelErrorKind::InvalidRequest => {

@@ -7,13 +7,17 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use futures_util::StreamExt;
-use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
+use reqwest::header::{
+    ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue,
+    RETRY_AFTER,
+};
 use reqwest::{Client, Response, Url};
 use serde_json::Value;
 
 use crate::clock::{Clock, Timestamp};
+use crate::config::providers;
 use crate::config::settings::{ProviderSettings, Secret};
-use crate::model::failure::{self, Failure, ProviderError, excerpt};
+use crate::model::failure::{self, Failure, ProviderError, excerpt, page_excerpt};
 use crate::model::request::{ModelError, ModelErrorKind};
 use crate::model::sse::SseError;
 
@@ -44,6 +48,7 @@ pub struct Endpoint {
     url: Url,
     headers: HeaderMap,
     api_key: Option<Secret>,
+    key_from: Option<String>,
     connect_timeout: Duration,
     first_byte_timeout: Duration,
     idle_timeout: Duration,
@@ -89,11 +94,17 @@ impl Endpoint {
             url,
             headers,
             api_key: settings.api_key.clone(),
+            key_from: settings.tuning.key_from.clone(),
             connect_timeout: Duration::from_secs(settings.connect_timeout_seconds),
             first_byte_timeout: Duration::from_secs(settings.first_byte_timeout_seconds),
             idle_timeout: Duration::from_secs(settings.idle_timeout_seconds),
             client: OnceLock::new(),
         })
+    }
+
+    /// Host, with the port where the URL names one.
+    pub fn host(&self) -> &str {
+        &self.host
     }
 
     /// Longest silence inside an answer.
@@ -104,16 +115,33 @@ impl Endpoint {
     /// The error for `failure`, with provider, host and next step.
     pub fn error(&self, failure: Failure) -> ModelError {
         let what = self.without_key(failure.what);
+        let variable = providers::key_variable(&self.provider)
+            .filter(|_| failure.kind == ModelErrorKind::Authentication && self.key_from.is_none())
+            .map_or_else(String::new, |variable| {
+                format!("; its usual variable is {variable}")
+            });
         ModelError {
             kind: failure.kind,
             message: format!(
-                "provider {} ({}): {what}; {}",
+                "provider {} ({}): {what}; {}{}{variable}",
                 self.provider,
                 self.host,
-                failure::next_step(failure.kind)
+                failure::next_step(failure.kind),
+                self.key_hint(failure.kind)
             ),
             retry_after: None,
             usage: failure.usage,
+        }
+    }
+
+    /// Where the key that was refused is from.
+    fn key_hint(&self, kind: ModelErrorKind) -> String {
+        match (&self.key_from, kind) {
+            (Some(from), ModelErrorKind::Authentication) => format!(" (it is taken from {from})"),
+            (None, ModelErrorKind::Authentication) if self.api_key.is_none() => {
+                " (none is configured)".to_owned()
+            }
+            _ => String::new(),
         }
     }
 
@@ -139,7 +167,7 @@ impl Endpoint {
     pub async fn post(&self, body: &Value) -> Result<Answer, Refused> {
         let client = self
             .client
-            .get_or_init(|| self.connect())
+            .get_or_init(|| client_for(&self.url, self.connect_timeout))
             .as_ref()
             .map_err(|why| {
                 self.unanswered(ModelErrorKind::Unreachable, format!("no TLS: {why}"))
@@ -147,6 +175,8 @@ impl Endpoint {
         let sending = client
             .post(self.url.clone())
             .headers(self.headers.clone())
+            // Nothing here decompresses: a stream must come as it is written.
+            .header(ACCEPT_ENCODING, "identity")
             .json(body)
             .send();
         let response = match tokio::time::timeout(self.first_byte_timeout, sending).await {
@@ -165,12 +195,23 @@ impl Endpoint {
         if !response.status().is_success() {
             return Err(self.refused(response).await);
         }
-        let content_type = response
-            .headers()
-            .get(CONTENT_TYPE)
-            .and_then(|value| value.to_str().ok())
-            .unwrap_or_default()
-            .to_ascii_lowercase();
+        let header = |name: HeaderName| {
+            let value = response.headers().get(name);
+            let text = value.and_then(|value| value.to_str().ok());
+            text.unwrap_or_default().trim().to_ascii_lowercase()
+        };
+        let encoding = header(CONTENT_ENCODING);
+        if !matches!(encoding.as_str(), "" | "identity") {
+            return Err(self.unanswered(
+                ModelErrorKind::Protocol,
+                format!(
+                    "expected an answer that is not compressed, got content-encoding {}: a proxy in between \
+                     compresses although it was asked not to",
+                    excerpt(&encoding)
+                ),
+            ));
+        }
+        let content_type = header(CONTENT_TYPE);
         if content_type.is_empty() || content_type.starts_with("text/event-stream") {
             return Ok(Answer::Events(response));
         }
@@ -181,7 +222,7 @@ impl Endpoint {
                 format!(
                     "expected an event stream, got {}: not an LLM endpoint? It begins: {}",
                     excerpt(&content_type),
-                    excerpt(&body)
+                    page_excerpt(&body)
                 ),
             ));
         }
@@ -194,33 +235,6 @@ impl Endpoint {
                 format!("expected JSON, got: {}", excerpt(&body)),
             )),
         }
-    }
-
-    fn connect(&self) -> Result<Client, String> {
-        // reqwest without a built-in provider takes the process-wide one; a second install is refused,
-        // which is what we want when somebody else was first.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let mut builder = Client::builder()
-            .connect_timeout(self.connect_timeout)
-            .redirect(reqwest::redirect::Policy::none())
-            .user_agent(concat!("leverframe/", env!("CARGO_PKG_VERSION")));
-        if is_loopback(&self.url) {
-            builder = builder.no_proxy();
-        }
-        if self.url.scheme() == "http" {
-            // No TLS will be spoken, so a machine without certificates must not fail, and the
-            // certificates need not be read.
-            let no_roots = rustls::ClientConfig::builder()
-                .with_root_certificates(rustls::RootCertStore::empty())
-                .with_no_client_auth();
-            builder = builder.tls_backend_preconfigured(no_roots);
-        }
-        builder.build().map_err(|error| {
-            format!(
-                "{}; install the system's CA certificates (package ca-certificates) or set SSL_CERT_FILE",
-                with_causes(&error)
-            )
-        })
     }
 
     fn unanswered(&self, kind: ModelErrorKind, what: String) -> Refused {
@@ -240,15 +254,19 @@ impl Endpoint {
         } else {
             ModelErrorKind::Disconnected
         };
-        let what = if error.is_connect() && error.is_timeout() {
+        let causes = with_causes(&error);
+        let what = if !error.is_connect() {
+            format!("no answer: {causes}")
+        } else if error.is_timeout() {
             format!(
                 "could not connect within {} s",
                 self.connect_timeout.as_secs_f64()
             )
-        } else if error.is_connect() {
-            format!("could not connect: {}", with_causes(&error))
         } else {
-            format!("no answer: {}", with_causes(&error))
+            match obstacle(&error) {
+                Some(obstacle) => format!("could not connect: {obstacle}: {causes}"),
+                None => format!("could not connect: {causes}"),
+            }
         };
         self.unanswered(kind, what)
     }
@@ -333,6 +351,34 @@ impl Endpoint {
     }
 }
 
+/// A client for one address: no redirects, no proxy on loopback, the system's certificates where TLS is spoken.
+pub fn client_for(url: &Url, connect_timeout: Duration) -> Result<Client, String> {
+    // reqwest without a built-in provider takes the process-wide one; a second install is refused,
+    // which is what we want when somebody else was first.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let mut builder = Client::builder()
+        .connect_timeout(connect_timeout)
+        .redirect(reqwest::redirect::Policy::none())
+        .user_agent(concat!("leverframe/", env!("CARGO_PKG_VERSION")));
+    if is_loopback(url) {
+        builder = builder.no_proxy();
+    }
+    if url.scheme() == "http" {
+        // No TLS will be spoken, so a machine without certificates must not fail, and the
+        // certificates need not be read.
+        let no_roots = rustls::ClientConfig::builder()
+            .with_root_certificates(rustls::RootCertStore::empty())
+            .with_no_client_auth();
+        builder = builder.tls_backend_preconfigured(no_roots);
+    }
+    builder.build().map_err(|error| {
+        format!(
+            "{}; install the system's CA certificates (package ca-certificates) or set SSL_CERT_FILE",
+            with_causes(&error)
+        )
+    })
+}
+
 /// A header value marked sensitive, so that nothing prints it.
 pub fn secret_header(value: &str, field: &'static str) -> Result<HeaderValue, EndpointProblem> {
     let mut header = HeaderValue::from_str(value).map_err(|_| EndpointProblem::Header(field))?;
@@ -343,6 +389,28 @@ pub fn secret_header(value: &str, field: &'static str) -> Result<HeaderValue, En
 /// A plain header value.
 pub fn plain_header(value: &str, field: &'static str) -> Result<HeaderValue, EndpointProblem> {
     HeaderValue::from_str(value).map_err(|_| EndpointProblem::Header(field))
+}
+
+/// What stood in the way of a connection, in words that tell the cases apart.
+fn obstacle(error: &(dyn std::error::Error + 'static)) -> Option<&'static str> {
+    if error.is::<rustls::Error>() {
+        return Some("the server speaks no TLS there, or its certificate is not trusted here");
+    }
+    // The connector names this case by word only.
+    if error.to_string() == "dns error" {
+        return Some("the name of the host cannot be resolved (DNS)");
+    }
+    let cause = match error.downcast_ref::<std::io::Error>() {
+        Some(io) if io.kind() == std::io::ErrorKind::ConnectionRefused => {
+            return Some("no server listens there");
+        }
+        // What an I/O error wraps is not its source, but the source of its source.
+        Some(io) => io
+            .get_ref()
+            .map(|inner| inner as &(dyn std::error::Error + 'static)),
+        None => error.source(),
+    };
+    obstacle(cause?)
 }
 
 /// An error with its causes, without repeating what the outer one already says.
@@ -358,6 +426,19 @@ pub fn with_causes(error: &dyn std::error::Error) -> String {
         cause = inner.source();
     }
     excerpt(&text)
+}
+
+/// The host of a base URL, lower case; none where it is not a URL.
+pub fn host_of(base_url: &str) -> Option<String> {
+    Url::parse(base_url.trim())
+        .ok()?
+        .host_str()
+        .map(str::to_owned)
+}
+
+/// Whether a base URL names nothing but a server, so that the usual path is meant.
+pub fn has_no_path(base_url: &str) -> bool {
+    Url::parse(base_url.trim()).is_ok_and(|url| matches!(url.path(), "" | "/"))
 }
 
 fn join(base: &str, path: &str) -> Result<Url, EndpointProblem> {
@@ -385,6 +466,11 @@ fn join(base: &str, path: &str) -> Result<Url, EndpointProblem> {
     };
     url.set_path(&full);
     Ok(url)
+}
+
+/// Whether an address is on this machine.
+pub fn is_loopback_address(address: &str) -> bool {
+    Url::parse(address).is_ok_and(|url| is_loopback(&url))
 }
 
 fn is_loopback(url: &Url) -> bool {

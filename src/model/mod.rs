@@ -5,9 +5,17 @@
 //! 400 as unknown to it: the adapter drops the parameter, remembers, and asks again.)
 
 pub mod anthropic;
+pub mod catalogue;
+pub mod check;
+pub mod discovery;
+pub mod exchange;
 pub mod failure;
 pub mod http;
+pub mod learnt;
+pub mod limits;
+pub mod names;
 pub mod openai_chat;
+pub mod openai_responses;
 pub mod prices;
 pub mod producer;
 pub mod profiles;

@@ -112,6 +112,37 @@ pub struct ModelRequest {
     pub prompt_cache_key: Option<String>,
 }
 
+impl ModelRequest {
+    /// Calls in the history: ids that we make up are numbered from here, so that they never meet an earlier one.
+    pub fn earlier_calls(&self) -> usize {
+        let calls = self.messages.iter().map(|message| match message {
+            ModelMessage::Assistant { tool_calls, .. } => tool_calls.len(),
+            ModelMessage::User { .. } | ModelMessage::ToolResults { .. } => 0,
+        });
+        calls.sum()
+    }
+}
+
+/// An id or a name from elsewhere in the alphabet that providers accept (`[a-zA-Z0-9_-]`, 1 to 64).
+pub fn legal_word(word: &str) -> String {
+    let cleaned: String = word
+        .chars()
+        .take(64)
+        .map(|c| {
+            if c.is_ascii_alphanumeric() || matches!(c, '_' | '-') {
+                c
+            } else {
+                '_'
+            }
+        })
+        .collect();
+    if cleaned.is_empty() {
+        "unnamed".to_owned()
+    } else {
+        cleaned
+    }
+}
+
 /// What arrives while a call runs.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ModelEvent {
@@ -136,6 +167,11 @@ pub enum StopReason {
     Refusal,
     /// Anything else, in the provider's word.
     Other(String),
+    /// It paused a long answer of its own: the same content goes back unchanged, and the answer goes on. Counts as a
+    /// step.
+    Paused,
+    /// The provider refused and named the rule: its word, outside text.
+    RefusedFor(String),
 }
 
 /// A complete answer.

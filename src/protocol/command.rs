@@ -11,6 +11,7 @@ use crate::protocol::backup::BackupReport;
 use crate::protocol::cache::{CacheEntry, CachePurge, CachePurged};
 use crate::protocol::channel::Channel;
 use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId, SessionId};
+use crate::protocol::models::ModelTest;
 use crate::protocol::policy::PolicyPatch;
 use crate::protocol::session::{Continuation, OutboxItem, Session};
 use crate::protocol::snapshot::{EngineStatus, SweepReport};
@@ -316,6 +317,12 @@ pub enum Command {
         /// Which.
         what: CachePurge,
     },
+    /// Really asks a model, to see what works. Costs what the calls cost; returns when they have ended.
+    TestModel {
+        /// `<provider>/<model>`; the default model where it is left out.
+        #[serde(default)]
+        model: Option<String>,
+    },
 }
 
 impl Command {
@@ -334,6 +341,7 @@ impl Command {
             | Command::PauseChannel { .. }
             | Command::ResumeChannel { .. }
             | Command::EmergencyStop { .. }
+            | Command::TestModel { .. }
             | Command::PinCacheEntry { .. }
             | Command::PurgeCache { .. } => Scope::Operate,
             Command::Decide { .. } | Command::ResolveDelivery { .. } => Scope::Approve,
@@ -386,4 +394,6 @@ pub enum Outcome {
     CacheEntry(CacheEntry),
     /// What was forgotten.
     CachePurged(CachePurged),
+    /// What asking a model showed.
+    ModelTest(ModelTest),
 }

@@ -332,6 +332,14 @@ pub enum EventBody {
         /// As it is.
         engine: Box<EngineStatus>,
     },
+    /// Ephemeral: a model call waits because its provider has as many calls under way as it may have.
+    #[serde(rename = "model.waiting")]
+    ModelWaiting {
+        /// Provider name.
+        provider: String,
+        /// How many calls waited before it; whose turn it is next is not theirs alone (`model::limits`).
+        ahead: u32,
+    },
     /// A kind this version does not know.
     #[serde(other, rename = "unknown")]
     Unknown,
@@ -356,6 +364,7 @@ impl EventBody {
             Self::ContinuationCancelled { .. } => "continuation.cancelled",
             Self::ContinuationExpired { .. } => "continuation.expired",
             Self::ModelStarted { .. } => "model.started",
+            Self::ModelWaiting { .. } => "model.waiting",
             Self::ModelFinished { .. } => "model.finished",
             Self::MessageDelta { .. } => "message.delta",
             Self::ToolProposed { .. } => "tool.proposed",
@@ -398,6 +407,7 @@ impl EventBody {
             | Self::SessionUpdated { .. }
             | Self::SessionEnded { .. }
             | Self::ModelStarted { .. }
+            | Self::ModelWaiting { .. }
             | Self::MessageDelta { .. }
             | Self::ToolProposed { .. }
             | Self::ToolStarted { .. }

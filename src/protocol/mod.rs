@@ -13,6 +13,7 @@ pub mod command;
 pub mod doctor;
 pub mod event;
 pub mod ids;
+pub mod models;
 pub mod policy;
 pub mod problem;
 pub mod session;

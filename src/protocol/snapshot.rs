@@ -9,6 +9,7 @@ use crate::protocol::cache::{CacheEntry, CacheStats, CacheSummary};
 use crate::protocol::channel::Channel;
 use crate::protocol::doctor::{AuditAnchor, AuditReport, AuditRow, Doctor};
 use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId, SessionId, ToolCallId};
+use crate::protocol::models::ProviderModels;
 use crate::protocol::policy::WhatIf;
 use crate::protocol::session::{
     Continuation, OutboxItem, Session, Step, TranscriptEntry, Usage, Why,
@@ -302,6 +303,8 @@ pub enum Query {
         /// Its id, or a longer beginning of its key.
         id: String,
     },
+    /// The configured providers and models.
+    Models,
 }
 
 /// Which rows of the audit.
@@ -399,4 +402,6 @@ pub enum Answer {
     CacheEntries(Page<CacheEntry>),
     /// To [`Query::CacheEntry`].
     CacheEntry(Box<CacheEntry>),
+    /// To [`Query::Models`].
+    Models(Page<ProviderModels>),
 }

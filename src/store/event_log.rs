@@ -51,6 +51,7 @@ fn encode(body: &EventBody) -> Result<String, StoreError> {
         | EventBody::ContinuationCancelled { .. }
         | EventBody::ContinuationExpired { .. }
         | EventBody::ModelStarted { .. }
+        | EventBody::ModelWaiting { .. }
         | EventBody::ModelFinished { .. }
         | EventBody::MessageDelta { .. }
         | EventBody::ToolProposed { .. }

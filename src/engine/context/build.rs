@@ -237,6 +237,10 @@ impl<'a> Fitting<'a> {
         self.room -= set_aside;
         let (kept, left_out, reason) = self.newest(history);
         self.room += set_aside;
+        // With less room the newer ones were shortened, and so the older ones fit after all.
+        if left_out == 0 {
+            return (kept, None);
+        }
         let older = history.get(..left_out).unwrap_or_default();
         // In estimated tokens, which is what a digest is measured in.
         let tokens = (set_aside as f64 / self.size(1_000) as f64 * 1_000.0) as u64;

@@ -4,6 +4,7 @@ use crate::engine::core::Engine;
 use crate::engine::handle::{Caller, messages};
 use crate::engine::problem::from_store;
 use crate::engine::turn::input::Halt;
+use crate::engine::turn::open_call;
 use crate::protocol::command::Outcome;
 use crate::protocol::ids::ContinuationId;
 use crate::protocol::problem::{Problem, ProblemKind};
@@ -44,6 +45,8 @@ pub async fn cancellation(
         by: caller.reference(),
         reason,
         notices,
+        // Read last: what comes between this and the commit is shown and not kept.
+        under_way: open_call::cut_short(engine, continuation_id),
     })
 }
 

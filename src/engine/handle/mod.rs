@@ -19,6 +19,7 @@ pub mod deliveries;
 pub mod edit;
 pub mod emergency;
 pub mod messages;
+pub mod models;
 pub mod policy;
 pub mod sessions;
 
@@ -129,6 +130,7 @@ impl Engine {
             Command::Sweep { preview } => sweeper::on_demand(self, &caller, preview).await,
             Command::PinCacheEntry { id, pinned } => cache::pin(self, &caller, id, pinned).await,
             Command::PurgeCache { what } => cache::purge(self, &caller, what).await,
+            Command::TestModel { model } => models::test(self, &caller, model).await,
         }
     }
 }

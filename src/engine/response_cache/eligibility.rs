@@ -29,8 +29,8 @@ pub fn may_keep(answer: &ModelAnswer, own_model: bool, noted: bool) -> Result<()
         StopReason::EndTurn => {}
         StopReason::ToolUse => return Err(CacheNotKept::ToolsUsed),
         StopReason::MaxTokens => return Err(CacheNotKept::Cut),
-        StopReason::Refusal => return Err(CacheNotKept::Refused),
-        StopReason::Other(_) => return Err(CacheNotKept::Unnatural),
+        StopReason::Refusal | StopReason::RefusedFor(_) => return Err(CacheNotKept::Refused),
+        StopReason::Paused | StopReason::Other(_) => return Err(CacheNotKept::Unnatural),
     }
     if !own_model {
         return Err(CacheNotKept::StandIn);

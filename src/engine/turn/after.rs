@@ -8,12 +8,6 @@ use crate::protocol::ids::ToolCallId;
 use crate::protocol::session::StepBody;
 use crate::store::queries::turn::TurnRows;
 
-/// The provider's word for an answer that it wants to go on with.
-pub const PAUSE: &str = "pause_turn";
-/// The provider's word for a window that was full before the answer was whole.
-pub const WINDOW_FULL: &str = "model_context_window_exceeded";
-/// The provider's word for a call that it could not make sense of itself (compared without case).
-const MALFORMED_CALL: &str = "malformed_function_call";
 /// Rule of a call whose arguments were no JSON object.
 pub const MALFORMED_RULE: &str = "schema: malformed arguments";
 /// Answers in a row whose arguments were malformed, before the turn fails.
@@ -26,8 +20,6 @@ pub enum After {
     Take,
     /// It said nothing: ask once more, with a word about it.
     Nudge,
-    /// It came out broken: ask once more as before.
-    AskAgain(&'static str),
     /// The window was full: ask once more with less.
     Compact,
     /// The turn cannot go on.
@@ -44,8 +36,6 @@ pub enum After {
 pub struct Tries {
     /// It was nudged.
     pub nudged: bool,
-    /// It was asked again.
-    pub asked_again: bool,
     /// The context was compacted.
     pub compacted: bool,
 }
@@ -81,24 +71,21 @@ impl Before {
     }
 }
 
-fn is(stop: &StopReason, word: &str) -> bool {
-    match stop {
-        StopReason::Other(other) => other.eq_ignore_ascii_case(word),
-        StopReason::EndTurn | StopReason::ToolUse | StopReason::MaxTokens | StopReason::Refusal => {
-            false
-        }
-    }
-}
-
 /// Whether the provider wants to go on with this answer as it is.
 pub fn is_paused(answer: &ModelAnswer) -> bool {
-    answer.tool_calls.is_empty() && is(&answer.stop, PAUSE)
+    answer.tool_calls.is_empty() && answer.stop == StopReason::Paused
 }
 
-/// What follows from an answer.
-pub fn after(answer: &ModelAnswer, tries: Tries, before: Before) -> After {
+/// Whether the window was full before the answer was whole: it was cut, and not by the limit of its output.
+fn window_was_full(answer: &ModelAnswer, max_output: u32) -> bool {
+    answer.stop == StopReason::MaxTokens
+        && answer.usage.output_tokens.saturating_mul(2) < u64::from(max_output)
+}
+
+/// What follows from an answer of at most `max_output` tokens.
+pub fn after(answer: &ModelAnswer, max_output: u32, tries: Tries, before: Before) -> After {
     let silent = answer.text.trim().is_empty() && answer.tool_calls.is_empty();
-    if is(&answer.stop, WINDOW_FULL) && silent {
+    if silent && window_was_full(answer, max_output) {
         return if tries.compacted {
             After::Fail {
                 code: "context_too_long",
@@ -106,18 +93,6 @@ pub fn after(answer: &ModelAnswer, tries: Tries, before: Before) -> After {
             }
         } else {
             After::Compact
-        };
-    }
-    if is(&answer.stop, MALFORMED_CALL) && answer.tool_calls.is_empty() {
-        return if tries.asked_again {
-            After::Fail {
-                code: "model_malformed_call",
-                message: "the model wrote a tool call that its provider could not read, twice; \
-                          try another model, or say it in other words"
-                    .to_owned(),
-            }
-        } else {
-            After::AskAgain("the provider could not read the model's tool call")
         };
     }
     let malformed = answer.tool_calls.iter().any(|call| call.args.is_err());

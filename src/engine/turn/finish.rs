@@ -1,10 +1,12 @@
 //! The ends of a turn: answer, failure, budget question; and what the chat is told while it waits.
 
+use std::borrow::Cow;
+
 use anyhow::Context as _;
 
+use crate::config::channels::is_local;
 use crate::engine::approvals::{self, Ask};
 use crate::engine::core::lock;
-use crate::engine::turn::after::WINDOW_FULL;
 use crate::engine::turn::driver::Driver;
 use crate::engine::turn::effect::BudgetKind;
 use crate::engine::turn::judge;
@@ -23,7 +25,10 @@ use crate::store::commands::queue_notice::QueueNotice;
 use crate::store::commands::yield_turn::{Yield, YieldTo};
 use crate::store::input::{BudgetKind as StoredBudget, NewNotice, NewPart};
 use crate::text::chunk::chunk;
+use crate::text::untrusted::reveal_line;
 
+/// First line of what the built-in script says on a real channel.
+pub const SCRIPTED_LABEL: &str = "[built-in script, no AI model]";
 /// Longest last line kept with a session, in characters.
 const LAST_LINE_CHARS: usize = 200;
 
@@ -40,10 +45,16 @@ pub async fn finish(driver: &mut Driver<'_>) -> anyhow::Result<()> {
         StopReason::Refusal if text.trim().is_empty() => {
             text.push_str("[the model declined to answer]");
         }
-        StopReason::Other(word) if word == WINDOW_FULL => {
-            text.push_str("\n\n[the answer was cut: the model's window is full]");
+        StopReason::RefusedFor(rule) if text.trim().is_empty() => {
+            let rule = engine.redactor.redact(&reveal_line(rule)).into_owned();
+            text = format!("[the model declined to answer: {rule}]");
         }
-        StopReason::EndTurn | StopReason::ToolUse | StopReason::Refusal | StopReason::Other(_) => {}
+        StopReason::EndTurn
+        | StopReason::ToolUse
+        | StopReason::Refusal
+        | StopReason::RefusedFor(_)
+        | StopReason::Paused
+        | StopReason::Other(_) => {}
     }
     // A silence after work was done is the operator's to judge; an empty message tells the chat nothing.
     let silent = text.trim().is_empty();
@@ -57,7 +68,7 @@ pub async fn finish(driver: &mut Driver<'_>) -> anyhow::Result<()> {
     }
     let shown = text.clone();
     let parts = if posted {
-        parts(driver, &shown)
+        parts(driver, &labelled(driver, &reply.model, &shown))
     } else {
         Vec::new()
     };
@@ -89,6 +100,21 @@ pub async fn finish(driver: &mut Driver<'_>) -> anyhow::Result<()> {
         engine.store.write(reply).await?;
     }
     Ok(())
+}
+
+/// What people outside read: an answer of the built-in script says so in its first line.
+fn labelled<'t>(driver: &Driver<'_>, model: &str, text: &'t str) -> Cow<'t, str> {
+    let engine = driver.engine;
+    let real = engine
+        .settings
+        .channels
+        .get(&driver.rows.channel)
+        .is_some_and(|channel| !is_local(channel.kind));
+    if real && engine.models.is_scripted(model) {
+        Cow::Owned(format!("{SCRIPTED_LABEL}\n\n{text}"))
+    } else {
+        Cow::Borrowed(text)
+    }
 }
 
 /// The parts a bridge will send; none where no bridge carries the channel.

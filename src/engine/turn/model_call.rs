@@ -16,7 +16,7 @@ use crate::engine::turn::candidates::candidates;
 use crate::engine::turn::fold;
 use crate::model::profiles::Profile;
 use crate::model::request::{
-    ModelAnswer, ModelError, ModelErrorKind, ModelMessage, ModelRequest, StopReason,
+    Model as _, ModelAnswer, ModelError, ModelErrorKind, ModelMessage, ModelRequest, StopReason,
 };
 use crate::model::retry::{asks_too_long, retry_delay};
 use crate::protocol::event::EventBody;
@@ -99,8 +99,9 @@ pub fn stop_word(stop: &StopReason) -> &str {
         StopReason::EndTurn => "end_turn",
         StopReason::ToolUse => "tool_use",
         StopReason::MaxTokens => "max_tokens",
-        StopReason::Refusal => "refusal",
+        StopReason::Refusal | StopReason::RefusedFor(_) => "refusal",
         StopReason::Other(word) => word,
+        StopReason::Paused => "pause_turn",
     }
 }
 
@@ -233,22 +234,6 @@ fn nobody_answered(engine: &Engine, gave_up: Vec<(&str, GaveUp)>) -> Outcome {
     }
 }
 
-/// What the engine knows about a model.
-fn profile(engine: &Engine, provider: &str) -> Profile {
-    let unknown = Profile::default();
-    Profile {
-        context_window: engine
-            .models
-            .context_window(provider)
-            .unwrap_or(unknown.context_window),
-        max_output_tokens: engine
-            .models
-            .max_output_tokens(provider)
-            .unwrap_or(unknown.max_output_tokens),
-        ..unknown
-    }
-}
-
 /// The exchanges that are sent to a model of this window.
 fn most_exchanges(engine: &Engine, profile: &Profile) -> u32 {
     context::exchanges(
@@ -261,7 +246,7 @@ impl Step<'_> {
     /// Asks one model, as often as it may be asked.
     async fn ask(&mut self, name: &str) -> anyhow::Result<Asking> {
         let (engine, rows) = (self.engine, self.rows);
-        let (model, model_id) = match engine.models.get(name) {
+        let (model, model_id) = match engine.models.limited(name) {
             Ok(found) => found,
             Err(error) => {
                 return Ok(Asking::GaveUp(GaveUp {
@@ -272,7 +257,7 @@ impl Step<'_> {
                 }));
             }
         };
-        let profile = profile(engine, model.provider());
+        let profile = engine.models.profile(name);
         let history = self.history(name, &profile).await?;
         let Some(mut context) = self.fit(name, &profile, &history, false) else {
             return Ok(Asking::Done(Outcome::failed(
@@ -301,7 +286,7 @@ impl Step<'_> {
             self.attempts += 1;
             let asked = Asked {
                 name,
-                model: model.as_ref(),
+                model: &model,
                 request: request.clone(),
                 raw_input_tokens: context.raw_tokens,
                 estimated_input_tokens: context.tokens,
@@ -315,46 +300,44 @@ impl Step<'_> {
                         format!("the budget {} is used up", stop.budget.as_str()),
                     )));
                 }
-                Tried::Answered(answered) => match after(&answered.answer, tries, before) {
-                    After::Take => {
-                        // The built-in model counts its own way.
-                        if model.family() != "scripted" {
-                            let note = cut_by_server(&answered.answer, context.tokens);
-                            context.notes.extend(note);
+                Tried::Answered(answered) => {
+                    match after(&answered.answer, profile.max_output_tokens, tries, before) {
+                        After::Take => {
+                            // The built-in model counts its own way.
+                            if model.family() != "scripted" {
+                                let note = cut_by_server(&answered.answer, context.tokens);
+                                context.notes.extend(note);
+                            }
+                            if let Some(pass) = self.pass.take() {
+                                let noted = !(self.notes.is_empty() && context.notes.is_empty());
+                                pass.settle(engine, rows, &answered.answer, name, noted);
+                            }
+                            let reply = self.reply(name, answered, context);
+                            return Ok(Asking::Done(Outcome::Answered(Box::new(reply))));
                         }
-                        if let Some(pass) = self.pass.take() {
-                            let noted = !(self.notes.is_empty() && context.notes.is_empty());
-                            pass.settle(engine, rows, &answered.answer, name, noted);
+                        After::Nudge => {
+                            tries.nudged = true;
+                            let why =
+                                "it gave no answer to the results of its calls; asked once more";
+                            self.put_aside(answered, why).await?;
+                            request.messages.push(ModelMessage::User {
+                                text: NUDGE.to_owned(),
+                            });
                         }
-                        let reply = self.reply(name, answered, context);
-                        return Ok(Asking::Done(Outcome::Answered(Box::new(reply))));
-                    }
-                    After::Nudge => {
-                        tries.nudged = true;
-                        let why = "it gave no answer to the results of its calls; asked once more";
-                        self.put_aside(answered, why).await?;
-                        request.messages.push(ModelMessage::User {
-                            text: NUDGE.to_owned(),
-                        });
-                    }
-                    After::AskAgain(why) => {
-                        tries.asked_again = true;
-                        self.put_aside(answered, &format!("{why}; asked once more"))
-                            .await?;
-                    }
-                    After::Compact => {
-                        tries.compacted = true;
-                        self.put_aside(answered, WINDOW_FULL).await?;
-                        if let Some(smaller) = self.fit(name, &profile, &history, true) {
-                            context = smaller;
-                            request.messages.clone_from(&context.messages);
+                        After::Compact => {
+                            tries.compacted = true;
+                            self.put_aside(answered, WINDOW_FULL).await?;
+                            if let Some(smaller) = self.fit(name, &profile, &history, true) {
+                                context = smaller;
+                                request.messages.clone_from(&context.messages);
+                            }
+                        }
+                        After::Fail { code, message } => {
+                            self.put_aside(answered, &message).await?;
+                            return Ok(Asking::Done(Outcome::failed(code, message)));
                         }
                     }
-                    After::Fail { code, message } => {
-                        self.put_aside(answered, &message).await?;
-                        return Ok(Asking::Done(Outcome::failed(code, message)));
-                    }
-                },
+                }
                 Tried::Failed(Failed {
                     error,
                     shown,
@@ -497,10 +480,8 @@ impl Step<'_> {
             .iter()
             .flat_map(Exchange::models)
             .filter(|model| *model != name)
-            .filter_map(|model| self.engine.models.get(model).ok())
-            .map(|(other, _)| {
-                most_exchanges(self.engine, &self::profile(self.engine, other.provider()))
-            })
+            .filter(|model| self.engine.models.get(model).is_ok())
+            .map(|other| most_exchanges(self.engine, &self.engine.models.profile(other)))
             .max()
             .unwrap_or(0);
         if of_others > wanted {

@@ -5,6 +5,7 @@ use rusqlite::{OptionalExtension, params};
 use crate::protocol::event::EventBody;
 use crate::protocol::ids::{ContinuationId, ModelAttemptId, SessionId, ToolCallId};
 use crate::protocol::session::{CachedAnswer, StepBody, Usage};
+use crate::protocol::words::ContinuationState;
 use crate::store::command::WriteTx;
 use crate::store::error::StoreError;
 use crate::store::input::{AnswerSource, ModelStep};
@@ -185,6 +186,35 @@ impl WriteTx<'_> {
                 channel: head.channel.clone(),
                 model: model.to_owned(),
                 cached: cached.clone(),
+            },
+        )
+    }
+
+    /// Keeps what was shown of an answer that nobody waits for any more, and settles its attempt. Does nothing
+    /// where the attempt is settled: its end came first.
+    pub(crate) fn cut_answer(&mut self, head: &Head, step: &ModelStep) -> Result<(), StoreError> {
+        let AnswerSource::Attempt(id) = step.source else {
+            return Ok(());
+        };
+        self.own_attempt(id, head)?;
+        let attempt = self.attempt(id)?;
+        if attempt.settled || head.state != ContinuationState::Running {
+            return Ok(());
+        }
+        if !step.text.is_empty() {
+            return self.model_step(head, step, Vec::new()).map(drop);
+        }
+        self.settle_attempt(id, head.session_id, step.usage, Some(&step.stop))?;
+        self.emit(
+            Some(head.session_id),
+            Some(head.id),
+            EventBody::ModelFinished {
+                model: attempt.model,
+                step: attempt.step,
+                usage: step.usage,
+                latency_ms: step.latency_ms,
+                error: Some(step.stop.clone()),
+                notes: step.notes.clone(),
             },
         )
     }

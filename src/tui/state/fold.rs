@@ -104,7 +104,20 @@ pub fn apply(world: &mut World, event: &Event) -> Vec<Missing> {
         EventBody::ContinuationFailed { .. } => end(world, event, ContinuationState::Failed),
         EventBody::ContinuationCancelled { .. } => end(world, event, ContinuationState::Cancelled),
         EventBody::ContinuationExpired { .. } => end(world, event, ContinuationState::Expired),
-        EventBody::ModelStarted { .. } => {}
+        EventBody::ModelStarted { not_before, .. } => {
+            waits_no_longer(world, event);
+            if let Some(id) = event.continuation_id {
+                match not_before {
+                    Some(at) => world.retries.insert(id, *at),
+                    None => world.retries.remove(&id),
+                };
+            }
+        }
+        EventBody::ModelWaiting { provider, .. } => {
+            if let Some(id) = event.continuation_id {
+                world.waiting_for.insert(id, provider.clone());
+            }
+        }
         EventBody::ModelFinished { usage, .. } => {
             set_state(world, event, ContinuationState::Running);
             add_usage(world, event, *usage);
@@ -277,6 +290,9 @@ fn set_state(world: &mut World, event: &Event, state: ContinuationState) {
         open.state = state;
         open.updated_at = at;
     }
+    if let Some(id) = event.continuation_id {
+        world.retries.remove(&id);
+    }
     if let Some(id) = event.continuation_id
         && let Some(continuation) = world.continuations.get_mut(&id)
         && !continuation.state.is_terminal()
@@ -309,8 +325,15 @@ fn end(world: &mut World, event: &Event, state: ContinuationState) {
 }
 
 fn close_stream(world: &mut World, event: &Event) {
+    waits_no_longer(world, event);
     if let Some(id) = event.continuation_id {
         world.streams.remove(&id);
+    }
+}
+
+fn waits_no_longer(world: &mut World, event: &Event) {
+    if let Some(id) = event.continuation_id {
+        world.waiting_for.remove(&id);
     }
 }
 

@@ -77,6 +77,7 @@ pub fn done_text(command: &Command, outcome: &Outcome) -> String {
                 | Outcome::Engine(_)
                 | Outcome::Backup(_)
                 | Outcome::Swept(_)
+                | Outcome::ModelTest(_)
                 | Outcome::CacheEntry(_)
                 | Outcome::CachePurged(_) => "it",
             };
@@ -96,6 +97,7 @@ pub fn done_text(command: &Command, outcome: &Outcome) -> String {
         Command::PinCacheEntry { pinned: true, .. } => "answer pinned".to_owned(),
         Command::PinCacheEntry { pinned: false, .. } => "answer unpinned".to_owned(),
         Command::PurgeCache { .. } => "kept answers forgotten".to_owned(),
+        Command::TestModel { .. } => "model tested".to_owned(),
     }
 }
 

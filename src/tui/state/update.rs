@@ -271,6 +271,7 @@ fn submitted(
                 | Outcome::Engine(_)
                 | Outcome::Backup(_)
                 | Outcome::Swept(_)
+                | Outcome::ModelTest(_)
                 | Outcome::CacheEntry(_)
                 | Outcome::CachePurged(_) => Vec::new(),
             }
@@ -382,6 +383,7 @@ fn answered(state: &mut State, query: &Query, result: Result<Box<Answer>, Box<Pr
         | Answer::Doctor(_)
         | Answer::Audit(_)
         | Answer::AuditVerify(_)
+        | Answer::Models(_)
         | Answer::Cache(_)
         | Answer::CacheEntries(_)
         | Answer::CacheEntry(_) => {}

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::clock::Timestamp;
 use crate::protocol::approval::Approval;
 use crate::protocol::cache::CacheSummary;
 use crate::protocol::channel::Channel;
@@ -45,6 +46,10 @@ pub struct World {
     pub deliveries: BTreeMap<OutboxId, OutboxItem>,
     /// Open model streams.
     pub streams: BTreeMap<ContinuationId, Stream>,
+    /// When a model that failed is asked again.
+    pub retries: BTreeMap<ContinuationId, Timestamp>,
+    /// Providers that turns wait for, because as many calls as may be are under way there.
+    pub waiting_for: BTreeMap<ContinuationId, String>,
     /// Output of running tools: outside text.
     pub tool_output: BTreeMap<ToolCallId, String>,
     /// How each session's newest ended turn ended, when it ended badly.

@@ -115,7 +115,17 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
         let in_flight = session
             .open_continuation
             .as_ref()
-            .map_or_else(String::new, |open| open.tools_in_flight.join(" "));
+            .map_or_else(String::new, |open| {
+                let retry = state.world.retries.get(&open.id);
+                match (retry, state.world.waiting_for.get(&open.id)) {
+                    (Some(at), _) => {
+                        let left = at.millis_since(state.now.wall).div_ceil(1000);
+                        format!("retry in {left} s")
+                    }
+                    (None, Some(provider)) => format!("waits: {provider}"),
+                    (None, None) => open.tools_in_flight.join(" "),
+                }
+            });
         let line = match (&session.title, &session.last_line) {
             // Direct chats are titled by their only person, who has a column already.
             (Some(title), Some(last)) if session.last_sender.as_ref() == Some(title) => {

@@ -109,6 +109,7 @@ pub fn lines(
                 attempts,
                 dropped,
                 cached: kept,
+                notes,
                 ..
             } => {
                 if let Some(kept) = kept {
@@ -153,6 +154,9 @@ pub fn lines(
                 }
                 for note in dropped {
                     maker.text(Role::TextMuted, 2, &format!("left out: {note}"), usize::MAX);
+                }
+                for note in notes {
+                    maker.text(Role::TextMuted, 2, &format!("note: {note}"), usize::MAX);
                 }
                 for call in tool_calls {
                     tool_card(&mut maker, call, folded);

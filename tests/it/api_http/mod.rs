@@ -10,5 +10,6 @@ mod fake;
 mod remote;
 mod routes;
 mod samples;
+mod samples_models;
 mod server;
 mod streams;

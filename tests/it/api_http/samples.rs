@@ -32,6 +32,7 @@ use leverframe::protocol::words::{
 use serde_json::json;
 
 use crate::api_http::cache_samples;
+use crate::api_http::samples_models;
 
 /// Text with everything that breaks framing and screens.
 pub const NASTY: &str = "a\r\nb\n\ndata: x\u{2028}\u{feff}\u{202e}\u{1b}[31mü😀\u{e0041}";
@@ -456,6 +457,7 @@ pub fn commands() -> Vec<Command> {
             path: format!("/backups/{NASTY}"),
         },
         Command::Sweep { preview: true },
+        samples_models::command(),
     ]
 }
 
@@ -490,6 +492,7 @@ pub fn outcomes() -> Vec<Outcome> {
             events: u64::MAX,
             ..SweepReport::default()
         }),
+        samples_models::outcome(),
     ]
 }
 
@@ -645,6 +648,7 @@ pub fn queries() -> Vec<(Query, Answer)> {
             },
             Answer::Artifact(Box::new(artifact())),
         ),
+        samples_models::query(),
     ]
 }
 

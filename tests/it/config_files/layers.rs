@@ -239,6 +239,38 @@ fn a_key_makes_a_provider_available_but_chooses_nothing() {
 }
 
 #[test]
+fn the_responses_api_of_openai_takes_the_same_key() {
+    let key = |name: &str, file: &str| {
+        let case = Case::new(file).env("OPENAI_API_KEY", "sk-same");
+        let provider = case.settings().providers[name].clone();
+        assert_eq!(provider.kind, ProviderKind::OpenAiResponses);
+        let key = provider.api_key.map(|key| key.expose().to_owned());
+        (provider.base_url, key)
+    };
+    let own = (
+        "https://api.openai.com/v1".to_owned(),
+        Some("sk-same".to_owned()),
+    );
+    let kind = "kind = \"openai-responses\"\n";
+    assert_eq!(key("openai", &format!("[providers.openai]\n{kind}")), own);
+    assert_eq!(key("gpt", &format!("[providers.gpt]\n{kind}")), own);
+    // Another server never gets it by itself.
+    let elsewhere = format!("[providers.local]\n{kind}base_url = \"http://127.0.0.1:9/v1\"\n");
+    assert_eq!(
+        key("local", &elsewhere),
+        ("http://127.0.0.1:9/v1".to_owned(), None)
+    );
+    let keyless = Case::new(&format!(
+        "[model]\ndefault = \"gpt/x\"\n[providers.gpt]\n{kind}"
+    ));
+    let error = keyless.error().to_string();
+    assert!(
+        error.contains("`gpt` has no key") && error.contains("OPENAI_API_KEY"),
+        "{error}"
+    );
+}
+
+#[test]
 fn the_demo_ignores_file_and_keys() {
     let case = Case::new("this is not = = toml")
         .env("ANTHROPIC_API_KEY", "sk-ant-x")

@@ -243,8 +243,10 @@ proptest! {
         let context = fit_with(&memory, &history, &current, ratio, &target);
 
         pairs(&context.messages);
-        prop_assert!(matches!(context.messages.first(), Some(ModelMessage::User { .. })));
-        prop_assert!(!matches!(context.messages.last(), Some(ModelMessage::Assistant { .. })));
+        let begins = matches!(context.messages.first(), Some(ModelMessage::User { .. }));
+        prop_assert!(begins);
+        let ends = matches!(context.messages.last(), Some(ModelMessage::Assistant { .. }));
+        prop_assert!(!ends);
         prop_assert_eq!(&context, &fit_with(&memory, &history, &current, ratio, &target), "equal inputs, equal bytes");
 
         // The newest exchanges, without a gap, and the current turn always.

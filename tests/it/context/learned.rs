@@ -120,7 +120,7 @@ async fn history_is_read_from_the_end_of_an_index() {
     assert!(history.iter().all(|exchange| exchange.requester == "Anna"));
     let plan = world
         .store
-        .read(leverframe::store::reader::Reader::history_plan)
+        .read(|reader| reader.history_plan())
         .await
         .unwrap()
         .join("\n");

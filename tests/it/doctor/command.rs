@@ -258,3 +258,13 @@ async fn facts_come_with_a_fix_each_and_never_with_a_key() {
         "{text}"
     );
 }
+
+#[tokio::test]
+async fn a_responses_server_of_one_s_own_needs_no_key() {
+    let home = Home::new(
+        "[model]\ndefault = \"box/x\"\n[providers.box]\nkind = \"openai-responses\"\nbase_url = \"http://127.0.0.1:9/v1\"\n",
+    );
+    let (status, text, errors) = run(&home, &["doctor"]);
+    assert_eq!(status, 0, "{text}{errors}");
+    assert!(text.contains("no key (the server wants none)"), "{text}");
+}

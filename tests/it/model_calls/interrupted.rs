@@ -68,7 +68,10 @@ async fn an_answer_that_breaks_off_waits_to_be_resumed_and_gives_one_reply() {
 
     let id = turn["id"].as_str().unwrap();
     daemon
-        .post(&format!("/v1/continuations/{id}/resume"), Value::Null)
+        .post(
+            &format!("/v1/continuations/{id}/resume"),
+            serde_json::json!({}),
+        )
         .await;
     let done = daemon.wait_state(id, "completed").await;
     assert_eq!(done["response"]["text"], "The whole answer.");
@@ -116,7 +119,10 @@ async fn a_wait_of_an_hour_is_not_sat_through() {
     assert!(steps(&daemon, &turn, "operator_note").await.is_empty());
     let id = turn["id"].as_str().unwrap();
     daemon
-        .post(&format!("/v1/continuations/{id}/resume"), Value::Null)
+        .post(
+            &format!("/v1/continuations/{id}/resume"),
+            serde_json::json!({}),
+        )
         .await;
     let done = daemon.wait_state(id, "completed").await;
     assert_eq!(done["response"]["text"], "ok");

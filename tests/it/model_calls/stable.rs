@@ -34,9 +34,9 @@ async fn the_beginning_of_a_request_is_the_same_whatever_else_happens() {
         let other = daemon.session().await;
         ask(&daemon, &other, "somebody else's", "completed").await;
         let channel = daemon.get("/v1/channels/api").await;
-        let body = json!({"autonomy": "semi_auto", "version": channel["policy"]["version"]});
+        let body = json!({"autonomy": "semi_auto", "if_version": channel["policy"]["version"]});
         let (status, changed) = daemon
-            .request("PATCH", "/v1/channels/api", Some(body))
+            .request("PATCH", "/v1/channels/api/policy", Some(body))
             .await;
         assert_eq!(status, 200, "{changed:#}");
         ask(&daemon, &session, "second", "completed").await;

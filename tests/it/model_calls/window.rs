@@ -91,8 +91,5 @@ async fn a_window_that_is_full_in_the_middle_cuts_the_answer() {
     let done = ask(&daemon, &session, "hello", "completed").await;
     assert_eq!(one.seen().len(), 1);
     let text = done["response"]["text"].as_str().unwrap();
-    assert_eq!(
-        text,
-        "Half of\n\n[the answer was cut: the model's window is full]"
-    );
+    assert_eq!(text, "Half of\n\n[the answer was cut at the output limit]");
 }

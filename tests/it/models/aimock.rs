@@ -1,9 +1,7 @@
-//! Both network adapters against aimock, a mock server that others wrote (`tests/peers/install.sh`).
+//! The network adapters against aimock, a mock server that others wrote (`tests/peers/install.sh`).
 //!
 //! Checks nothing, loudly, where aimock is not installed.
 
-use std::path::{Path, PathBuf};
-use std::process::Stdio;
 use std::time::Duration;
 
 use leverframe::config::settings::ProviderKind;
@@ -12,75 +10,17 @@ use leverframe::model::request::{
     ToolResultMessage,
 };
 use serde_json::json;
-use tokio::io::{AsyncBufReadExt, BufReader};
-use tokio::process::{Child, Command};
 
 use crate::models::helpers::{adapter, request, run, settings, user};
+use crate::support::aimock::Aimock;
 
-/// A running aimock; killed when dropped.
-struct Aimock {
-    base: String,
-    _process: Child,
-}
-
-fn installed() -> Option<PathBuf> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let peers = std::env::var_os("LEVERFRAME_PEERS")
-        .map_or_else(|| root.join("target/peers"), PathBuf::from);
-    let program = peers.join("aimock/node_modules/@copilotkit/aimock/dist/cli.js");
-    let node = std::process::Command::new("node")
-        .arg("--version")
-        .stdout(Stdio::null())
-        .status()
-        .is_ok_and(|status| status.success());
-    (node && program.is_file()).then_some(program)
-}
-
-impl Aimock {
-    async fn start() -> Option<Self> {
-        let Some(program) = installed() else {
-            eprintln!("!!! SKIPPED: aimock is not installed; run tests/peers/install.sh aimock");
-            return None;
-        };
-        let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/models/aimock");
-        let mut process = Command::new("node")
-            .arg(program)
-            .args(["-p", "0", "-f"])
-            .arg(fixtures)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::inherit())
-            .kill_on_drop(true)
-            .spawn()
-            .expect("node starts");
-        let mut lines = BufReader::new(process.stdout.take().unwrap()).lines();
-        let find = async {
-            while let Some(line) = lines.next_line().await.unwrap() {
-                if let Some(at) = line.find("http://127.0.0.1:") {
-                    return line[at..].trim().to_owned();
-                }
-            }
-            panic!("aimock ended before it listened");
-        };
-        let base = tokio::time::timeout(Duration::from_mins(1), find)
-            .await
-            .expect("aimock listens");
-        // Its output goes on; unread, the pipe would fill.
-        tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
-        Some(Self {
-            base,
-            _process: process,
-        })
-    }
-
-    fn models(&self) -> [Box<dyn Model>; 2] {
-        let open = settings(ProviderKind::OpenAiChat, &format!("{}/v1", self.base));
-        let anthropic = settings(ProviderKind::Anthropic, &self.base);
-        [
-            adapter(ProviderKind::OpenAiChat, &open),
-            adapter(ProviderKind::Anthropic, &anthropic),
-        ]
-    }
+fn models(peer: &Aimock) -> [Box<dyn Model>; 3] {
+    let of = |kind, path: &str| adapter(kind, &settings(kind, &format!("{}{path}", peer.base)));
+    [
+        of(ProviderKind::OpenAiChat, "/v1"),
+        of(ProviderKind::Anthropic, ""),
+        of(ProviderKind::OpenAiResponses, ""),
+    ]
 }
 
 fn asking(text: &str) -> ModelRequest {
@@ -92,7 +32,7 @@ async fn text_arrives_with_usage() {
     let Some(peer) = Aimock::start().await else {
         return;
     };
-    for model in peer.models() {
+    for model in models(&peer) {
         let outcome = run(model.as_ref(), asking("plain-text")).await;
         let answer = outcome.answer();
         assert_eq!(
@@ -113,7 +53,7 @@ async fn two_calls_go_out_and_their_results_come_back() {
     let Some(peer) = Aimock::start().await else {
         return;
     };
-    for model in peer.models() {
+    for model in models(&peer) {
         for (second, expected) in [
             ("a.txt b.txt", "Both are there."),
             ("denied by operator: not now", "One of them was denied."),
@@ -175,7 +115,7 @@ async fn too_many_requests_carry_the_wait() {
     let Some(peer) = Aimock::start().await else {
         return;
     };
-    for model in peer.models() {
+    for model in models(&peer) {
         let outcome = run(model.as_ref(), asking("too-fast")).await;
         let error = outcome.error();
         assert_eq!(error.kind, ModelErrorKind::RateLimited, "{error}");
@@ -189,7 +129,7 @@ async fn a_socket_cut_in_mid_stream_is_no_answer() {
     let Some(peer) = Aimock::start().await else {
         return;
     };
-    for model in peer.models() {
+    for model in models(&peer) {
         let outcome = run(model.as_ref(), asking("cut-off")).await;
         assert_eq!(outcome.error().kind, ModelErrorKind::Disconnected);
     }
@@ -200,13 +140,40 @@ async fn reasoning_is_not_shown_and_is_replayed_where_it_must_be() {
     let Some(peer) = Aimock::start().await else {
         return;
     };
-    for model in peer.models() {
+    for model in models(&peer) {
         let outcome = run(model.as_ref(), asking("think")).await;
         assert_eq!(outcome.answer().text, "Thought about it.");
         assert!(outcome.heartbeats > 0, "thinking is a sign of life");
         assert_eq!(
             outcome.answer().native.is_some(),
-            model.family() == "anthropic"
+            model.family() != "openai-chat"
         );
     }
+}
+
+#[tokio::test]
+async fn reasoning_items_go_back_to_the_server_that_made_them() {
+    let Some(peer) = Aimock::start().await else {
+        return;
+    };
+    let settings = settings(ProviderKind::OpenAiResponses, &format!("{}/v1", peer.base));
+    let model = adapter(ProviderKind::OpenAiResponses, &settings);
+    let mut asked = asking("think");
+    asked.profile.reasoning = true;
+    asked.profile.effort = Some("low".to_owned());
+    let first = run(model.as_ref(), asked.clone()).await;
+    let native = first
+        .answer()
+        .native
+        .clone()
+        .expect("reasoning to send back");
+    assert_eq!(native.content[0]["type"], "reasoning");
+    asked.messages.push(ModelMessage::Assistant {
+        text: first.answer().text.clone(),
+        tool_calls: Vec::new(),
+        native: Some(native),
+    });
+    asked.messages.push(user("plain-text"));
+    let second = run(model.as_ref(), asked).await;
+    assert!(second.answer().text.starts_with("Hello from the mock"));
 }

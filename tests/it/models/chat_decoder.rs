@@ -1,6 +1,7 @@
 //! The Chat Completions decoder on the chunk shapes that servers really send.
 
-use leverframe::model::openai_chat::decoder::{Decoder, Progress};
+use leverframe::model::exchange::Progress;
+use leverframe::model::openai_chat::decoder::Decoder;
 use leverframe::model::request::{ModelAnswer, ModelErrorKind, ModelEvent, StopReason};
 use serde_json::{Value, json};
 

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use futures_util::StreamExt;
-use leverframe::config::settings::{ProviderKind, ProviderSettings, Secret};
+use leverframe::config::settings::{ModelTuning, ProviderKind, ProviderSettings, Secret};
 use leverframe::model::anthropic::Anthropic;
 use leverframe::model::openai_chat::OpenAiChat;
+use leverframe::model::openai_responses::OpenAiResponses;
 use leverframe::model::profiles::Profile;
 use leverframe::model::request::{
     AssistantToolCall, Model, ModelAnswer, ModelError, ModelEvent, ModelMessage, ModelRequest,
@@ -29,6 +30,7 @@ pub fn settings(kind: ProviderKind, base_url: &str) -> ProviderSettings {
         context_window: 100_000,
         max_concurrent: 4,
         prices: BTreeMap::new(),
+        tuning: ModelTuning::default(),
     }
 }
 
@@ -36,10 +38,10 @@ pub fn adapter(kind: ProviderKind, settings: &ProviderSettings) -> Box<dyn Model
     match kind {
         ProviderKind::OpenAiChat => Box::new(OpenAiChat::new("peer", settings).unwrap()),
         ProviderKind::Anthropic => Box::new(Anthropic::new("peer", settings).unwrap()),
-        ProviderKind::OpenAiResponses
-        | ProviderKind::Gemini
-        | ProviderKind::Ollama
-        | ProviderKind::Scripted => panic!("no network adapter"),
+        ProviderKind::OpenAiResponses => Box::new(OpenAiResponses::new("peer", settings).unwrap()),
+        ProviderKind::Gemini | ProviderKind::Ollama | ProviderKind::Scripted => {
+            panic!("no network adapter")
+        }
     }
 }
 

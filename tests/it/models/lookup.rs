@@ -5,18 +5,21 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use futures_util::StreamExt;
+use leverframe::config::model_tables::{OwnTables, Rates};
 use leverframe::config::settings::{
     ApprovalSettings, BudgetSettings, EngineSettings, Paths, ProviderKind, ProviderSettings,
     ResponseCacheSettings, RetentionSettings, SelfApproval, Settings,
 };
 use leverframe::model::prices;
+use leverframe::model::profiles::Profile;
 use leverframe::model::registry::{ModelLookupError, Models};
 use leverframe::model::request::ModelEvent;
 use leverframe::protocol::session::Usage;
 
 use crate::models::helpers::{request, settings, user};
 
-fn all_settings(providers: Vec<(&str, ProviderSettings)>) -> Settings {
+/// A configuration with just these providers.
+pub fn all_settings(providers: Vec<(&str, ProviderSettings)>) -> Settings {
     Settings {
         paths: Paths {
             config_file: PathBuf::from("/nowhere/config.toml"),
@@ -31,6 +34,7 @@ fn all_settings(providers: Vec<(&str, ProviderSettings)>) -> Settings {
             .into_iter()
             .map(|(name, provider)| (name.to_owned(), provider))
             .collect(),
+        tables: OwnTables::default(),
         channels: BTreeMap::new(),
         people: BTreeMap::new(),
         approvals: ApprovalSettings {
@@ -75,12 +79,21 @@ fn all_settings(providers: Vec<(&str, ProviderSettings)>) -> Settings {
 
 fn three() -> Vec<(&'static str, ProviderSettings)> {
     let mut openai = settings(ProviderKind::OpenAiChat, "http://127.0.0.1:9/v1");
-    openai.prices.insert("house-model".to_owned(), (1.0, 2.0));
+    let rates = Rates {
+        input: 1.0,
+        output: 2.0,
+        ..Rates::default()
+    };
+    openai.prices.insert("house-model".to_owned(), rates);
     vec![
         ("openai", openai),
         (
             "anthropic",
             settings(ProviderKind::Anthropic, "https://api.example.org"),
+        ),
+        (
+            "responses",
+            settings(ProviderKind::OpenAiResponses, "https://api.example.org/v1"),
         ),
         ("scripted", settings(ProviderKind::Scripted, "")),
     ]
@@ -99,9 +112,14 @@ fn found_by_provider_and_model() {
         (model.provider(), model.family()),
         ("anthropic", "anthropic")
     );
-    assert_eq!(models.context_window("openai"), Some(100_000));
-    assert_eq!(models.max_output_tokens("scripted"), Some(1000));
-    assert_eq!(models.context_window("none"), None);
+    assert_eq!(models.profile("openai/x").context_window, 100_000);
+    assert_eq!(models.profile("scripted/x").max_output_tokens, 1000);
+    assert_eq!(models.profile("none/x"), Profile::default());
+    let (model, _) = models.get("responses/x").unwrap();
+    assert_eq!(
+        (model.provider(), model.family()),
+        ("responses", "openai-responses")
+    );
 }
 
 #[test]
@@ -110,7 +128,10 @@ fn not_found_names_what_there_is() {
     let error = |name: &str| models.get(name).err().expect("an error");
     let text = error("antropic/claude").to_string();
     assert!(text.contains("did you mean \"anthropic\""), "{text}");
-    assert!(text.contains("anthropic, openai, scripted"), "{text}");
+    assert!(
+        text.contains("anthropic, openai, responses, scripted"),
+        "{text}"
+    );
     assert!(!error("zzz/x").to_string().contains("did you mean"));
     for name in ["openai", "openai/", "/x", ""] {
         assert!(
@@ -156,8 +177,8 @@ fn prices_are_known_or_unknown_but_never_zero() {
         cache_write_tokens: 200_000,
         cost_usd: None,
     };
-    let none = BTreeMap::new();
-    let cost = |model: &str| prices::cost(&none, model, &usage);
+    let models = Models::new(&all_settings(three())).unwrap();
+    let cost = |model: &str| models.cost(&format!("openai/{model}"), &usage);
     let near = |found: Option<f64>, expected: f64| {
         assert!(
             (found.unwrap() - expected).abs() < 1e-9,
@@ -181,7 +202,7 @@ fn prices_are_known_or_unknown_but_never_zero() {
         cost_usd: None,
     };
     assert_eq!(cost("gpt-6-sol"), None);
-    near(prices::cost(&none, "gpt-6-sol", &small), 0.2);
+    near(models.cost("openai/gpt-6-sol", &small), 0.2);
     for unknown in [
         "gpt-5.9",
         "gpt-5-pro",
@@ -196,10 +217,9 @@ fn prices_are_known_or_unknown_but_never_zero() {
         cost_usd: Some(0.25),
         ..usage
     };
-    assert_eq!(prices::cost(&none, "llama3", &reported), Some(0.25));
+    assert_eq!(models.cost("openai/llama3", &reported), Some(0.25));
     assert_eq!(prices::as_of().len(), 10);
 
-    let models = Models::new(&all_settings(three())).unwrap();
     near(models.cost("openai/house-model", &usage), 3.0);
     assert_eq!(models.cost("scripted/demo", &usage), Some(0.0));
     assert_eq!(models.cost("openai/unheard-of", &usage), None);

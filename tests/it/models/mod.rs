@@ -10,13 +10,17 @@
 
 mod aimock;
 mod anthropic_decoder;
-mod byte_peer;
+pub mod byte_peer;
 mod chat_decoder;
 mod event_reader;
 mod faults;
-mod helpers;
-mod lookup;
+pub mod helpers;
+mod limits;
+pub mod lookup;
 mod nonsense;
 mod requests;
+mod responses_calls;
+mod responses_decoder;
+mod responses_requests;
 mod retries;
 mod scripted;

@@ -2,6 +2,8 @@
 
 use leverframe::model::anthropic::decoder::Decoder as Anthropic;
 use leverframe::model::openai_chat::decoder::Decoder as Chat;
+use leverframe::model::openai_responses::decoder::Decoder as Responses;
+use leverframe::model::request::ModelEvent;
 use leverframe::model::scripted::directive::script;
 use leverframe::model::scripted::scenario::scenario;
 use proptest::prelude::*;
@@ -76,6 +78,27 @@ fn anthropic_event() -> impl Strategy<Value = Value> {
     ]
 }
 
+fn responses_event() -> impl Strategy<Value = Value> {
+    let kinds = prop_oneof![
+        Just("response.output_item.added"),
+        Just("response.output_item.done"),
+        Just("response.output_text.delta"),
+        Just("response.refusal.delta"),
+        Just("response.function_call_arguments.delta"),
+        Just("response.function_call_arguments.done"),
+        Just("response.completed"),
+        Just("response.incomplete"),
+    ];
+    let call = (value(), value()).prop_map(|(id, args)| json!({"type": "function_call", "call_id": id, "name": "f", "arguments": args}));
+    prop_oneof![
+        value(),
+        (kinds, 0..3_u64, prop_oneof![value(), call]).prop_map(
+            |(kind, index, it)| json!({"type": kind, "output_index": index, "item": it, "delta": it, "arguments": it, "response": {"output": [it], "usage": it}})
+        ),
+        Just(json!({"type": "response.completed", "response": {}})),
+    ]
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -106,6 +129,31 @@ proptest! {
             }
         }
         if let Ok(answer) = decoder.finish(0) {
+            let mut ids: Vec<_> = answer.tool_calls.iter().map(|call| &call.provider_call_id).collect();
+            let all = ids.len();
+            ids.sort();
+            ids.dedup();
+            prop_assert_eq!(ids.len(), all);
+            prop_assert!(answer.tool_calls.iter().all(|call| call.args.as_ref().map_or(true, Value::is_object)));
+        }
+    }
+
+    #[test]
+    fn a_responses_decoder_never_crashes_and_its_calls_have_distinct_ids(events in proptest::collection::vec(responses_event(), 0..10)) {
+        let mut decoder = Responses::new(0);
+        let mut shown = String::new();
+        for event in &events {
+            match decoder.data(&event.to_string()) {
+                Ok(found) => for event in found {
+                    if let ModelEvent::TextDelta(text) = event {
+                        shown.push_str(&text);
+                    }
+                },
+                Err(_) => return Ok(()),
+            }
+        }
+        if let Ok(answer) = decoder.finish(0) {
+            prop_assert_eq!(&answer.text, &shown);
             let mut ids: Vec<_> = answer.tool_calls.iter().map(|call| &call.provider_call_id).collect();
             let all = ids.len();
             ids.sort();

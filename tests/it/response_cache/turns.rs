@@ -313,10 +313,11 @@ async fn a_new_answer_on_request_replaces_the_kept_one() {
     assert_eq!(text(&retry), "answer 3 to When is lunch?");
     assert_eq!(model.calls(), 3);
     // From the command line.
-    let out = home
-        .command()
-        .args(["ask", "--fresh", "When is lunch?"])
-        .output()
+    let mut command = home.command();
+    command.args(["ask", "--fresh", "When is lunch?"]);
+    // Elsewhere, because the model runs on this thread.
+    let out = tokio::task::spawn_blocking(move || command.output().unwrap())
+        .await
         .unwrap();
     assert!(out.status.success(), "{out:?}");
     let stats = stats(&daemon).await;

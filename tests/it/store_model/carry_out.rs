@@ -522,6 +522,7 @@ impl System {
                         by,
                         reason: None,
                         notices: Vec::new(),
+                        under_way: None,
                     },
                 })?;
                 Ok(done.map_or(Outcome::Before, |done| self.cancelled(&done.started_calls)))
@@ -532,6 +533,7 @@ impl System {
                     by,
                     reason: None,
                     notices: self.turn_notice(model, *turn, *notice),
+                    under_way: None,
                 })?;
                 Ok(self.cancelled(&done.started_calls))
             }

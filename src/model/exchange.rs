@@ -1,0 +1,126 @@
+//! From a server's answer to our events: what every adapter over server-sent events shares.
+//!
+//! The end of bytes decides nothing: only [`Decode::finish`] says whether there was an answer.
+
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use serde_json::Value;
+
+use crate::model::failure::Failure;
+use crate::model::http::{Answer, Endpoint, with_causes};
+use crate::model::producer::EventSink;
+use crate::model::request::{ModelAnswer, ModelError, ModelEvent};
+use crate::model::sse;
+
+/// How long to wait for what may follow a complete answer: some servers never send it.
+const GRACE_AFTER_FINISH: Duration = Duration::from_secs(2);
+
+/// What a decoder knows after an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress {
+    /// The answer is not complete.
+    Open,
+    /// The answer is complete; its trailer (usage, a closing word) may still follow.
+    Finishing,
+    /// Nothing more is to come.
+    Done,
+}
+
+/// The pure part of an adapter: the data of events in, our events out.
+pub trait Decode: Send {
+    /// Where the answer stands.
+    fn progress(&self) -> Progress;
+
+    /// Takes the data of one event.
+    fn data(&mut self, data: &str) -> Result<Vec<ModelEvent>, Failure>;
+
+    /// Takes a whole answer that came as one JSON body.
+    fn whole(&mut self, body: &Value) -> Result<Vec<ModelEvent>, Failure>;
+
+    /// The answer, once nothing more comes. `sent_bytes` is the size of the request, from which tokens are estimated
+    /// where the server reported none.
+    fn finish(self: Box<Self>, sent_bytes: usize) -> Result<ModelAnswer, Failure>;
+}
+
+/// Reads `answer` to its end through `decoder`; the last event sent is [`ModelEvent::Finished`].
+pub async fn receive(
+    endpoint: &Endpoint,
+    answer: Answer,
+    decoder: Box<dyn Decode>,
+    sent_bytes: usize,
+    sink: &EventSink,
+) -> Result<(), ModelError> {
+    let limit = sse::MAX_STREAM_BYTES;
+    receive_within(endpoint, answer, decoder, sent_bytes, limit, sink).await
+}
+
+/// As [`receive`], of a stream of at most `limit` bytes: an endless one ends there.
+pub async fn receive_within(
+    endpoint: &Endpoint,
+    answer: Answer,
+    mut decoder: Box<dyn Decode>,
+    sent_bytes: usize,
+    limit: usize,
+    sink: &EventSink,
+) -> Result<(), ModelError> {
+    let read = match answer {
+        Answer::Whole(body) => match decoder.whole(&body) {
+            Ok(events) => {
+                send(sink, events).await;
+                Ok(())
+            }
+            Err(failure) => Err(failure),
+        },
+        Answer::Events(response) => {
+            let bytes = response
+                .bytes_stream()
+                .map(|chunk| chunk.map_err(|error| with_causes(&error.without_url())));
+            let events = sse::events_within(bytes, endpoint.idle_timeout(), limit);
+            read(std::pin::pin!(events), decoder.as_mut(), sink).await
+        }
+    };
+    let answer = read
+        .and_then(|()| decoder.finish(sent_bytes))
+        .map_err(|failure| endpoint.error(failure))?;
+    sink.send(ModelEvent::Finished(Box::new(answer))).await;
+    Ok(())
+}
+
+async fn read<S>(
+    mut events: std::pin::Pin<&mut S>,
+    decoder: &mut dyn Decode,
+    sink: &EventSink,
+) -> Result<(), Failure>
+where
+    S: futures_util::Stream<Item = Result<sse::SseEvent, sse::SseError>>,
+{
+    loop {
+        let next = match decoder.progress() {
+            Progress::Done => {
+                sse::drain(events).await;
+                return Ok(());
+            }
+            Progress::Open => events.next().await,
+            Progress::Finishing => {
+                match tokio::time::timeout(GRACE_AFTER_FINISH, events.next()).await {
+                    Ok(next) => next,
+                    Err(_) => return Ok(()),
+                }
+            }
+        };
+        match next {
+            None => return Ok(()),
+            Some(Ok(event)) => send(sink, decoder.data(&event.data)?).await,
+            // The answer itself was complete; only its trailer is lost.
+            Some(Err(_)) if decoder.progress() == Progress::Finishing => return Ok(()),
+            Some(Err(error)) => return Err(Endpoint::stream_failure(error)),
+        }
+    }
+}
+
+async fn send(sink: &EventSink, events: Vec<ModelEvent>) {
+    for event in events {
+        sink.send(event).await;
+    }
+}

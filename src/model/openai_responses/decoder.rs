@@ -1,0 +1,554 @@
+//! Responses API events → our events. Pure: no I/O, no time.
+//!
+//! No answer is complete without `response.completed` or `response.incomplete`, and no call is complete without the
+//! closing form of its item: deltas only show progress, `output_item.done` is the truth.
+//! Format: <https://platform.openai.com/docs/api-reference/responses-streaming>.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use crate::model::exchange::{Decode, Progress};
+use crate::model::failure::{self, Failure, excerpt};
+use crate::model::request::{
+    MalformedArgs, ModelAnswer, ModelErrorKind, ModelEvent, ModelToolCall, StopReason, TokenCount,
+};
+use crate::protocol::session::{NativeBlocks, Usage};
+
+/// The family of these native blocks.
+pub const FAMILY: &str = "openai-responses";
+/// Most bytes of one call's arguments.
+const MAX_ARGS_BYTES: usize = 1024 * 1024;
+/// Most output items of one answer.
+const MAX_ITEMS: usize = 512;
+/// What we can say ourselves about a message and about a call; an item with more must be sent back as it came.
+const MESSAGE_FIELDS: &[&str] = &["type", "id", "role", "status", "content"];
+const CALL_FIELDS: &[&str] = &["type", "id", "call_id", "name", "arguments", "status"];
+
+#[derive(Debug, Default)]
+struct Item {
+    raw: Value,
+    closed: bool,
+    /// Visible text sent on so far.
+    shown: String,
+    /// Arguments as streamed; they count only where the closed item holds none.
+    args: String,
+    too_large: bool,
+}
+
+/// How the answer ended.
+#[derive(Debug, PartialEq, Eq)]
+enum End {
+    Completed,
+    Incomplete(String),
+}
+
+/// The state of one answer.
+#[derive(Debug, Default)]
+pub struct Decoder {
+    items: BTreeMap<u64, Item>,
+    text: String,
+    refused: bool,
+    end: Option<End>,
+    usage: Option<Usage>,
+    first_local_id: usize,
+}
+
+impl Decoder {
+    /// A decoder whose made-up call ids start at `call_local_<first_local_id>`.
+    pub fn new(first_local_id: usize) -> Self {
+        Self {
+            first_local_id,
+            ..Self::default()
+        }
+    }
+
+    /// Whether a terminal event of a successful answer came.
+    pub fn is_complete(&self) -> bool {
+        self.end.is_some()
+    }
+
+    /// Takes the data of one SSE event.
+    pub fn data(&mut self, data: &str) -> Result<Vec<ModelEvent>, Failure> {
+        let data = data.trim();
+        if data == "[DONE]" {
+            return Err(self.failure(
+                ModelErrorKind::Disconnected,
+                "the server said [DONE] without response.completed".to_owned(),
+            ));
+        }
+        let event: Value = serde_json::from_str(data).map_err(|error| {
+            self.failure(
+                ModelErrorKind::Protocol,
+                format!(
+                    "expected JSON in the stream ({error}), got: {}",
+                    excerpt(data)
+                ),
+            )
+        })?;
+        let mut events = Vec::new();
+        let kind = word(&event, "type");
+        match kind {
+            "response.output_item.added" => {
+                let item = self.item(&event)?;
+                if !item.closed {
+                    item.raw = event["item"].clone();
+                }
+            }
+            "response.output_item.done" => {
+                let index = self.index_of(&event);
+                self.close(index, &event["item"], &mut events)?;
+            }
+            "response.output_text.delta" | "response.refusal.delta" => {
+                self.refused |= kind == "response.refusal.delta";
+                let index = self.index_of(&event);
+                self.show(index, word(&event, "delta"), &mut events)?;
+            }
+            "response.function_call_arguments.delta" => {
+                let item = self.item(&event)?;
+                let part = word(&event, "delta");
+                if item.args.len() + part.len() > MAX_ARGS_BYTES {
+                    item.too_large = true;
+                } else {
+                    item.args.push_str(part);
+                }
+            }
+            "response.function_call_arguments.done" => {
+                let item = self.item(&event)?;
+                let whole = word(&event, "arguments");
+                if !whole.is_empty() {
+                    item.too_large = whole.len() > MAX_ARGS_BYTES;
+                    item.args.clear();
+                    item.args.push_str(if item.too_large { "" } else { whole });
+                }
+            }
+            "response.completed"
+            | "response.incomplete"
+            | "response.failed"
+            | "response.cancelled" => {
+                self.finished(kind, &event["response"], &mut events)?;
+            }
+            "error" => return Err(self.reported(&event)),
+            _ if failure::provider_error(&event, false).is_some() => {
+                return Err(self.reported(&event));
+            }
+            // The API adds kinds of events: each is a sign of life. Usage may come early.
+            _ => self.take_usage(event.pointer("/response/usage")),
+        }
+        if events.is_empty() && !self.is_complete() {
+            events.push(ModelEvent::Heartbeat);
+        }
+        Ok(events)
+    }
+
+    /// Takes a whole response that came as one JSON body.
+    pub fn whole(&mut self, body: &Value) -> Result<Vec<ModelEvent>, Failure> {
+        if failure::provider_error(body, false).is_some() && word(body, "status").is_empty() {
+            return Err(self.reported(body));
+        }
+        let kind = match word(body, "status") {
+            "completed" => "response.completed",
+            "incomplete" => "response.incomplete",
+            "failed" | "cancelled" => "response.failed",
+            status => {
+                return Err(self.failure(
+                    ModelErrorKind::Protocol,
+                    format!(
+                        "expected a complete response, got one with status {status:?}: {}",
+                        excerpt(&body.to_string())
+                    ),
+                ));
+            }
+        };
+        let mut events = Vec::new();
+        self.finished(kind, body, &mut events)?;
+        Ok(events)
+    }
+
+    fn failure(&self, kind: ModelErrorKind, what: String) -> Failure {
+        Failure {
+            kind,
+            what,
+            usage: self.usage.map(|usage| TokenCount {
+                input: usage.input_tokens,
+                output: usage.output_tokens,
+            }),
+        }
+    }
+
+    fn reported(&self, event: &Value) -> Failure {
+        let error = failure::provider_error(event, true).unwrap_or_default();
+        let told = if error.message.is_empty() {
+            excerpt(&event.to_string())
+        } else {
+            excerpt(&error.message)
+        };
+        self.failure(
+            failure::classify_in_band(&error),
+            format!("it reported an error ({}): {told}", error.code),
+        )
+    }
+
+    /// The place of the item that an event is about. Servers that leave out `output_index` name the item's id, or
+    /// write one item after the other.
+    fn index_of(&self, event: &Value) -> u64 {
+        if let Some(index) = event.get("output_index").and_then(Value::as_u64) {
+            return index;
+        }
+        let id = match event.get("item") {
+            Some(item) => word(item, "id"),
+            None => word(event, "item_id"),
+        };
+        let known = self.items.iter().find(|(_, item)| has_id(&item.raw, id));
+        let last = self.items.keys().next_back().copied();
+        match (known, last) {
+            (Some((index, _)), _) => *index,
+            (None, Some(last)) if is_kind(event, "response.output_item.added") => {
+                last.saturating_add(1)
+            }
+            (None, last) => last.unwrap_or(0),
+        }
+    }
+
+    fn item(&mut self, event: &Value) -> Result<&mut Item, Failure> {
+        self.item_at(self.index_of(event))
+    }
+
+    fn item_at(&mut self, index: u64) -> Result<&mut Item, Failure> {
+        if self.items.len() >= MAX_ITEMS && !self.items.contains_key(&index) {
+            return Err(self.failure(
+                ModelErrorKind::Protocol,
+                format!("more than {MAX_ITEMS} output items in one answer"),
+            ));
+        }
+        Ok(self.items.entry(index).or_default())
+    }
+
+    /// Sends visible text on; a blank line stands between two messages of one answer.
+    fn show(
+        &mut self,
+        index: u64,
+        more: &str,
+        events: &mut Vec<ModelEvent>,
+    ) -> Result<(), Failure> {
+        let item = self.item_at(index)?;
+        if more.is_empty() {
+            return Ok(());
+        }
+        let opens = item.shown.is_empty();
+        item.shown.push_str(more);
+        let text = if opens && !self.text.is_empty() {
+            format!("\n\n{more}")
+        } else {
+            more.to_owned()
+        };
+        self.text.push_str(&text);
+        events.push(ModelEvent::TextDelta(text));
+        Ok(())
+    }
+
+    /// Takes the closing form of an item: it replaces what was streamed, and what it leaves out stays.
+    fn close(
+        &mut self,
+        index: u64,
+        whole: &Value,
+        events: &mut Vec<ModelEvent>,
+    ) -> Result<(), Failure> {
+        let item = self.item_at(index)?;
+        let opened = std::mem::replace(&mut item.raw, whole.clone());
+        if let (Value::Object(fields), Value::Object(opened)) = (&mut item.raw, opened) {
+            for (name, value) in opened {
+                fields.entry(name).or_insert(value);
+            }
+        }
+        item.closed = true;
+        if !is_kind(whole, "message") {
+            return Ok(());
+        }
+        let (text, refused) = text_of(whole);
+        self.refused |= refused;
+        // What was shown cannot be taken back; what was not streamed is shown now.
+        let rest = self.items[&index].shown.len();
+        if text.starts_with(&self.items[&index].shown) {
+            self.show(index, &text[rest..], events)?;
+        }
+        Ok(())
+    }
+
+    /// Takes the response object of a terminal event, whose own status counts for more than the event's name.
+    fn finished(
+        &mut self,
+        kind: &str,
+        response: &Value,
+        events: &mut Vec<ModelEvent>,
+    ) -> Result<(), Failure> {
+        self.take_usage(response.get("usage"));
+        let status = word(response, "status");
+        if matches!(kind, "response.failed" | "response.cancelled")
+            || matches!(status, "failed" | "cancelled")
+        {
+            return Err(match response.get("error") {
+                Some(Value::Object(_)) => self.reported(response),
+                Some(_) | None => self.failure(
+                    ModelErrorKind::Overloaded,
+                    format!("it ended the answer as {}", excerpt(status)),
+                ),
+            });
+        }
+        for (index, whole) in (0..).zip(response["output"].as_array().into_iter().flatten()) {
+            let id = word(whole, "id");
+            let index = self
+                .items
+                .iter()
+                .find(|(_, item)| has_id(&item.raw, id))
+                .map_or(index, |(index, _)| *index);
+            if !self.items.get(&index).is_some_and(|item| item.closed) {
+                self.close(index, whole, events)?;
+            }
+        }
+        self.end = Some(if kind == "response.incomplete" || status == "incomplete" {
+            let reason = response.pointer("/incomplete_details/reason");
+            End::Incomplete(
+                reason
+                    .and_then(Value::as_str)
+                    .unwrap_or_default()
+                    .to_owned(),
+            )
+        } else {
+            End::Completed
+        });
+        Ok(())
+    }
+
+    fn take_usage(&mut self, usage: Option<&Value>) {
+        let Some(usage) = usage.filter(|usage| usage.is_object()) else {
+            return;
+        };
+        let count = |path: &str| usage.pointer(path).and_then(Value::as_u64).unwrap_or(0);
+        // Reasoning tokens are part of the output, cached ones of the input.
+        self.usage = Some(Usage {
+            input_tokens: count("/input_tokens"),
+            output_tokens: count("/output_tokens"),
+            cached_input_tokens: count("/input_tokens_details/cached_tokens"),
+            cache_write_tokens: count("/input_tokens_details/cache_write_tokens"),
+            cost_usd: usage.get("cost").and_then(Value::as_f64),
+        });
+    }
+
+    /// The answer, once the stream has ended. `sent_bytes` is the size of the request: where the server
+    /// reports no usage, tokens are estimated (four bytes each), so that a budget still counts.
+    pub fn finish(mut self, sent_bytes: usize) -> Result<ModelAnswer, Failure> {
+        let Some(end) = self.end.take() else {
+            return Err(self.failure(
+                ModelErrorKind::Disconnected,
+                "the answer ended without response.completed".to_owned(),
+            ));
+        };
+        let mut tool_calls: Vec<ModelToolCall> = Vec::new();
+        let mut content: Vec<Value> = Vec::new();
+        let mut needs_replay = false;
+        let mut written = self.text.len();
+        for item in std::mem::take(&mut self.items).into_values() {
+            written += item.args.len();
+            match word(&item.raw, "type") {
+                "function_call" => {
+                    let (call, raw) = self.call(&item, &end, &tool_calls);
+                    needs_replay |= has_more_than(&raw, CALL_FIELDS);
+                    content.push(raw);
+                    tool_calls.push(call);
+                }
+                "message" if item.closed => {
+                    needs_replay |= has_more_than(&item.raw, MESSAGE_FIELDS);
+                    content.push(item.raw);
+                }
+                // A message that was cut: what of it was shown.
+                "message" | "" if !item.shown.is_empty() => content
+                    .push(json!({"type": "message", "role": "assistant", "content": item.shown})),
+                "reasoning" => {
+                    needs_replay |= item.closed && has_content(&item.raw);
+                    content.extend(item.closed.then_some(item.raw));
+                }
+                "message" | "" => {}
+                // What the server did by itself; unclosed it cannot be sent back.
+                _ if item.closed => {
+                    needs_replay = true;
+                    content.push(item.raw);
+                }
+                _ => {}
+            }
+        }
+        let reported = self
+            .usage
+            .filter(|usage| usage.input_tokens + usage.output_tokens > 0);
+        let usage = reported.unwrap_or(Usage {
+            input_tokens: (sent_bytes as u64).div_ceil(4),
+            output_tokens: (written as u64).div_ceil(4),
+            ..Usage::default()
+        });
+        let stop = match end {
+            End::Incomplete(reason) if reason == "content_filter" => StopReason::Refusal,
+            End::Incomplete(_) => StopReason::MaxTokens,
+            End::Completed if !tool_calls.is_empty() => StopReason::ToolUse,
+            End::Completed if self.refused => StopReason::Refusal,
+            End::Completed => StopReason::EndTurn,
+        };
+        Ok(ModelAnswer {
+            text: self.text,
+            tool_calls,
+            stop,
+            usage,
+            native: needs_replay.then(|| NativeBlocks {
+                family: FAMILY.to_owned(),
+                content: Value::Array(content),
+            }),
+        })
+    }
+
+    /// One call, and the item to send back for it: under our id where the server's is missing or taken, and without
+    /// arguments that are none.
+    fn call(&self, item: &Item, end: &End, earlier: &[ModelToolCall]) -> (ModelToolCall, Value) {
+        let given = word(&item.raw, "call_id");
+        let taken = earlier.iter().any(|call| call.provider_call_id == given);
+        let call = ModelToolCall {
+            provider_call_id: if given.is_empty() || taken {
+                format!("call_local_{}", self.first_local_id + earlier.len())
+            } else {
+                given.to_owned()
+            },
+            name: word(&item.raw, "name").to_owned(),
+            args: read_args(item, end),
+        };
+        let raw = match &call.args {
+            Ok(_) => {
+                let mut raw = item.raw.clone();
+                if let Some(fields) = raw.as_object_mut() {
+                    let id = json!(call.provider_call_id);
+                    fields.insert("call_id".to_owned(), id);
+                    if !fields.get("arguments").is_some_and(Value::is_string) {
+                        let args = arguments_of(item).to_string();
+                        fields.insert("arguments".to_owned(), json!(args));
+                    }
+                }
+                raw
+            }
+            Err(_) => json!({
+                "type": "function_call",
+                "call_id": call.provider_call_id,
+                "name": call.name,
+                "arguments": "{}",
+            }),
+        };
+        (call, raw)
+    }
+}
+
+impl Decode for Decoder {
+    fn progress(&self) -> Progress {
+        if self.is_complete() {
+            Progress::Done
+        } else {
+            Progress::Open
+        }
+    }
+
+    fn data(&mut self, data: &str) -> Result<Vec<ModelEvent>, Failure> {
+        self.data(data)
+    }
+
+    fn whole(&mut self, body: &Value) -> Result<Vec<ModelEvent>, Failure> {
+        self.whole(body)
+    }
+
+    fn finish(self: Box<Self>, sent_bytes: usize) -> Result<ModelAnswer, Failure> {
+        (*self).finish(sent_bytes)
+    }
+}
+
+/// The text of a field; empty where there is none.
+pub fn word<'a>(value: &'a Value, field: &str) -> &'a str {
+    value.get(field).and_then(Value::as_str).unwrap_or("")
+}
+
+/// Whether an item is of this type.
+pub fn is_kind(item: &Value, kind: &str) -> bool {
+    word(item, "type") == kind
+}
+
+/// Whether a reasoning item can be sent back: the server keeps nothing, so it must hold its own content.
+pub fn has_content(reasoning: &Value) -> bool {
+    !word(reasoning, "encrypted_content").is_empty()
+}
+
+/// The visible text of a message item, and whether a refusal is in it.
+pub fn text_of(message: &Value) -> (String, bool) {
+    let mut text = String::new();
+    let mut refused = false;
+    match message.get("content") {
+        Some(Value::String(whole)) => text.push_str(whole),
+        Some(Value::Array(parts)) => {
+            for part in parts {
+                if is_kind(part, "refusal") {
+                    refused = true;
+                    text.push_str(word(part, "refusal"));
+                } else {
+                    text.push_str(word(part, "text"));
+                }
+            }
+        }
+        Some(Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_)) | None => {}
+    }
+    (text, refused)
+}
+
+fn has_id(item: &Value, id: &str) -> bool {
+    !id.is_empty() && word(item, "id") == id
+}
+
+fn has_more_than(item: &Value, known: &[&str]) -> bool {
+    item.as_object().is_some_and(|fields| {
+        fields
+            .iter()
+            .any(|(name, value)| !value.is_null() && !known.contains(&name.as_str()))
+    })
+}
+
+/// The arguments as text: of the closed item, else as they were streamed.
+fn arguments_of(item: &Item) -> std::borrow::Cow<'_, str> {
+    match item.raw.get("arguments") {
+        Some(Value::String(text)) if !text.is_empty() => text.into(),
+        Some(object @ Value::Object(_)) => object.to_string().into(),
+        Some(_) | None => item.args.as_str().into(),
+    }
+}
+
+fn read_args(item: &Item, end: &End) -> Result<Value, MalformedArgs> {
+    let text = arguments_of(item);
+    let malformed = |error: String| MalformedArgs {
+        raw: excerpt(&text),
+        error,
+    };
+    if !item.closed || matches!(word(&item.raw, "status"), "incomplete" | "in_progress") {
+        return Err(malformed(match end {
+            End::Incomplete(_) => {
+                "the answer reached its length limit inside the arguments".to_owned()
+            }
+            End::Completed => "the answer ended inside the arguments".to_owned(),
+        }));
+    }
+    if item.too_large || text.len() > MAX_ARGS_BYTES {
+        return Err(malformed(format!(
+            "the arguments are larger than {} KiB",
+            MAX_ARGS_BYTES / 1024
+        )));
+    }
+    match text.trim() {
+        "" | "null" => Ok(Value::Object(Map::new())),
+        text => match serde_json::from_str::<Value>(text) {
+            Ok(object @ Value::Object(_)) => Ok(object),
+            Ok(_) => Err(malformed("the arguments are not a JSON object".to_owned())),
+            Err(error) => Err(malformed(format!(
+                "the arguments are not complete JSON ({error})"
+            ))),
+        },
+    }
+}
