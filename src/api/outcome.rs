@@ -38,9 +38,9 @@ expect_outcome!(delivery, Delivery, OutboxItem, "a delivery");
 expect_outcome!(engine, Engine, EngineStatus, "the engine");
 expect_outcome!(backup, Backup, BackupReport, "a backup");
 expect_outcome!(swept, Swept, SweepReport, "what was swept");
+expect_outcome!(model_test, ModelTest, ModelTest, "a test of a model");
 expect_outcome!(cache_entry, CacheEntry, CacheEntry, "a kept answer");
 expect_outcome!(cache_purged, CachePurged, CachePurged, "what was forgotten");
-expect_outcome!(model_test, ModelTest, ModelTest, "a test of a model");
 
 /// Submits a command after which a continuation is shown: the one it names, or the new one it started.
 pub async fn continuation(
@@ -90,9 +90,9 @@ fn outcome_name(outcome: &Outcome) -> &'static str {
         Outcome::Engine(_) => "the engine",
         Outcome::Backup(_) => "a backup",
         Outcome::Swept(_) => "what was swept",
+        Outcome::ModelTest(_) => "a test of a model",
         Outcome::CacheEntry(_) => "a kept answer",
         Outcome::CachePurged(_) => "what was forgotten",
-        Outcome::ModelTest(_) => "a test of a model",
     }
 }
 
@@ -120,10 +120,10 @@ pub fn answer_name(answer: &Answer) -> &'static str {
         Answer::Doctor(_) => "a diagnosis",
         Answer::Audit(_) => "rows of the audit",
         Answer::AuditVerify(_) => "a walk of the audit",
+        Answer::Models(_) => "models",
         Answer::Cache(_) => "the response cache",
         Answer::CacheEntries(_) => "kept answers",
         Answer::CacheEntry(_) => "a kept answer",
-        Answer::Models(_) => "models",
     }
 }
 
@@ -156,9 +156,9 @@ pub async fn answer_json(
         Answer::Doctor(value) => json(ok, &value),
         Answer::Audit(value) => json(ok, &value),
         Answer::AuditVerify(value) => json(ok, &value),
+        Answer::Models(value) => json(ok, &value),
         Answer::Cache(value) => json(ok, &value),
         Answer::CacheEntries(value) => json(ok, &value),
         Answer::CacheEntry(value) => json(ok, &value),
-        Answer::Models(value) => json(ok, &value),
     }
 }

@@ -55,8 +55,8 @@ pub fn table() -> Vec<Route> {
         openapi::routes(),
         artifacts::routes(),
         sweep::routes(),
-        cache::routes(),
         models::routes(),
+        cache::routes(),
     ]
     .concat()
 }

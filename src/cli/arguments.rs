@@ -148,6 +148,22 @@ pub enum Subcommands {
     Cache(CacheCommands),
 }
 
+/// `models`.
+#[derive(Debug, Subcommand)]
+pub enum ModelCommands {
+    /// List the configured providers and models, with what they can do and cost; asks nobody
+    List,
+    /// Really ask a model: streaming, cached tokens, tools, parallel calls, context size
+    Test {
+        /// PROVIDER/MODEL; the default model where it is left out
+        #[arg(value_name = "PROVIDER/MODEL")]
+        name: Option<String>,
+        /// Do not ask whether it may cost money
+        #[arg(long)]
+        yes: bool,
+    },
+}
+
 /// `cache`.
 #[derive(Debug, Subcommand)]
 pub enum CacheCommands {
@@ -187,22 +203,6 @@ pub enum CacheCommands {
         /// All there are
         #[arg(long, conflicts_with_all = ["id", "channel"])]
         all: bool,
-    },
-}
-
-/// `models`.
-#[derive(Debug, Subcommand)]
-pub enum ModelCommands {
-    /// List the configured providers and models, with what they can do and cost; asks nobody
-    List,
-    /// Really ask a model: streaming, cached tokens, tools, parallel calls, context size
-    Test {
-        /// PROVIDER/MODEL; the default model where it is left out
-        #[arg(value_name = "PROVIDER/MODEL")]
-        name: Option<String>,
-        /// Do not ask whether it may cost money
-        #[arg(long)]
-        yes: bool,
     },
 }
 

@@ -138,9 +138,9 @@ const RESPONSES_HINT: &str = "# The provider openai speaks chat completions; thi
     with the same key.\n# [providers.openai]\n# kind = \"openai-responses\"\n\n";
 
 fn model(choice: &ModelChoice, out: &mut String) {
-    out.push_str("[model]\n# <provider>/<model>. openai and anthropic need no table: they take their key from\n");
+    out.push_str("[model]\n# <provider>/<model>. openai, anthropic, gemini and ollama need no table: they take their key from\n");
     out.push_str(
-        "# OPENAI_API_KEY and ANTHROPIC_API_KEY. LEVERFRAME_MODEL and --model come first.\n",
+        "# OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY (ollama: none). LEVERFRAME_MODEL and --model come first.\n",
     );
     match choice {
         ModelChoice::Scripted => {

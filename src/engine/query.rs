@@ -159,6 +159,10 @@ impl Engine {
             Query::AuditVerify { anchor } => doctor::verify_audit(self, anchor)
                 .await
                 .map(|report| Answer::AuditVerify(Box::new(report))),
+            Query::Models => Ok(Answer::Models(Page {
+                items: catalogue::list(&self.settings),
+                next_cursor: None,
+            })),
             Query::Cache => Ok(Answer::Cache(Box::new(stats::stats(self).await))),
             Query::CacheEntries { channel, page } => self
                 .response_cache
@@ -174,10 +178,6 @@ impl Engine {
                 .await
                 .map(|entry| Answer::CacheEntry(Box::new(entry)))
                 .map_err(stats::problem),
-            Query::Models => Ok(Answer::Models(Page {
-                items: catalogue::list(&self.settings),
-                next_cursor: None,
-            })),
         }
     }
 }

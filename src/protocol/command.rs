@@ -305,6 +305,12 @@ pub enum Command {
         #[serde(default)]
         preview: bool,
     },
+    /// Really asks a model, to see what works. Costs what the calls cost; returns when they have ended.
+    TestModel {
+        /// `<provider>/<model>`; the default model where it is left out.
+        #[serde(default)]
+        model: Option<String>,
+    },
     /// Keeps an answer past its time, or no longer.
     PinCacheEntry {
         /// Its id, or a longer beginning of its key.
@@ -316,12 +322,6 @@ pub enum Command {
     PurgeCache {
         /// Which.
         what: CachePurge,
-    },
-    /// Really asks a model, to see what works. Costs what the calls cost; returns when they have ended.
-    TestModel {
-        /// `<provider>/<model>`; the default model where it is left out.
-        #[serde(default)]
-        model: Option<String>,
     },
 }
 
@@ -390,10 +390,10 @@ pub enum Outcome {
     Backup(BackupReport),
     /// What was swept.
     Swept(SweepReport),
+    /// What asking a model showed.
+    ModelTest(ModelTest),
     /// The kept answer after the command.
     CacheEntry(CacheEntry),
     /// What was forgotten.
     CachePurged(CachePurged),
-    /// What asking a model showed.
-    ModelTest(ModelTest),
 }

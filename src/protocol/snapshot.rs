@@ -287,6 +287,8 @@ pub enum Query {
         #[serde(default)]
         anchor: Option<AuditAnchor>,
     },
+    /// The configured providers and models.
+    Models,
     /// What the response cache did.
     Cache,
     /// Kept answers, newest first.
@@ -303,8 +305,6 @@ pub enum Query {
         /// Its id, or a longer beginning of its key.
         id: String,
     },
-    /// The configured providers and models.
-    Models,
 }
 
 /// Which rows of the audit.
@@ -396,12 +396,12 @@ pub enum Answer {
     Audit(Page<AuditRow>),
     /// To [`Query::AuditVerify`].
     AuditVerify(Box<AuditReport>),
+    /// To [`Query::Models`].
+    Models(Page<ProviderModels>),
     /// To [`Query::Cache`].
     Cache(Box<CacheStats>),
     /// To [`Query::CacheEntries`].
     CacheEntries(Page<CacheEntry>),
     /// To [`Query::CacheEntry`].
     CacheEntry(Box<CacheEntry>),
-    /// To [`Query::Models`].
-    Models(Page<ProviderModels>),
 }

@@ -128,9 +128,9 @@ impl Engine {
             } => emergency::release(self, &caller, waiting, conversations).await,
             Command::Backup { path } => backup::write(self, &caller, path).await,
             Command::Sweep { preview } => sweeper::on_demand(self, &caller, preview).await,
+            Command::TestModel { model } => models::test(self, &caller, model).await,
             Command::PinCacheEntry { id, pinned } => cache::pin(self, &caller, id, pinned).await,
             Command::PurgeCache { what } => cache::purge(self, &caller, what).await,
-            Command::TestModel { model } => models::test(self, &caller, model).await,
         }
     }
 }

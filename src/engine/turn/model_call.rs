@@ -62,7 +62,8 @@ impl ModelReply {
                 usage: Usage {
                     cost_usd: Some(0.0),
                     ..Usage::default()
-                },
+                    notes: Vec::new(),
+            },
                 native: None,
             },
             source: AnswerSource::Cache(kept.cached),
@@ -409,8 +410,10 @@ impl Step<'_> {
     fn reply(&mut self, name: &str, answered: Answered, context: Context) -> ModelReply {
         let mut notes = std::mem::take(&mut self.notes);
         notes.extend(context.notes);
+        let mut answer = answered.answer;
+        notes.append(&mut answer.notes);
         ModelReply {
-            answer: answered.answer,
+            answer,
             source: AnswerSource::Attempt(answered.attempt_id),
             model: name.to_owned(),
             latency_ms: answered.latency_ms,
@@ -535,6 +538,7 @@ fn code(error: &ModelError) -> &'static str {
         Kind::Disconnected => "model_disconnected",
         Kind::Protocol => "model_protocol",
         Kind::Cancelled => "cancelled",
+        Kind::Unusable => "model_unusable",
     }
 }
 

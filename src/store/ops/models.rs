@@ -161,35 +161,6 @@ impl WriteTx<'_> {
             .optional()?)
     }
 
-    /// Announces a kept answer. What used no model costs nothing, which is not the same as an unknown price.
-    fn cache_hit(
-        &mut self,
-        head: &Head,
-        model: &str,
-        cached: &CachedAnswer,
-    ) -> Result<(), StoreError> {
-        for (table, row) in [
-            ("continuations", head.id.to_bytes()),
-            ("sessions", head.session_id.to_bytes()),
-        ] {
-            self.conn
-                .prepare_cached(&format!(
-                    "UPDATE {table} SET cost_usd = 0.0
-                     WHERE id = ?1 AND cost_usd IS NULL AND input_tokens + output_tokens = 0"
-                ))?
-                .execute([row])?;
-        }
-        self.emit(
-            Some(head.session_id),
-            Some(head.id),
-            EventBody::CacheHit {
-                channel: head.channel.clone(),
-                model: model.to_owned(),
-                cached: cached.clone(),
-            },
-        )
-    }
-
     /// Keeps what was shown of an answer that nobody waits for any more, and settles its attempt. Does nothing
     /// where the attempt is settled: its end came first.
     pub(crate) fn cut_answer(&mut self, head: &Head, step: &ModelStep) -> Result<(), StoreError> {
@@ -215,6 +186,35 @@ impl WriteTx<'_> {
                 latency_ms: step.latency_ms,
                 error: Some(step.stop.clone()),
                 notes: step.notes.clone(),
+            },
+        )
+    }
+
+    /// Announces a kept answer. What used no model costs nothing, which is not the same as an unknown price.
+    fn cache_hit(
+        &mut self,
+        head: &Head,
+        model: &str,
+        cached: &CachedAnswer,
+    ) -> Result<(), StoreError> {
+        for (table, row) in [
+            ("continuations", head.id.to_bytes()),
+            ("sessions", head.session_id.to_bytes()),
+        ] {
+            self.conn
+                .prepare_cached(&format!(
+                    "UPDATE {table} SET cost_usd = 0.0
+                     WHERE id = ?1 AND cost_usd IS NULL AND input_tokens + output_tokens = 0"
+                ))?
+                .execute([row])?;
+        }
+        self.emit(
+            Some(head.session_id),
+            Some(head.id),
+            EventBody::CacheHit {
+                channel: head.channel.clone(),
+                model: model.to_owned(),
+                cached: cached.clone(),
             },
         )
     }

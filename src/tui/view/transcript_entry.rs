@@ -108,8 +108,8 @@ pub fn lines(
                 latency_ms,
                 attempts,
                 dropped,
-                cached: kept,
                 notes,
+                cached: kept,
                 ..
             } => {
                 if let Some(kept) = kept {

@@ -123,6 +123,21 @@ fn found_by_provider_and_model() {
 }
 
 #[test]
+fn every_kind_with_an_adapter_is_built() {
+    let base = "http://127.0.0.1:9";
+    let models = Models::new(&all_settings(vec![
+        ("gemini", settings(ProviderKind::Gemini, base)),
+        ("ollama", settings(ProviderKind::Ollama, base)),
+    ]))
+    .unwrap();
+    for name in ["gemini", "ollama"] {
+        let (model, id) = models.get(&format!("{name}/org/some:7b")).unwrap();
+        assert_eq!((model.provider(), model.family()), (name, name));
+        assert_eq!(id, "org/some:7b");
+    }
+}
+
+#[test]
 fn not_found_names_what_there_is() {
     let models = Models::new(&all_settings(three())).unwrap();
     let error = |name: &str| models.get(name).err().expect("an error");
