@@ -34,6 +34,7 @@ mod policy;
 mod power_loss;
 mod process_faults;
 mod reliability;
+mod response_cache;
 mod retention;
 mod store;
 mod store_model;
