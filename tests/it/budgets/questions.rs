@@ -59,10 +59,16 @@ proptest! {
         prop_assert!(most.input_tokens * 10 >= input * 12);
         prop_assert!(most.input_tokens <= input + input / 5 + 1);
         prop_assert_eq!(most.output_tokens, u64::from(output));
-        // The dearest price there is for input.
-        let prices = BTreeMap::new();
+        // Writing to the cache costs more than plain input.
+        let rates = leverframe::config::model_tables::Rates {
+            input: 5.0,
+            output: 25.0,
+            cache_read: Some(0.5),
+            cache_write: Some(6.25),
+            ..Default::default()
+        };
         let plain = leverframe::protocol::session::Usage { cache_write_tokens: 0, ..most };
-        let cost = |usage| leverframe::model::prices::cost(&prices, "claude-opus-5", usage);
+        let cost = |usage| leverframe::model::prices::cost(Some(&rates), usage);
         if let (Some(most), Some(plain)) = (cost(&most), cost(&plain)) {
             prop_assert!(most >= plain);
         }
