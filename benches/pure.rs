@@ -1,4 +1,4 @@
-//! What is done for every call, character and event: policy, `text::untrusted`, the event-stream reader.
+//! What is done for every call, character and event: policy, `text::untrusted`, the event-stream reader, the decoders.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, missing_docs)] // a bench is a test
 
@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use leverframe::engine::policy::{CallFacts, Circumstances, SessionGrant, verdict};
-use leverframe::model::sse;
+use leverframe::model::exchange::Decode;
+use leverframe::model::{anthropic, openai_chat, openai_responses, sse};
 use leverframe::protocol::policy::Policy;
 use leverframe::protocol::words::{Access, Autonomy, Effect, Risk};
 use leverframe::text::redact::Redactor;
@@ -19,6 +20,8 @@ fn main() {
     policy();
     untrusted();
     event_stream();
+    hostile_event();
+    decoders();
 }
 
 /// The longest way through: nothing listed matches, the level decides.
@@ -113,4 +116,66 @@ fn event_stream() {
         });
         harness::throughput("", body.len(), time);
     }
+}
+
+/// One event of 16 MiB, as a hostile server sends it: it is given up at the cap.
+fn hostile_event() {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()
+        .unwrap();
+    let body = format!("data: {}\n\n", "x".repeat(16 * 1024 * 1024));
+    harness::measure("event stream: one event of 16 MiB, refused", || {
+        runtime.block_on(async {
+            let pieces = body.as_bytes().chunks(8192).map(Ok::<_, std::io::Error>);
+            let events = sse::events(futures_util::stream::iter(pieces), Duration::from_secs(60));
+            let mut events = std::pin::pin!(events);
+            let first = events.next().await;
+            assert!(matches!(first, Some(Err(_))), "the cap");
+        });
+    });
+}
+
+/// 2000 deltas of text through each decoder, framing not counted.
+fn decoders() {
+    let texts = |make: fn(usize) -> String| (0..2000).map(make).collect::<Vec<String>>();
+    let chat = texts(|n| {
+        format!(
+            "{{\"id\":\"c\",\"object\":\"chat.completion.chunk\",\"choices\":[{{\"index\":0,\"delta\":{{\"content\":\"word {n} \"}},\"finish_reason\":null}}]}}"
+        )
+    });
+    decoder("chat completions", &chat, &|| {
+        Box::new(openai_chat::decoder::Decoder::new(0))
+    });
+    let mut messages = texts(|n| {
+        format!(
+            "{{\"type\":\"content_block_delta\",\"index\":0,\"delta\":{{\"type\":\"text_delta\",\"text\":\"word {n} \"}}}}"
+        )
+    });
+    let start = "{\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"text\",\"text\":\"\"}}";
+    messages.insert(0, start.to_owned());
+    decoder("messages", &messages, &|| {
+        Box::new(anthropic::decoder::Decoder::new(0))
+    });
+    let responses = texts(|n| {
+        format!(
+            "{{\"type\":\"response.output_text.delta\",\"sequence_number\":{n},\"item_id\":\"msg_1\",\"output_index\":0,\"content_index\":0,\"delta\":\"word {n} \"}}"
+        )
+    });
+    decoder("responses", &responses, &|| {
+        Box::new(openai_responses::decoder::Decoder::new(0))
+    });
+}
+
+fn decoder(name: &str, events: &[String], make: &dyn Fn() -> Box<dyn Decode>) {
+    let bytes: usize = events.iter().map(String::len).sum();
+    let label = format!("decoder: {name}, {} deltas", events.len());
+    let time = harness::measure(&label, || {
+        let mut decoder = make();
+        let told = events
+            .iter()
+            .map(|event| decoder.data(event).unwrap().len());
+        told.sum::<usize>()
+    });
+    harness::throughput("", bytes, time);
 }

@@ -76,7 +76,11 @@ fn pending(accepted: &Accepted, state: ContinuationState) -> Result<Response, Re
 }
 
 fn is_worth_showing(state: ContinuationState) -> bool {
-    state.is_terminal() || state == ContinuationState::AwaitingApproval
+    state.is_terminal()
+        || matches!(
+            state,
+            ContinuationState::AwaitingApproval | ContinuationState::Interrupted
+        )
 }
 
 /// The continuation once it is terminal or waits for a person; none when the stream ended first.

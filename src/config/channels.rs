@@ -211,6 +211,8 @@ impl Channel<'_> {
             max_wait_seconds: self.max_wait_seconds()?,
             workspace: self.workspace()?,
             model: table.model.clone(),
+            fallback: table.fallback.clone(),
+            fixed_model: table.fixed_model.unwrap_or(false),
             note: table.note.clone(),
             require_mention: table.require_mention.unwrap_or(true),
             session_scope: match table.session_scope {

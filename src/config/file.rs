@@ -55,6 +55,8 @@ pub struct ConfigFile {
 pub struct ModelTable {
     /// `<provider>/<model>`.
     pub default: Option<String>,
+    /// `<provider>/<model>`, in order.
+    pub fallback: Option<Vec<String>>,
     /// Whether the scripted model may answer on real channels.
     pub allow_scripted_on_channels: bool,
 }
@@ -188,6 +190,10 @@ pub struct ChannelTable {
     pub workspace: Option<String>,
     /// `<provider>/<model>`.
     pub model: Option<String>,
+    /// `<provider>/<model>`, in order.
+    pub fallback: Option<Vec<String>>,
+    /// Whether nobody can choose another model here.
+    pub fixed_model: Option<bool>,
     /// Added to the system text.
     pub note: Option<String>,
     /// Only when addressed, in groups.

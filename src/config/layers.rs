@@ -14,8 +14,8 @@ use crate::config::paths::{self, FileChoice};
 use crate::config::people;
 use crate::config::providers;
 use crate::config::settings::{
-    ApprovalSettings, BudgetSettings, EngineSettings, Paths, ProviderKind, RetentionSettings,
-    SelfApproval, Settings,
+    ApprovalSettings, BudgetSettings, EngineSettings, Paths, ProviderKind, ProviderSettings,
+    RetentionSettings, SelfApproval, Settings,
 };
 use crate::protocol::words::Risk;
 
@@ -129,10 +129,9 @@ pub fn resolve(inputs: Inputs<'_>) -> Result<Settings, ConfigError> {
     let people = people::resolve(&inputs)?;
     let channels = channels::resolve(&inputs, &people)?;
 
-    let (name, place) = &model;
-    let kind = providers::usable(name, &providers, &|problem| {
-        place_of(&inputs, place, problem)
-    })?;
+    let fallback = config.model.fallback.clone().unwrap_or_default();
+    let kind = model_kind(&inputs, &providers, &model)?;
+    let stand_ins = kinds(&inputs, &providers, &["model", "fallback"], &fallback)?;
     for (channel, settings) in &channels {
         let kind = match &settings.model {
             Some(model) => providers::usable(model, &providers, &|problem| {
@@ -140,8 +139,15 @@ pub fn resolve(inputs: Inputs<'_>) -> Result<Settings, ConfigError> {
             })?,
             None => kind,
         };
+        let keys = ["channels", channel.as_str(), "fallback"];
+        let own = settings.fallback.as_deref();
+        let own = own.map(|models| kinds(&inputs, &providers, &keys, models));
+        let own = own.transpose()?;
+        let stand_ins = own.as_ref().unwrap_or(&stand_ins);
+        let scripted =
+            kind == ProviderKind::Scripted || stand_ins.contains(&ProviderKind::Scripted);
         let real = !channels::is_local(settings.kind);
-        if real && kind == ProviderKind::Scripted && !config.model.allow_scripted_on_channels {
+        if real && scripted && !config.model.allow_scripted_on_channels {
             let problem = "the scripted model, which is no LLM, would answer on this channel";
             let fault = inputs.fault(&["channels", channel], problem);
             let step = "Set [model] default = \"<provider>/<model>\" (or LEVERFRAME_MODEL, or --model), \
@@ -159,6 +165,7 @@ pub fn resolve(inputs: Inputs<'_>) -> Result<Settings, ConfigError> {
             .clone()
             .unwrap_or_else(|| if flags.demo { "demo" } else { "leverframe" }.to_owned()),
         model: model.0,
+        fallback,
         providers,
         channels,
         people,
@@ -216,6 +223,36 @@ fn default_model(inputs: &Inputs<'_>, config: &ConfigFile) -> (String, Layer) {
         Some(model) => (model.clone(), Layer::File(&["model", "default"])),
         None => (SCRIPTED_MODEL.to_owned(), Layer::Default),
     }
+}
+
+fn model_kind(
+    inputs: &Inputs<'_>,
+    providers: &BTreeMap<String, ProviderSettings>,
+    (name, place): &(String, Layer),
+) -> Result<ProviderKind, ConfigError> {
+    providers::usable(name, providers, &|problem| place_of(inputs, place, problem))
+}
+
+/// Longest chain of models that stand in.
+const MOST_STAND_INS: usize = 8;
+
+/// The kinds of the models of a list, each of which must be usable as the default is.
+fn kinds(
+    inputs: &Inputs<'_>,
+    providers: &BTreeMap<String, ProviderSettings>,
+    keys: &[&str],
+    models: &[String],
+) -> Result<Vec<ProviderKind>, ConfigError> {
+    if models.len() > MOST_STAND_INS {
+        let fault = inputs.fault(keys, format!("{} models stand in", models.len()));
+        return Err(fault
+            .expected(format!("at most {MOST_STAND_INS} models, in order"))
+            .into());
+    }
+    models
+        .iter()
+        .map(|model| providers::usable(model, providers, &|problem| inputs.fault(keys, problem)))
+        .collect()
 }
 
 /// The TCP listener: `--listen`, else `[server] listen`. Loopback only.

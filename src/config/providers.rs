@@ -55,6 +55,14 @@ const KNOWN: &[Known] = &[
     },
 ];
 
+/// The environment variable in which people usually keep the key of a predeclared provider; none where it has no key.
+pub fn key_variable(name: &str) -> Option<&'static str> {
+    KNOWN
+        .iter()
+        .find(|known| known.name == name)
+        .and_then(|known| known.key_variables.first().copied())
+}
+
 /// Every provider that a model can name.
 pub fn resolve(inputs: &Inputs<'_>) -> Result<BTreeMap<String, ProviderSettings>, ConfigError> {
     let mut providers = BTreeMap::new();

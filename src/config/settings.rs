@@ -38,6 +38,8 @@ pub struct Settings {
     pub instance: String,
     /// Default model, `<provider>/<model>`; `scripted/demo` when nothing is configured.
     pub model: String,
+    /// Models that stand in for it when it cannot be had, in order.
+    pub fallback: Vec<String>,
     /// Providers by name. Always contains `scripted`.
     pub providers: BTreeMap<String, ProviderSettings>,
     /// Channels by name. Always contains desk, api, mcp, cli and routine.
@@ -176,6 +178,10 @@ pub struct ChannelSettings {
     pub workspace: PathBuf,
     /// Model of this channel's sessions, when not the default.
     pub model: Option<String>,
+    /// Models that stand in on this channel, in order; none = those of the default model.
+    pub fallback: Option<Vec<String>>,
+    /// Whether sessions and turns of this channel cannot choose another model.
+    pub fixed_model: bool,
     /// Added to the system text.
     pub note: Option<String>,
     /// In group chats: only when mentioned, replied to or commanded.

@@ -12,6 +12,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::clock::{Clock, Timestamp};
 use crate::config::settings::{ChannelSettings, Settings};
+use crate::engine::context::prefix::Prefix;
 use crate::engine::turn::driver;
 use crate::engine::turn::input::Halt;
 use crate::model::registry::Models;
@@ -94,8 +95,8 @@ pub struct Shared {
     pub models: Models,
     /// Tools.
     pub tools: Registry,
-    /// The tools as models see them: built once, so that the prompt prefix stays the same.
-    pub tool_definitions: Vec<ToolDefinition>,
+    /// What every request of a channel begins with: built once, so that it stays the same.
+    prefixes: HashMap<String, Arc<Prefix>>,
     /// How programs are confined.
     pub sandbox: Sandbox,
     /// Time.
@@ -159,7 +160,7 @@ impl Engine {
     pub fn new(parts: Parts, held: Option<Held>) -> Self {
         let permits = Arc::new(Semaphore::new(parts.settings.engine.max_running.max(1)));
         let started_at = parts.clock.now();
-        let tool_definitions = parts
+        let tool_definitions: Vec<ToolDefinition> = parts
             .tools
             .definitions()
             .into_iter()
@@ -169,12 +170,18 @@ impl Engine {
                 input_schema: definition.input_schema,
             })
             .collect();
+        let one_tool_per_step = parts.settings.engine.one_tool_per_step;
+        let prefixes = parts.settings.channels.iter().map(|(name, settings)| {
+            let note = settings.note.as_deref();
+            let prefix = Prefix::new(name, note, one_tool_per_step, &tool_definitions);
+            (name.clone(), Arc::new(prefix))
+        });
         Self {
             shared: Arc::new(Shared {
+                prefixes: prefixes.collect(),
                 store: parts.store,
                 settings: parts.settings,
                 models: parts.models,
-                tool_definitions,
                 tools: parts.tools,
                 sandbox: parts.sandbox,
                 clock: parts.clock,
@@ -214,6 +221,18 @@ impl Engine {
             Problem::not_found("channel", name)
                 .hint(format!("configured channels: {}", known.join(", ")))
         })
+    }
+
+    /// What every request of a channel begins with.
+    pub fn prefix(&self, channel: &str) -> Result<Arc<Prefix>, Problem> {
+        match self.prefixes.get(channel) {
+            Some(prefix) => Ok(Arc::clone(prefix)),
+            None => self.channel(channel).and_then(|_| {
+                Err(Problem::internal(format!(
+                    "channel `{channel}` has no prefix"
+                )))
+            }),
+        }
     }
 
     /// Whether replies on a channel go through a bridge (and so through the outbox).

@@ -1,6 +1,7 @@
 //! Anthropic Messages.
 //!
-//! No sampling parameter is ever sent: newer models and API versions refuse them.
+//! No sampling parameter is ever sent: newer models and API versions refuse them. Thinking is asked for only where the
+//! profile says how much, and no more of a model that has refused the parameter.
 
 pub mod decoder;
 pub mod wire;
@@ -11,19 +12,35 @@ use reqwest::header::{ACCEPT, HeaderMap, HeaderName, HeaderValue};
 
 use crate::config::settings::ProviderSettings;
 use crate::model::anthropic::decoder::{Decoder, FAMILY};
-use crate::model::exchange;
-use crate::model::http::{Endpoint, EndpointProblem, plain_header, secret_header};
+use crate::model::http::{
+    Endpoint, EndpointProblem, Refused, host_of, plain_header, secret_header,
+};
+use crate::model::learnt::Learnt;
 use crate::model::producer::{EventSink, produce};
 use crate::model::request::{Model, ModelError, ModelRequest, ModelStream};
+use crate::model::{exchange, sse};
+
+/// Anthropic's own host.
+const OWN_HOST: &str = "api.anthropic.com";
+/// The API version sent to Anthropic's own host where the configuration names none.
+pub const OWN_API_VERSION: &str = "2026-10-21";
+/// The API version sent to any other host: what compatible servers know.
+pub const COMPATIBLE_API_VERSION: &str = "2023-06-01";
 
 /// The API version sent where the configuration names none.
-pub const DEFAULT_API_VERSION: &str = "2023-06-01";
+pub fn default_api_version(base_url: &str) -> &'static str {
+    match host_of(base_url).as_deref() {
+        Some(OWN_HOST) => OWN_API_VERSION,
+        Some(_) | None => COMPATIBLE_API_VERSION,
+    }
+}
 
 /// One provider that speaks the Messages API.
 #[derive(Debug)]
 pub struct Anthropic {
     provider: String,
     endpoint: Arc<Endpoint>,
+    learnt: Arc<Learnt<wire::Parameters>>,
 }
 
 impl Anthropic {
@@ -40,7 +57,7 @@ impl Anthropic {
         let version = settings
             .api_version
             .as_deref()
-            .unwrap_or(DEFAULT_API_VERSION);
+            .unwrap_or_else(|| default_api_version(&settings.base_url));
         headers.insert(
             HeaderName::from_static("anthropic-version"),
             plain_header(version, "api_version")?,
@@ -48,6 +65,7 @@ impl Anthropic {
         Ok(Self {
             provider: provider.to_owned(),
             endpoint: Arc::new(Endpoint::new(provider, settings, "/v1/messages", headers)?),
+            learnt: Arc::new(Learnt::new(wire::Parameters::default())),
         })
     }
 }
@@ -63,21 +81,34 @@ impl Model for Anthropic {
 
     fn stream(&self, request: ModelRequest) -> ModelStream {
         let endpoint = Arc::clone(&self.endpoint);
-        produce(move |sink| async move { call(&endpoint, &request, &sink).await })
+        let learnt = Arc::clone(&self.learnt);
+        produce(move |sink| async move { call(&endpoint, &learnt, &request, &sink).await })
     }
 }
 
 async fn call(
     endpoint: &Endpoint,
+    learnt: &Learnt<wire::Parameters>,
     request: &ModelRequest,
     sink: &EventSink,
 ) -> Result<(), ModelError> {
-    let body = wire::body(request);
-    let sent_bytes = body.to_string().len();
-    let answer = endpoint
-        .post(&body)
-        .await
-        .map_err(|refused| refused.error)?;
+    let (answer, sent_bytes) = loop {
+        let parameters = learnt.of(&request.model);
+        let body = wire::body(request, parameters);
+        match endpoint.post(&body).await {
+            Ok(answer) => break (answer, body.to_string().len()),
+            Err(Refused {
+                status: Some(400 | 422),
+                words,
+                error,
+            }) => match parameters.without_refused(&body, &words) {
+                Some(fewer) => learnt.set(&request.model, fewer),
+                None => return Err(error),
+            },
+            Err(refused) => return Err(refused.error),
+        }
+    };
     let decoder = Box::new(Decoder::new(request.earlier_calls()));
-    exchange::receive(endpoint, answer, decoder, sent_bytes, sink).await
+    let limit = sse::limit_for(request.max_output_tokens);
+    exchange::receive_within(endpoint, answer, decoder, sent_bytes, limit, sink).await
 }

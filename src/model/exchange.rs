@@ -54,8 +54,21 @@ pub trait Decode: Send {
 pub async fn receive(
     endpoint: &Endpoint,
     answer: Answer,
+    decoder: Box<dyn Decode>,
+    sent_bytes: usize,
+    sink: &EventSink,
+) -> Result<(), ModelError> {
+    let limit = sse::MAX_STREAM_BYTES;
+    receive_within(endpoint, answer, decoder, sent_bytes, limit, sink).await
+}
+
+/// As [`receive`], of a stream of at most `limit` bytes: an endless one ends there.
+pub async fn receive_within(
+    endpoint: &Endpoint,
+    answer: Answer,
     mut decoder: Box<dyn Decode>,
     sent_bytes: usize,
+    limit: usize,
     sink: &EventSink,
 ) -> Result<(), ModelError> {
     let read = match answer {
@@ -73,9 +86,9 @@ pub async fn receive(
             let idle = endpoint.idle_timeout();
             let mut data: Pin<Box<dyn Stream<Item = Result<String, SseError>> + Send>> =
                 if endpoint.answers_in_lines() {
-                    Box::pin(ndjson::lines(bytes, idle))
+                    Box::pin(ndjson::lines_within(bytes, idle, limit))
                 } else {
-                    Box::pin(sse::events(bytes, idle).map(|event| Ok(event?.data)))
+                    Box::pin(sse::events_within(bytes, idle, limit).map(|event| Ok(event?.data)))
                 };
             read(data.as_mut(), decoder.as_mut(), sink).await
         }

@@ -57,10 +57,22 @@ pub enum Limit {
     Quota,
 }
 
+/// Longest excerpt of a page that is not the protocol, in characters.
+const PAGE_CHARS: usize = 200;
+
 /// At most `EXCERPT_CHARS` characters of `text`, trimmed.
 pub fn excerpt(text: &str) -> String {
+    cut(text, EXCERPT_CHARS)
+}
+
+/// The beginning of something that no model wrote: shorter, because it says nothing.
+pub fn page_excerpt(text: &str) -> String {
+    cut(text, PAGE_CHARS)
+}
+
+fn cut(text: &str, chars: usize) -> String {
     let text = text.trim();
-    let mut short: String = text.chars().take(EXCERPT_CHARS).collect();
+    let mut short: String = text.chars().take(chars).collect();
     if short.len() < text.len() {
         short.push('…');
     }
@@ -210,6 +222,7 @@ const KEY_WORDS: &[&str] = &["api key not valid", "api_key_invalid", "api key ex
 const REFUSING_WORDS: &[&str] = &[
     "unsupported",
     "not supported",
+    "does not support",
     "unknown",
     "unrecognized",
     "unexpected",
@@ -299,7 +312,8 @@ pub fn classify_in_band(error: &ProviderError) -> ModelErrorKind {
 pub fn next_step(kind: ModelErrorKind) -> &'static str {
     match kind {
         ModelErrorKind::Authentication => {
-            "check api_key of this provider: it is missing, wrong, expired, or not allowed this model"
+            "check the key of this provider (api_key_env, api_key_file or api_key_command): it is missing, \
+             wrong, expired, or not allowed this model"
         }
         ModelErrorKind::NotFound => "check base_url and the model name of this provider",
         ModelErrorKind::InvalidRequest => {

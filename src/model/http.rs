@@ -7,13 +7,17 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use futures_util::StreamExt;
-use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
+use reqwest::header::{
+    ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue,
+    RETRY_AFTER,
+};
 use reqwest::{Client, Response, Url};
 use serde_json::Value;
 
 use crate::clock::{Clock, Timestamp};
+use crate::config::providers;
 use crate::config::settings::{ProviderSettings, Secret};
-use crate::model::failure::{self, Failure, ProviderError, excerpt};
+use crate::model::failure::{self, Failure, ProviderError, excerpt, page_excerpt};
 use crate::model::request::{ModelError, ModelErrorKind};
 use crate::model::sse::SseError;
 
@@ -117,6 +121,11 @@ impl Endpoint {
         url
     }
 
+    /// Host, with the port where the URL names one.
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
     /// Longest silence inside an answer.
     pub fn idle_timeout(&self) -> Duration {
         self.idle_timeout
@@ -125,10 +134,15 @@ impl Endpoint {
     /// The error for `failure`, with provider, host and next step.
     pub fn error(&self, failure: Failure) -> ModelError {
         let what = self.without_key(failure.what);
+        let variable = providers::key_variable(&self.provider)
+            .filter(|_| failure.kind == ModelErrorKind::Authentication)
+            .map_or_else(String::new, |variable| {
+                format!("; its usual variable is {variable}")
+            });
         ModelError {
             kind: failure.kind,
             message: format!(
-                "provider {} ({}): {what}; {}",
+                "provider {} ({}): {what}; {}{variable}",
                 self.provider,
                 self.host,
                 failure::next_step(failure.kind)
@@ -173,6 +187,8 @@ impl Endpoint {
         let sending = client
             .post(url)
             .headers(self.headers.clone())
+            // Nothing here decompresses: a stream must come as it is written.
+            .header(ACCEPT_ENCODING, "identity")
             .json(body)
             .send();
         let response = match tokio::time::timeout(self.first_byte_timeout, sending).await {
@@ -191,12 +207,23 @@ impl Endpoint {
         if !response.status().is_success() {
             return Err(self.refused(response).await);
         }
-        let content_type = response
-            .headers()
-            .get(CONTENT_TYPE)
-            .and_then(|value| value.to_str().ok())
-            .unwrap_or_default()
-            .to_ascii_lowercase();
+        let header = |name: HeaderName| {
+            let value = response.headers().get(name);
+            let text = value.and_then(|value| value.to_str().ok());
+            text.unwrap_or_default().trim().to_ascii_lowercase()
+        };
+        let encoding = header(CONTENT_ENCODING);
+        if !matches!(encoding.as_str(), "" | "identity") {
+            return Err(self.unanswered(
+                ModelErrorKind::Protocol,
+                format!(
+                    "expected an answer that is not compressed, got content-encoding {}: a proxy in between \
+                     compresses although it was asked not to",
+                    excerpt(&encoding)
+                ),
+            ));
+        }
+        let content_type = header(CONTENT_TYPE);
         let (stream, wanted) = if self.lines {
             ("application/x-ndjson", "JSON lines")
         } else {
@@ -212,7 +239,7 @@ impl Endpoint {
                 format!(
                     "expected {wanted}, got {}: not an LLM endpoint? It begins: {}",
                     excerpt(&content_type),
-                    excerpt(&body)
+                    page_excerpt(&body)
                 ),
             ));
         }
@@ -271,15 +298,19 @@ impl Endpoint {
         } else {
             ModelErrorKind::Disconnected
         };
-        let what = if error.is_connect() && error.is_timeout() {
+        let causes = with_causes(&error);
+        let what = if !error.is_connect() {
+            format!("no answer: {causes}")
+        } else if error.is_timeout() {
             format!(
                 "could not connect within {} s",
                 self.connect_timeout.as_secs_f64()
             )
-        } else if error.is_connect() {
-            format!("could not connect: {}", with_causes(&error))
         } else {
-            format!("no answer: {}", with_causes(&error))
+            match obstacle(&error) {
+                Some(obstacle) => format!("could not connect: {obstacle}: {causes}"),
+                None => format!("could not connect: {causes}"),
+            }
         };
         self.unanswered(kind, what)
     }
@@ -376,6 +407,32 @@ pub fn plain_header(value: &str, field: &'static str) -> Result<HeaderValue, End
     HeaderValue::from_str(value).map_err(|_| EndpointProblem::Header(field))
 }
 
+/// What stood in the way of a connection, in words that tell the cases apart.
+fn obstacle(error: &(dyn std::error::Error + 'static)) -> Option<&'static str> {
+    let mut cause = Some(error);
+    while let Some(error) = cause {
+        if let Some(io) = error.downcast_ref::<std::io::Error>() {
+            if io
+                .get_ref()
+                .is_some_and(|inner| inner.is::<rustls::Error>())
+            {
+                return Some(
+                    "the server speaks no TLS there, or its certificate is not trusted here",
+                );
+            }
+            if io.kind() == std::io::ErrorKind::ConnectionRefused {
+                return Some("no server listens there");
+            }
+        }
+        // The connector names this case by word only.
+        if error.to_string() == "dns error" {
+            return Some("the name of the host cannot be resolved (DNS)");
+        }
+        cause = error.source();
+    }
+    None
+}
+
 /// An error with its causes, without repeating what the outer one already says.
 pub fn with_causes(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
@@ -389,6 +446,19 @@ pub fn with_causes(error: &dyn std::error::Error) -> String {
         cause = inner.source();
     }
     excerpt(&text)
+}
+
+/// The host of a base URL, lower case; none where it is not a URL.
+pub fn host_of(base_url: &str) -> Option<String> {
+    Url::parse(base_url.trim())
+        .ok()?
+        .host_str()
+        .map(str::to_owned)
+}
+
+/// Whether a base URL names nothing but a server, so that the usual path is meant.
+pub fn has_no_path(base_url: &str) -> bool {
+    Url::parse(base_url.trim()).is_ok_and(|url| matches!(url.path(), "" | "/"))
 }
 
 fn join(base: &str, path: &str) -> Result<Url, EndpointProblem> {

@@ -9,6 +9,8 @@ pub mod exchange;
 pub mod failure;
 pub mod gemini;
 pub mod http;
+pub mod learnt;
+pub mod names;
 pub mod ndjson;
 pub mod ollama;
 pub mod openai_chat;

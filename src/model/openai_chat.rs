@@ -1,72 +1,38 @@
 //! OpenAI-compatible Chat Completions.
 //!
-//! No sampling parameter is ever sent. Parameters that some servers refuse are dropped when a 400 names
-//! them, for the life of the provider object.
+//! No sampling parameter is ever sent. Parameters that some models refuse are dropped when a 400 names
+//! them, for that model and the life of the provider object.
 
 pub mod decoder;
+pub mod thinking;
 pub mod wire;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use reqwest::header::{ACCEPT, AUTHORIZATION, HeaderMap, HeaderValue};
 
 use crate::config::settings::ProviderSettings;
-use crate::model::http::{Endpoint, EndpointProblem, Refused, secret_header};
-use crate::model::openai_chat::decoder::Decoder;
+use crate::model::http::{Endpoint, EndpointProblem, Refused, has_no_path, host_of, secret_header};
+use crate::model::learnt::Learnt;
+use crate::model::openai_chat::decoder::{Decoder, FAMILY};
 use crate::model::producer::{EventSink, produce};
 use crate::model::request::{Model, ModelError, ModelRequest, ModelStream};
-use crate::model::{exchange, failure};
+use crate::model::{exchange, sse};
 
-/// What a server has refused so far.
-#[derive(Debug, Default)]
-pub struct Quirks {
-    no_stream_options: AtomicBool,
-    max_completion_tokens: AtomicBool,
-    no_parallel_tool_calls: AtomicBool,
-}
-
-impl Quirks {
-    /// The parameters to send now.
-    pub fn parameters(&self) -> wire::Parameters {
-        wire::Parameters {
-            stream_options: !self.no_stream_options.load(Ordering::Relaxed),
-            max_completion_tokens: self.max_completion_tokens.load(Ordering::Relaxed),
-            parallel_tool_calls: !self.no_parallel_tool_calls.load(Ordering::Relaxed),
-        }
-    }
-
-    /// Learns from the words of a 400; true when the request is worth sending again.
-    pub fn learn(&self, sent: wire::Parameters, words: &str) -> bool {
-        let refused = failure::refuses_parameter(words);
-        if sent.stream_options && words.contains("stream_options") {
-            self.no_stream_options.store(true, Ordering::Relaxed);
-            true
-        } else if !sent.max_completion_tokens
-            && words.contains("max_tokens")
-            && (words.contains("max_completion_tokens") || refused)
-        {
-            self.max_completion_tokens.store(true, Ordering::Relaxed);
-            true
-        } else if sent.parallel_tool_calls && words.contains("parallel_tool_calls") {
-            self.no_parallel_tool_calls.store(true, Ordering::Relaxed);
-            true
-        } else {
-            false
-        }
-    }
-}
+/// Host whose models all take `max_completion_tokens`, the newer ones nothing else.
+const OPENAI_HOST: &str = "api.openai.com";
 
 /// One OpenAI-compatible provider.
 #[derive(Debug)]
 pub struct OpenAiChat {
     provider: String,
     endpoint: Arc<Endpoint>,
-    quirks: Arc<Quirks>,
+    learnt: Arc<Learnt<wire::Parameters>>,
 }
 
 impl OpenAiChat {
-    /// The provider named `provider`; `settings.base_url` ends in `/v1` or the like.
+    /// The provider named `provider`; `settings.base_url` ends in `/v1` or the like, which is added where it is a
+    /// server without any path.
     pub fn new(provider: &str, settings: &ProviderSettings) -> Result<Self, EndpointProblem> {
         let mut headers = HeaderMap::new();
         headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
@@ -76,15 +42,19 @@ impl OpenAiChat {
                 secret_header(&format!("Bearer {}", key.expose()), "api_key")?,
             );
         }
+        let path = if has_no_path(&settings.base_url) {
+            "/v1/chat/completions"
+        } else {
+            "/chat/completions"
+        };
+        let first = wire::Parameters {
+            max_completion_tokens: host_of(&settings.base_url).as_deref() == Some(OPENAI_HOST),
+            ..wire::Parameters::default()
+        };
         Ok(Self {
             provider: provider.to_owned(),
-            endpoint: Arc::new(Endpoint::new(
-                provider,
-                settings,
-                "/chat/completions",
-                headers,
-            )?),
-            quirks: Arc::default(),
+            endpoint: Arc::new(Endpoint::new(provider, settings, path, headers)?),
+            learnt: Arc::new(Learnt::new(first)),
         })
     }
 }
@@ -95,35 +65,39 @@ impl Model for OpenAiChat {
     }
 
     fn family(&self) -> &'static str {
-        "openai-chat"
+        FAMILY
     }
 
     fn stream(&self, request: ModelRequest) -> ModelStream {
         let endpoint = Arc::clone(&self.endpoint);
-        let quirks = Arc::clone(&self.quirks);
-        produce(move |sink| async move { call(&endpoint, &quirks, &request, &sink).await })
+        let learnt = Arc::clone(&self.learnt);
+        produce(move |sink| async move { call(&endpoint, &learnt, &request, &sink).await })
     }
 }
 
 async fn call(
     endpoint: &Endpoint,
-    quirks: &Quirks,
+    learnt: &Learnt<wire::Parameters>,
     request: &ModelRequest,
     sink: &EventSink,
 ) -> Result<(), ModelError> {
     let (answer, sent_bytes) = loop {
-        let parameters = quirks.parameters();
-        let body = wire::body(request, parameters);
+        let parameters = learnt.of(&request.model);
+        let body = wire::body(request, parameters, endpoint.host());
         match endpoint.post(&body).await {
             Ok(answer) => break (answer, body.to_string().len()),
             Err(Refused {
                 status: Some(400 | 422),
                 words,
-                ..
-            }) if quirks.learn(parameters, &words) => {}
+                error,
+            }) => match parameters.without_refused(&body, &words) {
+                Some(fewer) => learnt.set(&request.model, fewer),
+                None => return Err(error),
+            },
             Err(refused) => return Err(refused.error),
         }
     };
-    let decoder = Box::new(Decoder::new(request.earlier_calls()));
-    exchange::receive(endpoint, answer, decoder, sent_bytes, sink).await
+    let decoder = Decoder::new(request.earlier_calls()).of_host(endpoint.host());
+    let limit = sse::limit_for(request.max_output_tokens);
+    exchange::receive_within(endpoint, answer, Box::new(decoder), sent_bytes, limit, sink).await
 }

@@ -19,7 +19,7 @@ use crate::model::openai_responses::decoder::{Decoder, FAMILY};
 use crate::model::openai_responses::wire::{Parameters, Replay};
 use crate::model::producer::{EventSink, produce};
 use crate::model::request::{Model, ModelError, ModelMessage, ModelRequest, ModelStream};
-use crate::model::{exchange, failure};
+use crate::model::{exchange, failure, sse};
 
 /// What each model has refused so far: models of one provider differ.
 #[derive(Debug, Default)]
@@ -172,7 +172,8 @@ async fn call(
         }
     };
     let decoder = Box::new(Decoder::new(request.earlier_calls()));
-    exchange::receive(endpoint, answer, decoder, sent_bytes, sink).await
+    let limit = sse::limit_for(request.max_output_tokens);
+    exchange::receive_within(endpoint, answer, decoder, sent_bytes, limit, sink).await
 }
 
 /// Whether native items of ours are in the history.

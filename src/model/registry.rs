@@ -12,12 +12,15 @@ use crate::config::settings::{ProviderKind, ProviderSettings, Settings};
 use crate::model::anthropic::Anthropic;
 use crate::model::gemini::Gemini;
 use crate::model::http::EndpointProblem;
+use crate::model::names::ToolNames;
 use crate::model::ollama::Ollama;
 use crate::model::openai_chat::OpenAiChat;
 use crate::model::openai_responses::OpenAiResponses;
 use crate::model::prices;
 use crate::model::producer::produce;
-use crate::model::request::{Model, ModelError, ModelErrorKind, ModelRequest, ModelStream};
+use crate::model::request::{
+    Model, ModelError, ModelErrorKind, ModelEvent, ModelRequest, ModelStream,
+};
 use crate::model::scripted::ScriptedModel;
 use crate::protocol::session::Usage;
 
@@ -177,7 +180,8 @@ impl Models {
     }
 }
 
-/// A provider with a bound on its calls at once; a call beyond it waits inside its stream.
+/// A provider with a bound on its calls at once; a call beyond it waits inside its stream. Tool names reach it in the
+/// alphabet that every provider takes, and come back as they were.
 struct Limited {
     inner: Arc<dyn Model>,
     permits: Arc<Semaphore>,
@@ -192,7 +196,9 @@ impl Model for Limited {
         self.inner.family()
     }
 
-    fn stream(&self, request: ModelRequest) -> ModelStream {
+    fn stream(&self, mut request: ModelRequest) -> ModelStream {
+        let names = ToolNames::of(&request);
+        names.send(&mut request);
         let inner = Arc::clone(&self.inner);
         let permits = Arc::clone(&self.permits);
         produce(move |sink| async move {
@@ -204,7 +210,11 @@ impl Model for Limited {
             })?;
             let mut events = inner.stream(request);
             while let Some(event) = events.next().await {
-                sink.send(event?).await;
+                let mut event = event?;
+                if let ModelEvent::Finished(answer) = &mut event {
+                    names.receive(answer);
+                }
+                sink.send(event).await;
             }
             Ok(())
         })

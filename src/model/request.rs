@@ -167,6 +167,11 @@ pub enum StopReason {
     Refusal,
     /// Anything else, in the provider's word.
     Other(String),
+    /// It paused a long answer of its own: the same content goes back unchanged, and the answer goes on. Counts as a
+    /// step.
+    Paused,
+    /// The provider refused and named the rule: its word, outside text.
+    RefusedFor(String),
 }
 
 /// A complete answer.

@@ -11,6 +11,13 @@ const FIRST_WAIT_MILLIS: u64 = 500;
 /// Longest wait of our own.
 const LONGEST_OWN_WAIT_MILLIS: u64 = 8_000;
 
+/// What the provider asks to wait, where that is longer than anybody should sit through.
+pub fn asks_too_long(error: &ModelError) -> Option<Duration> {
+    error
+        .retry_after
+        .filter(|asked| *asked > LONGEST_ASKED_WAIT)
+}
+
 /// How long to wait before the next try, or none when there must not be one.
 ///
 /// `attempt` is the number of the try that failed, from 1; `max_attempts` counts all tries.

@@ -2,7 +2,7 @@
 //!
 //! No byte reaches the event parser unguarded. `eventsource-stream` as released panics on a byte order
 //! mark, loses events after lone CR line ends, drops an unterminated last event, and scans an unfinished
-//! line again for each chunk. The guard strips the mark, turns every line end into LF, replaces invalid
+//! line again for each chunk. The guard strips the mark, turns every line end into LF, refuses invalid
 //! UTF-8, and passes on complete lines only, in small slices, so a line is scanned once.
 //! Format: <https://html.spec.whatwg.org/multipage/server-sent-events.html#parsing-an-event-stream>.
 
@@ -17,6 +17,10 @@ use futures_util::{Stream, StreamExt};
 pub const MAX_EVENT_BYTES: usize = 1024 * 1024;
 /// Most bytes of one stream.
 pub const MAX_STREAM_BYTES: usize = 64 * 1024 * 1024;
+/// Bytes of a stream whatever its output limit is.
+const STREAM_BASE_BYTES: usize = 1024 * 1024;
+/// Bytes of a stream for each token that was asked for: servers spend a few hundred on an event with one token.
+const STREAM_BYTES_PER_TOKEN: usize = 1024;
 /// Lines are handed to the parser in slices of about this size: its cost grows with slice × lines.
 const SLICE_BYTES: usize = 8 * 1024;
 /// A UTF-8 byte order mark.
@@ -46,27 +50,44 @@ pub enum SseError {
 }
 
 /// The pure part: bytes in, clean slices of complete lines out.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Guard {
     line: Vec<u8>,
     slice: Vec<u8>,
     event_bytes: usize,
-    total: usize,
+    room: usize,
+    limit: usize,
     after_cr: bool,
     started: bool,
 }
 
+impl Default for Guard {
+    fn default() -> Self {
+        Self::within(MAX_STREAM_BYTES)
+    }
+}
+
 impl Guard {
+    /// A guard of a stream of at most `limit` bytes.
+    pub fn within(limit: usize) -> Self {
+        let limit = limit.min(MAX_STREAM_BYTES);
+        Self {
+            line: Vec::new(),
+            slice: Vec::new(),
+            event_bytes: 0,
+            room: limit,
+            limit,
+            after_cr: false,
+            started: false,
+        }
+    }
+
     /// Takes the next bytes and appends finished slices to `out`.
     pub fn push(&mut self, bytes: &[u8], out: &mut VecDeque<Vec<u8>>) -> Result<(), SseError> {
-        self.total = self.total.saturating_add(bytes.len());
-        if self.total > MAX_STREAM_BYTES {
-            return Err(SseError::Malformed(format!(
-                "the answer is larger than {} MiB",
-                MAX_STREAM_BYTES / 1024 / 1024
-            )));
-        }
-        let mut rest = bytes;
+        // What fits is delivered, however the bytes were cut.
+        let fits = bytes.len().min(self.room);
+        self.room -= fits;
+        let mut rest = &bytes[..fits];
         while !rest.is_empty() {
             if self.after_cr {
                 self.after_cr = false;
@@ -91,25 +112,37 @@ impl Guard {
                 Some(at) => {
                     self.after_cr = rest[at] == b'\r';
                     rest = &rest[at + 1..];
-                    self.end_line(out);
+                    if let Err(error) = self.end_line(out) {
+                        self.flush(out);
+                        return Err(error);
+                    }
                 }
             }
         }
         self.flush(out);
+        if fits < bytes.len() {
+            return Err(SseError::Malformed(format!(
+                "the answer is larger than {} KiB, which is more than was asked for",
+                self.limit / 1024
+            )));
+        }
         Ok(())
     }
 
     /// The end of the stream: an unterminated last event counts when its data is whole. Servers leave
     /// out the last blank line behind a final error; what a cut connection left behind is dropped.
-    pub fn finish(&mut self, out: &mut VecDeque<Vec<u8>>) {
-        if is_whole(&self.line) {
-            self.end_line(out);
-        }
+    pub fn finish(&mut self, out: &mut VecDeque<Vec<u8>>) -> Result<(), SseError> {
+        let ended = if is_whole(&self.line) {
+            self.end_line(out)
+        } else {
+            Ok(())
+        };
         self.slice.extend_from_slice(b"\n\n");
         self.flush(out);
+        ended
     }
 
-    fn end_line(&mut self, out: &mut VecDeque<Vec<u8>>) {
+    fn end_line(&mut self, out: &mut VecDeque<Vec<u8>>) -> Result<(), SseError> {
         let mut line: &[u8] = &self.line;
         if !self.started {
             self.started = true;
@@ -121,14 +154,20 @@ impl Guard {
         if line.is_empty() {
             self.event_bytes = 0;
         }
-        // Lossy by line: line ends are never part of a character, so chunking cannot change the result.
-        let text = String::from_utf8_lossy(line);
-        self.slice.extend_from_slice(text.as_bytes());
+        // By line: line ends are never part of a character, so chunking cannot change the result. Nothing is replaced:
+        // arguments with a character that the model did not write would be shown for approval.
+        if std::str::from_utf8(line).is_err() {
+            return Err(SseError::Malformed(
+                "expected UTF-8, got other bytes".to_owned(),
+            ));
+        }
+        self.slice.extend_from_slice(line);
         self.slice.push(b'\n');
         self.line.clear();
         if self.slice.len() >= SLICE_BYTES {
             self.flush(out);
         }
+        Ok(())
     }
 
     fn flush(&mut self, out: &mut VecDeque<Vec<u8>>) {
@@ -180,8 +219,7 @@ where
             Ok(Some(Ok(bytes))) => source.guard.push(bytes.as_ref(), &mut source.slices).err(),
             Ok(None) => {
                 source.ended = true;
-                source.guard.finish(&mut source.slices);
-                None
+                source.guard.finish(&mut source.slices).err()
             }
         };
         if failure.is_some() {
@@ -189,6 +227,14 @@ where
             source.failure = failure;
         }
     }
+}
+
+/// Most bytes of the stream of an answer of at most `max_output_tokens`: an endless one ends here.
+pub fn limit_for(max_output_tokens: u32) -> usize {
+    (max_output_tokens as usize)
+        .saturating_mul(STREAM_BYTES_PER_TOKEN)
+        .saturating_add(STREAM_BASE_BYTES)
+        .min(MAX_STREAM_BYTES)
 }
 
 /// The events in `bytes`. `idle` is the longest wait for the next byte of any kind; comments count.
@@ -203,9 +249,23 @@ where
     B: AsRef<[u8]> + Send,
     E: std::fmt::Display + Send,
 {
+    events_within(bytes, idle, MAX_STREAM_BYTES)
+}
+
+/// As [`events`], of a stream of at most `limit` bytes.
+pub fn events_within<S, B, E>(
+    bytes: S,
+    idle: Duration,
+    limit: usize,
+) -> impl Stream<Item = Result<SseEvent, SseError>> + Send
+where
+    S: Stream<Item = Result<B, E>> + Send,
+    B: AsRef<[u8]> + Send,
+    E: std::fmt::Display + Send,
+{
     let source = Source {
         bytes: Box::pin(bytes),
-        guard: Guard::default(),
+        guard: Guard::within(limit),
         slices: VecDeque::new(),
         idle,
         failure: None,

@@ -134,13 +134,16 @@ pub enum EventBody {
         /// Which gate.
         reason: String,
     },
-    /// Ephemeral: a model call began.
+    /// Ephemeral: a model call began, or waits to be tried again.
     #[serde(rename = "model.started")]
     ModelStarted {
         /// `<provider>/<model>`.
         model: String,
         /// Number of the attempt for this step, from 1.
         attempt: u32,
+        /// It is tried again at this time; none = it is asked now.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        not_before: Option<Timestamp>,
     },
     /// A model call ended.
     #[serde(rename = "model.finished")]
@@ -156,6 +159,9 @@ pub enum EventBody {
         /// What went wrong, when it did.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<String>,
+        /// What an operator should know about how the answer came: another model stood in, the context was compacted.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        notes: Vec<String>,
     },
     /// Ephemeral: text arrived.
     #[serde(rename = "message.delta")]

@@ -71,12 +71,12 @@ pub async fn send(
     budgets: BudgetRequest,
 ) -> Result<Outcome, Problem> {
     check_text(&text)?;
-    sessions::check_model(engine, model.as_deref())?;
     let session = engine
         .store
         .read_here(move |reader| reader.session(session_id))
         .await
         .map_err(from_store)?;
+    sessions::check_model(engine, &session.channel, model.as_deref())?;
     let body = body_digest(&[
         "message",
         &session_id.to_string(),
@@ -110,7 +110,7 @@ pub async fn ask(
     budgets: BudgetRequest,
 ) -> Result<Outcome, Problem> {
     check_text(&text)?;
-    sessions::check_model(engine, model.as_deref())?;
+    sessions::check_model(engine, &channel, model.as_deref())?;
     if engine.has_bridge(&channel) {
         return Err(Problem::invalid(format!(
             "`{channel}` is a chat platform; ask on `api` or `cli`"

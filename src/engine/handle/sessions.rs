@@ -6,7 +6,7 @@ use crate::engine::problem::from_store;
 use crate::engine::turn::input::Halt;
 use crate::protocol::command::Outcome;
 use crate::protocol::ids::SessionId;
-use crate::protocol::problem::Problem;
+use crate::protocol::problem::{Problem, ProblemKind};
 use crate::store::commands::end_session::EndSession;
 use crate::store::commands::start_session::StartSession;
 use crate::store::commands::update_session::UpdateSession;
@@ -24,7 +24,7 @@ pub async fn start(
 ) -> Result<Outcome, Problem> {
     let channel = channel.unwrap_or_else(|| "api".to_owned());
     engine.channel(&channel)?;
-    check_model(engine, model.as_deref())?;
+    check_model(engine, &channel, model.as_deref())?;
     // A conversation nobody named is a fresh one.
     let conversation = conversation.unwrap_or_else(|| SessionId::generate().to_string());
     if conversation.is_empty() || conversation.chars().count() > 256 {
@@ -55,7 +55,14 @@ pub async fn update(
     model: Option<String>,
     paused: Option<bool>,
 ) -> Result<Outcome, Problem> {
-    check_model(engine, model.as_deref())?;
+    if model.is_some() {
+        let session = engine
+            .store
+            .read(move |reader| reader.session(session_id))
+            .await
+            .map_err(from_store)?;
+        check_model(engine, &session.channel, model.as_deref())?;
+    }
     let title = title.map(|title| clean_title(engine, &title));
     engine
         .store
@@ -115,14 +122,26 @@ pub fn clean_title(engine: &Engine, title: &str) -> String {
         .collect()
 }
 
-/// Whether a model name can be used.
-pub fn check_model(engine: &Engine, model: Option<&str>) -> Result<(), Problem> {
-    match model {
-        None => Ok(()),
-        Some(name) => engine
-            .models
-            .get(name)
-            .map(|_| ())
-            .map_err(|error| Problem::invalid(error.to_string())),
+/// Whether a model may be chosen on a channel: it exists, and the channel's is not fixed to another one.
+pub fn check_model(engine: &Engine, channel: &str, model: Option<&str>) -> Result<(), Problem> {
+    let Some(name) = model else {
+        return Ok(());
+    };
+    engine
+        .models
+        .get(name)
+        .map_err(|error| Problem::invalid(error.to_string()))?;
+    let settings = engine.channel(channel)?;
+    let fixed = settings.model.as_ref().unwrap_or(&engine.settings.model);
+    if settings.fixed_model && name != fixed {
+        return Err(Problem::new(
+            ProblemKind::Forbidden,
+            "the model is fixed",
+            format!("channel `{channel}` answers with {fixed} only, not with {name}"),
+        )
+        .hint(format!(
+            "leave `model` out, or remove fixed_model from [channels.{channel}]"
+        )));
     }
+    Ok(())
 }

@@ -28,7 +28,9 @@ pub struct Asked<'a> {
     pub model: &'a dyn Model,
     /// What it is asked.
     pub request: ModelRequest,
-    /// Estimated input tokens of the request.
+    /// Estimated input tokens of the request, not calibrated: the session learns from them.
+    pub raw_input_tokens: u64,
+    /// The same, calibrated.
     pub estimated_input_tokens: u64,
     /// The step it would write.
     pub step: u32,
@@ -84,6 +86,7 @@ pub async fn attempt(engine: &Engine, rows: &TurnRows, asked: Asked<'_>) -> anyh
             model: name.to_owned(),
             estimated_tokens: estimate.input_tokens + estimate.output_tokens,
             estimated_cost_usd: price(&estimate),
+            estimated_input_tokens: Some(asked.raw_input_tokens),
         })
         .await?;
     let attempt_id = match reservation {
@@ -97,6 +100,7 @@ pub async fn attempt(engine: &Engine, rows: &TurnRows, asked: Asked<'_>) -> anyh
         EventBody::ModelStarted {
             model: name.to_owned(),
             attempt: asked.attempt,
+            not_before: None,
         },
     );
     let started = Instant::now();
@@ -132,6 +136,19 @@ pub async fn attempt(engine: &Engine, rows: &TurnRows, asked: Asked<'_>) -> anyh
             }))
         }
     }
+}
+
+/// Settles an answer that does not become a step: what it used counts.
+pub async fn settle(engine: &Engine, answered: Answered, why: &str) -> anyhow::Result<()> {
+    engine
+        .persist(SettleModel {
+            attempt_id: answered.attempt_id,
+            usage: answered.answer.usage,
+            error: Some(why.to_owned()),
+            active_ms: 0,
+        })
+        .await?;
+    Ok(())
 }
 
 /// Follows one stream to its end. The text is what was shown of it.

@@ -13,6 +13,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::engine::core::Engine;
+use crate::engine::turn::after;
 use crate::engine::turn::effect::Effect;
 use crate::engine::turn::finish;
 use crate::engine::turn::fold;
@@ -184,6 +185,10 @@ impl Driver<'_> {
                         self.let_go().await?;
                         None
                     }
+                    Effect::Interrupt { reason, partial } => {
+                        finish::interrupt(self, reason, partial).await?;
+                        None
+                    }
                 };
                 if let Some(input) = input {
                     effects.extend(turn.step(input));
@@ -266,17 +271,19 @@ impl Driver<'_> {
                     + reply.answer.usage.output_tokens
                     + reply.failed_tokens;
                 let calls = reply.answer.tool_calls.len() as u32;
+                let goes_on = calls > 0 || after::is_paused(&reply.answer);
                 self.reply = Some(*reply);
-                if calls == 0 {
-                    Input::ModelSaid { tokens }
-                } else {
+                if goes_on {
                     Input::ModelProposed { tokens, calls }
+                } else {
+                    Input::ModelSaid { tokens }
                 }
             }
             Outcome::Failed(failure) => Input::ModelFailed {
                 code: failure.code,
                 message: failure.message,
             },
+            Outcome::Interrupted { reason, partial } => Input::ModelInterrupted { reason, partial },
         }))
     }
 
@@ -357,6 +364,7 @@ impl Driver<'_> {
                 to: YieldTo::Pending,
                 reason: reason.to_owned(),
                 active_ms,
+                partial: None,
             })
             .await?;
         Ok(())

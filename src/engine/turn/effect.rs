@@ -30,7 +30,7 @@ impl BudgetKind {
 /// What to do next. Within one list, in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Effect {
-    /// Ask the model; answer with `ModelSaid`, `ModelProposed` or `ModelFailed`.
+    /// Ask the model; answer with `ModelSaid`, `ModelProposed`, `ModelFailed` or `ModelInterrupted`.
     CallModel,
     /// Judge and store the proposed calls; answer with `CallsRecorded`.
     RecordCalls,
@@ -53,4 +53,11 @@ pub enum Effect {
     },
     /// Let go; the turn goes on after a restart or release.
     Yield,
+    /// Let go until a person or a rule resumes it.
+    Interrupt {
+        /// Why, for people.
+        reason: String,
+        /// What readers saw of the answer; empty where nothing was shown.
+        partial: String,
+    },
 }

@@ -19,8 +19,10 @@ use crate::store::commands::finish_turn::FinishTurn;
 #[cfg(feature = "test-hooks")]
 use crate::store::commands::finish_turn::QueueReply;
 use crate::store::commands::queue_notice::QueueNotice;
+use crate::store::commands::yield_turn::{Yield, YieldTo};
 use crate::store::input::{BudgetKind as StoredBudget, NewNotice, NewPart};
 use crate::text::chunk::chunk;
+use crate::text::untrusted::reveal_line;
 
 /// Longest last line kept with a session, in characters.
 const LAST_LINE_CHARS: usize = 200;
@@ -33,19 +35,38 @@ pub async fn finish(driver: &mut Driver<'_>) -> anyhow::Result<()> {
     let rows = &driver.rows;
     let stop = stop_word(&reply.answer.stop).to_owned();
     let mut text = engine.redactor.redact(&reply.answer.text).into_owned();
-    match reply.answer.stop {
+    match &reply.answer.stop {
         StopReason::MaxTokens => text.push_str("\n\n[the answer was cut at the output limit]"),
         StopReason::Refusal if text.trim().is_empty() => {
             text.push_str("[the model declined to answer]");
         }
-        StopReason::EndTurn | StopReason::ToolUse | StopReason::Refusal | StopReason::Other(_) => {}
+        StopReason::RefusedFor(rule) if text.trim().is_empty() => {
+            let rule = engine.redactor.redact(&reveal_line(rule)).into_owned();
+            text = format!("[the model declined to answer: {rule}]");
+        }
+        StopReason::EndTurn
+        | StopReason::ToolUse
+        | StopReason::Refusal
+        | StopReason::RefusedFor(_)
+        | StopReason::Paused
+        | StopReason::Other(_) => {}
     }
-    let shown = if text.trim().is_empty() {
-        "[the model gave no answer]".to_owned()
+    // A silence after work was done is the operator's to judge; an empty message tells the chat nothing.
+    let silent = text.trim().is_empty();
+    let posted = !silent || rows.calls.is_empty();
+    if silent {
+        text = if posted {
+            "[the model gave no answer]".to_owned()
+        } else {
+            "(no answer)".to_owned()
+        };
+    }
+    let shown = text.clone();
+    let parts = if posted {
+        parts(driver, &shown)
     } else {
-        text.clone()
+        Vec::new()
     };
-    let parts = parts(driver, &shown);
     let last_line: String = shown
         .lines()
         .find(|line| !line.trim().is_empty())
@@ -146,6 +167,36 @@ pub async fn fail(
             notices,
         })
         .await?;
+    Ok(())
+}
+
+/// Lets go until somebody resumes it, keeps what readers saw, and tells the chat.
+pub async fn interrupt(
+    driver: &mut Driver<'_>,
+    reason: String,
+    partial: String,
+) -> anyhow::Result<()> {
+    let engine = driver.engine;
+    tracing::warn!(continuation = %driver.continuation, %reason, "turn interrupted");
+    let text = "The answer could not be finished. Send /resume to go on with it.".to_owned();
+    let notice = notice(driver, text).pop();
+    let active_ms = driver.take_active_ms();
+    let interrupted = Yield {
+        continuation_id: driver.continuation,
+        epoch: engine.store.epoch(),
+        to: YieldTo::Interrupted,
+        reason,
+        active_ms,
+        partial: Some(partial).filter(|partial| !partial.is_empty()),
+    };
+    match notice {
+        Some(notice) => {
+            engine
+                .persist((interrupted, QueueNotice { notice }))
+                .await?;
+        }
+        None => engine.persist(interrupted).await?,
+    }
     Ok(())
 }
 

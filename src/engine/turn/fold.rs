@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::engine::context::{Exchange, ReplayCall};
+use crate::engine::context::exchange::{Exchange, ReplayCall};
 use crate::engine::turn::input::{Call, CallStatus};
 use crate::engine::turn::machine::{Limits, Turn, Used};
 use crate::protocol::words::{Access, Effect, ToolCallState};
@@ -92,6 +92,7 @@ fn replay_calls(calls: &[CallRow]) -> HashMap<crate::protocol::ids::ToolCallId, 
 /// The current turn as the model sees it.
 pub fn current(rows: &TurnRows) -> Exchange {
     Exchange {
+        asked_by: rows.requester.display.clone(),
         text: rows.text.clone(),
         steps: rows.steps.clone(),
         calls: replay_calls(&rows.calls),
@@ -102,6 +103,7 @@ pub fn current(rows: &TurnRows) -> Exchange {
 pub fn earlier(exchange: HistoryExchange) -> Exchange {
     let calls = replay_calls(&exchange.calls);
     Exchange {
+        asked_by: exchange.requester,
         text: exchange.text,
         steps: exchange.steps,
         calls,

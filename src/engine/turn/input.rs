@@ -51,7 +51,7 @@ pub enum Input {
         /// Tokens used by all tries.
         tokens: u64,
     },
-    /// The model proposed calls.
+    /// The model proposed calls, or wants to go on with what it said (then there are none).
     ModelProposed {
         /// Tokens used by all tries.
         tokens: u64,
@@ -64,6 +64,13 @@ pub enum Input {
         code: &'static str,
         /// For people, redacted.
         message: String,
+    },
+    /// The answer broke off after some of it was shown, or the model asks for a long wait.
+    ModelInterrupted {
+        /// Why, for people, redacted.
+        reason: String,
+        /// What readers saw, redacted.
+        partial: String,
     },
     /// The proposed calls are stored with their verdicts.
     CallsRecorded {

@@ -11,6 +11,7 @@ use crate::config::paths::hidden_from_tools;
 use crate::engine::approvals::{self, Ask};
 use crate::engine::core::Engine;
 use crate::engine::policy::{self, CallFacts, Circumstances, SessionGrant};
+use crate::engine::turn::after::MALFORMED_RULE;
 use crate::engine::turn::effect::BudgetKind;
 use crate::model::request::ModelToolCall;
 use crate::protocol::ids::{SessionId, ToolCallId};
@@ -326,11 +327,7 @@ pub fn judge_all(
             let content = format!(
                 "the arguments are not a complete JSON object: {error}. Nothing ran; send the whole call again"
             );
-            Err(refusal(
-                ToolCallState::Failed,
-                content,
-                "schema: malformed arguments",
-            ))
+            Err(refusal(ToolCallState::Failed, content, MALFORMED_RULE))
         } else if engine.settings.engine.one_tool_per_step && index > 0 {
             let content = "only the first call of an answer is executed here; call again if it is still needed".to_owned();
             Err(refusal(ToolCallState::Denied, content, "one_tool_per_step"))

@@ -131,6 +131,9 @@ impl Turn {
             (Phase::CallingModel, Input::ModelFailed { code, message }) => {
                 self.over(Effect::Fail { code, message })
             }
+            (Phase::CallingModel, Input::ModelInterrupted { reason, partial }) => {
+                self.over(Effect::Interrupt { reason, partial })
+            }
             (Phase::RecordingCalls, Input::CallsRecorded { calls }) => {
                 self.calls = calls;
                 self.next()
@@ -153,6 +156,7 @@ impl Turn {
                 | Input::ModelSaid { .. }
                 | Input::ModelProposed { .. }
                 | Input::ModelFailed { .. }
+                | Input::ModelInterrupted { .. }
                 | Input::CallsRecorded { .. }
                 | Input::CallBecame { .. }
                 | Input::ToolEnded { .. }

@@ -1,5 +1,6 @@
 //! One turn: the pure machine, and the driver that carries out its effects.
 
+pub mod after;
 pub mod attempt;
 pub mod candidates;
 pub mod driver;

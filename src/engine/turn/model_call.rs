@@ -1,18 +1,34 @@
 //! One model step: which models, in which order, how often; and what becomes of their answers.
 //!
-//! Nothing is retried after text was shown.
+//! Nothing is tried again after text was shown: the turn is interrupted then, and a resume asks anew.
 
-use crate::engine::context::{self, Context};
+use std::time::Duration;
+
+use crate::engine::context;
+use crate::engine::context::build::{self, Context, Material, MemoryContext, Target};
+use crate::engine::context::exchange::Exchange;
+use crate::engine::context::prefix::Prefix;
 use crate::engine::core::Engine;
-use crate::engine::turn::attempt::{Answered, Asked, Failed, Tried, attempt};
+use crate::engine::turn::after::{After, Before, TOO_LONG, Tries, after};
+use crate::engine::turn::attempt::{self, Answered, Asked, Failed, Tried, attempt};
 use crate::engine::turn::candidates::candidates;
 use crate::engine::turn::fold;
 use crate::model::profiles::Profile;
-use crate::model::request::{ModelAnswer, ModelError, ModelRequest, StopReason};
-use crate::model::retry::retry_delay;
+use crate::model::request::{
+    ModelAnswer, ModelError, ModelErrorKind, ModelMessage, ModelRequest, StopReason,
+};
+use crate::model::retry::{asks_too_long, retry_delay};
+use crate::protocol::event::EventBody;
 use crate::protocol::ids::ModelAttemptId;
 use crate::store::input::{AnswerSource, ModelStep};
 use crate::store::queries::turn::TurnRows;
+use crate::tools::canonical::digest;
+
+/// What a model is told that gave no answer to the results of its calls.
+const NUDGE: &str =
+    "(You have the results of your calls. Answer the user now, or say what is missing.)";
+/// Longest reason kept of a model that did not answer, in characters.
+const REASON_CHARS: usize = 300;
 
 /// A complete answer with what it took.
 pub struct ModelReply {
@@ -59,8 +75,9 @@ pub fn stop_word(stop: &StopReason) -> &str {
         StopReason::EndTurn => "end_turn",
         StopReason::ToolUse => "tool_use",
         StopReason::MaxTokens => "max_tokens",
-        StopReason::Refusal => "refusal",
+        StopReason::Refusal | StopReason::RefusedFor(_) => "refusal",
         StopReason::Other(word) => word,
+        StopReason::Paused => "pause_turn",
     }
 }
 
@@ -78,6 +95,13 @@ pub enum Outcome {
     Answered(Box<ModelReply>),
     /// None, and the turn is over.
     Failed(ModelFailure),
+    /// None for now: the turn waits to be resumed.
+    Interrupted {
+        /// Why and until when, for people, redacted.
+        reason: String,
+        /// Text that readers saw, redacted; empty where none was shown.
+        partial: String,
+    },
 }
 
 impl Outcome {
@@ -89,151 +113,390 @@ impl Outcome {
     }
 }
 
-/// Asks for the next step of a turn. The error is the store's.
-pub async fn call(engine: &Engine, rows: &TurnRows) -> anyhow::Result<Outcome> {
-    let chosen = candidates(&engine.settings, &rows.channel, rows.model.as_deref());
-    let step = rows.steps.last().map_or(0, |step| step.n) + 1;
-    let mut asked_so_far = SoFar {
-        attempts: 0,
-        failed_tokens: 0,
-        notes: chosen.notes,
-    };
-    let mut outcome = Outcome::failed("internal", "no model is configured for this turn");
-    for name in &chosen.models {
-        outcome = ask(engine, rows, step, name, &mut asked_so_far).await?;
-        match outcome {
-            Outcome::Answered(_) | Outcome::Failed(_) => break,
-        }
-    }
-    Ok(outcome)
+/// A model that was asked as often as it may be and gave no answer.
+struct GaveUp {
+    code: &'static str,
+    message: String,
+    tries: u32,
+    /// The provider asks for a wait that is too long to sit through.
+    asks_to_wait: Option<Duration>,
 }
 
-/// What a step has taken before it has an answer.
-struct SoFar {
+/// What became of asking one model.
+enum Asking {
+    Done(Outcome),
+    GaveUp(GaveUp),
+}
+
+/// What a step has taken so far, over all models.
+struct Step<'a> {
+    engine: &'a Engine,
+    rows: &'a TurnRows,
+    prefix: &'a Prefix,
+    n: u32,
     attempts: u32,
     failed_tokens: u64,
     notes: Vec<String>,
 }
 
-/// Asks one model, as often as it may be asked.
-async fn ask(
-    engine: &Engine,
-    rows: &TurnRows,
-    step: u32,
-    name: &str,
-    so_far: &mut SoFar,
-) -> anyhow::Result<Outcome> {
-    let (model, model_id) = match engine.models.get(name) {
-        Ok(found) => found,
-        Err(error) => return Ok(Outcome::failed("model_unknown", error.to_string())),
-    };
-    let Some(context) = build_context(engine, rows, model.provider()).await? else {
-        return Ok(Outcome::failed(
-            "internal",
-            "a tool call of this turn has no result; cancel and retry the turn",
-        ));
-    };
-    let settings = engine
-        .channel(&rows.channel)
+/// Asks for the next step of a turn. The error is the store's.
+pub async fn call(engine: &Engine, rows: &TurnRows) -> anyhow::Result<Outcome> {
+    let chosen = candidates(&engine.settings, &rows.channel, rows.model.as_deref());
+    let prefix = engine
+        .prefix(&rows.channel)
         .map_err(|problem| anyhow::anyhow!(problem))?;
-    let one_tool_per_step = engine.settings.engine.one_tool_per_step;
-    let request = ModelRequest {
-        model: model_id,
-        system: context::system_text(&rows.channel, settings, one_tool_per_step),
-        messages: context.messages,
-        tools: engine.tool_definitions.clone(),
-        max_output_tokens: engine
-            .models
-            .max_output_tokens(model.provider())
-            .unwrap_or(4096),
-        one_tool_per_step,
-        profile: Profile::default(),
-        prompt_cache_key: None,
+    let mut step = Step {
+        engine,
+        rows,
+        prefix: &prefix,
+        n: rows.steps.last().map_or(0, |step| step.n) + 1,
+        attempts: 0,
+        failed_tokens: 0,
+        notes: chosen.notes,
     };
-    let most = engine.settings.engine.max_model_attempts.max(1);
-    for of_this_model in 1..=most {
-        so_far.attempts += 1;
-        let asked = Asked {
-            name,
-            model: model.as_ref(),
-            request: request.clone(),
-            estimated_input_tokens: context.estimated_tokens,
-            step,
-            attempt: so_far.attempts,
-        };
-        let Failed {
-            error,
-            shown,
-            tokens,
-        } = match attempt(engine, rows, asked).await? {
-            Tried::Answered(Answered {
-                mut answer,
-                attempt_id,
-                latency_ms,
-            }) => {
-                let mut notes = std::mem::take(&mut so_far.notes);
-                notes.append(&mut answer.notes);
-                return Ok(Outcome::Answered(Box::new(ModelReply {
-                    answer,
-                    attempt_id,
-                    model: name.to_owned(),
-                    latency_ms,
-                    attempts: so_far.attempts,
-                    failed_tokens: so_far.failed_tokens,
-                    dropped: context.dropped,
-                    notes,
-                })));
+    let mut gave_up: Vec<(&str, GaveUp)> = Vec::new();
+    for name in &chosen.models {
+        match step.ask(name).await? {
+            Asking::Done(Outcome::Answered(mut reply)) => {
+                if !gave_up.is_empty() {
+                    let why: Vec<String> = gave_up.iter().map(describe).collect();
+                    let note = format!("{}; {name} stood in", why.join("; "));
+                    tracing::warn!(continuation = %rows.id, %note, "another model stood in");
+                    reply.notes.push(note);
+                }
+                return Ok(Outcome::Answered(reply));
             }
-            Tried::Refused(stop) => {
-                return Ok(Outcome::failed(
-                    "budget",
-                    format!("the budget {} is used up", stop.budget.as_str()),
-                ));
-            }
-            Tried::Failed(failed) => failed,
-        };
-        so_far.failed_tokens += tokens;
-        let Some(delay) = retry_delay(&error, of_this_model, most, !shown.is_empty(), jitter())
-        else {
-            return Ok(Outcome::failed(code(&error), error.message));
-        };
-        tracing::info!(continuation = %rows.id, attempt = so_far.attempts, ?delay, message = %error.message, "model call fails; trying again");
-        tokio::time::sleep(delay).await;
+            Asking::Done(outcome) => return Ok(outcome),
+            Asking::GaveUp(reason) => gave_up.push((name, reason)),
+        }
     }
-    Ok(Outcome::failed(
-        "model_unavailable",
-        format!("model `{name}` could not be reached"),
-    ))
+    Ok(nobody_answered(engine, gave_up))
 }
 
-async fn build_context(
-    engine: &Engine,
-    rows: &TurnRows,
-    provider: &str,
-) -> anyhow::Result<Option<Context>> {
-    let (session, continuation) = (rows.session_id, rows.id);
-    let exchanges = engine.settings.engine.history_exchanges;
-    let history = engine
-        .store
-        .read_here(move |reader| reader.history(session, continuation, exchanges))
-        .await?;
-    let history: Vec<context::Exchange> = history.into_iter().map(fold::earlier).collect();
-    let settings = engine
-        .channel(&rows.channel)
-        .map_err(|problem| anyhow::anyhow!(problem))?;
-    let system = context::system_text(
-        &rows.channel,
-        settings,
-        engine.settings.engine.one_tool_per_step,
-    );
-    Ok(context::build(
-        &system,
-        &engine.tool_definitions,
-        &history,
-        &fold::current(rows),
-        engine.models.context_window(provider).unwrap_or(8192),
-        engine.models.max_output_tokens(provider).unwrap_or(4096),
-    ))
+/// A model that gave up, in words.
+fn describe((name, gave_up): &(&str, GaveUp)) -> String {
+    let reason: String = gave_up.message.chars().take(REASON_CHARS).collect();
+    match gave_up.tries {
+        0 => format!("{name} cannot be asked: {reason}"),
+        1 => format!("{name} did not answer: {reason}"),
+        tries => format!("{name} did not answer {tries} tries, the last one: {reason}"),
+    }
+}
+
+/// Where one of them only asks to wait, the turn can be resumed then; else it is over.
+fn nobody_answered(engine: &Engine, gave_up: Vec<(&str, GaveUp)>) -> Outcome {
+    let shortest = gave_up
+        .iter()
+        .filter_map(|(name, gave_up)| Some((gave_up.asks_to_wait?, *name)))
+        .min();
+    if let Some((wait, name)) = shortest {
+        let seconds = i64::try_from(wait.as_secs_f64().ceil() as u64).unwrap_or(i64::MAX);
+        let until = engine.clock.now().plus_seconds(seconds);
+        return Outcome::Interrupted {
+            reason: format!(
+                "{name} asks to be left alone for {seconds} s; resume it after {until}, or switch to another model"
+            ),
+            partial: String::new(),
+        };
+    }
+    let all: Vec<String> = gave_up.iter().map(describe).collect();
+    match gave_up.into_iter().next() {
+        Some((_, only)) if all.len() == 1 => Outcome::failed(only.code, only.message),
+        Some((_, first)) => Outcome::failed(first.code, all.join("; ")),
+        None => Outcome::failed("internal", "no model is configured for this turn"),
+    }
+}
+
+/// What the engine knows about a model.
+fn profile(engine: &Engine, provider: &str) -> Profile {
+    let unknown = Profile::default();
+    Profile {
+        context_window: engine
+            .models
+            .context_window(provider)
+            .unwrap_or(unknown.context_window),
+        max_output_tokens: engine
+            .models
+            .max_output_tokens(provider)
+            .unwrap_or(unknown.max_output_tokens),
+        ..unknown
+    }
+}
+
+/// The exchanges that are sent to a model of this window.
+fn most_exchanges(engine: &Engine, profile: &Profile) -> u32 {
+    context::exchanges(
+        engine.settings.engine.history_exchanges,
+        profile.context_window,
+    )
+}
+
+impl Step<'_> {
+    /// Asks one model, as often as it may be asked.
+    async fn ask(&mut self, name: &str) -> anyhow::Result<Asking> {
+        let (engine, rows) = (self.engine, self.rows);
+        let (model, model_id) = match engine.models.get(name) {
+            Ok(found) => found,
+            Err(error) => {
+                return Ok(Asking::GaveUp(GaveUp {
+                    code: "model_unknown",
+                    message: error.to_string(),
+                    tries: 0,
+                    asks_to_wait: None,
+                }));
+            }
+        };
+        let profile = profile(engine, model.provider());
+        let history = self.history(name, &profile).await?;
+        let Some(mut context) = self.fit(name, &profile, &history, false) else {
+            return Ok(Asking::Done(Outcome::failed(
+                "internal",
+                "a tool call of this turn has no result; cancel and retry the turn",
+            )));
+        };
+        let mut request = self.request(model_id, &profile, context.messages.clone());
+        let most = engine.settings.engine.max_model_attempts.max(1);
+        let before = Before::of(rows);
+        let mut tries = Tries::default();
+        let mut failed = 0;
+        let mut made = 0;
+        loop {
+            made += 1;
+            self.attempts += 1;
+            let asked = Asked {
+                name,
+                model: model.as_ref(),
+                request: request.clone(),
+                raw_input_tokens: context.raw_tokens,
+                estimated_input_tokens: context.tokens,
+                step: self.n,
+                attempt: self.attempts,
+            };
+            match attempt(engine, rows, asked).await? {
+                Tried::Refused(stop) => {
+                    return Ok(Asking::Done(Outcome::failed(
+                        "budget",
+                        format!("the budget {} is used up", stop.budget.as_str()),
+                    )));
+                }
+                Tried::Answered(answered) => {
+                    match after(&answered.answer, profile.max_output_tokens, tries, before) {
+                        After::Take => {
+                            // The built-in model counts its own way, and Ollama's adapter judges itself.
+                            if !matches!(model.family(), "scripted" | "ollama") {
+                                let note = cut_by_server(&answered.answer, context.tokens);
+                                context.notes.extend(note);
+                            }
+                            let reply = self.reply(name, answered, context);
+                            return Ok(Asking::Done(Outcome::Answered(Box::new(reply))));
+                        }
+                        After::Nudge => {
+                            tries.nudged = true;
+                            let why =
+                                "it gave no answer to the results of its calls; asked once more";
+                            self.put_aside(answered, why).await?;
+                            request.messages.push(ModelMessage::User {
+                                text: NUDGE.to_owned(),
+                            });
+                        }
+                        After::Compact => {
+                            tries.compacted = true;
+                            self.put_aside(answered, WINDOW_FULL).await?;
+                            if let Some(smaller) = self.fit(name, &profile, &history, true) {
+                                context = smaller;
+                                request.messages.clone_from(&context.messages);
+                            }
+                        }
+                        After::Fail { code, message } => {
+                            self.put_aside(answered, &message).await?;
+                            return Ok(Asking::Done(Outcome::failed(code, message)));
+                        }
+                    }
+                }
+                Tried::Failed(Failed {
+                    error,
+                    shown,
+                    tokens,
+                }) => {
+                    self.failed_tokens += tokens;
+                    failed += 1;
+                    if !shown.is_empty() {
+                        return Ok(Asking::Done(Outcome::Interrupted {
+                            reason: format!(
+                                "the answer broke off: {}; resume it to ask again",
+                                error.message
+                            ),
+                            partial: shown,
+                        }));
+                    }
+                    if error.kind == ModelErrorKind::ContextTooLong {
+                        if tries.compacted {
+                            let message = format!("{}; {TOO_LONG}", error.message);
+                            return Ok(Asking::Done(Outcome::failed(code(&error), message)));
+                        }
+                        tries.compacted = true;
+                        self.notes.push(format!("{WINDOW_FULL}: {}", error.message));
+                        if let Some(smaller) = self.fit(name, &profile, &history, true) {
+                            context = smaller;
+                            request.messages.clone_from(&context.messages);
+                        }
+                        continue;
+                    }
+                    let Some(delay) = retry_delay(&error, failed, most, false, jitter()) else {
+                        return Ok(Asking::GaveUp(GaveUp {
+                            code: code(&error),
+                            asks_to_wait: asks_too_long(&error),
+                            message: error.message,
+                            tries: made,
+                        }));
+                    };
+                    self.wait(name, delay, &error).await;
+                }
+            }
+        }
+    }
+
+    /// Waits before the next try, and says until when.
+    async fn wait(&self, name: &str, delay: Duration, error: &ModelError) {
+        let (engine, rows) = (self.engine, self.rows);
+        tracing::info!(continuation = %rows.id, attempt = self.attempts, ?delay, message = %error.message, "model call fails; trying again");
+        let millis = i64::try_from(delay.as_millis()).unwrap_or(i64::MAX);
+        attempt::publish(
+            engine,
+            rows,
+            EventBody::ModelStarted {
+                model: name.to_owned(),
+                attempt: self.attempts + 1,
+                not_before: Some(engine.clock.now().plus_millis(millis)),
+            },
+        );
+        tokio::time::sleep(delay).await;
+    }
+
+    /// Settles an answer that is not taken.
+    async fn put_aside(&mut self, answered: Answered, why: &str) -> anyhow::Result<()> {
+        let usage = answered.answer.usage;
+        self.failed_tokens += usage.input_tokens + usage.output_tokens;
+        self.notes.push(why.to_owned());
+        attempt::settle(self.engine, answered, why).await
+    }
+
+    fn reply(&mut self, name: &str, answered: Answered, context: Context) -> ModelReply {
+        let mut notes = std::mem::take(&mut self.notes);
+        notes.extend(context.notes);
+        notes.extend(answered.answer.notes.iter().cloned());
+        ModelReply {
+            answer: answered.answer,
+            attempt_id: answered.attempt_id,
+            model: name.to_owned(),
+            latency_ms: answered.latency_ms,
+            attempts: self.attempts,
+            failed_tokens: self.failed_tokens,
+            dropped: context.dropped,
+            notes,
+        }
+    }
+
+    /// The request of this step to one model.
+    fn request(
+        &self,
+        model: String,
+        profile: &Profile,
+        messages: Vec<ModelMessage>,
+    ) -> ModelRequest {
+        let tools = if profile.tools == Some(false) {
+            Vec::new()
+        } else {
+            self.prefix.tools.clone()
+        };
+        ModelRequest {
+            model,
+            system: self.prefix.system.clone(),
+            messages,
+            tools,
+            max_output_tokens: profile.max_output_tokens,
+            one_tool_per_step: self.engine.settings.engine.one_tool_per_step,
+            profile: profile.clone(),
+            prompt_cache_key: Some(prompt_cache_key(self.rows)),
+        }
+    }
+
+    /// What this model is sent. None when a call of the turn lacks its result.
+    fn fit(
+        &self,
+        name: &str,
+        profile: &Profile,
+        history: &[Exchange],
+        compact: bool,
+    ) -> Option<Context> {
+        let material = Material {
+            prefix: self.prefix,
+            memory: &MemoryContext::default(),
+            history,
+            current: &fold::current(self.rows),
+            ratio: self.rows.estimate_ratio.unwrap_or(1.0),
+        };
+        let target = Target {
+            model: name,
+            window: profile.context_window,
+            max_output: profile.max_output_tokens,
+            tools: profile.tools != Some(false),
+            exchanges: most_exchanges(self.engine, profile) as usize,
+            compact,
+        };
+        build::build(&material, &target)
+    }
+
+    /// The exchanges before this turn: as many as this model is sent, and where another model answered in them, as
+    /// many as that one was sent, for the summary.
+    async fn history(&self, name: &str, profile: &Profile) -> anyhow::Result<Vec<Exchange>> {
+        let wanted = most_exchanges(self.engine, profile);
+        let history = self.read_history(wanted).await?;
+        let of_others = history
+            .iter()
+            .flat_map(Exchange::models)
+            .filter(|model| *model != name)
+            .filter_map(|model| self.engine.models.get(model).ok())
+            .map(|(other, _)| {
+                most_exchanges(self.engine, &self::profile(self.engine, other.provider()))
+            })
+            .max()
+            .unwrap_or(0);
+        if of_others > wanted {
+            return self.read_history(of_others).await;
+        }
+        Ok(history)
+    }
+
+    async fn read_history(&self, exchanges: u32) -> anyhow::Result<Vec<Exchange>> {
+        let (session, continuation) = (self.rows.session_id, self.rows.id);
+        let history = self
+            .engine
+            .store
+            .read_here(move |reader| reader.history(session, continuation, exchanges))
+            .await?;
+        Ok(history.into_iter().map(fold::earlier).collect())
+    }
+}
+
+const WINDOW_FULL: &str = "the model's window was full; asked again with half of it";
+
+/// Requests of one session share a prompt cache. Names nobody.
+fn prompt_cache_key(rows: &TurnRows) -> String {
+    let mut key = digest(&["prompt cache", &rows.session_id.to_string()]);
+    key.truncate(32);
+    key
+}
+
+/// Servers that cut what does not fit their window do not say so: they only count less than was sent.
+fn cut_by_server(answer: &ModelAnswer, sent: u64) -> Option<String> {
+    let counted = answer.usage.input_tokens;
+    (counted > 0 && sent >= 4_000 && counted < sent / 3).then(|| {
+        format!(
+            "the server counted {counted} input tokens of about {sent}: it may have cut the context; \
+             set context_window to what it really takes"
+        )
+    })
 }
 
 fn code(error: &ModelError) -> &'static str {

@@ -44,6 +44,7 @@ pub struct Decoder {
     blocks: BTreeMap<u64, Block>,
     counts: Counts,
     stop_reason: Option<String>,
+    refused_for: Option<String>,
     stopped: bool,
     first_local_id: usize,
 }
@@ -90,6 +91,7 @@ impl Decoder {
                 if let Some(reason) = event.pointer("/delta/stop_reason").and_then(Value::as_str) {
                     self.stop_reason = Some(reason.to_owned());
                 }
+                self.take_refusal(event.get("delta"));
                 self.take_usage(event.get("usage"));
                 Ok(vec![ModelEvent::Heartbeat])
             }
@@ -133,6 +135,7 @@ impl Decoder {
             );
         }
         self.take_usage(body.get("usage"));
+        self.take_refusal(Some(body));
         self.stop_reason = body
             .get("stop_reason")
             .and_then(Value::as_str)
@@ -242,6 +245,15 @@ impl Decoder {
         }
     }
 
+    /// The rule behind a refusal, where the provider names one.
+    fn take_refusal(&mut self, source: Option<&Value>) {
+        let details = source.and_then(|source| source.get("stop_details"));
+        let word = |name: &str| details?.get(name)?.as_str().filter(|text| !text.is_empty());
+        if let Some(rule) = word("category").or_else(|| word("explanation")) {
+            self.refused_for = Some(excerpt(rule));
+        }
+    }
+
     /// Snapshots, not increments: each field that is present replaces the one before.
     fn take_usage(&mut self, usage: Option<&Value>) {
         let Some(usage) = usage else { return };
@@ -254,6 +266,12 @@ impl Decoder {
         set("output_tokens", &mut self.counts.output);
         set("cache_read_input_tokens", &mut self.counts.cache_read);
         set("cache_creation_input_tokens", &mut self.counts.cache_write);
+        // The same tokens, told apart by how long they are kept; some servers send only these.
+        if let Some(Value::Object(by_life)) = usage.get("cache_creation")
+            && usage.get("cache_creation_input_tokens").is_none()
+        {
+            self.counts.cache_write = by_life.values().filter_map(Value::as_u64).sum();
+        }
     }
 
     fn usage(&self) -> Usage {
@@ -284,7 +302,8 @@ impl Decoder {
         let mut text = String::new();
         let mut tool_calls: Vec<ModelToolCall> = Vec::new();
         let mut content: Vec<Value> = Vec::new();
-        let mut needs_replay = false;
+        // A paused answer goes on only from exactly what it was.
+        let mut needs_replay = self.stop_reason.as_deref() == Some("pause_turn");
         let last = self.blocks.keys().next_back().copied();
         for (index, block) in self.blocks {
             if is_kind(&block.raw, "text") {
@@ -330,8 +349,11 @@ impl Decoder {
         }
         let stop = match self.stop_reason.as_deref() {
             Some("max_tokens" | "model_context_window_exceeded") => StopReason::MaxTokens,
-            Some("refusal") => StopReason::Refusal,
-            Some("pause_turn") => StopReason::Other("pause_turn".to_owned()),
+            Some("refusal") => self
+                .refused_for
+                .map_or(StopReason::Refusal, StopReason::RefusedFor),
+            Some("pause_turn") if tool_calls.is_empty() => StopReason::Paused,
+            Some("pause_turn") => StopReason::ToolUse,
             Some("tool_use" | "end_turn" | "stop_sequence") | None => {
                 if tool_calls.is_empty() {
                     StopReason::EndTurn

@@ -1,16 +1,60 @@
 //! The request body of the Messages API. Pure and deterministic: equal requests give equal bytes.
 //!
-//! Never more than three cache breakpoints (tools, system, last message; the API allows four), and
-//! never text beside or before tool results.
+//! Never more than four cache breakpoints, always at the same places: the end of the tools, of the system text, of the
+//! finished history, and of the newest message. What stands before a place is the same in the next request, so a mark
+//! that moves on leaves a prefix that is found again. Never text beside or before tool results.
 
 use serde_json::{Map, Value, json};
 
 use crate::model::anthropic::decoder::{FAMILY, is_kind};
+use crate::model::profiles::PromptCache;
 use crate::model::request::{AssistantToolCall, ModelMessage, ModelRequest, legal_word as legal};
 use crate::protocol::session::NativeBlocks;
 
+/// Smallest thinking budget that the API takes, in tokens.
+const MIN_THINKING_TOKENS: u32 = 1024;
+
+/// Which optional parameters a model is known to take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Parameters {
+    /// Send `thinking`.
+    pub thinking: bool,
+    /// Send `output_config.effort`.
+    pub effort: bool,
+}
+
+impl Default for Parameters {
+    fn default() -> Self {
+        Self {
+            thinking: true,
+            effort: true,
+        }
+    }
+}
+
+impl Parameters {
+    /// What to send after a 400 with `words` to `body`; none when it names nothing that could be left out.
+    pub fn without_refused(self, body: &Value, words: &str) -> Option<Self> {
+        let sent = |name: &str| body.get(name).is_some();
+        if sent("output_config") && (words.contains("output_config") || words.contains("effort")) {
+            Some(Self {
+                effort: false,
+                ..self
+            })
+        } else if sent("thinking") && (words.contains("thinking") || words.contains("adaptive")) {
+            Some(Self {
+                thinking: false,
+                effort: false,
+            })
+        } else {
+            None
+        }
+    }
+}
+
 /// The body of one request.
-pub fn body(request: &ModelRequest) -> Value {
+pub fn body(request: &ModelRequest, parameters: Parameters) -> Value {
+    let cached = request.profile.prompt_cache == PromptCache::Breakpoints;
     let mut body = Map::new();
     body.insert("model".to_owned(), json!(request.model));
     body.insert("max_tokens".to_owned(), json!(request.max_output_tokens));
@@ -27,7 +71,9 @@ pub fn body(request: &ModelRequest) -> Value {
                 })
             })
             .collect();
-        mark_last(&mut tools);
+        if cached {
+            mark_last(&mut tools);
+        }
         body.insert("tools".to_owned(), Value::Array(tools));
         if request.one_tool_per_step {
             body.insert(
@@ -38,16 +84,80 @@ pub fn body(request: &ModelRequest) -> Value {
     }
     if !request.system.is_empty() {
         let mut system = vec![json!({"type": "text", "text": request.system})];
-        mark_last(&mut system);
+        if cached {
+            mark_last(&mut system);
+        }
         body.insert("system".to_owned(), Value::Array(system));
     }
-    body.insert("messages".to_owned(), messages(&request.messages));
+    body.insert("messages".to_owned(), messages(&request.messages, cached));
+    ask_for_thinking(request, parameters, &mut body);
     Value::Object(body)
 }
 
-fn messages(history: &[ModelMessage]) -> Value {
+/// The effort of the profile: a number is a budget in tokens (models before adaptive thinking), `none` turns thinking
+/// off, any other word is an effort of adaptive thinking.
+fn ask_for_thinking(request: &ModelRequest, parameters: Parameters, body: &mut Map<String, Value>) {
+    let Some(effort) = request
+        .profile
+        .effort
+        .as_deref()
+        .filter(|_| parameters.thinking)
+    else {
+        return;
+    };
+    if let Ok(tokens) = effort.parse::<u32>() {
+        let tokens = tokens.clamp(
+            MIN_THINKING_TOKENS,
+            request.max_output_tokens.max(MIN_THINKING_TOKENS + 1) - 1,
+        );
+        // The API refuses a budget in the middle of a tool loop that began without thinking, and one that leaves no
+        // room for an answer.
+        if loop_has_thinking(&request.messages) && request.max_output_tokens > tokens {
+            body.insert(
+                "thinking".to_owned(),
+                json!({"type": "enabled", "budget_tokens": tokens}),
+            );
+        }
+    } else if effort == "none" {
+        body.insert("thinking".to_owned(), json!({"type": "disabled"}));
+    } else {
+        body.insert("thinking".to_owned(), json!({"type": "adaptive"}));
+        if parameters.effort {
+            body.insert("output_config".to_owned(), json!({"effort": effort}));
+        }
+    }
+}
+
+/// Whether every answer since the last user message begins with thinking.
+fn loop_has_thinking(messages: &[ModelMessage]) -> bool {
+    messages
+        .iter()
+        .rev()
+        .take_while(|message| !matches!(message, ModelMessage::User { .. }))
+        .all(|message| match message {
+            ModelMessage::User { .. } | ModelMessage::ToolResults { .. } => true,
+            ModelMessage::Assistant {
+                text,
+                tool_calls,
+                native,
+            } => assistant(text, tool_calls, native.as_ref())
+                .first()
+                .is_some_and(is_thinking),
+        })
+}
+
+fn is_thinking(block: &Value) -> bool {
+    is_kind(block, "thinking") || is_kind(block, "redacted_thinking")
+}
+
+fn messages(history: &[ModelMessage], cached: bool) -> Value {
     let mut messages: Vec<(&str, Vec<Value>)> = Vec::new();
+    // Messages sent before the newest user message: the finished history.
+    let mut finished = 0;
     for message in history {
+        if matches!(message, ModelMessage::User { .. }) {
+            finished = messages.len();
+        }
         let (role, content) = match message {
             ModelMessage::User { text } => ("user", vec![user_text(text)]),
             ModelMessage::Assistant {
@@ -74,8 +184,13 @@ fn messages(history: &[ModelMessage]) -> Value {
             messages.push((role, content));
         }
     }
-    if let Some((_, content)) = messages.last_mut() {
-        mark_last(content);
+    if cached {
+        if let Some((_, content)) = finished.checked_sub(1).and_then(|at| messages.get_mut(at)) {
+            mark_last(content);
+        }
+        if let Some((_, content)) = messages.last_mut() {
+            mark_last(content);
+        }
     }
     messages
         .into_iter()
@@ -154,8 +269,16 @@ fn replayed(native: &NativeBlocks, tool_calls: &[AssistantToolCall]) -> Option<V
     (found == tool_calls.len()).then_some(content)
 }
 
+/// Marks the last block that may be marked: thinking may not, and nothing is known about unknown blocks.
 fn mark_last(blocks: &mut [Value]) {
-    if let Some(object) = blocks.last_mut().and_then(Value::as_object_mut) {
+    let markable = |block: &&mut Value| {
+        block.get("type").is_none()
+            || ["text", "tool_use", "tool_result"]
+                .iter()
+                .any(|kind| is_kind(block, kind))
+    };
+    let last = blocks.iter_mut().rev().find(markable);
+    if let Some(object) = last.and_then(Value::as_object_mut) {
         object.insert("cache_control".to_owned(), json!({"type": "ephemeral"}));
     }
 }

@@ -7,19 +7,31 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::model::exchange::{Decode, Progress};
 use crate::model::failure::{self, Failure, excerpt};
+use crate::model::openai_chat::thinking::Thinking;
 use crate::model::request::{
     MalformedArgs, ModelAnswer, ModelErrorKind, ModelEvent, ModelToolCall, StopReason, TokenCount,
 };
-use crate::protocol::session::Usage;
+use crate::protocol::session::{NativeBlocks, Usage};
 
+/// The family of these native blocks.
+pub const FAMILY: &str = "openai-chat";
+/// Where the blocks of an answer came from, inside its native blocks: they go back to this host only.
+pub const HOST: &str = "host";
+/// Reasoning that a router wants back unchanged.
+pub const REASONING_DETAILS: &str = "reasoning_details";
 /// Most bytes of one call's arguments.
 const MAX_ARGS_BYTES: usize = 1024 * 1024;
+/// Most blocks of reasoning in one answer.
+const MAX_DETAILS: usize = 512;
 /// Most calls in one answer; more is a server gone wrong.
 const MAX_CALLS: usize = 128;
+
+/// The stop word of an answer that ended with `[DONE]` alone.
+const NO_REASON: &str = "done_without_finish_reason";
 
 #[derive(Debug, Default)]
 struct Slot {
@@ -33,6 +45,8 @@ struct Slot {
 #[derive(Debug)]
 pub struct Decoder {
     text: String,
+    thinking: Thinking,
+    details: Vec<Value>,
     slots: Vec<Slot>,
     slot_of_index: BTreeMap<u64, usize>,
     finish: Option<String>,
@@ -40,6 +54,7 @@ pub struct Decoder {
     done: bool,
     usage: Option<Usage>,
     first_local_id: usize,
+    host: String,
 }
 
 impl Decoder {
@@ -47,6 +62,8 @@ impl Decoder {
     pub fn new(first_local_id: usize) -> Self {
         Self {
             text: String::new(),
+            thinking: Thinking::default(),
+            details: Vec::new(),
             slots: Vec::new(),
             slot_of_index: BTreeMap::new(),
             finish: None,
@@ -54,7 +71,14 @@ impl Decoder {
             done: false,
             usage: None,
             first_local_id,
+            host: String::new(),
         }
+    }
+
+    /// The same, of an answer of `host`: its reasoning goes back there only.
+    pub fn of_host(mut self, host: &str) -> Self {
+        host.clone_into(&mut self.host);
+        self
     }
 
     /// Where the answer stands.
@@ -70,14 +94,19 @@ impl Decoder {
     pub fn data(&mut self, data: &str) -> Result<Vec<ModelEvent>, Failure> {
         let data = data.trim();
         if data == "[DONE]" {
+            let rest = self.end_of_text();
             if self.finish.is_none() {
-                return Err(self.failure(
-                    ModelErrorKind::Disconnected,
-                    "the server said [DONE] without a finish_reason".to_owned(),
-                ));
+                // The server says that it is done; text alone is an answer, a call without an end is not.
+                if self.text.is_empty() || !self.slots.is_empty() {
+                    return Err(self.failure(
+                        ModelErrorKind::Disconnected,
+                        "the server said [DONE] without a finish_reason".to_owned(),
+                    ));
+                }
+                self.finish = Some(NO_REASON.to_owned());
             }
             self.done = true;
-            return Ok(Vec::new());
+            return Ok(rest);
         }
         let chunk: Value = serde_json::from_str(data).map_err(|error| {
             self.failure(
@@ -152,6 +181,7 @@ impl Decoder {
                     "it ended the answer with finish_reason error".to_owned(),
                 ));
             }
+            events.extend(self.end_of_text());
             // A repeated label must not soften an earlier "length".
             self.finish.get_or_insert_with(|| reason.to_owned());
         }
@@ -163,9 +193,10 @@ impl Decoder {
 
     fn take_delta(&mut self, delta: &Value, events: &mut Vec<ModelEvent>) -> Result<(), Failure> {
         let mut show = |decoder: &mut Self, text: &str| {
-            if !text.is_empty() {
-                decoder.text.push_str(text);
-                events.push(ModelEvent::TextDelta(text.to_owned()));
+            let visible = decoder.thinking.visible(text);
+            if !visible.is_empty() {
+                decoder.text.push_str(&visible);
+                events.push(ModelEvent::TextDelta(visible));
             }
         };
         match delta.get("content") {
@@ -192,6 +223,20 @@ impl Decoder {
             show(self, text);
         }
         for fragment in delta
+            .get(REASONING_DETAILS)
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+        {
+            if self.details.len() >= MAX_DETAILS {
+                return Err(self.failure(
+                    ModelErrorKind::Protocol,
+                    format!("more than {MAX_DETAILS} blocks of reasoning in one answer"),
+                ));
+            }
+            add_detail(&mut self.details, fragment);
+        }
+        for fragment in delta
             .get("tool_calls")
             .and_then(Value::as_array)
             .into_iter()
@@ -200,6 +245,16 @@ impl Decoder {
             self.take_call_fragment(fragment)?;
         }
         Ok(())
+    }
+
+    /// What was held back because it might have been the beginning of reasoning.
+    fn end_of_text(&mut self) -> Vec<ModelEvent> {
+        let rest = self.thinking.end();
+        if rest.is_empty() {
+            return Vec::new();
+        }
+        self.text.push_str(&rest);
+        vec![ModelEvent::TextDelta(rest)]
     }
 
     /// Puts one fragment of a call where it belongs.
@@ -335,9 +390,47 @@ impl Decoder {
             tool_calls,
             stop,
             usage,
-            native: None,
+            native: (!self.details.is_empty()).then(|| NativeBlocks {
+                family: FAMILY.to_owned(),
+                content: json!({ HOST: self.host, REASONING_DETAILS: self.details }),
+            }),
             notes: Vec::new(),
         })
+    }
+}
+
+/// Puts a fragment of reasoning to the block it goes on with: the one of its index, else the last one of its type. Words
+/// are appended; any other field is the newest that came.
+fn add_detail(details: &mut Vec<Value>, fragment: &Value) {
+    let Some(fields) = fragment.as_object() else {
+        details.push(fragment.clone());
+        return;
+    };
+    let same = |name: &str, block: &Value| block.get(name) == fragment.get(name);
+    let found = match fragment.get("index") {
+        Some(Value::Number(_)) => details
+            .iter_mut()
+            .rev()
+            .find(|block| same("index", block) && same("type", block)),
+        Some(_) | None => details
+            .last_mut()
+            .filter(|block| same("type", block) && same("index", block))
+            .filter(|_| fragment.get("data").is_none()),
+    };
+    let Some(Value::Object(block)) = found else {
+        details.push(fragment.clone());
+        return;
+    };
+    for (name, value) in fields {
+        match (name.as_str(), block.get_mut(name), value) {
+            ("text" | "summary" | "data", Some(Value::String(text)), Value::String(more)) => {
+                text.push_str(more);
+            }
+            (_, Some(_), Value::Null) => {}
+            (_, _, value) => {
+                block.insert(name.clone(), value.clone());
+            }
+        }
     }
 }
 

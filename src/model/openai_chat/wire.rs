@@ -2,9 +2,12 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::model::failure;
+use crate::model::openai_chat::decoder::{FAMILY, HOST, REASONING_DETAILS};
 use crate::model::request::{AssistantToolCall, ModelMessage, ModelRequest};
+use crate::protocol::session::NativeBlocks;
 
-/// Which optional parameters the server is known to take.
+/// Which optional parameters a model is known to take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Parameters {
     /// Send `stream_options.include_usage`.
@@ -13,21 +16,82 @@ pub struct Parameters {
     pub max_completion_tokens: bool,
     /// Send `parallel_tool_calls` when one call per answer is wanted.
     pub parallel_tool_calls: bool,
+    /// Send `reasoning_effort` where the profile names one.
+    pub reasoning_effort: bool,
+    /// Say `developer` in place of `system`.
+    pub developer_role: bool,
 }
 
-/// The body of one request.
-pub fn body(request: &ModelRequest, parameters: Parameters) -> Value {
+impl Default for Parameters {
+    /// What most compatible servers take.
+    fn default() -> Self {
+        Self {
+            stream_options: true,
+            max_completion_tokens: false,
+            parallel_tool_calls: true,
+            reasoning_effort: true,
+            developer_role: false,
+        }
+    }
+}
+
+impl Parameters {
+    /// What to send after a 400 with `words` (lower case) to `body`; none when it names nothing that could be changed.
+    pub fn without_refused(self, body: &Value, words: &str) -> Option<Self> {
+        let refused = failure::refuses_parameter(words);
+        let sent = |name: &str| body.get(name).is_some();
+        let mut fewer = self;
+        if sent("stream_options") && words.contains("stream_options") {
+            fewer.stream_options = false;
+        } else if sent("max_tokens")
+            && words.contains("max_tokens")
+            && (words.contains("max_completion_tokens") || refused)
+        {
+            fewer.max_completion_tokens = true;
+        } else if sent("parallel_tool_calls") && words.contains("parallel_tool_calls") {
+            fewer.parallel_tool_calls = false;
+        } else if sent("reasoning_effort")
+            && (words.contains("reasoning_effort") || words.contains("reasoning.effort"))
+        {
+            fewer.reasoning_effort = false;
+        } else if !self.developer_role
+            && refused
+            && words.contains("role")
+            && ["'system'", "`system`", "\"system\""]
+                .iter()
+                .any(|word| words.contains(word))
+        {
+            fewer.developer_role = true;
+        }
+        (fewer != self).then_some(fewer)
+    }
+}
+
+/// The body of one request to `host`.
+pub fn body(request: &ModelRequest, parameters: Parameters, host: &str) -> Value {
     let mut messages: Vec<Value> = Vec::new();
     if !request.system.is_empty() {
-        messages.push(json!({"role": "system", "content": request.system}));
+        let role = if parameters.developer_role {
+            "developer"
+        } else {
+            "system"
+        };
+        messages.push(json!({"role": role, "content": request.system}));
     }
     for message in &request.messages {
         match message {
             ModelMessage::User { text } => messages.push(json!({"role": "user", "content": text})),
-            // Other families' native blocks mean nothing here.
             ModelMessage::Assistant {
-                text, tool_calls, ..
-            } => messages.push(assistant(text, tool_calls)),
+                text,
+                tool_calls,
+                native,
+            } => {
+                let mut message = assistant(text, tool_calls);
+                if let Some(details) = native.as_ref().and_then(|native| details(native, host)) {
+                    message[REASONING_DETAILS] = details.clone();
+                }
+                messages.push(message);
+            }
             ModelMessage::ToolResults { results } => {
                 messages.extend(results.iter().map(|result| {
                     json!({
@@ -62,11 +126,25 @@ pub fn body(request: &ModelRequest, parameters: Parameters) -> Value {
         }
     }
     body.insert(limit.to_owned(), json!(request.max_output_tokens));
+    if let Some(effort) = &request.profile.effort
+        && parameters.reasoning_effort
+    {
+        body.insert("reasoning_effort".to_owned(), json!(effort));
+    }
     body.insert("stream".to_owned(), json!(true));
     if parameters.stream_options {
         body.insert("stream_options".to_owned(), json!({"include_usage": true}));
     }
     Value::Object(body)
+}
+
+/// The reasoning of an earlier answer, for the host that wrote it. Other families' blocks mean nothing here, and another
+/// server would refuse them.
+fn details<'a>(native: &'a NativeBlocks, host: &str) -> Option<&'a Value> {
+    let from = native.content.get(HOST).and_then(Value::as_str);
+    (native.family == FAMILY && from == Some(host))
+        .then(|| native.content.get(REASONING_DETAILS))
+        .flatten()
 }
 
 fn assistant(text: &str, tool_calls: &[AssistantToolCall]) -> Value {

@@ -203,7 +203,9 @@ impl Decoder {
         let last = self.items.keys().next_back().copied();
         match (known, last) {
             (Some((index, _)), _) => *index,
-            (None, Some(last)) if word(event, "type").ends_with(".added") => last.saturating_add(1),
+            (None, Some(last)) if is_kind(event, "response.output_item.added") => {
+                last.saturating_add(1)
+            }
             (None, last) => last.unwrap_or(0),
         }
     }
@@ -375,7 +377,10 @@ impl Decoder {
                 _ => {}
             }
         }
-        let usage = self.usage.unwrap_or(Usage {
+        let reported = self
+            .usage
+            .filter(|usage| usage.input_tokens + usage.output_tokens > 0);
+        let usage = reported.unwrap_or(Usage {
             input_tokens: (sent_bytes as u64).div_ceil(4),
             output_tokens: (written as u64).div_ceil(4),
             ..Usage::default()

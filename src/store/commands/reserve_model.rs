@@ -25,6 +25,8 @@ pub struct ReserveModel {
     pub estimated_tokens: u64,
     /// US dollars it may cost, when priced.
     pub estimated_cost_usd: Option<f64>,
+    /// What the estimate of the input alone is before anything learned is applied: its session learns from it.
+    pub estimated_input_tokens: Option<u64>,
 }
 
 /// What became of asking for a model call.
@@ -79,8 +81,8 @@ impl WriteCommand for ReserveModel {
         tx.conn
             .prepare_cached(
                 "INSERT INTO model_attempts (id, continuation_id, epoch, step, attempt, model, estimated_tokens,
-                    estimated_cost_usd, started_at)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+                    estimated_cost_usd, started_at, estimated_input_tokens)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
             )?
             .execute(params![
                 id.to_bytes(),
@@ -91,7 +93,8 @@ impl WriteCommand for ReserveModel {
                 self.model,
                 self.estimated_tokens,
                 self.estimated_cost_usd,
-                tx.now.as_millis()
+                tx.now.as_millis(),
+                self.estimated_input_tokens
             ])?;
         Ok(Reservation::Granted(id))
     }

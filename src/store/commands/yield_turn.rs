@@ -20,6 +20,8 @@ pub struct Yield {
     pub reason: String,
     /// Milliseconds of engine time to add.
     pub active_ms: u64,
+    /// Text that readers saw of an answer that broke off: kept as a note, never replayed, never sent.
+    pub partial: Option<String>,
 }
 
 /// Where a yielded continuation goes.
@@ -56,6 +58,13 @@ impl WriteCommand for Yield {
                 )
             }
             YieldTo::Interrupted => {
+                if let Some(partial) = &self.partial {
+                    tx.note(
+                        &head,
+                        "engine",
+                        format!("The answer broke off after:\n{partial}"),
+                    )?;
+                }
                 tx.move_continuation(
                     &mut head,
                     ContinuationState::Interrupted,

@@ -17,6 +17,7 @@ pub(crate) struct Attempt {
     pub(crate) step: u32,
     pub(crate) model: String,
     settled: bool,
+    estimated_input_tokens: Option<u64>,
 }
 
 const ADD_USAGE: &str = "input_tokens = input_tokens + ?2, output_tokens = output_tokens + ?3,
@@ -26,12 +27,33 @@ const ADD_USAGE: &str = "input_tokens = input_tokens + ?2, output_tokens = outpu
         WHEN ?6 IS NULL AND ?2 + ?3 = 0 THEN cost_usd
         ELSE cost_usd + ?6 END";
 
+/// Weight of the newest sample in a session's ratio.
+const NEWEST: f64 = 0.3;
+/// Bounds of the ratio.
+const BOUNDS: std::ops::RangeInclusive<f64> = 0.5..=3.0;
+/// Samples outside are about something else: a prompt that the server cut, a count that is not one.
+const PLAUSIBLE: std::ops::RangeInclusive<f64> = 0.2..=6.0;
+
+/// The ratio of real to estimated input tokens after another call. None where the call teaches nothing.
+pub fn learned_ratio(known: Option<f64>, estimated: u64, real: u64) -> Option<f64> {
+    if estimated == 0 || real == 0 {
+        return None;
+    }
+    let sample = real as f64 / estimated as f64;
+    if !PLAUSIBLE.contains(&sample) {
+        return None;
+    }
+    let ratio = known.map_or(sample, |known| known + NEWEST * (sample - known));
+    Some(ratio.clamp(*BOUNDS.start(), *BOUNDS.end()))
+}
+
 impl WriteTx<'_> {
     /// A reserved model call.
     pub(crate) fn attempt(&self, id: ModelAttemptId) -> Result<Attempt, StoreError> {
         self.conn
             .prepare_cached(
-                "SELECT continuation_id, step, model, settled_at IS NOT NULL FROM model_attempts WHERE id = ?1",
+                "SELECT continuation_id, step, model, settled_at IS NOT NULL, estimated_input_tokens
+                 FROM model_attempts WHERE id = ?1",
             )?
             .query_row([id.to_bytes()], |row| {
                 Ok(Attempt {
@@ -39,6 +61,7 @@ impl WriteTx<'_> {
                     step: row.get(1)?,
                     model: row.get(2)?,
                     settled: row.get(3)?,
+                    estimated_input_tokens: row.get(4)?,
                 })
             })
             .optional()?
@@ -90,7 +113,24 @@ impl WriteTx<'_> {
                     usage.cost_usd
                 ])?;
         }
+        if let (None, Some(estimated)) = (error, attempt.estimated_input_tokens) {
+            self.learn(session, estimated, usage.input_tokens)?;
+        }
         Ok(attempt)
+    }
+
+    /// Takes a real number of input tokens into the ratio that corrects the session's estimates.
+    fn learn(&self, session: SessionId, estimated: u64, real: u64) -> Result<(), StoreError> {
+        let known: Option<f64> = self
+            .conn
+            .prepare_cached("SELECT estimate_ratio FROM sessions WHERE id = ?1")?
+            .query_row([session.to_bytes()], |row| row.get(0))?;
+        if let Some(ratio) = learned_ratio(known, estimated, real) {
+            self.conn
+                .prepare_cached("UPDATE sessions SET estimate_ratio = ?2 WHERE id = ?1")?
+                .execute(params![session.to_bytes(), ratio])?;
+        }
+        Ok(())
     }
 
     /// Refuses a model call that was made for another continuation.
@@ -180,6 +220,7 @@ impl WriteTx<'_> {
                 usage: step.usage,
                 latency_ms: step.latency_ms,
                 error: None,
+                notes: step.notes.clone(),
             },
         )?;
         Ok(n)

@@ -19,6 +19,8 @@ use crate::store::rows::{json, json_opt, word};
 pub struct Exchange {
     /// Its continuation.
     pub continuation_id: ContinuationId,
+    /// Who sent the message: outside text.
+    pub requester: String,
     /// The user's message: outside text.
     pub text: String,
     /// Its steps in order.
@@ -52,6 +54,12 @@ pub struct PastCall {
     pub at: Timestamp,
 }
 
+/// The end of the index on the session holds the newest rows in order: as many are read as are wanted.
+const HISTORY: &str = "SELECT id, text, requester_display FROM continuations
+     WHERE session_id = ?1 AND +state = 'completed'
+        AND position < (SELECT position FROM continuations WHERE id = ?2)
+     ORDER BY position DESC LIMIT ?3";
+
 impl Reader<'_> {
     /// The last completed exchanges of a session before a continuation, oldest first.
     pub fn history(
@@ -62,29 +70,40 @@ impl Reader<'_> {
     ) -> Result<Vec<Exchange>, StoreError> {
         let heads = self
             .conn
-            .prepare_cached(
-                "SELECT id, text FROM continuations
-                 WHERE session_id = ?1 AND +state = 'completed'
-                    AND position < (SELECT position FROM continuations WHERE id = ?2)
-                 ORDER BY position DESC LIMIT ?3",
-            )?
+            .prepare_cached(HISTORY)?
             .query_map(
                 params![session.to_bytes(), before.to_bytes(), exchanges],
-                |row| Ok((ContinuationId::from_bytes(row.get(0)?), row.get(1)?)),
+                |row| {
+                    Ok((
+                        ContinuationId::from_bytes(row.get(0)?),
+                        row.get(1)?,
+                        row.get(2)?,
+                    ))
+                },
             )?
-            .collect::<rusqlite::Result<Vec<(ContinuationId, String)>>>()?;
+            .collect::<rusqlite::Result<Vec<(ContinuationId, String, String)>>>()?;
         heads
             .into_iter()
             .rev()
-            .map(|(continuation_id, text)| {
+            .map(|(continuation_id, text, requester)| {
                 Ok(Exchange {
                     continuation_id,
+                    requester,
                     text,
                     steps: load_steps(self.conn, continuation_id)?,
                     calls: load_calls(self.conn, continuation_id)?,
                 })
             })
             .collect()
+    }
+
+    /// How SQLite goes about [`Reader::history`], a line a table.
+    pub fn history_plan(&self) -> Result<Vec<String>, StoreError> {
+        let mut statement = self
+            .conn
+            .prepare(&format!("EXPLAIN QUERY PLAN {HISTORY}"))?;
+        let lines = statement.query_map(params![[0_u8; 16], [0_u8; 16], 1], |row| row.get(3))?;
+        Ok(lines.collect::<rusqlite::Result<_>>()?)
     }
 
     /// The newest calls of a channel, newest first.

@@ -60,6 +60,8 @@ pub struct TurnRows {
     pub text: String,
     /// Model of this turn, else of its session.
     pub model: Option<String>,
+    /// Real input tokens per estimated one, as its session has learned; none = nothing yet.
+    pub estimate_ratio: Option<f64>,
     /// Budgets, extended by decisions.
     pub limits: TurnLimits,
     /// What it used.
@@ -171,7 +173,7 @@ impl Reader<'_> {
                     c.requester_display, c.requester_person, c.surface, c.text, coalesce(c.model, s.model),
                     c.max_steps, c.max_tool_calls, c.max_active_ms, c.max_tokens,
                     c.used_steps, c.used_tool_calls, c.used_active_ms, c.input_tokens + c.output_tokens,
-                    c.message_ref, s.temporary, c.retry_of
+                    c.message_ref, s.temporary, c.retry_of, s.estimate_ratio
                  FROM continuations c JOIN sessions s ON s.id = c.session_id WHERE c.id = ?1",
             )?
             .query_row([id.to_bytes()], |row| {
@@ -191,6 +193,7 @@ impl Reader<'_> {
                     surface: word(row, 9)?,
                     text: row.get(10)?,
                     model: row.get(11)?,
+                    estimate_ratio: row.get(23)?,
                     limits: TurnLimits {
                         max_steps: row.get(12)?,
                         max_tool_calls: row.get(13)?,

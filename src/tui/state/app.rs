@@ -317,7 +317,8 @@ impl State {
             .pending()
             .filter_map(|a| a.expires_at)
             .any(|at| at > self.now.wall && at.millis_since(self.now.wall) <= 61_000);
-        if urgent && self.screen == Screen::Queue && self.is_live() {
+        let retries = self.screen == Screen::Live && !self.world.retries.is_empty();
+        if (retries || urgent && self.screen == Screen::Queue) && self.is_live() {
             next.push(in_wall(
                 1000 - u64::try_from(wall.rem_euclid(1000)).unwrap_or(0),
             ));

@@ -103,7 +103,14 @@ pub fn apply(world: &mut World, event: &Event) -> Vec<Missing> {
         EventBody::ContinuationFailed { .. } => end(world, event, ContinuationState::Failed),
         EventBody::ContinuationCancelled { .. } => end(world, event, ContinuationState::Cancelled),
         EventBody::ContinuationExpired { .. } => end(world, event, ContinuationState::Expired),
-        EventBody::ModelStarted { .. } => {}
+        EventBody::ModelStarted { not_before, .. } => {
+            if let Some(id) = event.continuation_id {
+                match not_before {
+                    Some(at) => world.retries.insert(id, *at),
+                    None => world.retries.remove(&id),
+                };
+            }
+        }
         EventBody::ModelFinished { usage, .. } => {
             set_state(world, event, ContinuationState::Running);
             add_usage(world, event, *usage);
@@ -240,6 +247,9 @@ fn set_state(world: &mut World, event: &Event, state: ContinuationState) {
     if let Some(open) = open(world, event) {
         open.state = state;
         open.updated_at = at;
+    }
+    if let Some(id) = event.continuation_id {
+        world.retries.remove(&id);
     }
     if let Some(id) = event.continuation_id
         && let Some(continuation) = world.continuations.get_mut(&id)

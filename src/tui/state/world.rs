@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::clock::Timestamp;
 use crate::protocol::approval::Approval;
 use crate::protocol::channel::Channel;
 use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId, SessionId, ToolCallId};
@@ -44,6 +45,8 @@ pub struct World {
     pub deliveries: BTreeMap<OutboxId, OutboxItem>,
     /// Open model streams.
     pub streams: BTreeMap<ContinuationId, Stream>,
+    /// When a model that failed is asked again.
+    pub retries: BTreeMap<ContinuationId, Timestamp>,
     /// Output of running tools: outside text.
     pub tool_output: BTreeMap<ToolCallId, String>,
     /// How each session's newest ended turn ended, when it ended badly.

@@ -115,7 +115,15 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
         let in_flight = session
             .open_continuation
             .as_ref()
-            .map_or_else(String::new, |open| open.tools_in_flight.join(" "));
+            .map_or_else(String::new, |open| {
+                match state.world.retries.get(&open.id) {
+                    Some(at) => {
+                        let left = at.millis_since(state.now.wall).div_ceil(1000);
+                        format!("retry in {left} s")
+                    }
+                    None => open.tools_in_flight.join(" "),
+                }
+            });
         let line = match (&session.title, &session.last_line) {
             // Direct chats are titled by their only person, who has a column already.
             (Some(title), Some(last)) if session.last_sender.as_ref() == Some(title) => {

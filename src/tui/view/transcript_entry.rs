@@ -107,6 +107,7 @@ pub fn lines(
                 latency_ms,
                 attempts,
                 dropped,
+                notes,
                 ..
             } => {
                 let cached = if usage.cached_input_tokens > 0 {
@@ -137,6 +138,9 @@ pub fn lines(
                 }
                 for note in dropped {
                     maker.text(Role::TextMuted, 2, &format!("left out: {note}"), usize::MAX);
+                }
+                for note in notes {
+                    maker.text(Role::TextMuted, 2, &format!("note: {note}"), usize::MAX);
                 }
                 for call in tool_calls {
                     tool_card(&mut maker, call, folded);

@@ -64,6 +64,37 @@ fn queue_empty() {
 }
 
 #[test]
+fn live_counts_down_to_the_next_try() {
+    use leverframe::protocol::event::{Event, EventBody};
+    let mut driver = Driver::with(120, 40, busy());
+    driver.press("2");
+    let started = |driver: &mut Driver, not_before| {
+        let event = Event {
+            seq: None,
+            at: driver.now().wall,
+            session_id: Some(fixture::session_id(2)),
+            continuation_id: Some(fixture::continuation_id(2)),
+            body: EventBody::ModelStarted {
+                model: "one/m".to_owned(),
+                attempt: 2,
+                not_before,
+            },
+        };
+        driver.send(Message::Event(Box::new(event)));
+    };
+    let at = driver.now().wall.plus_seconds(12);
+    started(&mut driver, Some(at));
+    let text = driver.text();
+    assert!(text.contains("retry in 12 s"), "{text}");
+    driver.wait(5_000);
+    let text = driver.text();
+    assert!(text.contains("retry in 7 s"), "{text}");
+    started(&mut driver, None);
+    let text = driver.text();
+    assert!(!text.contains("retry in"), "{text}");
+}
+
+#[test]
 fn queue_three_items() {
     check("queue_three", |w, h| Driver::with(w, h, busy()));
 }

@@ -39,6 +39,7 @@ fn body(which: u8, n: u8) -> EventBody {
             usage: fixture::usage(),
             latency_ms: 3,
             error: None,
+            notes: Vec::new(),
         },
         6 => EventBody::ToolStarted {
             call_id: fixture::tool_call(n, ToolCallState::Started, None).id,
@@ -190,6 +191,7 @@ fn usage_adds_up_on_session_and_day() {
                 usage: used,
                 latency_ms: 1,
                 error: None,
+                notes: Vec::new(),
             },
         ),
     );

@@ -192,6 +192,15 @@ fn usage_is_a_snapshot() {
         ),
         (140, 8, 100, 30)
     );
+    let by_life = decode(&[
+        json!({"type": "message_start", "message": {"usage": {"input_tokens": 10, "cache_creation": {"ephemeral_5m_input_tokens": 30, "ephemeral_1h_input_tokens": 4}}}}),
+        json!({"type": "message_stop"}),
+    ])
+    .unwrap();
+    assert_eq!(
+        (by_life.usage.input_tokens, by_life.usage.cache_write_tokens),
+        (44, 34)
+    );
     let silent = decode(&[json!({"type": "message_stop"})]).unwrap();
     assert_eq!(
         silent.usage.input_tokens, 100,
@@ -207,7 +216,7 @@ fn stop_reasons() {
         ("max_tokens", StopReason::MaxTokens),
         ("model_context_window_exceeded", StopReason::MaxTokens),
         ("refusal", StopReason::Refusal),
-        ("pause_turn", StopReason::Other("pause_turn".to_owned())),
+        ("pause_turn", StopReason::Paused),
         (
             "something_new",
             StopReason::Other("something_new".to_owned()),
@@ -215,6 +224,22 @@ fn stop_reasons() {
     ] {
         assert_eq!(decode(&ending(word)).unwrap().stop, expected, "{word}");
     }
+}
+
+#[test]
+fn a_refusal_names_its_rule_and_a_pause_keeps_its_content() {
+    let refused = decode(&[
+        json!({"type": "message_delta", "delta": {"stop_reason": "refusal", "stop_details": {"type": "refusal", "category": "cyber"}}}),
+        json!({"type": "message_stop"}),
+    ])
+    .unwrap();
+    assert_eq!(refused.stop, StopReason::RefusedFor("cyber".to_owned()));
+    let text = start(0, json!({"type": "text", "text": "Searching"}));
+    let paused = decode(&with_end(vec![text, stop(0)], "pause_turn")).unwrap();
+    assert_eq!(
+        paused.native.unwrap().content,
+        json!([{"type": "text", "text": "Searching"}])
+    );
 }
 
 #[test]

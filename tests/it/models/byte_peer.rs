@@ -1,7 +1,8 @@
 //! A server that plays bytes: no HTTP library, so it can be as wrong as real servers are.
 //!
-//! It checks each request it reads: headers, and that every tool call has exactly one result, in the
-//! message right behind it.
+//! It checks each request it reads: headers, that every tool call has exactly one result, in the message right behind
+//! it, that sealed blocks come back as they were issued, that cache breakpoints are few and stand where they may, and
+//! that no parameter is sent that newer models refuse.
 
 use std::time::Duration;
 
@@ -11,6 +12,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 
+use crate::conformance::issued::is_sealed;
 use crate::models::helpers::KEY;
 
 /// How a connection ends.
@@ -83,6 +85,17 @@ impl Play {
     }
 }
 
+/// What the checks need to know about a conversation.
+#[derive(Debug, Clone, Default)]
+pub struct Rules {
+    /// The sealed blocks that may come back, and no others; none = they are not looked at.
+    pub issued: Option<Vec<Value>>,
+    /// The version header that the settings name.
+    pub api_version: Option<String>,
+    /// A paused answer goes back, so a request may end with the assistant.
+    pub ends_with_assistant: bool,
+}
+
 /// A running peer; `plays` are used one a connection.
 pub struct BytePeer {
     pub base_url: String,
@@ -100,6 +113,10 @@ pub struct Seen {
 
 impl BytePeer {
     pub async fn start(kind: ProviderKind, plays: Vec<Play>) -> Self {
+        Self::start_with(kind, plays, Rules::default()).await
+    }
+
+    pub async fn start_with(kind: ProviderKind, plays: Vec<Play>, rules: Rules) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let work = tokio::spawn(async move {
@@ -110,8 +127,9 @@ impl BytePeer {
                     Some(socket) => socket,
                     None => listener.accept().await.unwrap().0,
                 };
+                socket.set_nodelay(true).unwrap();
                 let (head, body) = read_request(&mut socket).await;
-                check(kind, &head, &body);
+                check(kind, &head, &body, &rules);
                 let close = play.close;
                 let client_left = perform(&mut socket, play).await;
                 if close == Close::Again {
@@ -200,7 +218,7 @@ async fn perform(socket: &mut TcpStream, play: Play) -> bool {
     }
 }
 
-fn check(kind: ProviderKind, head: &str, body: &Value) {
+fn check(kind: ProviderKind, head: &str, body: &Value, rules: &Rules) {
     let header = |wanted: &str| {
         head.lines().find_map(|line| {
             let (name, value) = line.split_once(':')?;
@@ -208,71 +226,117 @@ fn check(kind: ProviderKind, head: &str, body: &Value) {
                 .then(|| value.trim().to_owned())
         })
     };
+    let path = head.split(' ').nth(1).expect("a request line");
+    assert!(head.starts_with("POST "), "{head}");
+    assert!(!path.contains(KEY), "the key is no part of an address");
     assert_eq!(header("content-type").as_deref(), Some("application/json"));
     for gone in ["temperature", "top_p", "top_k"] {
         assert!(body.get(gone).is_none(), "{gone} is never sent");
     }
-    assert!(!head.contains(&format!("?key={KEY}")) && !request_line(head).contains(KEY));
-    if kind == ProviderKind::Gemini {
-        return check_gemini(
-            head,
-            header("x-goog-api-key"),
-            header("authorization"),
-            body,
-        );
-    }
-    assert_eq!(body["stream"], true);
-    let history = match kind {
-        ProviderKind::OpenAiResponses => "input",
-        ProviderKind::OpenAiChat
-        | ProviderKind::Anthropic
-        | ProviderKind::Gemini
-        | ProviderKind::Ollama
-        | ProviderKind::Scripted => "messages",
-    };
-    let messages = body[history].as_array().expect(history);
-    assert_ne!(
-        messages.last().expect("a message")["role"],
-        "assistant",
-        "a request never ends with the assistant"
-    );
     match kind {
         ProviderKind::OpenAiChat => {
-            assert!(
-                head.starts_with("POST /v1/chat/completions HTTP/1.1"),
-                "{head}"
-            );
-            let key = format!("Bearer {KEY}");
-            assert_eq!(header("authorization").as_deref(), Some(key.as_str()));
+            assert!(path.ends_with("/v1/chat/completions"), "{path}");
+            if let Some(key) = header("authorization") {
+                assert_eq!(key, format!("Bearer {KEY}"));
+            }
+            assert_eq!(body["stream"], true);
+            let messages = messages_of(body, rules);
+            for message in messages {
+                let role = message["role"].as_str().expect("a role");
+                assert!(
+                    ["system", "developer", "user", "assistant", "tool"].contains(&role),
+                    "{role}"
+                );
+            }
+            assert!(!body.to_string().contains("cache_control"));
             check_chat_pairs(messages);
         }
         ProviderKind::Anthropic => {
-            assert!(head.starts_with("POST /v1/messages HTTP/1.1"), "{head}");
+            assert!(path.ends_with("/v1/messages"), "{path}");
+            let version = rules.api_version.as_deref().unwrap_or("2023-06-01");
+            assert_eq!(header("anthropic-version").as_deref(), Some(version));
             assert_eq!(header("x-api-key").as_deref(), Some(KEY));
-            assert_eq!(header("anthropic-version").as_deref(), Some("2023-06-01"));
             assert_eq!(header("authorization"), None);
-            let marks = body.to_string().matches("cache_control").count();
-            assert!(marks <= 4, "{marks} cache breakpoints");
+            assert_eq!(body["stream"], true);
+            check_marks(body);
+            let messages = messages_of(body, rules);
+            for message in messages {
+                let role = message["role"].as_str().expect("a role");
+                assert!(["user", "assistant"].contains(&role), "{role}");
+            }
             check_anthropic_pairs(messages);
+            check_sealed(messages, rules);
         }
         ProviderKind::OpenAiResponses => {
-            assert!(head.starts_with("POST /v1/responses HTTP/1.1"), "{head}");
+            assert!(path.ends_with("/v1/responses"), "{path}");
             let key = format!("Bearer {KEY}");
             assert_eq!(header("authorization").as_deref(), Some(key.as_str()));
-            check_responses(body, messages);
+            assert_eq!(body["stream"], true);
+            check_responses(body, body["input"].as_array().expect("input"));
+        }
+        ProviderKind::Gemini => {
+            check_gemini(
+                head,
+                header("x-goog-api-key"),
+                header("authorization"),
+                body,
+            );
         }
         ProviderKind::Ollama => {
-            assert!(head.starts_with("POST /api/chat HTTP/1.1"), "{head}");
+            assert!(path.ends_with("/api/chat"), "{path}");
             let key = format!("Bearer {KEY}");
             assert!(
                 [None, Some(key)].contains(&header("authorization")),
                 "{head}"
             );
-            check_ollama(body, messages);
+            assert_eq!(body["stream"], true);
+            check_ollama(body, messages_of(body, rules));
         }
-        ProviderKind::Gemini | ProviderKind::Scripted => {
-            panic!("no network adapter")
-        }
+        ProviderKind::Scripted => panic!("no network adapter"),
+    }
+}
+
+fn messages_of<'a>(body: &'a Value, rules: &Rules) -> &'a [Value] {
+    let messages = body["messages"].as_array().expect("messages");
+    let last = &messages.last().expect("a message")["role"];
+    assert!(
+        last != "assistant" || rules.ends_with_assistant,
+        "a request never ends with the assistant"
+    );
+    messages
+}
+
+/// At most four breakpoints, none on a block that cannot carry one.
+fn check_marks(body: &Value) {
+    let marks = body.to_string().matches("\"cache_control\"").count();
+    assert!(marks <= 4, "{marks} cache breakpoints");
+    let blocks = body["messages"].as_array().into_iter().flatten();
+    for block in blocks.flat_map(|message| message["content"].as_array().into_iter().flatten()) {
+        let carries = matches!(
+            block["type"].as_str(),
+            Some("text" | "tool_use" | "tool_result")
+        );
+        assert!(
+            carries || block.get("cache_control").is_none(),
+            "a breakpoint on {block}"
+        );
+    }
+}
+
+/// Thinking comes back only as it was issued.
+fn check_sealed(messages: &[Value], rules: &Rules) {
+    let Some(issued) = &rules.issued else {
+        return;
+    };
+    for block in messages
+        .iter()
+        .flat_map(|message| message["content"].as_array().into_iter().flatten())
+        .filter(|block| is_sealed(block))
+    {
+        assert!(
+            issued.contains(block),
+            "a sealed block that was never issued: {block}; issued were {issued:?}"
+        );
     }
 }
 
@@ -513,7 +577,11 @@ fn check_responses_pairs(input: &[Value]) {
                 assert_eq!(item["role"], "assistant");
             }
             "item_reference" => panic!("nothing is kept at the server, nothing can be referred to"),
-            _ => assert!(open.is_empty(), "nothing between calls and results: {item}"),
+            // A thought may stand between two calls, but not between results.
+            _ => assert!(
+                !answering || open.is_empty(),
+                "calls without result: {open:?}"
+            ),
         }
     }
     assert!(open.is_empty(), "calls without result: {open:?}");

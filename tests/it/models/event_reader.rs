@@ -72,10 +72,12 @@ fn the_forms_of_an_event() {
 }
 
 #[test]
-fn invalid_utf8_is_replaced() {
-    let events = whole(b"data: a\xff\xfeb\xe2\x82\n\ndata: ok\n\n");
-    assert_eq!(events.len(), 2);
-    assert_eq!(events[0].data, "a\u{fffd}\u{fffd}b\u{fffd}");
+fn invalid_utf8_is_refused_after_what_came_before() {
+    let (events, error) = read(vec![
+        b"data: ok\n\ndata: a\xff\xfeb\n\ndata: late\n\n".to_vec(),
+    ]);
+    assert_eq!(events, [event("message", "ok")]);
+    assert!(matches!(error, Some(SseError::Malformed(_))), "{error:?}");
 }
 
 #[test]

@@ -181,10 +181,21 @@ async fn the_end_of_bytes_is_not_the_end_of_an_answer() {
 }
 
 #[tokio::test]
-async fn done_without_a_reason_is_not_an_end() {
-    let body = format!("{}data: [DONE]\n\n", text_part(ProviderKind::OpenAiChat));
-    let outcome = call(ProviderKind::OpenAiChat, Play::events(body)).await;
-    assert_eq!(outcome.error().kind, ModelErrorKind::Disconnected);
+async fn done_without_a_reason_ends_text_and_never_a_call() {
+    let kind = ProviderKind::OpenAiChat;
+    let outcome = call(
+        kind,
+        Play::events(format!("{}data: [DONE]\n\n", text_part(kind))),
+    )
+    .await;
+    assert_eq!(outcome.answer().text, "Hello");
+    let flagged = StopReason::Other("done_without_finish_reason".to_owned());
+    assert_eq!(outcome.answer().stop, flagged);
+    let open_call = "data: {\"choices\":[{\"index\":0,\"delta\":{\"tool_calls\":[{\"index\":0,\"id\":\"a\",\"function\":{\"name\":\"f\",\"arguments\":\"{}\"}}]}}]}\n\n";
+    for before in ["", open_call, &format!("{}{open_call}", text_part(kind))] {
+        let outcome = call(kind, Play::events(format!("{before}data: [DONE]\n\n"))).await;
+        assert_eq!(outcome.error().kind, ModelErrorKind::Disconnected);
+    }
 }
 
 #[tokio::test]
@@ -701,4 +712,67 @@ async fn usage_that_never_comes_is_not_waited_for_long() {
         started.elapsed() < Duration::from_secs(10),
         "not the idle timeout"
     );
+}
+
+/// The message of a call to `base_url`.
+async fn message_of(base_url: &str) -> String {
+    let mut settings = settings(ProviderKind::OpenAiChat, base_url);
+    settings.connect_timeout_seconds = 20;
+    let model = adapter(ProviderKind::OpenAiChat, &settings);
+    let outcome = run(model.as_ref(), request(vec![user("hi")])).await;
+    let error = outcome.error();
+    assert_eq!(error.kind, ModelErrorKind::Unreachable, "{error}");
+    error.message.clone()
+}
+
+/// Runs only as a child of the test below, in an environment without CA certificates.
+#[tokio::test]
+#[ignore = "the test of the four obstacles starts it in an environment of its own"]
+async fn a_call_without_ca_certificates() {
+    println!("{}", message_of("https://127.0.0.1:9/v1").await);
+}
+
+#[tokio::test]
+async fn four_obstacles_have_four_messages() {
+    let refused = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let nobody = format!("http://{}/v1", refused.local_addr().unwrap());
+    drop(refused);
+    let message = message_of(&nobody).await;
+    assert!(message.contains("no server listens there"), "{message}");
+
+    let message = message_of("http://no-such-host.invalid/v1").await;
+    assert!(message.contains("cannot be resolved (DNS)"), "{message}");
+
+    let plain = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = plain.local_addr().unwrap();
+    let server = tokio::spawn(async move {
+        use tokio::io::{AsyncReadExt, AsyncWriteExt};
+        let (mut socket, _) = plain.accept().await.unwrap();
+        let mut hello = [0_u8; 512];
+        let _ = socket.read(&mut hello).await.unwrap();
+        let _ = socket.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await;
+    });
+    let message = message_of(&format!("https://{address}/v1")).await;
+    if message.contains("no TLS") {
+        // A machine without CA certificates does not come that far.
+        server.abort();
+    } else {
+        assert!(message.contains("speaks no TLS there"), "{message}");
+        server.await.unwrap();
+    }
+
+    let empty = tempfile::tempdir().unwrap();
+    let none = empty.path().join("none.pem");
+    std::fs::write(&none, "").unwrap();
+    let child = tokio::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "models::faults::a_call_without_ca_certificates"])
+        .args(["--ignored", "--nocapture"])
+        .env("SSL_CERT_FILE", &none)
+        .env("SSL_CERT_DIR", empty.path())
+        .output()
+        .await
+        .unwrap();
+    let said = String::from_utf8_lossy(&child.stdout);
+    assert!(said.contains("no TLS: "), "{said}");
+    assert!(said.contains("ca-certificates"), "{said}");
 }

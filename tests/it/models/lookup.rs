@@ -16,7 +16,8 @@ use leverframe::protocol::session::Usage;
 
 use crate::models::helpers::{request, settings, user};
 
-fn all_settings(providers: Vec<(&str, ProviderSettings)>) -> Settings {
+/// A configuration with just these providers.
+pub fn all_settings(providers: Vec<(&str, ProviderSettings)>) -> Settings {
     Settings {
         paths: Paths {
             config_file: PathBuf::from("/nowhere/config.toml"),
@@ -26,6 +27,7 @@ fn all_settings(providers: Vec<(&str, ProviderSettings)>) -> Settings {
         },
         instance: "test".to_owned(),
         model: "scripted/demo".to_owned(),
+        fallback: Vec::new(),
         providers: providers
             .into_iter()
             .map(|(name, provider)| (name.to_owned(), provider))

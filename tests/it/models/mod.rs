@@ -10,15 +10,15 @@
 
 mod aimock;
 mod anthropic_decoder;
-mod byte_peer;
+pub mod byte_peer;
 mod chat_decoder;
 mod event_reader;
 mod faults;
 mod gemini_decoder;
 mod gemini_requests;
-mod helpers;
+pub mod helpers;
 mod line_reader;
-mod lookup;
+pub mod lookup;
 mod nonsense;
 mod ollama_calls;
 mod ollama_decoder;

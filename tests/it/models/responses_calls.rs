@@ -44,7 +44,7 @@ fn refusal(status: &str, code: &str, message: &str) -> Play {
     )
 }
 
-async fn model_at(peer: &BytePeer) -> Box<dyn Model> {
+fn model_at(peer: &BytePeer) -> Box<dyn Model> {
     adapter(KIND, &settings(KIND, &format!("{}/v1", peer.base_url)))
 }
 
@@ -90,7 +90,7 @@ async fn the_next_step_sends_the_items_back_as_they_came() {
         vec![answer_with(&items), answer_with(&[said("Hello")])],
     )
     .await;
-    let model = model_at(&peer).await;
+    let model = model_at(&peer);
     let mut asked = request(vec![user("look")]);
     asked.profile.reasoning = true;
     let first = run(model.as_ref(), asked.clone()).await;
@@ -175,7 +175,7 @@ async fn refused_parameters_are_dropped_once_and_remembered_for_that_model() {
         ],
     )
     .await;
-    let model = model_at(&peer).await;
+    let model = model_at(&peer);
     let mut asked = request(vec![user("hi")]);
     asked.one_tool_per_step = true;
     asked.profile.reasoning = true;
@@ -227,7 +227,7 @@ async fn a_refused_value_is_the_operator_s_to_correct() {
     .await;
     let mut asked = request(vec![user("hi")]);
     asked.profile.effort = Some("huge".to_owned());
-    let outcome = run(model_at(&peer).await.as_ref(), asked).await;
+    let outcome = run(model_at(&peer).as_ref(), asked).await;
     let error = outcome.error();
     assert_eq!(error.kind, ModelErrorKind::InvalidRequest);
     assert!(error.message.contains("reasoning.effort"), "{error}");
@@ -284,7 +284,7 @@ async fn reasoning_that_is_not_taken_back_is_left_out_once() {
             answer_with(&[said("Hello")]),
         ];
         let peer = BytePeer::start(KIND, plays).await;
-        let outcome = run(model_at(&peer).await.as_ref(), thoughtful()).await;
+        let outcome = run(model_at(&peer).as_ref(), thoughtful()).await;
         assert_eq!(outcome.answer().text, "Hello", "{message}");
         let seen = peer.seen().await;
         assert_eq!(seen[0].body["input"][1]["type"], "reasoning");
@@ -304,7 +304,7 @@ async fn reasoning_that_is_not_taken_back_is_left_out_once() {
             refusal(status, code, message),
         ];
         let peer = BytePeer::start(KIND, plays).await;
-        let outcome = run(model_at(&peer).await.as_ref(), thoughtful()).await;
+        let outcome = run(model_at(&peer).as_ref(), thoughtful()).await;
         assert!(
             outcome.error().message.contains(&message[..12]),
             "{}",
@@ -312,7 +312,7 @@ async fn reasoning_that_is_not_taken_back_is_left_out_once() {
         );
         assert_eq!(peer.seen().await.len(), 2);
         let peer = BytePeer::start(KIND, vec![refusal(status, code, message)]).await;
-        let outcome = run(model_at(&peer).await.as_ref(), request(vec![user("hi")])).await;
+        let outcome = run(model_at(&peer).as_ref(), request(vec![user("hi")])).await;
         assert!(outcome.end.is_err());
         assert_eq!(peer.seen().await.len(), 1);
     }
@@ -329,7 +329,7 @@ async fn an_answer_that_fails_or_is_cut_says_so() {
             "incomplete_details": {"reason": "max_output_tokens"}, "usage": {"input_tokens": 3, "output_tokens": 500}}}),
     ];
     let peer = BytePeer::start(KIND, vec![stream(&cut)]).await;
-    let outcome = run(model_at(&peer).await.as_ref(), request(vec![user("hi")])).await;
+    let outcome = run(model_at(&peer).as_ref(), request(vec![user("hi")])).await;
     let answer = outcome.answer();
     assert_eq!(
         (answer.text.as_str(), &answer.stop),
@@ -349,7 +349,7 @@ async fn an_answer_that_fails_or_is_cut_says_so() {
         // Nothing follows, and nothing is waited for.
         let play = stream(&[cut[0].clone(), event]).closing(crate::models::byte_peer::Close::Wait);
         let peer = BytePeer::start(KIND, vec![play]).await;
-        let outcome = run(model_at(&peer).await.as_ref(), request(vec![user("hi")])).await;
+        let outcome = run(model_at(&peer).as_ref(), request(vec![user("hi")])).await;
         let error = outcome.error();
         assert_eq!(error.kind, ModelErrorKind::Overloaded);
         assert!(

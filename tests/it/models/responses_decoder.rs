@@ -446,9 +446,13 @@ fn usage_counts_nothing_twice() {
     let unsaid =
         json!({"type": "response.completed", "response": {"status": "completed", "usage": null}});
     assert_eq!(answer(&[early, unsaid.clone()]).usage.input_tokens, 7);
-    // Not reported at all: estimated, so that a budget still counts.
-    let estimated = answer(&[text(0, "12345678"), unsaid]).usage;
-    assert_eq!((estimated.input_tokens, estimated.output_tokens), (100, 2));
+    // Not reported at all, or as nothing: estimated, so that a budget still counts.
+    let nothing = json!({"type": "response.completed", "response":
+        {"status": "completed", "usage": {"input_tokens": 0, "output_tokens": 0}}});
+    for end in [unsaid, nothing] {
+        let estimated = answer(&[text(0, "12345678"), end]).usage;
+        assert_eq!((estimated.input_tokens, estimated.output_tokens), (100, 2));
+    }
 }
 
 #[test]

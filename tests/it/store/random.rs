@@ -252,6 +252,7 @@ pub(crate) async fn step(world: World, op: Op) -> World {
                         to,
                         reason: "stop".to_owned(),
                         active_ms: 0,
+                        partial: None,
                     })
                     .await;
             }

@@ -260,6 +260,7 @@ async fn a_stale_epoch_is_refused() {
             to: YieldTo::Pending,
             reason: String::new(),
             active_ms: 0,
+            partial: None,
         })
         .await;
     assert!(what.contains("stale epoch"), "{what}");

@@ -386,6 +386,7 @@ impl World {
                 model: "scripted/demo".to_owned(),
                 estimated_tokens: 500,
                 estimated_cost_usd: Some(0.05),
+                estimated_input_tokens: None,
             })
             .await;
         ModelStep {

@@ -202,6 +202,7 @@ impl System {
                     model: "scripted/demo".to_owned(),
                     estimated_tokens: u64::from(*tokens),
                     estimated_cost_usd: None,
+                    estimated_input_tokens: None,
                 })
                 .map(|reservation| {
                     let Reservation::Granted(id) = reservation else {
@@ -389,6 +390,7 @@ impl System {
                     },
                     reason: "put down".to_owned(),
                     active_ms: ACTIVE,
+                    partial: None,
                 })
                 .map(|()| Outcome::Done),
             Step::BeginSend { part, offer } => self

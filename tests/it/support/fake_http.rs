@@ -39,6 +39,8 @@ pub enum Reply {
     Reset,
     /// Holds the connection and never answers.
     Hang,
+    /// Writes these bytes and closes.
+    Raw(Vec<u8>),
 }
 
 enum Order {
@@ -148,6 +150,11 @@ async fn serve(mut stream: TcpStream, handler: Arc<dyn Fn(&Request) -> Reply + S
         }
         Reply::Reset => {
             let _ = stream.set_zero_linger();
+            return;
+        }
+        Reply::Raw(bytes) => {
+            let _ = stream.write_all(&bytes).await;
+            let _ = stream.shutdown().await;
             return;
         }
         Reply::Hang => {

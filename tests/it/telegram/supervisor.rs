@@ -295,6 +295,8 @@ fn settings(kind: ChannelKind, token: Option<&str>) -> ChannelSettings {
         max_wait_seconds: 600,
         workspace: "/nowhere".into(),
         model: None,
+        fallback: None,
+        fixed_model: false,
         note: None,
         require_mention: true,
         session_scope: SessionScope::Chat,

@@ -214,7 +214,11 @@ impl World {
                 assert!(self.running().is_empty(), "parked while a tool runs");
                 self.parked = true;
             }
-            Effect::AskBudget(_) | Effect::Finish | Effect::Fail { .. } | Effect::Yield => {
+            Effect::AskBudget(_)
+            | Effect::Finish
+            | Effect::Fail { .. }
+            | Effect::Yield
+            | Effect::Interrupt { .. } => {
                 assert!(
                     self.running().is_empty(),
                     "ended while a tool runs: {effect:?}"

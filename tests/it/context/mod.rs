@@ -1,0 +1,6 @@
+//! What the model is sent: pure parts, with random histories.
+
+mod fits;
+mod histories;
+mod learned;
+mod priorities;
