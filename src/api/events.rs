@@ -45,6 +45,7 @@ pub const KINDS: &[&str] = &[
     "continuation.cancelled",
     "continuation.expired",
     "model.started",
+    "model.waiting",
     "model.finished",
     "message.delta",
     "tool.proposed",

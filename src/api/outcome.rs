@@ -5,9 +5,11 @@ use crate::api::error::Refusal;
 use crate::client::console_client::ConsoleClient;
 use crate::protocol::approval::Approval;
 use crate::protocol::backup::BackupReport;
+use crate::protocol::cache::{CacheEntry, CachePurged};
 use crate::protocol::channel::Channel;
 use crate::protocol::command::{Accepted, Envelope, Outcome};
 use crate::protocol::ids::ContinuationId;
+use crate::protocol::models::ModelTest;
 use crate::protocol::problem::Problem;
 use crate::protocol::session::{Continuation, OutboxItem, Session};
 use crate::protocol::snapshot::{Answer, EngineStatus, Query, SweepReport};
@@ -36,6 +38,9 @@ expect_outcome!(delivery, Delivery, OutboxItem, "a delivery");
 expect_outcome!(engine, Engine, EngineStatus, "the engine");
 expect_outcome!(backup, Backup, BackupReport, "a backup");
 expect_outcome!(swept, Swept, SweepReport, "what was swept");
+expect_outcome!(model_test, ModelTest, ModelTest, "a test of a model");
+expect_outcome!(cache_entry, CacheEntry, CacheEntry, "a kept answer");
+expect_outcome!(cache_purged, CachePurged, CachePurged, "what was forgotten");
 
 /// Submits a command after which a continuation is shown: the one it names, or the new one it started.
 pub async fn continuation(
@@ -51,7 +56,10 @@ pub async fn continuation(
         | Outcome::Delivery(_)
         | Outcome::Engine(_)
         | Outcome::Backup(_)
-        | Outcome::Swept(_)) => Err(unexpected("a continuation", outcome_name(&other))),
+        | Outcome::Swept(_)
+        | Outcome::ModelTest(_)
+        | Outcome::CacheEntry(_)
+        | Outcome::CachePurged(_)) => Err(unexpected("a continuation", outcome_name(&other))),
     }
 }
 
@@ -82,6 +90,9 @@ fn outcome_name(outcome: &Outcome) -> &'static str {
         Outcome::Engine(_) => "the engine",
         Outcome::Backup(_) => "a backup",
         Outcome::Swept(_) => "what was swept",
+        Outcome::ModelTest(_) => "a test of a model",
+        Outcome::CacheEntry(_) => "a kept answer",
+        Outcome::CachePurged(_) => "what was forgotten",
     }
 }
 
@@ -109,6 +120,10 @@ pub fn answer_name(answer: &Answer) -> &'static str {
         Answer::Doctor(_) => "a diagnosis",
         Answer::Audit(_) => "rows of the audit",
         Answer::AuditVerify(_) => "a walk of the audit",
+        Answer::Models(_) => "models",
+        Answer::Cache(_) => "the response cache",
+        Answer::CacheEntries(_) => "kept answers",
+        Answer::CacheEntry(_) => "a kept answer",
     }
 }
 
@@ -141,5 +156,9 @@ pub async fn answer_json(
         Answer::Doctor(value) => json(ok, &value),
         Answer::Audit(value) => json(ok, &value),
         Answer::AuditVerify(value) => json(ok, &value),
+        Answer::Models(value) => json(ok, &value),
+        Answer::Cache(value) => json(ok, &value),
+        Answer::CacheEntries(value) => json(ok, &value),
+        Answer::CacheEntry(value) => json(ok, &value),
     }
 }

@@ -18,8 +18,8 @@ use crate::api::error::Refusal;
 use crate::api::request::{Call, read_body, read_query};
 use crate::api::route::{Body, Needs, Route};
 use crate::api::{
-    approvals, artifacts, backup, channels, continuations, doctor, emergency, events, generic,
-    health, openapi, outbox, sessions, snapshot, sweep,
+    approvals, artifacts, backup, cache, channels, continuations, doctor, emergency, events,
+    generic, health, models, openapi, outbox, sessions, snapshot, sweep,
 };
 use crate::client::console_client::ConsoleClient;
 use crate::client::remote::wire::{PROTOCOL_HEADER, PROTOCOL_VERSION};
@@ -55,6 +55,8 @@ pub fn table() -> Vec<Route> {
         openapi::routes(),
         artifacts::routes(),
         sweep::routes(),
+        models::routes(),
+        cache::routes(),
     ]
     .concat()
 }

@@ -43,6 +43,11 @@ const MESSAGE: &[Field] = &[
         "lower limits: max_steps, max_tool_calls, max_duration_seconds, max_tokens",
     ),
     optional("attachments", Shape::List, "must be empty in this version"),
+    optional(
+        "fresh",
+        Shape::Flag,
+        "ask the model even where an answer is kept",
+    ),
 ];
 
 const WAIT: &[Field] = &[optional(
@@ -174,6 +179,8 @@ struct Message {
     model: Option<String>,
     budgets: Option<BudgetRequest>,
     attachments: Option<Vec<serde_json::Value>>,
+    #[serde(default)]
+    fresh: bool,
 }
 
 impl Message {
@@ -253,6 +260,7 @@ async fn send(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
         text: message.text,
         model: message.model,
         budgets: message.budgets.unwrap_or_default(),
+        fresh: message.fresh,
     })?;
     wait::submit(&api, envelope, wait).await
 }
@@ -265,6 +273,7 @@ async fn ask(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
         text: message.text,
         model: message.model,
         budgets: message.budgets.unwrap_or_default(),
+        fresh: message.fresh,
     })?;
     wait::submit(&api, envelope, wait).await
 }

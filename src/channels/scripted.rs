@@ -69,6 +69,8 @@ pub struct ScriptedBridge {
 struct Progress {
     random: u64,
     said: u64,
+    // Which lines of the script were said at least once.
+    introduced: Vec<bool>,
     delivered: u64,
     talks: HashMap<String, Talk>,
     inbound_at: Option<Timestamp>,
@@ -76,8 +78,10 @@ struct Progress {
 }
 
 impl ScriptedBridge {
-    /// Visitors and their phrases, in any order; a visitor may have several. An empty script says nothing.
+    /// Visitors and their phrases; a visitor may have several. All are said once in this order, as far as visitors
+    /// are free to speak, then in any. An empty script says nothing.
     pub fn new(script: Vec<(String, String)>, schedule: Schedule, clock: Clock) -> Self {
+        let introduced = vec![false; script.len()];
         Self {
             script,
             schedule,
@@ -85,6 +89,7 @@ impl ScriptedBridge {
             progress: Mutex::new(Progress {
                 random: schedule.seed,
                 said: 0,
+                introduced,
                 delivered: 0,
                 talks: HashMap::new(),
                 inbound_at: None,
@@ -114,11 +119,12 @@ impl ScriptedBridge {
     fn next_phrase(&self) -> Option<(String, String)> {
         self.with(|progress| {
             let now = Instant::now();
-            let free: Vec<&(String, String)> = self
+            let free: Vec<usize> = self
                 .script
                 .iter()
+                .enumerate()
                 .filter(
-                    |(visitor, _)| match progress.talks.get(&conversation(visitor)) {
+                    |(_, (visitor, _))| match progress.talks.get(&conversation(visitor)) {
                         None | Some(Talk::Quiet) => true,
                         Some(Talk::Waiting(since)) => {
                             now.duration_since(*since) >= self.schedule.longest_silence
@@ -126,12 +132,18 @@ impl ScriptedBridge {
                         Some(Talk::Held) => false,
                     },
                 )
+                .map(|(line, _)| line)
                 .collect();
             if free.is_empty() {
                 return None;
             }
-            let at = random(&mut progress.random) % free.len() as u64;
-            free.get(at as usize).map(|phrase| (*phrase).clone())
+            let new = free.iter().find(|line| !progress.introduced[**line]);
+            let line = match new {
+                Some(line) => *line,
+                None => free[(random(&mut progress.random) % free.len() as u64) as usize],
+            };
+            progress.introduced[line] = true;
+            self.script.get(line).cloned()
         })
     }
 

@@ -68,6 +68,9 @@ pub enum Subcommands {
         /// Wait for approvals instead of ending with status 6
         #[arg(long)]
         wait: bool,
+        /// Ask the model even where an answer is kept
+        #[arg(long)]
+        fresh: bool,
     },
     /// Sessions
     #[command(subcommand)]
@@ -136,6 +139,70 @@ pub enum Subcommands {
         /// Only count
         #[arg(long)]
         preview: bool,
+    },
+    /// Models: what is configured, and what works
+    #[command(subcommand)]
+    Models(ModelCommands),
+    /// Kept answers: what they saved, why they were missed, forgetting them
+    #[command(subcommand)]
+    Cache(CacheCommands),
+}
+
+/// `models`.
+#[derive(Debug, Subcommand)]
+pub enum ModelCommands {
+    /// List the configured providers and models, with what they can do and cost; asks nobody
+    List,
+    /// Really ask a model: streaming, cached tokens, tools, parallel calls, context size
+    Test {
+        /// PROVIDER/MODEL; the default model where it is left out
+        #[arg(value_name = "PROVIDER/MODEL")]
+        name: Option<String>,
+        /// Do not ask whether it may cost money
+        #[arg(long)]
+        yes: bool,
+    },
+}
+
+/// `cache`.
+#[derive(Debug, Subcommand)]
+pub enum CacheCommands {
+    /// Hits, misses by reason, what was saved
+    Stats,
+    /// List kept answers, newest first
+    List {
+        /// Only this channel
+        #[arg(long)]
+        channel: Option<String>,
+        /// At most this many
+        #[arg(long, value_parser = clap::value_parser!(u32).range(1..=500))]
+        limit: Option<u32>,
+    },
+    /// Show one with question and answer
+    Show {
+        /// Id or unique prefix of at least four characters
+        id: String,
+    },
+    /// Keep one past its time
+    Pin {
+        /// Id or unique prefix of at least four characters
+        id: String,
+    },
+    /// Let it go at its time again
+    Unpin {
+        /// Id or unique prefix of at least four characters
+        id: String,
+    },
+    /// Forget one, those of a channel, or all
+    Purge {
+        /// Id or unique prefix of at least four characters
+        id: Option<String>,
+        /// All of this channel
+        #[arg(long, conflicts_with = "id")]
+        channel: Option<String>,
+        /// All there are
+        #[arg(long, conflicts_with_all = ["id", "channel"])]
+        all: bool,
     },
 }
 

@@ -38,6 +38,7 @@ pub async fn run(
     words: &[String],
     model: Option<String>,
     on_approval: OnApproval,
+    fresh: bool,
 ) -> Result<(), Failure> {
     let text = text(terminal, words)?;
     let command = Command::Ask {
@@ -45,6 +46,7 @@ pub async fn run(
         text,
         model,
         budgets: BudgetRequest::default(),
+        fresh,
     };
     let Outcome::Accepted(accepted) = submit(client, command).await? else {
         return Err(unexpected("an acceptance"));

@@ -103,7 +103,10 @@ pub async fn act(
             | Outcome::Delivery(_)
             | Outcome::Engine(_)
             | Outcome::Backup(_)
-            | Outcome::Swept(_) => return Err(unexpected("a continuation")),
+            | Outcome::Swept(_)
+            | Outcome::ModelTest(_)
+            | Outcome::CacheEntry(_)
+            | Outcome::CachePurged(_) => return Err(unexpected("a continuation")),
         },
     };
     match format {

@@ -9,11 +9,14 @@ use std::time::Duration;
 
 use crate::cli::arguments::InitArguments;
 use crate::cli::exit::Failure;
+use crate::cli::init_offer::{self, Picked};
 use crate::cli::terminal::{Attended, Terminal, cell};
 use crate::client::remote::target::host_and_port;
 use crate::config::environment::Environment;
+use crate::config::providers;
 use crate::config::template::{
-    InitChoices, ModelChoice, OwnerChoice, SecretChoice, TelegramChoice, render_template,
+    InitChoices, ModelChoice, OwnerChoice, SecretChoice, TelegramChoice, ToldChoice,
+    render_template,
 };
 use crate::protocol::words::Autonomy;
 
@@ -21,7 +24,7 @@ use crate::protocol::words::Autonomy;
 const REACH: Duration = Duration::from_secs(3);
 
 /// Writes the file after asking what the flags leave open (on a terminal, without `--yes`).
-pub fn run(
+pub async fn run(
     terminal: &mut Terminal<'_>,
     file: &Path,
     arguments: &InitArguments,
@@ -36,10 +39,26 @@ pub fn run(
     }
     let mut arguments = arguments.clone();
     let mut model = model.map(str::to_owned);
+    let mut chosen = None;
     if terminal.attended == Attended::Person && !arguments.yes {
-        ask(terminal, &mut arguments, &mut model)?;
+        let open = arguments.provider.is_none() && arguments.base_url.is_none() && model.is_none();
+        let typed = if open {
+            match init_offer::offer(terminal, environment).await? {
+                Picked::Model(found) => {
+                    chosen = Some(found);
+                    false
+                }
+                Picked::Typed => true,
+            }
+        } else {
+            true
+        };
+        if typed {
+            ask_model(terminal, &mut arguments, &mut model)?;
+        }
+        ask(terminal, &mut arguments)?;
     }
-    let choices = choices(&arguments, model)?;
+    let choices = choices(&arguments, model, chosen)?;
     check(terminal, &choices, environment)?;
     write(file, &render_template(&choices)).map_err(|error| {
         Failure::Usage(format!("{} cannot be written: {error}", file.display()))
@@ -48,46 +67,57 @@ pub fn run(
     terminal.note("`leverframe` opens the console, `leverframe --daemon` runs without one")
 }
 
-fn ask(
+fn fill(
+    terminal: &mut Terminal<'_>,
+    slot: &mut Option<String>,
+    question: &str,
+) -> Result<(), Failure> {
+    if slot.is_none() {
+        let answer = terminal.ask(question)?;
+        *slot = Some(answer).filter(|answer| !answer.is_empty());
+    }
+    Ok(())
+}
+
+fn ask_model(
     terminal: &mut Terminal<'_>,
     arguments: &mut InitArguments,
     model: &mut Option<String>,
 ) -> Result<(), Failure> {
-    let mut fill = |slot: &mut Option<String>, question: &str| -> Result<(), Failure> {
-        if slot.is_none() {
-            let answer = terminal.ask(question)?;
-            *slot = Some(answer).filter(|answer| !answer.is_empty());
-        }
-        Ok(())
-    };
     fill(
+        terminal,
         &mut arguments.provider,
-        "Model provider (openai, anthropic, gemini, ollama, a name of your own; empty: the scripted model):",
+        "Model provider (a predeclared one as openai, or a name of your own; empty: the scripted model):",
     )?;
     if let Some(provider) = arguments.provider.clone() {
-        fill(model, "Model id:")?;
-        if !matches!(
-            provider.as_str(),
-            "openai" | "anthropic" | "gemini" | "ollama"
-        ) {
+        fill(terminal, model, "Model id:")?;
+        if !is_predeclared(&provider) {
             fill(
+                terminal,
                 &mut arguments.base_url,
                 "Base URL, for example http://127.0.0.1:8080/v1:",
             )?;
             fill(
+                terminal,
                 &mut arguments.api_key_env,
                 "Variable that holds its key (empty: it wants none):",
             )?;
         }
     }
+    Ok(())
+}
+
+fn ask(terminal: &mut Terminal<'_>, arguments: &mut InitArguments) -> Result<(), Failure> {
     if arguments.telegram_token_file.is_none() {
         fill(
+            terminal,
             &mut arguments.telegram_token_env,
             "Variable that holds a Telegram bot token (empty: no Telegram):",
         )?;
     }
     if arguments.telegram_token_env.is_some() || arguments.telegram_token_file.is_some() {
         fill(
+            terminal,
             &mut arguments.owner_id,
             "Your numeric Telegram id (empty: none yet):",
         )?;
@@ -96,7 +126,11 @@ fn ask(
 }
 
 /// The choices behind the flags and answers.
-fn choices(arguments: &InitArguments, model: Option<String>) -> Result<InitChoices, Failure> {
+fn choices(
+    arguments: &InitArguments,
+    model: Option<String>,
+    chosen: Option<ModelChoice>,
+) -> Result<InitChoices, Failure> {
     let owner = arguments
         .owner_id
         .as_ref()
@@ -118,7 +152,10 @@ fn choices(arguments: &InitArguments, model: Option<String>) -> Result<InitChoic
         (None, None) => None,
     };
     Ok(InitChoices {
-        model: model_choice(arguments, model)?,
+        model: match chosen {
+            Some(found) => found,
+            None => model_choice(arguments, model)?,
+        },
         telegram: token.map(|token| TelegramChoice {
             name: "telegram".to_owned(),
             token,
@@ -154,7 +191,9 @@ fn model_choice(arguments: &InitArguments, model: Option<String>) -> Result<Mode
                 key: arguments.api_key_env.clone().map(SecretChoice::Env),
                 provider,
                 model,
+                kind: "openai-chat",
                 base_url: base_url.clone(),
+                told: ToldChoice::default(),
             })
         }
         (Some(_), None, None) | (_, Some(_), None) => Err(Failure::Usage(
@@ -166,12 +205,7 @@ fn model_choice(arguments: &InitArguments, model: Option<String>) -> Result<Mode
 /// A model that needs no table of its own; any other must say where it is, or the file would not load.
 fn predeclared(model: String) -> Result<ModelChoice, Failure> {
     let provider = model.split('/').next().unwrap_or_default();
-    if model.contains('/')
-        && matches!(
-            provider,
-            "openai" | "anthropic" | "gemini" | "ollama" | "scripted"
-        )
-    {
+    if model.contains('/') && (is_predeclared(provider) || provider == providers::SCRIPTED) {
         return Ok(ModelChoice::Named { model });
     }
     Err(Failure::Usage(format!(
@@ -179,6 +213,11 @@ fn predeclared(model: String) -> Result<ModelChoice, Failure> {
          --provider local --base-url http://127.0.0.1:8080/v1 --model MODEL",
         cell(&model)
     )))
+}
+
+/// Whether a provider needs no table of its own.
+fn is_predeclared(name: &str) -> bool {
+    providers::predeclared().any(|(known, _)| known == name)
 }
 
 /// Says what is missing or cannot be reached. None of it stops the file from being written.

@@ -16,8 +16,8 @@ use crate::cli::exit::Failure;
 use crate::cli::modes::{self, Rights};
 use crate::cli::terminal::{Attended, Format, Terminal, cell};
 use crate::cli::{
-    audit, backup, channels, connect, doctor, emergency, init, outbox, release, resolve, sessions,
-    sweep, why,
+    audit, backup, cache, channels, connect, doctor, emergency, init, models, outbox, release,
+    resolve, sessions, sweep, why,
 };
 use crate::client::console_client::ConsoleClient;
 use crate::client::remote::connection::RemoteClient;
@@ -120,6 +120,7 @@ pub async fn run(arguments: Arguments, terminal: &mut Terminal<'_>) -> Result<()
                 arguments.model.as_deref(),
                 &environment,
             )
+            .await
         }
         Some(Subcommands::Backup { file }) => {
             let paths = located(&flags, &Environment::capture())?;
@@ -140,6 +141,11 @@ pub async fn run(arguments: Arguments, terminal: &mut Terminal<'_>) -> Result<()
         Some(Subcommands::Audit(command)) => {
             let (_, data_dir) = places(&flags, &Environment::capture())?;
             audit::run(terminal, format, &data_dir, command).await
+        }
+        Some(Subcommands::Models(command)) => {
+            let environment = Environment::capture();
+            let (_, data_dir) = places(&flags, &environment)?;
+            models::run(terminal, format, &flags, &environment, &data_dir, command).await
         }
         Some(command) => {
             let (_, data_dir) = places(&flags, &Environment::capture())?;
@@ -182,16 +188,17 @@ pub async fn execute(
         | Subcommands::Backup { .. }
         | Subcommands::Restore { .. }
         | Subcommands::Doctor { .. }
-        | Subcommands::Audit(_) => Err(Failure::Usage(
+        | Subcommands::Audit(_)
+        | Subcommands::Models(_) => Err(Failure::Usage(
             "this subcommand does not go through a daemon".to_owned(),
         )),
-        Subcommands::Ask { text, wait } => {
+        Subcommands::Ask { text, wait, fresh } => {
             let on_approval = if wait {
                 OnApproval::Wait
             } else {
                 OnApproval::Leave
             };
-            ask::run(client, terminal, format, &text, model, on_approval).await
+            ask::run(client, terminal, format, &text, model, on_approval, fresh).await
         }
         Subcommands::Sessions(SessionCommands::List {
             state,
@@ -243,6 +250,7 @@ pub async fn execute(
             conversation,
         } => release::run(client, terminal, format, waiting, &conversation).await,
         Subcommands::Sweep { preview } => sweep::run(client, terminal, format, preview).await,
+        Subcommands::Cache(command) => cache::run(client, terminal, format, command).await,
         Subcommands::Why { call } => why::run(client, terminal, format, &call).await,
     }
 }

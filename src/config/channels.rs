@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
+use crate::config::cache;
 use crate::config::error::{ConfigError, Fault, Place};
 use crate::config::file::{ChannelTable, PlatformWord, ScopeWord, StyleWord};
 use crate::config::layers::{Inputs, number};
@@ -12,7 +13,7 @@ use crate::config::paths;
 use crate::config::providers::web_address;
 use crate::config::secrets::{self, SecretSource};
 use crate::config::settings::{ChannelSettings, PersonSettings, ReplyStyle, Secret, SessionScope};
-use crate::protocol::words::{Autonomy, ChannelKind, Risk};
+use crate::protocol::words::{Autonomy, CacheScope, ChannelKind, Risk};
 
 /// The channels that are always there.
 pub const BUILT_IN: &[(&str, ChannelKind)] = &[
@@ -47,12 +48,18 @@ pub fn resolve(
     let config = inputs.config();
     let mut tables: BTreeMap<&str, (ChannelKind, ChannelTable)> = BTreeMap::new();
     for (name, kind) in BUILT_IN {
-        tables.insert(name, (*kind, ChannelTable::default()));
+        let table = ChannelTable {
+            // Where people come to see what it can do, a second question shows it.
+            response_cache: inputs.flags.demo.then_some(CacheScope::User),
+            ..ChannelTable::default()
+        };
+        tables.insert(name, (*kind, table));
     }
     if inputs.flags.demo {
         for name in DEMO {
             let table = ChannelTable {
                 autonomy: Some(Autonomy::SemiAuto),
+                response_cache: Some(CacheScope::User),
                 ..ChannelTable::default()
             };
             tables.insert(name, (ChannelKind::Scripted, table));
@@ -230,6 +237,7 @@ impl Channel<'_> {
                 10,
                 1..=1000,
             )?,
+            response_cache: cache::scope(self.inputs, table.response_cache)?,
         })
     }
 

@@ -124,6 +124,12 @@ impl Environment {
         self.get("LEVERFRAME_TEST_KEY_MS")
     }
 
+    /// `LEVERFRAME_TEST_SERVERS`: model servers to look for in place of the usual ones, `name=URL` with commas between.
+    #[cfg(feature = "test-hooks")]
+    pub fn test_servers(&self) -> Option<&str> {
+        self.given("LEVERFRAME_TEST_SERVERS")
+    }
+
     /// `NOTIFY_SOCKET` of systemd.
     pub fn notify_socket(&self) -> Option<PathBuf> {
         self.path("NOTIFY_SOCKET")

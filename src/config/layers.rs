@@ -6,10 +6,13 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
+use crate::clock::Clock;
+use crate::config::cache;
 use crate::config::channels;
 use crate::config::environment::Environment;
 use crate::config::error::{ConfigError, Fault, Place};
 use crate::config::file::{ConfigFile, LoadedFile, SelfApprovalWord};
+use crate::config::model_tables::{self, OwnTable, OwnTables, Prices, Profiles};
 use crate::config::paths::{self, FileChoice};
 use crate::config::people;
 use crate::config::providers;
@@ -17,6 +20,7 @@ use crate::config::settings::{
     ApprovalSettings, BudgetSettings, EngineSettings, Paths, ProviderKind, ProviderSettings,
     RetentionSettings, SelfApproval, Settings,
 };
+use crate::config::toml_text::TomlText;
 use crate::protocol::words::Risk;
 
 /// What is used when nothing is configured.
@@ -167,12 +171,14 @@ pub fn resolve(inputs: Inputs<'_>) -> Result<Settings, ConfigError> {
         model: model.0,
         fallback,
         providers,
+        tables: tables(&inputs, &config)?,
         channels,
         people,
         approvals: approvals(&inputs, &config)?,
         budgets: budgets(&inputs, &config)?,
         engine: engine(&inputs, &config)?,
         retention: retention(&inputs, &config)?,
+        response_cache: cache::resolve(&inputs)?,
         tool_risk: tool_risk(&inputs, &config)?,
         listen,
         log_filter: log_filter
@@ -191,6 +197,39 @@ pub fn resolve(inputs: Inputs<'_>) -> Result<Settings, ConfigError> {
             .unwrap_or_else(|| "default".to_owned()),
         demo: flags.demo,
     })
+}
+
+/// The tables about models that the file names.
+fn tables(inputs: &Inputs<'_>, config: &ConfigFile) -> Result<OwnTables, ConfigError> {
+    let today = Some(Clock::System.now());
+    let read = |field: &'static str, given: &Option<String>| {
+        let Some(given) = given else {
+            return Ok(None);
+        };
+        let path = paths::expand(given, inputs.environment, &inputs.paths.config_dir);
+        model_tables::read_text(&path, &|problem| inputs.fault(&["model", field], problem))
+            .map(Some)
+    };
+    let file = |text: &TomlText| text.path().display().to_string();
+    let profiles = read("profiles_file", &config.model.profiles_file)?
+        .map(|text| {
+            let table = Profiles::parse(&text, today)?;
+            Ok::<_, ConfigError>(OwnTable {
+                file: file(&text),
+                table,
+            })
+        })
+        .transpose()?;
+    let prices = read("prices_file", &config.model.prices_file)?
+        .map(|text| {
+            let table = Prices::parse(&text, today)?;
+            Ok::<_, ConfigError>(OwnTable {
+                file: file(&text),
+                table,
+            })
+        })
+        .transpose()?;
+    Ok(OwnTables { profiles, prices })
 }
 
 /// Which layer said something.

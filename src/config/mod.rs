@@ -1,11 +1,13 @@
 //! Configuration: file, layers, secrets, paths. The only module that reads the environment.
 
 pub mod backup_files;
+pub mod cache;
 pub mod channels;
 pub mod environment;
 pub mod error;
 pub mod file;
 pub mod layers;
+pub mod model_tables;
 pub mod paths;
 pub mod people;
 pub mod providers;
@@ -14,3 +16,4 @@ pub mod settings;
 pub mod template;
 #[cfg(feature = "test-hooks")]
 pub mod testing;
+pub mod toml_text;

@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 use crate::config::error::{ConfigError, Fault};
 use crate::config::file::{ProviderTable, ProviderWord};
 use crate::config::layers::{Inputs, SCRIPTED_MODEL, number};
+use crate::config::model_tables::{EFFORT_EXPECTED, OUTPUT, PRICE_EXPECTED, WINDOW, is_effort};
 use crate::config::secrets::{self, SecretSource};
-use crate::config::settings::{ProviderKind, ProviderSettings, Secret};
+use crate::config::settings::{ModelTuning, ProviderKind, ProviderSettings, Secret};
 
 /// Name of the provider that is always there.
 pub const SCRIPTED: &str = "scripted";
@@ -118,13 +119,7 @@ pub fn usable(
             .next_step(step)
             .into());
     };
-    if provider.api_key.is_none()
-        && let Some(known) = KNOWN
-            .iter()
-            .find(|known| known.base_url == provider.base_url)
-        && !known.key_variables.is_empty()
-    {
-        let variable = known.key_variables.join(" or ");
+    if let Some(variable) = missing_key(provider) {
         let fault = fault(format!("the provider `{name}` has no key"));
         let step = format!(
             "Set {variable}, or api_key_env, api_key_file or api_key_command under [providers.{name}]"
@@ -132,6 +127,23 @@ pub fn usable(
         return Err(fault.next_step(step).into());
     }
     Ok(provider.kind)
+}
+
+/// The usual variable of a key that a provider cannot do without and does not have.
+pub fn missing_key(provider: &ProviderSettings) -> Option<&'static str> {
+    let known = KNOWN
+        .iter()
+        .find(|known| known.base_url == provider.base_url)?;
+    known
+        .key_variables
+        .first()
+        .copied()
+        .filter(|_| provider.api_key.is_none())
+}
+
+/// The predeclared providers: name and usual variables of the key, where it wants one.
+pub fn predeclared() -> impl Iterator<Item = (&'static str, &'static [&'static str])> {
+    KNOWN.iter().map(|known| (known.name, known.key_variables))
 }
 
 fn check_name(inputs: &Inputs<'_>, name: &str) -> Result<(), ConfigError> {
@@ -212,7 +224,26 @@ fn resolve_one(
     // A service's own address wants the service's own key, whatever the provider is called here.
     let keyed = known.or_else(|| KNOWN.iter().find(|known| known.base_url == base_url));
     let key = api_key(inputs, name, table, keyed)?;
-    settings(inputs, name, table, kind, base_url, key)
+    let from = key.as_ref().map(|_| key_from(table, keyed));
+    let mut provider = settings(inputs, name, table, kind, base_url, key)?;
+    provider.tuning.key_from = from;
+    Ok(provider)
+}
+
+/// Where a key that was found comes from, for people.
+fn key_from(table: &ProviderTable, known: Option<&Known>) -> String {
+    match (
+        &table.api_key_env,
+        &table.api_key_file,
+        &table.api_key_command,
+    ) {
+        (Some(name), _, _) => name.clone(),
+        (None, Some(file), _) => format!("the file {file}"),
+        (None, None, Some(_)) => "api_key_command".to_owned(),
+        (None, None, None) => {
+            known.map_or_else(String::new, |known| known.key_variables.join(" or "))
+        }
+    }
 }
 
 fn api_key(
@@ -308,21 +339,26 @@ fn settings(
             1..=3600,
         )
     };
-    for (model, price) in &table.prices {
-        if [price.input, price.output]
-            .iter()
-            .any(|p| !p.is_finite() || *p < 0.0)
-        {
-            let fault = inputs.fault(&["providers", name, "prices", model], "is not a price");
-            return Err(fault
-                .expected("US dollars per million tokens, from 0")
-                .into());
+    for (model, rates) in &table.prices {
+        if let Some(field) = rates.wrong() {
+            let keys = ["providers", name, "prices", model, field];
+            let fault = inputs.fault(&keys, "is not a price");
+            return Err(fault.expected(PRICE_EXPECTED).into());
         }
     }
-    let prices = table
-        .prices
-        .iter()
-        .map(|(model, price)| (model.clone(), (price.input, price.output)));
+    for (model, patch) in &table.models {
+        if let Some((field, problem, expected)) = patch.wrong() {
+            let fault = inputs.fault(&["providers", name, "models", model, field], problem);
+            return Err(fault.expected(expected).into());
+        }
+    }
+    if table.effort.as_deref().is_some_and(|word| !is_effort(word)) {
+        let fault = inputs.fault(
+            &["providers", name, "effort"],
+            "is not a word for an effort",
+        );
+        return Err(fault.expected(EFFORT_EXPECTED).into());
+    }
     Ok(ProviderSettings {
         kind,
         base_url,
@@ -344,14 +380,14 @@ fn settings(
             &["providers", name, "max_output_tokens"],
             table.max_output_tokens,
             output,
-            1..=10_000_000,
+            OUTPUT,
         )?,
         context_window: number(
             inputs,
             &["providers", name, "context_window"],
             table.context_window,
             window,
-            1024..=1_000_000_000,
+            WINDOW,
         )?,
         max_concurrent: number(
             inputs,
@@ -360,6 +396,14 @@ fn settings(
             4,
             1..=1000,
         )?,
-        prices: prices.collect(),
+        prices: table.prices.clone(),
+        tuning: ModelTuning {
+            context_window: table.context_window,
+            max_output_tokens: table.max_output_tokens,
+            effort: table.effort.clone(),
+            models: table.models.clone(),
+            free: table.free,
+            key_from: None,
+        },
     })
 }

@@ -5,7 +5,8 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use crate::protocol::words::{Access, Autonomy, ChannelKind, Risk, Role};
+use crate::config::model_tables::{OwnTables, ProfilePatch, Rates};
+use crate::protocol::words::{Access, Autonomy, CacheScope, ChannelKind, Risk, Role};
 
 /// A secret value. Never printed, logged or serialised; `Debug` shows only that it is set.
 #[derive(Clone, PartialEq, Eq)]
@@ -42,6 +43,8 @@ pub struct Settings {
     pub fallback: Vec<String>,
     /// Providers by name. Always contains `scripted`.
     pub providers: BTreeMap<String, ProviderSettings>,
+    /// Tables about models that come before the shipped ones.
+    pub tables: OwnTables,
     /// Channels by name. Always contains desk, api, mcp, cli and routine.
     pub channels: BTreeMap<String, ChannelSettings>,
     /// People by name.
@@ -54,6 +57,8 @@ pub struct Settings {
     pub engine: EngineSettings,
     /// How long things are kept.
     pub retention: RetentionSettings,
+    /// The response cache.
+    pub response_cache: ResponseCacheSettings,
     /// Risk overrides per tool name.
     pub tool_risk: BTreeMap<String, Risk>,
     /// TCP listener, when asked for: always a loopback address.
@@ -123,8 +128,27 @@ pub struct ProviderSettings {
     pub context_window: u64,
     /// Model calls at once.
     pub max_concurrent: usize,
-    /// Price overrides: model id to (input, output) US dollars per million tokens.
-    pub prices: BTreeMap<String, (f64, f64)>,
+    /// Price overrides by model id.
+    pub prices: BTreeMap<String, Rates>,
+    /// What the configuration itself says of its models.
+    pub tuning: ModelTuning,
+}
+
+/// What the configuration says of a provider's models, as far as it says anything.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ModelTuning {
+    /// Context window of all its models, in tokens.
+    pub context_window: Option<u64>,
+    /// Output tokens that a call asks for.
+    pub max_output_tokens: Option<u32>,
+    /// Reasoning effort, in the provider's word.
+    pub effort: Option<String>,
+    /// By model id.
+    pub models: BTreeMap<String, ProfilePatch>,
+    /// Whether its models cost nothing.
+    pub free: bool,
+    /// Where the key was taken from, in words: `ANTHROPIC_API_KEY`, a file, a command. Never the key.
+    pub key_from: Option<String>,
 }
 
 /// How a reply is shown while it is being written.
@@ -192,6 +216,8 @@ pub struct ChannelSettings {
     pub reply_style: ReplyStyle,
     /// Messages waiting per session.
     pub max_queue: u32,
+    /// Whom a kept answer may be given to.
+    pub response_cache: CacheScope,
 }
 
 /// One person.
@@ -268,6 +294,15 @@ pub struct RetentionSettings {
     pub session_idle: u32,
     /// The audit.
     pub audit: u32,
+}
+
+/// The response cache, as far as it is the same for all channels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ResponseCacheSettings {
+    /// Minutes an answer is kept.
+    pub ttl_minutes: u32,
+    /// Most answers kept.
+    pub max_entries: u32,
 }
 
 /// Accesses that `semi_auto` lets run.

@@ -28,11 +28,24 @@ pub enum ModelChoice {
         provider: String,
         /// Model id.
         model: String,
+        /// Wire format, as the file spells it.
+        kind: &'static str,
         /// Base URL.
         base_url: String,
         /// Its key, when it wants one.
         key: Option<SecretChoice>,
+        /// What the server said of the model.
+        told: ToldChoice,
     },
+}
+
+/// What a server says of a model; what it does not say is not written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ToldChoice {
+    /// Whether it takes tools.
+    pub tools: Option<bool>,
+    /// Context window, in tokens.
+    pub context_window: Option<u64>,
 }
 
 /// A Telegram bot.
@@ -143,15 +156,17 @@ fn model(choice: &ModelChoice, out: &mut String) {
         ModelChoice::Server {
             provider,
             model,
+            kind,
             base_url,
             key,
+            told,
         } => {
             line(
                 out,
                 format_args!("default = {}\n", quoted(&format!("{provider}/{model}"))),
             );
             line(out, format_args!("[providers.{}]", table(provider)));
-            out.push_str("kind = \"openai-chat\"\n");
+            line(out, format_args!("kind = {}", quoted(kind)));
             line(out, format_args!("base_url = {}", quoted(base_url)));
             match key {
                 Some(source) => secret("api_key", source, out),
@@ -159,8 +174,31 @@ fn model(choice: &ModelChoice, out: &mut String) {
                     "# api_key_env = \"OPENAI_API_KEY\"   # or api_key_file, api_key_command\n",
                 ),
             }
+            told_of(provider, model, *told, out);
             out.push('\n');
         }
+    }
+}
+
+fn told_of(provider: &str, model: &str, told: ToldChoice, out: &mut String) {
+    // Tools are sent where nothing is said: only a no has to be written down.
+    let none = told.tools == Some(false);
+    if !none && told.context_window.is_none() {
+        return;
+    }
+    line(
+        out,
+        format_args!("\n[providers.{}.models.{}]", table(provider), table(model)),
+    );
+    if none {
+        out.push_str(
+            "# The server's list of what this model can do has no tools: they are withheld.\n",
+        );
+        out.push_str("tools = false\n");
+    }
+    if let Some(window) = told.context_window {
+        out.push_str("# Tokens, as the server said.\n");
+        line(out, format_args!("context_window = {window}"));
     }
 }
 
@@ -233,7 +271,11 @@ self_approval = "console"
 # session_idle_days = 7      # without a change until a session expires
 # audit_days = 400           # who allowed what, at least 365
 
-# [console]
+# [response_cache]           # channels keep none until one says response_cache = "user" or "channel"
+# ttl_minutes = 60
+# max_entries = 500
+
+[console]
 # theme = "terminal"
 # keymap = "default"
 

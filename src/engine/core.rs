@@ -5,6 +5,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::{Notify, Semaphore, broadcast, watch};
 use tokio_util::sync::CancellationToken;
@@ -13,8 +14,10 @@ use tokio_util::task::TaskTracker;
 use crate::clock::{Clock, Timestamp};
 use crate::config::settings::{ChannelSettings, Settings};
 use crate::engine::context::prefix::Prefix;
+use crate::engine::response_cache::Caching;
 use crate::engine::turn::driver;
 use crate::engine::turn::input::Halt;
+use crate::engine::turn::open_call::OpenCall;
 use crate::model::registry::Models;
 use crate::model::request::ToolDefinition;
 use crate::protocol::channel::{ChannelCapabilities, ChannelHealth};
@@ -119,6 +122,10 @@ pub struct Shared {
     pub told_problems: Mutex<Vec<String>>,
     /// Open model streams.
     pub streams: Mutex<HashMap<ContinuationId, OpenStream>>,
+    /// Model calls under way.
+    pub open_calls: Mutex<HashMap<ContinuationId, OpenCall>>,
+    /// How long turns waited for a place among a provider's calls, until their drivers take it off their time.
+    pub waits: Mutex<HashMap<ContinuationId, Duration>>,
     /// Bridges by channel.
     pub bridges: Mutex<HashMap<String, BridgeState>>,
     /// Parts that a bridge holds and has not begun to send, with their channel: each is handed out once.
@@ -138,6 +145,8 @@ pub struct Shared {
     pub tasks: TaskTracker,
     /// Held by the one sweep under way.
     pub sweeping: tokio::sync::Mutex<()>,
+    /// Kept answers.
+    pub response_cache: Caching,
     running: Mutex<HashMap<SessionId, RunningSession>>,
     permits: Arc<Semaphore>,
 }
@@ -178,6 +187,7 @@ impl Engine {
         });
         Self {
             shared: Arc::new(Shared {
+                response_cache: Caching::new(&parts.settings),
                 prefixes: prefixes.collect(),
                 store: parts.store,
                 settings: parts.settings,
@@ -194,6 +204,8 @@ impl Engine {
                 unrecorded_stop: Mutex::default(),
                 told_problems: Mutex::default(),
                 streams: Mutex::default(),
+                open_calls: Mutex::default(),
+                waits: Mutex::default(),
                 bridges: Mutex::default(),
                 handed_out: watch::Sender::new(HashMap::new()),
                 typing: broadcast::Sender::new(64),
@@ -338,6 +350,8 @@ impl Engine {
                 tracing::error!(%session, %continuation, error = format!("{error:#}"), "turn stopped");
             }
             lock(&self.streams).remove(&continuation);
+            lock(&self.open_calls).remove(&continuation);
+            lock(&self.waits).remove(&continuation);
             if let Some(entry) = lock(&self.running).get_mut(&session) {
                 entry.current = None;
             }
@@ -391,5 +405,6 @@ impl Engine {
         self.let_go();
         self.tasks.close();
         self.tasks.wait().await;
+        self.response_cache.file.close().await;
     }
 }

@@ -15,7 +15,7 @@ use crate::store::commands::decide::DecideReport;
 use crate::store::commands::ingest_record::IngestRecord;
 use crate::store::commands::ingest_turn::{IngestOutcome, IngestTurn};
 use crate::store::commands::once::Once;
-use crate::store::input::{NewNotice, Origin, SessionChoice};
+use crate::store::input::{NewNotice, Origin, SessionChoice, TurnCache};
 
 /// An item with everything that was found out about it.
 pub struct Arrival<'a> {
@@ -280,6 +280,13 @@ impl Engine {
                 continuation_id: None,
             }),
             title: arrival.inbound.conversation_title.clone(),
+            cache: TurnCache {
+                fresh: retry_of.is_some(),
+                private: match &arrival.inbound.body {
+                    InboundBody::Text { direct, .. } => *direct,
+                    InboundBody::Click { .. } | InboundBody::Other { .. } => true,
+                },
+            },
         }
     }
 

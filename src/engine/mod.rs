@@ -17,6 +17,7 @@ pub mod probe;
 pub mod problem;
 pub mod query;
 pub mod recovery;
+pub mod response_cache;
 pub mod slash;
 pub mod storage;
 pub mod sweeper;

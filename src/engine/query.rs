@@ -3,7 +3,9 @@
 use crate::engine::core::{Engine, lock};
 use crate::engine::handle::emergency;
 use crate::engine::problem::from_store;
+use crate::engine::response_cache::stats;
 use crate::engine::{doctor, what_if, why};
+use crate::model::catalogue;
 use crate::protocol::channel::{Channel, ChannelHealth};
 use crate::protocol::problem::Problem;
 use crate::protocol::session::Usage;
@@ -157,6 +159,25 @@ impl Engine {
             Query::AuditVerify { anchor } => doctor::verify_audit(self, anchor)
                 .await
                 .map(|report| Answer::AuditVerify(Box::new(report))),
+            Query::Models => Ok(Answer::Models(Page {
+                items: catalogue::list(&self.settings),
+                next_cursor: None,
+            })),
+            Query::Cache => Ok(Answer::Cache(Box::new(stats::stats(self).await))),
+            Query::CacheEntries { channel, page } => self
+                .response_cache
+                .file
+                .entries(channel, page)
+                .await
+                .map(Answer::CacheEntries)
+                .map_err(stats::problem),
+            Query::CacheEntry { id } => self
+                .response_cache
+                .file
+                .entry(id)
+                .await
+                .map(|entry| Answer::CacheEntry(Box::new(entry)))
+                .map_err(stats::problem),
         }
     }
 }
@@ -183,6 +204,7 @@ async fn snapshot(engine: &Engine) -> Result<Snapshot, Problem> {
             .collect(),
         deliveries: rows.deliveries,
         streams,
+        cache: stats::summary(engine).await,
         engine: status,
     })
 }

@@ -2,6 +2,7 @@
 
 use crate::engine::core::Engine;
 use crate::engine::handle::continuations;
+use crate::engine::handle::messages::MAX_TEXT_BYTES;
 use crate::engine::inbound::{Arrival, ingested, plain_decision};
 use crate::engine::problem::from_store;
 use crate::engine::turn::input::Halt;
@@ -33,6 +34,7 @@ pub const COMMANDS: &[(&str, &str)] = &[
     ("deny", "CODE [reason]: refuse a call"),
     ("cancel", "[reason]: end what runs or waits here"),
     ("retry", "ask the last ended request again"),
+    ("fresh", "TEXT: ask, and take no answer that was kept"),
     ("help", "this text"),
 ];
 
@@ -74,6 +76,7 @@ pub async fn carry_out(
         "cancel" => cancel(engine, arrival, rest).await,
         "resume" => resume(engine, arrival).await,
         "retry" => retry(engine, arrival).await,
+        "fresh" => fresh(engine, arrival, rest).await,
         "rename" => rename(engine, arrival, rest).await,
         "status" => {
             let text = status(engine, arrival).await?;
@@ -325,6 +328,27 @@ async fn retry(engine: &Engine, arrival: &Arrival<'_>) -> Result<Ingested, Probl
         .await;
     };
     let turn = engine.turn(arrival, &ended.request.text, Some(ended.id));
+    let outcome = engine.store.write(turn).await.map_err(from_store)?;
+    if !outcome.repeated
+        && let Some(session) = outcome.session_id
+    {
+        engine.wake(session);
+    }
+    Ok(ingested(&outcome, None))
+}
+
+async fn fresh(engine: &Engine, arrival: &Arrival<'_>, text: &str) -> Result<Ingested, Problem> {
+    if text.is_empty() || text.len() > MAX_TEXT_BYTES {
+        return reply(
+            engine,
+            arrival,
+            "fresh",
+            "Send /fresh QUESTION: the model is asked even where an answer is kept.".to_owned(),
+        )
+        .await;
+    }
+    let mut turn = engine.turn(arrival, text, None);
+    turn.cache.fresh = true;
     let outcome = engine.store.write(turn).await.map_err(from_store)?;
     if !outcome.repeated
         && let Some(session) = outcome.session_id

@@ -45,6 +45,7 @@ pub struct Endpoint {
     url: Url,
     headers: HeaderMap,
     api_key: Option<Secret>,
+    key_from: Option<String>,
     connect_timeout: Duration,
     first_byte_timeout: Duration,
     idle_timeout: Duration,
@@ -91,12 +92,18 @@ impl Endpoint {
             url,
             headers,
             api_key: settings.api_key.clone(),
+            key_from: settings.tuning.key_from.clone(),
             connect_timeout: Duration::from_secs(settings.connect_timeout_seconds),
             first_byte_timeout: Duration::from_secs(settings.first_byte_timeout_seconds),
             idle_timeout: Duration::from_secs(settings.idle_timeout_seconds),
             lines: false,
             client: OnceLock::new(),
         })
+    }
+
+    /// Host, with the port where the URL names one.
+    pub fn host(&self) -> &str {
+        &self.host
     }
 
     /// The same endpoint, whose stream is JSON lines in place of events.
@@ -121,11 +128,6 @@ impl Endpoint {
         url
     }
 
-    /// Host, with the port where the URL names one.
-    pub fn host(&self) -> &str {
-        &self.host
-    }
-
     /// Longest silence inside an answer.
     pub fn idle_timeout(&self) -> Duration {
         self.idle_timeout
@@ -135,20 +137,32 @@ impl Endpoint {
     pub fn error(&self, failure: Failure) -> ModelError {
         let what = self.without_key(failure.what);
         let variable = providers::key_variable(&self.provider)
-            .filter(|_| failure.kind == ModelErrorKind::Authentication)
+            .filter(|_| failure.kind == ModelErrorKind::Authentication && self.key_from.is_none())
             .map_or_else(String::new, |variable| {
                 format!("; its usual variable is {variable}")
             });
         ModelError {
             kind: failure.kind,
             message: format!(
-                "provider {} ({}): {what}; {}{variable}",
+                "provider {} ({}): {what}; {}{}{variable}",
                 self.provider,
                 self.host,
-                failure::next_step(failure.kind)
+                failure::next_step(failure.kind),
+                self.key_hint(failure.kind)
             ),
             retry_after: None,
             usage: failure.usage,
+        }
+    }
+
+    /// Where the key that was refused is from.
+    fn key_hint(&self, kind: ModelErrorKind) -> String {
+        match (&self.key_from, kind) {
+            (Some(from), ModelErrorKind::Authentication) => format!(" (it is taken from {from})"),
+            (None, ModelErrorKind::Authentication) if self.api_key.is_none() => {
+                " (none is configured)".to_owned()
+            }
+            _ => String::new(),
         }
     }
 
@@ -179,7 +193,7 @@ impl Endpoint {
     pub async fn post_to(&self, url: Url, body: &Value) -> Result<Answer, Refused> {
         let client = self
             .client
-            .get_or_init(|| self.connect())
+            .get_or_init(|| client_for(&self.url, self.connect_timeout))
             .as_ref()
             .map_err(|why| {
                 self.unanswered(ModelErrorKind::Unreachable, format!("no TLS: {why}"))
@@ -252,33 +266,6 @@ impl Endpoint {
                 format!("expected JSON, got: {}", excerpt(&body)),
             )),
         }
-    }
-
-    fn connect(&self) -> Result<Client, String> {
-        // reqwest without a built-in provider takes the process-wide one; a second install is refused,
-        // which is what we want when somebody else was first.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let mut builder = Client::builder()
-            .connect_timeout(self.connect_timeout)
-            .redirect(reqwest::redirect::Policy::none())
-            .user_agent(concat!("leverframe/", env!("CARGO_PKG_VERSION")));
-        if is_loopback(&self.url) {
-            builder = builder.no_proxy();
-        }
-        if self.url.scheme() == "http" {
-            // No TLS will be spoken, so a machine without certificates must not fail, and the
-            // certificates need not be read.
-            let no_roots = rustls::ClientConfig::builder()
-                .with_root_certificates(rustls::RootCertStore::empty())
-                .with_no_client_auth();
-            builder = builder.tls_backend_preconfigured(no_roots);
-        }
-        builder.build().map_err(|error| {
-            format!(
-                "{}; install the system's CA certificates (package ca-certificates) or set SSL_CERT_FILE",
-                with_causes(&error)
-            )
-        })
     }
 
     fn unanswered(&self, kind: ModelErrorKind, what: String) -> Refused {
@@ -395,6 +382,34 @@ impl Endpoint {
     }
 }
 
+/// A client for one address: no redirects, no proxy on loopback, the system's certificates where TLS is spoken.
+pub fn client_for(url: &Url, connect_timeout: Duration) -> Result<Client, String> {
+    // reqwest without a built-in provider takes the process-wide one; a second install is refused,
+    // which is what we want when somebody else was first.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let mut builder = Client::builder()
+        .connect_timeout(connect_timeout)
+        .redirect(reqwest::redirect::Policy::none())
+        .user_agent(concat!("leverframe/", env!("CARGO_PKG_VERSION")));
+    if is_loopback(url) {
+        builder = builder.no_proxy();
+    }
+    if url.scheme() == "http" {
+        // No TLS will be spoken, so a machine without certificates must not fail, and the
+        // certificates need not be read.
+        let no_roots = rustls::ClientConfig::builder()
+            .with_root_certificates(rustls::RootCertStore::empty())
+            .with_no_client_auth();
+        builder = builder.tls_backend_preconfigured(no_roots);
+    }
+    builder.build().map_err(|error| {
+        format!(
+            "{}; install the system's CA certificates (package ca-certificates) or set SSL_CERT_FILE",
+            with_causes(&error)
+        )
+    })
+}
+
 /// A header value marked sensitive, so that nothing prints it.
 pub fn secret_header(value: &str, field: &'static str) -> Result<HeaderValue, EndpointProblem> {
     let mut header = HeaderValue::from_str(value).map_err(|_| EndpointProblem::Header(field))?;
@@ -409,28 +424,24 @@ pub fn plain_header(value: &str, field: &'static str) -> Result<HeaderValue, End
 
 /// What stood in the way of a connection, in words that tell the cases apart.
 fn obstacle(error: &(dyn std::error::Error + 'static)) -> Option<&'static str> {
-    let mut cause = Some(error);
-    while let Some(error) = cause {
-        if let Some(io) = error.downcast_ref::<std::io::Error>() {
-            if io
-                .get_ref()
-                .is_some_and(|inner| inner.is::<rustls::Error>())
-            {
-                return Some(
-                    "the server speaks no TLS there, or its certificate is not trusted here",
-                );
-            }
-            if io.kind() == std::io::ErrorKind::ConnectionRefused {
-                return Some("no server listens there");
-            }
-        }
-        // The connector names this case by word only.
-        if error.to_string() == "dns error" {
-            return Some("the name of the host cannot be resolved (DNS)");
-        }
-        cause = error.source();
+    if error.is::<rustls::Error>() {
+        return Some("the server speaks no TLS there, or its certificate is not trusted here");
     }
-    None
+    // The connector names this case by word only.
+    if error.to_string() == "dns error" {
+        return Some("the name of the host cannot be resolved (DNS)");
+    }
+    let cause = match error.downcast_ref::<std::io::Error>() {
+        Some(io) if io.kind() == std::io::ErrorKind::ConnectionRefused => {
+            return Some("no server listens there");
+        }
+        // What an I/O error wraps is not its source, but the source of its source.
+        Some(io) => io
+            .get_ref()
+            .map(|inner| inner as &(dyn std::error::Error + 'static)),
+        None => error.source(),
+    };
+    obstacle(cause?)
 }
 
 /// An error with its causes, without repeating what the outer one already says.
@@ -486,6 +497,11 @@ fn join(base: &str, path: &str) -> Result<Url, EndpointProblem> {
     };
     url.set_path(&full);
     Ok(url)
+}
+
+/// Whether an address is on this machine.
+pub fn is_loopback_address(address: &str) -> bool {
+    Url::parse(address).is_ok_and(|url| is_loopback(&url))
 }
 
 fn is_loopback(url: &Url) -> bool {

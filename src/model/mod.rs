@@ -5,11 +5,15 @@
 //! 400 as unknown to it: the adapter drops the parameter, remembers, and asks again.)
 
 pub mod anthropic;
+pub mod catalogue;
+pub mod check;
+pub mod discovery;
 pub mod exchange;
 pub mod failure;
 pub mod gemini;
 pub mod http;
 pub mod learnt;
+pub mod limits;
 pub mod names;
 pub mod ndjson;
 pub mod ollama;

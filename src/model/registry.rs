@@ -5,22 +5,18 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use futures_util::StreamExt;
-use tokio::sync::Semaphore;
-
+use crate::config::model_tables::OwnTables;
 use crate::config::settings::{ProviderKind, ProviderSettings, Settings};
 use crate::model::anthropic::Anthropic;
 use crate::model::gemini::Gemini;
 use crate::model::http::EndpointProblem;
-use crate::model::names::ToolNames;
+use crate::model::limits::Limited;
 use crate::model::ollama::Ollama;
 use crate::model::openai_chat::OpenAiChat;
 use crate::model::openai_responses::OpenAiResponses;
-use crate::model::prices;
-use crate::model::producer::produce;
-use crate::model::request::{
-    Model, ModelError, ModelErrorKind, ModelEvent, ModelRequest, ModelStream,
-};
+use crate::model::prices::{self, KnownPrice};
+use crate::model::profiles::{self, Profile};
+use crate::model::request::Model;
 use crate::model::scripted::ScriptedModel;
 use crate::protocol::session::Usage;
 
@@ -65,10 +61,11 @@ fn nearest_hint(nearest: Option<&str>) -> String {
 #[derive(Clone)]
 pub struct Models {
     providers: Arc<BTreeMap<String, Entry>>,
+    tables: Arc<OwnTables>,
 }
 
 struct Entry {
-    model: Arc<dyn Model>,
+    model: Limited,
     settings: ProviderSettings,
 }
 
@@ -95,27 +92,37 @@ impl Models {
                     Arc::new(ScriptedModel::new(settings.demo).named(name.clone()))
                 }
             };
-            let limited = Limited {
-                inner: model,
-                permits: Arc::new(Semaphore::new(provider.max_concurrent.max(1))),
-            };
             providers.insert(
                 name.clone(),
                 Entry {
-                    model: Arc::new(limited),
+                    model: Limited::new(model, provider.max_concurrent),
                     settings: provider.clone(),
                 },
             );
         }
         Ok(Self {
             providers: Arc::new(providers),
+            tables: Arc::new(settings.tables.clone()),
         })
     }
 
     /// The provider and the model id of `<provider>/<model>`; a model id may hold further slashes.
     pub fn get(&self, name: &str) -> Result<(Arc<dyn Model>, String), ModelLookupError> {
         let (entry, model) = self.find(name)?;
-        Ok((Arc::clone(&entry.model), model.to_owned()))
+        Ok((Arc::new(entry.model.clone()), model.to_owned()))
+    }
+
+    /// The provider and the model id, with the provider's bound on calls at once, for callers that wait for their
+    /// place before they commit to the call. What [`Models::get`] gives waits inside its stream.
+    pub fn limited(&self, name: &str) -> Result<(Limited, String), ModelLookupError> {
+        let (entry, model) = self.find(name)?;
+        Ok((entry.model.clone(), model.to_owned()))
+    }
+
+    /// Whether `<provider>/<model>` is the built-in script, which is no LLM.
+    pub fn is_scripted(&self, name: &str) -> bool {
+        self.find(name)
+            .is_ok_and(|(entry, _)| entry.settings.kind == ProviderKind::Scripted)
     }
 
     /// Names of the providers, in order.
@@ -123,31 +130,29 @@ impl Models {
         self.providers.keys().map(String::as_str)
     }
 
-    /// Context window of a provider's models, in tokens.
-    pub fn context_window(&self, provider: &str) -> Option<u64> {
-        self.providers
-            .get(provider)
-            .map(|entry| entry.settings.context_window)
+    /// The settings of the provider of `<provider>/<model>`.
+    pub fn settings_of(&self, name: &str) -> Option<&ProviderSettings> {
+        self.find(name).ok().map(|(entry, _)| &entry.settings)
     }
 
-    /// Upper bound on output tokens per call of a provider.
-    pub fn max_output_tokens(&self, provider: &str) -> Option<u32> {
-        self.providers
-            .get(provider)
-            .map(|entry| entry.settings.max_output_tokens)
+    /// What `<provider>/<model>` can do; of an unknown provider, what is assumed of any model.
+    pub fn profile(&self, name: &str) -> Profile {
+        self.find(name).map_or_else(
+            |_| Profile::default(),
+            |(entry, model)| profiles::resolve(&entry.settings, &self.tables, model).0,
+        )
+    }
+
+    /// The price of `<provider>/<model>`; none when it is not known.
+    pub fn price(&self, name: &str) -> Option<KnownPrice> {
+        let (entry, model) = self.find(name).ok()?;
+        prices::price_of(&entry.settings, &self.tables, model)
     }
 
     /// US dollars of `usage` on `<provider>/<model>`; none when the price is not known.
     pub fn cost(&self, name: &str, usage: &Usage) -> Option<f64> {
-        let (entry, model) = self.find(name).ok()?;
-        match entry.settings.kind {
-            ProviderKind::Scripted => Some(0.0),
-            ProviderKind::OpenAiChat
-            | ProviderKind::OpenAiResponses
-            | ProviderKind::Anthropic
-            | ProviderKind::Gemini
-            | ProviderKind::Ollama => prices::cost(&entry.settings.prices, model, usage),
-        }
+        self.find(name).ok()?;
+        prices::cost(self.price(name).map(|price| price.rates).as_ref(), usage)
     }
 
     fn find<'a>(&self, name: &'a str) -> Result<(&Entry, &'a str), ModelLookupError> {
@@ -177,46 +182,5 @@ impl Models {
             .filter(|(likeness, _)| *likeness > 0.75)
             .max_by(|(a, _), (b, _)| a.total_cmp(b))
             .map(|(_, name)| name.to_owned())
-    }
-}
-
-/// A provider with a bound on its calls at once; a call beyond it waits inside its stream. Tool names reach it in the
-/// alphabet that every provider takes, and come back as they were.
-struct Limited {
-    inner: Arc<dyn Model>,
-    permits: Arc<Semaphore>,
-}
-
-impl Model for Limited {
-    fn provider(&self) -> &str {
-        self.inner.provider()
-    }
-
-    fn family(&self) -> &'static str {
-        self.inner.family()
-    }
-
-    fn stream(&self, mut request: ModelRequest) -> ModelStream {
-        let names = ToolNames::of(&request);
-        names.send(&mut request);
-        let inner = Arc::clone(&self.inner);
-        let permits = Arc::clone(&self.permits);
-        produce(move |sink| async move {
-            let _permit = permits.acquire_owned().await.map_err(|_| {
-                ModelError::new(
-                    ModelErrorKind::Cancelled,
-                    format!("provider {} is shutting down", inner.provider()),
-                )
-            })?;
-            let mut events = inner.stream(request);
-            while let Some(event) = events.next().await {
-                let mut event = event?;
-                if let ModelEvent::Finished(answer) = &mut event {
-                    names.receive(answer);
-                }
-                sink.send(event).await;
-            }
-            Ok(())
-        })
     }
 }

@@ -3,14 +3,17 @@
 //! Nothing here pretends: every answer follows from the last user message and the tool results after
 //! it. It exists so that the program can be tried and tested through the real engine.
 //!
-//! A message may hold directives, one a line ([`directive`]), or be one of the phrases that
-//! [`scenario`] knows; anything else is answered with "You said: …".
+//! A message may hold directives, one a line ([`directive`]), be one of the phrases of [`phrases`] or a request that
+//! [`scenario`] knows; anything else is answered with "You said: …" and with how to connect a real model.
 
 pub mod demo;
 pub mod directive;
+pub mod phrases;
+pub mod prefix;
 pub mod scenario;
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -22,6 +25,7 @@ use crate::model::request::{
     MalformedArgs, Model, ModelAnswer, ModelError, ModelErrorKind, ModelEvent, ModelMessage,
     ModelRequest, ModelStream, ModelToolCall, StopReason, ToolResultMessage,
 };
+use crate::model::scripted::prefix::Prefixes;
 use crate::protocol::session::Usage;
 
 /// Characters of one streamed piece.
@@ -30,6 +34,8 @@ const DELTA_CHARS: usize = 12;
 const DEMO_PACE: Duration = Duration::from_millis(15);
 /// Time between the extra pieces of `SLOW:n`.
 const SLOW_PACE: Duration = Duration::from_millis(25);
+/// How long the refusal of `FAIL:rate_limit` asks to wait, in milliseconds.
+pub const RATE_LIMIT_WAIT_MS: u64 = 100;
 /// Texts whose failed tries are counted at a time.
 const REMEMBERED_TEXTS: usize = 1024;
 /// Lines of a tool result that a final answer quotes.
@@ -50,6 +56,10 @@ pub struct Script {
     pub slow: u32,
     /// How it fails, instead of answering.
     pub failure: Option<ScriptedFailure>,
+    /// Why the last answer ends; none = naturally.
+    pub stop: Option<StopReason>,
+    /// Whether the ending says how often this model has answered so, which shows whether it was asked.
+    pub numbered: bool,
 }
 
 /// One answer with calls.
@@ -96,6 +106,10 @@ pub struct ScriptedFailure {
     pub kind: FailureWord,
     /// How many tries fail; none = all.
     pub times: Option<u32>,
+    /// Whether it fails again the next time it is asked, after it has worked.
+    pub again: bool,
+    /// What a refusal for too many requests asks to wait, in milliseconds.
+    pub wait_ms: u64,
 }
 
 /// The words of `FAIL:`.
@@ -118,8 +132,10 @@ pub enum FailureWord {
 pub struct ScriptedModel {
     provider: String,
     paced: bool,
-    // Per user text, how many tries have failed.
+    // Per user text (and session, where that counts), how many tries have failed.
     failures: Arc<Mutex<HashMap<String, u32>>>,
+    prefixes: Arc<Mutex<Prefixes>>,
+    numbered: Arc<AtomicU64>,
 }
 
 impl ScriptedModel {
@@ -129,6 +145,8 @@ impl ScriptedModel {
             provider: "scripted".to_owned(),
             paced,
             failures: Arc::default(),
+            prefixes: Arc::default(),
+            numbered: Arc::default(),
         }
     }
 
@@ -138,21 +156,43 @@ impl ScriptedModel {
     }
 
     /// Whether this try fails, and how; counts it.
-    fn failure_now(&self, text: &str, failure: Option<ScriptedFailure>) -> Option<FailureWord> {
+    fn failure_now(
+        &self,
+        request: &ModelRequest,
+        text: &str,
+        failure: Option<ScriptedFailure>,
+    ) -> Option<ScriptedFailure> {
         let failure = failure?;
         let Some(times) = failure.times else {
-            return Some(failure.kind);
+            return Some(failure);
         };
+        // Directives count for everybody; a phrase for the session that said it.
+        let session = request
+            .prompt_cache_key
+            .as_deref()
+            .filter(|_| failure.again);
+        let key = format!("{}\n{text}", session.unwrap_or_default());
         // A count is valid however a holder of the lock ended.
         let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
         if failures.len() >= REMEMBERED_TEXTS {
             failures.clear();
         }
-        let failed = failures.entry(text.to_owned()).or_insert(0);
-        (*failed < times).then(|| {
+        let failed = failures.entry(key.clone()).or_insert(0);
+        if *failed < times {
             *failed += 1;
-            failure.kind
-        })
+            return Some(failure);
+        }
+        if failure.again {
+            failures.remove(&key);
+        }
+        None
+    }
+
+    /// Input tokens of a request, all and cached.
+    fn input_tokens(&self, request: &ModelRequest) -> (u64, u64) {
+        let mut prefixes = self.prefixes.lock().unwrap_or_else(PoisonError::into_inner);
+        let counted = prefixes.count(request);
+        ((counted.all as u64).div_ceil(4), (counted.known as u64) / 4)
     }
 }
 
@@ -178,17 +218,24 @@ async fn answer(
 ) -> Result<(), ModelError> {
     let asked = Asked::of(request);
     let script = directive::script(asked.text)
+        .or_else(|| phrases::script(asked.text, &request.tools))
         .or_else(|| scenario::scenario(asked.text))
         .unwrap_or_default();
-    let planned = plan(&script, &asked, request.one_tool_per_step);
-    let failure = model.failure_now(asked.text, script.failure);
-    if let Some(word) = failure {
-        if word == FailureWord::Cut {
+    let mut planned = plan(&script, &asked, request.one_tool_per_step);
+    if let Some(failure) = model.failure_now(request, asked.text, script.failure) {
+        if failure.kind == FailureWord::Cut {
             sink.send(ModelEvent::TextDelta("I was about to".to_owned()))
                 .await;
         }
-        return Err(scripted_error(&model.provider, word));
+        return Err(scripted_error(&model.provider, failure));
     }
+    if script.numbered {
+        let number = model.numbered.fetch_add(1, Ordering::Relaxed) + 1;
+        planned
+            .text
+            .push_str(&format!(" (My answer number {number} of this kind.)"));
+    }
+    let (input_tokens, cached_input_tokens) = model.input_tokens(request);
     let mut text = String::new();
     for number in 1..=script.slow {
         tokio::time::sleep(SLOW_PACE).await;
@@ -204,15 +251,18 @@ async fn answer(
         sink.send(ModelEvent::TextDelta(piece)).await;
     }
     let stop = if planned.calls.is_empty() {
-        StopReason::EndTurn
+        script.stop.unwrap_or(StopReason::EndTurn)
     } else {
         StopReason::ToolUse
     };
     let written = text.chars().count() + planned.calls.iter().map(call_size).sum::<usize>();
     sink.send(ModelEvent::Finished(Box::new(ModelAnswer {
         usage: Usage {
-            input_tokens: (request_chars(request) as u64).div_ceil(4),
+            input_tokens,
             output_tokens: (written as u64).div_ceil(4),
+            cached_input_tokens,
+            // What was not known yet is known from now on.
+            cache_write_tokens: input_tokens - cached_input_tokens,
             cost_usd: Some(0.0),
             ..Usage::default()
         },
@@ -394,10 +444,15 @@ fn echo(text: &str) -> String {
         .as_ref()
         .and_then(|pattern| pattern.find_iter(text).last());
     match token {
-        Some(token) => format!("re:{} You said: {text}", token.as_str()),
-        None => format!("You said: {text}"),
+        Some(token) => format!("re:{} You said: {text}{NO_MODEL}", token.as_str()),
+        None => format!("You said: {text}{NO_MODEL}"),
     }
 }
+
+/// What stands below every answer that no phrase called for.
+const NO_MODEL: &str = "\n\nI am the built-in script, no AI model: I know some phrases, `help` lists them. \
+    A real model is connected with `leverframe init`, or, with its key in the environment, with \
+    `leverframe --model anthropic/claude-sonnet-5`.";
 
 fn first_lines(text: &str, count: usize) -> String {
     let mut lines: Vec<String> = text
@@ -427,35 +482,16 @@ fn call_size(call: &ModelToolCall) -> usize {
     call.name.len() + args
 }
 
-fn request_chars(request: &ModelRequest) -> usize {
-    let messages = request.messages.iter().map(|message| match message {
-        ModelMessage::User { text } => text.chars().count(),
-        ModelMessage::Assistant {
-            text, tool_calls, ..
-        } => {
-            let calls = tool_calls.iter();
-            text.chars().count()
-                + calls
-                    .map(|call| call.name.len() + call.args.to_string().len())
-                    .sum::<usize>()
-        }
-        ModelMessage::ToolResults { results } => results
-            .iter()
-            .map(|result| result.content.chars().count())
-            .sum(),
-    });
-    request.system.chars().count() + messages.sum::<usize>()
-}
-
-fn scripted_error(provider: &str, word: FailureWord) -> ModelError {
-    let (kind, what) = match word {
+fn scripted_error(provider: &str, failure: ScriptedFailure) -> ModelError {
+    let (kind, what) = match failure.kind {
         FailureWord::Auth => (ModelErrorKind::Authentication, "the key is wrong"),
         FailureWord::RateLimit => (ModelErrorKind::RateLimited, "too many requests"),
         FailureWord::Overloaded => (ModelErrorKind::Overloaded, "it is overloaded (529)"),
         FailureWord::Cut => (ModelErrorKind::Disconnected, "the connection broke"),
         FailureWord::Timeout => (ModelErrorKind::Timeout, "no byte came"),
     };
-    let retry_after = (word == FailureWord::RateLimit).then_some(Duration::from_millis(100));
+    let retry_after =
+        (failure.kind == FailureWord::RateLimit).then_some(Duration::from_millis(failure.wait_ms));
     ModelError {
         retry_after,
         ..ModelError::new(

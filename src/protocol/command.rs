@@ -8,8 +8,10 @@ use serde::{Deserialize, Serialize};
 use crate::clock::Timestamp;
 use crate::protocol::approval::Approval;
 use crate::protocol::backup::BackupReport;
+use crate::protocol::cache::{CacheEntry, CachePurge, CachePurged};
 use crate::protocol::channel::Channel;
 use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId, SessionId};
+use crate::protocol::models::ModelTest;
 use crate::protocol::policy::PolicyPatch;
 use crate::protocol::session::{Continuation, OutboxItem, Session};
 use crate::protocol::snapshot::{EngineStatus, SweepReport};
@@ -205,6 +207,9 @@ pub enum Command {
         /// Lower limits for this turn.
         #[serde(default)]
         budgets: BudgetRequest,
+        /// Ask the model even where an answer is kept, and keep the new one.
+        #[serde(default)]
+        fresh: bool,
     },
     /// Submits a message to a temporary session that ends with the turn.
     Ask {
@@ -218,6 +223,9 @@ pub enum Command {
         /// Lower limits for this turn.
         #[serde(default)]
         budgets: BudgetRequest,
+        /// Ask the model even where an answer is kept, and keep the new one.
+        #[serde(default)]
+        fresh: bool,
     },
     /// Ends a continuation; kills its tools.
     CancelContinuation {
@@ -297,6 +305,24 @@ pub enum Command {
         #[serde(default)]
         preview: bool,
     },
+    /// Really asks a model, to see what works. Costs what the calls cost; returns when they have ended.
+    TestModel {
+        /// `<provider>/<model>`; the default model where it is left out.
+        #[serde(default)]
+        model: Option<String>,
+    },
+    /// Keeps an answer past its time, or no longer.
+    PinCacheEntry {
+        /// Its id, or a longer beginning of its key.
+        id: String,
+        /// Whether.
+        pinned: bool,
+    },
+    /// Forgets kept answers.
+    PurgeCache {
+        /// Which.
+        what: CachePurge,
+    },
 }
 
 impl Command {
@@ -314,7 +340,10 @@ impl Command {
             | Command::SetPolicy { .. }
             | Command::PauseChannel { .. }
             | Command::ResumeChannel { .. }
-            | Command::EmergencyStop { .. } => Scope::Operate,
+            | Command::EmergencyStop { .. }
+            | Command::TestModel { .. }
+            | Command::PinCacheEntry { .. }
+            | Command::PurgeCache { .. } => Scope::Operate,
             Command::Decide { .. } | Command::ResolveDelivery { .. } => Scope::Approve,
             Command::ReleaseEmergencyStop { .. }
             | Command::Backup { .. }
@@ -361,4 +390,10 @@ pub enum Outcome {
     Backup(BackupReport),
     /// What was swept.
     Swept(SweepReport),
+    /// What asking a model showed.
+    ModelTest(ModelTest),
+    /// The kept answer after the command.
+    CacheEntry(CacheEntry),
+    /// What was forgotten.
+    CachePurged(CachePurged),
 }

@@ -11,10 +11,11 @@ use crate::protocol::approval::Approval;
 use crate::protocol::channel::Channel;
 use crate::protocol::ids::{ContinuationId, OutboxId, SessionId, ToolCallId};
 use crate::protocol::policy::{Policy, Verdict};
-use crate::protocol::session::{ErrorBody, Session, Usage};
+use crate::protocol::session::{CachedAnswer, ErrorBody, Session, Usage};
 use crate::protocol::snapshot::EngineStatus;
 use crate::protocol::words::{
-    Access, ContinuationState, Effect, OutboxClass, OutboxState, Risk, ToolCallState,
+    Access, CacheMissReason, ContinuationState, Effect, OutboxClass, OutboxState, Risk,
+    ToolCallState,
 };
 
 /// One thing that happened.
@@ -307,11 +308,37 @@ pub enum EventBody {
         /// Which budget, in words.
         budget: String,
     },
+    /// A kept answer was given; no model was asked.
+    #[serde(rename = "cache.hit")]
+    CacheHit {
+        /// Channel name.
+        channel: String,
+        /// `<provider>/<model>` that had answered.
+        model: String,
+        /// Which answer.
+        cached: CachedAnswer,
+    },
+    /// Ephemeral: the model is asked, and why no kept answer was given.
+    #[serde(rename = "cache.miss")]
+    CacheMiss {
+        /// Channel name.
+        channel: String,
+        /// Why.
+        reason: CacheMissReason,
+    },
     /// The engine was held, released, or has a problem.
     #[serde(rename = "engine.state")]
     EngineState {
         /// As it is.
         engine: Box<EngineStatus>,
+    },
+    /// Ephemeral: a model call waits because its provider has as many calls under way as it may have.
+    #[serde(rename = "model.waiting")]
+    ModelWaiting {
+        /// Provider name.
+        provider: String,
+        /// How many calls waited before it; whose turn it is next is not theirs alone (`model::limits`).
+        ahead: u32,
     },
     /// A kind this version does not know.
     #[serde(other, rename = "unknown")]
@@ -337,6 +364,7 @@ impl EventBody {
             Self::ContinuationCancelled { .. } => "continuation.cancelled",
             Self::ContinuationExpired { .. } => "continuation.expired",
             Self::ModelStarted { .. } => "model.started",
+            Self::ModelWaiting { .. } => "model.waiting",
             Self::ModelFinished { .. } => "model.finished",
             Self::MessageDelta { .. } => "message.delta",
             Self::ToolProposed { .. } => "tool.proposed",
@@ -353,6 +381,8 @@ impl EventBody {
             Self::ChannelState { .. } => "channel.state",
             Self::PolicyChanged { .. } => "policy.changed",
             Self::BudgetReached { .. } => "budget.reached",
+            Self::CacheHit { .. } => "cache.hit",
+            Self::CacheMiss { .. } => "cache.miss",
             Self::EngineState { .. } => "engine.state",
             Self::Unknown => "unknown",
         }
@@ -377,6 +407,7 @@ impl EventBody {
             | Self::SessionUpdated { .. }
             | Self::SessionEnded { .. }
             | Self::ModelStarted { .. }
+            | Self::ModelWaiting { .. }
             | Self::MessageDelta { .. }
             | Self::ToolProposed { .. }
             | Self::ToolStarted { .. }
@@ -392,6 +423,8 @@ impl EventBody {
             | Self::ChannelState { .. }
             | Self::PolicyChanged { .. }
             | Self::BudgetReached { .. }
+            | Self::CacheHit { .. }
+            | Self::CacheMiss { .. }
             | Self::EngineState { .. }
             | Self::Unknown => None,
         }

@@ -232,6 +232,9 @@ pub struct CachedAnswer {
     pub stored_at: Timestamp,
     /// What the model call had used that was not made now.
     pub saved: Usage,
+    /// Whether somebody else had asked the same at the same time, and this turn waited for that answer.
+    #[serde(default)]
+    pub coalesced: bool,
 }
 
 /// The content of a step.

@@ -5,9 +5,11 @@ use serde::{Deserialize, Serialize};
 use crate::clock::Timestamp;
 use crate::protocol::approval::Approval;
 use crate::protocol::artifact::{Artifact, ArtifactHash};
+use crate::protocol::cache::{CacheEntry, CacheStats, CacheSummary};
 use crate::protocol::channel::Channel;
 use crate::protocol::doctor::{AuditAnchor, AuditReport, AuditRow, Doctor};
 use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId, SessionId, ToolCallId};
+use crate::protocol::models::ProviderModels;
 use crate::protocol::policy::WhatIf;
 use crate::protocol::session::{
     Continuation, OutboxItem, Session, Step, TranscriptEntry, Usage, Why,
@@ -142,6 +144,9 @@ pub struct Snapshot {
     pub deliveries: Vec<OutboxItem>,
     /// Open model streams.
     pub streams: Vec<OpenStream>,
+    /// The response cache.
+    #[serde(default)]
+    pub cache: CacheSummary,
     /// The engine.
     pub engine: EngineStatus,
 }
@@ -282,6 +287,24 @@ pub enum Query {
         #[serde(default)]
         anchor: Option<AuditAnchor>,
     },
+    /// The configured providers and models.
+    Models,
+    /// What the response cache did.
+    Cache,
+    /// Kept answers, newest first.
+    CacheEntries {
+        /// Only this channel.
+        #[serde(default)]
+        channel: Option<String>,
+        /// Page.
+        #[serde(flatten)]
+        page: PageRequest,
+    },
+    /// One kept answer.
+    CacheEntry {
+        /// Its id, or a longer beginning of its key.
+        id: String,
+    },
 }
 
 /// Which rows of the audit.
@@ -373,4 +396,12 @@ pub enum Answer {
     Audit(Page<AuditRow>),
     /// To [`Query::AuditVerify`].
     AuditVerify(Box<AuditReport>),
+    /// To [`Query::Models`].
+    Models(Page<ProviderModels>),
+    /// To [`Query::Cache`].
+    Cache(Box<CacheStats>),
+    /// To [`Query::CacheEntries`].
+    CacheEntries(Page<CacheEntry>),
+    /// To [`Query::CacheEntry`].
+    CacheEntry(Box<CacheEntry>),
 }

@@ -443,3 +443,71 @@ words!(/// Kind of a step of a continuation's log.
     /// The error that ended the continuation.
     Error = "error",
 });
+
+words!(/// Whom a kept answer may be given to.
+    CacheScope as "cache scope" {
+    /// Nobody: nothing is kept.
+    Off = "off",
+    /// The person who asked first, on the same channel.
+    User = "user",
+    /// Everybody on the same channel.
+    Channel = "channel",
+});
+
+words!(/// Why no kept answer was given.
+    CacheMissReason as "reason of a miss" {
+    /// The channel keeps none.
+    Off = "off",
+    /// A new answer was asked for (`/fresh`, a retry).
+    Bypass = "bypass",
+    /// The session had earlier turns that were sent along.
+    NotFresh = "not_fresh",
+    /// The same, and the question alone would have had an answer.
+    DifferentHistory = "different_history",
+    /// Untrusted content was in context.
+    Tainted = "tainted",
+    /// Nobody asked this before, or the answer is gone.
+    NoEntry = "no_entry",
+    /// It was too old.
+    Expired = "expired",
+    /// The question is known under another model, prompt, set of tools or policy.
+    Changed = "changed",
+    /// The last answer to it used tools, so it was not kept.
+    ToolsUsed = "tools_used",
+    /// The last answer to it could not be kept for another reason.
+    Ineligible = "ineligible",
+    /// The file cannot be used at the moment.
+    Disabled = "disabled",
+});
+
+words!(/// Why an answer was not kept.
+    CacheNotKept as "reason not to keep an answer" {
+    /// It called tools.
+    ToolsUsed = "tools_used",
+    /// It was cut at the output limit.
+    Cut = "cut",
+    /// The provider refused.
+    Refused = "refused",
+    /// It ended in another way than by itself.
+    Unnatural = "unnatural",
+    /// It said nothing.
+    Empty = "empty",
+    /// Another model stood in.
+    StandIn = "stand_in",
+    /// It is too large.
+    TooLarge = "too_large",
+});
+
+words!(/// Why a kept answer went.
+    CacheEviction as "reason of an eviction" {
+    /// There were more than `max_entries`.
+    Count = "count",
+    /// They took more than 64 MiB.
+    Size = "size",
+    /// It was too old.
+    Expired = "expired",
+    /// It did not read back as it was written.
+    Damaged = "damaged",
+    /// A person removed it.
+    Purged = "purged",
+});

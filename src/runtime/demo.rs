@@ -30,11 +30,7 @@ pub fn add_channels(settings: &mut Settings, root: &Path) -> anyhow::Result<()> 
             ChannelSettings {
                 kind: ChannelKind::Scripted,
                 autonomy: Autonomy::SemiAuto,
-                allowed_users: channel
-                    .visitors
-                    .iter()
-                    .map(|name| (*name).to_owned())
-                    .collect(),
+                allowed_users: channel.visitors().into_iter().map(str::to_owned).collect(),
                 workspace,
                 ..desk.clone()
             },
@@ -67,10 +63,9 @@ pub fn bridges(clock: &Clock, seed: u64) -> Vec<(String, Box<dyn Bridge>)> {
         .zip(0_u64..)
         .map(|(channel, index)| {
             let script = channel
-                .phrases
+                .lines
                 .iter()
-                .zip(channel.visitors.iter().cycle())
-                .map(|(phrase, visitor)| ((*visitor).to_owned(), (*phrase).to_owned()))
+                .map(|(visitor, phrase)| ((*visitor).to_owned(), (*phrase).to_owned()))
                 .collect();
             let schedule = Schedule::gentle(
                 Duration::from_secs(2 + index),

@@ -8,6 +8,7 @@ pub mod demo;
 pub mod detach;
 pub mod in_process;
 pub mod logging;
+pub mod models;
 pub mod notify;
 pub mod offline;
 pub mod signals;

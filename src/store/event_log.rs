@@ -51,6 +51,7 @@ fn encode(body: &EventBody) -> Result<String, StoreError> {
         | EventBody::ContinuationCancelled { .. }
         | EventBody::ContinuationExpired { .. }
         | EventBody::ModelStarted { .. }
+        | EventBody::ModelWaiting { .. }
         | EventBody::ModelFinished { .. }
         | EventBody::MessageDelta { .. }
         | EventBody::ToolProposed { .. }
@@ -64,6 +65,8 @@ fn encode(body: &EventBody) -> Result<String, StoreError> {
         | EventBody::ChannelState { .. }
         | EventBody::PolicyChanged { .. }
         | EventBody::BudgetReached { .. }
+        | EventBody::CacheHit { .. }
+        | EventBody::CacheMiss { .. }
         | EventBody::EngineState { .. }
         | EventBody::Unknown => serde_json::to_string(body)?,
     })

@@ -64,6 +64,15 @@ pub struct TurnLimits {
     pub max_tokens: u64,
 }
 
+/// What the response cache may do for a turn.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct TurnCache {
+    /// Ask the model even where an answer is kept, and keep the new one.
+    pub fresh: bool,
+    /// It was said in a chat of two: its answer is given to nobody else.
+    pub private: bool,
+}
+
 /// What a continuation has used of its [`TurnLimits`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TurnUsed {

@@ -39,6 +39,7 @@ mod open;
 mod ops;
 pub mod queries;
 pub mod reader;
+pub mod response_cache;
 pub mod restore;
 mod rows;
 pub mod schema;

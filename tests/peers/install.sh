@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Installs the third-party programs that some tests talk to. Tests whose peer is missing say so and pass.
 #
-#   tests/peers/install.sh            all peers
-#   tests/peers/install.sh aimock     only this one
+#   tests/peers/install.sh            those that every run of the tests should have
+#   tests/peers/install.sh litellm    only this one (742 MB; one to six minutes)
 #
 # Target: $LEVERFRAME_PEERS, by default target/peers. Running it again changes nothing.
 # Ends with 0 where a registry cannot be reached, after a line that begins with SKIPPED.
@@ -16,7 +16,7 @@ skipped() {
     printf '\n!!! SKIPPED: %s: %s\n!!! Tests that need it will not check anything.\n\n' "$1" "$2" >&2
 }
 
-# A mock of Anthropic Messages and Chat Completions (npm, exact version and digest in the lock file).
+# A mock of model servers, six wire formats on one port (npm, exact version and digest in the lock file).
 install_aimock() {
     local source=$here/aimock target=$peers/aimock
     if [ -f "$target/node_modules/@copilotkit/aimock/dist/cli.js" ] &&
@@ -61,6 +61,29 @@ install_telegram_client() {
     else
         rm -rf "$target"
         skipped telegram_client "venv or pip failed (is the Python registry reachable?)"
+    fi
+}
+
+# litellm's proxy: translates between wire formats (117 packages with exact versions, 742 MB).
+install_litellm() {
+    local source=$here/litellm target=$peers/litellm
+    if [ -x "$target/bin/litellm" ] && cmp -s "$source/requirements.txt" "$target/installed.txt"; then
+        echo "litellm: already installed"
+        return 0
+    fi
+    if ! command -v python3 >/dev/null; then
+        skipped litellm "python3 is not installed"
+        return 0
+    fi
+    rm -rf "$target"
+    if python3 -m venv "$target" &&
+        "$target/bin/pip" install --quiet --disable-pip-version-check --no-deps -r "$source/requirements.txt"; then
+        # Last, so that an interrupted run is not taken for a whole one.
+        cp "$source/requirements.txt" "$target/installed.txt"
+        echo "litellm: installed"
+    else
+        rm -rf "$target"
+        skipped litellm "venv or pip failed (is the Python registry reachable?)"
     fi
 }
 

@@ -4,6 +4,7 @@ use crate::engine::core::Engine;
 use crate::engine::handle::{Caller, messages};
 use crate::engine::problem::from_store;
 use crate::engine::turn::input::Halt;
+use crate::engine::turn::open_call;
 use crate::protocol::command::Outcome;
 use crate::protocol::ids::ContinuationId;
 use crate::protocol::problem::{Problem, ProblemKind};
@@ -11,7 +12,7 @@ use crate::protocol::words::OutboxClass;
 use crate::store::commands::cancel::Cancel;
 use crate::store::commands::ingest_turn::IngestTurn;
 use crate::store::commands::resume::Resume;
-use crate::store::input::{NewNotice, SessionChoice};
+use crate::store::input::{NewNotice, SessionChoice, TurnCache};
 
 /// The cancellation of a continuation, as stored; the chat is told unless it asked for it itself.
 pub async fn cancellation(
@@ -44,6 +45,8 @@ pub async fn cancellation(
         by: caller.reference(),
         reason,
         notices,
+        // Read last: what comes between this and the commit is shown and not kept.
+        under_way: open_call::cut_short(engine, continuation_id),
     })
 }
 
@@ -136,6 +139,11 @@ pub async fn retry(
         retry_of: Some(continuation_id),
         queue_full_notice: None,
         title: None,
+        // Whoever asks again wants another answer.
+        cache: TurnCache {
+            fresh: true,
+            private: rows.cache.private,
+        },
     };
     let Outcome::Accepted(accepted) = messages::submit(engine, turn).await? else {
         return Err(Problem::internal("a retry was not accepted as a message"));

@@ -12,7 +12,7 @@ use crate::protocol::ids::{ContinuationId, SessionId};
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::words::{ContinuationState, Disposition};
 use crate::store::commands::ingest_turn::{IngestOutcome, IngestTurn};
-use crate::store::input::{Origin, SessionChoice, TurnLimits};
+use crate::store::input::{Origin, SessionChoice, TurnCache, TurnLimits};
 
 /// Longest message, in bytes.
 pub const MAX_TEXT_BYTES: usize = 256 * 1024;
@@ -69,6 +69,7 @@ pub async fn send(
     text: String,
     model: Option<String>,
     budgets: BudgetRequest,
+    fresh: bool,
 ) -> Result<Outcome, Problem> {
     check_text(&text)?;
     let session = engine
@@ -77,12 +78,15 @@ pub async fn send(
         .await
         .map_err(from_store)?;
     sessions::check_model(engine, &session.channel, model.as_deref())?;
-    let body = body_digest(&[
+    let session_text = session_id.to_string();
+    let mut parts = vec![
         "message",
-        &session_id.to_string(),
+        &session_text,
         &text,
         model.as_deref().unwrap_or(""),
-    ]);
+    ];
+    parts.extend(fresh.then_some("fresh"));
+    let body = body_digest(&parts);
     let turn = IngestTurn {
         origin: origin(caller, &session.channel, &session.conversation, body),
         session: SessionChoice::Id(session_id),
@@ -96,6 +100,10 @@ pub async fn send(
         retry_of: None,
         queue_full_notice: None,
         title: None,
+        cache: TurnCache {
+            fresh,
+            private: false,
+        },
     };
     submit(engine, turn).await
 }
@@ -108,6 +116,7 @@ pub async fn ask(
     text: String,
     model: Option<String>,
     budgets: BudgetRequest,
+    fresh: bool,
 ) -> Result<Outcome, Problem> {
     check_text(&text)?;
     sessions::check_model(engine, &channel, model.as_deref())?;
@@ -117,7 +126,9 @@ pub async fn ask(
         )));
     }
     let max_queue = engine.channel(&channel)?.max_queue;
-    let body = body_digest(&["ask", &channel, &text, model.as_deref().unwrap_or("")]);
+    let mut parts = vec!["ask", &channel, &text, model.as_deref().unwrap_or("")];
+    parts.extend(fresh.then_some("fresh"));
+    let body = body_digest(&parts);
     let turn = IngestTurn {
         origin: origin(
             caller,
@@ -134,6 +145,10 @@ pub async fn ask(
         retry_of: None,
         queue_full_notice: None,
         title: None,
+        cache: TurnCache {
+            fresh,
+            private: false,
+        },
     };
     submit(engine, turn).await
 }

@@ -11,6 +11,7 @@ use crate::protocol::words::Surface;
 use crate::store::input::ActorRef;
 
 pub mod backup;
+pub mod cache;
 pub mod channels;
 pub mod continuations;
 pub mod decide;
@@ -18,6 +19,7 @@ pub mod deliveries;
 pub mod edit;
 pub mod emergency;
 pub mod messages;
+pub mod models;
 pub mod policy;
 pub mod sessions;
 
@@ -82,13 +84,15 @@ impl Engine {
                 text,
                 model,
                 budgets,
-            } => messages::send(self, &caller, session_id, text, model, budgets).await,
+                fresh,
+            } => messages::send(self, &caller, session_id, text, model, budgets, fresh).await,
             Command::Ask {
                 channel,
                 text,
                 model,
                 budgets,
-            } => messages::ask(self, &caller, channel, text, model, budgets).await,
+                fresh,
+            } => messages::ask(self, &caller, channel, text, model, budgets, fresh).await,
             Command::CancelContinuation {
                 continuation_id,
                 reason,
@@ -124,6 +128,9 @@ impl Engine {
             } => emergency::release(self, &caller, waiting, conversations).await,
             Command::Backup { path } => backup::write(self, &caller, path).await,
             Command::Sweep { preview } => sweeper::on_demand(self, &caller, preview).await,
+            Command::TestModel { model } => models::test(self, &caller, model).await,
+            Command::PinCacheEntry { id, pinned } => cache::pin(self, &caller, id, pinned).await,
+            Command::PurgeCache { what } => cache::purge(self, &caller, what).await,
         }
     }
 }

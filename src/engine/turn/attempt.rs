@@ -8,9 +8,10 @@ use futures_util::StreamExt;
 
 use crate::crash_point;
 use crate::engine::core::{Engine, lock};
+use crate::engine::turn::open_call::{self, OpenCall};
+use crate::model::limits::Limited;
 use crate::model::request::{
-    Model, ModelAnswer, ModelError, ModelErrorKind, ModelEvent, ModelRequest, ModelStream,
-    TokenCount,
+    ModelAnswer, ModelError, ModelErrorKind, ModelEvent, ModelRequest, ModelStream, TokenCount,
 };
 use crate::protocol::event::{Event, EventBody};
 use crate::protocol::ids::ModelAttemptId;
@@ -25,7 +26,7 @@ pub struct Asked<'a> {
     /// `<provider>/<model>`.
     pub name: &'a str,
     /// Its provider.
-    pub model: &'a dyn Model,
+    pub model: &'a Limited,
     /// What it is asked.
     pub request: ModelRequest,
     /// Estimated input tokens of the request, not calibrated: the session learns from them.
@@ -77,6 +78,8 @@ pub async fn attempt(engine: &Engine, rows: &TurnRows, asked: Asked<'_>) -> anyh
         output_tokens: u64::from(asked.request.max_output_tokens),
         ..Usage::default()
     };
+    // Before anything is reserved: who waits has spent nothing.
+    let place = open_call::wait_for_place(engine, rows, asked.model).await;
     let reservation = engine
         .persist(ReserveModel {
             continuation_id: rows.id,
@@ -104,13 +107,26 @@ pub async fn attempt(engine: &Engine, rows: &TurnRows, asked: Asked<'_>) -> anyh
         },
     );
     let started = Instant::now();
-    let stream = asked.model.stream(asked.request);
+    lock(&engine.open_calls).insert(
+        rows.id,
+        OpenCall {
+            attempt_id,
+            model: name.to_owned(),
+            attempt: asked.attempt,
+            input_tokens: estimate.input_tokens,
+            signs: 0,
+            started,
+            usage: None,
+        },
+    );
+    let stream = asked.model.stream_in(place, asked.request);
     let (outcome, shown) = listen(engine, rows, asked.step, stream).await;
     lock(&engine.streams).remove(&rows.id);
     crash_point!("llm.post");
     match outcome {
         Ok(mut answer) => {
             answer.usage.cost_usd = price(&answer.usage);
+            open_call::update(engine, rows.id, |call| call.usage = Some(answer.usage));
             Ok(Tried::Answered(Answered {
                 answer,
                 attempt_id,
@@ -129,6 +145,7 @@ pub async fn attempt(engine: &Engine, rows: &TurnRows, asked: Asked<'_>) -> anyh
                     active_ms: 0,
                 })
                 .await?;
+            lock(&engine.open_calls).remove(&rows.id);
             Ok(Tried::Failed(Failed {
                 error,
                 shown,
@@ -188,7 +205,9 @@ async fn listen(
                 shown.push_str(&text);
                 publish(engine, rows, EventBody::MessageDelta { step, offset, text });
             }
-            Ok(ModelEvent::Heartbeat) => {}
+            Ok(ModelEvent::Heartbeat) => {
+                open_call::update(engine, rows.id, |call| call.signs += 1);
+            }
             Ok(ModelEvent::Finished(answer)) => return (Ok(*answer), shown),
             Err(error) => return (Err(error), shown),
         }

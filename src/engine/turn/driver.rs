@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use futures_util::stream::{FuturesUnordered, StreamExt};
@@ -21,6 +21,7 @@ use crate::engine::turn::input::{Call, Halt, Input};
 use crate::engine::turn::judge::{self, Bench};
 use crate::engine::turn::machine::Turn;
 use crate::engine::turn::model_call::{self, ModelReply, Outcome};
+use crate::engine::turn::open_call;
 use crate::engine::turn::tool_run;
 use crate::protocol::ids::{ContinuationId, SessionId};
 #[cfg(feature = "test-hooks")]
@@ -74,6 +75,13 @@ impl ActiveTime {
         }
     }
 
+    /// Takes time off again that was no work of this turn.
+    fn excuse(&mut self, time: Duration) {
+        self.pause();
+        self.done_ms = self.done_ms.saturating_sub(time.as_millis() as u64);
+        self.resume();
+    }
+
     fn elapsed_ms(&self) -> u64 {
         self.done_ms
             + self
@@ -120,6 +128,7 @@ pub async fn drive(
             ) =>
         {
             tracing::debug!(%continuation, error = format!("{error:#}"), "turn let go");
+            open_call::settle(engine, continuation, "the turn ended first").await;
             Ok(())
         }
         Err(error) => Err(error),
@@ -256,15 +265,22 @@ impl Driver<'_> {
                 .typing
                 .send((self.rows.channel.clone(), self.rows.conversation.clone()));
         }
-        let outcome = tokio::select! {
+        let mut outcome = tokio::select! {
             biased;
             halt = until_halted(halted) => {
-                // Dropping the call closes the connection; its reservation settles at the estimate.
+                // Dropping the call closes the connection; what it cost is estimated.
                 tracing::debug!(continuation = %self.continuation, ?halt, "model call dropped");
+                open_call::settle(self.engine, self.continuation, halt.as_str()).await;
                 return Ok(Some(Input::Halted(halt)));
             }
             outcome = model_call::call(self.engine, &self.rows) => outcome?,
         };
+        if let Some(wait) = open_call::take_wait(self.engine, self.continuation) {
+            self.active.excuse(wait);
+            if let Outcome::Answered(reply) = &mut outcome {
+                reply.notes.extend(open_call::wait_note(&reply.model, wait));
+            }
+        }
         Ok(Some(match outcome {
             Outcome::Answered(reply) => {
                 let tokens = reply.answer.usage.input_tokens

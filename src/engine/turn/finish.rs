@@ -1,7 +1,10 @@
 //! The ends of a turn: answer, failure, budget question; and what the chat is told while it waits.
 
+use std::borrow::Cow;
+
 use anyhow::Context as _;
 
+use crate::config::channels::is_local;
 use crate::engine::approvals::{self, Ask};
 use crate::engine::core::lock;
 use crate::engine::turn::driver::Driver;
@@ -24,6 +27,8 @@ use crate::store::input::{BudgetKind as StoredBudget, NewNotice, NewPart};
 use crate::text::chunk::chunk;
 use crate::text::untrusted::reveal_line;
 
+/// First line of what the built-in script says on a real channel.
+pub const SCRIPTED_LABEL: &str = "[built-in script, no AI model]";
 /// Longest last line kept with a session, in characters.
 const LAST_LINE_CHARS: usize = 200;
 
@@ -63,7 +68,7 @@ pub async fn finish(driver: &mut Driver<'_>) -> anyhow::Result<()> {
     }
     let shown = text.clone();
     let parts = if posted {
-        parts(driver, &shown)
+        parts(driver, &labelled(driver, &reply.model, &shown))
     } else {
         Vec::new()
     };
@@ -95,6 +100,21 @@ pub async fn finish(driver: &mut Driver<'_>) -> anyhow::Result<()> {
         engine.store.write(reply).await?;
     }
     Ok(())
+}
+
+/// What people outside read: an answer of the built-in script says so in its first line.
+fn labelled<'t>(driver: &Driver<'_>, model: &str, text: &'t str) -> Cow<'t, str> {
+    let engine = driver.engine;
+    let real = engine
+        .settings
+        .channels
+        .get(&driver.rows.channel)
+        .is_some_and(|channel| !is_local(channel.kind));
+    if real && engine.models.is_scripted(model) {
+        Cow::Owned(format!("{SCRIPTED_LABEL}\n\n{text}"))
+    } else {
+        Cow::Borrowed(text)
+    }
 }
 
 /// The parts a bridge will send; none where no bridge carries the channel.

@@ -41,6 +41,17 @@ pub enum Halt {
     ShuttingDown,
 }
 
+impl Halt {
+    /// In words.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Cancelled => "cancelled",
+            Self::Held => "emergency stop",
+            Self::ShuttingDown => "the process stops",
+        }
+    }
+}
+
 /// What happened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Input {

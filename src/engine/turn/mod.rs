@@ -12,4 +12,5 @@ pub mod judge;
 pub mod large_result;
 pub mod machine;
 pub mod model_call;
+pub mod open_call;
 pub mod tool_run;

@@ -9,17 +9,18 @@ use crate::engine::context::build::{self, Context, Material, MemoryContext, Targ
 use crate::engine::context::exchange::Exchange;
 use crate::engine::context::prefix::Prefix;
 use crate::engine::core::Engine;
+use crate::engine::response_cache::{self, Consulted, Kept, Pass};
 use crate::engine::turn::after::{After, Before, TOO_LONG, Tries, after};
 use crate::engine::turn::attempt::{self, Answered, Asked, Failed, Tried, attempt};
 use crate::engine::turn::candidates::candidates;
 use crate::engine::turn::fold;
 use crate::model::profiles::Profile;
 use crate::model::request::{
-    ModelAnswer, ModelError, ModelErrorKind, ModelMessage, ModelRequest, StopReason,
+    Model as _, ModelAnswer, ModelError, ModelErrorKind, ModelMessage, ModelRequest, StopReason,
 };
 use crate::model::retry::{asks_too_long, retry_delay};
 use crate::protocol::event::EventBody;
-use crate::protocol::ids::ModelAttemptId;
+use crate::protocol::session::Usage;
 use crate::store::input::{AnswerSource, ModelStep};
 use crate::store::queries::turn::TurnRows;
 use crate::tools::canonical::digest;
@@ -34,8 +35,8 @@ const REASON_CHARS: usize = 300;
 pub struct ModelReply {
     /// The answer.
     pub answer: ModelAnswer,
-    /// The attempt that gave it.
-    pub attempt_id: ModelAttemptId,
+    /// Where it came from.
+    pub source: AnswerSource,
     /// `<provider>/<model>`.
     pub model: String,
     /// Milliseconds of the successful try.
@@ -51,10 +52,34 @@ pub struct ModelReply {
 }
 
 impl ModelReply {
+    /// A kept answer: no model was asked, nothing was used.
+    fn kept(kept: Kept) -> Self {
+        Self {
+            answer: ModelAnswer {
+                text: kept.text,
+                tool_calls: Vec::new(),
+                stop: StopReason::EndTurn,
+                usage: Usage {
+                    cost_usd: Some(0.0),
+                    ..Usage::default()
+                    notes: Vec::new(),
+            },
+                native: None,
+            },
+            source: AnswerSource::Cache(kept.cached),
+            model: kept.model,
+            latency_ms: 0,
+            attempts: 0,
+            failed_tokens: 0,
+            dropped: Vec::new(),
+            notes: Vec::new(),
+        }
+    }
+
     /// The step as stored: redacted text, usage with price.
     pub fn into_step(self, engine: &Engine, active_ms: u64) -> ModelStep {
         ModelStep {
-            source: AnswerSource::Attempt(self.attempt_id),
+            source: self.source,
             text: engine.redactor.redact(&self.answer.text).into_owned(),
             stop: stop_word(&self.answer.stop).to_owned(),
             usage: self.answer.usage,
@@ -137,6 +162,8 @@ struct Step<'a> {
     attempts: u32,
     failed_tokens: u64,
     notes: Vec<String>,
+    /// What becomes of the answer in the response cache; none = it was not looked into yet.
+    pass: Option<Pass>,
 }
 
 /// Asks for the next step of a turn. The error is the store's.
@@ -153,6 +180,7 @@ pub async fn call(engine: &Engine, rows: &TurnRows) -> anyhow::Result<Outcome> {
         attempts: 0,
         failed_tokens: 0,
         notes: chosen.notes,
+        pass: None,
     };
     let mut gave_up: Vec<(&str, GaveUp)> = Vec::new();
     for name in &chosen.models {
@@ -207,22 +235,6 @@ fn nobody_answered(engine: &Engine, gave_up: Vec<(&str, GaveUp)>) -> Outcome {
     }
 }
 
-/// What the engine knows about a model.
-fn profile(engine: &Engine, provider: &str) -> Profile {
-    let unknown = Profile::default();
-    Profile {
-        context_window: engine
-            .models
-            .context_window(provider)
-            .unwrap_or(unknown.context_window),
-        max_output_tokens: engine
-            .models
-            .max_output_tokens(provider)
-            .unwrap_or(unknown.max_output_tokens),
-        ..unknown
-    }
-}
-
 /// The exchanges that are sent to a model of this window.
 fn most_exchanges(engine: &Engine, profile: &Profile) -> u32 {
     context::exchanges(
@@ -235,7 +247,7 @@ impl Step<'_> {
     /// Asks one model, as often as it may be asked.
     async fn ask(&mut self, name: &str) -> anyhow::Result<Asking> {
         let (engine, rows) = (self.engine, self.rows);
-        let (model, model_id) = match engine.models.get(name) {
+        let (model, model_id) = match engine.models.limited(name) {
             Ok(found) => found,
             Err(error) => {
                 return Ok(Asking::GaveUp(GaveUp {
@@ -246,7 +258,7 @@ impl Step<'_> {
                 }));
             }
         };
-        let profile = profile(engine, model.provider());
+        let profile = engine.models.profile(name);
         let history = self.history(name, &profile).await?;
         let Some(mut context) = self.fit(name, &profile, &history, false) else {
             return Ok(Asking::Done(Outcome::failed(
@@ -255,6 +267,16 @@ impl Step<'_> {
             )));
         };
         let mut request = self.request(model_id, &profile, context.messages.clone());
+        if self.pass.is_none() {
+            match response_cache::consult(engine, rows, name, &request, &context.dropped).await {
+                Consulted::Answer(kept) => {
+                    response_cache::replay(engine, rows, self.n, &kept.text);
+                    let reply = Box::new(ModelReply::kept(kept));
+                    return Ok(Asking::Done(Outcome::Answered(reply)));
+                }
+                Consulted::Ask(pass) => self.pass = Some(pass),
+            }
+        }
         let most = engine.settings.engine.max_model_attempts.max(1);
         let before = Before::of(rows);
         let mut tries = Tries::default();
@@ -265,7 +287,7 @@ impl Step<'_> {
             self.attempts += 1;
             let asked = Asked {
                 name,
-                model: model.as_ref(),
+                model: &model,
                 request: request.clone(),
                 raw_input_tokens: context.raw_tokens,
                 estimated_input_tokens: context.tokens,
@@ -282,10 +304,14 @@ impl Step<'_> {
                 Tried::Answered(answered) => {
                     match after(&answered.answer, profile.max_output_tokens, tries, before) {
                         After::Take => {
-                            // The built-in model counts its own way, and Ollama's adapter judges itself.
-                            if !matches!(model.family(), "scripted" | "ollama") {
+                            // The built-in model counts its own way.
+                            if model.family() != "scripted" {
                                 let note = cut_by_server(&answered.answer, context.tokens);
                                 context.notes.extend(note);
+                            }
+                            if let Some(pass) = self.pass.take() {
+                                let noted = !(self.notes.is_empty() && context.notes.is_empty());
+                                pass.settle(engine, rows, &answered.answer, name, noted);
                             }
                             let reply = self.reply(name, answered, context);
                             return Ok(Asking::Done(Outcome::Answered(Box::new(reply))));
@@ -384,10 +410,11 @@ impl Step<'_> {
     fn reply(&mut self, name: &str, answered: Answered, context: Context) -> ModelReply {
         let mut notes = std::mem::take(&mut self.notes);
         notes.extend(context.notes);
-        notes.extend(answered.answer.notes.iter().cloned());
+        let mut answer = answered.answer;
+        notes.append(&mut answer.notes);
         ModelReply {
-            answer: answered.answer,
-            attempt_id: answered.attempt_id,
+            answer,
+            source: AnswerSource::Attempt(answered.attempt_id),
             model: name.to_owned(),
             latency_ms: answered.latency_ms,
             attempts: self.attempts,
@@ -456,10 +483,8 @@ impl Step<'_> {
             .iter()
             .flat_map(Exchange::models)
             .filter(|model| *model != name)
-            .filter_map(|model| self.engine.models.get(model).ok())
-            .map(|(other, _)| {
-                most_exchanges(self.engine, &self::profile(self.engine, other.provider()))
-            })
+            .filter(|model| self.engine.models.get(model).is_ok())
+            .map(|other| most_exchanges(self.engine, &self.engine.models.profile(other)))
             .max()
             .unwrap_or(0);
         if of_others > wanted {

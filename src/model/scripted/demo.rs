@@ -5,39 +5,57 @@
 pub struct DemoChannel {
     /// Channel name.
     pub name: &'static str,
-    /// Who talks there.
-    pub visitors: &'static [&'static str],
-    /// What they say; every phrase is one that the scripted model acts on.
-    pub phrases: &'static [&'static str],
+    /// Who says what, first in this order, then again and again in any; every text is one that the scripted model
+    /// acts on, or a slash command.
+    pub lines: &'static [(&'static str, &'static str)],
+}
+
+impl DemoChannel {
+    /// Who talks there, everybody once.
+    pub fn visitors(&self) -> Vec<&'static str> {
+        let mut names: Vec<&str> = self.lines.iter().map(|(name, _)| *name).collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
 }
 
 const CHANNELS: &[DemoChannel] = &[
     DemoChannel {
         name: "dev-team",
-        visitors: &["mira", "jonas", "priya"],
-        phrases: &[
-            "what changed in the changelog?",
-            "add a release note for the faster start",
-            "run the test script",
-            "list the files",
+        lines: &[
+            ("jonas", "add a release note for the faster start"),
+            ("mira", "what changed in the changelog?"),
+            ("priya", "run the test script"),
+            // Breaks off; mira lets it go on when nobody else has.
+            ("mira", "summarise the last week"),
+            ("mira", "/resume"),
+            ("jonas", "list the files"),
         ],
     },
     DemoChannel {
         name: "community",
-        visitors: &["sam", "alex", "noor"],
-        phrases: &[
-            "how do I reset my password?",
-            "search the docs for backups",
-            "write the FAQ entry about changing your e-mail address",
+        lines: &[
+            ("sam", "how do I reset my password?"),
+            // The same question from people who have said nothing yet: one answer for all of them, where it is kept.
+            ("noor", "what are the opening hours?"),
+            ("alex", "what are the opening hours?"),
+            ("kim", "what are the opening hours?"),
+            ("sam", "search the docs for backups"),
+            (
+                "noor",
+                "write the FAQ entry about changing your e-mail address",
+            ),
         ],
     },
     DemoChannel {
         name: "ops",
-        visitors: &["lena", "tomas"],
-        phrases: &[
-            "show disk usage",
-            "rotate the log",
-            "what does the runbook say about restarts?",
+        lines: &[
+            ("lena", "show disk usage"),
+            // Refused at first (429), then answered.
+            ("tomas", "when is high tide?"),
+            ("lena", "rotate the log"),
+            ("tomas", "what does the runbook say about restarts?"),
         ],
     },
 ];

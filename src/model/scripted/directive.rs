@@ -15,7 +15,7 @@
 use serde_json::{Map, Value};
 
 use crate::model::scripted::{
-    FailureWord, Script, ScriptedArgs, ScriptedCall, ScriptedFailure, Step,
+    FailureWord, RATE_LIMIT_WAIT_MS, Script, ScriptedArgs, ScriptedCall, ScriptedFailure, Step,
 };
 
 const WORDS: &[&str] = &["THEN TOOL:", "TOOL:", "BADARGS:", "SAY:", "SLOW:", "FAIL:"];
@@ -106,5 +106,10 @@ fn failure(rest: &str) -> Option<ScriptedFailure> {
         "timeout" => FailureWord::Timeout,
         _ => return None,
     };
-    Some(ScriptedFailure { kind, times })
+    Some(ScriptedFailure {
+        kind,
+        times,
+        again: false,
+        wait_ms: RATE_LIMIT_WAIT_MS,
+    })
 }

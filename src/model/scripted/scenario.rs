@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::model::scripted::{Script, ScriptedArgs, ScriptedCall, Step};
+use crate::model::scripted::{
+    FailureWord, Script, ScriptedArgs, ScriptedCall, ScriptedFailure, Step,
+};
 
 fn call(name: &str, args: Value) -> ScriptedCall {
     ScriptedCall {
@@ -41,6 +43,13 @@ fn edit(path: &str, after: &str, lines: String, ending: &str) -> Script {
         ],
         ending: Some(ending.to_owned()),
         claims_success: true,
+        ..Script::default()
+    }
+}
+
+fn says(text: &str) -> Script {
+    Script {
+        ending: Some(text.to_owned()),
         ..Script::default()
     }
 }
@@ -158,6 +167,36 @@ pub fn scenario(text: &str) -> Option<Script> {
                 json!({"pattern": format!("(?i){what}"), "path": "runbook.md"}),
             )],
         )));
+    }
+    if has(&["opening hours"]) {
+        return Some(Script {
+            numbered: true,
+            ..says("The harbour office is open from 8 to 18, the slip until dusk.")
+        });
+    }
+    if has(&["high tide"]) {
+        return Some(Script {
+            failure: Some(ScriptedFailure {
+                kind: FailureWord::RateLimit,
+                times: Some(1),
+                again: true,
+                wait_ms: 1_500,
+            }),
+            ..says(
+                "At 06:31 and 18:54. (I was refused once for asking too often, and asked again.)",
+            )
+        });
+    }
+    if has(&["summarise", "week"]) {
+        return Some(Script {
+            failure: Some(ScriptedFailure {
+                kind: FailureWord::Cut,
+                times: Some(1),
+                again: true,
+                wait_ms: 0,
+            }),
+            ..says("A quiet week: berths can be reserved ahead, and nothing is broken.")
+        });
     }
     if has(&["readme"]) {
         return Some(only(read("I read the README.", "README.md")));

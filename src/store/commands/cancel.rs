@@ -4,7 +4,7 @@ use crate::protocol::ids::{ContinuationId, ToolCallId};
 use crate::protocol::words::ContinuationState;
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
-use crate::store::input::{ActorRef, NewNotice};
+use crate::store::input::{ActorRef, ModelStep, NewNotice};
 
 /// Cancels a continuation that is not terminal. Durable.
 #[derive(Debug, Clone)]
@@ -17,6 +17,8 @@ pub struct Cancel {
     pub reason: Option<String>,
     /// Words to the chat.
     pub notices: Vec<NewNotice>,
+    /// The answer that was under way, as far as it was shown. Settles its attempt, unless that is settled by now.
+    pub under_way: Option<ModelStep>,
 }
 
 /// What a cancel found.
@@ -36,6 +38,9 @@ impl WriteCommand for Cancel {
         let mut head = tx.head(self.continuation_id)?;
         let was = head.state;
         let started_calls = tx.started_calls(head.id)?;
+        if let Some(step) = &self.under_way {
+            tx.cut_answer(&head, step)?;
+        }
         tx.cancel_continuation(&mut head, &self.by, self.reason.as_deref(), &self.notices)?;
         crate::crash_point!("cancel.pre_commit");
         Ok(Cancelled { was, started_calls })

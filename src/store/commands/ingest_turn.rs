@@ -5,7 +5,7 @@ use crate::protocol::ids::{ContinuationId, InboxId, SessionId};
 use crate::protocol::words::{ContinuationState, Disposition};
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
-use crate::store::input::{NewNotice, Origin, SessionChoice, TurnLimits};
+use crate::store::input::{NewNotice, Origin, SessionChoice, TurnCache, TurnLimits};
 use crate::store::ops::sessions::NewSession;
 use crate::store::rows::{preview, word};
 use rusqlite::{OptionalExtension, params};
@@ -33,6 +33,8 @@ pub struct IngestTurn {
     pub queue_full_notice: Option<NewNotice>,
     /// Title of a session that starts here.
     pub title: Option<String>,
+    /// What the response cache may do for it.
+    pub cache: TurnCache,
 }
 
 /// What became of an inbound item.
@@ -184,8 +186,9 @@ impl IngestTurn {
             .prepare_cached(
                 "INSERT INTO continuations (id, session_id, state, requester_id, requester_display, requester_person,
                     surface, text, model, message_ref, retry_of, max_steps, max_tool_calls, max_active_ms, max_tokens,
-                    created_at, updated_at)
-                 VALUES (?1, ?2, 'pending', ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?15)",
+                    created_at, updated_at, fresh, private)
+                 VALUES (?1, ?2, 'pending', ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?15, ?16,
+                    ?17 OR EXISTS (SELECT 1 FROM continuations WHERE session_id = ?2 AND private = 1))",
             )?
             .execute(params![
                 id.to_bytes(),
@@ -202,7 +205,9 @@ impl IngestTurn {
                 self.limits.max_tool_calls,
                 self.limits.max_active_ms,
                 self.limits.max_tokens,
-                tx.now.as_millis()
+                tx.now.as_millis(),
+                self.cache.fresh,
+                self.cache.private
             ])?;
         tx.conn
             .prepare_cached(

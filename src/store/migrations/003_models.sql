@@ -51,3 +51,7 @@ CREATE TABLE budget_grants (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX budget_grants_of_day ON budget_grants (day);
 CREATE INDEX budget_grants_of_session ON budget_grants (session_id) WHERE session_id IS NOT NULL;
+
+-- Whether a turn wants a new answer even where one is kept, and whether it was said in a chat of two.
+ALTER TABLE continuations ADD COLUMN fresh INTEGER NOT NULL DEFAULT 0 CHECK (fresh IN (0, 1));
+ALTER TABLE continuations ADD COLUMN private INTEGER NOT NULL DEFAULT 0 CHECK (private IN (0, 1));

@@ -4,7 +4,8 @@ use rusqlite::{OptionalExtension, params};
 
 use crate::protocol::event::EventBody;
 use crate::protocol::ids::{ContinuationId, ModelAttemptId, SessionId, ToolCallId};
-use crate::protocol::session::{StepBody, Usage};
+use crate::protocol::session::{CachedAnswer, StepBody, Usage};
+use crate::protocol::words::ContinuationState;
 use crate::store::command::WriteTx;
 use crate::store::error::StoreError;
 use crate::store::input::{AnswerSource, ModelStep};
@@ -160,6 +161,64 @@ impl WriteTx<'_> {
             .optional()?)
     }
 
+    /// Keeps what was shown of an answer that nobody waits for any more, and settles its attempt. Does nothing
+    /// where the attempt is settled: its end came first.
+    pub(crate) fn cut_answer(&mut self, head: &Head, step: &ModelStep) -> Result<(), StoreError> {
+        let AnswerSource::Attempt(id) = step.source else {
+            return Ok(());
+        };
+        self.own_attempt(id, head)?;
+        let attempt = self.attempt(id)?;
+        if attempt.settled || head.state != ContinuationState::Running {
+            return Ok(());
+        }
+        if !step.text.is_empty() {
+            return self.model_step(head, step, Vec::new()).map(drop);
+        }
+        self.settle_attempt(id, head.session_id, step.usage, Some(&step.stop))?;
+        self.emit(
+            Some(head.session_id),
+            Some(head.id),
+            EventBody::ModelFinished {
+                model: attempt.model,
+                step: attempt.step,
+                usage: step.usage,
+                latency_ms: step.latency_ms,
+                error: Some(step.stop.clone()),
+                notes: step.notes.clone(),
+            },
+        )
+    }
+
+    /// Announces a kept answer. What used no model costs nothing, which is not the same as an unknown price.
+    fn cache_hit(
+        &mut self,
+        head: &Head,
+        model: &str,
+        cached: &CachedAnswer,
+    ) -> Result<(), StoreError> {
+        for (table, row) in [
+            ("continuations", head.id.to_bytes()),
+            ("sessions", head.session_id.to_bytes()),
+        ] {
+            self.conn
+                .prepare_cached(&format!(
+                    "UPDATE {table} SET cost_usd = 0.0
+                     WHERE id = ?1 AND cost_usd IS NULL AND input_tokens + output_tokens = 0"
+                ))?
+                .execute([row])?;
+        }
+        self.emit(
+            Some(head.session_id),
+            Some(head.id),
+            EventBody::CacheHit {
+                channel: head.channel.clone(),
+                model: model.to_owned(),
+                cached: cached.clone(),
+            },
+        )
+    }
+
     /// Stores a model answer: settles its attempt, writes the step, announces it. The step's number.
     pub(crate) fn model_step(
         &mut self,
@@ -177,8 +236,11 @@ impl WriteTx<'_> {
                 head.id
             )));
         }
-        if let AnswerSource::Attempt(id) = step.source {
-            self.settle_attempt(id, head.session_id, step.usage, None)?;
+        match &step.source {
+            AnswerSource::Attempt(id) => {
+                self.settle_attempt(*id, head.session_id, step.usage, None)?;
+            }
+            AnswerSource::Cache(cached) => self.cache_hit(head, &step.model, cached)?,
         }
         let proposed = calls.len();
         let n = self.push_step(

@@ -9,7 +9,7 @@ use crate::protocol::policy::Verdict;
 use crate::protocol::session::{Step, ToolCall};
 use crate::protocol::words::{ApprovalState, ContinuationState, Surface};
 use crate::store::error::StoreError;
-use crate::store::input::{TurnLimits, TurnUsed};
+use crate::store::input::{TurnCache, TurnLimits, TurnUsed};
 use crate::store::queries::continuations::load_steps;
 use crate::store::reader::Reader;
 use crate::store::rows::{json, json_opt, word, word_opt};
@@ -72,6 +72,8 @@ pub struct TurnRows {
     pub temporary: bool,
     /// The continuation it repeats.
     pub retry_of: Option<ContinuationId>,
+    /// What the response cache may do for it.
+    pub cache: TurnCache,
     /// Its steps in order.
     pub steps: Vec<Step>,
     /// Its calls in order.
@@ -173,7 +175,7 @@ impl Reader<'_> {
                     c.requester_display, c.requester_person, c.surface, c.text, coalesce(c.model, s.model),
                     c.max_steps, c.max_tool_calls, c.max_active_ms, c.max_tokens,
                     c.used_steps, c.used_tool_calls, c.used_active_ms, c.input_tokens + c.output_tokens,
-                    c.message_ref, s.temporary, c.retry_of, s.estimate_ratio
+                    c.message_ref, s.temporary, c.retry_of, s.estimate_ratio, c.fresh, c.private
                  FROM continuations c JOIN sessions s ON s.id = c.session_id WHERE c.id = ?1",
             )?
             .query_row([id.to_bytes()], |row| {
@@ -209,6 +211,10 @@ impl Reader<'_> {
                     message_ref: row.get(20)?,
                     temporary: row.get(21)?,
                     retry_of: row.get::<_, Option<[u8; 16]>>(22)?.map(ContinuationId::from_bytes),
+                    cache: TurnCache {
+                        fresh: row.get(24)?,
+                        private: row.get(25)?,
+                    },
                     steps: Vec::new(),
                     calls: Vec::new(),
                 })

@@ -407,6 +407,7 @@ fn finish(state: &mut State) -> Vec<Effect> {
                     text,
                     model: None,
                     budgets: BudgetRequest::default(),
+                    fresh: false,
                 },
             );
             if effects.is_empty() {

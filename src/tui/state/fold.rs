@@ -1,6 +1,7 @@
 //! Folding events into the world. The same function for live events, for the tail after a snapshot and
 //! for replay; durable events that the world already contains change nothing.
 
+use crate::protocol::cache::{CacheCounts, CacheGroup};
 use crate::protocol::event::{Event, EventBody};
 use crate::protocol::ids::{ContinuationId, OutboxId, SessionId};
 use crate::protocol::session::{ContinuationSummary, Session, Usage};
@@ -104,11 +105,17 @@ pub fn apply(world: &mut World, event: &Event) -> Vec<Missing> {
         EventBody::ContinuationCancelled { .. } => end(world, event, ContinuationState::Cancelled),
         EventBody::ContinuationExpired { .. } => end(world, event, ContinuationState::Expired),
         EventBody::ModelStarted { not_before, .. } => {
+            waits_no_longer(world, event);
             if let Some(id) = event.continuation_id {
                 match not_before {
                     Some(at) => world.retries.insert(id, *at),
                     None => world.retries.remove(&id),
                 };
+            }
+        }
+        EventBody::ModelWaiting { provider, .. } => {
+            if let Some(id) = event.continuation_id {
+                world.waiting_for.insert(id, provider.clone());
             }
         }
         EventBody::ModelFinished { usage, .. } => {
@@ -192,6 +199,20 @@ pub fn apply(world: &mut World, event: &Event) -> Vec<Missing> {
             }
         }
         EventBody::BudgetReached { .. } => {}
+        EventBody::CacheHit {
+            channel, cached, ..
+        } => cache_counts(world, channel, |counts| {
+            counts.lookups += 1;
+            if cached.coalesced {
+                counts.coalesced += 1;
+            } else {
+                counts.hits += 1;
+            }
+        }),
+        EventBody::CacheMiss { channel, reason } => cache_counts(world, channel, |counts| {
+            counts.lookups += 1;
+            *counts.misses.entry(*reason).or_default() += 1;
+        }),
         EventBody::EngineState { engine } => world.engine = Some((**engine).clone()),
         EventBody::Unknown => {}
     }
@@ -201,6 +222,27 @@ pub fn apply(world: &mut World, event: &Event) -> Vec<Missing> {
         session.updated_at = session.updated_at.max(event.at);
     }
     missing
+}
+
+/// Counts something of the cache, in all and on its channel.
+fn cache_counts(world: &mut World, channel: &str, count: impl Fn(&mut CacheCounts)) {
+    let cache = &mut world.cache;
+    count(&mut cache.today);
+    match cache
+        .channels
+        .iter_mut()
+        .find(|group| group.name == channel)
+    {
+        Some(group) => count(&mut group.counts),
+        None => {
+            let mut counts = CacheCounts::default();
+            count(&mut counts);
+            cache.channels.push(CacheGroup {
+                name: channel.to_owned(),
+                counts,
+            });
+        }
+    }
 }
 
 fn summary(id: ContinuationId, at: crate::clock::Timestamp) -> ContinuationSummary {
@@ -283,8 +325,15 @@ fn end(world: &mut World, event: &Event, state: ContinuationState) {
 }
 
 fn close_stream(world: &mut World, event: &Event) {
+    waits_no_longer(world, event);
     if let Some(id) = event.continuation_id {
         world.streams.remove(&id);
+    }
+}
+
+fn waits_no_longer(world: &mut World, event: &Event) {
+    if let Some(id) = event.continuation_id {
+        world.waiting_for.remove(&id);
     }
 }
 

@@ -76,7 +76,10 @@ pub fn done_text(command: &Command, outcome: &Outcome) -> String {
                 | Outcome::Delivery(_)
                 | Outcome::Engine(_)
                 | Outcome::Backup(_)
-                | Outcome::Swept(_) => "it",
+                | Outcome::Swept(_)
+                | Outcome::ModelTest(_)
+                | Outcome::CacheEntry(_)
+                | Outcome::CachePurged(_) => "it",
             };
             format!("{}: {what}", decision_done(decision.decision))
         }
@@ -91,6 +94,10 @@ pub fn done_text(command: &Command, outcome: &Outcome) -> String {
         Command::Backup { .. } => "backup written".to_owned(),
         Command::Sweep { preview: true } => "nothing was swept: only counted".to_owned(),
         Command::Sweep { preview: false } => "swept".to_owned(),
+        Command::TestModel { .. } => "model tested".to_owned(),
+        Command::PinCacheEntry { pinned: true, .. } => "answer pinned".to_owned(),
+        Command::PinCacheEntry { pinned: false, .. } => "answer unpinned".to_owned(),
+        Command::PurgeCache { .. } => "kept answers forgotten".to_owned(),
     }
 }
 

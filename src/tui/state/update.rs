@@ -270,7 +270,10 @@ fn submitted(
                 | Outcome::Delivery(_)
                 | Outcome::Engine(_)
                 | Outcome::Backup(_)
-                | Outcome::Swept(_) => Vec::new(),
+                | Outcome::Swept(_)
+                | Outcome::ModelTest(_)
+                | Outcome::CacheEntry(_)
+                | Outcome::CachePurged(_) => Vec::new(),
             }
         }
     }
@@ -379,6 +382,10 @@ fn answered(state: &mut State, query: &Query, result: Result<Box<Answer>, Box<Pr
         | Answer::Artifact(_)
         | Answer::Doctor(_)
         | Answer::Audit(_)
-        | Answer::AuditVerify(_) => {}
+        | Answer::AuditVerify(_)
+        | Answer::Models(_)
+        | Answer::Cache(_)
+        | Answer::CacheEntries(_)
+        | Answer::CacheEntry(_) => {}
     }
 }

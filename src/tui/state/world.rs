@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::clock::Timestamp;
 use crate::protocol::approval::Approval;
+use crate::protocol::cache::CacheSummary;
 use crate::protocol::channel::Channel;
 use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId, SessionId, ToolCallId};
 use crate::protocol::session::{Continuation, OutboxItem, Session};
@@ -47,12 +48,16 @@ pub struct World {
     pub streams: BTreeMap<ContinuationId, Stream>,
     /// When a model that failed is asked again.
     pub retries: BTreeMap<ContinuationId, Timestamp>,
+    /// Providers that turns wait for, because as many calls as may be are under way there.
+    pub waiting_for: BTreeMap<ContinuationId, String>,
     /// Output of running tools: outside text.
     pub tool_output: BTreeMap<ToolCallId, String>,
     /// How each session's newest ended turn ended, when it ended badly.
     pub failed: BTreeMap<SessionId, ContinuationId>,
     /// The engine; none before the first snapshot.
     pub engine: Option<EngineStatus>,
+    /// The response cache today.
+    pub cache: CacheSummary,
 }
 
 impl World {
@@ -61,6 +66,7 @@ impl World {
         let mut world = Self {
             seq: snapshot.seq,
             engine: Some(snapshot.engine),
+            cache: snapshot.cache,
             ..Self::default()
         };
         for session in snapshot.sessions {

@@ -189,6 +189,32 @@ fn ago(state: &State, at: Option<Timestamp>) -> String {
     at.map_or_else(|| "-".to_owned(), |at| format::age(state.now.wall, at))
 }
 
+/// What the response cache did for a channel today: `12 hits, 3 misses (tools used 2, expired 1)`.
+fn cache_line(state: &State, channel: &str) -> String {
+    let cache = &state.world.cache;
+    let Some(group) = cache.channels.iter().find(|group| group.name == channel) else {
+        return "none asked for today".to_owned();
+    };
+    let counts = &group.counts;
+    let missed: u64 = counts.misses.values().sum();
+    let reasons: Vec<String> = counts
+        .misses
+        .iter()
+        .map(|(reason, times)| format!("{} {times}", reason.as_str().replace('_', " ")))
+        .collect();
+    let mut text = format!(
+        "{} hits, {} shared, {missed} misses",
+        counts.hits, counts.coalesced
+    );
+    if !reasons.is_empty() {
+        text.push_str(&format!(" ({})", reasons.join(", ")));
+    }
+    if let Some(problem) = &cache.problem {
+        text.push_str(&format!(" · not usable: {problem}"));
+    }
+    text
+}
+
 fn detail(state: &State, theme: &Theme, channel: &Channel, area: Rect, buf: &mut Buffer) {
     let inner = paint::padded(paint::panel(buf, area, theme, &channel.name, false));
     let health = &channel.health;
@@ -239,6 +265,7 @@ fn detail(state: &State, theme: &Theme, channel: &Channel, area: Rect, buf: &mut
                 channel.active_sessions, channel.pending_approvals, channel.backlog
             ),
         ),
+        ("kept answers", cache_line(state, &channel.name)),
     ];
     let value_width = usize::from(inner.width).saturating_sub(paint::LABEL);
     for (at, (label, value)) in rows.into_iter().enumerate() {

@@ -116,12 +116,14 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
             .open_continuation
             .as_ref()
             .map_or_else(String::new, |open| {
-                match state.world.retries.get(&open.id) {
-                    Some(at) => {
+                let retry = state.world.retries.get(&open.id);
+                match (retry, state.world.waiting_for.get(&open.id)) {
+                    (Some(at), _) => {
                         let left = at.millis_since(state.now.wall).div_ceil(1000);
                         format!("retry in {left} s")
                     }
-                    None => open.tools_in_flight.join(" "),
+                    (None, Some(provider)) => format!("waits: {provider}"),
+                    (None, None) => open.tools_in_flight.join(" "),
                 }
             });
         let line = match (&session.title, &session.last_line) {

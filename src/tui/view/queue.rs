@@ -346,9 +346,21 @@ fn empty(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
         );
         return;
     }
+    let first_run = state
+        .world
+        .engine
+        .as_ref()
+        .is_some_and(|engine| engine.scripted && !engine.demo);
     let texts = [
         (Role::TextStrong, "Nothing needs you."),
-        (Role::Text, ""),
+        (
+            Role::TextMuted,
+            if first_run {
+                "No LLM yet: `leverframe init` finds models."
+            } else {
+                ""
+            },
+        ),
         (
             Role::TextMuted,
             "What stops at a person appears here, oldest deadline first:",

@@ -2,8 +2,9 @@
 
 use ratatui::text::{Line, Span};
 
+use crate::clock::Timestamp;
 use crate::protocol::artifact::ArtifactRef;
-use crate::protocol::session::{StepBody, ToolCall, TranscriptBody, TranscriptEntry};
+use crate::protocol::session::{CachedAnswer, StepBody, ToolCall, TranscriptBody, TranscriptEntry};
 use crate::protocol::words::{ToolCallState, VerdictWord};
 use crate::tui::format;
 use crate::tui::shown;
@@ -108,8 +109,23 @@ pub fn lines(
                 attempts,
                 dropped,
                 notes,
+                cached: kept,
                 ..
             } => {
+                if let Some(kept) = kept {
+                    maker.head(vec![
+                        (Role::OutsideModel, model.clone()),
+                        (
+                            Role::TextMuted,
+                            format!("  {clock} · {}", kept_line(entry.at, kept)),
+                        ),
+                    ]);
+                    if !repeated && !text.is_empty() {
+                        maker.text(Role::Outside, 2, text, usize::MAX);
+                    }
+                    maker.lines.push(Line::default());
+                    return maker.lines;
+                }
                 let cached = if usage.cached_input_tokens > 0 {
                     format!(" ({} cached)", format::count(usage.cached_input_tokens))
                 } else {
@@ -207,6 +223,19 @@ pub fn lines(
     }
     maker.lines.push(Line::default());
     maker.lines
+}
+
+/// Where a kept answer came from: `cached, 3m old, saved 1.2k tokens`.
+fn kept_line(at: Timestamp, kept: &CachedAnswer) -> String {
+    let how = if kept.coalesced {
+        "answered together with the same question".to_owned()
+    } else {
+        format!("cached, {} old", format::age(at, kept.stored_at))
+    };
+    format!(
+        "{how}, saved {} tokens",
+        format::count(kept.saved.input_tokens + kept.saved.output_tokens)
+    )
 }
 
 fn tool_card(maker: &mut Maker<'_>, call: &ToolCall, folded: bool) {

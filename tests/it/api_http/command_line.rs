@@ -247,12 +247,12 @@ async fn nothing_running_is_three_and_says_what_to_do() {
     assert!(failure.message().unwrap().contains("leverframe --daemon"));
 }
 
-#[test]
-fn init_replaces_nothing_and_writes_no_secret() {
+#[tokio::test]
+async fn init_replaces_nothing_and_writes_no_secret() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("conf").join("config.toml");
     let environment = leverframe::config::environment::Environment::default();
-    let run = |force: bool| {
+    let run = async |force: bool| {
         let (mut out, mut err) = (Vec::new(), Vec::new());
         let mut input: &[u8] = b"";
         let mut terminal = Terminal {
@@ -266,15 +266,15 @@ fn init_replaces_nothing_and_writes_no_secret() {
             force,
             ..Default::default()
         };
-        leverframe::cli::init::run(&mut terminal, &file, &arguments, Some("m"), &environment)
+        leverframe::cli::init::run(&mut terminal, &file, &arguments, Some("m"), &environment).await
     };
-    run(false).unwrap();
+    run(false).await.unwrap();
     let text = std::fs::read_to_string(&file).unwrap();
     assert!(text.contains("anthropic/m"), "{text}");
     toml::from_str::<toml::Table>(&text).unwrap();
     std::fs::write(&file, "mine").unwrap();
-    assert_eq!(run(false).unwrap_err().status(), 2);
+    assert_eq!(run(false).await.unwrap_err().status(), 2);
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "mine");
-    run(true).unwrap();
+    run(true).await.unwrap();
     assert_ne!(std::fs::read_to_string(&file).unwrap(), "mine");
 }

@@ -3,11 +3,13 @@
 // Helpers outside `#[test]` functions fail a test by panicking, as tests do.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod cache_samples;
 mod command_line;
 mod doors;
 mod fake;
 mod remote;
 mod routes;
 mod samples;
+mod samples_models;
 mod server;
 mod streams;

@@ -335,6 +335,7 @@ proptest! {
                 text,
                 model: None,
                 budgets: BudgetRequest::default(),
+                fresh: false,
             },
             surface: Surface::Cli,
             idempotency_key: key,

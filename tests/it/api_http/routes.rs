@@ -237,6 +237,7 @@ async fn reading_routes_become_the_query_they_name() {
         format!("audit/verify?anchor=3:{}", "ab".repeat(32)),
         "emergency-stop".to_owned(),
         format!("artifacts/{}", "ab".repeat(32)),
+        "models".to_owned(),
     ];
     assert_eq!(paths.len(), samples::queries().len());
     for ((query, answer), path) in samples::queries().into_iter().zip(paths) {

@@ -31,6 +31,9 @@ use leverframe::protocol::words::{
 };
 use serde_json::json;
 
+use crate::api_http::cache_samples;
+use crate::api_http::samples_models;
+
 /// Text with everything that breaks framing and screens.
 pub const NASTY: &str = "a\r\nb\n\ndata: x\u{2028}\u{feff}\u{202e}\u{1b}[31mü😀\u{e0041}";
 
@@ -397,12 +400,14 @@ pub fn commands() -> Vec<Command> {
                 max_steps: Some(3),
                 ..BudgetRequest::default()
             },
+            fresh: true,
         },
         Command::Ask {
             channel: "cli".to_owned(),
             text: "hi".to_owned(),
             model: None,
             budgets: BudgetRequest::default(),
+            fresh: false,
         },
         Command::CancelContinuation {
             continuation_id: continuation_id(),
@@ -452,6 +457,7 @@ pub fn commands() -> Vec<Command> {
             path: format!("/backups/{NASTY}"),
         },
         Command::Sweep { preview: true },
+        samples_models::command(),
     ]
 }
 
@@ -486,6 +492,7 @@ pub fn outcomes() -> Vec<Outcome> {
             events: u64::MAX,
             ..SweepReport::default()
         }),
+        samples_models::outcome(),
     ]
 }
 
@@ -506,6 +513,7 @@ pub fn queries() -> Vec<(Query, Answer)> {
                 approvals: vec![approval(ApprovalState::Pending)],
                 channels: vec![channel()],
                 deliveries: vec![delivery()],
+                cache: cache_samples::summary(),
                 streams: vec![OpenStream {
                     continuation_id: continuation_id(),
                     session_id: session_id(),
@@ -640,6 +648,7 @@ pub fn queries() -> Vec<(Query, Answer)> {
             },
             Answer::Artifact(Box::new(artifact())),
         ),
+        samples_models::query(),
     ]
 }
 

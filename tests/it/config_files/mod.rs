@@ -26,14 +26,14 @@ const TOOLS: &[&str] = &[
 ];
 
 /// A configuration file with data directory and home of its own.
-struct Case {
+pub struct Case {
     dir: tempfile::TempDir,
     flags: Flags,
     variables: Vec<(String, String)>,
 }
 
 impl Case {
-    fn new(text: &str) -> Self {
+    pub fn new(text: &str) -> Self {
         let case = Self::without_file();
         std::fs::write(case.file(), text).unwrap();
         case
@@ -55,16 +55,16 @@ impl Case {
         self.dir.path()
     }
 
-    fn file(&self) -> PathBuf {
+    pub fn file(&self) -> PathBuf {
         self.home().join(".config/leverframe/config.toml")
     }
 
-    fn env(mut self, name: &str, value: &str) -> Self {
+    pub fn env(mut self, name: &str, value: &str) -> Self {
         self.variables.push((name.to_owned(), value.to_owned()));
         self
     }
 
-    fn flags(mut self, change: impl FnOnce(&mut Flags)) -> Self {
+    pub fn flags(mut self, change: impl FnOnce(&mut Flags)) -> Self {
         change(&mut self.flags);
         self
     }
@@ -75,12 +75,12 @@ impl Case {
     }
 
     #[track_caller]
-    fn settings(&self) -> Settings {
+    pub fn settings(&self) -> Settings {
         self.load().unwrap_or_else(|error| panic!("{error}"))
     }
 
     #[track_caller]
-    fn error(&self) -> ConfigError {
+    pub fn error(&self) -> ConfigError {
         self.load().expect_err("this configuration was accepted")
     }
 }

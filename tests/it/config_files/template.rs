@@ -2,7 +2,7 @@
 
 use leverframe::config::template::{
     InitChoices, ModelChoice, OwnerChoice, STARTER_AUTO_APPROVE, SecretChoice, TelegramChoice,
-    render_template,
+    ToldChoice, render_template,
 };
 use leverframe::protocol::words::{Autonomy, Role};
 
@@ -29,8 +29,13 @@ fn full() -> InitChoices {
         model: ModelChoice::Server {
             provider: "local".to_owned(),
             model: "llama \"3\"".to_owned(),
+            kind: "openai-chat",
             base_url: "http://127.0.0.1:8080/v1".to_owned(),
             key: Some(SecretChoice::Env("LOCAL_KEY".to_owned())),
+            told: ToldChoice {
+                tools: Some(false),
+                context_window: Some(16_384),
+            },
         },
         telegram: Some(TelegramChoice {
             name: "team".to_owned(),
@@ -56,6 +61,11 @@ fn every_choice_loads_as_chosen() {
     assert_eq!(
         settings.providers["local"].base_url,
         "http://127.0.0.1:8080/v1"
+    );
+    let told = &settings.providers["local"].tuning.models["llama \"3\""];
+    assert_eq!(
+        (told.tools, told.context_window),
+        (Some(false), Some(16_384))
     );
     let team = &settings.channels["team"];
     assert_eq!(team.autonomy, Autonomy::SemiAuto);

@@ -15,6 +15,22 @@ const ELSEWHERE: &[(u8, &str)] = &[
         "tests/it/models/event_reader.rs::cutting_changes_nothing",
     ),
     (
+        22,
+        "tests/it/model_calls/interrupted.rs::an_answer_that_breaks_off_waits_to_be_resumed_and_gives_one_reply",
+    ),
+    (
+        25,
+        "tests/it/model_calls/interrupted.rs::consoles_hear_when_the_next_try_is_due",
+    ),
+    (
+        27,
+        "tests/it/model_calls/interrupted.rs::a_wait_of_an_hour_is_not_sat_through",
+    ),
+    (
+        32,
+        "tests/it/model_calls/window.rs::what_is_too_long_is_compacted_once_and_asked_again",
+    ),
+    (
         34,
         "tests/it/models/faults.rs::four_obstacles_have_four_messages",
     ),
@@ -23,57 +39,104 @@ const ELSEWHERE: &[(u8, &str)] = &[
         "tests/it/models/faults.rs::dropping_the_stream_closes_the_connection",
     ),
     (
+        44,
+        "tests/it/model_calls/answers.rs::a_paused_answer_goes_back_as_it_is_and_counts_as_a_step",
+    ),
+    (
+        45,
+        "tests/it/model_calls/window.rs::a_window_that_is_full_in_the_middle_cuts_the_answer",
+    ),
+    (
+        46,
+        "tests/it/model_calls/answers.rs::silence_after_results_is_nudged_once",
+    ),
+    (
+        46,
+        "tests/it/model_calls/answers.rs::two_silences_are_the_operator_s_and_the_chat_hears_nothing",
+    ),
+    (
+        51,
+        "tests/it/model_calls/answers.rs::malformed_arguments_are_answered_twice_and_then_the_turn_fails",
+    ),
+    (
+        60,
+        "tests/it/model_calls/answers.rs::unknown_tools_and_wrong_arguments_come_back_as_results",
+    ),
+    (
+        61,
+        "tests/it/model_calls/answers.rs::unknown_tools_and_wrong_arguments_come_back_as_results",
+    ),
+    (
         63,
         "tests/it/models/nonsense.rs::a_chat_decoder_never_crashes_and_its_calls_have_distinct_ids",
     ),
     (
+        64,
+        "tests/it/stories/http.rs::a_denied_call_gives_the_model_the_reason_and_the_turn_goes_on",
+    ),
+    (
+        66,
+        "tests/it/effects/crash.rs::a_call_that_cannot_repeat_waits_for_a_person",
+    ),
+    (
+        66,
+        "tests/it/effects/crash.rs::a_keyed_call_runs_again_by_itself_and_counts_once",
+    ),
+    (
         71,
-        "src/engine/turn/fold.rs::a_switch_of_the_model_takes_the_opaque_blocks_out",
+        "tests/it/model_calls/choice.rs::opaque_blocks_stay_with_who_wrote_them_and_are_not_sent_when_stale",
+    ),
+    (
+        80,
+        "tests/it/models/lookup.rs::prices_are_known_or_unknown_but_never_zero",
+    ),
+    (
+        83,
+        "tests/it/model_calls/stable.rs::the_beginning_of_a_request_is_the_same_whatever_else_happens",
     ),
     (
         84,
         "tests/it/models/requests.rs::a_longer_history_keeps_the_prefix_byte_for_byte",
+    ),
+    (
+        84,
+        "tests/it/tools/registry.rs::the_catalogue_is_short_ordered_and_stable",
     ),
     (88, "src/model/names.rs::names_go_out_legal_and_come_back"),
 ];
 
 /// Cases that nothing shows yet, with what is missing.
 const NOT_YET: &[(u8, &str)] = &[
-    (36, "the adapter of the Responses API"),
-    (37, "the adapter of the Responses API"),
-    (41, "the adapter of Gemini"),
-    (42, "the adapter of Gemini"),
-    (46, "the engine's side"),
-    (59, "the adapter of Ollama, and the probe of local servers"),
-    (60, "the engine's side"),
-    (61, "the engine's side"),
-    (64, "the engine's side"),
-    (65, "the engine's side"),
-    (66, "the engine's side"),
-    (67, "the engine's side"),
-    (72, "the adapter of the Responses API"),
-    (73, "the adapter of the Responses API"),
-    (74, "the adapter of Gemini"),
-    (77, "the adapter of the Responses API"),
-    (79, "the adapter of Gemini"),
-    (80, "the engine's side"),
-    (81, "the engine's side"),
-    (89, "the response cache"),
-    (90, "the response cache"),
-    (91, "the response cache"),
-    (92, "the response cache"),
-    (93, "the response cache"),
-    (94, "the response cache"),
-    (95, "the response cache"),
-    (96, "the response cache"),
-    (97, "compaction and memory"),
-    (98, "compaction and memory"),
-    (99, "compaction and memory"),
-    (100, "compaction and memory"),
-    (101, "the adapter of Ollama, and the probe of local servers"),
-    (102, "the adapter of Ollama, and the probe of local servers"),
-    (103, "the adapter of Ollama, and the probe of local servers"),
-    (104, "the demo's scripts"),
+    (41, "a blocked prompt, with the adapter of Gemini"),
+    (42, "a malformed call, with the adapter of Gemini"),
+    (59, "one line with everything, with the adapter of Ollama"),
+    (65, "three calls with three decisions in one turn"),
+    (67, "a result of 5 MB with escapes, end to end"),
+    (74, "signatures on their parts, with the adapter of Gemini"),
+    (79, "usage on each chunk, with the adapter of Gemini"),
+    (81, "failed attempts in the budgets of a day"),
+    (89, "the response cache, scope channel"),
+    (90, "the response cache, scope user"),
+    (91, "the response cache, the key"),
+    (92, "the response cache, single flight"),
+    (93, "the response cache, what is never kept"),
+    (94, "the response cache, fresh questions only"),
+    (95, "the response cache, change of configuration and clock"),
+    (96, "the response cache, a lost file"),
+    (
+        97,
+        "a summariser that fails: the summary is made without a model",
+    ),
+    (98, "a summary that would part a call from its result"),
+    (99, "facts: there is no memory of facts yet"),
+    (100, "search in memory: there is none yet"),
+    (101, "the probe of local servers"),
+    (102, "a model without tools, end to end"),
+    (
+        103,
+        "a prompt cut by the server, with the adapter of Ollama",
+    ),
+    (104, "the demo's two calls under each autonomy"),
 ];
 
 #[test]

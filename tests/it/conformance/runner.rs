@@ -235,7 +235,9 @@ fn without_marks(body: &Value) -> Value {
     match body {
         Value::Object(fields) => fields
             .iter()
-            .filter(|(name, _)| *name != "cache_control")
+            .filter(|(name, _)| {
+                !["cache_control", "prompt_cache_breakpoint"].contains(&name.as_str())
+            })
             .map(|(name, inner)| (name.clone(), without_marks(inner)))
             .collect(),
         Value::Array(items) => items.iter().map(without_marks).collect(),

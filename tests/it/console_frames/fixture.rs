@@ -2,6 +2,7 @@
 
 use leverframe::clock::Timestamp;
 use leverframe::protocol::approval::{Approval, PlanFacts, Preview, Requester, SimilarCall};
+use leverframe::protocol::cache::CacheSummary;
 use leverframe::protocol::channel::{Channel, ChannelHealth};
 use leverframe::protocol::ids::{ApprovalId, ContinuationId, SessionId, ToolCallId};
 use leverframe::protocol::policy::{Policy, Verdict};
@@ -268,6 +269,7 @@ pub fn snapshot() -> Snapshot {
             channel("telegram", ChannelKind::Telegram, Autonomy::SemiAuto),
         ],
         deliveries: vec![],
+        cache: CacheSummary::default(),
         streams: vec![],
         engine: engine(),
     }

@@ -83,6 +83,7 @@ fn snapshot_of(world: &World) -> Snapshot {
         approvals: world.approvals.values().cloned().collect(),
         channels: world.channels.values().cloned().collect(),
         deliveries: world.deliveries.values().cloned().collect(),
+        cache: world.cache.clone(),
         streams: world
             .streams
             .iter()

@@ -2,86 +2,24 @@
 //!
 //! Checks nothing, loudly, where aimock is not installed.
 
-use std::path::{Path, PathBuf};
-use std::process::Stdio;
 use std::time::Duration;
 
 use leverframe::config::settings::ProviderKind;
 use leverframe::model::request::{Model, ModelErrorKind, ModelMessage, ModelRequest, StopReason};
 use serde_json::json;
-use tokio::io::{AsyncBufReadExt, BufReader};
-use tokio::process::{Child, Command};
 
 use crate::models::helpers::{adapter, answered, request, run, settings, user};
+use crate::support::aimock::Aimock;
 
-/// A running aimock; killed when dropped.
-struct Aimock {
-    base: String,
-    _process: Child,
-}
-
-fn installed() -> Option<PathBuf> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let peers = std::env::var_os("LEVERFRAME_PEERS")
-        .map_or_else(|| root.join("target/peers"), PathBuf::from);
-    let program = peers.join("aimock/node_modules/@copilotkit/aimock/dist/cli.js");
-    let node = std::process::Command::new("node")
-        .arg("--version")
-        .stdout(Stdio::null())
-        .status()
-        .is_ok_and(|status| status.success());
-    (node && program.is_file()).then_some(program)
-}
-
-impl Aimock {
-    async fn start() -> Option<Self> {
-        let Some(program) = installed() else {
-            eprintln!("!!! SKIPPED: aimock is not installed; run tests/peers/install.sh aimock");
-            return None;
-        };
-        let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/models/aimock");
-        let mut process = Command::new("node")
-            .arg(program)
-            .args(["-p", "0", "-f"])
-            .arg(fixtures)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::inherit())
-            .kill_on_drop(true)
-            .spawn()
-            .expect("node starts");
-        let mut lines = BufReader::new(process.stdout.take().unwrap()).lines();
-        let find = async {
-            while let Some(line) = lines.next_line().await.unwrap() {
-                if let Some(at) = line.find("http://127.0.0.1:") {
-                    return line[at..].trim().to_owned();
-                }
-            }
-            panic!("aimock ended before it listened");
-        };
-        let base = tokio::time::timeout(Duration::from_mins(1), find)
-            .await
-            .expect("aimock listens");
-        // Its output goes on; unread, the pipe would fill.
-        tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
-        Some(Self {
-            base,
-            _process: process,
-        })
-    }
-
-    fn models(&self) -> Vec<Box<dyn Model>> {
-        let with_path = format!("{}/v1", self.base);
-        [
-            (ProviderKind::OpenAiChat, &with_path),
-            (ProviderKind::Anthropic, &self.base),
-            (ProviderKind::OpenAiResponses, &self.base),
-            (ProviderKind::Gemini, &self.base),
-            (ProviderKind::Ollama, &self.base),
-        ]
-        .map(|(kind, base)| adapter(kind, &settings(kind, base)))
-        .into()
-    }
+fn models(peer: &Aimock) -> [Box<dyn Model>; 5] {
+    let of = |kind, path: &str| adapter(kind, &settings(kind, &format!("{}{path}", peer.base)));
+    [
+        of(ProviderKind::OpenAiChat, "/v1"),
+        of(ProviderKind::Anthropic, ""),
+        of(ProviderKind::OpenAiResponses, ""),
+        of(ProviderKind::Gemini, ""),
+        of(ProviderKind::Ollama, ""),
+    ]
 }
 
 fn asking(text: &str) -> ModelRequest {
@@ -93,7 +31,7 @@ async fn text_arrives_with_usage() {
     let Some(peer) = Aimock::start().await else {
         return;
     };
-    for model in peer.models() {
+    for model in models(&peer) {
         let outcome = run(model.as_ref(), asking("plain-text")).await;
         let answer = outcome.answer();
         assert_eq!(
@@ -117,7 +55,7 @@ async fn two_calls_go_out_and_their_results_come_back() {
     let Some(peer) = Aimock::start().await else {
         return;
     };
-    for model in peer.models() {
+    for model in models(&peer) {
         for (second, expected) in [
             ("a.txt b.txt", "Both are there."),
             ("denied by operator: not now", "One of them was denied."),
@@ -162,7 +100,7 @@ async fn too_many_requests_carry_the_wait() {
     let Some(peer) = Aimock::start().await else {
         return;
     };
-    for model in peer.models() {
+    for model in models(&peer) {
         let outcome = run(model.as_ref(), asking("too-fast")).await;
         let error = outcome.error();
         assert_eq!(error.kind, ModelErrorKind::RateLimited, "{error}");
@@ -176,7 +114,7 @@ async fn a_socket_cut_in_mid_stream_is_no_answer() {
     let Some(peer) = Aimock::start().await else {
         return;
     };
-    for model in peer.models() {
+    for model in models(&peer) {
         let outcome = run(model.as_ref(), asking("cut-off")).await;
         assert_eq!(outcome.error().kind, ModelErrorKind::Disconnected);
     }
@@ -187,7 +125,7 @@ async fn reasoning_is_not_shown_and_is_replayed_where_it_must_be() {
     let Some(peer) = Aimock::start().await else {
         return;
     };
-    for model in peer.models() {
+    for model in models(&peer) {
         let outcome = run(model.as_ref(), asking("think")).await;
         assert_eq!(outcome.answer().text, "Thought about it.");
         assert!(outcome.heartbeats > 0, "thinking is a sign of life");

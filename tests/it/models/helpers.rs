@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use futures_util::StreamExt;
-use leverframe::config::settings::{ProviderKind, ProviderSettings, Secret};
+use leverframe::config::settings::{ModelTuning, ProviderKind, ProviderSettings, Secret};
 use leverframe::model::anthropic::Anthropic;
 use leverframe::model::gemini::Gemini;
 use leverframe::model::ollama::Ollama;
@@ -32,6 +32,7 @@ pub fn settings(kind: ProviderKind, base_url: &str) -> ProviderSettings {
         context_window: 100_000,
         max_concurrent: 4,
         prices: BTreeMap::new(),
+        tuning: ModelTuning::default(),
     }
 }
 

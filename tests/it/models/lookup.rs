@@ -5,11 +5,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use futures_util::StreamExt;
+use leverframe::config::model_tables::{OwnTables, Rates};
 use leverframe::config::settings::{
     ApprovalSettings, BudgetSettings, EngineSettings, Paths, ProviderKind, ProviderSettings,
-    RetentionSettings, SelfApproval, Settings,
+    ResponseCacheSettings, RetentionSettings, SelfApproval, Settings,
 };
 use leverframe::model::prices;
+use leverframe::model::profiles::Profile;
 use leverframe::model::registry::{ModelLookupError, Models};
 use leverframe::model::request::ModelEvent;
 use leverframe::protocol::session::Usage;
@@ -32,6 +34,7 @@ pub fn all_settings(providers: Vec<(&str, ProviderSettings)>) -> Settings {
             .into_iter()
             .map(|(name, provider)| (name.to_owned(), provider))
             .collect(),
+        tables: OwnTables::default(),
         channels: BTreeMap::new(),
         people: BTreeMap::new(),
         approvals: ApprovalSettings {
@@ -60,6 +63,10 @@ pub fn all_settings(providers: Vec<(&str, ProviderSettings)>) -> Settings {
             session_idle: 7,
             audit: 400,
         },
+        response_cache: ResponseCacheSettings {
+            ttl_minutes: 60,
+            max_entries: 500,
+        },
         tool_risk: BTreeMap::new(),
         listen: None,
         log_filter: "info".to_owned(),
@@ -72,7 +79,12 @@ pub fn all_settings(providers: Vec<(&str, ProviderSettings)>) -> Settings {
 
 fn three() -> Vec<(&'static str, ProviderSettings)> {
     let mut openai = settings(ProviderKind::OpenAiChat, "http://127.0.0.1:9/v1");
-    openai.prices.insert("house-model".to_owned(), (1.0, 2.0));
+    let rates = Rates {
+        input: 1.0,
+        output: 2.0,
+        ..Rates::default()
+    };
+    openai.prices.insert("house-model".to_owned(), rates);
     vec![
         ("openai", openai),
         (
@@ -100,14 +112,14 @@ fn found_by_provider_and_model() {
         (model.provider(), model.family()),
         ("anthropic", "anthropic")
     );
+    assert_eq!(models.profile("openai/x").context_window, 100_000);
+    assert_eq!(models.profile("scripted/x").max_output_tokens, 1000);
+    assert_eq!(models.profile("none/x"), Profile::default());
     let (model, _) = models.get("responses/x").unwrap();
     assert_eq!(
         (model.provider(), model.family()),
         ("responses", "openai-responses")
     );
-    assert_eq!(models.context_window("openai"), Some(100_000));
-    assert_eq!(models.max_output_tokens("scripted"), Some(1000));
-    assert_eq!(models.context_window("none"), None);
 }
 
 #[test]
@@ -180,8 +192,8 @@ fn prices_are_known_or_unknown_but_never_zero() {
         cache_write_tokens: 200_000,
         cost_usd: None,
     };
-    let none = BTreeMap::new();
-    let cost = |model: &str| prices::cost(&none, model, &usage);
+    let models = Models::new(&all_settings(three())).unwrap();
+    let cost = |model: &str| models.cost(&format!("openai/{model}"), &usage);
     let near = |found: Option<f64>, expected: f64| {
         assert!(
             (found.unwrap() - expected).abs() < 1e-9,
@@ -205,7 +217,7 @@ fn prices_are_known_or_unknown_but_never_zero() {
         cost_usd: None,
     };
     assert_eq!(cost("gpt-6-sol"), None);
-    near(prices::cost(&none, "gpt-6-sol", &small), 0.2);
+    near(models.cost("openai/gpt-6-sol", &small), 0.2);
     for unknown in [
         "gpt-5.9",
         "gpt-5-pro",
@@ -220,10 +232,9 @@ fn prices_are_known_or_unknown_but_never_zero() {
         cost_usd: Some(0.25),
         ..usage
     };
-    assert_eq!(prices::cost(&none, "llama3", &reported), Some(0.25));
+    assert_eq!(models.cost("openai/llama3", &reported), Some(0.25));
     assert_eq!(prices::as_of().len(), 10);
 
-    let models = Models::new(&all_settings(three())).unwrap();
     near(models.cost("openai/house-model", &usage), 3.0);
     assert_eq!(models.cost("scripted/demo", &usage), Some(0.0));
     assert_eq!(models.cost("openai/unheard-of", &usage), None);

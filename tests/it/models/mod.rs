@@ -17,6 +17,7 @@ mod faults;
 mod gemini_decoder;
 mod gemini_requests;
 pub mod helpers;
+mod limits;
 mod line_reader;
 pub mod lookup;
 mod nonsense;

@@ -1,14 +1,16 @@
 //! The built-in model that is no LLM.
 
+use leverframe::engine::slash::COMMANDS;
 use leverframe::model::request::{
     AssistantToolCall, ModelErrorKind, ModelMessage, ModelRequest, StopReason, ToolResultMessage,
 };
 use leverframe::model::scripted::ScriptedModel;
 use leverframe::model::scripted::demo::{demo_files, demo_visitors};
+use leverframe::model::scripted::phrases::PHRASES;
 use leverframe::model::scripted::scenario::scenario;
 use serde_json::{Value, json};
 
-use crate::models::helpers::{Outcome, request, run, user};
+use crate::models::helpers::{Outcome, request, run, tool, user};
 
 async fn ask(model: &ScriptedModel, text: &str) -> Outcome {
     run(model, request(vec![user(text)])).await
@@ -56,14 +58,24 @@ async fn go_on(
 async fn text_without_directives_is_echoed() {
     let model = ScriptedModel::new(false);
     let outcome = ask(&model, "hello there").await;
-    assert_eq!(outcome.answer().text, "You said: hello there");
+    let text = &outcome.answer().text;
+    assert!(text.starts_with("You said: hello there\n"), "{text}");
+    for told in [
+        "no AI model",
+        "`help`",
+        "`leverframe init`",
+        "`leverframe --model ",
+    ] {
+        assert!(text.contains(told), "{told} is missing: {text}");
+    }
     assert!(outcome.deltas.len() >= 2, "in pieces");
     assert_eq!(outcome.answer().stop, StopReason::EndTurn);
     assert_eq!(outcome.answer().usage.cost_usd, Some(0.0));
     assert!(outcome.answer().usage.input_tokens > 0);
     let outcome = ask(&model, "ping bench-01ab_cd-00007").await;
     assert!(outcome.answer().text.contains("re:bench-01ab_cd-00007"));
-    assert_eq!(ask(&model, "").await.answer().text, "You said: ");
+    let empty = ask(&model, "").await;
+    assert!(empty.answer().text.starts_with("You said: \n"));
 }
 
 #[tokio::test]
@@ -206,10 +218,26 @@ async fn every_demo_phrase_leads_to_calls_on_files_that_exist() {
     };
     let mut names = std::collections::BTreeSet::new();
     assert_eq!(demo_visitors().len(), 3);
-    for phrase in demo_visitors().iter().flat_map(|channel| channel.phrases) {
-        assert!(scenario(phrase).is_some(), "{phrase}");
+    let lines = demo_visitors().iter().flat_map(|channel| channel.lines);
+    for phrase in lines.map(|(_, phrase)| phrase) {
+        if phrase.starts_with('/') {
+            assert!(COMMANDS.iter().any(|(name, _)| *name == &phrase[1..]));
+            continue;
+        }
+        let Some(script) = scenario(phrase) else {
+            panic!("{phrase}: unknown");
+        };
         let mut asked = request(vec![user(phrase)]);
         let mut outcome = run(&model, asked.clone()).await;
+        if script.steps.is_empty() {
+            // Shows something else: a kept answer, a refusal, a broken stream. It answers in the end.
+            if script.failure.is_some() {
+                outcome.error();
+                outcome = run(&model, asked).await;
+            }
+            assert!(!outcome.answer().text.is_empty());
+            continue;
+        }
         let mut rounds = 0;
         while !outcome.answer().tool_calls.is_empty() {
             rounds += 1;
@@ -261,10 +289,10 @@ async fn every_demo_phrase_leads_to_calls_on_files_that_exist() {
 #[tokio::test]
 async fn the_demo_overwrites_the_file_it_read() {
     let model = ScriptedModel::new(false);
-    let phrase = demo_visitors()[0]
-        .phrases
+    let (_, phrase) = demo_visitors()[0]
+        .lines
         .iter()
-        .find(|phrase| phrase.starts_with("add a release note"))
+        .find(|(_, phrase)| phrase.starts_with("add a release note"))
         .expect("a phrase that changes a file");
     let mut asked = request(vec![user(phrase)]);
     let first = run(&model, asked.clone()).await;
@@ -289,4 +317,126 @@ async fn the_demo_overwrites_the_file_it_read() {
         "{}",
         failed.answer().text
     );
+}
+
+#[tokio::test]
+async fn help_lists_every_phrase_and_every_phrase_is_known() {
+    let model = ScriptedModel::new(false);
+    let help = ask(&model, "Help!").await;
+    let text = &help.answer().text;
+    assert!(text.contains("no AI model"), "{text}");
+    for (phrase, what) in PHRASES {
+        assert!(text.contains(&format!("`{phrase}`: {what}")), "{phrase}");
+        if *phrase == "long" {
+            continue; // takes its time
+        }
+        // `break` and `fail` answer at the second try.
+        let said = phrase.replace(" X", " the gate code is blue");
+        let mut outcome = ask(&model, &said).await;
+        if outcome.end.is_err() {
+            outcome = ask(&model, &said).await;
+        }
+        let text = &outcome.answer().text;
+        assert!(!text.contains("You said"), "{phrase} is unknown: {text}");
+    }
+    // Said by somebody in a group, and in a message that is more than a phrase.
+    let named = ask(&model, "mira: unknown tool").await;
+    assert_eq!(named.answer().tool_calls.len(), 1);
+    let more = ask(&model, "help\nme with this").await;
+    assert!(more.answer().text.contains("You said"));
+}
+
+#[tokio::test]
+async fn failures_that_are_shown_come_again_each_time_and_count_by_session() {
+    let model = ScriptedModel::new(false);
+    let of = |session: &str| {
+        let mut asked = request(vec![user("fail")]);
+        asked.prompt_cache_key = Some(session.to_owned());
+        asked
+    };
+    for _ in 0..3 {
+        let refused = run(&model, of("one")).await;
+        let error = refused.error();
+        assert_eq!(error.kind, ModelErrorKind::RateLimited);
+        assert_eq!(error.retry_after, Some(std::time::Duration::from_secs(2)));
+        assert!(refused.shown().is_empty());
+        assert!(run(&model, of("two")).await.end.is_err(), "its own count");
+        let answer = run(&model, of("one")).await;
+        assert!(answer.answer().text.contains("second attempt"));
+        assert!(run(&model, of("two")).await.end.is_ok());
+    }
+    let broken = ask(&model, "break").await;
+    assert_eq!(broken.error().kind, ModelErrorKind::Disconnected);
+    assert!(!broken.shown().is_empty(), "it breaks after some text");
+    let whole = ask(&model, "break").await;
+    assert!(whole.answer().text.starts_with("This is the whole answer"));
+}
+
+#[tokio::test]
+async fn answers_that_decline_end_early_or_say_nothing() {
+    let model = ScriptedModel::new(false);
+    let refused = ask(&model, "refuse").await;
+    assert_eq!(refused.answer().stop, StopReason::Refusal);
+    let cut = ask(&model, "cut short").await;
+    assert_eq!(cut.answer().stop, StopReason::MaxTokens);
+    let empty = ask(&model, "empty").await;
+    assert_eq!(empty.answer().text, "");
+    assert_eq!(empty.answer().stop, StopReason::EndTurn);
+    assert!(empty.deltas.is_empty());
+}
+
+/// Whether it can remember is read from the tools it is given, not known beforehand.
+#[tokio::test]
+async fn memory_is_claimed_only_where_there_are_tools_for_it() {
+    let model = ScriptedModel::new(false);
+    for said in ["remember the gate code is Blue", "what do you know?"] {
+        let without = ask(&model, said).await;
+        assert!(without.answer().tool_calls.is_empty());
+        let text = &without.answer().text;
+        assert!(text.contains("nothing was kept"), "{text}");
+        assert!(
+            text.contains("read_file, list_files"),
+            "what it has: {text}"
+        );
+
+        let mut asked = request(vec![user(said)]);
+        asked.tools.extend([tool("remember"), tool("recall")]);
+        let with = run(&model, asked).await;
+        assert_eq!(with.answer().tool_calls.len(), 1, "{said}");
+        let call = &with.answer().tool_calls[0];
+        if said.starts_with("remember") {
+            assert_eq!(call.name, "remember");
+            assert_eq!(call.args, Ok(json!({"text": "the gate code is Blue"})));
+        } else {
+            assert_eq!(call.name, "recall");
+        }
+    }
+}
+
+#[tokio::test]
+async fn cached_tokens_follow_from_what_was_sent_before() {
+    let model = ScriptedModel::new(false);
+    let mut asked = request(vec![user("SAY:one")]);
+    let first = run(&model, asked.clone()).await.answer().usage;
+    assert_eq!(first.cached_input_tokens, 0);
+    assert_eq!(first.cache_write_tokens, first.input_tokens);
+
+    // The same conversation goes on: all of what was sent before is a prefix.
+    asked.messages.push(ModelMessage::Assistant {
+        text: "one".to_owned(),
+        tool_calls: Vec::new(),
+        native: None,
+    });
+    asked.messages.push(user("SAY:two, and somewhat longer"));
+    let second = run(&model, asked.clone()).await.answer().usage;
+    assert!(
+        second.cached_input_tokens.abs_diff(first.input_tokens) <= 1,
+        "{second:?} after {first:?}"
+    );
+    assert!(second.cached_input_tokens < second.input_tokens);
+
+    // Another system text shares nothing, however much is the same behind it.
+    asked.system = "You help others.".to_owned();
+    let other = run(&model, asked).await.answer().usage;
+    assert_eq!(other.cached_input_tokens, 0);
 }

@@ -321,6 +321,7 @@ async fn a_cancel_closes_what_is_open_and_is_final() {
             by: by("anna"),
             reason: Some("enough".to_owned()),
             notices: Vec::new(),
+            under_way: None,
         })
         .await;
     assert_eq!(cancelled.started_calls, [ready_id]);
@@ -332,6 +333,7 @@ async fn a_cancel_closes_what_is_open_and_is_final() {
         by: by("anna"),
         reason: None,
         notices: Vec::new(),
+        under_way: None,
     };
     let what = world.illegal(again).await;
     assert!(what.contains("from cancelled to cancelled"), "{what}");

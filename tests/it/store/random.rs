@@ -223,6 +223,7 @@ pub(crate) async fn step(world: World, op: Op) -> World {
                         by: by("anna"),
                         reason: None,
                         notices: Vec::new(),
+                        under_way: None,
                     })
                     .await;
             }

@@ -42,7 +42,7 @@ use leverframe::store::commands::start_session::StartSession;
 use leverframe::store::commands::start_tool::{StartTool, StartToolOutcome};
 use leverframe::store::commands::update_session::UpdateSession;
 use leverframe::store::commands::yield_turn::{Yield, YieldTo};
-use leverframe::store::input::{SessionChoice, TurnLimits};
+use leverframe::store::input::{SessionChoice, TurnCache, TurnLimits};
 
 use crate::store_model::model::{CHANNELS, Model, Outcome, Recovered};
 use crate::store_model::rules_delivery::message_ref;
@@ -497,6 +497,7 @@ impl System {
                     queue_full_notice: notice
                         .then(|| Self::notice(item.channel, item.chat, OutboxClass::Notice, None)),
                     title: None,
+                    cache: TurnCache::default(),
                 };
                 let outcome = self.write(command)?;
                 Ok(self.ingested(&outcome))
@@ -521,6 +522,7 @@ impl System {
                         by,
                         reason: None,
                         notices: Vec::new(),
+                        under_way: None,
                     },
                 })?;
                 Ok(done.map_or(Outcome::Before, |done| self.cancelled(&done.started_calls)))
@@ -531,6 +533,7 @@ impl System {
                     by,
                     reason: None,
                     notices: self.turn_notice(model, *turn, *notice),
+                    under_way: None,
                 })?;
                 Ok(self.cancelled(&done.started_calls))
             }

@@ -1,5 +1,6 @@
 //! Shared harness of the suites.
 
+pub mod aimock;
 pub mod daemon;
 pub mod fake_http;
 pub mod fake_platform;

@@ -12,7 +12,7 @@ use leverframe::client::channel_port::ChannelPort;
 use leverframe::clock::Clock;
 use leverframe::config::settings::{ChannelSettings, ReplyStyle, Secret, SessionScope};
 use leverframe::protocol::channel::{ChannelCapabilities, LengthUnit, SendIdempotency};
-use leverframe::protocol::words::{Autonomy, ChannelKind, ChannelState, Risk};
+use leverframe::protocol::words::{Autonomy, CacheScope, ChannelKind, ChannelState, Risk};
 use tokio_util::sync::CancellationToken;
 
 use crate::support::fake_telegram::{DEADLINE, FakeTelegram, Fault, TOKEN};
@@ -302,6 +302,7 @@ fn settings(kind: ChannelKind, token: Option<&str>) -> ChannelSettings {
         session_scope: SessionScope::Chat,
         reply_style: ReplyStyle::Final,
         max_queue: 10,
+        response_cache: CacheScope::Off,
     }
 }
 

@@ -1,0 +1,140 @@
+//! The response cache: what it did, what it keeps, and forgetting it.
+
+use std::sync::Arc;
+
+use axum::http::StatusCode;
+use axum::response::Response;
+use serde::Deserialize;
+
+use crate::api::error::{Refusal, json};
+use crate::api::outcome;
+use crate::api::request::Call;
+use crate::api::route::{Body, Method, Route, Shape, command, fields, get, ok, optional, page};
+use crate::api::router::Api;
+use crate::protocol::cache::CachePurge;
+use crate::protocol::command::Command;
+use crate::protocol::problem::Problem;
+use crate::protocol::snapshot::Query;
+
+/// The routes of this module.
+pub fn routes() -> Vec<Route> {
+    vec![
+        get(
+            "/v1/cache",
+            "What the response cache did, and why it missed",
+            &[],
+            &[ok("CacheStats")],
+            |api, call| Box::pin(stats(api, call)),
+        ),
+        get(
+            "/v1/cache/entries",
+            "Kept answers, newest first",
+            &[
+                optional("channel", Shape::Text, "only this channel"),
+                optional("limit", Shape::Number, "at most this many, 1 to 500"),
+                optional("cursor", Shape::Text, "`next_cursor` of the page before"),
+            ],
+            &[page("CacheEntry")],
+            |api, call| Box::pin(list(api, call)),
+        ),
+        get(
+            "/v1/cache/entries/{id}",
+            "One kept answer",
+            &[],
+            &[ok("CacheEntry")],
+            |api, call| Box::pin(one(api, call)),
+        ),
+        command(
+            Method::Post,
+            "/v1/cache/entries/{id}/pin",
+            "Keep an answer past its time, or no longer",
+            fields(&[optional("pinned", Shape::Flag, "whether; default true")]),
+            &[ok("CacheEntry")],
+            |api, call| Box::pin(pin(api, call)),
+        ),
+        command(
+            Method::Delete,
+            "/v1/cache/entries/{id}",
+            "Forget a kept answer",
+            Body::None,
+            &[ok("CachePurged")],
+            |api, call| Box::pin(forget(api, call)),
+        ),
+        Route {
+            query: vec![
+                optional("channel", Shape::Text, "all of this channel"),
+                optional("all", Shape::Flag, "all there are"),
+            ],
+            ..command(
+                Method::Delete,
+                "/v1/cache/entries",
+                "Forget the kept answers of a channel, or all",
+                Body::None,
+                &[ok("CachePurged")],
+                |api, call| Box::pin(purge(api, call)),
+            )
+        },
+    ]
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Pin {
+    pinned: Option<bool>,
+}
+
+async fn stats(api: Arc<Api>, _call: Call) -> Result<Response, Refusal> {
+    outcome::answer_json(&*api.client, Query::Cache).await
+}
+
+async fn list(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
+    let query = Query::CacheEntries {
+        channel: call.query.get("channel").cloned(),
+        page: call.page()?,
+    };
+    outcome::answer_json(&*api.client, query).await
+}
+
+async fn one(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
+    let id = call.text("id")?.to_owned();
+    outcome::answer_json(&*api.client, Query::CacheEntry { id }).await
+}
+
+async fn pin(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
+    let body: Pin = call.json()?;
+    let envelope = call.envelope(Command::PinCacheEntry {
+        id: call.text("id")?.to_owned(),
+        pinned: body.pinned.unwrap_or(true),
+    })?;
+    json(
+        StatusCode::OK,
+        &outcome::cache_entry(&*api.client, envelope).await?,
+    )
+}
+
+async fn carry_out(api: &Api, call: &Call, what: CachePurge) -> Result<Response, Refusal> {
+    let envelope = call.envelope(Command::PurgeCache { what })?;
+    json(
+        StatusCode::OK,
+        &outcome::cache_purged(&*api.client, envelope).await?,
+    )
+}
+
+async fn forget(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
+    let id = call.text("id")?.to_owned();
+    carry_out(&api, &call, CachePurge::Entry(id)).await
+}
+
+async fn purge(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
+    let what = match (call.query.get("channel"), call.word::<bool>("all")?) {
+        (Some(channel), None | Some(false)) => CachePurge::Channel(channel.clone()),
+        (None, Some(true)) => CachePurge::All,
+        (Some(_), Some(true)) | (None, None | Some(false)) => {
+            return Err(Problem::invalid(
+                "say what to forget: either `?channel=NAME` or `?all=true`",
+            )
+            .into());
+        }
+    };
+    carry_out(&api, &call, what).await
+}

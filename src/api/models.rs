@@ -1,0 +1,60 @@
+//! Models: what is configured, and asking one to see what works.
+
+use std::sync::Arc;
+
+use axum::http::StatusCode;
+use axum::response::Response;
+use serde::Deserialize;
+
+use crate::api::error::{Refusal, json};
+use crate::api::outcome;
+use crate::api::request::Call;
+use crate::api::route::{Method, Route, Shape, command, fields, get, ok, optional, page};
+use crate::api::router::Api;
+use crate::protocol::command::Command;
+use crate::protocol::snapshot::Query;
+
+/// The routes of this module.
+pub fn routes() -> Vec<Route> {
+    vec![
+        get(
+            "/v1/models",
+            "The configured providers, and of each model that is named what it can do and costs; nobody is asked",
+            &[],
+            &[page("ProviderModels")],
+            |api, _| Box::pin(list(api)),
+        ),
+        command(
+            Method::Post,
+            "/v1/models/test",
+            "Really ask a model, a few small calls that cost what they cost; answers when they have ended",
+            fields(&[optional(
+                "model",
+                Shape::Text,
+                "<provider>/<model>; the default model where it is left out",
+            )]),
+            &[ok("ModelTest")],
+            |api, call| Box::pin(test(api, call)),
+        ),
+    ]
+}
+
+async fn list(api: Arc<Api>) -> Result<Response, Refusal> {
+    outcome::answer_json(&*api.client, Query::Models).await
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Test {
+    #[serde(default)]
+    model: Option<String>,
+}
+
+async fn test(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
+    let body: Test = call.json()?;
+    let envelope = call.envelope(Command::TestModel { model: body.model })?;
+    json(
+        StatusCode::OK,
+        &outcome::model_test(&*api.client, envelope).await?,
+    )
+}

@@ -1,0 +1,276 @@
+//! `leverframe cache stats|list|show|pin|unpin|purge`.
+
+use crate::cli::arguments::CacheCommands;
+use crate::cli::exit::{Failure, unexpected};
+use crate::cli::find::submit;
+use crate::cli::table;
+use crate::cli::terminal::{Format, Terminal, cell};
+use crate::client::console_client::ConsoleClient;
+use crate::protocol::cache::{CacheCounts, CacheEntry, CachePurge, CacheStats};
+use crate::protocol::command::{Command, Outcome};
+use crate::protocol::snapshot::{Answer, PageRequest, Query};
+use crate::protocol::words::CacheScope;
+use crate::text::untrusted::{limit_line, reveal};
+
+/// Carries out one of the commands.
+pub async fn run(
+    client: &dyn ConsoleClient,
+    terminal: &mut Terminal<'_>,
+    format: Format,
+    command: CacheCommands,
+) -> Result<(), Failure> {
+    match command {
+        CacheCommands::Stats => stats(client, terminal, format).await,
+        CacheCommands::List { channel, limit } => {
+            list(client, terminal, format, channel, limit).await
+        }
+        CacheCommands::Show { id } => {
+            let query = Query::CacheEntry { id };
+            let Answer::CacheEntry(entry) = client.query(query).await? else {
+                return Err(unexpected("a kept answer"));
+            };
+            show(terminal, format, &entry)
+        }
+        CacheCommands::Pin { id } => pin(client, terminal, format, id, true).await,
+        CacheCommands::Unpin { id } => pin(client, terminal, format, id, false).await,
+        CacheCommands::Purge { id, channel, all } => {
+            let what = match (id, channel, all) {
+                (Some(id), None, false) => CachePurge::Entry(id),
+                (None, Some(channel), false) => CachePurge::Channel(channel),
+                (None, None, true) => CachePurge::All,
+                _ => {
+                    return Err(Failure::Usage(
+                        "say what to forget: an ID (`leverframe cache list` shows them), --channel C or --all"
+                            .to_owned(),
+                    ));
+                }
+            };
+            purge(client, terminal, format, what).await
+        }
+    }
+}
+
+/// Counters under their reasons: `no entry 3, expired 1`.
+fn reasons<'r>(reasons: impl Iterator<Item = (&'r str, u64)>) -> String {
+    let parts: Vec<String> = reasons
+        .map(|(reason, times)| format!("{} {times}", reason.replace('_', " ")))
+        .collect();
+    parts.join(", ")
+}
+
+fn in_brackets(text: &str) -> String {
+    if text.is_empty() {
+        String::new()
+    } else {
+        format!(" ({text})")
+    }
+}
+
+fn counts(
+    terminal: &mut Terminal<'_>,
+    title: &str,
+    counts: &CacheCounts,
+    as_of: &str,
+) -> Result<(), Failure> {
+    let missed: u64 = counts.misses.values().sum();
+    let misses = reasons(counts.misses.iter().map(|(why, n)| (why.as_str(), *n)));
+    let served = counts.hits + counts.coalesced;
+    let rate = (served * 100).checked_div(counts.lookups).unwrap_or(0);
+    terminal.line(&format!(
+        "{title:<11}{} looked up: {} hits, {} shared a call, {missed} misses{} · {rate} % answered",
+        counts.lookups,
+        counts.hits,
+        counts.coalesced,
+        in_brackets(&misses)
+    ))?;
+    let refused = reasons(counts.not_kept.iter().map(|(why, n)| (why.as_str(), *n)));
+    let gone = reasons(counts.evictions.iter().map(|(why, n)| (why.as_str(), *n)));
+    terminal.line(&format!(
+        "{:<11}{} kept, {} not kept{}, {} gone{}",
+        "",
+        counts.stores,
+        counts.not_kept.values().sum::<u64>(),
+        in_brackets(&refused),
+        counts.evictions.values().sum::<u64>(),
+        in_brackets(&gone)
+    ))?;
+    let unpriced = if counts.unpriced > 0 {
+        format!(", {} answers without a known price", counts.unpriced)
+    } else {
+        String::new()
+    };
+    terminal.line(&format!(
+        "{:<11}saved {} input and {} output tokens, about ${:.4} (estimate, prices of {as_of}{unpriced})",
+        "", counts.input_tokens_saved, counts.output_tokens_saved, counts.cost_usd_saved
+    ))
+}
+
+async fn stats(
+    client: &dyn ConsoleClient,
+    terminal: &mut Terminal<'_>,
+    format: Format,
+) -> Result<(), Failure> {
+    let Answer::Cache(stats) = client.query(Query::Cache).await? else {
+        return Err(unexpected("the response cache"));
+    };
+    if format == Format::Json {
+        return terminal.json(&stats);
+    }
+    let CacheStats {
+        enabled,
+        scopes,
+        problem,
+        entries,
+        pinned,
+        bytes,
+        max_entries,
+        max_bytes,
+        ttl_minutes,
+        prices_as_of,
+        today,
+        total,
+        channels,
+        models: _,
+        days: _,
+    } = stats.as_ref();
+    let on: Vec<String> = scopes
+        .iter()
+        .filter(|(_, scope)| **scope != CacheScope::Off)
+        .map(|(channel, scope)| format!("{} for each {scope}", cell(channel)))
+        .collect();
+    terminal.line(&if *enabled {
+        format!("on         {}", on.join(", "))
+    } else {
+        "off        no channel keeps answers: set response_cache = \"user\" or \"channel\" under [channels.NAME]"
+            .to_owned()
+    })?;
+    if let Some(problem) = problem {
+        terminal.line(&format!("problem    {}", cell(problem)))?;
+    }
+    terminal.line(&format!(
+        "holds      {entries} of {max_entries} answers ({pinned} pinned), {bytes} of {max_bytes} bytes, each for {ttl_minutes} min"
+    ))?;
+    counts(terminal, "today", today, prices_as_of)?;
+    counts(terminal, "in all", total, prices_as_of)?;
+    for group in channels {
+        counts(
+            terminal,
+            &limit_line(&group.name, 10),
+            &group.counts,
+            prices_as_of,
+        )?;
+    }
+    Ok(())
+}
+
+async fn list(
+    client: &dyn ConsoleClient,
+    terminal: &mut Terminal<'_>,
+    format: Format,
+    channel: Option<String>,
+    limit: Option<u32>,
+) -> Result<(), Failure> {
+    let query = Query::CacheEntries {
+        channel,
+        page: PageRequest {
+            limit,
+            cursor: None,
+        },
+    };
+    let Answer::CacheEntries(page) = client.query(query).await? else {
+        return Err(unexpected("kept answers"));
+    };
+    if format == Format::Json {
+        return page.items.iter().try_for_each(|entry| terminal.json(entry));
+    }
+    let rows: Vec<Vec<String>> = page
+        .items
+        .iter()
+        .map(|entry| {
+            vec![
+                entry.id.clone(),
+                cell(&entry.channel),
+                entry.scope.to_string(),
+                cell(&entry.model),
+                entry.hits.to_string(),
+                entry
+                    .expires_at
+                    .map_or_else(|| "pinned".to_owned(), |expires| expires.to_string()),
+                limit_line(&entry.question, 50),
+            ]
+        })
+        .collect();
+    let heads = [
+        "ID", "CHANNEL", "FOR", "MODEL", "HITS", "EXPIRES", "QUESTION",
+    ];
+    table::print(terminal, &heads, &rows, "no kept answers")
+}
+
+fn show(terminal: &mut Terminal<'_>, format: Format, entry: &CacheEntry) -> Result<(), Failure> {
+    if format == Format::Json {
+        return terminal.json(entry);
+    }
+    terminal.line(&format!(
+        "{}  on {} for each {}",
+        entry.id,
+        cell(&entry.channel),
+        entry.scope
+    ))?;
+    terminal.line(&format!("asked by  {}", cell(&entry.requester)))?;
+    terminal.line(&format!("model     {}", cell(&entry.model)))?;
+    let until = entry
+        .expires_at
+        .map_or_else(|| "pinned".to_owned(), |expires| format!("until {expires}"));
+    terminal.line(&format!("kept      since {}, {until}", entry.stored_at))?;
+    terminal.line(&format!(
+        "given     {} times, {} input and {} output tokens each",
+        entry.hits, entry.usage.input_tokens, entry.usage.output_tokens
+    ))?;
+    terminal.line(&format!("question  {}", reveal(&entry.question)))?;
+    terminal.line(&format!("answer    {}", reveal(&entry.answer)))
+}
+
+async fn pin(
+    client: &dyn ConsoleClient,
+    terminal: &mut Terminal<'_>,
+    format: Format,
+    id: String,
+    pinned: bool,
+) -> Result<(), Failure> {
+    let command = Command::PinCacheEntry { id, pinned };
+    let Outcome::CacheEntry(entry) = submit(client, command).await? else {
+        return Err(unexpected("a kept answer"));
+    };
+    match format {
+        Format::Json => terminal.json(&entry),
+        Format::Human => {
+            let what = if entry.pinned {
+                "stays until it is unpinned or purged".to_owned()
+            } else {
+                entry
+                    .expires_at
+                    .map_or_else(String::new, |expires| format!("stays until {expires}"))
+            };
+            terminal.line(&format!("{}  {what}", entry.id))
+        }
+    }
+}
+
+async fn purge(
+    client: &dyn ConsoleClient,
+    terminal: &mut Terminal<'_>,
+    format: Format,
+    what: CachePurge,
+) -> Result<(), Failure> {
+    let command = Command::PurgeCache { what };
+    let Outcome::CachePurged(purged) = submit(client, command).await? else {
+        return Err(unexpected("what was forgotten"));
+    };
+    match format {
+        Format::Json => terminal.json(&purged),
+        Format::Human => terminal.line(&format!(
+            "{} kept answers forgotten, {} bytes",
+            purged.entries, purged.bytes
+        )),
+    }
+}

@@ -1,0 +1,58 @@
+//! Pinning and forgetting kept answers. Who did it is in the audit; what was said in them is not.
+
+use serde_json::json;
+
+use crate::engine::core::Engine;
+use crate::engine::handle::Caller;
+use crate::engine::problem::from_store;
+use crate::engine::response_cache::stats::problem;
+use crate::protocol::cache::CachePurge;
+use crate::protocol::command::Outcome;
+use crate::protocol::problem::Problem;
+use crate::store::commands::record_cache::RecordCache;
+use crate::store::response_cache::counters::local_day;
+
+/// Pins an answer, or no longer.
+pub async fn pin(
+    engine: &Engine,
+    caller: &Caller,
+    id: String,
+    pinned: bool,
+) -> Result<Outcome, Problem> {
+    let entry = engine.response_cache.file.pin(id, pinned).await;
+    let entry = entry.map_err(problem)?;
+    let record = RecordCache {
+        action: if pinned {
+            "cache.pinned"
+        } else {
+            "cache.unpinned"
+        },
+        by: caller.reference(),
+        channel: Some(entry.channel.clone()),
+        subject: entry.id.clone(),
+        detail: json!({ "scope": entry.scope, "model": entry.model }),
+    };
+    engine.store.write(record).await.map_err(from_store)?;
+    Ok(Outcome::CacheEntry(entry))
+}
+
+/// Forgets answers.
+pub async fn purge(engine: &Engine, caller: &Caller, what: CachePurge) -> Result<Outcome, Problem> {
+    let (channel, subject) = match &what {
+        CachePurge::Entry(id) => (None, id.chars().take(64).collect()),
+        CachePurge::Channel(channel) => (Some(channel.clone()), "channel".to_owned()),
+        CachePurge::All => (None, "all".to_owned()),
+    };
+    let day = local_day(engine.clock.now());
+    let purged = engine.response_cache.file.purge(what, day).await;
+    let purged = purged.map_err(problem)?;
+    let record = RecordCache {
+        action: "cache.purged",
+        by: caller.reference(),
+        channel,
+        subject,
+        detail: json!({ "entries": purged.entries, "bytes": purged.bytes }),
+    };
+    engine.store.write(record).await.map_err(from_store)?;
+    Ok(Outcome::CachePurged(purged))
+}

@@ -1,0 +1,48 @@
+//! Which turns may be given a kept answer, and which answers may be kept. Pure.
+
+use crate::model::request::{ModelAnswer, ModelMessage, ModelRequest, StopReason};
+use crate::protocol::words::{CacheNotKept, CacheScope};
+
+/// Largest answer that is kept, in bytes.
+pub const MAX_ANSWER: usize = 256 * 1024;
+
+/// Whom an answer of this turn may be given to: what is said in a chat of two stays with that person.
+pub fn scope(channel: CacheScope, private: bool) -> CacheScope {
+    match (channel, private) {
+        (CacheScope::Channel, true) => CacheScope::User,
+        (scope, _) => scope,
+    }
+}
+
+/// Whether nothing but the question is sent: no earlier turn, and none that was left out for lack of room.
+pub fn is_fresh(request: &ModelRequest, dropped: &[String]) -> bool {
+    dropped.is_empty() && matches!(request.messages.as_slice(), [ModelMessage::User { .. }])
+}
+
+/// Whether an answer may be kept. `own_model` says that the model that was asked for gave it, `noted` that it did not
+/// come as it should (the server cut the context, it had to be asked again).
+pub fn may_keep(answer: &ModelAnswer, own_model: bool, noted: bool) -> Result<(), CacheNotKept> {
+    if !answer.tool_calls.is_empty() {
+        return Err(CacheNotKept::ToolsUsed);
+    }
+    match &answer.stop {
+        StopReason::EndTurn => {}
+        StopReason::ToolUse => return Err(CacheNotKept::ToolsUsed),
+        StopReason::MaxTokens => return Err(CacheNotKept::Cut),
+        StopReason::Refusal | StopReason::RefusedFor(_) => return Err(CacheNotKept::Refused),
+        StopReason::Paused | StopReason::Other(_) => return Err(CacheNotKept::Unnatural),
+    }
+    if !own_model {
+        return Err(CacheNotKept::StandIn);
+    }
+    if noted {
+        return Err(CacheNotKept::Unnatural);
+    }
+    if answer.text.trim().is_empty() {
+        return Err(CacheNotKept::Empty);
+    }
+    if answer.text.len() > MAX_ANSWER {
+        return Err(CacheNotKept::TooLarge);
+    }
+    Ok(())
+}

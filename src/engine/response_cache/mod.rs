@@ -1,0 +1,434 @@
+//! The response cache in a turn: a look before the model is asked, and what becomes of its answer.
+//!
+//! Whatever goes wrong here ends in asking the model. A kept answer passes through the same steps, events and
+//! deliveries as one that was just made, and says that it was kept.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Mutex;
+use std::time::Duration;
+
+use crate::config::settings::{ProviderKind, ReplyStyle, Settings};
+use crate::engine::core::{Engine, lock};
+use crate::engine::response_cache::key::Facts;
+use crate::engine::response_cache::single_flight::{Flights, Joined, Lead, Told};
+use crate::engine::turn::judge::Bench;
+use crate::model::request::{ModelAnswer, ModelRequest};
+use crate::protocol::event::{Event, EventBody};
+use crate::protocol::policy::Policy;
+use crate::protocol::session::{CachedAnswer, Usage};
+use crate::protocol::words::{CacheMissReason, CacheNotKept, CacheScope};
+use crate::store::queries::turn::TurnRows;
+use crate::store::response_cache::counters::{Counted, CounterKey, Delta, local_day};
+use crate::store::response_cache::{Found, Key, Look, NewEntry, Options, ResponseCache};
+
+pub mod eligibility;
+pub mod key;
+pub mod single_flight;
+pub mod stats;
+
+/// Most bytes of questions and answers that are kept.
+const MAX_BYTES: u64 = 64 * 1024 * 1024;
+/// Questions whose last answer could not be kept that are remembered.
+const REMEMBERED: usize = 1024;
+/// Pieces in which a kept answer is shown.
+const PIECES: usize = 3;
+
+/// An answer on its way to those who asked for it.
+#[derive(Debug, Clone)]
+struct Shared {
+    found: Found,
+    /// Whether it was kept already when the leader looked; else the leader's call made it.
+    kept: bool,
+}
+
+/// The cache of an engine.
+pub struct Caching {
+    /// The file.
+    pub file: ResponseCache,
+    flights: Flights<Key, Shared>,
+    refused: Mutex<Refused>,
+    enabled: bool,
+}
+
+/// Why the last answer to a question could not be kept, for the questions asked last.
+#[derive(Default)]
+struct Refused {
+    reasons: HashMap<Key, CacheMissReason>,
+    order: VecDeque<Key>,
+}
+
+impl Refused {
+    fn note(&mut self, key: Key, reason: CacheMissReason) {
+        if self.reasons.insert(key, reason).is_none() {
+            self.order.push_back(key);
+        }
+        if self.order.len() > REMEMBERED
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.reasons.remove(&oldest);
+        }
+    }
+}
+
+impl Caching {
+    /// The cache that settings ask for. Opens nothing.
+    pub fn new(settings: &Settings) -> Self {
+        let limits = settings.response_cache;
+        Self {
+            file: ResponseCache::new(Options {
+                path: settings.paths.data_dir.join("response_cache.db"),
+                ttl_ms: u64::from(limits.ttl_minutes) * 60_000,
+                max_entries: u64::from(limits.max_entries.max(1)),
+                max_bytes: MAX_BYTES,
+            }),
+            flights: Flights::default(),
+            refused: Mutex::default(),
+            enabled: settings
+                .channels
+                .values()
+                .any(|channel| channel.response_cache != CacheScope::Off),
+        }
+    }
+
+    /// Whether any channel keeps answers.
+    pub fn is_enabled(&self) -> bool {
+        self.enabled
+    }
+}
+
+/// What a look came to.
+pub enum Consulted {
+    /// A kept answer.
+    Answer(Kept),
+    /// Ask the model, and give its answer to this.
+    Ask(Pass),
+}
+
+/// A kept answer for one turn.
+pub struct Kept {
+    /// The answer: outside text.
+    pub text: String,
+    /// `<provider>/<model>` that had answered.
+    pub model: String,
+    /// Where it came from.
+    pub cached: CachedAnswer,
+}
+
+/// What becomes of the answer that the model gives now. Dropping it gives those who wait for the same answer back
+/// their turn.
+#[derive(Default)]
+pub struct Pass(Option<Box<Candidate>>);
+
+struct Candidate {
+    key: Key,
+    asked: [u8; 16],
+    scope: CacheScope,
+    /// `<provider>/<model>` that was asked for.
+    model: String,
+    lead: Option<Lead<Key, Shared>>,
+}
+
+/// One turn at the cache.
+struct Visit<'a> {
+    engine: &'a Engine,
+    rows: &'a TurnRows,
+    /// `<provider>/<model>` that was asked for.
+    model: &'a str,
+    scope: CacheScope,
+}
+
+impl Visit<'_> {
+    fn count(&self, counted: Counted, delta: Delta) {
+        let caching = &self.engine.response_cache;
+        if caching.enabled {
+            let key = CounterKey {
+                day: local_day(self.engine.clock.now()),
+                channel: self.rows.channel.clone(),
+                model: self.model.to_owned(),
+                scope: self.scope,
+                counted,
+            };
+            caching.file.count(key, delta);
+        }
+    }
+
+    /// Counts a miss and tells whoever watches.
+    fn miss(&self, reason: CacheMissReason) {
+        self.count(Counted::Miss(reason), Delta::ONCE);
+        if reason != CacheMissReason::Off {
+            self.engine.store.publish(Event {
+                seq: None,
+                at: self.engine.clock.now(),
+                session_id: Some(self.rows.session_id),
+                continuation_id: Some(self.rows.id),
+                body: EventBody::CacheMiss {
+                    channel: self.rows.channel.clone(),
+                    reason,
+                },
+            });
+        }
+    }
+
+    fn hit(&self, key: &Key, found: Found, coalesced: bool) -> Consulted {
+        let saved = found.usage;
+        let counted = if coalesced {
+            Counted::Coalesced
+        } else {
+            Counted::Hit
+        };
+        self.count(counted, self.savings(&saved));
+        let mut entry = crate::tools::canonical::hex(key);
+        entry.truncate(16);
+        Consulted::Answer(Kept {
+            text: found.answer,
+            model: found.model,
+            cached: CachedAnswer {
+                entry,
+                stored_at: found.stored_at,
+                saved,
+                coalesced,
+            },
+        })
+    }
+
+    /// What was not spent. The built-in model costs nothing, so nothing is saved by not asking it.
+    fn savings(&self, usage: &Usage) -> Delta {
+        let provider = self.model.split_once('/').map_or("", |(name, _)| name);
+        let scripted = self
+            .engine
+            .settings
+            .providers
+            .get(provider)
+            .is_none_or(|provider| provider.kind == ProviderKind::Scripted);
+        if scripted {
+            return Delta::ONCE;
+        }
+        Delta {
+            times: 1,
+            input_tokens: usage.input_tokens,
+            output_tokens: usage.output_tokens,
+            cost_usd: usage.cost_usd.unwrap_or(0.0),
+            unpriced: u64::from(usage.cost_usd.is_none()),
+        }
+    }
+}
+
+/// Looks for a kept answer before the first model call of a turn. `dropped` says what of the history was left out.
+pub async fn consult(
+    engine: &Engine,
+    rows: &TurnRows,
+    model: &str,
+    request: &ModelRequest,
+    dropped: &[String],
+) -> Consulted {
+    let ask = || Consulted::Ask(Pass::default());
+    let caching = &engine.response_cache;
+    // Only the question itself is ever answered from here, not what comes behind a tool.
+    if !caching.enabled || !rows.steps.is_empty() || !rows.calls.is_empty() {
+        return ask();
+    }
+    let Some(channel) = engine.settings.channels.get(&rows.channel) else {
+        return ask();
+    };
+    let visit = Visit {
+        engine,
+        rows,
+        model,
+        scope: eligibility::scope(channel.response_cache, rows.cache.private),
+    };
+    if visit.scope == CacheScope::Off {
+        visit.miss(CacheMissReason::Off);
+        return ask();
+    }
+    let bench = match Bench::read(engine, rows).await {
+        Ok(bench) => bench,
+        Err(error) => {
+            tracing::warn!(%error, "no look into the response cache");
+            return ask();
+        }
+    };
+    let policies: Vec<&Policy> = std::iter::once(&bench.policy).chain(&bench.also).collect();
+    let provider = model.split_once('/').map_or("", |(name, _)| name);
+    let settings = engine.settings.providers.get(provider);
+    let reply_format = match channel.reply_style {
+        ReplyStyle::Final => format!("{} final", channel.kind),
+        ReplyStyle::Progress => format!("{} progress", channel.kind),
+    };
+    let facts = Facts {
+        scope: visit.scope,
+        channel: &rows.channel,
+        requester: &rows.requester.id,
+        provider,
+        base_url: settings.map_or("", |provider| provider.base_url.as_str()),
+        request,
+        policies: &policies,
+        memory: None,
+        reply_format: &reply_format,
+    };
+    let asked = key::asked(&facts);
+    if !eligibility::is_fresh(request, dropped) {
+        let known = caching.file.knows_question(asked).await;
+        visit.miss(if known {
+            CacheMissReason::DifferentHistory
+        } else {
+            CacheMissReason::NotFresh
+        });
+        return ask();
+    }
+    if !bench.taint.is_empty() {
+        visit.miss(CacheMissReason::Tainted);
+        return ask();
+    }
+    let candidate = |lead| {
+        Consulted::Ask(Pass(Some(Box::new(Candidate {
+            key: key::of(&facts),
+            asked,
+            scope: visit.scope,
+            model: model.to_owned(),
+            lead,
+        }))))
+    };
+    if rows.cache.fresh {
+        visit.miss(CacheMissReason::Bypass);
+        return candidate(None);
+    }
+    let key = key::of(&facts);
+    let known_refused = lock(&caching.refused).reasons.get(&key).copied();
+    if let Some(reason) = known_refused {
+        // Its answers are never shared: nobody should wait for one.
+        visit.miss(reason);
+        return candidate(None);
+    }
+    let patience = settings.map_or(Duration::from_secs(60), |provider| {
+        Duration::from_secs(provider.first_byte_timeout_seconds + provider.idle_timeout_seconds)
+    });
+    let lead = match caching.flights.join(&key) {
+        Joined::Lead(lead) => lead,
+        Joined::Follow(told) => match tokio::time::timeout(patience, told).await {
+            Ok(Ok(Told::Answer(shared))) => return visit.hit(&key, shared.found, !shared.kept),
+            Ok(Ok(Told::Lead(lead))) => lead,
+            Ok(Ok(Told::Alone) | Err(_)) | Err(_) => {
+                visit.miss(CacheMissReason::Ineligible);
+                return candidate(None);
+            }
+        },
+    };
+    let reason = match caching.file.look(key, asked, engine.clock.now()).await {
+        Look::Found(found) => {
+            lead.answer(&Shared {
+                found: found.clone(),
+                kept: true,
+            });
+            return visit.hit(&key, found, false);
+        }
+        Look::Expired => CacheMissReason::Expired,
+        Look::Changed => CacheMissReason::Changed,
+        Look::Nothing => CacheMissReason::NoEntry,
+        Look::Unusable => CacheMissReason::Disabled,
+    };
+    visit.miss(reason);
+    candidate(Some(lead))
+}
+
+impl Pass {
+    /// Keeps the answer where that is allowed, and gives it to those who wait. `gave` is the model that answered;
+    /// `noted` says that an operator is told something about how the answer came, which goes with the step only.
+    pub fn settle(
+        self,
+        engine: &Engine,
+        rows: &TurnRows,
+        answer: &ModelAnswer,
+        gave: &str,
+        noted: bool,
+    ) {
+        let Some(candidate) = self.0 else {
+            return;
+        };
+        let Candidate {
+            key,
+            asked,
+            scope,
+            model,
+            lead,
+        } = *candidate;
+        let visit = Visit {
+            engine,
+            rows,
+            model: &model,
+            scope,
+        };
+        let caching = &engine.response_cache;
+        if let Err(why) = eligibility::may_keep(answer, model == gave, noted) {
+            visit.count(Counted::NotKept(why), Delta::ONCE);
+            let lasting = match why {
+                CacheNotKept::ToolsUsed => Some(CacheMissReason::ToolsUsed),
+                CacheNotKept::Cut
+                | CacheNotKept::Refused
+                | CacheNotKept::Unnatural
+                | CacheNotKept::Empty
+                | CacheNotKept::TooLarge => Some(CacheMissReason::Ineligible),
+                // The next answer may come from the right model.
+                CacheNotKept::StandIn => None,
+            };
+            if let Some(lead) = lead {
+                lead.unshareable();
+            }
+            if let Some(reason) = lasting {
+                lock(&caching.refused).note(key, reason);
+            }
+            return;
+        }
+        let found = Found {
+            answer: engine.redactor.redact(&answer.text).into_owned(),
+            model: gave.to_owned(),
+            usage: answer.usage,
+            stored_at: engine.clock.now(),
+        };
+        // Before those who wait are told: whoever comes later looks behind this.
+        caching.file.keep(NewEntry {
+            key,
+            asked,
+            channel: rows.channel.clone(),
+            scope,
+            requester: rows.requester.id.clone(),
+            model: found.model.clone(),
+            question: engine.redactor.redact(&rows.text).into_owned(),
+            answer: found.answer.clone(),
+            usage: found.usage,
+            stored_at: found.stored_at,
+        });
+        let mut refused = lock(&caching.refused);
+        if refused.reasons.remove(&key).is_some() {
+            refused.order.retain(|known| *known != key);
+        }
+        drop(refused);
+        if let Some(lead) = lead {
+            lead.answer(&Shared { found, kept: false });
+        }
+    }
+}
+
+/// Shows a kept answer as one that is being written, in few pieces.
+pub fn replay(engine: &Engine, rows: &TurnRows, step: u32, text: &str) {
+    let publish = |body| {
+        engine.store.publish(Event {
+            seq: None,
+            at: engine.clock.now(),
+            session_id: Some(rows.session_id),
+            continuation_id: Some(rows.id),
+            body,
+        });
+    };
+    publish(EventBody::ContinuationStreaming { step });
+    let size = text.len().div_ceil(PIECES).max(1);
+    let mut from = 0;
+    while from < text.len() {
+        let to = text.ceil_char_boundary((from + size).min(text.len()));
+        publish(EventBody::MessageDelta {
+            step,
+            offset: from as u64,
+            text: text.get(from..to).unwrap_or_default().to_owned(),
+        });
+        from = to;
+    }
+}

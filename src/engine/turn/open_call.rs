@@ -1,0 +1,154 @@
+//! The model call of a turn while it is under way, and what it counts as when it is dropped.
+//!
+//! A dropped call has cost money that no provider reports: it is settled at an estimate at once, so that nothing
+//! stays reserved for it, and what was shown of its answer is kept where a person ended the turn.
+
+use std::time::{Duration, Instant};
+
+use crate::engine::context::estimate;
+use crate::engine::core::{Engine, lock};
+use crate::engine::turn::attempt::publish;
+use crate::model::limits::{Lane, Limited, Place};
+use crate::model::request::Model as _;
+use crate::protocol::event::EventBody;
+use crate::protocol::ids::{ContinuationId, ModelAttemptId};
+use crate::protocol::session::Usage;
+use crate::store::commands::settle_model::SettleModel;
+use crate::store::error::StoreError;
+use crate::store::input::{AnswerSource, ModelStep};
+use crate::store::queries::turn::TurnRows;
+
+/// A wait for other calls of the provider that is worth a note on the step.
+const WORTH_A_NOTE: Duration = Duration::from_secs(1);
+
+/// How a step stopped whose call was dropped because a person ended the turn.
+pub const CANCELLED: &str = "cancelled";
+
+/// A model call under way.
+#[derive(Debug, Clone)]
+pub struct OpenCall {
+    /// Its row.
+    pub attempt_id: ModelAttemptId,
+    /// `<provider>/<model>`.
+    pub model: String,
+    /// Number of the try, from 1.
+    pub attempt: u32,
+    /// Estimated input tokens.
+    pub input_tokens: u64,
+    /// Signs of life that showed no text: reasoning or arguments under way, at least a token each.
+    pub signs: u64,
+    /// When it began.
+    pub started: Instant,
+    /// What it used, once its answer is complete.
+    pub usage: Option<Usage>,
+}
+
+/// Changes the open call of a turn.
+pub fn update(engine: &Engine, id: ContinuationId, act: impl FnOnce(&mut OpenCall)) {
+    if let Some(call) = lock(&engine.open_calls).get_mut(&id) {
+        act(call);
+    }
+}
+
+/// What a call has used, as far as it can be known.
+fn usage(engine: &Engine, call: &OpenCall, shown: &str) -> Usage {
+    let mut usage = call.usage.unwrap_or(Usage {
+        input_tokens: call.input_tokens,
+        output_tokens: estimate::text(shown) + call.signs,
+        ..Usage::default()
+    });
+    usage.cost_usd = usage
+        .cost_usd
+        .or_else(|| engine.models.cost(&call.model, &usage));
+    usage
+}
+
+/// The step that a turn's open call leaves when a person ends the turn now.
+pub fn cut_short(engine: &Engine, id: ContinuationId) -> Option<ModelStep> {
+    let call = lock(&engine.open_calls).get(&id).cloned()?;
+    let text = lock(&engine.streams)
+        .get(&id)
+        .map(|stream| stream.text.clone())
+        .unwrap_or_default();
+    let mut notes = Vec::new();
+    if call.usage.is_none() {
+        notes.push("cancelled before its end; tokens are estimated".to_owned());
+    }
+    Some(ModelStep {
+        source: AnswerSource::Attempt(call.attempt_id),
+        usage: usage(engine, &call, &text),
+        text,
+        stop: CANCELLED.to_owned(),
+        latency_ms: call.started.elapsed().as_millis() as u64,
+        attempts: call.attempt,
+        native: None,
+        dropped: Vec::new(),
+        notes,
+        active_ms: 0,
+        model: call.model,
+    })
+}
+
+/// Settles the open call of a turn that its driver has dropped; does nothing where it is settled already.
+pub async fn settle(engine: &Engine, id: ContinuationId, why: &str) {
+    let Some(call) = lock(&engine.open_calls).remove(&id) else {
+        return;
+    };
+    let shown = lock(&engine.streams)
+        .get(&id)
+        .map(|stream| stream.text.clone())
+        .unwrap_or_default();
+    let settled = engine
+        .store
+        .write(SettleModel {
+            attempt_id: call.attempt_id,
+            usage: usage(engine, &call, &shown),
+            error: Some(format!("dropped ({why}); tokens are estimated")),
+            active_ms: 0,
+        })
+        .await;
+    match settled {
+        // The cancel settled it, or it was settled with its answer.
+        Ok(()) | Err(StoreError::Illegal { .. }) => {}
+        // The next start settles it at its reservation.
+        Err(error) => {
+            tracing::warn!(continuation = %id, %error, "a dropped model call stays reserved")
+        }
+    }
+}
+
+/// Waits for a place among the calls of a provider; tells whoever looks when it has to.
+pub async fn wait_for_place(engine: &Engine, rows: &TurnRows, model: &Limited) -> Place {
+    let lane = Lane {
+        channel: rows.channel.clone(),
+        session: rows.session_id.to_string(),
+    };
+    if let Some(place) = model.limiter().try_enter(&lane) {
+        return place;
+    }
+    let waiting = EventBody::ModelWaiting {
+        provider: model.provider().to_owned(),
+        ahead: u32::try_from(model.limiter().waiting()).unwrap_or(u32::MAX),
+    };
+    publish(engine, rows, waiting);
+    let asked = Instant::now();
+    let place = model.limiter().enter(lane).await;
+    *lock(&engine.waits).entry(rows.id).or_default() += asked.elapsed();
+    place
+}
+
+/// How long a turn has waited for places since this was asked last, if it has.
+pub fn take_wait(engine: &Engine, id: ContinuationId) -> Option<Duration> {
+    lock(&engine.waits).remove(&id)
+}
+
+/// What a step says about the wait before it, where it was worth a word.
+pub fn wait_note(model: &str, wait: Duration) -> Option<String> {
+    let provider = model.split('/').next().unwrap_or(model);
+    (wait >= WORTH_A_NOTE).then(|| {
+        format!(
+            "waited {:.1} s for other calls of provider {provider} (max_concurrent)",
+            wait.as_secs_f64()
+        )
+    })
+}

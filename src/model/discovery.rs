@@ -1,0 +1,222 @@
+//! Model servers on this machine: which of the usual ones answers, and what it says of itself.
+//!
+//! Only loopback addresses are asked, only when somebody wants to know, each for at most [`LIMIT`]. A server counts only
+//! when it answers in its own shape: other programs listen on the same ports.
+
+pub mod servers;
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use reqwest::{Client, Url};
+use serde_json::Value;
+
+use crate::config::environment::Environment;
+use crate::config::settings::Secret;
+use crate::model::http::{client_for, is_loopback_address};
+use crate::protocol::models::FoundServer;
+
+/// Longest time for one server, from connecting to the last byte.
+pub const LIMIT: Duration = Duration::from_millis(300);
+/// Most bytes of an answer that are read.
+const MOST_BYTES: usize = 4 << 20;
+
+/// The servers that are known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ServerKind {
+    /// Ollama.
+    Ollama,
+    /// LM Studio.
+    LmStudio,
+    /// llama.cpp's `llama-server`.
+    LlamaCpp,
+    /// vLLM.
+    Vllm,
+}
+
+impl ServerKind {
+    /// A name for its provider.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Ollama => "ollama",
+            Self::LmStudio => "lm-studio",
+            Self::LlamaCpp => "llama-cpp",
+            Self::Vllm => "vllm",
+        }
+    }
+
+    /// For people.
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::Ollama => "Ollama",
+            Self::LmStudio => "LM Studio",
+            Self::LlamaCpp => "llama.cpp",
+            Self::Vllm => "vLLM",
+        }
+    }
+
+    #[cfg(feature = "test-hooks")]
+    fn from_name(name: &str) -> Option<Self> {
+        [Self::Ollama, Self::LmStudio, Self::LlamaCpp, Self::Vllm]
+            .into_iter()
+            .find(|kind| kind.name() == name)
+    }
+}
+
+/// Where a server may be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Candidate {
+    /// Which.
+    pub kind: ServerKind,
+    /// `http://127.0.0.1:11434`, without a slash at its end.
+    pub root: String,
+}
+
+/// What was there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// The server, with what it offers.
+    Found(FoundServer),
+    /// Nobody listens.
+    Closed,
+    /// Somebody answers, but not as this server does.
+    Other,
+    /// No answer in time.
+    Slow,
+    /// The address is not on this machine: not asked.
+    Elsewhere,
+}
+
+/// The usual places, and what `OLLAMA_HOST` says of one.
+pub fn usual(environment: &Environment) -> Vec<Candidate> {
+    if let Some(given) = in_place_of_usual(environment) {
+        return given;
+    }
+    let ollama = environment
+        .get("OLLAMA_HOST")
+        .and_then(ollama_root)
+        .unwrap_or_else(|| "http://127.0.0.1:11434".to_owned());
+    let at = |kind, root: &str| Candidate {
+        kind,
+        root: root.to_owned(),
+    };
+    vec![
+        at(ServerKind::Ollama, &ollama),
+        at(ServerKind::LmStudio, "http://127.0.0.1:1234"),
+        at(ServerKind::LlamaCpp, "http://127.0.0.1:8080"),
+        at(ServerKind::Vllm, "http://127.0.0.1:8000"),
+    ]
+}
+
+#[cfg(feature = "test-hooks")]
+fn in_place_of_usual(environment: &Environment) -> Option<Vec<Candidate>> {
+    let list = environment.test_servers()?;
+    let candidates = list.split(',').filter_map(|item| {
+        let (name, root) = item.split_once('=')?;
+        Some(Candidate {
+            kind: ServerKind::from_name(name)?,
+            root: root.to_owned(),
+        })
+    });
+    Some(candidates.collect())
+}
+
+#[cfg(not(feature = "test-hooks"))]
+fn in_place_of_usual(_environment: &Environment) -> Option<Vec<Candidate>> {
+    None
+}
+
+/// The address that `OLLAMA_HOST` means: a scheme, a port, or both may be missing. An address to listen on everywhere is
+/// reached on loopback.
+pub fn ollama_root(given: &str) -> Option<String> {
+    let given = given.trim().trim_matches(['"', '\'']);
+    let (scheme, rest) = given.split_once("://").unwrap_or(("http", given));
+    let rest = rest.split('/').next().unwrap_or_default();
+    let rest = if rest.parse::<std::net::Ipv6Addr>().is_ok() {
+        format!("[{rest}]")
+    } else if rest.is_empty() || rest.starts_with(':') {
+        format!("127.0.0.1{rest}")
+    } else {
+        rest.to_owned()
+    };
+    let mut url = Url::parse(&format!("{scheme}://{rest}")).ok()?;
+    if !matches!(url.scheme(), "http" | "https") {
+        return None;
+    }
+    // A port that is the scheme's own is left out by the parser: that one was given too.
+    let named = rest
+        .rsplit_once(':')
+        .is_some_and(|(_, port)| port.parse::<u16>().is_ok());
+    if !named && !given.contains("://") {
+        url.set_port(Some(11434)).ok()?;
+    }
+    let everywhere = url
+        .host_str()
+        .and_then(|host| host.trim_matches(['[', ']']).parse::<IpAddr>().ok())
+        .is_some_and(|address| address.is_unspecified());
+    if everywhere {
+        url.set_host(Some("127.0.0.1")).ok()?;
+    }
+    Some(url.as_str().trim_end_matches('/').to_owned())
+}
+
+/// Asks all of them at once.
+pub async fn probe(candidates: &[Candidate]) -> Vec<Verdict> {
+    join_all(candidates.iter().map(probe_one)).await
+}
+
+async fn probe_one(candidate: &Candidate) -> Verdict {
+    if !is_loopback_address(&candidate.root) {
+        return Verdict::Elsewhere;
+    }
+    match tokio::time::timeout(LIMIT, servers::look(candidate)).await {
+        Ok(verdict) => verdict,
+        Err(_) => Verdict::Slow,
+    }
+}
+
+/// Why there is no JSON.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoJson {
+    /// Nobody could be connected to.
+    Closed,
+    /// Somebody answered something else.
+    Other,
+}
+
+/// The JSON under an address; `body` is posted when there is one. Only a status of success counts.
+pub async fn json_at(
+    address: &str,
+    body: Option<&Value>,
+    key: Option<&Secret>,
+) -> Result<Value, NoJson> {
+    let url = Url::parse(address).map_err(|_| NoJson::Other)?;
+    let client: Client = client_for(&url, LIMIT * 10).map_err(|_| NoJson::Other)?;
+    let request = match body {
+        Some(body) => client.post(url).json(body),
+        None => client.get(url),
+    };
+    let request = match key {
+        Some(key) => request.bearer_auth(key.expose()),
+        None => request,
+    };
+    let mut response = request.send().await.map_err(|error| {
+        if error.is_connect() {
+            NoJson::Closed
+        } else {
+            NoJson::Other
+        }
+    })?;
+    if !response.status().is_success() {
+        return Err(NoJson::Other);
+    }
+    let mut bytes = Vec::new();
+    while let Some(chunk) = response.chunk().await.map_err(|_| NoJson::Other)? {
+        if bytes.len() + chunk.len() > MOST_BYTES {
+            return Err(NoJson::Other);
+        }
+        bytes.extend_from_slice(&chunk);
+    }
+    serde_json::from_slice(&bytes).map_err(|_| NoJson::Other)
+}

@@ -1,0 +1,238 @@
+//! The phrases that show what the program does: each one thing, said exactly (case and closing punctuation aside).
+//!
+//! What a phrase may say depends only on the request and on how often it was asked: nothing is claimed that did
+//! not happen.
+
+use serde_json::json;
+
+use crate::model::request::{StopReason, ToolDefinition};
+use crate::model::scripted::{
+    FailureWord, Script, ScriptedArgs, ScriptedCall, ScriptedFailure, Step,
+};
+
+/// File that the gated phrases write.
+const NOTE: &str = "scripted-note.txt";
+/// Most calls of `loop`: more than any usual budget allows.
+const LOOPS: usize = 100;
+/// Extra pieces of `long`: about ten seconds.
+const LONG_PIECES: u32 = 400;
+/// How long the refusal of `fail` asks to wait, in milliseconds.
+const FAIL_WAIT_MS: u64 = 2_000;
+
+/// Phrase and what it shows, in the order of `help`.
+pub const PHRASES: &[(&str, &str)] = &[
+    ("help", "this list"),
+    (
+        "safe tool",
+        "a call that only reads: runs by itself from `semi_auto` on",
+    ),
+    (
+        "gated tool",
+        "a call that writes: waits for you below `full`",
+    ),
+    ("two things", "both at once, in one answer"),
+    ("long", "a slow answer: interrupt it, resume it, cancel it"),
+    (
+        "repeat",
+        "asked twice, the second answer comes from the response cache where the channel has it on",
+    ),
+    ("remember X", "keeps a fact, where there is a tool for it"),
+    (
+        "what do you know",
+        "looks for facts, where there is a tool for it",
+    ),
+    (
+        "fail",
+        "too many requests (429) once, then an answer: two attempts",
+    ),
+    (
+        "break",
+        "the stream breaks after some text; resume it, and it answers once",
+    ),
+    (
+        "bad arguments",
+        "a call whose arguments break off: never run",
+    ),
+    ("unknown tool", "a call of a tool that does not exist"),
+    ("loop", "calls until the budget of the turn is used up"),
+    ("empty", "an answer without text"),
+    ("refuse", "an answer that declines"),
+    ("cut short", "an answer that ends at the output limit"),
+];
+
+fn call(name: &str, args: serde_json::Value) -> ScriptedCall {
+    ScriptedCall {
+        name: name.to_owned(),
+        args: ScriptedArgs::Given(args),
+    }
+}
+
+fn read() -> ScriptedCall {
+    call("list_files", json!({"path": "."}))
+}
+
+fn write() -> ScriptedCall {
+    call(
+        "write_file",
+        json!({"path": NOTE, "content": "A line of the built-in script.\n", "mode": "append"}),
+    )
+}
+
+fn calls(say: &str, calls: Vec<ScriptedCall>) -> Script {
+    Script {
+        steps: vec![Step {
+            say: say.to_owned(),
+            calls,
+        }],
+        ..Script::default()
+    }
+}
+
+fn says(text: impl Into<String>) -> Script {
+    Script {
+        ending: Some(text.into()),
+        ..Script::default()
+    }
+}
+
+fn help() -> String {
+    let mut text =
+        String::from("I am the built-in script, no AI model. Say one of these, alone:\n\n");
+    for (phrase, what) in PHRASES {
+        text.push_str(&format!("- `{phrase}`: {what}\n"));
+    }
+    text.push_str(
+        "\nLines such as `TOOL:read_file{\"path\":\"README.md\"}` call any tool, `SAY:…` says something.",
+    );
+    text
+}
+
+/// What is said where there is no tool for memory.
+fn no_memory(tools: &[ToolDefinition], wanted: &str) -> Script {
+    let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
+    says(format!(
+        "I have no tool `{wanted}`, so nothing was kept and nothing is known beyond this conversation. \
+         What I have: {}.",
+        if names.is_empty() {
+            "no tool at all".to_owned()
+        } else {
+            names.join(", ")
+        }
+    ))
+}
+
+/// The phrase that a message is: its only line, without a sender, quotes and closing punctuation.
+fn phrase(text: &str) -> Option<&str> {
+    let mut lines = text.lines().filter(|line| !line.trim().is_empty());
+    let line = lines.next()?.trim();
+    if lines.next().is_some() {
+        return None;
+    }
+    let said = line.split_once(": ").map_or(line, |(_, said)| said);
+    Some(said.trim_matches(['"', '\'', '`', '.', '?', '!', ' ']))
+}
+
+/// The script of a phrase, or none where the message is not one.
+pub fn script(text: &str, tools: &[ToolDefinition]) -> Option<Script> {
+    let said = phrase(text)?;
+    let has = |name: &str| tools.iter().any(|tool| tool.name == name);
+    let lower = said.to_ascii_lowercase();
+    // Lower-casing ASCII keeps byte positions.
+    if let Some(fact) = lower
+        .strip_prefix("remember ")
+        .and_then(|_| said.get("remember ".len()..))
+    {
+        return Some(if has("remember") {
+            let fact = json!({ "text": fact.trim() });
+            calls("I keep that.", vec![call("remember", fact)])
+        } else {
+            no_memory(tools, "remember")
+        });
+    }
+    Some(match lower.as_str() {
+        "help" => says(help()),
+        "safe tool" => calls("I list the files; that changes nothing.", vec![read()]),
+        "gated tool" => Script {
+            ending: Some(format!("A line was added to {NOTE}.")),
+            claims_success: true,
+            ..calls("I add a line to a file, if I may.", vec![write()])
+        },
+        "two things" => calls(
+            "I list the files and add a line to one, both at once.",
+            vec![read(), write()],
+        ),
+        "long" => Script {
+            slow: LONG_PIECES,
+            ..says("and that is the end of a long answer.")
+        },
+        "repeat" => Script {
+            numbered: true,
+            ..says(
+                "Ask `repeat` in a new conversation: where the response cache of this channel is on, you read \
+                 these very words again and I am not asked.",
+            )
+        },
+        "what do you know" => {
+            if has("recall") {
+                calls(
+                    "I look.",
+                    vec![call("recall", json!({"query": "everything"}))],
+                )
+            } else {
+                no_memory(tools, "recall")
+            }
+        }
+        "fail" => Script {
+            failure: Some(ScriptedFailure {
+                kind: FailureWord::RateLimit,
+                times: Some(1),
+                again: true,
+                wait_ms: FAIL_WAIT_MS,
+            }),
+            ..says(
+                "It worked at the second attempt: the first was refused (429) and asked to wait two seconds.",
+            )
+        },
+        "break" => Script {
+            failure: Some(ScriptedFailure {
+                kind: FailureWord::Cut,
+                times: Some(1),
+                again: true,
+                wait_ms: 0,
+            }),
+            ..says("This is the whole answer, once: the stream of the first attempt broke.")
+        },
+        "bad arguments" => calls(
+            "I call a tool and stop in the middle of its arguments.",
+            vec![ScriptedCall {
+                name: "write_file".to_owned(),
+                args: ScriptedArgs::Malformed(format!("{{\"path\": \"{NOTE}\", \"cont")),
+            }],
+        ),
+        "unknown tool" => calls(
+            "I call a tool that nobody gave me.",
+            vec![call("open_the_pod_bay_doors", json!({}))],
+        ),
+        "loop" => Script {
+            steps: vec![
+                Step {
+                    say: "Once more.".to_owned(),
+                    calls: vec![read()],
+                };
+                LOOPS
+            ],
+            ending: Some("Nobody stopped me.".to_owned()),
+            ..Script::default()
+        },
+        "empty" => says(""),
+        "refuse" => Script {
+            stop: Some(StopReason::Refusal),
+            ..says("I will not do that.")
+        },
+        "cut short" => Script {
+            stop: Some(StopReason::MaxTokens),
+            ..says("This answer is longer than the output limit allows, so it ends in the mid")
+        },
+        _ => return None,
+    })
+}

@@ -1,0 +1,357 @@
+//! The response cache: a file of its own that may vanish at any moment, and the thread that has it open.
+//!
+//! Nothing here is part of the store's transactions, and no failure here reaches a turn: whatever is wrong with the
+//! file is a miss and a word for people. The thread starts with the first use and sleeps while there is nothing to do.
+
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+
+use crate::clock::Timestamp;
+use crate::protocol::cache::{CacheEntry, CachePurge, CachePurged};
+use crate::protocol::session::Usage;
+use crate::protocol::snapshot::{Page, PageRequest};
+use crate::protocol::words::CacheScope;
+use crate::store::response_cache::counters::{CounterKey, Delta, Row};
+use crate::store::response_cache::worker::Worker;
+
+pub mod counters;
+mod entries;
+mod file;
+mod worker;
+
+/// SHA-256 over everything an answer depends on.
+pub type Key = [u8; 32];
+
+/// Requests that may wait for the thread; more are dropped, which is a miss.
+const QUEUE: usize = 1024;
+/// How long counters and times of use may stay in memory.
+const FLUSH_AFTER: Duration = Duration::from_secs(2);
+/// Longest wait for a look: beyond it the model is asked.
+const LOOK_WITHIN: Duration = Duration::from_millis(100);
+/// Longest wait for what a person asked.
+const ANSWER_WITHIN: Duration = Duration::from_secs(10);
+
+/// Where the file is and how much it may hold.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Options {
+    /// `response_cache.db`.
+    pub path: PathBuf,
+    /// Milliseconds an answer is kept.
+    pub ttl_ms: u64,
+    /// Most entries, at least 1.
+    pub max_entries: u64,
+    /// Most bytes of questions and answers.
+    pub max_bytes: u64,
+}
+
+/// An answer to keep.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NewEntry {
+    /// Its key.
+    pub key: Key,
+    /// Digest of scope and question alone: tells a question that is known under other circumstances.
+    pub asked: [u8; 16],
+    /// Channel name.
+    pub channel: String,
+    /// Whom it may be given to.
+    pub scope: CacheScope,
+    /// Who asked: outside text.
+    pub requester: String,
+    /// `<provider>/<model>`.
+    pub model: String,
+    /// The question, redacted: outside text.
+    pub question: String,
+    /// The answer, redacted: outside text.
+    pub answer: String,
+    /// What the call used.
+    pub usage: Usage,
+    /// When it was made.
+    pub stored_at: Timestamp,
+}
+
+/// An answer that was kept.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Found {
+    /// The answer: outside text.
+    pub answer: String,
+    /// `<provider>/<model>`.
+    pub model: String,
+    /// What the call had used.
+    pub usage: Usage,
+    /// When it was made.
+    pub stored_at: Timestamp,
+}
+
+/// What a look found.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Look {
+    /// An answer that may be given.
+    Found(Found),
+    /// One that was too old; it is gone now.
+    Expired,
+    /// None, but the same question is kept under another model, prompt, set of tools or policy.
+    Changed,
+    /// None.
+    Nothing,
+    /// The file cannot be used, or did not answer in time.
+    Unusable,
+}
+
+/// How much is kept, and everything that was counted.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Picture {
+    /// Entries.
+    pub entries: u64,
+    /// Those of them that are pinned.
+    pub pinned: u64,
+    /// Bytes of questions and answers.
+    pub bytes: u64,
+    /// Counters, also those that are not on disk yet.
+    pub rows: Vec<Row>,
+    /// Why the file cannot be used.
+    pub problem: Option<String>,
+}
+
+/// Why a person was not answered.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CacheError {
+    /// The file cannot be used.
+    #[error("the response cache cannot be used: {0}")]
+    Unusable(String),
+    /// No such entry.
+    #[error("there is no kept answer `{0}`")]
+    NotFound(String),
+    /// The beginning of a key fits several entries.
+    #[error("`{0}` fits more than one kept answer")]
+    Ambiguous(String),
+}
+
+type Job = Box<dyn FnOnce(&mut Worker) + Send>;
+
+enum Order {
+    Job(Job),
+    Close(oneshot::Sender<()>),
+}
+
+/// What is known without asking the thread.
+#[derive(Debug, Default)]
+struct Known {
+    problem: Option<String>,
+}
+
+struct Inner {
+    options: Options,
+    /// None until the first use.
+    queue: Mutex<Option<SyncSender<Order>>>,
+    known: Arc<Mutex<Known>>,
+}
+
+/// The response cache. Cheap to clone.
+#[derive(Clone)]
+pub struct ResponseCache {
+    inner: Arc<Inner>,
+}
+
+fn unpoisoned<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl ResponseCache {
+    /// A cache that opens its file when it is first used.
+    pub fn new(options: Options) -> Self {
+        Self {
+            inner: Arc::new(Inner {
+                options,
+                queue: Mutex::new(None),
+                known: Arc::default(),
+            }),
+        }
+    }
+
+    /// Where the file is and how much it may hold.
+    pub fn options(&self) -> &Options {
+        &self.inner.options
+    }
+
+    /// Why the file cannot be used, as of the last use; none = it could, or was not used.
+    pub fn problem(&self) -> Option<String> {
+        unpoisoned(&self.inner.known).problem.clone()
+    }
+
+    /// Whether there is anything to ask about: the thread runs, or the file is there.
+    pub fn is_there(&self) -> bool {
+        unpoisoned(&self.inner.queue).is_some() || self.inner.options.path.exists()
+    }
+
+    fn send(&self, order: Order) -> Result<(), String> {
+        let mut queue = unpoisoned(&self.inner.queue);
+        if queue.is_none() {
+            let (sender, receiver) = sync_channel(QUEUE);
+            let options = self.inner.options.clone();
+            let known = Arc::clone(&self.inner.known);
+            std::thread::Builder::new()
+                .name("response-cache".to_owned())
+                .spawn(move || run(Worker::new(options), receiver, &known))
+                .map_err(|error| format!("no thread for it: {error}"))?;
+            *queue = Some(sender);
+        }
+        let Some(sender) = queue.as_ref() else {
+            return Err("it is closed".to_owned());
+        };
+        match sender.try_send(order) {
+            Ok(()) => Ok(()),
+            Err(TrySendError::Full(_)) => Err("it does not keep up".to_owned()),
+            Err(TrySendError::Disconnected(_)) => {
+                // The thread is gone (it panicked): the next use starts another one.
+                *queue = None;
+                Err("it stopped".to_owned())
+            }
+        }
+    }
+
+    fn tell(&self, job: impl FnOnce(&mut Worker) + Send + 'static) {
+        if let Err(why) = self.send(Order::Job(Box::new(job))) {
+            unpoisoned(&self.inner.known).problem = Some(why);
+        }
+    }
+
+    async fn ask<T: Send + 'static>(
+        &self,
+        within: Duration,
+        job: impl FnOnce(&mut Worker) -> T + Send + 'static,
+    ) -> Result<T, String> {
+        let (reply, answer) = oneshot::channel();
+        let job = Box::new(move |worker: &mut Worker| {
+            // Nobody may wait any more.
+            let _ = reply.send(job(worker));
+        });
+        self.send(Order::Job(job))?;
+        match tokio::time::timeout(within, answer).await {
+            Ok(Ok(value)) => Ok(value),
+            Ok(Err(_)) => Err("it stopped".to_owned()),
+            Err(_) => Err(format!("no answer within {} ms", within.as_millis())),
+        }
+    }
+
+    /// Looks for an answer.
+    pub async fn look(&self, key: Key, asked: [u8; 16], now: Timestamp) -> Look {
+        let found = self.ask(LOOK_WITHIN, move |worker| worker.look(&key, &asked, now));
+        match found.await {
+            Ok(look) => look,
+            Err(why) => {
+                unpoisoned(&self.inner.known).problem = Some(why);
+                Look::Unusable
+            }
+        }
+    }
+
+    /// Whether an answer is kept to this question alone.
+    pub async fn knows_question(&self, asked: [u8; 16]) -> bool {
+        let known = self.ask(LOOK_WITHIN, move |worker| worker.knows_question(&asked));
+        known.await.unwrap_or(false)
+    }
+
+    /// Keeps an answer, in place of one with the same key. Whoever looks from now on finds it.
+    pub fn keep(&self, entry: NewEntry) {
+        self.tell(move |worker| worker.keep(&entry));
+    }
+
+    /// Counts.
+    pub fn count(&self, key: CounterKey, delta: Delta) {
+        self.tell(move |worker| worker.count(key, delta));
+    }
+
+    /// How much is kept, and everything that was counted.
+    pub async fn picture(&self) -> Picture {
+        match self.ask(ANSWER_WITHIN, Worker::picture).await {
+            Ok(picture) => picture,
+            Err(why) => Picture {
+                problem: Some(why),
+                ..Picture::default()
+            },
+        }
+    }
+
+    /// Kept answers, newest first.
+    pub async fn entries(
+        &self,
+        channel: Option<String>,
+        page: PageRequest,
+    ) -> Result<Page<CacheEntry>, CacheError> {
+        self.ask(ANSWER_WITHIN, move |worker| {
+            worker.list(channel.as_deref(), &page)
+        })
+        .await
+        .map_err(CacheError::Unusable)?
+    }
+
+    /// One kept answer.
+    pub async fn entry(&self, id: String) -> Result<CacheEntry, CacheError> {
+        self.ask(ANSWER_WITHIN, move |worker| worker.show(&id))
+            .await
+            .map_err(CacheError::Unusable)?
+    }
+
+    /// Pins an answer, or no longer.
+    pub async fn pin(&self, id: String, pinned: bool) -> Result<CacheEntry, CacheError> {
+        self.ask(ANSWER_WITHIN, move |worker| worker.pin(&id, pinned))
+            .await
+            .map_err(CacheError::Unusable)?
+    }
+
+    /// Forgets answers; their text is overwritten in the file.
+    pub async fn purge(&self, what: CachePurge, day: String) -> Result<CachePurged, CacheError> {
+        self.ask(ANSWER_WITHIN, move |worker| worker.purge(&what, &day))
+            .await
+            .map_err(CacheError::Unusable)?
+    }
+
+    /// Writes what is only in memory and ends the thread.
+    pub async fn close(&self) {
+        let sender = unpoisoned(&self.inner.queue).take();
+        let Some(sender) = sender else {
+            return;
+        };
+        let (done, closed) = oneshot::channel();
+        if sender.try_send(Order::Close(done)).is_ok() {
+            let _ = tokio::time::timeout(ANSWER_WITHIN, closed).await;
+        }
+    }
+}
+
+fn run(mut worker: Worker, orders: Receiver<Order>, known: &Mutex<Known>) {
+    loop {
+        let order = if worker.is_dirty() {
+            match orders.recv_timeout(FLUSH_AFTER) {
+                Ok(order) => order,
+                Err(RecvTimeoutError::Timeout) => {
+                    worker.flush();
+                    continue;
+                }
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+        } else {
+            match orders.recv() {
+                Ok(order) => order,
+                Err(_) => break,
+            }
+        };
+        match order {
+            Order::Job(job) => {
+                job(&mut worker);
+                worker.problem().clone_into(&mut unpoisoned(known).problem);
+            }
+            Order::Close(done) => {
+                worker.flush();
+                drop(worker);
+                let _ = done.send(());
+                return;
+            }
+        }
+    }
+    worker.flush();
+}

@@ -1,0 +1,72 @@
+//! One of everything the protocol has about models.
+
+use leverframe::protocol::command::{Command, Outcome};
+use leverframe::protocol::models::{
+    CheckVerdict, KeyState, ModelCheck, ModelEntry, ModelPrice, ModelProfile, ModelTest,
+    ProviderModels,
+};
+use leverframe::protocol::snapshot::{Answer, Page, Query};
+
+use crate::api_http::samples::{NASTY, at, usage};
+
+pub fn command() -> Command {
+    Command::TestModel {
+        model: Some(format!("local/{NASTY}")),
+    }
+}
+
+pub fn outcome() -> Outcome {
+    Outcome::ModelTest(ModelTest {
+        model: "local/m".to_owned(),
+        at: at(),
+        took_ms: u64::MAX,
+        calls: 3,
+        usage: usage(),
+        checks: vec![ModelCheck {
+            check: "streaming".to_owned(),
+            verdict: CheckVerdict::Unknown,
+            detail: NASTY.to_owned(),
+        }],
+    })
+}
+
+pub fn query() -> (Query, Answer) {
+    let entry = ModelEntry {
+        model: format!("local/{NASTY}"),
+        used_for: vec!["default".to_owned()],
+        profile: ModelProfile {
+            context_window: 1 << 40,
+            max_output_tokens: 8192,
+            tools: Some(false),
+            parallel_tool_calls: None,
+            reasoning: true,
+            effort: Some("low".to_owned()),
+            prompt_cache: "key".to_owned(),
+            source: NASTY.to_owned(),
+        },
+        price: Some(ModelPrice {
+            input: 0.1,
+            output: 1e-9,
+            cache_read: None,
+            cache_write: Some(0.3),
+            max_input: Some(1),
+            as_of: Some("2026-11-22".to_owned()),
+            source: "shipped".to_owned(),
+        }),
+        note: None,
+    };
+    let provider = ProviderModels {
+        provider: "local".to_owned(),
+        kind: "openai-chat".to_owned(),
+        address: "http://127.0.0.1:8080/v1".to_owned(),
+        local: true,
+        key: KeyState::Missing,
+        key_from: Some(NASTY.to_owned()),
+        models: vec![entry],
+    };
+    let page = Page {
+        items: vec![provider],
+        next_cursor: None,
+    };
+    (Query::Models, Answer::Models(page))
+}

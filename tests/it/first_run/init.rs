@@ -1,0 +1,250 @@
+//! What `init` offers, what it takes only after a yes, and what it writes.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use leverframe::cli::arguments::InitArguments;
+use leverframe::cli::exit::Failure;
+use leverframe::cli::init;
+use leverframe::cli::terminal::{Attended, Terminal};
+use leverframe::config::environment::Environment;
+use serde_json::json;
+
+use crate::support::daemon::Home;
+use crate::support::fake_http::{FakeHttp, Reply};
+use crate::support::pty::Pty;
+
+const SECRET: &str = "sk-ant-0123456789abcdefghij";
+
+struct Done {
+    result: Result<(), Failure>,
+    said: String,
+    file: PathBuf,
+    _dir: tempfile::TempDir,
+}
+
+impl Done {
+    fn written(&self) -> String {
+        assert!(self.result.is_ok(), "{:?}\n{}", self.result, self.said);
+        std::fs::read_to_string(&self.file).unwrap()
+    }
+}
+
+async fn init(pairs: &[(&str, &str)], keys: &str, arguments: InitArguments) -> Done {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("config.toml");
+    let environment: Environment = pairs.iter().copied().collect();
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    let mut input = keys.as_bytes();
+    let mut terminal = Terminal {
+        out: &mut out,
+        err: &mut err,
+        input: &mut input,
+        attended: Attended::Person,
+    };
+    let result = init::run(&mut terminal, &file, &arguments, None, &environment).await;
+    let said = format!(
+        "{}{}",
+        String::from_utf8(err).unwrap(),
+        String::from_utf8(out).unwrap()
+    );
+    assert!(!said.contains(SECRET), "a key was shown: {said}");
+    if let Ok(text) = std::fs::read_to_string(&file) {
+        assert!(!text.contains(SECRET), "a key was written: {text}");
+        toml::from_str::<toml::Table>(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
+    }
+    Done {
+        result,
+        said,
+        file,
+        _dir: dir,
+    }
+}
+
+fn ollama() -> (FakeHttp, Arc<AtomicUsize>) {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&asked);
+    let server = FakeHttp::start(move |_| {
+        count.fetch_add(1, Ordering::SeqCst);
+        let models = json!([
+            {"name": "qwen3:8b", "capabilities": ["completion", "tools"]},
+            {"name": "gemma3:4b", "capabilities": ["completion"]},
+            {"name": "big:cloud"},
+            {"name": "evil\u{1b}[31m:1b"},
+        ]);
+        Reply::Json(200, json!({"models": models}))
+    });
+    (server, asked)
+}
+
+#[tokio::test]
+async fn a_key_is_offered_by_name_and_used_only_after_a_yes() {
+    let environment = [
+        ("ANTHROPIC_API_KEY", SECRET),
+        ("LEVERFRAME_TEST_SERVERS", ""),
+    ];
+    let done = init(&environment, "1\ny\n\n\n", InitArguments::default()).await;
+    let text = done.written();
+    assert!(
+        done.said
+            .contains("the key in ANTHROPIC_API_KEY (calls cost money)"),
+        "{}",
+        done.said
+    );
+    assert!(text.contains("\ndefault = \"anthropic/claude-"), "{text}");
+    for no in ["1\n\n\n", "1\nn\n\n", "\n\n"] {
+        let done = init(&environment, no, InitArguments::default()).await;
+        assert!(
+            !done.written().contains("\ndefault ="),
+            "{no:?}: {}",
+            done.written()
+        );
+    }
+    let typed = init(
+        &environment,
+        "1\nyes\nclaude-next\n\n",
+        InitArguments::default(),
+    )
+    .await;
+    assert!(
+        typed
+            .written()
+            .contains("default = \"anthropic/claude-next\"")
+    );
+    // Nonsense is asked again, but not for ever.
+    let lost = init(&environment, "7\nx\n0\n1\n", InitArguments::default()).await;
+    assert_eq!(lost.result.unwrap_err().status(), 2);
+}
+
+#[tokio::test]
+async fn a_server_on_this_machine_is_offered_with_what_it_says() {
+    let (server, _) = ollama();
+    let hanging = FakeHttp::start(|_| Reply::Hang);
+    let list = format!("ollama={},vllm={}", server.url(), hanging.url());
+    let environment = [("LEVERFRAME_TEST_SERVERS", list.as_str())];
+    let done = init(&environment, "1\n\n\n", InitArguments::default()).await;
+    let text = done.written();
+    for word in [
+        "default = \"ollama/qwen3:8b\"",
+        "[providers.ollama]",
+        server.url(),
+    ] {
+        assert!(text.contains(word), "`{word}` is not in: {text}");
+    }
+    assert!(!text.contains("tools = false"), "{text}");
+    for word in [
+        "4 models",
+        "big:cloud (runs in the cloud, not here)",
+        "gemma3:4b (no tools)",
+    ] {
+        assert!(
+            done.said.contains(word),
+            "`{word}` is not in: {}",
+            done.said
+        );
+    }
+    assert!(!done.said.contains('\u{1b}'), "{}", done.said);
+    assert!(
+        done.said.contains("does not answer within 300 ms"),
+        "{}",
+        done.said
+    );
+    // A model whose list has no tools gets none, and that is written down where it can be changed.
+    let done = init(&environment, "1\n2\n\n", InitArguments::default()).await;
+    let text = done.written();
+    assert!(
+        text.contains("[providers.ollama.models.\"gemma3:4b\"]") && text.contains("tools = false"),
+        "{text}"
+    );
+    assert!(done.said.contains("will be withheld"), "{}", done.said);
+    for wrong in ["1\n9\n", "1\n0\n"] {
+        assert_eq!(
+            init(&environment, wrong, InitArguments::default())
+                .await
+                .result
+                .unwrap_err()
+                .status(),
+            2
+        );
+    }
+}
+
+#[tokio::test]
+async fn nothing_found_is_said_and_a_model_can_be_typed() {
+    let gone = FakeHttp::start(|_| Reply::Hang);
+    gone.refuse(true);
+    let list = format!("ollama={},lm-studio={}", gone.url(), gone.url());
+    let environment = [("LEVERFRAME_TEST_SERVERS", list.as_str())];
+    let done = init(&environment, "\n\n", InitArguments::default()).await;
+    assert!(
+        done.said.contains("no model server on this machine"),
+        "{}",
+        done.said
+    );
+    assert!(!done.written().contains("\ndefault ="));
+    let other = init(&environment, "openai\ngpt-x\n\n", InitArguments::default()).await;
+    assert!(other.written().contains("default = \"openai/gpt-x\""));
+}
+
+#[tokio::test]
+async fn flags_and_yes_probe_nothing() {
+    let (server, asked) = ollama();
+    let list = format!("ollama={}", server.url());
+    let environment = [
+        ("LEVERFRAME_TEST_SERVERS", list.as_str()),
+        ("OPENAI_API_KEY", SECRET),
+    ];
+    let yes = InitArguments {
+        yes: true,
+        ..InitArguments::default()
+    };
+    let done = init(&environment, "1\ny\n", yes).await;
+    assert!(
+        !done.written().contains("\ndefault ="),
+        "{}",
+        done.written()
+    );
+    let named = InitArguments {
+        provider: Some("openai".to_owned()),
+        ..InitArguments::default()
+    };
+    let done = init(&environment, "gpt-x\n\n", named).await;
+    assert!(done.written().contains("openai/gpt-x"));
+    assert_eq!(asked.load(Ordering::SeqCst), 0, "a server was asked");
+}
+
+#[test]
+fn the_program_offers_it_on_a_terminal() {
+    let (server, _) = ollama();
+    let home = Home::new("");
+    std::fs::remove_file(home.path().join("config/config.toml")).unwrap();
+    let mut command = home.command();
+    command.arg("init").env(
+        "LEVERFRAME_TEST_SERVERS",
+        format!("ollama={}", server.url()),
+    );
+    let mut pty = Pty::start(&command, 120, 30);
+    pty.see("Which one?");
+    pty.send("1\r");
+    pty.see("Which model?");
+    pty.send("2\r");
+    pty.see("Telegram");
+    pty.send("\r");
+    assert_eq!(pty.wait_exit(), Some(0));
+    let text = std::fs::read_to_string(home.path().join("config/config.toml")).unwrap();
+    assert!(text.contains("ollama/gemma3:4b"), "{text}");
+    // What was written loads.
+    let listed = home
+        .command()
+        .args(["models", "list", "--json"])
+        .output()
+        .unwrap();
+    let out = String::from_utf8(listed.stdout).unwrap();
+    assert!(
+        listed.status.success(),
+        "{}",
+        String::from_utf8_lossy(&listed.stderr)
+    );
+    assert!(out.contains("\"tools\":false"), "{out}");
+}

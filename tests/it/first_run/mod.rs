@@ -1,0 +1,6 @@
+//! The first run: what is looked for on this machine, what `init` offers of it, and what it writes.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod init;
+mod probe;
