@@ -12,6 +12,7 @@ mod api_http;
 mod assets;
 mod audit_log;
 mod backup;
+mod budgets;
 mod config_files;
 mod conformance;
 mod console_frames;
