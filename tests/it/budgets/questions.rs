@@ -1,7 +1,5 @@
 //! What a call is reserved at, which limits hold, and what people are asked.
 
-use std::collections::BTreeMap;
-
 use leverframe::engine::budget;
 use leverframe::store::commands::reserve_model::BudgetStop;
 use leverframe::store::input::BudgetKind;

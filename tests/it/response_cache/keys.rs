@@ -343,6 +343,7 @@ fn answer(text: &str, stop: StopReason) -> ModelAnswer {
         stop,
         usage: Usage::default(),
         native: None,
+        notes: Vec::new(),
     }
 }
 
