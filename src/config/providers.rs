@@ -56,7 +56,7 @@ const KNOWN: &[Known] = &[
     },
 ];
 
-/// The environment variable in which people usually keep the key of a predeclared provider.
+/// The environment variable in which people usually keep the key of a predeclared provider; none where it has no key.
 pub fn key_variable(name: &str) -> Option<&'static str> {
     KNOWN
         .iter()

@@ -86,7 +86,7 @@ pub async fn receive_within(
             let idle = endpoint.idle_timeout();
             let mut data: Pin<Box<dyn Stream<Item = Result<String, SseError>> + Send>> =
                 if endpoint.answers_in_lines() {
-                    Box::pin(ndjson::lines(bytes, idle))
+                    Box::pin(ndjson::lines_within(bytes, idle, limit))
                 } else {
                     Box::pin(sse::events_within(bytes, idle, limit).map(|event| Ok(event?.data)))
                 };

@@ -18,6 +18,7 @@ use crate::model::gemini::wire::Parameters;
 use crate::model::http::{Endpoint, EndpointProblem, Refused, secret_header};
 use crate::model::producer::{EventSink, produce};
 use crate::model::request::{Model, ModelError, ModelRequest, ModelStream};
+use crate::model::sse;
 
 /// The API version asked for where the configuration names none.
 pub const DEFAULT_API_VERSION: &str = "v1beta";
@@ -157,7 +158,9 @@ async fn call(
         }
     };
     let decoder = Box::new(Decoder::new(request.earlier_calls()));
-    let outcome = exchange::receive(endpoint, answer, decoder, sent_bytes, sink).await;
+    let limit = sse::limit_for(request.max_output_tokens);
+    let outcome =
+        exchange::receive_within(endpoint, answer, decoder, sent_bytes, limit, sink).await;
     if let Err(error) = &outcome
         && error.message.contains(MISSING_SIGNATURE)
     {

@@ -16,24 +16,38 @@ use crate::model::sse::{MAX_EVENT_BYTES, MAX_STREAM_BYTES, SseError};
 const BYTE_ORDER_MARK: [u8; 3] = [0xEF, 0xBB, 0xBF];
 
 /// The pure part: bytes in, complete lines out. Empty lines are none.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Guard {
     line: Vec<u8>,
-    total: usize,
+    room: usize,
+    limit: usize,
     started: bool,
 }
 
+impl Default for Guard {
+    fn default() -> Self {
+        Self::within(MAX_STREAM_BYTES)
+    }
+}
+
 impl Guard {
+    /// A guard of a stream of at most `limit` bytes.
+    pub fn within(limit: usize) -> Self {
+        let limit = limit.min(MAX_STREAM_BYTES);
+        Self {
+            line: Vec::new(),
+            room: limit,
+            limit,
+            started: false,
+        }
+    }
+
     /// Takes the next bytes and appends complete lines to `out`.
     pub fn push(&mut self, bytes: &[u8], out: &mut VecDeque<String>) -> Result<(), SseError> {
-        self.total = self.total.saturating_add(bytes.len());
-        if self.total > MAX_STREAM_BYTES {
-            return Err(SseError::Malformed(format!(
-                "the answer is larger than {} MiB",
-                MAX_STREAM_BYTES / 1024 / 1024
-            )));
-        }
-        let mut rest = bytes;
+        // What fits is delivered, however the bytes were cut.
+        let fits = bytes.len().min(self.room);
+        self.room -= fits;
+        let mut rest = &bytes[..fits];
         while !rest.is_empty() {
             let end = rest.iter().position(|byte| *byte == b'\n');
             let taken = end.unwrap_or(rest.len());
@@ -48,34 +62,44 @@ impl Guard {
                 None => break,
                 Some(at) => {
                     rest = &rest[at + 1..];
-                    self.end_line(out);
+                    self.end_line(out)?;
                 }
             }
+        }
+        if fits < bytes.len() {
+            return Err(SseError::Malformed(format!(
+                "the answer is larger than {} KiB, which is more than was asked for",
+                self.limit / 1024
+            )));
         }
         Ok(())
     }
 
     /// The end of the stream.
-    pub fn finish(&mut self, out: &mut VecDeque<String>) {
+    pub fn finish(&mut self, out: &mut VecDeque<String>) -> Result<(), SseError> {
         let line = without_marks(&self.line);
         if serde_json::from_slice::<serde::de::IgnoredAny>(line).is_ok() {
-            self.end_line(out);
+            return self.end_line(out);
         }
+        Ok(())
     }
 
-    fn end_line(&mut self, out: &mut VecDeque<String>) {
+    fn end_line(&mut self, out: &mut VecDeque<String>) -> Result<(), SseError> {
         let line: &[u8] = if self.started {
             &self.line
         } else {
             without_marks(&self.line)
         };
         self.started = true;
-        // Lossy by line: a line end is never part of a character, so chunking cannot change the result.
-        let text = String::from_utf8_lossy(line.trim_ascii()).into_owned();
-        self.line.clear();
+        // By line: a line end is never part of a character, so chunking cannot change the result. Nothing is replaced:
+        // arguments with a character that the model did not write would be shown for approval.
+        let text = std::str::from_utf8(line.trim_ascii())
+            .map_err(|_| SseError::Malformed("expected UTF-8, got other bytes".to_owned()))?;
         if !text.is_empty() {
-            out.push_back(text);
+            out.push_back(text.to_owned());
         }
+        self.line.clear();
+        Ok(())
     }
 }
 
@@ -118,8 +142,7 @@ where
             Ok(Some(Ok(bytes))) => source.guard.push(bytes.as_ref(), &mut source.lines).err(),
             Ok(None) => {
                 source.ended = true;
-                source.guard.finish(&mut source.lines);
-                None
+                source.guard.finish(&mut source.lines).err()
             }
         };
         if failure.is_some() {
@@ -142,9 +165,23 @@ where
     B: AsRef<[u8]> + Send,
     E: std::fmt::Display + Send,
 {
+    lines_within(bytes, idle, MAX_STREAM_BYTES)
+}
+
+/// As [`lines`], of a stream of at most `limit` bytes.
+pub fn lines_within<S, B, E>(
+    bytes: S,
+    idle: Duration,
+    limit: usize,
+) -> impl Stream<Item = Result<String, SseError>> + Send
+where
+    S: Stream<Item = Result<B, E>> + Send,
+    B: AsRef<[u8]> + Send,
+    E: std::fmt::Display + Send,
+{
     let source = Source {
         bytes: Box::pin(bytes),
-        guard: Guard::default(),
+        guard: Guard::within(limit),
         lines: VecDeque::new(),
         idle,
         failure: None,

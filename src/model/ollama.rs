@@ -18,6 +18,7 @@ use crate::model::ollama::decoder::{Decoder, FAMILY};
 use crate::model::ollama::wire::Parameters;
 use crate::model::producer::{EventSink, produce};
 use crate::model::request::{Model, ModelError, ModelErrorKind, ModelRequest, ModelStream};
+use crate::model::sse;
 
 /// What each model has refused so far.
 #[derive(Debug, Default)]
@@ -123,7 +124,8 @@ async fn call(
             request.model
         ));
     }
-    exchange::receive(endpoint, answer, Box::new(decoder), sent_bytes, sink).await
+    let limit = sse::limit_for(request.max_output_tokens);
+    exchange::receive_within(endpoint, answer, Box::new(decoder), sent_bytes, limit, sink).await
 }
 
 /// A model that was never fetched is the usual reason for a 404, and one command helps.

@@ -479,7 +479,7 @@ fn decode_chunks<'a>(chunks: impl Iterator<Item = &'a [u8]>) -> (Vec<ModelEvent>
     for chunk in chunks {
         guard.push(chunk, &mut slices).unwrap();
     }
-    guard.finish(&mut slices);
+    guard.finish(&mut slices).unwrap();
     let clean = String::from_utf8(slices.into_iter().flatten().collect()).unwrap();
     let mut decoder = Decoder::new(0);
     let mut events = Vec::new();

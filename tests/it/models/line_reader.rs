@@ -65,11 +65,10 @@ fn the_forms_of_a_line() {
 }
 
 #[test]
-fn invalid_utf8_is_replaced() {
-    assert_eq!(
-        whole(b"{\"a\":\"x\xff\xe2\x82\"}\n{}\n"),
-        ["{\"a\":\"x\u{fffd}\u{fffd}\"}", "{}"]
-    );
+fn bytes_that_are_no_utf8_are_refused_after_what_came() {
+    let (lines, error) = read(vec![b"{}\n{\"a\":\"x\xff\"}\n{}\n".to_vec()]);
+    assert_eq!(lines, ["{}"]);
+    assert!(matches!(error, Some(SseError::Malformed(_))), "{error:?}");
 }
 
 #[test]

@@ -7,8 +7,8 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use leverframe::config::model_tables::{OwnTables, Rates};
 use leverframe::config::settings::{
-    ApprovalSettings, BudgetSettings, EngineSettings, Paths, ProviderKind, ProviderSettings,
-    ResponseCacheSettings, RetentionSettings, SelfApproval, Settings,
+    ApprovalSettings, BudgetSettings, EngineSettings, LimitSettings, Paths, ProviderKind,
+    ProviderSettings, ResponseCacheSettings, RetentionSettings, SelfApproval, Settings,
 };
 use leverframe::model::prices;
 use leverframe::model::profiles::Profile;
@@ -49,6 +49,10 @@ pub fn all_settings(providers: Vec<(&str, ProviderSettings)>) -> Settings {
             max_tool_calls: 16,
             max_duration_seconds: 120,
             max_tokens: 100_000,
+            max_cost_usd: None,
+            session: LimitSettings::default(),
+            channel: LimitSettings::default(),
+            day: LimitSettings::default(),
         },
         engine: EngineSettings {
             max_running: 4,

@@ -255,7 +255,7 @@ fn decode_chunks<'a>(chunks: impl Iterator<Item = &'a [u8]>) -> (Vec<ModelEvent>
     for chunk in chunks {
         guard.push(chunk, &mut lines).unwrap();
     }
-    guard.finish(&mut lines);
+    guard.finish(&mut lines).unwrap();
     let mut decoder = Decoder::new(0);
     let mut events = Vec::new();
     for line in &lines {
