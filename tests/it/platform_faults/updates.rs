@@ -113,7 +113,8 @@ async fn updates_twice_in_another_order_and_late_are_each_one_turn() {
     late[0]["message"]["date"] = json!(1_500_000_000);
     telegram.raw_update(late[0].clone());
     assert_eq!(turns_at_rest(&daemon, &telegram).await, 4);
-    assert_eq!(answers(&telegram).last().unwrap(), "better late");
+    let late = format!("{SCRIPTED_LABEL}\n\nbetter late");
+    assert_eq!(answers(&telegram).last(), Some(&late));
     assert!(
         telegram.state().violations.is_empty(),
         "{:?}",
