@@ -37,6 +37,58 @@ impl Timestamp {
     }
 }
 
+/// A local day: days since 1970-01-01. Serialised as `2026-01-31`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Day(pub i64);
+
+impl Day {
+    /// The day of a time in the time zone of this machine, in UTC where that is not known.
+    pub fn local(at: Timestamp) -> Self {
+        let date = jiff::Timestamp::from_millisecond(at.0).map(|at| {
+            at.to_zoned(jiff::tz::TimeZone::system())
+                .date()
+                .to_zoned(jiff::tz::TimeZone::UTC)
+        });
+        match date {
+            Ok(Ok(midnight)) => Self(midnight.timestamp().as_second().div_euclid(86_400)),
+            Ok(Err(_)) | Err(_) => Self(at.0.div_euclid(86_400_000)),
+        }
+    }
+}
+
+impl std::fmt::Display for Day {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match jiff::Timestamp::from_second(self.0.saturating_mul(86_400)) {
+            Ok(at) => write!(f, "{}", at.to_zoned(jiff::tz::TimeZone::UTC).date()),
+            Err(_) => write!(f, "day {}", self.0),
+        }
+    }
+}
+
+impl std::str::FromStr for Day {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        text.parse::<jiff::civil::Date>()
+            .and_then(|date| date.to_zoned(jiff::tz::TimeZone::UTC))
+            .map(|at| Self(at.timestamp().as_second().div_euclid(86_400)))
+            .map_err(|error| error.to_string())
+    }
+}
+
+impl Serialize for Day {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Day {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map_err(serde::de::Error::custom)
+    }
+}
+
 impl std::fmt::Display for Timestamp {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match jiff::Timestamp::from_millisecond(self.0) {

@@ -89,7 +89,7 @@ struct DecisionBody {
     args: Option<serde_json::Value>,
     answer: Option<String>,
     minutes: Option<u32>,
-    extra: Option<u64>,
+    extra: Option<f64>,
     seen_ms: Option<u64>,
 }
 

@@ -11,6 +11,7 @@ pub mod backup;
 pub mod cache;
 pub mod channels;
 pub mod continuations;
+pub mod costs;
 pub mod doctor;
 pub mod emergency;
 pub mod error;

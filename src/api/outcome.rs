@@ -124,6 +124,7 @@ pub fn answer_name(answer: &Answer) -> &'static str {
         Answer::Cache(_) => "the response cache",
         Answer::CacheEntries(_) => "kept answers",
         Answer::CacheEntry(_) => "a kept answer",
+        Answer::Costs(_) => "costs",
     }
 }
 
@@ -160,5 +161,6 @@ pub async fn answer_json(
         Answer::Cache(value) => json(ok, &value),
         Answer::CacheEntries(value) => json(ok, &value),
         Answer::CacheEntry(value) => json(ok, &value),
+        Answer::Costs(value) => json(ok, &value),
     }
 }

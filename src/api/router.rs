@@ -18,7 +18,7 @@ use crate::api::error::Refusal;
 use crate::api::request::{Call, read_body, read_query};
 use crate::api::route::{Body, Needs, Route};
 use crate::api::{
-    approvals, artifacts, backup, cache, channels, continuations, doctor, emergency, events,
+    approvals, artifacts, backup, cache, channels, continuations, costs, doctor, emergency, events,
     generic, health, models, openapi, outbox, sessions, snapshot, sweep,
 };
 use crate::client::console_client::ConsoleClient;
@@ -57,6 +57,7 @@ pub fn table() -> Vec<Route> {
         sweep::routes(),
         models::routes(),
         cache::routes(),
+        costs::routes(),
     ]
     .concat()
 }

@@ -134,6 +134,15 @@ pub enum Subcommands {
     /// Who did what
     #[command(subcommand)]
     Audit(AuditCommands),
+    /// What was spent, and how far the budgets of today are used up
+    Costs {
+        /// What to sum by: channel, model or day
+        #[arg(long, default_value = "day")]
+        by: crate::protocol::words::CostsBy,
+        /// First local day (2026-01-31), or how many days up to today (7d, 4w); 30 days when left out
+        #[arg(long)]
+        since: Option<String>,
+    },
     /// Remove what is kept no longer, now; it happens by itself every six hours
     Sweep {
         /// Only count

@@ -7,7 +7,7 @@ use crate::cli::terminal::{Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
 use crate::protocol::command::{Command, Outcome};
 use crate::protocol::ids::ContinuationId;
-use crate::protocol::session::Continuation;
+use crate::protocol::session::{Continuation, Step, StepBody};
 use crate::protocol::snapshot::{Answer, PageRequest, Query};
 use crate::protocol::words::ContinuationState;
 use crate::text::untrusted::reveal;
@@ -111,7 +111,15 @@ pub async fn act(
     };
     match format {
         Format::Json => terminal.json(&continuation),
-        Format::Human => show(terminal, &continuation),
+        Format::Human => {
+            let query = Query::Steps {
+                continuation_id: id,
+            };
+            let Answer::Steps(steps) = client.query(query).await? else {
+                return Err(unexpected("steps"));
+            };
+            show(terminal, &continuation, &steps.items)
+        }
     }
 }
 
@@ -123,12 +131,50 @@ pub async fn read(client: &dyn ConsoleClient, id: ContinuationId) -> Result<Cont
     Ok(*continuation)
 }
 
-fn show(terminal: &mut Terminal<'_>, item: &Continuation) -> Result<(), Failure> {
+/// What each model call took, and what was left out of it.
+fn show_calls(terminal: &mut Terminal<'_>, steps: &[Step]) -> Result<(), Failure> {
+    for step in steps {
+        let StepBody::Model {
+            model,
+            usage,
+            latency_ms,
+            attempts,
+            dropped,
+            notes,
+            ..
+        } = &step.body
+        else {
+            continue;
+        };
+        let cost = usage
+            .cost_usd
+            .map_or_else(|| "n/a".to_owned(), |cost| format!("{cost:.4}"));
+        terminal.line(&format!(
+            "model     step {}  {}  {} in ({} cached, {} written)  {} out  {cost} USD  {latency_ms} ms  attempts {attempts}",
+            step.n,
+            cell(model),
+            usage.input_tokens,
+            usage.cached_input_tokens,
+            usage.cache_write_tokens,
+            usage.output_tokens,
+        ))?;
+        for left_out in dropped {
+            terminal.line(&format!("          left out: {}", cell(left_out)))?;
+        }
+        for note in notes {
+            terminal.line(&format!("          {}", cell(note)))?;
+        }
+    }
+    Ok(())
+}
+
+fn show(terminal: &mut Terminal<'_>, item: &Continuation, steps: &[Step]) -> Result<(), Failure> {
     terminal.line(&format!("{}  {}", item.id, item.state))?;
     terminal.line(&format!("session   {}", item.session_id))?;
     terminal.line(&format!("channel   {}", cell(&item.channel)))?;
     terminal.line(&format!("requester {}", cell(&item.requester.display)))?;
     terminal.line(&format!("request   {}", reveal(&item.request.text)))?;
+    show_calls(terminal, steps)?;
     for call in &item.tool_calls {
         terminal.line(&format!(
             "call      {}  {}  {}  {}",

@@ -209,7 +209,7 @@ fn predeclared(model: String) -> Result<ModelChoice, Failure> {
         return Ok(ModelChoice::Named { model });
     }
     Err(Failure::Usage(format!(
-        "`{}`: openai/… and anthropic/… are known; for another server give --base-url, for example \
+        "`{}`: openai/…, anthropic/…, gemini/… and ollama/… are known; for another server give --base-url, for example \
          --provider local --base-url http://127.0.0.1:8080/v1 --model MODEL",
         cell(&model)
     )))

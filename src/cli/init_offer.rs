@@ -44,8 +44,12 @@ pub async fn offer(
     environment: &Environment,
 ) -> Result<Picked, Failure> {
     let mut offers: Vec<Offer> = providers::predeclared()
-        .filter(|(_, variable)| environment.get(variable).is_some())
-        .map(|(provider, variable)| Offer::Key { provider, variable })
+        .filter_map(|(provider, variables)| {
+            let variable = variables
+                .iter()
+                .find(|variable| environment.get(variable).is_some())?;
+            Some(Offer::Key { provider, variable })
+        })
         .collect();
     if environment.get(OPENROUTER_KEY).is_some() {
         offers.push(Offer::OpenRouter);

@@ -13,6 +13,7 @@ pub mod cache;
 pub mod channels;
 pub mod connect;
 pub mod continuations;
+pub mod costs;
 pub mod doctor;
 pub mod emergency;
 pub mod exit;

@@ -16,8 +16,8 @@ use crate::cli::exit::Failure;
 use crate::cli::modes::{self, Rights};
 use crate::cli::terminal::{Attended, Format, Terminal, cell};
 use crate::cli::{
-    audit, backup, cache, channels, connect, doctor, emergency, init, models, outbox, release,
-    resolve, sessions, sweep, why,
+    audit, backup, cache, channels, connect, costs, doctor, emergency, init, models, outbox,
+    release, resolve, sessions, sweep, why,
 };
 use crate::client::console_client::ConsoleClient;
 use crate::client::remote::connection::RemoteClient;
@@ -205,6 +205,7 @@ pub async fn execute(
             channel,
             limit,
         }) => sessions::list(client, terminal, format, state, channel, limit).await,
+        Subcommands::Costs { by, since } => costs::run(client, terminal, format, by, since).await,
         Subcommands::Approvals(command) => approval(command, client, terminal, format).await,
         Subcommands::Channels(ChannelCommands::List) => {
             channels::list(client, terminal, format).await

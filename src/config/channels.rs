@@ -8,11 +8,13 @@ use std::path::PathBuf;
 use crate::config::cache;
 use crate::config::error::{ConfigError, Fault, Place};
 use crate::config::file::{ChannelTable, PlatformWord, ScopeWord, StyleWord};
-use crate::config::layers::{Inputs, number};
+use crate::config::layers::{Inputs, limit, number};
 use crate::config::paths;
 use crate::config::providers::web_address;
 use crate::config::secrets::{self, SecretSource};
-use crate::config::settings::{ChannelSettings, PersonSettings, ReplyStyle, Secret, SessionScope};
+use crate::config::settings::{
+    ChannelSettings, LimitSettings, PersonSettings, ReplyStyle, Secret, SessionScope,
+};
 use crate::protocol::words::{Autonomy, CacheScope, ChannelKind, Risk};
 
 /// The channels that are always there.
@@ -238,6 +240,21 @@ impl Channel<'_> {
                 1..=1000,
             )?,
             response_cache: cache::scope(self.inputs, table.response_cache)?,
+            budget: self.budget()?,
+        })
+    }
+
+    /// What the channel says of itself, else what holds for every channel.
+    fn budget(&self) -> Result<LimitSettings, ConfigError> {
+        let own = limit(
+            self.inputs,
+            &["channels", self.name, "budget"],
+            self.table.budget,
+        )?;
+        let every = self.inputs.config().budgets.channel;
+        Ok(LimitSettings {
+            max_tokens: own.max_tokens.or(every.max_tokens),
+            max_cost_usd: own.max_cost_usd.or(every.max_cost_usd),
         })
     }
 

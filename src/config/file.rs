@@ -204,6 +204,8 @@ pub struct ChannelTable {
     pub max_queue: Option<u32>,
     /// Whom a kept answer may be given to.
     pub response_cache: Option<CacheScope>,
+    /// `[channels.NAME.budget]`.
+    pub budget: LimitTable,
 }
 
 /// `[people.NAME]`.
@@ -256,6 +258,24 @@ pub struct BudgetsTable {
     pub max_duration_seconds: Option<u32>,
     /// Tokens.
     pub max_tokens: Option<u64>,
+    /// US dollars.
+    pub max_cost_usd: Option<f64>,
+    /// `[budgets.session]`.
+    pub session: LimitTable,
+    /// `[budgets.channel]`.
+    pub channel: LimitTable,
+    /// `[budgets.day]`.
+    pub day: LimitTable,
+}
+
+/// Tokens and money of a session, a channel or a day.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct LimitTable {
+    /// Tokens.
+    pub max_tokens: Option<u64>,
+    /// US dollars.
+    pub max_cost_usd: Option<f64>,
 }
 
 /// `[engine]`.

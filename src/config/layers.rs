@@ -11,14 +11,14 @@ use crate::config::cache;
 use crate::config::channels;
 use crate::config::environment::Environment;
 use crate::config::error::{ConfigError, Fault, Place};
-use crate::config::file::{ConfigFile, LoadedFile, SelfApprovalWord};
+use crate::config::file::{ConfigFile, LimitTable, LoadedFile, SelfApprovalWord};
 use crate::config::model_tables::{self, OwnTable, OwnTables, Prices, Profiles};
 use crate::config::paths::{self, FileChoice};
 use crate::config::people;
 use crate::config::providers;
 use crate::config::settings::{
-    ApprovalSettings, BudgetSettings, EngineSettings, Paths, ProviderKind, ProviderSettings,
-    RetentionSettings, SelfApproval, Settings,
+    ApprovalSettings, BudgetSettings, EngineSettings, LimitSettings, Paths, ProviderKind,
+    ProviderSettings, RetentionSettings, SelfApproval, Settings,
 };
 use crate::config::toml_text::TomlText;
 use crate::protocol::words::Risk;
@@ -389,6 +389,39 @@ fn approvals(inputs: &Inputs<'_>, config: &ConfigFile) -> Result<ApprovalSetting
     })
 }
 
+/// US dollars that can be configured as a limit.
+const COST: std::ops::RangeInclusive<f64> = 0.0..=1_000_000.0;
+
+/// A number of the file within bounds, where there is one.
+fn given<T: PartialOrd + std::fmt::Display + Copy>(
+    inputs: &Inputs<'_>,
+    keys: &[&str],
+    given: Option<T>,
+    bounds: std::ops::RangeInclusive<T>,
+) -> Result<Option<T>, ConfigError> {
+    given
+        .map(|value| number(inputs, keys, Some(value), value, bounds))
+        .transpose()
+}
+
+/// Tokens and money of the table at these keys.
+pub fn limit(
+    inputs: &Inputs<'_>,
+    keys: &[&str],
+    table: LimitTable,
+) -> Result<LimitSettings, ConfigError> {
+    let key = |name| [keys, &[name]].concat();
+    Ok(LimitSettings {
+        max_tokens: given(
+            inputs,
+            &key("max_tokens"),
+            table.max_tokens,
+            0..=1_000_000_000_000,
+        )?,
+        max_cost_usd: given(inputs, &key("max_cost_usd"), table.max_cost_usd, COST)?,
+    })
+}
+
 fn budgets(inputs: &Inputs<'_>, config: &ConfigFile) -> Result<BudgetSettings, ConfigError> {
     let table = &config.budgets;
     let key = |name| ["budgets", name];
@@ -415,6 +448,10 @@ fn budgets(inputs: &Inputs<'_>, config: &ConfigFile) -> Result<BudgetSettings, C
             100_000,
             1..=1_000_000_000,
         )?,
+        max_cost_usd: given(inputs, &key("max_cost_usd"), table.max_cost_usd, COST)?,
+        session: limit(inputs, &["budgets", "session"], table.session)?,
+        channel: limit(inputs, &["budgets", "channel"], table.channel)?,
+        day: limit(inputs, &["budgets", "day"], table.day)?,
     })
 }
 

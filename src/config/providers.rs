@@ -12,6 +12,8 @@ use crate::config::settings::{ModelTuning, ProviderKind, ProviderSettings, Secre
 
 /// Name of the provider that is always there.
 pub const SCRIPTED: &str = "scripted";
+/// Name of the Ollama server of this machine.
+const OLLAMA: &str = "ollama";
 
 /// A provider that needs no table in the file.
 struct Known {
@@ -19,7 +21,8 @@ struct Known {
     kind: ProviderKind,
     base_url: &'static str,
     base_url_variable: &'static str,
-    key_variable: &'static str,
+    /// Usual names of its key, the first that is set counts; none where the server wants no key.
+    key_variables: &'static [&'static str],
 }
 
 const KNOWN: &[Known] = &[
@@ -28,23 +31,37 @@ const KNOWN: &[Known] = &[
         kind: ProviderKind::OpenAiChat,
         base_url: "https://api.openai.com/v1",
         base_url_variable: "OPENAI_BASE_URL",
-        key_variable: "OPENAI_API_KEY",
+        key_variables: &["OPENAI_API_KEY"],
     },
     Known {
         name: "anthropic",
         kind: ProviderKind::Anthropic,
         base_url: "https://api.anthropic.com",
         base_url_variable: "ANTHROPIC_BASE_URL",
-        key_variable: "ANTHROPIC_API_KEY",
+        key_variables: &["ANTHROPIC_API_KEY"],
+    },
+    Known {
+        name: "gemini",
+        kind: ProviderKind::Gemini,
+        base_url: "https://generativelanguage.googleapis.com",
+        base_url_variable: "GOOGLE_GEMINI_BASE_URL",
+        key_variables: &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
+    },
+    Known {
+        name: OLLAMA,
+        kind: ProviderKind::Ollama,
+        base_url: "http://127.0.0.1:11434",
+        base_url_variable: "OLLAMA_HOST",
+        key_variables: &[],
     },
 ];
 
-/// The environment variable in which people usually keep the key of a predeclared provider.
+/// The environment variable in which people usually keep the key of a predeclared provider; none where it has no key.
 pub fn key_variable(name: &str) -> Option<&'static str> {
     KNOWN
         .iter()
         .find(|known| known.name == name)
-        .map(|known| known.key_variable)
+        .and_then(|known| known.key_variables.first().copied())
 }
 
 /// Every provider that a model can name.
@@ -117,12 +134,16 @@ pub fn missing_key(provider: &ProviderSettings) -> Option<&'static str> {
     let known = KNOWN
         .iter()
         .find(|known| known.base_url == provider.base_url)?;
-    provider.api_key.is_none().then_some(known.key_variable)
+    known
+        .key_variables
+        .first()
+        .copied()
+        .filter(|_| provider.api_key.is_none())
 }
 
-/// The predeclared providers: name and usual variable of the key.
-pub fn predeclared() -> impl Iterator<Item = (&'static str, &'static str)> {
-    KNOWN.iter().map(|known| (known.name, known.key_variable))
+/// The predeclared providers: name and usual variables of the key, where it wants one.
+pub fn predeclared() -> impl Iterator<Item = (&'static str, &'static [&'static str])> {
+    KNOWN.iter().map(|known| (known.name, known.key_variables))
 }
 
 fn check_name(inputs: &Inputs<'_>, name: &str) -> Result<(), ConfigError> {
@@ -167,8 +188,15 @@ fn resolve_one(
         }
         return settings(inputs, name, table, kind, String::new(), None);
     }
+    // Ollama's address is that of its native API: a table of that name and another kind means its /v1.
+    let known = known.filter(|known| known.name != OLLAMA || kind == known.kind);
     let from_environment = known.and_then(|known| inputs.environment.get(known.base_url_variable));
-    let base_url = from_environment
+    let host = from_environment
+        .filter(|_| kind == ProviderKind::Ollama)
+        .map(ollama_address);
+    let base_url = host
+        .as_deref()
+        .or(from_environment)
         .or(table.base_url.as_deref())
         .or(known.map(|known| known.base_url))
         .or(match kind {
@@ -212,7 +240,9 @@ fn key_from(table: &ProviderTable, known: Option<&Known>) -> String {
         (Some(name), _, _) => name.clone(),
         (None, Some(file), _) => format!("the file {file}"),
         (None, None, Some(_)) => "api_key_command".to_owned(),
-        (None, None, None) => known.map_or_else(String::new, |known| known.key_variable.to_owned()),
+        (None, None, None) => {
+            known.map_or_else(String::new, |known| known.key_variables.join(" or "))
+        }
     }
 }
 
@@ -229,8 +259,11 @@ fn api_key(
     };
     if source.count() == 0 {
         // The usual name of the key: used where it is set, missed only when the provider is.
-        let variable = known.map(|known| known.key_variable);
-        let value = variable.and_then(|variable| inputs.environment.get(variable));
+        let variables = known.map(|known| known.key_variables).unwrap_or_default();
+        let mut values = variables
+            .iter()
+            .filter_map(|name| inputs.environment.get(name));
+        let value = values.next();
         return Ok(value.map(|value| Secret::new(value.trim())));
     }
     let fault = |suffix: &str, problem: String| {
@@ -256,6 +289,30 @@ pub fn web_address(url: &str) -> Result<String, String> {
     Ok(url.to_owned())
 }
 
+/// Where a client finds the server that `OLLAMA_HOST` describes: Ollama reads the same variable for the address it
+/// listens on, without a scheme, without a port, or as every address of the machine.
+fn ollama_address(host: &str) -> String {
+    let host = host.trim().trim_matches(['"', '\'']).trim_end_matches('/');
+    let (scheme, place) = host.split_once("://").unwrap_or(("http", host));
+    let (name, port) = match place.rsplit_once(':') {
+        // An IPv6 address alone ends in a group, not in a port.
+        Some((name, port)) if !name.contains(':') || name.ends_with(']') => (name, Some(port)),
+        Some(_) | None => (place, None),
+    };
+    let name = match name.trim_matches(['[', ']']) {
+        "" | "0.0.0.0" => "127.0.0.1".to_owned(),
+        "::" => "[::1]".to_owned(),
+        address if address.contains(':') => format!("[{address}]"),
+        name => name.to_owned(),
+    };
+    match port {
+        Some(port) => format!("{scheme}://{name}:{port}"),
+        // As Ollama's own client does it: a scheme brings its port.
+        None if host.contains("://") => format!("{scheme}://{name}"),
+        None => format!("{scheme}://{name}:11434"),
+    }
+}
+
 fn settings(
     inputs: &Inputs<'_>,
     name: &str,
@@ -266,8 +323,8 @@ fn settings(
 ) -> Result<ProviderSettings, ConfigError> {
     let (window, output) = match kind {
         ProviderKind::Anthropic => (200_000, 8192),
-        // It takes memory for the whole window that a request names, and cuts off silently beyond it.
-        ProviderKind::Ollama => (8192, 2048),
+        // The server reserves memory for all of it.
+        ProviderKind::Ollama => (16_384, 4096),
         ProviderKind::OpenAiChat
         | ProviderKind::OpenAiResponses
         | ProviderKind::Gemini

@@ -51,7 +51,7 @@ pub struct Settings {
     pub people: BTreeMap<String, PersonSettings>,
     /// Approvals.
     pub approvals: ApprovalSettings,
-    /// Limits of one continuation.
+    /// Limits of one continuation, of a session and of a day.
     pub budgets: BudgetSettings,
     /// Engine limits.
     pub engine: EngineSettings,
@@ -218,6 +218,8 @@ pub struct ChannelSettings {
     pub max_queue: u32,
     /// Whom a kept answer may be given to.
     pub response_cache: CacheScope,
+    /// What it may use on one local day.
+    pub budget: LimitSettings,
 }
 
 /// One person.
@@ -255,8 +257,17 @@ pub struct ApprovalSettings {
     pub max_pending_per_channel: u32,
 }
 
-/// Limits of one continuation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Tokens and money that may be used; none = no limit.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct LimitSettings {
+    /// Input plus output tokens.
+    pub max_tokens: Option<u64>,
+    /// US dollars.
+    pub max_cost_usd: Option<f64>,
+}
+
+/// Limits of one continuation, of a session and of a day.
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct BudgetSettings {
     /// Model calls.
     pub max_steps: u32,
@@ -266,6 +277,14 @@ pub struct BudgetSettings {
     pub max_duration_seconds: u32,
     /// Input plus output tokens.
     pub max_tokens: u64,
+    /// US dollars; none = no limit in money.
+    pub max_cost_usd: Option<f64>,
+    /// Of a session for as long as it lives.
+    pub session: LimitSettings,
+    /// Of a channel on one local day, where the channel has none of its own.
+    pub channel: LimitSettings,
+    /// Of all channels on one local day.
+    pub day: LimitSettings,
 }
 
 /// Engine limits.

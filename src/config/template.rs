@@ -138,9 +138,9 @@ const RESPONSES_HINT: &str = "# The provider openai speaks chat completions; thi
     with the same key.\n# [providers.openai]\n# kind = \"openai-responses\"\n\n";
 
 fn model(choice: &ModelChoice, out: &mut String) {
-    out.push_str("[model]\n# <provider>/<model>. openai and anthropic need no table: they take their key from\n");
+    out.push_str("[model]\n# <provider>/<model>. openai, anthropic, gemini and ollama need no table: they take their key from\n");
     out.push_str(
-        "# OPENAI_API_KEY and ANTHROPIC_API_KEY. LEVERFRAME_MODEL and --model come first.\n",
+        "# OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY (ollama: none). LEVERFRAME_MODEL and --model come first.\n",
     );
     match choice {
         ModelChoice::Scripted => {
@@ -261,6 +261,11 @@ self_approval = "console"
 # max_tool_calls = 16
 # max_duration_seconds = 120
 # max_tokens = 100000
+# max_cost_usd = 0.50        # US dollars; left out: no limit in money
+# [budgets.session]          # as long as it lives; max_tokens, max_cost_usd
+# [budgets.channel]          # of each channel a day; [channels.NAME.budget] for one of them
+# [budgets.day]              # of all channels a day
+# max_cost_usd = 20.0
 
 # [engine]
 # shutdown_grace_seconds = 20  # what runs when the process is told to end gets this long to end by itself

@@ -35,6 +35,8 @@ pub struct Process {
     pub channels: Option<Vec<Channel>>,
     /// What stands in the way of normal work.
     pub problems: Vec<String>,
+    /// Why the response cache cannot be used.
+    pub cache: Option<String>,
 }
 
 /// Everything findings are made of.
@@ -377,6 +379,13 @@ pub fn findings(facts: &Facts<'_>) -> Vec<Finding> {
     let settings = facts.settings.as_ref().ok().copied();
     found.extend(settings.into_iter().flat_map(providers));
     found.extend(channels(settings, facts.process.channels.as_deref()));
+    found.extend(facts.process.cache.as_ref().map(|why| {
+        warn(
+            "response cache",
+            format!("not used: {why}"),
+            "turns go on without it; response_cache.db may be deleted at any time",
+        )
+    }));
     found.extend(
         facts
             .process
@@ -430,6 +439,7 @@ pub async fn doctor(engine: &Engine, with_check: bool) -> Result<Doctor, Problem
                     .collect(),
             ),
             problems: engine.store.problem().into_iter().collect(),
+            cache: engine.response_cache.file.problem(),
         },
     };
     Ok(Doctor {

@@ -3,8 +3,10 @@
 //! No transport and no platform is known here; nothing here draws, listens or connects to a chat service.
 
 pub mod approvals;
+pub mod budget;
 pub mod context;
 pub mod core;
+pub mod costs;
 pub mod deadlines;
 pub mod doctor;
 pub mod drain;

@@ -1,16 +1,19 @@
 //! Answering questions. Changes nothing.
 
+use crate::clock::Day;
 use crate::engine::core::{Engine, lock};
 use crate::engine::handle::emergency;
 use crate::engine::problem::from_store;
 use crate::engine::response_cache::stats;
-use crate::engine::{doctor, what_if, why};
+use crate::engine::{costs, doctor, what_if, why};
 use crate::model::catalogue;
 use crate::protocol::channel::{Channel, ChannelHealth};
 use crate::protocol::problem::Problem;
 use crate::protocol::session::Usage;
 use crate::protocol::snapshot::{Answer, EngineStatus, Page, Query, Snapshot};
 use crate::protocol::words::{ChannelKind, ChannelState};
+use crate::store::error::StoreError;
+use crate::store::input::BudgetKind;
 use crate::store::queries::approvals::ApprovalFilter;
 use crate::store::queries::channels::ChannelRow;
 use crate::store::queries::continuations::ContinuationFilter;
@@ -178,6 +181,9 @@ impl Engine {
                 .await
                 .map(|entry| Answer::CacheEntry(Box::new(entry)))
                 .map_err(stats::problem),
+            Query::Costs { by, since, until } => costs::costs(self, by, since, until)
+                .await
+                .map(|costs| Answer::Costs(Box::new(costs))),
         }
     }
 }
@@ -272,33 +278,29 @@ pub fn channel(engine: &Engine, row: ChannelRow) -> Channel {
 
 /// The engine as a whole.
 pub async fn engine_status(engine: &Engine) -> Result<EngineStatus, Problem> {
-    let since = start_of_day(engine);
+    let today = Day::local(engine.clock.now());
     let usage = engine
         .store
-        .read(move |reader| reader.usage_since(since))
+        .read(move |reader| reader.usage_on(today.0))
         .await
         .map_err(from_store)?;
     status(engine, usage).await
 }
 
-fn start_of_day(engine: &Engine) -> crate::clock::Timestamp {
-    let now = engine.clock.now();
-    let midnight = jiff::Timestamp::from_millisecond(now.as_millis())
-        .ok()
-        .and_then(|at| {
-            at.to_zoned(jiff::tz::TimeZone::system())
-                .start_of_day()
-                .ok()
-        });
-    midnight.map_or(now.plus_seconds(-24 * 3600), |at| {
-        crate::clock::Timestamp(at.timestamp().as_millisecond())
-    })
-}
-
 async fn status(engine: &Engine, usage_today: Usage) -> Result<EngineStatus, Problem> {
-    let flags = engine
+    let today = Day::local(engine.clock.now());
+    let limit = engine.settings.budgets.day.max_cost_usd;
+    let (flags, budget_today_usd) = engine
         .store
-        .read_here(|reader| reader.flags())
+        .read_here(move |reader| {
+            let budget = limit
+                .map(|limit| {
+                    let added = reader.added_on(today.0, BudgetKind::DayCost, None)?;
+                    Ok::<_, StoreError>(limit + added)
+                })
+                .transpose()?;
+            Ok((reader.flags()?, budget))
+        })
         .await
         .map_err(from_store)?;
     let held = engine.held.borrow().clone();
@@ -315,7 +317,7 @@ async fn status(engine: &Engine, usage_today: Usage) -> Result<EngineStatus, Pro
         demo: settings.demo,
         sandbox: engine.sandbox.level_word_so_far(),
         usage_today,
-        budget_today_usd: None,
+        budget_today_usd,
         problems: engine.problems(),
         writable: engine.store.problem().is_none(),
         draining: *engine.draining.borrow(),

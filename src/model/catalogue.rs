@@ -84,7 +84,16 @@ fn uses(settings: &Settings) -> impl Iterator<Item = (String, &str)> {
         let model = channel.model.as_deref()?;
         Some((format!("channel {name}"), model))
     });
-    std::iter::once(("default".to_owned(), settings.model.as_str())).chain(channels)
+    let fallback = settings.fallback.iter().enumerate();
+    let fallback = fallback.map(|(at, model)| (format!("fallback {}", at + 1), model.as_str()));
+    let of_channels = settings.channels.iter().flat_map(|(name, channel)| {
+        let models = channel.fallback.iter().flatten().enumerate();
+        models.map(move |(at, model)| (format!("fallback {} of {name}", at + 1), model.as_str()))
+    });
+    std::iter::once(("default".to_owned(), settings.model.as_str()))
+        .chain(fallback)
+        .chain(channels)
+        .chain(of_channels)
 }
 
 fn entry(settings: &Settings, name: &str, provider: &ProviderSettings, id: &str) -> ModelEntry {

@@ -1,17 +1,19 @@
-//! From a server's answer to our events: what every adapter over server-sent events shares.
+//! From a server's answer to our events: what every network adapter shares.
 //!
 //! The end of bytes decides nothing: only [`Decode::finish`] says whether there was an answer.
 
+use std::pin::Pin;
 use std::time::Duration;
 
-use futures_util::StreamExt;
+use futures_util::{Stream, StreamExt};
 use serde_json::Value;
 
 use crate::model::failure::Failure;
 use crate::model::http::{Answer, Endpoint, with_causes};
+use crate::model::ndjson;
 use crate::model::producer::EventSink;
 use crate::model::request::{ModelAnswer, ModelError, ModelEvent};
-use crate::model::sse;
+use crate::model::sse::{self, SseError};
 
 /// How long to wait for what may follow a complete answer: some servers never send it.
 const GRACE_AFTER_FINISH: Duration = Duration::from_secs(2);
@@ -32,7 +34,7 @@ pub trait Decode: Send {
     /// Where the answer stands.
     fn progress(&self) -> Progress;
 
-    /// Takes the data of one event.
+    /// Takes the data of one event, or one line.
     fn data(&mut self, data: &str) -> Result<Vec<ModelEvent>, Failure>;
 
     /// Takes a whole answer that came as one JSON body.
@@ -41,6 +43,11 @@ pub trait Decode: Send {
     /// The answer, once nothing more comes. `sent_bytes` is the size of the request, from which tokens are estimated
     /// where the server reported none.
     fn finish(self: Box<Self>, sent_bytes: usize) -> Result<ModelAnswer, Failure>;
+
+    /// What an error inside the answer asked us to wait.
+    fn retry_after(&self) -> Option<Duration> {
+        None
+    }
 }
 
 /// Reads `answer` to its end through `decoder`; the last event sent is [`ModelEvent::Finished`].
@@ -76,34 +83,41 @@ pub async fn receive_within(
             let bytes = response
                 .bytes_stream()
                 .map(|chunk| chunk.map_err(|error| with_causes(&error.without_url())));
-            let events = sse::events_within(bytes, endpoint.idle_timeout(), limit);
-            read(std::pin::pin!(events), decoder.as_mut(), sink).await
+            let idle = endpoint.idle_timeout();
+            let mut data: Pin<Box<dyn Stream<Item = Result<String, SseError>> + Send>> =
+                if endpoint.answers_in_lines() {
+                    Box::pin(ndjson::lines_within(bytes, idle, limit))
+                } else {
+                    Box::pin(sse::events_within(bytes, idle, limit).map(|event| Ok(event?.data)))
+                };
+            read(data.as_mut(), decoder.as_mut(), sink).await
         }
     };
+    let retry_after = decoder.retry_after();
     let answer = read
         .and_then(|()| decoder.finish(sent_bytes))
-        .map_err(|failure| endpoint.error(failure))?;
+        .map_err(|failure| ModelError {
+            retry_after,
+            ..endpoint.error(failure)
+        })?;
     sink.send(ModelEvent::Finished(Box::new(answer))).await;
     Ok(())
 }
 
-async fn read<S>(
-    mut events: std::pin::Pin<&mut S>,
+async fn read(
+    mut data: Pin<&mut (dyn Stream<Item = Result<String, SseError>> + Send)>,
     decoder: &mut dyn Decode,
     sink: &EventSink,
-) -> Result<(), Failure>
-where
-    S: futures_util::Stream<Item = Result<sse::SseEvent, sse::SseError>>,
-{
+) -> Result<(), Failure> {
     loop {
         let next = match decoder.progress() {
             Progress::Done => {
-                sse::drain(events).await;
+                sse::drain(data).await;
                 return Ok(());
             }
-            Progress::Open => events.next().await,
+            Progress::Open => data.next().await,
             Progress::Finishing => {
-                match tokio::time::timeout(GRACE_AFTER_FINISH, events.next()).await {
+                match tokio::time::timeout(GRACE_AFTER_FINISH, data.next()).await {
                     Ok(next) => next,
                     Err(_) => return Ok(()),
                 }
@@ -111,7 +125,7 @@ where
         };
         match next {
             None => return Ok(()),
-            Some(Ok(event)) => send(sink, decoder.data(&event.data)?).await,
+            Some(Ok(piece)) => send(sink, decoder.data(&piece)?).await,
             // The answer itself was complete; only its trailer is lost.
             Some(Err(_)) if decoder.progress() == Progress::Finishing => return Ok(()),
             Some(Err(error)) => return Err(Endpoint::stream_failure(error)),

@@ -2,6 +2,8 @@
 //!
 //! Nothing here retries; it only finds the [`ModelErrorKind`], which decides that elsewhere.
 
+use std::time::Duration;
+
 use serde_json::Value;
 
 use crate::model::request::{ModelErrorKind, TokenCount};
@@ -40,6 +42,19 @@ pub struct ProviderError {
     pub code: String,
     /// An HTTP status it named inside the body.
     pub status: Option<u16>,
+    /// How long it asked us to wait (Google's `RetryInfo`).
+    pub retry_after: Option<Duration>,
+    /// Which limit was reached, where it said so (Google's `QuotaFailure`).
+    pub limit: Option<Limit>,
+}
+
+/// A limit of requests or tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Limit {
+    /// One that waiting helps against.
+    Rate,
+    /// One that lasts: a day's or a month's, or none was granted.
+    Quota,
 }
 
 /// Longest excerpt of a page that is not the protocol, in characters.
@@ -67,7 +82,7 @@ fn cut(text: &str, chars: usize) -> String {
 /// Reads the error object out of a JSON value; none when the value does not describe an error.
 ///
 /// Shapes: `{"error":{"message","type","code"}}`, `{"type":"error","error":{…}}`, `{"error":"text"}`,
-/// and `{"message"|"detail":"…"}`, the last only when `whole_body_is_error` (a failed status).
+/// Google's `{"error":{"code","status","message","details"}}`, and `{"message"|"detail":"…"}`, the last only when `whole_body_is_error` (a failed status).
 pub fn provider_error(value: &Value, whole_body_is_error: bool) -> Option<ProviderError> {
     let body = match value {
         // Gemini's compatible endpoint wraps its error object in a list.
@@ -109,12 +124,59 @@ fn from_object(error: &Value) -> ProviderError {
                 .ok()
                 .filter(|n| (400..600).contains(n))
         });
+    let details = error.get("details").and_then(Value::as_array);
+    let details = details.map(Vec::as_slice).unwrap_or_default();
+    let mut words = vec![word("type"), word("code")];
+    // Google's names: the numeric code says less than its status, and that less than the reason.
+    words.extend(
+        error
+            .get("status")
+            .and_then(Value::as_str)
+            .map(str::to_owned),
+    );
+    words.extend(of_type(details, "ErrorInfo").filter_map(|info| Some(plain(info.get("reason")?))));
+    words.retain(|word| !word.is_empty());
+    let message = word("message");
+    let retry_after = of_type(details, "RetryInfo").find_map(|info| {
+        let seconds = info.get("retryDelay")?.as_str()?.strip_suffix('s')?;
+        Duration::try_from_secs_f64(seconds.parse().ok()?).ok()
+    });
     ProviderError {
-        message: word("message"),
-        code: format!("{} {}", word("type"), word("code"))
-            .trim()
-            .to_lowercase(),
+        limit: limit(details, &message, retry_after.is_some()),
+        code: words.join(" ").to_lowercase(),
+        message,
         status,
+        retry_after,
+    }
+}
+
+/// The details of one of Google's types.
+fn of_type<'a>(details: &'a [Value], name: &'static str) -> impl Iterator<Item = &'a Value> {
+    details.iter().filter(move |detail| {
+        let full = detail.get("@type").and_then(Value::as_str);
+        full.is_some_and(|full| full.ends_with(name))
+    })
+}
+
+/// The same words (`RESOURCE_EXHAUSTED`, "check your plan and billing details") stand for a minute's limit and for a
+/// day's; only the name of the quota tells them apart. A wait is named for both.
+fn limit(details: &[Value], message: &str, wait_is_named: bool) -> Option<Limit> {
+    let quotas: String = of_type(details, "QuotaFailure")
+        .filter_map(|failure| failure.get("violations")?.as_array())
+        .flatten()
+        .filter_map(|violation| violation.get("quotaId")?.as_str())
+        .collect();
+    let none_granted = message.contains("limit: 0,") || message.contains("limit: 0\n");
+    if none_granted
+        || ["PerDay", "PerMonth"]
+            .iter()
+            .any(|lasting| quotas.contains(lasting))
+    {
+        Some(Limit::Quota)
+    } else if wait_is_named || quotas.contains("PerMinute") {
+        Some(Limit::Rate)
+    } else {
+        None
     }
 }
 
@@ -155,6 +217,7 @@ const SPEND_WORDS: &[&str] = &[
     "exceeded your current quota",
 ];
 
+const KEY_WORDS: &[&str] = &["api key not valid", "api_key_invalid", "api key expired"];
 /// Words that say that a parameter is not taken at all.
 const REFUSING_WORDS: &[&str] = &[
     "unsupported",
@@ -191,6 +254,10 @@ pub fn classify_status(
     let kind = match status {
         402 => ModelErrorKind::QuotaExceeded,
         413 => ModelErrorKind::ContextTooLong,
+        429 if error.limit == Some(Limit::Rate) => ModelErrorKind::RateLimited,
+        429 if error.limit == Some(Limit::Quota) => ModelErrorKind::QuotaExceeded,
+        // Google answers a wrong key with 400.
+        400 if names_any(&words, KEY_WORDS) => ModelErrorKind::Authentication,
         400 | 403 | 422 | 429 if names_any(&words, SPEND_WORDS) => ModelErrorKind::QuotaExceeded,
         401 | 403 => ModelErrorKind::Authentication,
         404 | 405 | 410 => ModelErrorKind::NotFound,
@@ -265,5 +332,6 @@ pub fn next_step(kind: ModelErrorKind) -> &'static str {
         ModelErrorKind::Disconnected => "the answer is incomplete; try again",
         ModelErrorKind::Protocol => "check that base_url points at an API of this kind",
         ModelErrorKind::Cancelled => "it was stopped on purpose",
+        ModelErrorKind::Unusable => "try again, or choose another model",
     }
 }

@@ -35,9 +35,6 @@ pub enum EndpointProblem {
     /// A header value would not be legal.
     #[error("{0} holds characters that cannot stand in an HTTP header (a line break?)")]
     Header(&'static str),
-    /// No adapter speaks its wire format.
-    #[error("no adapter speaks this kind")]
-    Kind,
 }
 
 /// Where a provider is and how to talk to it.
@@ -52,12 +49,13 @@ pub struct Endpoint {
     connect_timeout: Duration,
     first_byte_timeout: Duration,
     idle_timeout: Duration,
+    lines: bool,
     client: OnceLock<Result<Client, String>>,
 }
 
 /// A successful answer, by what the server chose to send.
 pub enum Answer {
-    /// An event stream.
+    /// The stream that was asked for: events, or lines.
     Events(Response),
     /// One JSON value, although a stream was asked for.
     Whole(Value),
@@ -98,6 +96,7 @@ impl Endpoint {
             connect_timeout: Duration::from_secs(settings.connect_timeout_seconds),
             first_byte_timeout: Duration::from_secs(settings.first_byte_timeout_seconds),
             idle_timeout: Duration::from_secs(settings.idle_timeout_seconds),
+            lines: false,
             client: OnceLock::new(),
         })
     }
@@ -105,6 +104,28 @@ impl Endpoint {
     /// Host, with the port where the URL names one.
     pub fn host(&self) -> &str {
         &self.host
+    }
+
+    /// The same endpoint, whose stream is JSON lines in place of events.
+    pub fn answering_in_lines(mut self) -> Self {
+        self.lines = true;
+        self
+    }
+
+    /// Whether its stream is JSON lines.
+    pub fn answers_in_lines(&self) -> bool {
+        self.lines
+    }
+
+    /// The address below this endpoint's: `segments` are escaped, so that no name can change what is asked for.
+    pub fn below(&self, segments: &[&str], query: &str) -> Url {
+        let mut url = self.url.clone();
+        // A URL with a host, as every endpoint's, can always be extended.
+        if let Ok(mut path) = url.path_segments_mut() {
+            path.pop_if_empty().extend(segments);
+        }
+        url.set_query(Some(query));
+        url
     }
 
     /// Longest silence inside an answer.
@@ -165,6 +186,11 @@ impl Endpoint {
 
     /// Posts `body` and checks status and content type.
     pub async fn post(&self, body: &Value) -> Result<Answer, Refused> {
+        self.post_to(self.url.clone(), body).await
+    }
+
+    /// Like [`Endpoint::post`], to an address from [`Endpoint::below`].
+    pub async fn post_to(&self, url: Url, body: &Value) -> Result<Answer, Refused> {
         let client = self
             .client
             .get_or_init(|| client_for(&self.url, self.connect_timeout))
@@ -173,7 +199,7 @@ impl Endpoint {
                 self.unanswered(ModelErrorKind::Unreachable, format!("no TLS: {why}"))
             })?;
         let sending = client
-            .post(self.url.clone())
+            .post(url)
             .headers(self.headers.clone())
             // Nothing here decompresses: a stream must come as it is written.
             .header(ACCEPT_ENCODING, "identity")
@@ -212,7 +238,12 @@ impl Endpoint {
             ));
         }
         let content_type = header(CONTENT_TYPE);
-        if content_type.is_empty() || content_type.starts_with("text/event-stream") {
+        let (stream, wanted) = if self.lines {
+            ("application/x-ndjson", "JSON lines")
+        } else {
+            ("text/event-stream", "an event stream")
+        };
+        if content_type.is_empty() || content_type.starts_with(stream) {
             return Ok(Answer::Events(response));
         }
         if !content_type.contains("json") {
@@ -220,7 +251,7 @@ impl Endpoint {
             return Err(self.unanswered(
                 ModelErrorKind::Protocol,
                 format!(
-                    "expected an event stream, got {}: not an LLM endpoint? It begins: {}",
+                    "expected {wanted}, got {}: not an LLM endpoint? It begins: {}",
                     excerpt(&content_type),
                     page_excerpt(&body)
                 ),
@@ -306,7 +337,7 @@ impl Endpoint {
             format!(": {}", excerpt(&described.message))
         };
         let mut error = self.error(Failure::new(kind, format!("it answered {status}{told}")));
-        error.retry_after = retry_after(&headers);
+        error.retry_after = retry_after(&headers).or(described.retry_after);
         Refused {
             status: Some(status),
             words: format!("{} {}", described.code, described.message).to_lowercase(),

@@ -117,10 +117,14 @@ impl ToolNames {
             match message {
                 ModelMessage::User { .. } => {}
                 ModelMessage::Assistant { tool_calls, .. } => {
-                    tool_calls.iter_mut().for_each(|call| put(&mut call.name));
+                    for call in tool_calls {
+                        put(&mut call.name);
+                    }
                 }
                 ModelMessage::ToolResults { results } => {
-                    results.iter_mut().for_each(|result| put(&mut result.name));
+                    for result in results {
+                        put(&mut result.name);
+                    }
                 }
             }
         }

@@ -8,8 +8,10 @@ use std::sync::Arc;
 use crate::config::model_tables::OwnTables;
 use crate::config::settings::{ProviderKind, ProviderSettings, Settings};
 use crate::model::anthropic::Anthropic;
+use crate::model::gemini::Gemini;
 use crate::model::http::EndpointProblem;
 use crate::model::limits::Limited;
+use crate::model::ollama::Ollama;
 use crate::model::openai_chat::OpenAiChat;
 use crate::model::openai_responses::OpenAiResponses;
 use crate::model::prices::{self, KnownPrice};
@@ -84,9 +86,8 @@ impl Models {
                 ProviderKind::OpenAiResponses => {
                     Arc::new(OpenAiResponses::new(name, provider).map_err(wrong)?)
                 }
-                ProviderKind::Gemini | ProviderKind::Ollama => {
-                    return Err(wrong(EndpointProblem::Kind));
-                }
+                ProviderKind::Gemini => Arc::new(Gemini::new(name, provider).map_err(wrong)?),
+                ProviderKind::Ollama => Arc::new(Ollama::new(name, provider).map_err(wrong)?),
                 ProviderKind::Scripted => {
                     Arc::new(ScriptedModel::new(settings.demo).named(name.clone()))
                 }

@@ -187,6 +187,8 @@ pub struct ModelAnswer {
     pub usage: Usage,
     /// Provider-native content, verbatim, when the provider needs it replayed.
     pub native: Option<NativeBlocks>,
+    /// What an operator should know about how this answer came, in words; usually nothing.
+    pub notes: Vec<String>,
 }
 
 /// Why a call failed, as far as it decides what happens next.
@@ -216,6 +218,9 @@ pub enum ModelErrorKind {
     Protocol,
     /// We stopped it.
     Cancelled,
+    /// The model ended its answer without anything that can be used: a tool call it could not write, a turn that
+    /// produced nothing. Retried once.
+    Unusable,
 }
 
 /// A failed call. The message names the provider profile, what was expected and the next step, never a key.

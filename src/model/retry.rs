@@ -41,8 +41,9 @@ pub fn retry_delay(
         | ModelErrorKind::ContextTooLong
         | ModelErrorKind::QuotaExceeded
         | ModelErrorKind::Cancelled => return None,
-        ModelErrorKind::Protocol if attempt > 1 => return None,
+        ModelErrorKind::Protocol | ModelErrorKind::Unusable if attempt > 1 => return None,
         ModelErrorKind::Protocol
+        | ModelErrorKind::Unusable
         | ModelErrorKind::RateLimited
         | ModelErrorKind::Overloaded
         | ModelErrorKind::Unreachable

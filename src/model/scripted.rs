@@ -270,6 +270,7 @@ async fn answer(
         tool_calls: planned.calls,
         stop,
         native: None,
+        notes: Vec::new(),
     })))
     .await;
     Ok(())

@@ -292,7 +292,7 @@ const DRAIN: Duration = Duration::from_millis(50);
 /// server that keeps the body open costs one reconnect, not a wait.
 pub async fn drain<S>(mut events: Pin<&mut S>)
 where
-    S: Stream<Item = Result<SseEvent, SseError>>,
+    S: Stream<Item = Result<String, SseError>> + ?Sized,
 {
     let reading = async { while let Some(Ok(_)) = events.next().await {} };
     let _ = tokio::time::timeout(DRAIN, reading).await;

@@ -79,7 +79,7 @@ pub struct Envelope {
 }
 
 /// Limits a caller may set for one continuation. Each can only lower what the configuration allows.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BudgetRequest {
     /// Model calls.
@@ -94,6 +94,9 @@ pub struct BudgetRequest {
     /// Input plus output tokens of all model calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u64>,
+    /// US dollars of all model calls; calls whose price is not known do not count.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_cost_usd: Option<f64>,
 }
 
 /// A person's answer to an approval.
@@ -124,9 +127,9 @@ pub struct DecisionRequest {
     /// Minutes (snooze).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub minutes: Option<u32>,
-    /// Extra amount (budget); in the unit of the exhausted budget.
+    /// Extra amount (budget): a count, tokens, seconds or US dollars, as the question says; none = what it offers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub extra: Option<u64>,
+    pub extra: Option<f64>,
     /// Milliseconds the card was on screen before the decision.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seen_ms: Option<u64>,

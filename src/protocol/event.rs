@@ -302,11 +302,20 @@ pub enum EventBody {
         /// By whom.
         by: String,
     },
-    /// A budget is used up; an approval of kind `budget` follows.
+    /// A budget is nearly used up, or used up; then an approval of kind `budget` follows.
     #[serde(rename = "budget.reached")]
     BudgetReached {
-        /// Which budget, in words.
+        /// Which: `tokens`, `cost`, `session_cost`, `day_tokens` …
         budget: String,
+        /// How far.
+        #[serde(default)]
+        level: BudgetLevel,
+        /// How much it allows: tokens, US dollars, milliseconds or a count.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        limit: Option<f64>,
+        /// How much is used or reserved.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        used: Option<f64>,
     },
     /// A kept answer was given; no model was asked.
     #[serde(rename = "cache.hit")]
@@ -343,6 +352,17 @@ pub enum EventBody {
     /// A kind this version does not know.
     #[serde(other, rename = "unknown")]
     Unknown,
+}
+
+/// How far a budget is used up.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BudgetLevel {
+    /// Four fifths of it.
+    Warning,
+    /// It does not allow what was to be done next.
+    #[default]
+    Reached,
 }
 
 impl EventBody {

@@ -10,6 +10,7 @@ pub mod bridge;
 pub mod cache;
 pub mod channel;
 pub mod command;
+pub mod costs;
 pub mod doctor;
 pub mod event;
 pub mod ids;

@@ -2,11 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::clock::Timestamp;
+use crate::clock::{Day, Timestamp};
 use crate::protocol::approval::Approval;
 use crate::protocol::artifact::{Artifact, ArtifactHash};
 use crate::protocol::cache::{CacheEntry, CacheStats, CacheSummary};
 use crate::protocol::channel::Channel;
+use crate::protocol::costs::Costs;
 use crate::protocol::doctor::{AuditAnchor, AuditReport, AuditRow, Doctor};
 use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId, SessionId, ToolCallId};
 use crate::protocol::models::ProviderModels;
@@ -16,7 +17,7 @@ use crate::protocol::session::{
 };
 use crate::protocol::uncertain::Uncertain;
 use crate::protocol::words::{
-    ApprovalState, Autonomy, ContinuationState, OutboxState, SessionState,
+    ApprovalState, Autonomy, ContinuationState, CostsBy, OutboxState, SessionState,
 };
 
 /// What a sweep removed, or would remove.
@@ -305,6 +306,17 @@ pub enum Query {
         /// Its id, or a longer beginning of its key.
         id: String,
     },
+    /// What was spent.
+    Costs {
+        /// What to sum by.
+        by: CostsBy,
+        /// First local day; none = 30 days up to the last.
+        #[serde(default)]
+        since: Option<Day>,
+        /// Last local day; none = today.
+        #[serde(default)]
+        until: Option<Day>,
+    },
 }
 
 /// Which rows of the audit.
@@ -404,4 +416,6 @@ pub enum Answer {
     CacheEntries(Page<CacheEntry>),
     /// To [`Query::CacheEntry`].
     CacheEntry(Box<CacheEntry>),
+    /// To [`Query::Costs`].
+    Costs(Box<Costs>),
 }

@@ -511,3 +511,13 @@ words!(/// Why a kept answer went.
     /// A person removed it.
     Purged = "purged",
 });
+
+words!(/// What costs are summed by.
+    CostsBy as "sum" {
+    /// Channel.
+    Channel = "channel",
+    /// Model.
+    Model = "model",
+    /// Local day.
+    Day = "day",
+});

@@ -10,7 +10,7 @@ use crate::channels::scripted::{Schedule, ScriptedBridge};
 use crate::clock::Clock;
 use crate::config::settings::{ChannelSettings, Settings};
 use crate::model::scripted::demo::{demo_files, demo_visitors};
-use crate::protocol::words::{Autonomy, ChannelKind};
+use crate::protocol::words::{Autonomy, CacheScope, ChannelKind};
 
 /// Adds the demo's channels to settings whose data directory is `root/data`.
 pub fn add_channels(settings: &mut Settings, root: &Path) -> anyhow::Result<()> {
@@ -32,6 +32,8 @@ pub fn add_channels(settings: &mut Settings, root: &Path) -> anyhow::Result<()> 
                 autonomy: Autonomy::SemiAuto,
                 allowed_users: channel.visitors().into_iter().map(str::to_owned).collect(),
                 workspace,
+                // What several visitors ask in the same words is answered once.
+                response_cache: CacheScope::Channel,
                 ..desk.clone()
             },
         );

@@ -112,6 +112,7 @@ pub fn doctor(
             sandbox: (sandbox.level_word(), sandbox.is_confined()),
             channels: None,
             problems: Vec::new(),
+            cache: None,
         },
     };
     Ok(Doctor {

@@ -52,7 +52,7 @@ pub enum SessionChoice {
     clippy::struct_field_names,
     reason = "the names are those of the budgets of a request"
 )]
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct TurnLimits {
     /// Model steps.
     pub max_steps: u32,
@@ -62,6 +62,9 @@ pub struct TurnLimits {
     pub max_active_ms: u64,
     /// Input plus output tokens.
     pub max_tokens: u64,
+    /// US dollars; none = no limit in money.
+    #[serde(default)]
+    pub max_cost_usd: Option<f64>,
 }
 
 /// What the response cache may do for a turn.
@@ -86,7 +89,7 @@ pub struct TurnUsed {
     pub tokens: u64,
 }
 
-/// One of the four limits.
+/// Every limit that can be used up. The first five are of one turn, the others are shared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BudgetKind {
     /// [`TurnLimits::max_steps`].
@@ -97,6 +100,20 @@ pub enum BudgetKind {
     ActiveMs,
     /// [`TurnLimits::max_tokens`].
     Tokens,
+    /// [`TurnLimits::max_cost_usd`].
+    Cost,
+    /// Tokens of a session.
+    SessionTokens,
+    /// US dollars of a session.
+    SessionCost,
+    /// Tokens of a channel on one day.
+    ChannelTokens,
+    /// US dollars of a channel on one day.
+    ChannelCost,
+    /// Tokens of all channels on one day.
+    DayTokens,
+    /// US dollars of all channels on one day.
+    DayCost,
 }
 
 impl BudgetKind {
@@ -106,6 +123,13 @@ impl BudgetKind {
         BudgetKind::ToolCalls,
         BudgetKind::ActiveMs,
         BudgetKind::Tokens,
+        BudgetKind::Cost,
+        BudgetKind::SessionTokens,
+        BudgetKind::SessionCost,
+        BudgetKind::ChannelTokens,
+        BudgetKind::ChannelCost,
+        BudgetKind::DayTokens,
+        BudgetKind::DayCost,
     ];
 
     /// The word stored and shown.
@@ -115,6 +139,59 @@ impl BudgetKind {
             Self::ToolCalls => "tool_calls",
             Self::ActiveMs => "active_ms",
             Self::Tokens => "tokens",
+            Self::Cost => "cost",
+            Self::SessionTokens => "session_tokens",
+            Self::SessionCost => "session_cost",
+            Self::ChannelTokens => "channel_tokens",
+            Self::ChannelCost => "channel_cost",
+            Self::DayTokens => "day_tokens",
+            Self::DayCost => "day_cost",
+        }
+    }
+
+    /// Whether the first schema knew it: its word has a column of its own there.
+    pub(crate) const fn is_of_schema_1(self) -> bool {
+        match self {
+            Self::Steps | Self::ToolCalls | Self::ActiveMs | Self::Tokens => true,
+            Self::Cost
+            | Self::SessionTokens
+            | Self::SessionCost
+            | Self::ChannelTokens
+            | Self::ChannelCost
+            | Self::DayTokens
+            | Self::DayCost => false,
+        }
+    }
+
+    /// Whether other turns use it up too.
+    pub const fn is_shared(self) -> bool {
+        match self {
+            Self::Steps | Self::ToolCalls | Self::ActiveMs | Self::Tokens | Self::Cost => false,
+            Self::SessionTokens
+            | Self::SessionCost
+            | Self::ChannelTokens
+            | Self::ChannelCost
+            | Self::DayTokens
+            | Self::DayCost => true,
+        }
+    }
+
+    /// Whether it begins anew every day.
+    pub const fn is_of_a_day(self) -> bool {
+        self.is_shared() && !matches!(self, Self::SessionTokens | Self::SessionCost)
+    }
+
+    /// Whether its amounts are US dollars.
+    pub const fn is_money(self) -> bool {
+        match self {
+            Self::Cost | Self::SessionCost | Self::ChannelCost | Self::DayCost => true,
+            Self::Steps
+            | Self::ToolCalls
+            | Self::ActiveMs
+            | Self::Tokens
+            | Self::SessionTokens
+            | Self::ChannelTokens
+            | Self::DayTokens => false,
         }
     }
 
@@ -122,6 +199,28 @@ impl BudgetKind {
     pub fn from_word(word: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|kind| kind.as_str() == word)
     }
+}
+
+/// Tokens and money that may be used; none = no limit.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Limit {
+    /// Input plus output tokens.
+    pub max_tokens: Option<u64>,
+    /// US dollars.
+    pub max_cost_usd: Option<f64>,
+}
+
+/// What a model call must stay within beside the limits of its turn, before grants.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct SharedLimits {
+    /// The local day it counts on, in days since 1970-01-01.
+    pub day: i64,
+    /// Of its session, for as long as that lives.
+    pub session: Limit,
+    /// Of its channel on that day.
+    pub channel: Limit,
+    /// Of all channels on that day.
+    pub all: Limit,
 }
 
 /// A word of ours to a conversation.

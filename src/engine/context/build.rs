@@ -112,7 +112,7 @@ pub fn build(material: &Material<'_>, target: &Target<'_>) -> Option<Context> {
     put_before(&mut current, &block::block("memory", about, &retrieved));
     messages.extend(current);
     put_before(&mut messages, &lead);
-    fitting.finish(messages)
+    Some(fitting.finish(messages))
 }
 
 /// Puts a block before the text of the first message, which is a user's.
@@ -306,7 +306,7 @@ impl<'a> Fitting<'a> {
         (kept, left_out, reason)
     }
 
-    fn finish(mut self, mut messages: Vec<ModelMessage>) -> Option<Context> {
+    fn finish(mut self, mut messages: Vec<ModelMessage>) -> Context {
         if self.replay.stripped > 0 {
             self.notes.push(format!(
                 "opaque blocks of {} earlier answer(s) were left out: another model wrote them or answered since",
@@ -320,13 +320,13 @@ impl<'a> Fitting<'a> {
             });
         }
         let raw_tokens = self.prefix_tokens + estimate::messages(&messages);
-        Some(Context {
+        Context {
             tokens: self.size(raw_tokens),
             raw_tokens,
             messages,
             dropped: self.dropped,
             notes: self.notes,
-        })
+        }
     }
 }
 

@@ -137,6 +137,13 @@ pub fn check(
             "`answer` is empty: it is what the model reads in place of the tool's result",
         ));
     }
+    if let Some(extra) = request.extra
+        && !(extra.is_finite() && (0.0..=1e12).contains(&extra))
+    {
+        return Err(Problem::invalid(
+            "`extra` is an amount of 0 or more in the unit of the question",
+        ));
+    }
     if word == DecisionWord::Snooze
         && !request
             .minutes
@@ -199,6 +206,16 @@ fn result_content(word: DecisionWord, request: &DecisionRequest) -> String {
     }
 }
 
+/// Why a turn ended whose budget was not raised.
+fn no_more_budget(request: &DecisionRequest) -> String {
+    let because = request
+        .reason
+        .as_deref()
+        .map(|reason| format!(": {reason}"))
+        .unwrap_or_default();
+    format!("the budget is used up and the operator did not give more{because}")
+}
+
 /// The decision as stored.
 pub fn command(
     engine: &Engine,
@@ -214,7 +231,17 @@ pub fn command(
     };
     Decide {
         approval_id: approval.id,
-        result_content: result_content(request.decision, &request),
+        result_content: if approval.kind == ApprovalKind::Budget {
+            no_more_budget(&request)
+        } else {
+            result_content(request.decision, &request)
+        },
+        refusal_notice: (approval.kind == ApprovalKind::Budget
+            && engine.has_bridge(&approval.channel))
+        .then(|| {
+            "This was stopped: its budget is used up, and the operator did not give more."
+                .to_owned()
+        }),
         digest: request.digest,
         revision: request.revision,
         decision: request.decision,

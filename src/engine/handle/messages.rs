@@ -33,6 +33,10 @@ pub fn limits(settings: &BudgetSettings, request: &BudgetRequest) -> TurnLimits 
         max_tokens: settings
             .max_tokens
             .min(request.max_tokens.unwrap_or(u64::MAX)),
+        max_cost_usd: match (settings.max_cost_usd, request.max_cost_usd) {
+            (Some(configured), Some(asked)) => Some(configured.min(asked)),
+            (configured, asked) => configured.or(asked),
+        },
     }
 }
 
@@ -61,6 +65,15 @@ fn check_text(text: &str) -> Result<(), Problem> {
     Ok(())
 }
 
+fn check_budgets(budgets: &BudgetRequest) -> Result<(), Problem> {
+    match budgets.max_cost_usd {
+        Some(cost) if !cost.is_finite() || cost < 0.0 => Err(Problem::invalid(
+            "`budgets.max_cost_usd` is an amount of US dollars, 0 or more",
+        )),
+        Some(_) | None => Ok(()),
+    }
+}
+
 /// Submits a message to a session.
 pub async fn send(
     engine: &Engine,
@@ -72,6 +85,7 @@ pub async fn send(
     fresh: bool,
 ) -> Result<Outcome, Problem> {
     check_text(&text)?;
+    check_budgets(&budgets)?;
     let session = engine
         .store
         .read_here(move |reader| reader.session(session_id))
@@ -119,6 +133,7 @@ pub async fn ask(
     fresh: bool,
 ) -> Result<Outcome, Problem> {
     check_text(&text)?;
+    check_budgets(&budgets)?;
     sessions::check_model(engine, &channel, model.as_deref())?;
     if engine.has_bridge(&channel) {
         return Err(Problem::invalid(format!(

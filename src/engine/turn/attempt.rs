@@ -6,7 +6,9 @@ use std::time::Instant;
 
 use futures_util::StreamExt;
 
+use crate::clock::Day;
 use crate::crash_point;
+use crate::engine::budget;
 use crate::engine::core::{Engine, lock};
 use crate::engine::turn::open_call::{self, OpenCall};
 use crate::model::limits::Limited;
@@ -73,11 +75,11 @@ pub struct Failed {
 pub async fn attempt(engine: &Engine, rows: &TurnRows, asked: Asked<'_>) -> anyhow::Result<Tried> {
     let name = asked.name;
     let price = |usage: &Usage| usage.cost_usd.or_else(|| engine.models.cost(name, usage));
-    let estimate = Usage {
-        input_tokens: asked.estimated_input_tokens,
-        output_tokens: u64::from(asked.request.max_output_tokens),
-        ..Usage::default()
-    };
+    let estimate = budget::most(
+        asked.estimated_input_tokens,
+        asked.request.max_output_tokens,
+    );
+    let day = Day::local(engine.clock.now()).0;
     // Before anything is reserved: who waits has spent nothing.
     let place = open_call::wait_for_place(engine, rows, asked.model).await;
     let reservation = engine
@@ -89,6 +91,7 @@ pub async fn attempt(engine: &Engine, rows: &TurnRows, asked: Asked<'_>) -> anyh
             model: name.to_owned(),
             estimated_tokens: estimate.input_tokens + estimate.output_tokens,
             estimated_cost_usd: price(&estimate),
+            limits: budget::shared_limits(&engine.settings, &rows.channel, day),
             estimated_input_tokens: Some(asked.raw_input_tokens),
         })
         .await?;
@@ -113,7 +116,7 @@ pub async fn attempt(engine: &Engine, rows: &TurnRows, asked: Asked<'_>) -> anyh
             attempt_id,
             model: name.to_owned(),
             attempt: asked.attempt,
-            input_tokens: estimate.input_tokens,
+            input_tokens: asked.estimated_input_tokens,
             signs: 0,
             started,
             usage: None,

@@ -28,6 +28,8 @@ use crate::protocol::ids::{ContinuationId, SessionId};
 use crate::store::commands::llm_result::AskLater;
 use crate::store::commands::llm_result::LlmResult;
 use crate::store::commands::park::{Park, Parked};
+use crate::store::commands::reserve_model::BudgetStop;
+use crate::store::commands::settle_open::SettleOpen;
 use crate::store::commands::yield_turn::{Yield, YieldTo};
 use crate::store::error::StoreError;
 use crate::store::queries::turn::TurnRows;
@@ -48,6 +50,8 @@ pub struct Driver<'a> {
     active: ActiveTime,
     /// The answer being recorded.
     reply: Option<ModelReply>,
+    /// The budget that refused a call.
+    stop: Option<BudgetStop>,
 }
 
 /// A stopwatch that can stand still.
@@ -116,6 +120,7 @@ pub async fn drive(
         rows: Arc::new(rows),
         active: ActiveTime::started(),
         reply: None,
+        stop: None,
     };
     let result = driver.run(&mut turn, &mut halted).await;
     match result {
@@ -129,10 +134,22 @@ pub async fn drive(
         {
             tracing::debug!(%continuation, error = format!("{error:#}"), "turn let go");
             open_call::settle(engine, continuation, "the turn ended first").await;
-            Ok(())
+            // An answer that came too late to be recorded was paid for all the same.
+            settle_open(engine, continuation).await
         }
         Err(error) => Err(error),
     }
+}
+
+/// Counts model calls that nobody listens to any more at what they may have cost.
+async fn settle_open(engine: &Engine, continuation_id: ContinuationId) -> anyhow::Result<()> {
+    engine
+        .persist(SettleOpen {
+            continuation_id,
+            reason: "the call was given up".to_owned(),
+        })
+        .await?;
+    Ok(())
 }
 
 async fn read_rows(engine: &Engine, continuation: ContinuationId) -> anyhow::Result<TurnRows> {
@@ -246,6 +263,11 @@ impl Driver<'_> {
         self.reply.take()
     }
 
+    /// Takes the budget that refused a call.
+    pub fn take_stop(&mut self) -> Option<BudgetStop> {
+        self.stop.take()
+    }
+
     /// Reads the rows again, after steps were added.
     pub async fn refresh(&mut self) -> anyhow::Result<()> {
         self.rows = Arc::new(read_rows(self.engine, self.continuation).await?);
@@ -271,6 +293,7 @@ impl Driver<'_> {
                 // Dropping the call closes the connection; what it cost is estimated.
                 tracing::debug!(continuation = %self.continuation, ?halt, "model call dropped");
                 open_call::settle(self.engine, self.continuation, halt.as_str()).await;
+                settle_open(self.engine, self.continuation).await?;
                 return Ok(Some(Input::Halted(halt)));
             }
             outcome = model_call::call(self.engine, &self.rows) => outcome?,
@@ -299,6 +322,11 @@ impl Driver<'_> {
                 code: failure.code,
                 message: failure.message,
             },
+            Outcome::Refused(stop) => {
+                let budget = stop.budget;
+                self.stop = Some(stop);
+                Input::BudgetReached(budget)
+            }
             Outcome::Interrupted { reason, partial } => Input::ModelInterrupted { reason, partial },
         }))
     }

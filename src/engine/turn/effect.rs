@@ -1,36 +1,12 @@
 //! What a turn wants done. Data; the driver does it.
 
 use crate::protocol::ids::ToolCallId;
-
-/// Which budget ran out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum BudgetKind {
-    /// Model calls.
-    Steps,
-    /// Tool calls.
-    ToolCalls,
-    /// Active time.
-    Duration,
-    /// Tokens.
-    Tokens,
-}
-
-impl BudgetKind {
-    /// The fixed word.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Steps => "max_steps",
-            Self::ToolCalls => "max_tool_calls",
-            Self::Duration => "max_duration",
-            Self::Tokens => "max_tokens_per_turn",
-        }
-    }
-}
+use crate::store::input::BudgetKind;
 
 /// What to do next. Within one list, in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Effect {
-    /// Ask the model; answer with `ModelSaid`, `ModelProposed`, `ModelFailed` or `ModelInterrupted`.
+    /// Ask the model; answer with `ModelSaid`, `ModelProposed`, `ModelFailed`, `ModelInterrupted` or `BudgetReached`.
     CallModel,
     /// Judge and store the proposed calls; answer with `CallsRecorded`.
     RecordCalls,

@@ -6,9 +6,9 @@ use anyhow::Context as _;
 
 use crate::config::channels::is_local;
 use crate::engine::approvals::{self, Ask};
+use crate::engine::budget;
 use crate::engine::core::lock;
 use crate::engine::turn::driver::Driver;
-use crate::engine::turn::effect::BudgetKind;
 use crate::engine::turn::judge;
 use crate::engine::turn::model_call::stop_word;
 use crate::model::request::StopReason;
@@ -23,7 +23,7 @@ use crate::store::commands::finish_turn::FinishTurn;
 use crate::store::commands::finish_turn::QueueReply;
 use crate::store::commands::queue_notice::QueueNotice;
 use crate::store::commands::yield_turn::{Yield, YieldTo};
-use crate::store::input::{BudgetKind as StoredBudget, NewNotice, NewPart};
+use crate::store::input::{BudgetKind, NewNotice, NewPart};
 use crate::text::chunk::chunk;
 use crate::text::untrusted::reveal_line;
 
@@ -46,7 +46,10 @@ pub async fn finish(driver: &mut Driver<'_>) -> anyhow::Result<()> {
             text.push_str("[the model declined to answer]");
         }
         StopReason::RefusedFor(rule) if text.trim().is_empty() => {
-            let rule = engine.redactor.redact(&reveal_line(rule)).into_owned();
+            let rule = engine
+                .redactor
+                .redact(&reveal_line(rule.as_str()))
+                .into_owned();
             text = format!("[the model declined to answer: {rule}]");
         }
         StopReason::EndTurn
@@ -224,37 +227,23 @@ pub async fn interrupt(
 pub async fn ask_budget(driver: &mut Driver<'_>, kind: BudgetKind) -> anyhow::Result<()> {
     let engine = driver.engine;
     driver.refresh().await?;
-    let stored = match kind {
-        BudgetKind::Steps => StoredBudget::Steps,
-        BudgetKind::ToolCalls => StoredBudget::ToolCalls,
-        BudgetKind::Duration => StoredBudget::ActiveMs,
-        BudgetKind::Tokens => StoredBudget::Tokens,
+    let question = match driver.take_stop() {
+        Some(stop) => budget::of_stop(&stop),
+        None => budget::of_turn(kind, &driver.rows),
     };
-    let limit = match kind {
-        BudgetKind::Steps => u64::from(driver.rows.limits.max_steps),
-        BudgetKind::ToolCalls => u64::from(driver.rows.limits.max_tool_calls),
-        BudgetKind::Duration => driver.rows.limits.max_active_ms / 1000,
-        BudgetKind::Tokens => driver.rows.limits.max_tokens,
-    };
-    // What an approval without an amount adds (store::commands::decide).
-    let extra = limit.max(1);
-    let question = format!(
-        "{} of {limit} is used up: continue with +{extra}?",
-        kind.as_str()
-    );
     let ask = Ask {
         kind: ApprovalKind::Budget,
         digest: crate::tools::canonical::digest(&[
             "budget",
             &driver.continuation.to_string(),
             kind.as_str(),
-            &limit.to_string(),
+            &question.limit.to_string(),
         ]),
         risk: Risk::Medium,
         taint: Vec::new(),
         preview: Preview::None,
         model_reason: None,
-        question: Some(question.clone()),
+        question: Some(question.text),
     };
     let approval = approvals::build(
         engine,
@@ -267,12 +256,16 @@ pub async fn ask_budget(driver: &mut Driver<'_>, kind: BudgetKind) -> anyhow::Re
     let ask = AskBudget {
         continuation_id: driver.continuation,
         epoch: engine.store.epoch(),
-        budget: stored,
+        budget: question.budget,
+        extra: Some(question.extra),
+        day: question.day,
+        limit: question.limit,
+        used: question.used,
         approval,
         active_ms,
     };
     let text =
-        format!("This needs more budget than a turn has; waiting for a decision, code {code}.");
+        format!("This needs more budget than there is; waiting for a decision, code {code}.");
     match notice(driver, text).pop() {
         Some(notice) => {
             engine.persist((ask, QueueNotice { notice })).await?;

@@ -1,6 +1,7 @@
 //! What can happen to a turn. Facts only, already durable where they matter.
 
 use crate::protocol::ids::ToolCallId;
+use crate::store::input::BudgetKind;
 
 /// How a call stands, as far as the machine cares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,6 +77,8 @@ pub enum Input {
         /// For people, redacted.
         message: String,
     },
+    /// A budget forbids the model call: it was not made.
+    BudgetReached(BudgetKind),
     /// The answer broke off after some of it was shown, or the model asks for a long wait.
     ModelInterrupted {
         /// Why, for people, redacted.

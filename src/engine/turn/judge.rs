@@ -12,7 +12,6 @@ use crate::engine::approvals::{self, Ask};
 use crate::engine::core::Engine;
 use crate::engine::policy::{self, CallFacts, Circumstances, SessionGrant};
 use crate::engine::turn::after::MALFORMED_RULE;
-use crate::engine::turn::effect::BudgetKind;
 use crate::model::request::ModelToolCall;
 use crate::protocol::ids::{SessionId, ToolCallId};
 use crate::protocol::policy::{Policy, Verdict};
@@ -334,11 +333,7 @@ pub fn judge_all(
         } else if index >= left {
             let content =
                 "the turn's tool-call budget is used up; this call did not run".to_owned();
-            Err(refusal(
-                ToolCallState::Denied,
-                content,
-                BudgetKind::ToolCalls.as_str(),
-            ))
+            Err(refusal(ToolCallState::Denied, content, "max_tool_calls"))
         } else {
             judge(engine, bench, rows, id, &name, &args, bench.policy.version)
         };

@@ -5,9 +5,10 @@
 //! only after every decision of their step; the model is asked only when every call is settled; after
 //! [`Phase::Over`] nothing happens any more.
 
-use crate::engine::turn::effect::{BudgetKind, Effect};
+use crate::engine::turn::effect::Effect;
 use crate::engine::turn::input::{Call, CallStatus, Halt, Input};
 use crate::protocol::ids::ToolCallId;
+use crate::store::input::BudgetKind;
 
 /// Limits of a turn; zero means "none allowed", not "unlimited".
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -131,6 +132,7 @@ impl Turn {
             (Phase::CallingModel, Input::ModelFailed { code, message }) => {
                 self.over(Effect::Fail { code, message })
             }
+            (Phase::CallingModel, Input::BudgetReached(kind)) => self.over(Effect::AskBudget(kind)),
             (Phase::CallingModel, Input::ModelInterrupted { reason, partial }) => {
                 self.over(Effect::Interrupt { reason, partial })
             }
@@ -156,6 +158,7 @@ impl Turn {
                 | Input::ModelSaid { .. }
                 | Input::ModelProposed { .. }
                 | Input::ModelFailed { .. }
+                | Input::BudgetReached(_)
                 | Input::ModelInterrupted { .. }
                 | Input::CallsRecorded { .. }
                 | Input::CallBecame { .. }
@@ -231,7 +234,7 @@ impl Turn {
         } else if self.used.tool_calls > 0 && self.used.tool_calls >= self.limits.max_tool_calls {
             Some(BudgetKind::ToolCalls)
         } else if self.used.active_ms >= self.limits.max_active_ms {
-            Some(BudgetKind::Duration)
+            Some(BudgetKind::ActiveMs)
         } else if self.used.tokens >= self.limits.max_tokens {
             Some(BudgetKind::Tokens)
         } else {

@@ -21,6 +21,7 @@ use crate::model::request::{
 use crate::model::retry::{asks_too_long, retry_delay};
 use crate::protocol::event::EventBody;
 use crate::protocol::session::Usage;
+use crate::store::commands::reserve_model::BudgetStop;
 use crate::store::input::{AnswerSource, ModelStep};
 use crate::store::queries::turn::TurnRows;
 use crate::tools::canonical::digest;
@@ -64,6 +65,7 @@ impl ModelReply {
                     ..Usage::default()
                 },
                 native: None,
+                notes: Vec::new(),
             },
             source: AnswerSource::Cache(kept.cached),
             model: kept.model,
@@ -119,6 +121,8 @@ pub enum Outcome {
     Answered(Box<ModelReply>),
     /// None, and the turn is over.
     Failed(ModelFailure),
+    /// None: a budget forbids it, and people are asked.
+    Refused(BudgetStop),
     /// None for now: the turn waits to be resumed.
     Interrupted {
         /// Why and until when, for people, redacted.
@@ -294,12 +298,7 @@ impl Step<'_> {
                 attempt: self.attempts,
             };
             match attempt(engine, rows, asked).await? {
-                Tried::Refused(stop) => {
-                    return Ok(Asking::Done(Outcome::failed(
-                        "budget",
-                        format!("the budget {} is used up", stop.budget.as_str()),
-                    )));
-                }
+                Tried::Refused(stop) => return Ok(Asking::Done(Outcome::Refused(stop))),
                 Tried::Answered(answered) => {
                     match after(&answered.answer, profile.max_output_tokens, tries, before) {
                         After::Take => {
@@ -409,8 +408,10 @@ impl Step<'_> {
     fn reply(&mut self, name: &str, answered: Answered, context: Context) -> ModelReply {
         let mut notes = std::mem::take(&mut self.notes);
         notes.extend(context.notes);
+        let mut answer = answered.answer;
+        notes.append(&mut answer.notes);
         ModelReply {
-            answer: answered.answer,
+            answer,
             source: AnswerSource::Attempt(answered.attempt_id),
             model: name.to_owned(),
             latency_ms: answered.latency_ms,
@@ -535,6 +536,7 @@ fn code(error: &ModelError) -> &'static str {
         Kind::Disconnected => "model_disconnected",
         Kind::Protocol => "model_protocol",
         Kind::Cancelled => "cancelled",
+        Kind::Unusable => "model_unusable",
     }
 }
 

@@ -372,6 +372,7 @@ impl Decoder {
                 family: FAMILY.to_owned(),
                 content: Value::Array(content),
             }),
+            notes: Vec::new(),
         })
     }
 }

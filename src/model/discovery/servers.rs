@@ -43,11 +43,18 @@ pub async fn look(candidate: &Candidate) -> Verdict {
 }
 
 fn found(candidate: &Candidate, models: Vec<FoundModel>) -> FoundServer {
+    // Ollama's own interface takes the size of the window; on the other one it cuts off silently.
+    let (kind, base_url) = match candidate.kind {
+        ServerKind::Ollama => ("ollama", candidate.root.clone()),
+        ServerKind::LmStudio | ServerKind::LlamaCpp | ServerKind::Vllm => {
+            ("openai-chat", format!("{}/v1", candidate.root))
+        }
+    };
     FoundServer {
         name: candidate.kind.name().to_owned(),
         title: candidate.kind.title().to_owned(),
-        kind: "openai-chat".to_owned(),
-        base_url: format!("{}/v1", candidate.root),
+        kind: kind.to_owned(),
+        base_url,
         models,
     }
 }

@@ -394,6 +394,7 @@ impl Decoder {
                 family: FAMILY.to_owned(),
                 content: json!({ HOST: self.host, REASONING_DETAILS: self.details }),
             }),
+            notes: Vec::new(),
         })
     }
 }

@@ -45,6 +45,28 @@ pub(crate) const RULES: &[Rule] = &[
             FROM model_attempts WHERE settled_at IS NOT NULL GROUP BY continuation_id
          ) m JOIN continuations c ON c.id = m.continuation_id
          WHERE c.input_tokens < m.i OR c.output_tokens < m.o"),
+    query("I23", "day whose spending is less than its model calls used", "model_attempts", Subject::Text,
+        "SELECT m.channel || ' ' || m.model || ' day ' || m.day FROM (
+            SELECT day, channel, model, count(*) AS calls, count(error) AS failed, sum(input_tokens) AS i,
+                sum(output_tokens) AS o, total(cost_usd) AS usd
+            FROM model_attempts WHERE settled_at IS NOT NULL GROUP BY day, channel, model
+         ) m LEFT JOIN spend s ON s.day = m.day AND s.channel = m.channel AND s.model = m.model
+         WHERE s.day IS NULL OR s.calls < m.calls OR s.failed < m.failed OR s.input_tokens < m.i
+            OR s.output_tokens < m.o OR s.cost_usd < m.usd - 0.000001"),
+    query("I23", "session that spent less than its turns", "sessions", Subject::Session,
+        "SELECT s.id FROM sessions s JOIN (
+            SELECT session_id, total(spent_usd) AS usd, sum(input_tokens + output_tokens) AS tokens FROM continuations
+            GROUP BY session_id
+         ) c ON c.session_id = s.id
+         WHERE s.spent_usd < c.usd - 0.000001 OR s.input_tokens + s.output_tokens < c.tokens"),
+    query("I23", "addition to a budget that no question about it was answered with", "budget_grants",
+        Subject::Approval,
+        "SELECT g.approval_id, g.budget FROM budget_grants g JOIN approvals p ON p.id = g.approval_id
+         WHERE p.kind <> 'budget' OR p.state <> 'consumed' OR p.budget IS NOT g.budget"),
+    query("I23", "question about a shared budget that was answered yes and added nothing",
+        "approvals WHERE kind = 'budget' AND state = 'consumed' AND budget <> 'cost'", Subject::Approval,
+        "SELECT p.id FROM approvals p WHERE p.kind = 'budget' AND p.state = 'consumed' AND p.budget <> 'cost'
+            AND NOT EXISTS (SELECT 1 FROM budget_grants g WHERE g.approval_id = p.id)"),
     query("I24", "open continuation of a session that has ended", "continuations WHERE ended_at IS NULL",
         Subject::Continuation,
         "SELECT c.id FROM continuations c JOIN sessions s ON s.id = c.session_id

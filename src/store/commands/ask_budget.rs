@@ -1,6 +1,6 @@
 //! Asks a person whether a continuation may use more than its budget.
 
-use crate::protocol::event::EventBody;
+use crate::protocol::event::{BudgetLevel, EventBody};
 use crate::protocol::ids::ContinuationId;
 use crate::protocol::words::ContinuationState;
 use crate::store::command::{Durability, WriteCommand, WriteTx};
@@ -17,6 +17,15 @@ pub struct AskBudget {
     pub epoch: u64,
     /// Which limit; `extra` of the decision is added to it.
     pub budget: BudgetKind,
+    /// What a decision without an amount adds, in the unit that people are asked in (seconds for time); none = as much
+    /// as it was, which only a limit of the turn knows.
+    pub extra: Option<f64>,
+    /// The day a limit of a channel or a day is for, in days since 1970-01-01.
+    pub day: Option<i64>,
+    /// How much the limit allows, for the event.
+    pub limit: f64,
+    /// How much is used or reserved, for the event.
+    pub used: f64,
     /// The question.
     pub approval: NewApproval,
     /// Milliseconds of engine time to add.
@@ -29,6 +38,14 @@ impl WriteCommand for AskBudget {
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
         let mut head = tx.running(self.continuation_id, self.epoch)?;
+        if self.extra.is_none() && self.budget.is_shared()
+            || self.budget.is_of_a_day() && self.day.is_none()
+        {
+            return Err(StoreError::illegal(format!(
+                "a question about the budget {} names an amount, and its day where it has one",
+                self.budget.as_str()
+            )));
+        }
         if let Some(call) = tx.started_calls(head.id)?.first() {
             return Err(StoreError::illegal(format!(
                 "continuation {} cannot go from running to awaiting_approval while tool call {call} is started",
@@ -41,9 +58,16 @@ impl WriteCommand for AskBudget {
             Some(head.id),
             EventBody::BudgetReached {
                 budget: self.budget.as_str().to_owned(),
+                level: BudgetLevel::Reached,
+                limit: Some(self.limit),
+                used: Some(self.used),
             },
         )?;
-        tx.ask(&head, &self.approval, &Subject::budget(self.budget))?;
+        tx.ask(
+            &head,
+            &self.approval,
+            &Subject::budget(self.budget, self.day, self.extra),
+        )?;
         tx.move_continuation(&mut head, ContinuationState::AwaitingApproval, None)?;
         let pending = tx.pending_gates(head.id)?;
         tx.emit(

@@ -5,13 +5,15 @@ use crate::protocol::approval::{Approval, Decision};
 use crate::protocol::event::EventBody;
 use crate::protocol::ids::{ApprovalId, ContinuationId, SessionId};
 use crate::protocol::session::{ErrorBody, StepBody};
-use crate::protocol::words::{ApprovalKind, ContinuationState, Effect, OutboxState, ToolCallState};
+use crate::protocol::words::{
+    ApprovalKind, ContinuationState, Effect, OutboxClass, OutboxState, ToolCallState,
+};
 use crate::protocol::words::{ApprovalState, DecisionScope, DecisionWord};
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::commands::ensure_channel::Baseline;
 use crate::store::error::StoreError;
 use crate::store::input::ActorRef;
-use crate::store::input::BudgetKind;
+use crate::store::input::{BudgetKind, NewNotice};
 use crate::store::ops::approvals::Gate;
 use crate::store::ops::calls::{Call, CallResult};
 use crate::store::ops::continuations::Head;
@@ -38,14 +40,16 @@ pub struct Decide {
     pub reason: Option<String>,
     /// The answer given in place of the tool's.
     pub answer: Option<String>,
-    /// Amount added to the exhausted limit (budget), time in seconds; none = as much as it was.
-    pub extra: Option<u64>,
+    /// Amount added to the exhausted limit (budget): a count, tokens, seconds or US dollars; none = what was offered.
+    pub extra: Option<f64>,
     /// Minutes (snooze).
     pub minutes: Option<u32>,
     /// Milliseconds the card was on screen.
     pub seen_ms: Option<u64>,
     /// The text the model reads for `deny`, `answer`, `happened`, `give_up` and `revoke`.
     pub result_content: String,
+    /// Told to the chat when more of a budget is refused.
+    pub refusal_notice: Option<String>,
     /// When a grant of scope `session` ends.
     pub grant_expires_at: Option<Timestamp>,
     /// Whether cards already sent are updated.
@@ -304,31 +308,25 @@ impl Decide {
         let decision = self.decision(tx);
         match self.decision {
             DecisionWord::Approve => {
-                // Time is asked for and given in seconds, stored in milliseconds.
-                let (column, unit) = match gate.budget {
-                    Some(BudgetKind::Steps) => ("max_steps", 1),
-                    Some(BudgetKind::ToolCalls) => ("max_tool_calls", 1),
-                    Some(BudgetKind::ActiveMs) => ("max_active_ms", 1000),
-                    Some(BudgetKind::Tokens) => ("max_tokens", 1),
-                    None => {
-                        return Err(StoreError::Corrupt(format!(
-                            "approval {} names no budget",
-                            gate.id
-                        )));
-                    }
-                };
+                let budget = gate.budget.ok_or_else(|| {
+                    StoreError::Corrupt(format!("approval {} names no budget", gate.id))
+                })?;
                 tx.record_decision(gate, ApprovalState::Consumed, &decision)?;
-                // Without an amount the budget is given once more. u32 columns must still fit afterwards.
-                let extra = self
-                    .extra
-                    .map(|extra| extra.saturating_mul(unit).min(u64::from(u32::MAX)));
-                tx.conn
-                    .prepare_cached(&format!(
-                        "UPDATE continuations SET {column} = min({column} + coalesce(?2, max({column}, ?3)), 4294967295)
-                         WHERE id = ?1"
-                    ))?
-                    .execute(params![head.id.to_bytes(), extra, unit])?;
-                Ok(())
+                let extra = self.extra.or(gate.budget_extra);
+                match budget {
+                    // Time is asked for and given in seconds, stored in milliseconds.
+                    BudgetKind::Steps => tx.raise_turn(head, "max_steps", 1, extra),
+                    BudgetKind::ToolCalls => tx.raise_turn(head, "max_tool_calls", 1, extra),
+                    BudgetKind::ActiveMs => tx.raise_turn(head, "max_active_ms", 1000, extra),
+                    BudgetKind::Tokens => tx.raise_turn(head, "max_tokens", 1, extra),
+                    BudgetKind::Cost => tx.raise_turn_cost(head, extra),
+                    BudgetKind::SessionTokens
+                    | BudgetKind::SessionCost
+                    | BudgetKind::ChannelTokens
+                    | BudgetKind::ChannelCost
+                    | BudgetKind::DayTokens
+                    | BudgetKind::DayCost => tx.add_grant(gate, head, budget, extra),
+                }
             }
             DecisionWord::Deny | DecisionWord::DenyAndStop => {
                 tx.record_decision(gate, ApprovalState::Denied, &decision)?;
@@ -344,6 +342,16 @@ impl Decide {
                 )?;
                 tx.close_open(head, ApprovalState::Revoked, ToolCallState::Cancelled)?;
                 tx.move_continuation(head, ContinuationState::Failed, Some(&error))?;
+                if let Some(text) = &self.refusal_notice {
+                    tx.queue_notice(&NewNotice {
+                        channel: head.channel.clone(),
+                        conversation: head.conversation.clone(),
+                        class: OutboxClass::Notice,
+                        text: text.clone(),
+                        reply_to: head.message_ref.clone(),
+                        continuation_id: Some(head.id),
+                    })?;
+                }
                 tx.emit(
                     Some(head.session_id),
                     Some(head.id),

@@ -186,9 +186,9 @@ impl IngestTurn {
             .prepare_cached(
                 "INSERT INTO continuations (id, session_id, state, requester_id, requester_display, requester_person,
                     surface, text, model, message_ref, retry_of, max_steps, max_tool_calls, max_active_ms, max_tokens,
-                    created_at, updated_at, fresh, private)
+                    created_at, updated_at, fresh, private, max_cost_usd)
                  VALUES (?1, ?2, 'pending', ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?15, ?16,
-                    ?17 OR EXISTS (SELECT 1 FROM continuations WHERE session_id = ?2 AND private = 1))",
+                    ?17 OR EXISTS (SELECT 1 FROM continuations WHERE session_id = ?2 AND private = 1), ?18)",
             )?
             .execute(params![
                 id.to_bytes(),
@@ -207,7 +207,8 @@ impl IngestTurn {
                 self.limits.max_tokens,
                 tx.now.as_millis(),
                 self.cache.fresh,
-                self.cache.private
+                self.cache.private,
+                self.limits.max_cost_usd
             ])?;
         tx.conn
             .prepare_cached(

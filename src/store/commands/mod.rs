@@ -40,6 +40,7 @@ pub mod set_channel_paused;
 pub mod set_held;
 pub mod set_policy;
 pub mod settle_model;
+pub mod settle_open;
 pub mod start_session;
 pub mod start_tool;
 pub mod sweep_artifacts;

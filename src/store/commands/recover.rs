@@ -3,9 +3,9 @@
 use crate::clock::Timestamp;
 use crate::protocol::approval::Preview;
 use crate::protocol::event::EventBody;
-use crate::protocol::ids::{ApprovalId, ModelAttemptId, SessionId};
+use crate::protocol::ids::ApprovalId;
 use crate::protocol::ids::{ContinuationId, OutboxId, ToolCallId};
-use crate::protocol::session::{ErrorBody, Usage};
+use crate::protocol::session::ErrorBody;
 use crate::protocol::words::{
     ApprovalKind, ContinuationState, DecisionWord, Effect, OutboxClass, OutboxState, ToolCallState,
 };
@@ -128,23 +128,13 @@ impl Recover {
         let open = tx
             .conn
             .prepare_cached(
-                "SELECT m.id, c.session_id, m.estimated_tokens, m.estimated_cost_usd
-                 FROM model_attempts m JOIN continuations c ON c.id = m.continuation_id WHERE m.settled_at IS NULL",
+                "SELECT DISTINCT continuation_id FROM model_attempts WHERE settled_at IS NULL",
             )?
-            .query_map([], |row| {
-                Ok((
-                    ModelAttemptId::from_bytes(row.get(0)?),
-                    SessionId::from_bytes(row.get(1)?),
-                    Usage {
-                        input_tokens: row.get(2)?,
-                        cost_usd: row.get(3)?,
-                        ..Usage::default()
-                    },
-                ))
-            })?
+            .query_map([], |row| row.get(0).map(ContinuationId::from_bytes))?
             .collect::<rusqlite::Result<Vec<_>>>()?;
-        for (id, session, usage) in open {
-            tx.settle_attempt(id, session, usage, Some(DIED))?;
+        for id in open {
+            let head = tx.head(id)?;
+            tx.settle_open(&head, DIED)?;
         }
         Ok(())
     }

@@ -1,10 +1,10 @@
-//! Writes the intent of a model call, with its estimate, before the call.
+//! Writes the intent of a model call, with its estimate, before the call; refuses it where a budget is used up.
 
 use crate::protocol::ids::ContinuationId;
 use crate::protocol::ids::ModelAttemptId;
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
-use crate::store::input::BudgetKind;
+use crate::store::input::{BudgetKind, SharedLimits};
 use crate::store::schema;
 use rusqlite::params;
 
@@ -25,6 +25,8 @@ pub struct ReserveModel {
     pub estimated_tokens: u64,
     /// US dollars it may cost, when priced.
     pub estimated_cost_usd: Option<f64>,
+    /// What it must stay within beside the limits of its turn, and the day it counts on.
+    pub limits: SharedLimits,
     /// What the estimate of the input alone is before anything learned is applied: its session learns from it.
     pub estimated_input_tokens: Option<u64>,
 }
@@ -45,10 +47,12 @@ pub struct BudgetStop {
     pub budget: BudgetKind,
     /// How much it allows, grants included: tokens or US dollars.
     pub limit: f64,
-    /// How much is used or reserved.
+    /// How much is used or reserved by others.
     pub used: f64,
     /// How much the call might have used.
     pub asked: f64,
+    /// The day it was judged for, in days since 1970-01-01.
+    pub day: i64,
 }
 
 impl WriteCommand for ReserveModel {
@@ -77,12 +81,20 @@ impl WriteCommand for ReserveModel {
                 head.id
             )));
         }
+        if let Some(stop) = tx.judge_budgets(
+            &head,
+            &self.limits,
+            self.estimated_tokens,
+            self.estimated_cost_usd,
+        )? {
+            return Ok(Reservation::Exhausted(stop));
+        }
         let id = ModelAttemptId::generate();
         tx.conn
             .prepare_cached(
                 "INSERT INTO model_attempts (id, continuation_id, epoch, step, attempt, model, estimated_tokens,
-                    estimated_cost_usd, started_at, estimated_input_tokens)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+                    estimated_cost_usd, started_at, channel, day, estimated_input_tokens)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
             )?
             .execute(params![
                 id.to_bytes(),
@@ -94,6 +106,8 @@ impl WriteCommand for ReserveModel {
                 self.estimated_tokens,
                 self.estimated_cost_usd,
                 tx.now.as_millis(),
+                head.channel,
+                self.limits.day,
                 self.estimated_input_tokens
             ])?;
         Ok(Reservation::Granted(id))

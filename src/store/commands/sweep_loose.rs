@@ -123,7 +123,10 @@ impl WriteCommand for SweepMessages {
     }
 }
 
-/// Removes permissions that ended. Relaxed.
+/// Milliseconds after which it is forgotten that a budget was nearly used up: a limit that still is may say so again.
+const WARNED_MS: i64 = 60 * 24 * 3600 * 1000;
+
+/// Removes permissions that ended, and what was told of budgets long ago. Relaxed.
 #[derive(Debug, Clone)]
 pub struct SweepGrants;
 
@@ -140,6 +143,14 @@ impl WriteCommand for SweepGrants {
                     SELECT session_id, tool, args_digest, requester_id FROM session_grants WHERE expires_at <= ?1 LIMIT ?2)",
             )?
             .execute(params![tx.now.as_millis(), CHUNK])? as u64;
+        let rows = rows
+            + tx.conn
+                .prepare_cached(
+                    "DELETE FROM budget_warnings WHERE (budget, scope, day) IN (
+                        SELECT budget, scope, day FROM budget_warnings WHERE at < ?1 LIMIT ?2)",
+                )?
+                .execute(params![tx.now.plus_millis(-WARNED_MS).as_millis(), CHUNK])?
+                as u64;
         Ok(Swept {
             taken: 1,
             removed: rows,

@@ -94,6 +94,14 @@ impl WriteCommand for SweepSessions {
             swept.removed += rows;
             swept.rows += rows;
         }
+        // What was added to the budget of a session that is gone.
+        swept.rows += tx
+            .conn
+            .prepare_cached(
+                "DELETE FROM budget_grants WHERE session_id IS NOT NULL
+                    AND NOT EXISTS (SELECT 1 FROM sessions s WHERE s.id = session_id)",
+            )?
+            .execute([])? as u64;
         Ok(swept)
     }
 }

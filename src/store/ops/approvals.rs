@@ -22,6 +22,8 @@ pub(crate) struct Subject {
     pub(crate) call: Option<ToolCallId>,
     pub(crate) outbox: Option<OutboxId>,
     pub(crate) budget: Option<BudgetKind>,
+    pub(crate) budget_day: Option<i64>,
+    pub(crate) budget_extra: Option<f64>,
     pub(crate) baseline: Option<String>,
 }
 
@@ -40,9 +42,11 @@ impl Subject {
         }
     }
 
-    pub(crate) fn budget(kind: BudgetKind) -> Self {
+    pub(crate) fn budget(kind: BudgetKind, day: Option<i64>, extra: Option<f64>) -> Self {
         Self {
             budget: Some(kind),
+            budget_day: day,
+            budget_extra: extra,
             ..Self::default()
         }
     }
@@ -72,6 +76,8 @@ pub(crate) struct Gate {
     pub(crate) call_id: Option<ToolCallId>,
     pub(crate) outbox_id: Option<OutboxId>,
     pub(crate) budget: Option<BudgetKind>,
+    pub(crate) budget_day: Option<i64>,
+    pub(crate) budget_extra: Option<f64>,
     pub(crate) baseline: Option<String>,
     pub(crate) offered: String,
     pub(crate) expires_at: Option<Timestamp>,
@@ -133,9 +139,9 @@ impl WriteTx<'_> {
                 "INSERT INTO approvals (id, short_code, kind, state, digest, revision, channel, conversation, session_id,
                     continuation_id, tool_call_id, outbox_id, budget_kind, baseline, requester_id, requester_display,
                     requester_person, taint, preview, model_reason, question, offered, requested_at, expires_at,
-                    updated_at)
+                    updated_at, budget, budget_day, budget_extra)
                  VALUES (?1, ?2, ?3, 'pending', ?4, 1, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18,
-                    ?19, ?20, ?21, ?22, ?21)",
+                    ?19, ?20, ?21, ?22, ?21, ?23, ?24, ?25)",
             )?
             .execute(params![
                 new.id.to_bytes(),
@@ -148,7 +154,7 @@ impl WriteTx<'_> {
                 place.continuation_id.map(ContinuationId::to_bytes),
                 subject.call.map(ToolCallId::to_bytes),
                 subject.outbox.map(OutboxId::to_bytes),
-                subject.budget.map(BudgetKind::as_str),
+                subject.budget.filter(|kind| kind.is_of_schema_1()).map(BudgetKind::as_str),
                 subject.baseline,
                 place.requester.id,
                 place.requester.display,
@@ -159,7 +165,10 @@ impl WriteTx<'_> {
                 new.question,
                 offered.join(","),
                 self.now.as_millis(),
-                new.expires_at.map(Timestamp::as_millis)
+                new.expires_at.map(Timestamp::as_millis),
+                subject.budget.filter(|kind| !kind.is_of_schema_1()).map(BudgetKind::as_str),
+                subject.budget_day,
+                subject.budget_extra
             ])?;
         if let Some(call) = subject.call {
             self.conn
@@ -200,7 +209,8 @@ impl WriteTx<'_> {
         self.conn
             .prepare_cached(
                 "SELECT kind, state, digest, revision, channel, session_id, continuation_id, tool_call_id, outbox_id,
-                    budget_kind, baseline, offered, expires_at, decision_body, decided_at, requester_id
+                    coalesce(budget, budget_kind), baseline, offered, expires_at, decision_body, decided_at,
+                    requester_id, budget_day, budget_extra
                  FROM approvals WHERE id = ?1",
             )?
             .query_row([id.to_bytes()], |row| {
@@ -226,6 +236,8 @@ impl WriteTx<'_> {
                     decision: json_opt(row, 13)?,
                     decided_at: row.get::<_, Option<i64>>(14)?.map(Timestamp),
                     requester_id: row.get(15)?,
+                    budget_day: row.get(16)?,
+                    budget_extra: row.get(17)?,
                 })
             })
             .optional()?

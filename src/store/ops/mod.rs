@@ -2,6 +2,7 @@
 //! [`crate::store::transitions`]; none of these functions commits anything.
 
 pub mod approvals;
+pub mod budgets;
 pub mod calls;
 pub mod continuations;
 pub mod models;

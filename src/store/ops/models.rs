@@ -26,7 +26,8 @@ const ADD_USAGE: &str = "input_tokens = input_tokens + ?2, output_tokens = outpu
     cost_usd = CASE
         WHEN cost_usd IS NULL AND input_tokens + output_tokens = 0 THEN ?6
         WHEN ?6 IS NULL AND ?2 + ?3 = 0 THEN cost_usd
-        ELSE cost_usd + ?6 END";
+        ELSE cost_usd + ?6 END,
+    spent_usd = spent_usd + coalesce(?6, 0.0)";
 
 /// Weight of the newest sample in a session's ratio.
 const NEWEST: f64 = 0.3;
@@ -114,10 +115,66 @@ impl WriteTx<'_> {
                     usage.cost_usd
                 ])?;
         }
+        self.count_spend(id)?;
         if let (None, Some(estimated)) = (error, attempt.estimated_input_tokens) {
             self.learn(session, estimated, usage.input_tokens)?;
         }
         Ok(attempt)
+    }
+
+    /// Settles every call of a continuation that is still open at its estimate: nobody listens to it any more, and it
+    /// may have been billed in full. How many there were.
+    pub(crate) fn settle_open(&mut self, head: &Head, why: &str) -> Result<u64, StoreError> {
+        let open = self
+            .conn
+            .prepare_cached(
+                "SELECT id, estimated_tokens, estimated_cost_usd FROM model_attempts
+                 WHERE continuation_id = ?1 AND settled_at IS NULL",
+            )?
+            .query_map([head.id.to_bytes()], |row| {
+                Ok((
+                    ModelAttemptId::from_bytes(row.get(0)?),
+                    Usage {
+                        input_tokens: row.get(1)?,
+                        cost_usd: row.get(2)?,
+                        ..Usage::default()
+                    },
+                ))
+            })?
+            .collect::<rusqlite::Result<Vec<_>>>()?;
+        let count = open.len() as u64;
+        for (id, usage) in open {
+            self.settle_attempt(id, head.session_id, usage, Some(why))?;
+        }
+        Ok(count)
+    }
+
+    /// Adds a settled call to what was spent on its day. A call of an earlier schema names neither day nor channel.
+    fn count_spend(&self, id: ModelAttemptId) -> Result<(), StoreError> {
+        self.conn
+            .prepare_cached(
+                "UPDATE model_attempts SET day = started_at / 86400000, channel = (SELECT s.channel FROM continuations c
+                    JOIN sessions s ON s.id = c.session_id WHERE c.id = continuation_id)
+                 WHERE id = ?1 AND (day IS NULL OR channel IS NULL)",
+            )?
+            .execute([id.to_bytes()])?;
+        self.conn
+            .prepare_cached(
+                "INSERT INTO spend
+                    SELECT day, channel, model, 1, error IS NOT NULL, input_tokens, output_tokens, cached_tokens,
+                        cache_write_tokens, coalesce(cost_usd, 0.0),
+                        CASE WHEN cost_usd IS NULL THEN input_tokens + output_tokens ELSE 0 END
+                    FROM model_attempts WHERE id = ?1
+                 ON CONFLICT (day, channel, model) DO UPDATE SET calls = calls + 1, failed = failed + excluded.failed,
+                    input_tokens = input_tokens + excluded.input_tokens,
+                    output_tokens = output_tokens + excluded.output_tokens,
+                    cached_tokens = cached_tokens + excluded.cached_tokens,
+                    cache_write_tokens = cache_write_tokens + excluded.cache_write_tokens,
+                    cost_usd = cost_usd + excluded.cost_usd,
+                    unpriced_tokens = unpriced_tokens + excluded.unpriced_tokens",
+            )?
+            .execute([id.to_bytes()])?;
+        Ok(())
     }
 
     /// Takes a real number of input tokens into the ratio that corrects the session's estimates.

@@ -4,6 +4,7 @@ pub mod approvals;
 pub mod audit;
 pub mod channels;
 pub mod continuations;
+pub mod costs;
 pub mod engine_facts;
 pub mod history;
 pub mod outbox;

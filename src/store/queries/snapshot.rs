@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::clock::Timestamp;
+use crate::clock::{Day, Timestamp};
 use crate::protocol::approval::Approval;
 use crate::protocol::session::{Continuation, OutboxItem, Session, Usage};
 use crate::store::error::StoreError;
@@ -34,18 +34,6 @@ pub struct SnapshotRows {
 
 /// Rows without a person or a worker waiting for them that a snapshot holds, of each list.
 const NEWEST: u32 = 200;
-
-/// Local midnight before a time; the time itself where the platform knows no time zone rules for it.
-fn midnight(now: Timestamp) -> Timestamp {
-    jiff::Timestamp::from_millisecond(now.as_millis())
-        .ok()
-        .and_then(|at| {
-            at.to_zoned(jiff::tz::TimeZone::system())
-                .start_of_day()
-                .ok()
-        })
-        .map_or(now, |day| Timestamp(day.timestamp().as_millisecond()))
-}
 
 impl Reader<'_> {
     /// Everything at once.
@@ -103,7 +91,7 @@ impl Reader<'_> {
             approvals: items(approvals),
             channels: self.channel_rows()?,
             deliveries: items(deliveries),
-            usage_today: self.usage_since(midnight(now))?,
+            usage_today: self.usage_on(Day::local(now).0)?,
         })
     }
 }

@@ -175,7 +175,7 @@ impl Reader<'_> {
                     c.requester_display, c.requester_person, c.surface, c.text, coalesce(c.model, s.model),
                     c.max_steps, c.max_tool_calls, c.max_active_ms, c.max_tokens,
                     c.used_steps, c.used_tool_calls, c.used_active_ms, c.input_tokens + c.output_tokens,
-                    c.message_ref, s.temporary, c.retry_of, s.estimate_ratio, c.fresh, c.private
+                    c.message_ref, s.temporary, c.retry_of, s.estimate_ratio, c.fresh, c.private, c.max_cost_usd
                  FROM continuations c JOIN sessions s ON s.id = c.session_id WHERE c.id = ?1",
             )?
             .query_row([id.to_bytes()], |row| {
@@ -201,6 +201,7 @@ impl Reader<'_> {
                         max_tool_calls: row.get(13)?,
                         max_active_ms: row.get(14)?,
                         max_tokens: row.get(15)?,
+                        max_cost_usd: row.get(26)?,
                     },
                     used: TurnUsed {
                         steps: row.get(16)?,

@@ -114,16 +114,20 @@ impl CacheFile {
         conn.pragma_update(None, "cache_size", -512)?;
         // What is forgotten is gone from the file.
         conn.pragma_update(None, "secure_delete", true)?;
+        if new {
+            // Nobody misses a file that a loss of power leaves half made: it is made anew.
+            conn.pragma_update(None, "synchronous", "OFF")?;
+        }
         conn.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(()))?;
         conn.query_row("PRAGMA journal_size_limit = 4194304", [], |_| Ok(()))?;
-        // A loss of power may take the last answers, which nobody was promised.
-        conn.pragma_update(None, "synchronous", "NORMAL")?;
         if new {
             conn.execute_batch(&format!(
                 "BEGIN IMMEDIATE; {} PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {VERSION}; COMMIT;",
                 include_str!("schema.sql")
             ))?;
         }
+        // A loss of power may take the last answers, which nobody was promised.
+        conn.pragma_update(None, "synchronous", "NORMAL")?;
         let identity = identity(path).ok_or_else(|| {
             Fault::Unusable(format!("{} vanished while it was opened", path.display()))
         })?;

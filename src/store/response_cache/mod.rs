@@ -31,7 +31,7 @@ const QUEUE: usize = 1024;
 /// How long counters and times of use may stay in memory.
 const FLUSH_AFTER: Duration = Duration::from_secs(2);
 /// Longest wait for a look: beyond it the model is asked.
-const LOOK_WITHIN: Duration = Duration::from_millis(100);
+const LOOK_WITHIN: Duration = Duration::from_secs(1);
 /// Longest wait for what a person asked.
 const ANSWER_WITHIN: Duration = Duration::from_secs(10);
 
@@ -137,17 +137,14 @@ enum Order {
     Close(oneshot::Sender<()>),
 }
 
-/// What is known without asking the thread.
-#[derive(Debug, Default)]
-struct Known {
-    problem: Option<String>,
-}
+/// Why the file cannot be used, known without asking the thread; none = it could be used last, or nobody did.
+type Problem = Arc<Mutex<Option<String>>>;
 
 struct Inner {
     options: Options,
     /// None until the first use.
     queue: Mutex<Option<SyncSender<Order>>>,
-    known: Arc<Mutex<Known>>,
+    problem: Problem,
 }
 
 /// The response cache. Cheap to clone.
@@ -167,7 +164,7 @@ impl ResponseCache {
             inner: Arc::new(Inner {
                 options,
                 queue: Mutex::new(None),
-                known: Arc::default(),
+                problem: Problem::default(),
             }),
         }
     }
@@ -179,7 +176,7 @@ impl ResponseCache {
 
     /// Why the file cannot be used, as of the last use; none = it could, or was not used.
     pub fn problem(&self) -> Option<String> {
-        unpoisoned(&self.inner.known).problem.clone()
+        unpoisoned(&self.inner.problem).clone()
     }
 
     /// Whether there is anything to ask about: the thread runs, or the file is there.
@@ -191,11 +188,10 @@ impl ResponseCache {
         let mut queue = unpoisoned(&self.inner.queue);
         if queue.is_none() {
             let (sender, receiver) = sync_channel(QUEUE);
-            let options = self.inner.options.clone();
-            let known = Arc::clone(&self.inner.known);
+            let worker = Worker::new(self.inner.options.clone(), Arc::clone(&self.inner.problem));
             std::thread::Builder::new()
                 .name("response-cache".to_owned())
-                .spawn(move || run(Worker::new(options), receiver, &known))
+                .spawn(move || run(worker, receiver))
                 .map_err(|error| format!("no thread for it: {error}"))?;
             *queue = Some(sender);
         }
@@ -215,7 +211,7 @@ impl ResponseCache {
 
     fn tell(&self, job: impl FnOnce(&mut Worker) + Send + 'static) {
         if let Err(why) = self.send(Order::Job(Box::new(job))) {
-            unpoisoned(&self.inner.known).problem = Some(why);
+            *unpoisoned(&self.inner.problem) = Some(why);
         }
     }
 
@@ -243,7 +239,7 @@ impl ResponseCache {
         match found.await {
             Ok(look) => look,
             Err(why) => {
-                unpoisoned(&self.inner.known).problem = Some(why);
+                *unpoisoned(&self.inner.problem) = Some(why);
                 Look::Unusable
             }
         }
@@ -323,7 +319,7 @@ impl ResponseCache {
     }
 }
 
-fn run(mut worker: Worker, orders: Receiver<Order>, known: &Mutex<Known>) {
+fn run(mut worker: Worker, orders: Receiver<Order>) {
     loop {
         let order = if worker.is_dirty() {
             match orders.recv_timeout(FLUSH_AFTER) {
@@ -341,10 +337,7 @@ fn run(mut worker: Worker, orders: Receiver<Order>, known: &Mutex<Known>) {
             }
         };
         match order {
-            Order::Job(job) => {
-                job(&mut worker);
-                worker.problem().clone_into(&mut unpoisoned(known).problem);
-            }
+            Order::Job(job) => job(&mut worker),
             Order::Close(done) => {
                 worker.flush();
                 drop(worker);

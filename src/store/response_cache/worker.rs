@@ -12,7 +12,9 @@ use crate::protocol::words::CacheEviction;
 use crate::store::response_cache::counters::{self, Counted, CounterKey, Delta, Row, local_day};
 use crate::store::response_cache::entries::{self, Gone};
 use crate::store::response_cache::file::{self, CacheFile, Fault};
-use crate::store::response_cache::{CacheError, Key, Look, NewEntry, Options, Picture};
+use crate::store::response_cache::{
+    CacheError, Key, Look, NewEntry, Options, Picture, Problem, unpoisoned,
+};
 
 /// Uses that are collected before they are written.
 const TOUCHES: usize = 64;
@@ -37,13 +39,14 @@ pub(super) struct Worker {
     used: i64,
     touched: HashMap<i64, Touch>,
     pending: HashMap<CounterKey, Delta>,
-    problem: Option<String>,
+    /// Why the file cannot be used; set before anybody is answered.
+    problem: Problem,
     failed: Option<Instant>,
     swept: Option<Instant>,
 }
 
 impl Worker {
-    pub(super) fn new(options: Options) -> Self {
+    pub(super) fn new(options: Options, problem: Problem) -> Self {
         Self {
             options,
             file: None,
@@ -52,19 +55,19 @@ impl Worker {
             used: 0,
             touched: HashMap::new(),
             pending: HashMap::new(),
-            problem: None,
+            problem,
             failed: None,
             swept: None,
         }
     }
 
-    pub(super) fn problem(&self) -> &Option<String> {
-        &self.problem
+    fn set_problem(&self, problem: Option<String>) {
+        *unpoisoned(&self.problem) = problem;
     }
 
     /// Whether something is only in memory that a file could take.
     pub(super) fn is_dirty(&self) -> bool {
-        self.problem.is_none() && !(self.touched.is_empty() && self.pending.is_empty())
+        unpoisoned(&self.problem).is_none() && !(self.touched.is_empty() && self.pending.is_empty())
     }
 
     /// The open file, opened (or made) now when it has to be.
@@ -84,7 +87,7 @@ impl Worker {
             .failed
             .is_some_and(|failed| failed.elapsed() < TRY_AGAIN_AFTER)
         {
-            let why = self.problem.clone();
+            let why = unpoisoned(&self.problem).clone();
             return Err(Fault::Unusable(why.unwrap_or_default()));
         }
         let opened = match CacheFile::open(&self.options.path) {
@@ -130,7 +133,7 @@ impl Worker {
         }
         match done {
             Ok(value) => {
-                self.problem = None;
+                self.set_problem(None);
                 Ok(value)
             }
             Err(Fault::Worthless(why)) => {
@@ -138,23 +141,23 @@ impl Worker {
                 self.let_go();
                 let why = match file::delete(&self.options.path) {
                     Ok(()) => {
-                        self.problem = None;
+                        self.set_problem(None);
                         why
                     }
                     Err(error) => {
                         self.failed = Some(Instant::now());
                         let why = format!("{why}, and it cannot be deleted: {error}");
-                        self.problem = Some(why.clone());
+                        self.set_problem(Some(why.clone()));
                         why
                     }
                 };
                 Err(why)
             }
             Err(Fault::Unusable(why)) => {
-                if self.problem.as_ref() != Some(&why) {
+                if unpoisoned(&self.problem).as_ref() != Some(&why) {
                     tracing::warn!(%why, "the response cache cannot be used");
                 }
-                self.problem = Some(why.clone());
+                self.set_problem(Some(why.clone()));
                 Err(why)
             }
         }

@@ -1,7 +1,7 @@
 //! The reducer: one message in, effects out. The only way the state changes.
 
 use crate::protocol::command::{Command, Outcome};
-use crate::protocol::event::{Event, EventBody};
+use crate::protocol::event::{BudgetLevel, Event, EventBody};
 use crate::protocol::problem::Problem;
 use crate::protocol::snapshot::{Answer, Query, Snapshot};
 use crate::protocol::words::{ApprovalState, DecisionWord};
@@ -120,8 +120,31 @@ fn take_snapshot(state: &mut State, snapshot: Snapshot) -> Vec<Effect> {
     Vec::new()
 }
 
+/// A limit that is nearly used up is said once; one that is used up shows as a question in the queue.
+fn tell_of_budget(state: &mut State, event: &Event) {
+    let EventBody::BudgetReached {
+        budget,
+        level: BudgetLevel::Warning,
+        limit: Some(limit),
+        used: Some(used),
+    } = &event.body
+    else {
+        return;
+    };
+    let percent = if *limit > 0.0 {
+        used / limit * 100.0
+    } else {
+        100.0
+    };
+    state.flash(
+        Tone::Warning,
+        format!("{percent:.0} % of the budget {budget} is used or reserved"),
+    );
+}
+
 fn take_event(state: &mut State, event: &Event) -> Vec<Effect> {
     let missing = fold::apply(&mut state.world, event);
+    tell_of_budget(state, event);
     let mut effects: Vec<Effect> = missing
         .into_iter()
         .map(|missing| match missing {
@@ -386,6 +409,7 @@ fn answered(state: &mut State, query: &Query, result: Result<Box<Answer>, Box<Pr
         | Answer::Models(_)
         | Answer::Cache(_)
         | Answer::CacheEntries(_)
-        | Answer::CacheEntry(_) => {}
+        | Answer::CacheEntry(_)
+        | Answer::Costs(_) => {}
     }
 }

@@ -92,7 +92,9 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
             (lost.clone(), lost)
         }
     };
-    let spend = engine.map_or_else(String::new, |e| {
+    // Where nothing was spent there is nothing to say.
+    let spent = engine.filter(|e| e.usage_today.input_tokens + e.usage_today.output_tokens > 0);
+    let spend = spent.map_or_else(String::new, |e| {
         let budget = e
             .budget_today_usd
             .map_or_else(String::new, |b| format!(" of {}", format::money(Some(b))));

@@ -5,6 +5,7 @@
 
 mod cache_samples;
 mod command_line;
+mod costs;
 mod doors;
 mod fake;
 mod remote;

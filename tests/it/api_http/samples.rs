@@ -472,7 +472,7 @@ pub fn decision_request() -> DecisionRequest {
         args: Some(json!({"b": 1, "a": [null, 1.5]})),
         answer: Some("yes".to_owned()),
         minutes: Some(5),
-        extra: Some(u64::MAX),
+        extra: Some(2.5),
         seen_ms: Some(900),
     }
 }

@@ -1,4 +1,8 @@
-//! A database of schema 1 in the hands of this program (I26).
+//! Databases of released schemas in the hands of this program (I26).
+//!
+//! `schema_1` was written by the program of that time. `schema_2` is the same database with the statements of
+//! `002_durability.sql` and user version 2, as the program brought it there, and three calls to models added with SQL:
+//! one that had a price, one that failed and had none, and one that was still open.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -9,20 +13,20 @@ use crate::backup::tools::{files, plain_home, run, said, sound};
 use crate::support::daemon::Home;
 use crate::support::record::fault;
 
-fn fixture(name: &str) -> PathBuf {
+fn fixture(schema: i64, name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/fixtures/schema_1")
+        .join(format!("tests/fixtures/schema_{schema}"))
         .join(name)
 }
 
-/// A home with the database of schema 1. Its approval has a deadline, which no test may run into.
-fn old_home() -> Home {
+/// A home with the database of an earlier schema. Its approval has a deadline, which no test may run into.
+fn old_home(schema: i64) -> Home {
     use std::os::unix::fs::PermissionsExt as _;
     let home = plain_home();
     std::fs::create_dir(home.data()).unwrap();
     std::fs::set_permissions(home.data(), std::fs::Permissions::from_mode(0o700)).unwrap();
     for name in ["leverframe.db", "epoch"] {
-        std::fs::copy(fixture(name), home.data().join(name)).unwrap();
+        std::fs::copy(fixture(schema, name), home.data().join(name)).unwrap();
     }
     let conn = Connection::open(home.data().join("leverframe.db")).unwrap();
     conn.execute("UPDATE approvals SET expires_at = NULL", [])
@@ -58,11 +62,65 @@ fn schema(path: &Path) -> BTreeMap<String, String> {
 
 #[tokio::test]
 async fn a_database_of_schema_1_is_migrated_and_what_waited_in_it_goes_on() {
-    let home = old_home();
+    migrated(1).await;
+    fault(
+        "database-of-an-older-schema",
+        "a database of schema 1 with an approval that waits",
+        "migrated to the schema of a fresh one, a sound copy of schema 1 kept, the approval answered and its turn completed",
+    );
+}
+
+#[tokio::test]
+async fn a_database_of_schema_2_is_migrated_with_what_was_spent() {
+    let home = migrated(2).await;
+    let conn = Connection::open(home.data().join("leverframe.db")).unwrap();
+    let spent: Vec<(String, u64, u64, u64, f64, u64)> = conn
+        .prepare(
+            "SELECT model, calls, failed, input_tokens + output_tokens, cost_usd, unpriced_tokens FROM spend
+             WHERE model <> 'scripted/demo' ORDER BY model",
+        )
+        .unwrap()
+        .query_map([], |row| {
+            Ok((
+                row.get(0)?,
+                row.get(1)?,
+                row.get(2)?,
+                row.get(3)?,
+                row.get(4)?,
+                row.get(5)?,
+            ))
+        })
+        .unwrap()
+        .collect::<Result<_, _>>()
+        .unwrap();
+    // The open call counts as failed, at its estimate.
+    assert_eq!(
+        spent,
+        [
+            ("local/priced".to_owned(), 2, 1, 1750, 0.75, 0),
+            ("local/unpriced".to_owned(), 1, 1, 300, 0.0, 300),
+        ]
+    );
+    let of_session: f64 = conn
+        .query_row(
+            "SELECT spent_usd FROM sessions WHERE position = 1",
+            [],
+            |row| row.get(0),
+        )
+        .unwrap();
+    assert!((of_session - 0.75).abs() < 1e-9, "{of_session}");
+}
+
+/// A database of an earlier schema goes on under this program.
+async fn migrated(from: i64) -> Home {
+    let home = old_home(from);
     let mut daemon = home.daemon();
     assert_eq!(daemon.get("/readyz").await["quarantine"], false);
     let sessions = daemon.get("/v1/sessions").await;
-    assert_eq!(sessions["items"][0]["title"], "a session of schema 1");
+    assert_eq!(
+        sessions["items"][0]["title"],
+        format!("a session of schema {from}")
+    );
     let approval = daemon.wait_approval().await;
     assert_eq!(approval["tool"], "write_file");
     let (status, body) = daemon.decide(&approval, "approve").await;
@@ -89,8 +147,8 @@ async fn a_database_of_schema_1_is_migrated_and_what_waited_in_it_goes_on() {
     sound(&home).await;
 
     let database = home.data().join("leverframe.db");
-    let copy = home.data().join("leverframe.before-schema-2.db");
-    assert_eq!((version(&database), version(&copy)), (2, 1));
+    let copy = home.data().join("leverframe.before-schema-3.db");
+    assert_eq!((version(&database), version(&copy)), (3, from));
     let conn = Connection::open(&copy).unwrap();
     let verdict: String = conn
         .query_row("PRAGMA integrity_check", [], |row| row.get(0))
@@ -100,55 +158,53 @@ async fn a_database_of_schema_1_is_migrated_and_what_waited_in_it_goes_on() {
         .query_row("SELECT count(*) FROM continuations", [], |row| row.get(0))
         .unwrap();
     assert_eq!(turns, 3);
-    assert_eq!(schema(&copy), schema(&fixture_copy()));
+    assert_eq!(schema(&copy), schema(&fixture_copy(from)));
     let fresh = plain_home();
     fresh.daemon().terminate();
     assert_eq!(
         schema(&database),
         schema(&fresh.data().join("leverframe.db"))
     );
-    fault(
-        "database-of-an-older-schema",
-        "a database of schema 1 with an approval that waits",
-        "migrated to the schema of a fresh one, a sound copy of schema 1 kept, the approval answered and its turn completed",
-    );
+    home
 }
 
 /// Reading a database in WAL mode leaves files beside it: never beside the fixture.
-fn fixture_copy() -> PathBuf {
-    let path =
-        Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("schema-1-{}.db", std::process::id()));
-    std::fs::copy(fixture("leverframe.db"), &path).unwrap();
+fn fixture_copy(schema: i64) -> PathBuf {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR"))
+        .join(format!("schema-{schema}-{}.db", std::process::id()));
+    std::fs::copy(fixture(schema, "leverframe.db"), &path).unwrap();
     path
 }
 
 #[tokio::test]
 async fn a_migration_killed_half_way_leaves_the_old_database_usable() {
-    let home = old_home();
-    assert!(
-        home.try_daemon_with(&[("LEVERFRAME_CRASH", "migrate.mid:1")])
-            .is_none()
-    );
-    let database = home.data().join("leverframe.db");
-    assert_eq!(version(&database), 1, "half a migration was kept");
-    let copy = home.data().join("leverframe.before-schema-2.db");
-    assert_eq!(version(&copy), 1);
-    let mut daemon = home.daemon();
-    assert_eq!(daemon.get("/readyz").await["quarantine"], false);
-    assert_eq!(daemon.wait_approval().await["tool"], "write_file");
-    daemon.terminate();
-    assert_eq!(version(&database), 2);
-    sound(&home).await;
+    for from in [1, 2] {
+        let home = old_home(from);
+        assert!(
+            home.try_daemon_with(&[("LEVERFRAME_CRASH", "migrate.mid:1")])
+                .is_none()
+        );
+        let database = home.data().join("leverframe.db");
+        assert_eq!(version(&database), from, "half a migration was kept");
+        let copy = home.data().join("leverframe.before-schema-3.db");
+        assert_eq!(version(&copy), from);
+        let mut daemon = home.daemon();
+        assert_eq!(daemon.get("/readyz").await["quarantine"], false);
+        assert_eq!(daemon.wait_approval().await["tool"], "write_file");
+        daemon.terminate();
+        assert_eq!(version(&database), 3);
+        sound(&home).await;
+    }
     fault(
         "kill-during-migration",
-        "SIGKILL at migrate.mid between schema 1 and 2",
+        "SIGKILL at migrate.mid on the way from schema 1 and from schema 2",
         "the old database is whole, its copy too, and the next start migrates it",
     );
 }
 
 #[tokio::test]
 async fn a_newer_database_is_refused_and_not_touched() {
-    let home = old_home();
+    let home = old_home(1);
     let database = home.data().join("leverframe.db");
     let conn = Connection::open(&database).unwrap();
     conn.pragma_update(None, "user_version", 99).unwrap();

@@ -306,6 +306,16 @@ fn models_that_cannot_be_used() {
         &["has no key", "ANTHROPIC_API_KEY"],
     );
     refused(
+        "[model]\ndefault = \"gemini/x\"\n",
+        2,
+        &["has no key", "GEMINI_API_KEY or GOOGLE_API_KEY"],
+    );
+    refused(
+        "[providers.ollama]\nkind = \"openai-chat\"\n",
+        1,
+        &["base_url"],
+    );
+    refused(
         "[channels.api]\nmodel = \"openai/x\"\n",
         2,
         &["has no key", "OPENAI_API_KEY"],

@@ -239,6 +239,79 @@ fn a_key_makes_a_provider_available_but_chooses_nothing() {
 }
 
 #[test]
+fn gemini_and_ollama_are_known() {
+    for (variable, second) in [
+        ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+        ("GOOGLE_API_KEY", "X"),
+    ] {
+        let case = Case::new("").env(variable, "g-1 ").env(second, "g-2");
+        let settings = case.settings();
+        assert_eq!(settings.model, "scripted/demo", "a key chooses nothing");
+        let gemini = &settings.providers["gemini"];
+        assert_eq!(gemini.kind, ProviderKind::Gemini);
+        assert_eq!(gemini.api_key.as_ref().unwrap().expose(), "g-1");
+        assert_eq!(gemini.base_url, "https://generativelanguage.googleapis.com");
+    }
+    let case = Case::new("").flags(|flags| flags.model = Some("ollama/qwen3".to_owned()));
+    let settings = case.settings();
+    let ollama = &settings.providers["ollama"];
+    assert_eq!(ollama.kind, ProviderKind::Ollama);
+    assert!(ollama.api_key.is_none(), "it wants no key");
+    assert_eq!(ollama.base_url, "http://127.0.0.1:11434");
+    assert_eq!(
+        ollama.context_window, 16_384,
+        "the server reserves memory for it"
+    );
+    // A file of one's own may say where another one is, or that a server of this kind has another name.
+    let case = Case::new("[providers.gpu]\nkind = \"ollama\"\nbase_url = \"http://gpu:11434/\"\n");
+    assert_eq!(
+        case.settings().providers["gpu"].base_url,
+        "http://gpu:11434"
+    );
+}
+
+#[test]
+fn ollama_host_is_read_as_ollama_writes_it() {
+    for (given, address) in [
+        ("0.0.0.0", "http://127.0.0.1:11434"),
+        ("0.0.0.0:8080", "http://127.0.0.1:8080"),
+        (":8080", "http://127.0.0.1:8080"),
+        ("gpu", "http://gpu:11434"),
+        ("gpu:1234", "http://gpu:1234"),
+        ("\"gpu:1234\"", "http://gpu:1234"),
+        ("http://gpu:1234/", "http://gpu:1234"),
+        ("https://gpu.example.org", "https://gpu.example.org"),
+        (
+            "https://gpu.example.org/ollama",
+            "https://gpu.example.org/ollama",
+        ),
+        ("http://0.0.0.0:11434", "http://127.0.0.1:11434"),
+        ("[::]:8080", "http://[::1]:8080"),
+        ("::1", "http://[::1]:11434"),
+        ("[fd00::1]", "http://[fd00::1]:11434"),
+    ] {
+        let settings = Case::new("").env("OLLAMA_HOST", given).settings();
+        assert_eq!(settings.providers["ollama"].base_url, address, "{given}");
+    }
+    // Its native address is of no use to a table that means the compatible one.
+    let file =
+        "[providers.ollama]\nkind = \"openai-chat\"\nbase_url = \"http://127.0.0.1:11434/v1\"\n";
+    let settings = Case::new(file).env("OLLAMA_HOST", "gpu").settings();
+    assert_eq!(
+        settings.providers["ollama"].base_url,
+        "http://127.0.0.1:11434/v1"
+    );
+    let error = Case::new("")
+        .env("OLLAMA_HOST", "ftp://gpu")
+        .error()
+        .to_string();
+    assert!(
+        error.contains("environment variable OLLAMA_HOST: "),
+        "{error}"
+    );
+}
+
+#[test]
 fn the_responses_api_of_openai_takes_the_same_key() {
     let key = |name: &str, file: &str| {
         let case = Case::new(file).env("OPENAI_API_KEY", "sk-same");

@@ -103,17 +103,60 @@ const ELSEWHERE: &[(u8, &str)] = &[
         "tests/it/tools/registry.rs::the_catalogue_is_short_ordered_and_stable",
     ),
     (88, "src/model/names.rs::names_go_out_legal_and_come_back"),
+    (
+        101,
+        "tests/it/first_run/probe.rs::each_server_is_known_by_its_own_shape",
+    ),
+    (
+        101,
+        "tests/it/first_run/probe.rs::a_look_alike_is_not_the_server",
+    ),
+    (
+        101,
+        "tests/it/first_run/probe.rs::a_closed_port_is_closed_and_a_slow_server_costs_no_more_than_the_limit",
+    ),
+    (
+        102,
+        "tests/it/model_profiles/commands.rs::a_model_without_tools_is_sent_none_and_the_step_says_so",
+    ),
+    (
+        104,
+        "tests/it/end_to_end_models/scripted.rs::two_things_ask_twice_once_or_never",
+    ),
+    (
+        41,
+        "tests/it/models/gemini_decoder.rs::a_blocked_request_is_a_refusal_with_words",
+    ),
+    (
+        42,
+        "tests/it/models/gemini_decoder.rs::ends_that_are_no_answer_are_errors",
+    ),
+    (
+        59,
+        "tests/it/models/ollama_decoder.rs::one_line_carries_thinking_text_and_two_calls",
+    ),
+    (
+        74,
+        "tests/it/models/gemini_decoder.rs::an_empty_part_with_a_signature_is_kept_and_nothing_is_joined_to_it",
+    ),
+    (
+        74,
+        "tests/it/models/gemini_requests.rs::own_content_goes_back_verbatim_in_one_piece",
+    ),
+    (
+        79,
+        "tests/it/models/gemini_decoder.rs::the_last_usage_wins_and_thoughts_are_output",
+    ),
+    (
+        103,
+        "tests/it/models/ollama_decoder.rs::a_count_far_below_what_was_sent_is_noted",
+    ),
 ];
 
 /// Cases that nothing shows yet, with what is missing.
 const NOT_YET: &[(u8, &str)] = &[
-    (41, "a blocked prompt, with the adapter of Gemini"),
-    (42, "a malformed call, with the adapter of Gemini"),
-    (59, "one line with everything, with the adapter of Ollama"),
     (65, "three calls with three decisions in one turn"),
     (67, "a result of 5 MB with escapes, end to end"),
-    (74, "signatures on their parts, with the adapter of Gemini"),
-    (79, "usage on each chunk, with the adapter of Gemini"),
     (81, "failed attempts in the budgets of a day"),
     (89, "the response cache, scope channel"),
     (90, "the response cache, scope user"),
@@ -127,16 +170,8 @@ const NOT_YET: &[(u8, &str)] = &[
         97,
         "a summariser that fails: the summary is made without a model",
     ),
-    (98, "a summary that would part a call from its result"),
     (99, "facts: there is no memory of facts yet"),
     (100, "search in memory: there is none yet"),
-    (101, "the probe of local servers"),
-    (102, "a model without tools, end to end"),
-    (
-        103,
-        "a prompt cut by the server, with the adapter of Ollama",
-    ),
-    (104, "the demo's two calls under each autonomy"),
 ];
 
 #[test]

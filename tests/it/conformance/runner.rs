@@ -315,5 +315,6 @@ fn kind_word(kind: ModelErrorKind) -> &'static str {
         ModelErrorKind::Disconnected => "disconnected",
         ModelErrorKind::Protocol => "protocol",
         ModelErrorKind::Cancelled => "cancelled",
+        ModelErrorKind::Unusable => "unusable",
     }
 }

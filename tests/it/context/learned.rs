@@ -5,6 +5,7 @@ use leverframe::protocol::session::Usage;
 use leverframe::store::commands::finish_turn::FinishTurn;
 use leverframe::store::commands::reserve_model::ReserveModel;
 use leverframe::store::commands::settle_model::SettleModel;
+use leverframe::store::input::SharedLimits;
 
 use crate::store::world::{World, usage};
 
@@ -22,6 +23,7 @@ async fn reserve(
             model: "one/m".to_owned(),
             estimated_tokens: 500,
             estimated_cost_usd: None,
+            limits: SharedLimits::default(),
             estimated_input_tokens: estimated,
         })
         .await

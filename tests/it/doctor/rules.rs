@@ -47,6 +47,15 @@ const CASES: &[(&str, &str, &[&str])] = &[
         "UPDATE model_attempts SET settled_at = NULL, epoch = 1 WHERE continuation_id = {DONE}", &["I23"]),
     ("continuation that counts fewer tokens than its model calls used",
         "UPDATE continuations SET output_tokens = 1 WHERE id = {DONE}", &["I23"]),
+    ("day whose spending is less than its model calls used", "UPDATE spend SET calls = calls - 1", &["I23"]),
+    ("session that spent less than its turns",
+        "UPDATE sessions SET spent_usd = 0.0 WHERE conversation = 'done'", &["I23"]),
+    ("addition to a budget that no question about it was answered with",
+        "INSERT INTO budget_grants (approval_id, budget, day, amount, at) VALUES ({USED_GATE}, 'day_cost', 1, 1.0, 1)",
+        &["I23"]),
+    ("question about a shared budget that was answered yes and added nothing",
+        "UPDATE approvals SET kind = 'budget', budget = 'day_cost' WHERE id = (SELECT id FROM approvals WHERE kind = 'resend');
+         UPDATE approvals SET state = 'consumed' WHERE kind = 'budget'", &["I16", "I23", "I31"]),
     ("open continuation of a session that has ended",
         "UPDATE sessions SET state = 'ended' WHERE conversation = 'busy'", &["I24"]),
     ("call whose approval is gone", "UPDATE tool_calls SET approval_id = randomblob(16) WHERE id = {FREE_CALL}", &["I24"]),
@@ -166,6 +175,7 @@ async fn every_rule_names_what_breaks_it_and_nothing_else() {
             "event that was said",
             "part being sent",
             "artifact whose file",
+            "budget",
         ];
         assert!(
             rule.rows > 0 || rare.iter().any(|word| rule.broken.contains(word)),

@@ -141,8 +141,9 @@ async fn a_paused_answer_goes_back_as_it_is_and_counts_as_a_step() {
     let waits = daemon.send(&session, "go on").await;
     let waits = daemon.wait_state(&waits, "awaiting_approval").await;
     assert_eq!(steps(&daemon, &waits, "model").await.len(), 8);
-    // Without blocks of its own a request does not end with the assistant.
+    // Text alone goes back unchanged, too, with nothing behind it.
     let requests = one.seen();
     let last = requests[3]["messages"].as_array().unwrap().last().unwrap();
-    assert_eq!(last["role"], "user", "{last}");
+    assert_eq!(last["role"], "assistant", "{last}");
+    assert!(last.to_string().contains("More."), "{last}");
 }

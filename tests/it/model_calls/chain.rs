@@ -192,6 +192,9 @@ fn a_chain_is_checked_when_the_program_starts() {
         ),
     ] {
         let home = Home::new(&config);
+        // One that is accepted listens, and is stopped again.
+        let listens = home.try_daemon_with(&[("T", "1:x")]).is_some();
+        assert!(!listens, "{config} was accepted");
         let out = home
             .command()
             .env("T", "1:x")

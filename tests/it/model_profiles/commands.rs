@@ -194,7 +194,7 @@ fn what_does_not_work_is_named_and_the_status_is_one() {
     assert_eq!(part(&value, "context size").0, "unknown");
 }
 
-const TWO: &str = "[model]\ndefault = \"scripted/demo\"\n[providers.local]\nkind = \"openai-chat\"\n\
+const TWO: &str = "[model]\ndefault = \"scripted/demo\"\nfallback = [\"rented/gpt-4o\"]\n[providers.local]\nkind = \"openai-chat\"\n\
     base_url = \"http://127.0.0.1:9/v1\"\nmodels.\"qwen3:8b\" = { context_window = 4096 }\n\
     [providers.rented]\nkind = \"openai-chat\"\nbase_url = \"http://rented.example/v1\"\n\
     api_key_env = \"HOUSE_KEY\"\neffort = \"low\"\n\
@@ -232,6 +232,10 @@ async fn the_list_is_the_same_with_and_without_a_daemon_and_over_http() {
     );
     let mini = &find("rented")["models"][1];
     assert_eq!(mini["used_for"], json!(["channel api"]));
+    assert_eq!(
+        find("rented")["models"][0]["used_for"],
+        json!(["fallback 1"])
+    );
     assert_eq!(mini["profile"]["effort"], "low");
     assert_eq!(mini["price"]["input"], 0.25);
     assert_eq!(mini["price"]["as_of"].as_str().unwrap().len(), 10);
@@ -354,13 +358,13 @@ fn a_broken_price_file_stops_the_start_with_its_line() {
         "as_of = \"2026-11-01\"\n[[price]]\nmodel = \"m\"\ninput = -2\noutput = 1\n",
     )
     .unwrap();
-    for words in [&["--daemon"][..], &["models", "list"]] {
-        let ran = run(&home, words);
-        assert_eq!(ran.status, Some(2), "{}{}", ran.out, ran.err);
+    let ran = run(&home, &["models", "list"]);
+    assert_eq!(ran.status, Some(2), "{}{}", ran.out, ran.err);
+    assert!(home.try_daemon_with(&[]).is_none(), "it started");
+    for said in [ran.err, home.log()] {
         assert!(
-            ran.err.contains("prices.toml:4:") && ran.err.contains("is not a price"),
-            "{}",
-            ran.err
+            said.contains("prices.toml:4:") && said.contains("is not a price"),
+            "{said}"
         );
     }
 }

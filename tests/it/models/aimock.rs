@@ -5,21 +5,20 @@
 use std::time::Duration;
 
 use leverframe::config::settings::ProviderKind;
-use leverframe::model::request::{
-    AssistantToolCall, Model, ModelErrorKind, ModelMessage, ModelRequest, StopReason,
-    ToolResultMessage,
-};
+use leverframe::model::request::{Model, ModelErrorKind, ModelMessage, ModelRequest, StopReason};
 use serde_json::json;
 
-use crate::models::helpers::{adapter, request, run, settings, user};
+use crate::models::helpers::{adapter, answered, request, run, settings, user};
 use crate::support::aimock::Aimock;
 
-fn models(peer: &Aimock) -> [Box<dyn Model>; 3] {
+fn models(peer: &Aimock) -> [Box<dyn Model>; 5] {
     let of = |kind, path: &str| adapter(kind, &settings(kind, &format!("{}{path}", peer.base)));
     [
         of(ProviderKind::OpenAiChat, "/v1"),
         of(ProviderKind::Anthropic, ""),
         of(ProviderKind::OpenAiResponses, ""),
+        of(ProviderKind::Gemini, ""),
+        of(ProviderKind::Ollama, ""),
     ]
 }
 
@@ -41,10 +40,13 @@ async fn text_arrives_with_usage() {
         );
         assert!(outcome.deltas.len() > 2, "it streams");
         assert_eq!(answer.stop, StopReason::EndTurn);
-        assert_eq!(
-            (answer.usage.input_tokens, answer.usage.output_tokens),
-            (11, 7)
-        );
+        let usage = (answer.usage.input_tokens, answer.usage.output_tokens);
+        if model.family() == "ollama" {
+            // Its counts are always 0 there: ours are estimates.
+            assert!(usage.0 > 50 && usage.1 > 10, "{usage:?}");
+        } else {
+            assert_eq!(usage, (11, 7));
+        }
     }
 }
 
@@ -62,6 +64,11 @@ async fn two_calls_go_out_and_their_results_come_back() {
             let outcome = run(model.as_ref(), asked.clone()).await;
             let answer = outcome.answer();
             assert_eq!(answer.stop, StopReason::ToolUse);
+            let ids = if model.family() == "ollama" {
+                ["call_local_0", "call_local_1"]
+            } else {
+                ["call_a", "call_b"]
+            };
             let calls: Vec<_> = answer
                 .tool_calls
                 .iter()
@@ -76,35 +83,13 @@ async fn two_calls_go_out_and_their_results_come_back() {
             assert_eq!(
                 calls,
                 [
-                    ("call_a", "read_file", Ok(json!({"path": "README.md"}))),
-                    ("call_b", "list_files", Ok(json!({"path": "."}))),
+                    (ids[0], "read_file", Ok(json!({"path": "README.md"}))),
+                    (ids[1], "list_files", Ok(json!({"path": "."}))),
                 ]
             );
-            let result = |at: usize, content: &str, is_error| ToolResultMessage {
-                provider_call_id: answer.tool_calls[at].provider_call_id.clone(),
-                name: answer.tool_calls[at].name.clone(),
-                content: content.to_owned(),
-                is_error,
-            };
-            asked.messages.push(ModelMessage::Assistant {
-                text: answer.text.clone(),
-                tool_calls: answer
-                    .tool_calls
-                    .iter()
-                    .map(|call| AssistantToolCall {
-                        provider_call_id: call.provider_call_id.clone(),
-                        name: call.name.clone(),
-                        args: call.args.clone().unwrap(),
-                    })
-                    .collect(),
-                native: answer.native.clone(),
-            });
-            asked.messages.push(ModelMessage::ToolResults {
-                results: vec![
-                    result(0, "# Read me", false),
-                    result(1, second, second.contains("denied")),
-                ],
-            });
+            asked
+                .messages
+                .extend(answered(answer, &["# Read me", second]));
             assert_eq!(run(model.as_ref(), asked).await.answer().text, expected);
         }
     }
@@ -146,7 +131,8 @@ async fn reasoning_is_not_shown_and_is_replayed_where_it_must_be() {
         assert!(outcome.heartbeats > 0, "thinking is a sign of life");
         assert_eq!(
             outcome.answer().native.is_some(),
-            model.family() != "openai-chat"
+            matches!(model.family(), "anthropic" | "openai-responses"),
+            "its Gemini signs nothing"
         );
     }
 }

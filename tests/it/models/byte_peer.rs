@@ -50,6 +50,22 @@ impl Play {
         Self::bytes(bytes)
     }
 
+    /// A 200 with JSON lines whose body ends where the connection does.
+    pub fn lines(body: impl AsRef<[u8]>) -> Self {
+        let mut bytes = b"HTTP/1.1 200 OK\r\ncontent-type: application/x-ndjson\r\n\r\n".to_vec();
+        bytes.extend_from_slice(body.as_ref());
+        Self::bytes(bytes)
+    }
+
+    /// The stream that a provider of this kind sends.
+    pub fn stream(kind: ProviderKind, body: impl AsRef<[u8]>) -> Self {
+        if kind == ProviderKind::Ollama {
+            Self::lines(body)
+        } else {
+            Self::events(body)
+        }
+    }
+
     /// A whole answer with length.
     pub fn whole(status: &str, headers: &str, body: &str) -> Self {
         Self::bytes(format!(
@@ -216,6 +232,7 @@ fn check(kind: ProviderKind, head: &str, body: &Value, rules: &Rules) {
     for gone in ["temperature", "top_p", "top_k"] {
         assert!(body.get(gone).is_none(), "{gone} is never sent");
     }
+    assert!(!head.contains(&format!("?key={KEY}")) && !path.contains(KEY));
     match kind {
         ProviderKind::OpenAiChat => {
             assert!(path.ends_with("/v1/chat/completions"), "{path}");
@@ -257,8 +274,22 @@ fn check(kind: ProviderKind, head: &str, body: &Value, rules: &Rules) {
             assert_eq!(body["stream"], true);
             check_responses(body, body["input"].as_array().expect("input"));
         }
-        // Their own suites say more.
-        ProviderKind::Gemini | ProviderKind::Ollama => {}
+        ProviderKind::Gemini => check_gemini(
+            head,
+            header("x-goog-api-key"),
+            header("authorization"),
+            body,
+        ),
+        ProviderKind::Ollama => {
+            assert!(head.starts_with("POST /api/chat HTTP/1.1"), "{head}");
+            let key = format!("Bearer {KEY}");
+            assert!(
+                [None, Some(key)].contains(&header("authorization")),
+                "{head}"
+            );
+            assert_eq!(body["stream"], true);
+            check_ollama(body, messages_of(body, rules));
+        }
         ProviderKind::Scripted => panic!("no network adapter"),
     }
 }
@@ -305,6 +336,131 @@ fn check_sealed(messages: &[Value], rules: &Rules) {
             "a sealed block that was never issued: {block}; issued were {issued:?}"
         );
     }
+}
+
+fn request_line(head: &str) -> &str {
+    head.lines().next().unwrap_or_default()
+}
+
+fn names(object: &Value) -> Vec<&str> {
+    let object = object.as_object().expect("an object");
+    let mut names: Vec<&str> = object.keys().map(String::as_str).collect();
+    names.sort_unstable();
+    names
+}
+
+/// Calls and results by order and name, `id` on both sides or on neither, a signature only where the API looks for it.
+fn check_gemini(head: &str, key: Option<String>, authorization: Option<String>, body: &Value) {
+    assert_eq!(
+        request_line(head),
+        "POST /v1beta/models/test-model:streamGenerateContent?alt=sse HTTP/1.1"
+    );
+    assert_eq!((key.as_deref(), authorization), (Some(KEY), None));
+    let allowed = ["systemInstruction", "tools", "contents", "generationConfig"];
+    assert!(
+        names(body).iter().all(|name| allowed.contains(name)),
+        "{body}"
+    );
+    let allowed = ["maxOutputTokens", "thinkingConfig"];
+    let sent = names(&body["generationConfig"]);
+    assert!(sent.iter().all(|name| allowed.contains(name)), "{sent:?}");
+    for tool in body["tools"][0]["functionDeclarations"]
+        .as_array()
+        .into_iter()
+        .flatten()
+    {
+        assert_eq!(names(tool), ["description", "name", "parametersJsonSchema"]);
+    }
+    let contents = body["contents"].as_array().expect("contents");
+    assert_eq!(contents.last().expect("a content")["role"], "user");
+    let mut open: Vec<(&Value, &Value)> = Vec::new();
+    for content in contents {
+        assert_eq!(names(content), ["parts", "role"]);
+        let parts = content["parts"].as_array().expect("parts");
+        assert!(!parts.is_empty(), "no content without parts");
+        let results: Vec<_> = parts
+            .iter()
+            .filter_map(|part| part.get("functionResponse"))
+            .map(|result| {
+                assert!(result["response"].is_object());
+                (&result["name"], &result["id"])
+            })
+            .collect();
+        assert_eq!(results, open, "all results in the next content, in order");
+        if !results.is_empty() {
+            assert_eq!(results.len(), parts.len(), "results only");
+            assert_eq!(content["role"], "user");
+        }
+        let calls: Vec<_> = parts
+            .iter()
+            .filter(|part| part.get("functionCall").is_some())
+            .collect();
+        for part in parts {
+            if part.get("thoughtSignature").is_some() {
+                assert_eq!(
+                    content["role"], "model",
+                    "only what the model wrote is signed"
+                );
+            } else if part.get("functionCall").is_none() && part.get("functionResponse").is_none() {
+                assert_ne!(part["text"], "", "unsigned text is not empty");
+            }
+        }
+        if calls
+            .iter()
+            .any(|part| part.get("thoughtSignature").is_some())
+        {
+            assert!(
+                calls[0].get("thoughtSignature").is_some(),
+                "the first call is signed"
+            );
+        }
+        open = calls
+            .iter()
+            .map(|part| {
+                assert_eq!(content["role"], "model");
+                let call = &part["functionCall"];
+                assert!(call["args"].is_object());
+                assert!(
+                    !call["id"].to_string().contains("call_local"),
+                    "no made-up id"
+                );
+                (&call["name"], &call["id"])
+            })
+            .collect();
+    }
+    assert!(open.is_empty(), "calls without result: {open:?}");
+}
+
+/// Calls and results by order and name; nothing that Ollama does not know.
+fn check_ollama(body: &Value, messages: &[Value]) {
+    let allowed = ["model", "messages", "tools", "think", "stream", "options"];
+    assert!(
+        names(body).iter().all(|name| allowed.contains(name)),
+        "{body}"
+    );
+    assert_eq!(names(&body["options"]), ["num_ctx", "num_predict"]);
+    assert!(body["options"]["num_ctx"].is_u64() && body["options"]["num_predict"].is_u64());
+    let mut open: Vec<&Value> = Vec::new();
+    for message in messages {
+        assert!(message["content"].is_string());
+        if message["role"] == "tool" {
+            assert_eq!(names(message), ["content", "role", "tool_name"]);
+            assert_eq!(
+                open.first(),
+                Some(&&message["tool_name"]),
+                "results in call order"
+            );
+            open.remove(0);
+            continue;
+        }
+        assert!(open.is_empty(), "calls without result: {open:?}");
+        for call in message["tool_calls"].as_array().into_iter().flatten() {
+            assert_eq!(names(call), ["function"], "the wire has no ids");
+            assert!(call["function"]["arguments"].is_object());
+            open.push(&call["function"]["name"]);
+        }
+    }
+    assert!(open.is_empty(), "calls without result: {open:?}");
 }
 
 fn check_chat_pairs(messages: &[Value]) {

@@ -9,11 +9,16 @@ use leverframe::model::request::{ModelErrorKind, ModelEvent, StopReason};
 use crate::models::byte_peer::{BytePeer, Close, Play};
 use crate::models::helpers::{KEY, Outcome, adapter, exchange, request, run, settings, user};
 
-const ALL: [ProviderKind; 3] = [
+/// Every provider that is reached over a network.
+const ALL: [ProviderKind; 5] = [
     ProviderKind::OpenAiChat,
     ProviderKind::Anthropic,
     ProviderKind::OpenAiResponses,
+    ProviderKind::Gemini,
+    ProviderKind::Ollama,
 ];
+/// Those that send events, not lines.
+const EVENTS: [ProviderKind; 4] = [ALL[0], ALL[1], ALL[2], ALL[3]];
 
 fn text_part(kind: ProviderKind) -> &'static str {
     match kind {
@@ -27,13 +32,21 @@ fn text_part(kind: ProviderKind) -> &'static str {
              event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"Hel\"}}\n\n\
              event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"lo\"}}\n\n"
         }
+        ProviderKind::Gemini => {
+            "data: {\"candidates\":[{\"content\":{\"role\":\"model\",\"parts\":[{\"text\":\"Hel\"}]}}],\"usageMetadata\":{\"promptTokenCount\":7}}\n\n\
+             data: {\"candidates\":[{\"content\":{\"role\":\"model\",\"parts\":[{\"text\":\"lo\"}]}}]}\n\n"
+        }
+        ProviderKind::Ollama => {
+            "{\"model\":\"m\",\"message\":{\"role\":\"assistant\",\"content\":\"Hel\"},\"done\":false}\n\
+             {\"model\":\"m\",\"message\":{\"role\":\"assistant\",\"content\":\"lo\"},\"done\":false}\n"
+        }
         ProviderKind::OpenAiResponses => {
             "event: response.created\ndata: {\"type\":\"response.created\",\"sequence_number\":0,\"response\":{\"status\":\"in_progress\",\"output\":[],\"usage\":null}}\n\n\
              event: response.output_item.added\ndata: {\"type\":\"response.output_item.added\",\"output_index\":0,\"item\":{\"id\":\"msg_1\",\"type\":\"message\",\"content\":[]}}\n\n\
              event: response.output_text.delta\ndata: {\"type\":\"response.output_text.delta\",\"item_id\":\"msg_1\",\"output_index\":0,\"delta\":\"Hel\"}\n\n\
              event: response.output_text.delta\ndata: {\"type\":\"response.output_text.delta\",\"item_id\":\"msg_1\",\"output_index\":0,\"delta\":\"lo\"}\n\n"
         }
-        ProviderKind::Gemini | ProviderKind::Ollama | ProviderKind::Scripted => unreachable!(),
+        ProviderKind::Scripted => unreachable!(),
     }
 }
 
@@ -49,11 +62,25 @@ fn end_part(kind: ProviderKind) -> &'static str {
              event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"},\"usage\":{\"output_tokens\":2}}\n\n\
              event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n"
         }
+        ProviderKind::Gemini => {
+            "data: {\"candidates\":[{\"content\":{\"role\":\"model\",\"parts\":[{\"text\":\"\"}]},\"finishReason\":\"STOP\"}],\"usageMetadata\":{\"promptTokenCount\":7,\"candidatesTokenCount\":2}}\n\n"
+        }
+        ProviderKind::Ollama => {
+            "{\"model\":\"m\",\"message\":{\"role\":\"assistant\",\"content\":\"\"},\"done\":true,\"done_reason\":\"stop\",\"prompt_eval_count\":7,\"eval_count\":2}\n"
+        }
         ProviderKind::OpenAiResponses => {
             "event: response.output_item.done\ndata: {\"type\":\"response.output_item.done\",\"output_index\":0,\"item\":{\"id\":\"msg_1\",\"type\":\"message\",\"content\":[{\"type\":\"output_text\",\"text\":\"Hello\"}]}}\n\n\
              event: response.completed\ndata: {\"type\":\"response.completed\",\"response\":{\"status\":\"completed\",\"error\":null,\"usage\":{\"input_tokens\":7,\"output_tokens\":2}}}\n\n"
         }
-        ProviderKind::Gemini | ProviderKind::Ollama | ProviderKind::Scripted => unreachable!(),
+        ProviderKind::Scripted => unreachable!(),
+    }
+}
+
+fn content_type(kind: ProviderKind) -> &'static str {
+    if EVENTS.contains(&kind) {
+        "text/event-stream"
+    } else {
+        "application/x-ndjson"
     }
 }
 
@@ -95,15 +122,20 @@ async fn call(kind: ProviderKind, play: Play) -> Outcome {
 #[tokio::test]
 async fn a_clean_answer_arrives_whole() {
     for kind in ALL {
-        for play in [
-            Play::events(good(kind)),
-            Play::events(format!("\u{feff}{}", good(kind))),
-            Play::events(format!(": hello\n\n{}", good(kind))),
-            Play::events(good(kind).replace('\n', "\r\n")),
-            Play::events(good(kind).replace('\n', "\r")),
-            Play::events(good(kind).trim_end()),
-            Play::events(good(kind)).closing(Close::Wait),
-        ] {
+        let mut plays = vec![
+            Play::stream(kind, good(kind)),
+            Play::stream(kind, format!("\u{feff}{}", good(kind))),
+            Play::stream(kind, good(kind).replace('\n', "\r\n")),
+            Play::stream(kind, good(kind).trim_end()),
+            Play::stream(kind, good(kind)).closing(Close::Wait),
+        ];
+        if EVENTS.contains(&kind) {
+            plays.push(Play::events(format!(": hello\n\n{}", good(kind))));
+            plays.push(Play::events(good(kind).replace('\n', "\r")));
+        } else {
+            plays.push(Play::lines(good(kind).replace('\n', "\n\n \r\n")));
+        }
+        for play in plays {
             let outcome = call(kind, play).await;
             assert_eq!(outcome.deltas, ["Hel", "lo"]);
             let answer = outcome.answer();
@@ -121,14 +153,15 @@ async fn the_end_of_bytes_is_not_the_end_of_an_answer() {
     for kind in ALL {
         let half = text_part(kind);
         let chunked = format!(
-            "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n{:x}\r\n{half}\r\n",
+            "HTTP/1.1 200 OK\r\ncontent-type: {}\r\ntransfer-encoding: chunked\r\n\r\n{:x}\r\n{half}\r\n",
+            content_type(kind),
             half.len()
         );
         for (what, play) in [
-            ("close-delimited", Play::events(half)),
+            ("close-delimited", Play::stream(kind, half)),
             (
                 "in the middle of an event",
-                Play::events(&half[..half.len() - 20]),
+                Play::stream(kind, &half[..half.len() - 20]),
             ),
             (
                 "chunked, properly ended",
@@ -136,14 +169,14 @@ async fn the_end_of_bytes_is_not_the_end_of_an_answer() {
             ),
             ("chunked, cut", Play::bytes(chunked.clone())),
             ("reset", Play::bytes(chunked.clone()).closing(Close::Rst)),
-            ("nothing", Play::events("")),
+            ("nothing", Play::stream(kind, "")),
         ] {
             let outcome = call(kind, play).await;
             let error = outcome.error();
             let expected = ModelErrorKind::Disconnected;
             assert_eq!(error.kind, expected, "{kind:?} {what}: {error}");
         }
-        assert_eq!(call(kind, Play::events(half)).await.shown(), "Hello");
+        assert_eq!(call(kind, Play::stream(kind, half)).await.shown(), "Hello");
     }
 }
 
@@ -189,7 +222,7 @@ async fn what_is_not_the_protocol_is_refused_with_an_excerpt() {
     for kind in ALL {
         let cases = [
             Play::whole("200 OK", "content-type: text/html\r\n", html),
-            Play::events(format!("data: {html}\n\n")),
+            Play::stream(kind, format!("data: {html}\n\n")),
             Play::whole("200 OK", "content-type: application/json\r\n", html),
         ];
         for play in cases {
@@ -200,7 +233,7 @@ async fn what_is_not_the_protocol_is_refused_with_an_excerpt() {
             assert_eq!(outcome.shown(), "");
         }
         let garbage: Vec<u8> = (0..4000_u32).map(|n| (n * 7 % 256) as u8).collect();
-        let outcome = call(kind, Play::events(&garbage)).await;
+        let outcome = call(kind, Play::stream(kind, &garbage)).await;
         let kind = outcome.error().kind;
         assert!(
             matches!(
@@ -216,7 +249,7 @@ async fn what_is_not_the_protocol_is_refused_with_an_excerpt() {
 
 #[tokio::test]
 async fn a_success_status_can_carry_an_error() {
-    for kind in ALL {
+    for kind in EVENTS {
         let json = "{\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Too busy\"}}";
         for play in [
             Play::whole("200 OK", "content-type: application/json\r\n", json),
@@ -254,6 +287,18 @@ async fn json_is_an_answer_although_a_stream_was_asked_for() {
             r#"{"type":"message","content":[{"type":"text","text":"Hello"}],"stop_reason":"end_turn","usage":{"input_tokens":1,"cache_read_input_tokens":2,"output_tokens":1}}"#,
         ),
         (
+            ProviderKind::Gemini,
+            r#"{"candidates":[{"content":{"role":"model","parts":[{"text":"Hello"}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":3,"candidatesTokenCount":1,"cachedContentTokenCount":2}}"#,
+        ),
+        (
+            ProviderKind::Gemini,
+            r#"[{"candidates":[{"content":{"parts":[{"text":"Hel"}]}}],"usageMetadata":{"promptTokenCount":3}},{"candidates":[{"content":{"parts":[{"text":"lo"}]},"finishReason":"STOP"}],"usageMetadata":{"candidatesTokenCount":1,"cachedContentTokenCount":2}}]"#,
+        ),
+        (
+            ProviderKind::Ollama,
+            r#"{"message":{"role":"assistant","content":"Hello"},"done":true,"done_reason":"stop","prompt_eval_count":3,"eval_count":1}"#,
+        ),
+        (
             ProviderKind::OpenAiResponses,
             r#"{"object":"response","status":"completed","error":null,"output":[{"type":"message","content":[{"type":"output_text","text":"Hello"}]}],"usage":{"input_tokens":3,"input_tokens_details":{"cached_tokens":2},"output_tokens":1}}"#,
         ),
@@ -266,7 +311,8 @@ async fn json_is_an_answer_although_a_stream_was_asked_for() {
         let answer = outcome.answer();
         assert_eq!(answer.text, "Hello");
         assert_eq!(answer.usage.input_tokens, 3);
-        assert_eq!(answer.usage.cached_input_tokens, 2);
+        let cached = if kind == ProviderKind::Ollama { 0 } else { 2 };
+        assert_eq!(answer.usage.cached_input_tokens, cached);
     }
 }
 
@@ -275,7 +321,7 @@ async fn an_event_beyond_the_cap_is_refused_quickly() {
     for kind in ALL {
         let started = Instant::now();
         let body = format!("data: {}", "x".repeat(4 * 1024 * 1024));
-        let outcome = call(kind, Play::events(body)).await;
+        let outcome = call(kind, Play::stream(kind, body)).await;
         let error = outcome.error();
         assert_eq!(error.kind, ModelErrorKind::Protocol, "{error}");
         assert!(error.message.contains("larger than 1024 KiB"), "{error}");
@@ -285,7 +331,7 @@ async fn an_event_beyond_the_cap_is_refused_quickly() {
 
 #[tokio::test]
 async fn silence_is_a_timeout_and_comments_are_not_silence() {
-    for kind in ALL {
+    for kind in EVENTS {
         let stalled = Play::events(text_part(kind)).closing(Close::Wait);
         let outcome = call(kind, stalled).await;
         assert_eq!(outcome.error().kind, ModelErrorKind::Timeout);
@@ -354,7 +400,7 @@ async fn tls_with_a_server_that_has_none_is_unreachable() {
     let outcome = run(model.as_ref(), request(vec![user("hi")])).await;
     let error = outcome.error();
     assert_eq!(error.kind, ModelErrorKind::Unreachable, "{error}");
-    if error.message.contains("no TLS") {
+    if error.message.contains("no TLS: ") {
         // A machine without CA certificates: nothing was sent, and the message says what to install.
         assert!(error.message.contains("ca-certificates"), "{error}");
         server.abort();
@@ -547,7 +593,7 @@ async fn a_redirect_is_not_followed() {
 #[tokio::test]
 async fn dropping_the_stream_closes_the_connection() {
     for kind in ALL {
-        let play = Play::events(text_part(kind)).closing(Close::Wait);
+        let play = Play::stream(kind, text_part(kind)).closing(Close::Wait);
         let peer = BytePeer::start(kind, vec![play]).await;
         let settings = settings(kind, &base_of(kind, &peer));
         let mut stream = adapter(kind, &settings).stream(request(vec![user("hi")]));
@@ -565,7 +611,7 @@ async fn dropping_the_stream_closes_the_connection() {
 #[tokio::test]
 async fn a_whole_exchange_is_well_formed_on_the_wire() {
     for kind in ALL {
-        let peer = BytePeer::start(kind, vec![Play::events(good(kind))]).await;
+        let peer = BytePeer::start(kind, vec![Play::stream(kind, good(kind))]).await;
         let settings = settings(kind, &base_of(kind, &peer));
         let outcome = run(
             adapter(kind, &settings).as_ref(),
@@ -575,7 +621,9 @@ async fn a_whole_exchange_is_well_formed_on_the_wire() {
         assert_eq!(outcome.answer().text, "Hello");
         let seen = peer.seen().await;
         assert!(seen[0].head.contains("leverframe/"));
-        assert_eq!(seen[0].body["tools"].as_array().unwrap().len(), 2);
+        for tool in ["read_file", "list_files"] {
+            assert!(seen[0].body["tools"].to_string().contains(tool));
+        }
     }
 }
 
@@ -630,7 +678,8 @@ async fn a_connection_is_used_again_after_a_complete_answer() {
     for kind in ALL {
         let body = good(kind);
         let answer = format!(
-            "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n{:x}\r\n{body}\r\n",
+            "HTTP/1.1 200 OK\r\ncontent-type: {}\r\ntransfer-encoding: chunked\r\n\r\n{:x}\r\n{body}\r\n",
+            content_type(kind),
             body.len()
         );
         // The end of the body comes a moment after the end of the answer, as it does on a network.
@@ -704,7 +753,7 @@ async fn four_obstacles_have_four_messages() {
         let _ = socket.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await;
     });
     let message = message_of(&format!("https://{address}/v1")).await;
-    if message.contains("no TLS") {
+    if message.contains("no TLS: ") {
         // A machine without CA certificates does not come that far.
         server.abort();
     } else {

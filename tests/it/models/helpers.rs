@@ -6,6 +6,8 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use leverframe::config::settings::{ModelTuning, ProviderKind, ProviderSettings, Secret};
 use leverframe::model::anthropic::Anthropic;
+use leverframe::model::gemini::Gemini;
+use leverframe::model::ollama::Ollama;
 use leverframe::model::openai_chat::OpenAiChat;
 use leverframe::model::openai_responses::OpenAiResponses;
 use leverframe::model::profiles::Profile;
@@ -39,9 +41,9 @@ pub fn adapter(kind: ProviderKind, settings: &ProviderSettings) -> Box<dyn Model
         ProviderKind::OpenAiChat => Box::new(OpenAiChat::new("peer", settings).unwrap()),
         ProviderKind::Anthropic => Box::new(Anthropic::new("peer", settings).unwrap()),
         ProviderKind::OpenAiResponses => Box::new(OpenAiResponses::new("peer", settings).unwrap()),
-        ProviderKind::Gemini | ProviderKind::Ollama | ProviderKind::Scripted => {
-            panic!("no network adapter")
-        }
+        ProviderKind::Gemini => Box::new(Gemini::new("peer", settings).unwrap()),
+        ProviderKind::Ollama => Box::new(Ollama::new("peer", settings).unwrap()),
+        ProviderKind::Scripted => panic!("no network adapter"),
     }
 }
 
@@ -155,4 +157,35 @@ pub async fn run(model: &dyn Model, request: ModelRequest) -> Outcome {
         heartbeats,
         end,
     }
+}
+
+/// The messages that carry on after `answer`: it, and one result per call.
+pub fn answered(answer: &ModelAnswer, results: &[&str]) -> [ModelMessage; 2] {
+    assert_eq!(answer.tool_calls.len(), results.len());
+    let calls = answer.tool_calls.iter();
+    [
+        ModelMessage::Assistant {
+            text: answer.text.clone(),
+            tool_calls: calls
+                .clone()
+                .map(|call| AssistantToolCall {
+                    provider_call_id: call.provider_call_id.clone(),
+                    name: call.name.clone(),
+                    args: call.args.clone().unwrap_or_else(|_| json!({})),
+                })
+                .collect(),
+            native: answer.native.clone(),
+        },
+        ModelMessage::ToolResults {
+            results: calls
+                .zip(results)
+                .map(|(call, content)| ToolResultMessage {
+                    provider_call_id: call.provider_call_id.clone(),
+                    name: call.name.clone(),
+                    content: (*content).to_owned(),
+                    is_error: content.contains("denied"),
+                })
+                .collect(),
+        },
+    ]
 }

@@ -7,8 +7,8 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use leverframe::config::model_tables::{OwnTables, Rates};
 use leverframe::config::settings::{
-    ApprovalSettings, BudgetSettings, EngineSettings, Paths, ProviderKind, ProviderSettings,
-    ResponseCacheSettings, RetentionSettings, SelfApproval, Settings,
+    ApprovalSettings, BudgetSettings, EngineSettings, LimitSettings, Paths, ProviderKind,
+    ProviderSettings, ResponseCacheSettings, RetentionSettings, SelfApproval, Settings,
 };
 use leverframe::model::prices;
 use leverframe::model::profiles::Profile;
@@ -49,6 +49,10 @@ pub fn all_settings(providers: Vec<(&str, ProviderSettings)>) -> Settings {
             max_tool_calls: 16,
             max_duration_seconds: 120,
             max_tokens: 100_000,
+            max_cost_usd: None,
+            session: LimitSettings::default(),
+            channel: LimitSettings::default(),
+            day: LimitSettings::default(),
         },
         engine: EngineSettings {
             max_running: 4,
@@ -120,6 +124,21 @@ fn found_by_provider_and_model() {
         (model.provider(), model.family()),
         ("responses", "openai-responses")
     );
+}
+
+#[test]
+fn every_kind_with_an_adapter_is_built() {
+    let base = "http://127.0.0.1:9";
+    let models = Models::new(&all_settings(vec![
+        ("gemini", settings(ProviderKind::Gemini, base)),
+        ("ollama", settings(ProviderKind::Ollama, base)),
+    ]))
+    .unwrap();
+    for name in ["gemini", "ollama"] {
+        let (model, id) = models.get(&format!("{name}/org/some:7b")).unwrap();
+        assert_eq!((model.provider(), model.family()), (name, name));
+        assert_eq!(id, "org/some:7b");
+    }
 }
 
 #[test]

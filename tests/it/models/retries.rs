@@ -6,7 +6,7 @@ use leverframe::model::request::{ModelError, ModelErrorKind};
 use leverframe::model::retry::retry_delay;
 use proptest::prelude::*;
 
-const ALL: [ModelErrorKind; 12] = [
+const ALL: [ModelErrorKind; 13] = [
     ModelErrorKind::Authentication,
     ModelErrorKind::NotFound,
     ModelErrorKind::InvalidRequest,
@@ -18,6 +18,7 @@ const ALL: [ModelErrorKind; 12] = [
     ModelErrorKind::Timeout,
     ModelErrorKind::Disconnected,
     ModelErrorKind::Protocol,
+    ModelErrorKind::Unusable,
     ModelErrorKind::Cancelled,
 ];
 
@@ -33,7 +34,7 @@ fn the_kinds_that_are_tried_again() {
     let again =
         |kind, attempt| retry_delay(&ModelError::new(kind, ""), attempt, 9, false, 0.0).is_some();
     let first: Vec<_> = ALL.into_iter().filter(|kind| again(*kind, 1)).collect();
-    assert_eq!(first, ALL[5..11]);
+    assert_eq!(first, ALL[5..12]);
     let second: Vec<_> = ALL.into_iter().filter(|kind| again(*kind, 2)).collect();
     assert_eq!(
         second,

@@ -1,5 +1,6 @@
 //! Updates that come twice, in another order, and long after they were made.
 
+use leverframe::engine::turn::finish::SCRIPTED_LABEL;
 use serde_json::{Value, json};
 
 use crate::support::daemon::{Daemon, Home};
@@ -88,7 +89,8 @@ async fn updates_twice_in_another_order_and_late_are_each_one_turn() {
     assert_eq!(turns_at_rest(&daemon, &telegram).await, 3);
     assert_eq!(
         answers(&telegram),
-        ["the third answer", "the first answer", "the second answer"],
+        ["the third answer", "the first answer", "the second answer"]
+            .map(|text| format!("{SCRIPTED_LABEL}\n\n{text}")),
         "answered in the order in which they came"
     );
 

@@ -324,6 +324,10 @@ async fn a_budget_is_extended_or_ends_the_turn() {
                 continuation_id: id,
                 epoch: world.epoch(),
                 budget: BudgetKind::Steps,
+                extra: None,
+                day: None,
+                limit: 8.0,
+                used: 8.0,
                 approval: question,
                 active_ms: 0,
             })

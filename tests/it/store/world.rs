@@ -29,7 +29,7 @@ use leverframe::store::commands::start_tool::{StartTool, StartToolOutcome};
 use leverframe::store::error::StoreError;
 use leverframe::store::input::{
     ActorRef, AnswerSource, ModelStep, NewApproval, NewCall, NewCallOutcome, NewCard, NewPart,
-    Origin, SessionChoice, TurnCache, TurnLimits,
+    Origin, SessionChoice, SharedLimits, TurnCache, TurnLimits,
 };
 use leverframe::store::{OpenOptions, Store};
 use tempfile::TempDir;
@@ -104,6 +104,7 @@ pub(crate) fn turn(conversation: &str, key: Option<&str>) -> IngestTurn {
             max_tool_calls: 16,
             max_active_ms: 120_000,
             max_tokens: 100_000,
+            max_cost_usd: None,
         },
         max_queue: 10,
         unlimited_queue: false,
@@ -387,6 +388,7 @@ impl World {
                 model: "scripted/demo".to_owned(),
                 estimated_tokens: 500,
                 estimated_cost_usd: Some(0.05),
+                limits: SharedLimits::default(),
                 estimated_input_tokens: None,
             })
             .await;
@@ -488,10 +490,11 @@ impl World {
             by: by(who),
             reason: None,
             answer: None,
-            extra: Some(10),
+            extra: Some(10.0),
             minutes: None,
             seen_ms: Some(1000),
             result_content: "what the model reads".to_owned(),
+            refusal_notice: None,
             grant_expires_at: None,
             card_update: true,
         }

@@ -42,11 +42,13 @@ use leverframe::store::commands::start_session::StartSession;
 use leverframe::store::commands::start_tool::{StartTool, StartToolOutcome};
 use leverframe::store::commands::update_session::UpdateSession;
 use leverframe::store::commands::yield_turn::{Yield, YieldTo};
-use leverframe::store::input::{SessionChoice, TurnCache, TurnLimits};
+use leverframe::store::input::{Limit, SessionChoice, SharedLimits, TurnCache, TurnLimits};
 
 use crate::store_model::model::{CHANNELS, Model, Outcome, Recovered};
 use crate::store_model::rules_delivery::message_ref;
-use crate::store_model::rules_turn::{ACTIVE, BUDGET, LIMITS, PATIENCE, RESEND, UNKNOWN};
+use crate::store_model::rules_turn::{
+    ACTIVE, BUDGET, LIMITS, OFFERED, PATIENCE, RESEND, SHARED, UNKNOWN,
+};
 use crate::store_model::step::{Ended, Item, Look, Offer, Sent, Shown, Step, Target};
 use crate::store_model::system::{NONSENSE, System, digest_of, ensure, origin, person, usage};
 
@@ -202,14 +204,15 @@ impl System {
                     model: "scripted/demo".to_owned(),
                     estimated_tokens: u64::from(*tokens),
                     estimated_cost_usd: None,
+                    limits: shared_limits(),
                     estimated_input_tokens: None,
                 })
-                .map(|reservation| {
-                    let Reservation::Granted(id) = reservation else {
-                        panic!("no budget is set: {reservation:?}")
-                    };
-                    self.ids.tries.push(id.to_bytes());
-                    Outcome::Done
+                .map(|reservation| match reservation {
+                    Reservation::Granted(id) => {
+                        self.ids.tries.push(id.to_bytes());
+                        Outcome::Done
+                    }
+                    Reservation::Exhausted(stop) => Outcome::Exhausted(stop.budget),
                 }),
             Step::Propose {
                 turn,
@@ -245,6 +248,10 @@ impl System {
                     continuation_id: self.turn(*turn),
                     epoch,
                     budget: *budget,
+                    extra: budget.is_shared().then_some(f64::from(OFFERED)),
+                    day: budget.is_of_a_day().then_some(0),
+                    limit: 8.0,
+                    used: 8.0,
                     approval,
                     active_ms: ACTIVE,
                 })
@@ -490,6 +497,7 @@ impl System {
                         max_tool_calls: u32::try_from(LIMITS[1]).unwrap(),
                         max_active_ms: LIMITS[2],
                         max_tokens: LIMITS[3],
+                        max_cost_usd: None,
                     },
                     max_queue: *queue,
                     unlimited_queue: *unlimited,
@@ -593,10 +601,11 @@ impl System {
                     by: person(*who),
                     reason: None,
                     answer: None,
-                    extra: extra.map(u64::from),
+                    extra: extra.map(f64::from),
                     minutes: None,
                     seen_ms: None,
                     result_content: "what the model reads".to_owned(),
+                    refusal_notice: None,
                     grant_expires_at: None,
                     card_update: true,
                 })?;
@@ -786,5 +795,19 @@ impl System {
                 .map(|()| Outcome::Done),
             other => unreachable!("{other:?} is carried out elsewhere"),
         }
+    }
+}
+
+/// What every call of a walk must stay within.
+fn shared_limits() -> SharedLimits {
+    let tokens = |most| Limit {
+        max_tokens: Some(most),
+        max_cost_usd: None,
+    };
+    SharedLimits {
+        day: 0,
+        session: tokens(SHARED[0]),
+        channel: tokens(SHARED[1]),
+        all: tokens(SHARED[2]),
     }
 }

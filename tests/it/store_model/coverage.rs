@@ -18,6 +18,8 @@ struct Seen {
     commands: BTreeMap<&'static str, (u64, u64)>,
     /// Commands of an earlier epoch, each refused.
     stale: u64,
+    /// Model calls that a budget forbade.
+    exhausted: u64,
     arrows: BTreeMap<(&'static str, &'static str, &'static str), u64>,
     /// Walks that reached each state of a turn.
     states: BTreeMap<&'static str, u64>,
@@ -45,6 +47,9 @@ pub(crate) fn count(model: &Model, step: &Step) {
             entry.1 += 1;
         } else {
             entry.0 += 1;
+        }
+        if matches!(model.last, Outcome::Exhausted(_)) {
+            seen.exhausted += 1;
         }
         if matches!(step, Step::Stale(_)) {
             seen.stale += 1;
@@ -80,6 +85,9 @@ pub(crate) fn report(complete: bool) {
         if seen.stale == 0 {
             missing.push("a command of an earlier epoch".to_owned());
         }
+        if seen.exhausted == 0 {
+            missing.push("a model call that a budget forbids".to_owned());
+        }
         let commands: BTreeMap<_, _> = seen
             .commands
             .iter()
@@ -95,6 +103,7 @@ pub(crate) fn report(complete: bool) {
             "transitions": seen.steps,
             "commands": commands,
             "stale_epoch_refused": seen.stale,
+            "budget_forbade": seen.exhausted,
             "arrows": arrows,
             "arrows_of_the_tables": wanted.len() - table::UNUSED.len(),
             "states": seen.states,

@@ -151,6 +151,7 @@ pub(crate) struct Try {
     pub(crate) estimate: u32,
     /// What it used, once known.
     pub(crate) used: Option<u32>,
+    pub(crate) failed: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -171,6 +172,17 @@ pub(crate) struct Grant {
     pub(crate) session: usize,
     pub(crate) arguments: String,
     pub(crate) gate: usize,
+}
+
+/// What a person added to a budget that turns share.
+#[derive(Debug, Clone)]
+pub(crate) struct Added {
+    pub(crate) gate: usize,
+    pub(crate) budget: BudgetKind,
+    /// Of which session, or else of which channel.
+    pub(crate) session: Option<usize>,
+    pub(crate) channel: Option<usize>,
+    pub(crate) amount: u64,
 }
 
 /// What a start found.
@@ -199,6 +211,8 @@ pub(crate) enum Outcome {
     Before,
     Claimed(Option<usize>),
     Waits(bool),
+    /// A budget forbids a call.
+    Exhausted(BudgetKind),
     Dropped(bool),
     Decided,
     Same,
@@ -257,6 +271,7 @@ pub(crate) struct Model {
     pub(crate) tokens: Vec<Token>,
     pub(crate) inbox: Vec<Inbox>,
     pub(crate) tries: Vec<Try>,
+    pub(crate) added: Vec<Added>,
     pub(crate) channels: Vec<Channel>,
     pub(crate) grants: Vec<Grant>,
     /// (approval, person, until).
@@ -300,6 +315,7 @@ impl Model {
             tokens: Vec::new(),
             inbox: Vec::new(),
             tries: Vec::new(),
+            added: Vec::new(),
             channels: vec![channel.clone(), channel],
             grants: Vec::new(),
             snoozes: Vec::new(),
@@ -458,12 +474,13 @@ impl Model {
     }
 
     /// Settles a call to a model: what it used counts for its turn and session.
-    pub(crate) fn settle_try(&mut self, attempt: usize, tokens: u32) -> Ruled {
+    pub(crate) fn settle_try(&mut self, attempt: usize, tokens: u32, failed: bool) -> Ruled {
         let found = &mut self.tries[attempt];
         if found.used.is_some() {
             return Err(No::Illegal);
         }
         found.used = Some(tokens);
+        found.failed = failed;
         let turn = found.turn;
         self.turns[turn].tokens += u64::from(tokens);
         let session = self.turns[turn].session;

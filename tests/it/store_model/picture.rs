@@ -262,6 +262,52 @@ impl Model {
                 ),
             ),
             (
+                "budget_grants",
+                sorted(
+                    self.added
+                        .iter()
+                        .map(|row| {
+                            format!(
+                                "gate={} {} s{} {} +{}",
+                                row.gate,
+                                row.budget.as_str(),
+                                or_dash(row.session),
+                                or_dash(row.channel.map(|channel| CHANNELS[channel])),
+                                row.amount
+                            )
+                        })
+                        .collect(),
+                ),
+            ),
+            (
+                "spend",
+                sorted(
+                    CHANNELS
+                        .iter()
+                        .enumerate()
+                        .filter_map(|(n, channel)| {
+                            let of = |row: &&crate::store_model::model::Try| {
+                                self.sessions[self.turns[row.turn].session].channel == n
+                            };
+                            let settled: Vec<_> = self
+                                .tries
+                                .iter()
+                                .filter(of)
+                                .filter(|row| row.used.is_some())
+                                .collect();
+                            let failed = settled.iter().filter(|row| row.failed).count();
+                            let tokens: u32 = settled.iter().filter_map(|row| row.used).sum();
+                            (!settled.is_empty()).then(|| {
+                                format!(
+                                    "{channel} scripted/demo calls={} failed={failed} tokens={tokens}",
+                                    settled.len()
+                                )
+                            })
+                        })
+                        .collect(),
+                ),
+            ),
+            (
                 "approval_snoozes",
                 sorted(
                     self.snoozes
@@ -449,7 +495,8 @@ pub(crate) fn tables(conn: &Connection, ids: &Ids) -> rusqlite::Result<Picture> 
             "approvals",
             lines(
                 "SELECT a.kind, a.state, CASE WHEN a.tool_call_id IS NULL THEN NULL ELSE substr(a.digest, 6) END,
-                    a.revision, a.channel, a.continuation_id, a.tool_call_id, a.outbox_id, a.budget_kind, a.offered,
+                    a.revision, a.channel, a.continuation_id, a.tool_call_id, a.outbox_id,
+                    coalesce(a.budget, a.budget_kind), a.offered,
                     a.expires_at, a.decision, a.decided_at, a.notified
                  FROM approvals a ORDER BY a.position",
                 &form(
@@ -516,6 +563,20 @@ pub(crate) fn tables(conn: &Connection, ids: &Ids) -> rusqlite::Result<Picture> 
             sorted(lines(
                 "SELECT session_id, args_digest, approval_id FROM session_grants",
                 &form("s%i % gate=%i"),
+            )?),
+        ),
+        (
+            "budget_grants",
+            sorted(lines(
+                "SELECT approval_id, budget, session_id, channel, CAST(amount AS INTEGER) FROM budget_grants",
+                &form("gate=%i % s%i % +%"),
+            )?),
+        ),
+        (
+            "spend",
+            sorted(lines(
+                "SELECT channel, model, calls, failed, input_tokens + output_tokens FROM spend",
+                &form("% % calls=% failed=% tokens=%"),
             )?),
         ),
         (

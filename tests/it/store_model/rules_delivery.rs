@@ -335,7 +335,7 @@ impl Model {
         // A model call under way may have been billed in full.
         for attempt in 0..self.tries.len() {
             if self.tries[attempt].used.is_none() {
-                self.settle_try(attempt, self.tries[attempt].estimate)?;
+                self.settle_try(attempt, self.tries[attempt].estimate, true)?;
             }
         }
         let mut found = Recovered {

@@ -6,8 +6,8 @@ use leverframe::protocol::words::{
 };
 use leverframe::store::input::BudgetKind;
 
-use crate::store_model::model::{About, Grant, Model, No, Outcome, Ruled};
-use crate::store_model::rules_turn::RAISE;
+use crate::store_model::model::{About, Added, Grant, Model, No, Outcome, Ruled};
+use crate::store_model::rules_turn::{OFFERED, RAISE};
 use crate::store_model::step::{Question, Shown, Step};
 
 /// Seconds that a snooze lasts when nothing else is said.
@@ -302,12 +302,36 @@ impl Model {
             (ApprovalKind::Budget, DecisionWord::Approve) => {
                 let turn = asked.turn.ok_or(No::Illegal)?;
                 answer(self, Consumed)?;
-                let (limit, unit) = match asked.budget.ok_or(No::Illegal)? {
+                let budget = asked.budget.ok_or(No::Illegal)?;
+                let (limit, unit) = match budget {
                     BudgetKind::Steps => (0, 1),
                     BudgetKind::ToolCalls => (1, 1),
                     // Asked for and given in seconds.
                     BudgetKind::ActiveMs => (2, 1000),
                     BudgetKind::Tokens => (3, 1),
+                    // No turn of a walk has one to raise.
+                    BudgetKind::Cost => return Ok(()),
+                    BudgetKind::SessionTokens
+                    | BudgetKind::SessionCost
+                    | BudgetKind::ChannelTokens
+                    | BudgetKind::ChannelCost
+                    | BudgetKind::DayTokens
+                    | BudgetKind::DayCost => {
+                        let session = self.turns[turn].session;
+                        let of_session =
+                            matches!(budget, BudgetKind::SessionTokens | BudgetKind::SessionCost);
+                        let of_channel =
+                            matches!(budget, BudgetKind::ChannelTokens | BudgetKind::ChannelCost);
+                        let channel = self.sessions[session].channel;
+                        self.added.push(Added {
+                            gate,
+                            budget,
+                            session: of_session.then_some(session),
+                            channel: of_channel.then_some(channel),
+                            amount: u64::from(said.extra.unwrap_or(OFFERED)),
+                        });
+                        return Ok(());
+                    }
                 };
                 let limit = &mut self.turns[turn].limits[limit];
                 // Without an amount as much again; each number must still fit 32 bits.

@@ -4,6 +4,7 @@ use leverframe::protocol::words::{
     ApprovalKind, ApprovalState, ContinuationState, DecisionWord, Disposition, Effect, OutboxClass,
     SessionState, ToolCallState,
 };
+use leverframe::store::input::BudgetKind;
 
 use crate::store_model::model::{
     About, Call, Inbox, Model, No, Outcome, Part, Ruled, Run, Session, Try, Turn, plain_part,
@@ -37,6 +38,10 @@ pub(crate) const RAISE: &[DecisionWord] = &[DecisionWord::Approve, DecisionWord:
 
 /// Limits that a turn starts with.
 pub(crate) const LIMITS: [u64; 4] = [8, 16, 120_000, 100_000];
+/// Tokens of a session, and of a channel and all channels on the one day of every walk.
+pub(crate) const SHARED: [u64; 3] = [150, 300, 450];
+/// What a question about a shared limit offers to add.
+pub(crate) const OFFERED: u8 = 50;
 /// Milliseconds that each model call and each wait adds.
 pub(crate) const ACTIVE: u64 = 5;
 /// Milliseconds after which an unused decision is asked again.
@@ -73,7 +78,7 @@ impl Model {
             Step::Claim { session } => self.claim(*session),
             Step::Reserve { turn, tokens } => self.reserve(*turn, *tokens),
             Step::Settle { attempt, tokens } => {
-                self.settle_try(*attempt, *tokens)?;
+                self.settle_try(*attempt, *tokens, true)?;
                 self.turns[self.tries[*attempt].turn].active_ms += ACTIVE;
                 Ok(Outcome::Done)
             }
@@ -152,7 +157,7 @@ impl Model {
                 self.running(*turn)?;
                 if let Some(attempt) = *attempt {
                     self.own(*turn, attempt)?;
-                    self.settle_try(attempt, 7)?;
+                    self.settle_try(attempt, 7, true)?;
                 }
                 self.push_step(*turn, "error")?;
                 self.close_open(*turn, ApprovalState::Revoked, ToolCallState::Cancelled)?;
@@ -375,13 +380,63 @@ impl Model {
         if self.quarantine || self.unanswered(turn) {
             return Err(No::Illegal);
         }
+        if let Some(budget) = self.used_up(turn, u64::from(tokens)) {
+            return Ok(Outcome::Exhausted(budget));
+        }
         self.tries.push(Try {
             turn,
             epoch: self.epoch,
             estimate: tokens,
             used: None,
+            failed: false,
         });
         Ok(Outcome::Done)
+    }
+
+    /// The first limit that a call does not fit in: what calls used or may use, of the turn, its session, its channel
+    /// and in all.
+    fn used_up(&self, turn: usize, asked: u64) -> Option<BudgetKind> {
+        let session = self.turns[turn].session;
+        let channel = self.sessions[session].channel;
+        let sum = |which: &dyn Fn(usize) -> bool| -> u64 {
+            self.tries
+                .iter()
+                .filter(|row| which(row.turn))
+                .map(|row| u64::from(row.used.unwrap_or(row.estimate)))
+                .sum()
+        };
+        let of = |turn: usize| self.turns[turn].session;
+        let added = |budget: BudgetKind| -> u64 {
+            self.added
+                .iter()
+                .filter(|row| row.budget == budget)
+                .filter(|row| row.session.is_none_or(|of| of == session))
+                .filter(|row| row.channel.is_none_or(|of| of == channel))
+                .map(|row| row.amount)
+                .sum()
+        };
+        let [of_session, of_channel, of_day] = SHARED;
+        [
+            (
+                BudgetKind::Tokens,
+                self.turns[turn].limits[3],
+                sum(&|row| row == turn),
+            ),
+            (
+                BudgetKind::SessionTokens,
+                of_session,
+                sum(&|row| of(row) == session),
+            ),
+            (
+                BudgetKind::ChannelTokens,
+                of_channel,
+                sum(&|row| self.sessions[of(row)].channel == channel),
+            ),
+            (BudgetKind::DayTokens, of_day, sum(&|_| true)),
+        ]
+        .into_iter()
+        .find(|(budget, limit, used)| used + asked > limit + added(*budget))
+        .map(|(budget, _, _)| budget)
     }
 
     /// A model call settles only the turn it was made for.
@@ -399,7 +454,7 @@ impl Model {
         if self.unanswered(turn) {
             return Err(No::Illegal);
         }
-        self.settle_try(attempt, tokens)?;
+        self.settle_try(attempt, tokens, false)?;
         self.turns[turn].model_steps += 1;
         self.turns[turn].active_ms += ACTIVE;
         self.push_step(turn, "model")

@@ -10,7 +10,9 @@ use leverframe::channels::channel::{Bridge, ChannelError};
 use leverframe::channels::supervisor::{Backoff, spawn};
 use leverframe::client::channel_port::ChannelPort;
 use leverframe::clock::Clock;
-use leverframe::config::settings::{ChannelSettings, ReplyStyle, Secret, SessionScope};
+use leverframe::config::settings::{
+    ChannelSettings, LimitSettings, ReplyStyle, Secret, SessionScope,
+};
 use leverframe::protocol::channel::{ChannelCapabilities, LengthUnit, SendIdempotency};
 use leverframe::protocol::words::{Autonomy, CacheScope, ChannelKind, ChannelState, Risk};
 use tokio_util::sync::CancellationToken;
@@ -303,6 +305,7 @@ fn settings(kind: ChannelKind, token: Option<&str>) -> ChannelSettings {
         reply_style: ReplyStyle::Final,
         max_queue: 10,
         response_cache: CacheScope::Off,
+        budget: LimitSettings::default(),
     }
 }
 

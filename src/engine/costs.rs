@@ -1,0 +1,203 @@
+//! What was spent, and how far the budgets of today are used up.
+
+use std::collections::BTreeMap;
+
+use crate::clock::Day;
+use crate::engine::core::Engine;
+use crate::engine::problem::from_store;
+use crate::model::prices;
+use crate::protocol::costs::{BudgetStanding, CostItem, Costs};
+use crate::protocol::problem::Problem;
+use crate::protocol::session::Usage;
+use crate::protocol::words::CostsBy;
+use crate::store::input::{BudgetKind, Limit};
+use crate::store::queries::costs::SpendRow;
+use crate::store::queries::usage::OpenCall;
+
+/// Days that are summed when nothing is said.
+const DAYS: i64 = 30;
+
+/// Sums what was spent.
+pub async fn costs(
+    engine: &Engine,
+    by: CostsBy,
+    since: Option<Day>,
+    until: Option<Day>,
+) -> Result<Costs, Problem> {
+    let today = Day::local(engine.clock.now());
+    let until = until.unwrap_or(today);
+    let since = since.unwrap_or(Day(until.0 - DAYS + 1));
+    if since > until {
+        return Err(Problem::invalid(format!(
+            "`since` ({since}) is later than `until` ({until})"
+        )));
+    }
+    let limits = limits(engine);
+    let (rows, used, open, added) = engine
+        .store
+        .read(move |reader| {
+            let added = limits
+                .iter()
+                .map(|(channel, [tokens, cost], _)| {
+                    let channel = channel.as_deref();
+                    Ok([
+                        reader.added_on(today.0, *tokens, channel)?,
+                        reader.added_on(today.0, *cost, channel)?,
+                    ])
+                })
+                .collect::<Result<Vec<_>, crate::store::error::StoreError>>()?;
+            Ok((
+                reader.spend(since, until)?,
+                reader.spend(today, today)?,
+                reader.open_calls(today.0)?,
+                limits.into_iter().zip(added).collect::<Vec<_>>(),
+            ))
+        })
+        .await
+        .map_err(from_store)?;
+    let mut items: BTreeMap<String, CostItem> = BTreeMap::new();
+    let mut total = CostItem::default();
+    for row in &rows {
+        let name = match by {
+            CostsBy::Channel => row.channel.clone(),
+            CostsBy::Model => row.model.clone(),
+            CostsBy::Day => row.day.to_string(),
+        };
+        let saved = saved(engine, row);
+        add(&mut total, row, saved);
+        let item = items.entry(name.clone()).or_insert_with(|| CostItem {
+            name,
+            ..CostItem::default()
+        });
+        add(item, row, saved);
+    }
+    "total".clone_into(&mut total.name);
+    let budgets = added
+        .iter()
+        .flat_map(|((channel, kinds, limit), added)| {
+            standings(channel.as_deref(), *kinds, *limit, *added, &used, &open)
+        })
+        .collect();
+    Ok(Costs {
+        by,
+        since,
+        until,
+        items: items.into_values().collect(),
+        total,
+        prices_as_of: prices::as_of().to_owned(),
+        budgets,
+    })
+}
+
+/// A limit of a day, with its kinds in tokens and money; of a channel, or of all.
+type DayLimit = (Option<String>, [BudgetKind; 2], Limit);
+
+fn limits(engine: &Engine) -> Vec<DayLimit> {
+    let limit = |limit: crate::config::settings::LimitSettings| Limit {
+        max_tokens: limit.max_tokens,
+        max_cost_usd: limit.max_cost_usd,
+    };
+    let all = (
+        None,
+        [BudgetKind::DayTokens, BudgetKind::DayCost],
+        limit(engine.settings.budgets.day),
+    );
+    let channels = engine.settings.channels.iter().map(|(name, channel)| {
+        (
+            Some(name.clone()),
+            [BudgetKind::ChannelTokens, BudgetKind::ChannelCost],
+            limit(channel.budget),
+        )
+    });
+    std::iter::once(all).chain(channels).collect()
+}
+
+fn standings(
+    channel: Option<&str>,
+    [tokens, cost]: [BudgetKind; 2],
+    limit: Limit,
+    [added_tokens, added_cost]: [f64; 2],
+    used: &[SpendRow],
+    open: &[OpenCall],
+) -> Vec<BudgetStanding> {
+    let of = |name: &str| channel.is_none_or(|channel| channel == name);
+    let spent = used.iter().filter(|row| of(&row.channel));
+    let open = open.iter().filter(|call| of(&call.channel));
+    let used_tokens = spent
+        .clone()
+        .map(|row| row.input_tokens + row.output_tokens)
+        .chain(open.clone().map(|call| call.tokens))
+        .sum::<u64>() as f64;
+    let used_cost = spent
+        .map(|row| row.cost_usd)
+        .chain(open.filter_map(|call| call.cost_usd))
+        .sum::<f64>();
+    [
+        (
+            tokens,
+            limit.max_tokens.map(|most| most as f64 + added_tokens),
+            used_tokens,
+        ),
+        (
+            cost,
+            limit.max_cost_usd.map(|most| most + added_cost),
+            used_cost,
+        ),
+    ]
+    .into_iter()
+    .filter_map(|(budget, limit, used)| {
+        limit.map(|limit| BudgetStanding {
+            budget: budget.as_str().to_owned(),
+            channel: channel.map(str::to_owned),
+            limit,
+            used,
+            percent: if limit > 0.0 {
+                used / limit * 100.0
+            } else {
+                100.0
+            },
+        })
+    })
+    .collect()
+}
+
+/// What the prompt cache saved on these calls: what its tokens would have cost as plain input, less what they did
+/// cost. None without a price. Priced by the thousand, because a price may end at a size that no single call had.
+fn saved(engine: &Engine, row: &SpendRow) -> Option<f64> {
+    let plain = Usage {
+        input_tokens: 1000,
+        ..Usage::default()
+    };
+    let read = Usage {
+        cached_input_tokens: 1000,
+        ..plain
+    };
+    let written = Usage {
+        cache_write_tokens: 1000,
+        ..plain
+    };
+    let cost = |usage| engine.models.cost(&row.model, &usage);
+    let plain = cost(plain)?;
+    let thousands = |tokens: u64| tokens as f64 / 1000.0;
+    Some(
+        (plain - cost(read)?) * thousands(row.cached_tokens)
+            + (plain - cost(written)?) * thousands(row.cache_write_tokens),
+    )
+}
+
+fn add(item: &mut CostItem, row: &SpendRow, saved: Option<f64>) {
+    item.calls += row.calls;
+    item.failed += row.failed;
+    item.input_tokens += row.input_tokens;
+    item.output_tokens += row.output_tokens;
+    item.cached_input_tokens += row.cached_tokens;
+    item.cache_write_tokens += row.cache_write_tokens;
+    item.unpriced_tokens += row.unpriced_tokens;
+    // A model whose calls are all unpriced spent nobody knows how much, which is not nothing.
+    if row.unpriced_tokens < row.input_tokens + row.output_tokens || row.unpriced_tokens == 0 {
+        item.cost_usd = Some(item.cost_usd.unwrap_or_default() + row.cost_usd);
+    }
+    if let Some(saved) = saved {
+        item.prompt_cache_saved_usd = Some(item.prompt_cache_saved_usd.unwrap_or_default() + saved);
+    }
+}

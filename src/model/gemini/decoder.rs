@@ -1,0 +1,522 @@
+//! Chunks of `streamGenerateContent` → events. Pure: no I/O, no time.
+//!
+//! No answer is complete without a `finishReason`, or the reason for which the request was blocked. Signed parts stay
+//! as they came, beside unsigned ones, empty text included; only unsigned text is joined.
+//! Format: <https://ai.google.dev/api/generate-content>.
+
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+
+use crate::model::exchange::{Decode, Progress};
+use crate::model::failure::{self, Failure, excerpt};
+use crate::model::request::{
+    MalformedArgs, ModelAnswer, ModelErrorKind, ModelEvent, ModelToolCall, StopReason, TokenCount,
+};
+use crate::protocol::session::{NativeBlocks, Usage};
+
+/// The family of these native blocks.
+pub const FAMILY: &str = "gemini";
+/// Most parts of one answer; more is a server gone wrong.
+const MAX_PARTS: usize = 2048;
+/// The reason of an end for which the next request must mark its unsigned calls.
+pub const MISSING_SIGNATURE: &str = "MISSING_THOUGHT_SIGNATURE";
+/// The field of a part's signature.
+const SIGNATURE: &str = "thoughtSignature";
+
+#[derive(Debug)]
+struct Part {
+    raw: Value,
+    chunk: usize,
+}
+
+impl Part {
+    fn is_signed(&self) -> bool {
+        self.raw.get(SIGNATURE).is_some()
+    }
+}
+
+#[derive(Debug, Default, Clone, Copy)]
+struct Counts {
+    prompt: u64,
+    tool_prompt: u64,
+    candidates: u64,
+    thoughts: u64,
+    cached: u64,
+}
+
+/// The state of one answer.
+#[derive(Debug, Default)]
+pub struct Decoder {
+    text: String,
+    parts: Vec<Part>,
+    chunks: usize,
+    counts: Counts,
+    finish: Option<String>,
+    finish_message: String,
+    blocked: bool,
+    retry_after: Option<Duration>,
+    first_local_id: usize,
+}
+
+impl Decoder {
+    /// A decoder whose made-up call ids start at `call_local_<first_local_id>`.
+    pub fn new(first_local_id: usize) -> Self {
+        Self {
+            first_local_id,
+            ..Self::default()
+        }
+    }
+
+    /// Whether a reason for the end came. More may follow it: usage, and a signature.
+    pub fn is_finishing(&self) -> bool {
+        self.finish.is_some() || self.blocked
+    }
+
+    /// What a reported error asked us to wait.
+    pub fn retry_after(&self) -> Option<Duration> {
+        self.retry_after
+    }
+
+    /// Takes the data of one SSE event.
+    pub fn data(&mut self, data: &str) -> Result<Vec<ModelEvent>, Failure> {
+        let data = data.trim();
+        // Not Google's, but that of proxies in front of it.
+        if data == "[DONE]" {
+            return Ok(Vec::new());
+        }
+        let chunk: Value = serde_json::from_str(data).map_err(|error| {
+            self.failure(
+                ModelErrorKind::Protocol,
+                format!(
+                    "expected JSON in the stream ({error}), got: {}",
+                    excerpt(data)
+                ),
+            )
+        })?;
+        self.chunk(&chunk)
+    }
+
+    /// Takes an answer that came as one JSON body: one answer, or the list of its chunks.
+    pub fn whole(&mut self, body: &Value) -> Result<Vec<ModelEvent>, Failure> {
+        let mut events = Vec::new();
+        match body {
+            Value::Array(chunks) => {
+                for chunk in chunks {
+                    events.extend(self.chunk(chunk)?);
+                }
+            }
+            body => events = self.chunk(body)?,
+        }
+        if body.is_object() && body.get("candidates").is_none() && !self.blocked {
+            return Err(self.failure(
+                ModelErrorKind::Protocol,
+                format!("expected an answer, got: {}", excerpt(&body.to_string())),
+            ));
+        }
+        Ok(events)
+    }
+
+    fn chunk(&mut self, chunk: &Value) -> Result<Vec<ModelEvent>, Failure> {
+        self.take_usage(chunk.get("usageMetadata"));
+        if let Some(error) = failure::provider_error(chunk, false) {
+            self.retry_after = error.retry_after;
+            return Err(self.failure(
+                failure::classify_in_band(&error),
+                format!(
+                    "it reported an error ({}): {}",
+                    error.code,
+                    excerpt(&error.message)
+                ),
+            ));
+        }
+        if !chunk.is_object() {
+            return Err(self.failure(
+                ModelErrorKind::Protocol,
+                format!(
+                    "expected a JSON object, got: {}",
+                    excerpt(&chunk.to_string())
+                ),
+            ));
+        }
+        self.chunks += 1;
+        let mut events = Vec::new();
+        let candidate = chunk.get("candidates").and_then(|list| list.get(0));
+        match candidate {
+            Some(candidate) => self.take_candidate(candidate, &mut events)?,
+            None => self.take_feedback(chunk.get("promptFeedback"), &mut events),
+        }
+        if events.is_empty() {
+            events.push(ModelEvent::Heartbeat);
+        }
+        Ok(events)
+    }
+
+    /// Snapshots, not increments: each field that is present replaces the one before.
+    fn take_usage(&mut self, usage: Option<&Value>) {
+        let Some(usage) = usage else { return };
+        let set = |name: &str, target: &mut u64| {
+            if let Some(count) = usage.get(name).and_then(Value::as_u64) {
+                *target = count;
+            }
+        };
+        set("promptTokenCount", &mut self.counts.prompt);
+        set("toolUsePromptTokenCount", &mut self.counts.tool_prompt);
+        set("candidatesTokenCount", &mut self.counts.candidates);
+        set("thoughtsTokenCount", &mut self.counts.thoughts);
+        set("cachedContentTokenCount", &mut self.counts.cached);
+    }
+
+    fn take_candidate(
+        &mut self,
+        candidate: &Value,
+        events: &mut Vec<ModelEvent>,
+    ) -> Result<(), Failure> {
+        let parts = candidate.pointer("/content/parts");
+        for part in parts.and_then(Value::as_array).into_iter().flatten() {
+            self.take_part(part, events)?;
+        }
+        let reason = candidate.get("finishReason").and_then(Value::as_str);
+        if let Some(reason) = reason
+            && reason != "FINISH_REASON_UNSPECIFIED"
+            && !reason.is_empty()
+        {
+            // Some models say STOP on every chunk; that must not soften what came before it.
+            if self.finish.is_none() || self.finish.as_deref() == Some("STOP") {
+                self.finish = Some(reason.to_owned());
+            }
+            if let Some(words) = candidate.get("finishMessage").and_then(Value::as_str) {
+                words.clone_into(&mut self.finish_message);
+            }
+            if is_refusal(reason) {
+                self.say_blocked("the provider stopped the answer", reason, events);
+            }
+        }
+        Ok(())
+    }
+
+    /// The request itself was refused: there is no candidate, and nothing else says so.
+    fn take_feedback(&mut self, feedback: Option<&Value>, events: &mut Vec<ModelEvent>) {
+        let word = |name: &str| feedback.and_then(|feedback| feedback.get(name)?.as_str());
+        if let Some(reason) = word("blockReason")
+            && reason != "BLOCK_REASON_UNSPECIFIED"
+        {
+            let told = word("blockReasonMessage").unwrap_or_default();
+            told.clone_into(&mut self.finish_message);
+            self.say_blocked("the provider blocked the request", reason, events);
+        }
+    }
+
+    /// A refusal never looks like an empty or a whole answer. Said once.
+    fn say_blocked(&mut self, what: &str, reason: &str, events: &mut Vec<ModelEvent>) {
+        if self.blocked {
+            return;
+        }
+        self.blocked = true;
+        let space = if self.text.is_empty() { "" } else { "\n\n" };
+        let told = if self.finish_message.is_empty() {
+            String::new()
+        } else {
+            format!(": {}", excerpt(&self.finish_message))
+        };
+        let words = format!("{space}[{what} ({}){told}]", excerpt(reason));
+        self.text.push_str(&words);
+        events.push(ModelEvent::TextDelta(words));
+    }
+
+    fn take_part(&mut self, part: &Value, events: &mut Vec<ModelEvent>) -> Result<(), Failure> {
+        let signed = part.get(SIGNATURE).is_some();
+        if part.get("functionCall").is_some() {
+            if self.is_repeated(part) {
+                return Ok(());
+            }
+        } else if let Some(text) = part.get("text").and_then(Value::as_str) {
+            let thought = is_thought(part);
+            if !thought && !text.is_empty() {
+                self.text.push_str(text);
+                events.push(ModelEvent::TextDelta(text.to_owned()));
+            }
+            if !signed {
+                if text.is_empty() {
+                    return Ok(());
+                }
+                if let Some(last) = self.parts.last_mut()
+                    && !last.is_signed()
+                    && is_thought(&last.raw) == thought
+                    && let Some(Value::String(whole)) = last.raw.get_mut("text")
+                {
+                    whole.push_str(text);
+                    return Ok(());
+                }
+            }
+        }
+        if self.parts.len() >= MAX_PARTS {
+            return Err(self.failure(
+                ModelErrorKind::Protocol,
+                format!("more than {MAX_PARTS} parts in one answer"),
+            ));
+        }
+        self.parts.push(Part {
+            raw: part.clone(),
+            chunk: self.chunks,
+        });
+        Ok(())
+    }
+
+    /// Later chunks can repeat a call that has come, usually without its signature. Two equal calls of one chunk are
+    /// two; so are calls with different ids.
+    fn is_repeated(&mut self, part: &Value) -> bool {
+        let call = &part["functionCall"];
+        let chunk = self.chunks;
+        let earlier = self.parts.iter_mut().find(|earlier| {
+            let before = &earlier.raw["functionCall"];
+            earlier.chunk != chunk
+                && before.is_object()
+                && before["name"] == call["name"]
+                && before["args"] == call["args"]
+                && (call["id"].is_null() || before["id"] == call["id"])
+        });
+        let Some(earlier) = earlier else { return false };
+        if !earlier.is_signed() && part.get(SIGNATURE).is_some() {
+            earlier.raw = part.clone();
+        }
+        true
+    }
+
+    fn usage(&self) -> Usage {
+        let counts = self.counts;
+        Usage {
+            input_tokens: counts.prompt + counts.tool_prompt,
+            output_tokens: counts.candidates + counts.thoughts,
+            cached_input_tokens: counts.cached,
+            ..Usage::default()
+        }
+    }
+
+    fn failure(&self, kind: ModelErrorKind, what: String) -> Failure {
+        let usage = self.usage();
+        Failure {
+            kind,
+            what,
+            usage: (usage.input_tokens + usage.output_tokens > 0).then_some(TokenCount {
+                input: usage.input_tokens,
+                output: usage.output_tokens,
+            }),
+        }
+    }
+
+    /// The answer, once the stream has ended. `sent_bytes` is the size of the request: where the server reports no
+    /// usage, tokens are estimated (four bytes each), so that a budget still counts.
+    pub fn finish(self, sent_bytes: usize) -> Result<ModelAnswer, Failure> {
+        if !self.is_finishing() {
+            return Err(self.failure(
+                ModelErrorKind::Disconnected,
+                "the answer ended without a finishReason".to_owned(),
+            ));
+        }
+        let reason = self.finish.clone().unwrap_or_default();
+        if let Some((kind, why)) = useless(&reason, self.text.is_empty()) {
+            let told = excerpt(&self.finish_message);
+            let told = if told.is_empty() {
+                told
+            } else {
+                format!(": {told}")
+            };
+            return Err(self.failure(
+                kind,
+                format!("it ended the answer with {}, {why}{told}", excerpt(&reason)),
+            ));
+        }
+        let mut usage = self.usage();
+        if usage.input_tokens + usage.output_tokens == 0 {
+            let written: usize = self
+                .parts
+                .iter()
+                .map(|part| part.raw.to_string().len())
+                .sum();
+            usage.input_tokens = (sent_bytes as u64).div_ceil(4);
+            usage.output_tokens = (written as u64).div_ceil(4);
+        }
+        let stopped_short = |stop: StopReason, text: String| ModelAnswer {
+            text,
+            tool_calls: Vec::new(),
+            stop,
+            usage,
+            native: None,
+            notes: Vec::new(),
+        };
+        // What a filter stopped is neither run nor sent back.
+        if self.blocked {
+            return Ok(stopped_short(StopReason::Refusal, self.text));
+        }
+        if matches!(reason.as_str(), "OTHER" | "MALFORMED_RESPONSE") {
+            return Ok(stopped_short(StopReason::Other(reason), self.text));
+        }
+        let cut_off = reason == "MAX_TOKENS";
+        let (parts, tool_calls) = calls(self.parts, cut_off, self.first_local_id);
+        let stop = match reason.as_str() {
+            "MAX_TOKENS" => StopReason::MaxTokens,
+            _ if !tool_calls.is_empty() => StopReason::ToolUse,
+            "STOP" => StopReason::EndTurn,
+            other => StopReason::Other(excerpt(other)),
+        };
+        let native = parts.iter().any(must_be_replayed).then(|| NativeBlocks {
+            family: FAMILY.to_owned(),
+            content: json!({
+                "role": "model",
+                "parts": parts,
+                // Ours; not part of what goes back.
+                "call_ids": tool_calls
+                    .iter()
+                    .map(|call| call.provider_call_id.as_str())
+                    .collect::<Vec<_>>(),
+            }),
+        });
+        Ok(ModelAnswer {
+            text: self.text,
+            tool_calls,
+            stop,
+            usage,
+            native,
+            notes: Vec::new(),
+        })
+    }
+}
+
+impl Decode for Decoder {
+    fn progress(&self) -> Progress {
+        if self.is_finishing() {
+            Progress::Finishing
+        } else {
+            Progress::Open
+        }
+    }
+
+    fn data(&mut self, data: &str) -> Result<Vec<ModelEvent>, Failure> {
+        self.data(data)
+    }
+
+    fn whole(&mut self, body: &Value) -> Result<Vec<ModelEvent>, Failure> {
+        self.whole(body)
+    }
+
+    fn finish(self: Box<Self>, sent_bytes: usize) -> Result<ModelAnswer, Failure> {
+        (*self).finish(sent_bytes)
+    }
+
+    fn retry_after(&self) -> Option<Duration> {
+        self.retry_after()
+    }
+}
+
+fn is_thought(part: &Value) -> bool {
+    part.get("thought").and_then(Value::as_bool) == Some(true)
+}
+
+/// Whether a filter ended the answer.
+fn is_refusal(reason: &str) -> bool {
+    matches!(
+        reason,
+        "SAFETY"
+            | "RECITATION"
+            | "LANGUAGE"
+            | "BLOCKLIST"
+            | "PROHIBITED_CONTENT"
+            | "SPII"
+            | "IMAGE_SAFETY"
+            | "IMAGE_PROHIBITED_CONTENT"
+            | "IMAGE_RECITATION"
+            | "MODEL_ARMOR"
+    )
+}
+
+/// Why an answer that ended for `reason` is none.
+fn useless(reason: &str, nothing_said: bool) -> Option<(ModelErrorKind, &'static str)> {
+    match reason {
+        "MALFORMED_FUNCTION_CALL" => Some((
+            ModelErrorKind::Unusable,
+            "a tool call that could not be read",
+        )),
+        MISSING_SIGNATURE => Some((
+            ModelErrorKind::Unusable,
+            "because an earlier call came back without its signature",
+        )),
+        "UNEXPECTED_TOOL_CALL" => Some((
+            ModelErrorKind::InvalidRequest,
+            "a call although no tool was offered",
+        )),
+        "TOO_MANY_TOOL_CALLS" => Some((
+            ModelErrorKind::InvalidRequest,
+            "too many tool calls in a row",
+        )),
+        "OTHER" | "MALFORMED_RESPONSE" if nothing_said => {
+            Some((ModelErrorKind::Unusable, "and nothing before it"))
+        }
+        _ => None,
+    }
+}
+
+/// Whether the neutral form of an answer would lose this part.
+fn must_be_replayed(part: &Value) -> bool {
+    let call = part.get("functionCall");
+    part.get(SIGNATURE).is_some()
+        || call.is_some_and(|call| call.get("id").is_some())
+        || (call.is_none() && part.get("text").is_none())
+}
+
+/// The parts as they can go back, and the calls in them.
+fn calls(parts: Vec<Part>, cut_off: bool, first_id: usize) -> (Vec<Value>, Vec<ModelToolCall>) {
+    let mut raw_parts = Vec::new();
+    let mut tool_calls: Vec<ModelToolCall> = Vec::new();
+    let last = parts.len().saturating_sub(1);
+    for (position, part) in parts.into_iter().enumerate() {
+        let mut raw = part.raw;
+        if let Some(call) = raw.get_mut("functionCall") {
+            let word = |name: &str| call.get(name).and_then(Value::as_str).unwrap_or("");
+            let (given, name) = (word("id").to_owned(), word("name").to_owned());
+            let taken = tool_calls.iter().any(|call| call.provider_call_id == given);
+            let provider_call_id = if given.is_empty() || taken {
+                format!("call_local_{}", first_id + tool_calls.len())
+            } else {
+                given
+            };
+            let args = read_args(call, cut_off && position == last);
+            if args.is_err()
+                && let Some(object) = call.as_object_mut()
+            {
+                object.insert("args".to_owned(), json!({}));
+            }
+            tool_calls.push(ModelToolCall {
+                provider_call_id,
+                name,
+                args,
+            });
+        }
+        raw_parts.push(raw);
+    }
+    (raw_parts, tool_calls)
+}
+
+fn read_args(call: &Value, may_be_cut_off: bool) -> Result<Value, MalformedArgs> {
+    let args = call.get("args").filter(|args| !args.is_null());
+    let malformed = |error: &str| {
+        Err(MalformedArgs {
+            raw: excerpt(&args.map(Value::to_string).unwrap_or_default()),
+            error: error.to_owned(),
+        })
+    };
+    // Arguments in pieces are never asked for; a call of them alone is not whole.
+    if call.get("partialArgs").is_some()
+        || call.get("willContinue").and_then(Value::as_bool) == Some(true)
+    {
+        return malformed("the arguments are not complete");
+    }
+    match args {
+        Some(Value::Object(object)) if !object.is_empty() => Ok(Value::Object(object.clone())),
+        Some(Value::Object(_)) | None if !may_be_cut_off => Ok(Value::Object(Map::new())),
+        Some(Value::Object(_)) | None => {
+            malformed("the answer reached its length limit before the arguments")
+        }
+        Some(_) => malformed("the arguments are not a JSON object"),
+    }
+}

@@ -1,0 +1,369 @@
+//! Limits of tokens and money: how a call that asks stands to each of them, and the warning before one is used up.
+//!
+//! What counts as used is what settled calls used plus what calls under way reserved, so calls at the same time
+//! cannot pass a limit together. A call without a price counts in tokens only.
+
+use rusqlite::params;
+
+use crate::protocol::event::{BudgetLevel, EventBody};
+use crate::store::command::WriteTx;
+use crate::store::commands::reserve_model::BudgetStop;
+use crate::store::error::StoreError;
+use crate::store::input::{BudgetKind, Limit, SharedLimits};
+use crate::store::ops::approvals::Gate;
+use crate::store::ops::continuations::Head;
+
+/// Sums of dollars differ from their true value in the last digits; less than this is no difference.
+const ROUNDING: f64 = 1e-9;
+/// The part of a limit that is told of.
+const WARNED_AT: f64 = 0.8;
+
+/// Tokens and dollars that are used or reserved.
+#[derive(Debug, Clone, Copy, Default)]
+struct Amount {
+    tokens: f64,
+    usd: f64,
+}
+
+impl Amount {
+    fn add(&mut self, other: Amount) {
+        self.tokens += other.tokens;
+        self.usd += other.usd;
+    }
+}
+
+fn amount(row: &rusqlite::Row<'_>) -> rusqlite::Result<Amount> {
+    // Tokens are far below 2^53, where every whole number has its own f64.
+    Ok(Amount {
+        tokens: row.get::<_, i64>(0)? as f64,
+        usd: row.get(1)?,
+    })
+}
+
+/// One limit, and how a call stands to it.
+struct Standing {
+    budget: BudgetKind,
+    limit: f64,
+    used: f64,
+    asked: f64,
+    /// Whose limit it is: an id, a channel, or nothing for the day.
+    scope: String,
+    /// The day it is for; none where it is for no day.
+    day: Option<i64>,
+}
+
+impl Standing {
+    /// Whether the call does not fit. What costs nothing always fits.
+    fn forbids(&self) -> bool {
+        self.asked > 0.0 && self.used + self.asked > self.limit + ROUNDING
+    }
+
+    fn is_close(&self) -> bool {
+        self.used >= self.limit * WARNED_AT - ROUNDING
+    }
+}
+
+/// Calls under way: of the turn, the session, the channel that day, and of the day.
+#[derive(Debug, Default)]
+struct Open {
+    turn: Amount,
+    session: Amount,
+    channel: Amount,
+    day: Amount,
+}
+
+impl WriteTx<'_> {
+    fn open_calls(&self, head: &Head, day: i64) -> Result<Open, StoreError> {
+        let mut open = Open::default();
+        let mut statement = self.conn.prepare_cached(
+            "SELECT m.estimated_tokens, coalesce(m.estimated_cost_usd, 0.0), m.continuation_id, c.session_id, m.channel,
+                m.day
+             FROM model_attempts m JOIN continuations c ON c.id = m.continuation_id WHERE m.settled_at IS NULL",
+        )?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            let reserved = amount(row)?;
+            if row.get::<_, [u8; 16]>(2)? == head.id.to_bytes() {
+                open.turn.add(reserved);
+            }
+            if row.get::<_, [u8; 16]>(3)? == head.session_id.to_bytes() {
+                open.session.add(reserved);
+            }
+            if row.get::<_, Option<i64>>(5)? == Some(day) {
+                open.day.add(reserved);
+                if row.get::<_, Option<String>>(4)?.as_deref() == Some(head.channel.as_str()) {
+                    open.channel.add(reserved);
+                }
+            }
+        }
+        Ok(open)
+    }
+
+    /// What people added to a limit of a session, or of a day and perhaps a channel.
+    fn granted(&self, of: &Standing, head: &Head) -> Result<f64, StoreError> {
+        let budget = of.budget.as_str();
+        Ok(match of.day {
+            None => self
+                .conn
+                .prepare_cached(
+                    "SELECT total(amount) FROM budget_grants WHERE session_id = ?1 AND budget = ?2",
+                )?
+                .query_row(params![head.session_id.to_bytes(), budget], |row| {
+                    row.get(0)
+                })?,
+            // The budgets of a day name no channel.
+            Some(day) => self
+                .conn
+                .prepare_cached(
+                    "SELECT total(amount) FROM budget_grants
+                     WHERE day = ?1 AND budget = ?2 AND coalesce(channel, '') = ?3",
+                )?
+                .query_row(params![day, budget, of.scope], |row| row.get(0))?,
+        })
+    }
+
+    fn spent_on(&self, day: i64, channel: Option<&str>) -> Result<Amount, StoreError> {
+        Ok(self
+            .conn
+            .prepare_cached(
+                "SELECT coalesce(sum(input_tokens + output_tokens), 0), total(cost_usd) FROM spend
+                 WHERE day = ?1 AND (?2 IS NULL OR channel = ?2)",
+            )?
+            .query_row(params![day, channel], amount)?)
+    }
+
+    /// Every limit that holds for a call of this turn, narrowest first.
+    fn standings(
+        &self,
+        head: &Head,
+        limits: &SharedLimits,
+        asked: Amount,
+    ) -> Result<Vec<Standing>, StoreError> {
+        let (own, turn, session) = self
+            .conn
+            .prepare_cached(
+                "SELECT c.input_tokens + c.output_tokens, c.spent_usd, s.input_tokens + s.output_tokens, s.spent_usd,
+                    c.max_tokens, c.max_cost_usd
+                 FROM continuations c JOIN sessions s ON s.id = c.session_id WHERE c.id = ?1",
+            )?
+            .query_row([head.id.to_bytes()], |row| {
+                let own = Limit {
+                    max_tokens: Some(row.get(4)?),
+                    max_cost_usd: row.get(5)?,
+                };
+                let session = Amount {
+                    tokens: row.get::<_, i64>(2)? as f64,
+                    usd: row.get(3)?,
+                };
+                Ok((own, amount(row)?, session))
+            })?;
+        let open = self.open_calls(head, limits.day)?;
+        let day = Some(limits.day);
+        let unlimited = Limit::default();
+        let channel = if limits.channel == unlimited {
+            Amount::default()
+        } else {
+            self.spent_on(limits.day, Some(&head.channel))?
+        };
+        let all = if limits.all == unlimited {
+            Amount::default()
+        } else {
+            self.spent_on(limits.day, None)?
+        };
+        use BudgetKind as Kind;
+        let table = [
+            (
+                own,
+                [Kind::Tokens, Kind::Cost],
+                turn,
+                open.turn,
+                head.id.to_string(),
+                None,
+            ),
+            (
+                limits.session,
+                [Kind::SessionTokens, Kind::SessionCost],
+                session,
+                open.session,
+                head.session_id.to_string(),
+                None,
+            ),
+            (
+                limits.channel,
+                [Kind::ChannelTokens, Kind::ChannelCost],
+                channel,
+                open.channel,
+                head.channel.clone(),
+                day,
+            ),
+            (
+                limits.all,
+                [Kind::DayTokens, Kind::DayCost],
+                all,
+                open.day,
+                String::new(),
+                day,
+            ),
+        ];
+        let mut standings = Vec::new();
+        for (limit, [tokens, cost], used, open, scope, day) in table {
+            for (budget, limit, used, asked) in [
+                (
+                    tokens,
+                    limit.max_tokens.map(|most| most as f64),
+                    used.tokens + open.tokens,
+                    asked.tokens,
+                ),
+                (cost, limit.max_cost_usd, used.usd + open.usd, asked.usd),
+            ] {
+                let Some(limit) = limit else { continue };
+                let mut standing = Standing {
+                    budget,
+                    limit,
+                    used,
+                    asked,
+                    scope: scope.clone(),
+                    day,
+                };
+                // What people gave to a turn is in its own limits already.
+                if !matches!(budget, Kind::Tokens | Kind::Cost) {
+                    standing.limit += self.granted(&standing, head)?;
+                }
+                standings.push(standing);
+            }
+        }
+        Ok(standings)
+    }
+
+    /// Raises a limit of a turn by an amount in `unit`s; without one the limit is given once more. Columns of 32 bits
+    /// must still fit afterwards.
+    pub(crate) fn raise_turn(
+        &self,
+        head: &Head,
+        column: &str,
+        unit: u32,
+        extra: Option<f64>,
+    ) -> Result<(), StoreError> {
+        let most = f64::from(u32::MAX);
+        let extra = extra.map(|extra| (extra * f64::from(unit)).ceil().clamp(0.0, most) as i64);
+        self.conn
+            .prepare_cached(&format!(
+                "UPDATE continuations SET {column} = min({column} + coalesce(?2, max({column}, ?3)), 4294967295)
+                 WHERE id = ?1"
+            ))?
+            .execute(params![head.id.to_bytes(), extra, unit])?;
+        Ok(())
+    }
+
+    /// Raises what a turn may cost; without an amount it may cost as much again.
+    pub(crate) fn raise_turn_cost(
+        &self,
+        head: &Head,
+        extra: Option<f64>,
+    ) -> Result<(), StoreError> {
+        self.conn
+            .prepare_cached(
+                "UPDATE continuations SET max_cost_usd = max_cost_usd + coalesce(?2, max_cost_usd) WHERE id = ?1",
+            )?
+            .execute(params![head.id.to_bytes(), extra])?;
+        Ok(())
+    }
+
+    /// Adds to the budget of a session, of a channel for a day, or of a day.
+    pub(crate) fn add_grant(
+        &self,
+        gate: &Gate,
+        head: &Head,
+        budget: BudgetKind,
+        extra: Option<f64>,
+    ) -> Result<(), StoreError> {
+        let amount = extra
+            .ok_or_else(|| StoreError::Corrupt(format!("approval {} offers no amount", gate.id)))?;
+        let (session, channel, day) = match budget {
+            BudgetKind::SessionTokens | BudgetKind::SessionCost => {
+                (Some(head.session_id.to_bytes()), None, None)
+            }
+            BudgetKind::ChannelTokens | BudgetKind::ChannelCost => {
+                (None, Some(head.channel.as_str()), gate.budget_day)
+            }
+            BudgetKind::DayTokens | BudgetKind::DayCost => (None, None, gate.budget_day),
+            // Those are raised in the turn's own row.
+            BudgetKind::Steps
+            | BudgetKind::ToolCalls
+            | BudgetKind::ActiveMs
+            | BudgetKind::Tokens
+            | BudgetKind::Cost => return Ok(()),
+        };
+        self.conn
+            .prepare_cached(
+                "INSERT INTO budget_grants (approval_id, budget, session_id, channel, day, amount, at)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+            )?
+            .execute(params![
+                gate.id.to_bytes(),
+                budget.as_str(),
+                session,
+                channel,
+                day,
+                amount,
+                self.now.as_millis()
+            ])?;
+        Ok(())
+    }
+
+    /// The budget that forbids a call, if any; tells of limits that are nearly used up.
+    pub(crate) fn judge_budgets(
+        &mut self,
+        head: &Head,
+        limits: &SharedLimits,
+        tokens: u64,
+        cost_usd: Option<f64>,
+    ) -> Result<Option<BudgetStop>, StoreError> {
+        let asked = Amount {
+            tokens: tokens as f64,
+            usd: cost_usd.unwrap_or(0.0),
+        };
+        let standings = self.standings(head, limits, asked)?;
+        if let Some(stop) = standings.iter().find(|standing| standing.forbids()) {
+            return Ok(Some(BudgetStop {
+                budget: stop.budget,
+                limit: stop.limit,
+                used: stop.used,
+                asked: stop.asked,
+                day: limits.day,
+            }));
+        }
+        for standing in standings.iter().filter(|standing| standing.is_close()) {
+            self.warn(head, standing)?;
+        }
+        Ok(None)
+    }
+
+    /// Tells that a limit is nearly used up, once.
+    fn warn(&mut self, head: &Head, standing: &Standing) -> Result<(), StoreError> {
+        let new = self
+            .conn
+            .prepare_cached(
+                "INSERT INTO budget_warnings (budget, scope, day, at) VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING",
+            )?
+            .execute(params![
+                standing.budget.as_str(),
+                standing.scope,
+                standing.day.unwrap_or(0),
+                self.now.as_millis()
+            ])?;
+        if new == 0 {
+            return Ok(());
+        }
+        self.emit(
+            Some(head.session_id),
+            Some(head.id),
+            EventBody::BudgetReached {
+                budget: standing.budget.as_str().to_owned(),
+                level: BudgetLevel::Warning,
+                limit: Some(standing.limit),
+                used: Some(standing.used),
+            },
+        )
+    }
+}
