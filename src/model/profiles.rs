@@ -183,12 +183,13 @@ fn from_word(word: CacheWord) -> PromptCache {
 fn usual_cache(provider: &ProviderSettings) -> PromptCache {
     match provider.kind {
         ProviderKind::Anthropic => PromptCache::Breakpoints,
-        ProviderKind::OpenAiResponses => PromptCache::Key,
+        ProviderKind::OpenAiResponses if is_openai(&provider.base_url) => PromptCache::Key,
         ProviderKind::Gemini => PromptCache::Automatic,
         ProviderKind::OpenAiChat if is_openai(&provider.base_url) => PromptCache::Automatic,
-        ProviderKind::OpenAiChat | ProviderKind::Ollama | ProviderKind::Scripted => {
-            PromptCache::None
-        }
+        ProviderKind::OpenAiChat
+        | ProviderKind::OpenAiResponses
+        | ProviderKind::Ollama
+        | ProviderKind::Scripted => PromptCache::None,
     }
 }
 

@@ -155,6 +155,7 @@ fn the_cache_follows_from_the_interface_and_the_address() {
             PromptCache::None,
         ),
         (ProviderKind::OpenAiResponses, openai, PromptCache::Key),
+        (ProviderKind::OpenAiResponses, local, PromptCache::None),
         (
             ProviderKind::Anthropic,
             "https://api.anthropic.com",
