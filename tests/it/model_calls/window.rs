@@ -3,7 +3,7 @@
 use crate::model_calls::server::{ModelServer, ask, claude, fails, home, says, steps};
 use crate::support::fake_http::Reply;
 
-const ONE: &str = "[model]\ndefault = \"one/m\"";
+const ONE: &str = "[model]\ndefault = \"one/m\"\n[budgets]\nmax_tokens = 100_000_000";
 
 fn too_long() -> Reply {
     fails(
