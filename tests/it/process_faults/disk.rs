@@ -127,7 +127,7 @@ async fn nothing_is_acknowledged_or_begun_on_a_full_disk_and_all_goes_on_by_itse
             state
                 .messages
                 .iter()
-                .any(|message| message.text == "meanwhile")
+                .any(|message| message.text.ends_with("meanwhile"))
         })
         .await;
     let done = daemon.wait_state(&continuation, "completed").await;
