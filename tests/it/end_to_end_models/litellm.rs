@@ -108,8 +108,8 @@ async fn approvals_work_through_a_translating_proxy() {
         let daemon = stories::start(&home);
         // Its usage is its own: it counts, it does not repeat what aimock says.
         stories::plain(&daemon, false).await;
-        stories::gated(&daemon, &home).await;
-        stories::mixed(&daemon, &home).await;
+        stories::gated(&daemon, &home, true).await;
+        stories::mixed(&daemon, &home, true).await;
         assert!(
             !home.log().contains(stories::KEY),
             "{kind}: the key in the log"

@@ -106,8 +106,15 @@ pub async fn plain(daemon: &Daemon, reports_usage: bool) {
     }
 }
 
+/// What people said, as the model must read it.
+pub const TOLD: [&str; 3] = [
+    "not on a Friday",
+    "not the second",
+    "a person did that already",
+];
+
 /// A write waits for a person: allowed, it happens once; denied, it does not and the model reads why.
-pub async fn gated(daemon: &Daemon, home: &Home) {
+pub async fn gated(daemon: &Daemon, home: &Home, reads_results: bool) {
     for allow in [false, true] {
         let continuation = ask(daemon, "story gated").await;
         let asked = approvals(daemon, &continuation, 1).await;
@@ -135,14 +142,16 @@ pub async fn gated(daemon: &Daemon, home: &Home) {
             );
         } else {
             assert_eq!(call["state"], "denied", "{done:#}");
-            assert_eq!(done["response"]["text"], "It was denied.");
+            if reads_results {
+                assert_eq!(done["response"]["text"], "It was denied.");
+            }
             assert_eq!(written(home, "peer.txt"), None);
         }
     }
 }
 
 /// Two parallel calls: one allowed, one denied; both results go back together.
-pub async fn mixed(daemon: &Daemon, home: &Home) {
+pub async fn mixed(daemon: &Daemon, home: &Home, reads_results: bool) {
     let continuation = ask(daemon, "story mixed").await;
     let asked = approvals(daemon, &continuation, 2).await;
     decide(
@@ -154,10 +163,12 @@ pub async fn mixed(daemon: &Daemon, home: &Home) {
     .await;
     decide(daemon, &asked[0], "approve", json!({})).await;
     let done = daemon.wait_state(&continuation, "completed").await;
-    assert_eq!(
-        done["response"]["text"], "The second was denied.",
-        "{done:#}"
-    );
+    if reads_results {
+        assert_eq!(
+            done["response"]["text"], "The second was denied.",
+            "{done:#}"
+        );
+    }
     let states: Vec<&Value> = done["tool_calls"]
         .as_array()
         .unwrap()
@@ -171,7 +182,7 @@ pub async fn mixed(daemon: &Daemon, home: &Home) {
 }
 
 /// Three parallel calls: allowed, denied, answered by a person. All three are answered in one follow-up.
-pub async fn three(daemon: &Daemon, home: &Home) {
+pub async fn three(daemon: &Daemon, home: &Home, reads_results: bool) {
     let continuation = ask(daemon, "story three").await;
     let asked = approvals(daemon, &continuation, 3).await;
     decide(daemon, &asked[0], "approve", json!({})).await;
@@ -179,10 +190,12 @@ pub async fn three(daemon: &Daemon, home: &Home) {
     let answer = json!({"answer": "a person did that already"});
     decide(daemon, &asked[2], "answer", answer).await;
     let done = daemon.wait_state(&continuation, "completed").await;
-    assert_eq!(
-        done["response"]["text"], "The third was answered.",
-        "{done:#}"
-    );
+    if reads_results {
+        assert_eq!(
+            done["response"]["text"], "The third was answered.",
+            "{done:#}"
+        );
+    }
     let found = ["x.txt", "y.txt", "z.txt"].map(|name| written(home, name).is_some());
     assert_eq!(found, [true, false, false]);
     assert_eq!(model_steps(daemon, &done).await.len(), 2, "one follow-up");
