@@ -181,8 +181,7 @@ fn read(adapter: &str, path: &Path) -> Case {
     let kind = ADAPTERS
         .iter()
         .find(|(folder, _)| *folder == adapter)
-        .map(|(_, kind)| *kind)
-        .unwrap_or_else(|| panic!("{name}: no such adapter"));
+        .map_or_else(|| panic!("{name}: no such adapter"), |(_, kind)| *kind);
     let requests = match json("request.expect.json") {
         Value::Array(each) => each,
         one => vec![one],

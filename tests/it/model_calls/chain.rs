@@ -72,8 +72,8 @@ async fn finished(
 ) -> Vec<serde_json::Value> {
     let id = turn["id"].as_str().unwrap();
     let mut stream = crate::model_calls::interrupted::events(daemon, "after=0").await;
-    let needle = format!("event: continuation.completed\ndata: ");
-    let text = crate::model_calls::interrupted::until(&mut stream, &needle).await;
+    let needle = "event: continuation.completed\ndata: ";
+    let text = crate::model_calls::interrupted::until(&mut stream, needle).await;
     text.lines()
         .filter_map(|line| line.strip_prefix("data: "))
         .filter_map(|json| serde_json::from_str::<serde_json::Value>(json).ok())

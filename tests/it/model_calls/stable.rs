@@ -1,5 +1,7 @@
 //! What every request begins with stays the same to the byte; and a small question is a small request.
 
+#![allow(clippy::format_collect)] // short texts of a test
+
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 

@@ -1,5 +1,7 @@
 //! The decoder of Gemini's chunks.
 
+#![allow(clippy::format_collect)] // short texts of a test
+
 use std::collections::VecDeque;
 use std::time::Duration;
 

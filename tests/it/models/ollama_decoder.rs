@@ -1,5 +1,7 @@
 //! The decoder of Ollama's lines.
 
+#![allow(clippy::format_collect)] // short texts of a test
+
 use std::collections::VecDeque;
 
 use leverframe::model::ndjson::Guard;

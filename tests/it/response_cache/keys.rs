@@ -1,5 +1,7 @@
 //! What a key depends on, and what it does not.
 
+#![allow(clippy::assigning_clones)] // a list of changes reads best as assignments
+
 use std::collections::BTreeMap;
 
 use leverframe::engine::response_cache::eligibility::{is_fresh, may_keep, scope};
@@ -114,7 +116,7 @@ fn changes() -> Vec<Change> {
         change("requester", |o| o.requester = "telegram:2".to_owned()),
         change("provider", |o| o.provider = "other".to_owned()),
         change("address", |o| {
-            o.base_url = "http://127.0.0.1:8081/v1".to_owned()
+            o.base_url = "http://127.0.0.1:8081/v1".to_owned();
         }),
         change("model", |o| o.request.model = "m2".to_owned()),
         change("system", |o| o.request.system.push('!')),
@@ -123,24 +125,24 @@ fn changes() -> Vec<Change> {
         change("one tool", |o| o.request.one_tool_per_step = true),
         change("tools known", |o| o.request.profile.tools = Some(true)),
         change("tools unknown to it", |o| {
-            o.request.profile.tools = Some(false)
+            o.request.profile.tools = Some(false);
         }),
         change("parallel", |o| {
-            o.request.profile.parallel_tool_calls = Some(false)
+            o.request.profile.parallel_tool_calls = Some(false);
         }),
         change("reasoning", |o| o.request.profile.reasoning = true),
         change("effort", |o| {
-            o.request.profile.effort = Some("high".to_owned())
+            o.request.profile.effort = Some("high".to_owned());
         }),
         change("effort empty", |o| {
-            o.request.profile.effort = Some(String::new())
+            o.request.profile.effort = Some(String::new());
         }),
         change("a tool less", |o| {
             o.request.tools.pop();
         }),
         change("tool name", |o| o.request.tools[0].name.push('2')),
         change("tool description", |o| {
-            o.request.tools[0].description.push('2')
+            o.request.tools[0].description.push('2');
         }),
         change("tool schema", |o| {
             o.request.tools[0].input_schema["required"] = json!(["path"]);
@@ -151,7 +153,7 @@ fn changes() -> Vec<Change> {
         }),
         change("block", |o| o.policies[0].block.clear()),
         change("always_ask", |o| {
-            o.policies[0].always_ask.push("x".to_owned())
+            o.policies[0].always_ask.push("x".to_owned());
         }),
         change("a list to another", |o| {
             let name = o.policies[0].block.remove(0);
@@ -161,10 +163,10 @@ fn changes() -> Vec<Change> {
         change("memory", |o| o.memory = Some("facts".to_owned())),
         change("memory empty", |o| o.memory = Some(String::new())),
         change("reply format", |o| {
-            o.reply_format = "telegram final".to_owned()
+            o.reply_format = "telegram final".to_owned();
         }),
         change("question", |o| {
-            o.request.messages = vec![user("What time is dinner?")]
+            o.request.messages = vec![user("What time is dinner?")];
         }),
         change("case of the question", |o| {
             o.request.messages = vec![user("what time is lunch?")];
@@ -229,15 +231,15 @@ fn result(content: &str) -> ModelMessage {
 fn no_changes() -> Vec<Change> {
     vec![
         change("session", |o| {
-            o.request.prompt_cache_key = Some("other".to_owned())
+            o.request.prompt_cache_key = Some("other".to_owned());
         }),
         change("no session", |o| o.request.prompt_cache_key = None),
         change("window", |o| o.request.profile.context_window = 1),
         change("bound of the profile", |o| {
-            o.request.profile.max_output_tokens = 1
+            o.request.profile.max_output_tokens = 1;
         }),
         change("prompt cache", |o| {
-            o.request.profile.prompt_cache = PromptCache::Breakpoints
+            o.request.profile.prompt_cache = PromptCache::Breakpoints;
         }),
         change("policy version", |o| o.policies[0].version = 99),
         change("order of tools", |o| o.request.tools.reverse()),

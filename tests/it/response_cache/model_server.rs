@@ -58,7 +58,7 @@ impl ModelServer {
 }
 
 async fn answer(mut socket: TcpStream, number: usize, mut held: watch::Receiver<bool>) {
-    let Some(request) = read(&mut socket).await else {
+    let Some(request) = Box::pin(read(&mut socket)).await else {
         return;
     };
     let _ = held.wait_for(|held| !held).await;
