@@ -37,8 +37,11 @@ pub type Ticket = u64;
 pub struct Shares {
     free: usize,
     clock: u64,
-    channels: BTreeMap<String, Share<BTreeMap<String, Share<VecDeque<Ticket>>>>>,
+    channels: BTreeMap<String, Share<Sessions>>,
 }
+
+/// The sessions of a channel with their tickets, oldest first.
+type Sessions = BTreeMap<String, Share<VecDeque<Ticket>>>;
 
 /// A share of a channel or of a session.
 #[derive(Debug, Default)]

@@ -264,7 +264,6 @@ async fn answer(
             // What was not known yet is known from now on.
             cache_write_tokens: input_tokens - cached_input_tokens,
             cost_usd: Some(0.0),
-            ..Usage::default()
         },
         text,
         tool_calls: planned.calls,

@@ -112,7 +112,7 @@ pub async fn settle(engine: &Engine, id: ContinuationId, why: &str) {
         Ok(()) | Err(StoreError::Illegal { .. }) => {}
         // The next start settles it at its reservation.
         Err(error) => {
-            tracing::warn!(continuation = %id, %error, "a dropped model call stays reserved")
+            tracing::warn!(continuation = %id, %error, "a dropped model call stays reserved");
         }
     }
 }
