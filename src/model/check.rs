@@ -348,9 +348,10 @@ impl Run<'_> {
         };
         // The scripted model follows directives, not sentences.
         let text = if self.model.family() == "scripted" {
-            (1..=count)
-                .map(|number| format!("TOOL:{TOOL}{{\"number\":{number}}}\n"))
-                .collect()
+            let calls: Vec<String> = (1..=count)
+                .map(|number| format!("TOOL:{TOOL}{{\"number\":{number}}}"))
+                .collect();
+            calls.join("\n")
         } else if count == 1 {
             format!("Call the tool {TOOL} with the number 1. Write nothing else.")
         } else {

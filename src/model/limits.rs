@@ -32,6 +32,9 @@ pub struct Lane {
 /// One that waits, in the order of asking.
 pub type Ticket = u64;
 
+/// The sessions of a channel, each with those that wait in the order of asking.
+type Sessions = BTreeMap<String, Share<VecDeque<Ticket>>>;
+
 /// Who holds how many places and who waits. Pure.
 #[derive(Debug)]
 pub struct Shares {

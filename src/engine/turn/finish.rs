@@ -1,7 +1,5 @@
 //! The ends of a turn: answer, failure, budget question; and what the chat is told while it waits.
 
-use std::borrow::Cow;
-
 use anyhow::Context as _;
 
 use crate::config::channels::is_local;
@@ -71,7 +69,7 @@ pub async fn finish(driver: &mut Driver<'_>) -> anyhow::Result<()> {
     }
     let shown = text.clone();
     let parts = if posted {
-        parts(driver, &labelled(driver, &reply.model, &shown))
+        parts(driver, label(driver, &reply.model), &shown)
     } else {
         Vec::new()
     };
@@ -105,8 +103,8 @@ pub async fn finish(driver: &mut Driver<'_>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What people outside read: an answer of the built-in script says so in its first line.
-fn labelled<'t>(driver: &Driver<'_>, model: &str, text: &'t str) -> Cow<'t, str> {
+/// What the first part of a reply begins with, where the built-in script speaks on a real channel.
+fn label(driver: &Driver<'_>, model: &str) -> &'static str {
     let engine = driver.engine;
     let real = engine
         .settings
@@ -114,14 +112,14 @@ fn labelled<'t>(driver: &Driver<'_>, model: &str, text: &'t str) -> Cow<'t, str>
         .get(&driver.rows.channel)
         .is_some_and(|channel| !is_local(channel.kind));
     if real && engine.models.is_scripted(model) {
-        Cow::Owned(format!("{SCRIPTED_LABEL}\n\n{text}"))
+        SCRIPTED_LABEL
     } else {
-        Cow::Borrowed(text)
+        ""
     }
 }
 
 /// The parts a bridge will send; none where no bridge carries the channel.
-fn parts(driver: &Driver<'_>, text: &str) -> Vec<NewPart> {
+fn parts(driver: &Driver<'_>, label: &str, text: &str) -> Vec<NewPart> {
     let engine = driver.engine;
     let rows = &driver.rows;
     if !engine.has_bridge(&rows.channel) {
@@ -130,11 +128,16 @@ fn parts(driver: &Driver<'_>, text: &str) -> Vec<NewPart> {
     let limit = lock(&engine.bridges)
         .get(&rows.channel)
         .map(|bridge| (bridge.capabilities.max_length, bridge.capabilities.unit));
-    let pieces = match limit {
-        Some((max, unit)) => chunk(text, max, unit),
-        // The bridge has not said yet what it can; Telegram's limit is the smallest of all bridges.
-        None => chunk(text, 4000, crate::protocol::channel::LengthUnit::Utf16),
+    // The bridge may not have said yet what it can; Telegram's limit is the smallest of all bridges.
+    let (max, unit) = limit.unwrap_or((4000, crate::protocol::channel::LengthUnit::Utf16));
+    let mut pieces = if label.is_empty() {
+        chunk(text, max, unit)
+    } else {
+        chunk(text, max.saturating_sub(label.len() + 2), unit)
     };
+    if let Some(first) = pieces.first_mut().filter(|_| !label.is_empty()) {
+        *first = format!("{label}\n\n{first}");
+    }
     pieces
         .into_iter()
         .enumerate()

@@ -284,7 +284,7 @@ async fn the_commands_say_why_it_missed_and_never_write_raw_text() {
         (
             "cache stats",
             queries()[0].1.clone(),
-            "tools used 2, expired 2",
+            "expired 2, tools used 2",
         ),
         ("cache list", queries()[1].1.clone(), "0123456789abcdef"),
         ("cache show 0123", queries()[2].1.clone(), "pinned"),

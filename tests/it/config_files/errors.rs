@@ -308,7 +308,7 @@ fn models_that_cannot_be_used() {
     refused(
         "[model]\ndefault = \"gemini/x\"\n",
         2,
-        &["has no key", "GEMINI_API_KEY or GOOGLE_API_KEY"],
+        &["has no key", "GEMINI_API_KEY"],
     );
     refused(
         "[providers.ollama]\nkind = \"openai-chat\"\n",

@@ -151,21 +151,52 @@ const ELSEWHERE: &[(u8, &str)] = &[
         103,
         "tests/it/models/ollama_decoder.rs::a_count_far_below_what_was_sent_is_noted",
     ),
+    (
+        81,
+        "tests/it/budgets/limits.rs::every_limit_counts_failed_and_open_calls_and_names_itself",
+    ),
+    (
+        89,
+        "tests/it/response_cache/turns.rs::two_people_with_one_question_are_one_call_in_scope_channel_and_two_in_scope_user",
+    ),
+    (
+        90,
+        "tests/it/response_cache/turns.rs::two_people_with_one_question_are_one_call_in_scope_channel_and_two_in_scope_user",
+    ),
+    (
+        91,
+        "tests/it/response_cache/keys.rs::each_field_alone_changes_the_key_and_no_two_changes_agree",
+    ),
+    (
+        92,
+        "tests/it/response_cache/turns.rs::ten_at_once_are_one_call",
+    ),
+    (
+        93,
+        "tests/it/response_cache/keys.rs::only_whole_natural_answers_without_tools_are_kept",
+    ),
+    (
+        94,
+        "tests/it/response_cache/turns.rs::a_question_behind_another_is_never_answered_from_a_fresh_one",
+    ),
+    (
+        95,
+        "tests/it/response_cache/file.rs::an_answer_lives_as_long_as_it_may_and_a_clock_set_back_makes_none_immortal",
+    ),
+    (
+        96,
+        "tests/it/response_cache/turns.rs::turns_go_on_while_the_file_is_deleted_broken_or_locked",
+    ),
+    (
+        98,
+        "tests/it/context/histories.rs::every_request_keeps_the_rules",
+    ),
 ];
 
 /// Cases that nothing shows yet, with what is missing.
 const NOT_YET: &[(u8, &str)] = &[
     (65, "three calls with three decisions in one turn"),
     (67, "a result of 5 MB with escapes, end to end"),
-    (81, "failed attempts in the budgets of a day"),
-    (89, "the response cache, scope channel"),
-    (90, "the response cache, scope user"),
-    (91, "the response cache, the key"),
-    (92, "the response cache, single flight"),
-    (93, "the response cache, what is never kept"),
-    (94, "the response cache, fresh questions only"),
-    (95, "the response cache, change of configuration and clock"),
-    (96, "the response cache, a lost file"),
     (
         97,
         "a summariser that fails: the summary is made without a model",

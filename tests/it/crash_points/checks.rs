@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use leverframe::clock::Clock;
+use leverframe::engine::turn::finish::SCRIPTED_LABEL;
 use leverframe::protocol::event::{Event, EventBody};
 use leverframe::protocol::session::{Continuation, OutboxItem};
 use leverframe::protocol::snapshot::PageRequest;
@@ -415,6 +416,12 @@ fn is_notice(text: &str) -> bool {
     .any(|start| text.starts_with(start))
 }
 
+/// An answer without the line that says what gives it.
+fn spoken(text: &str) -> &str {
+    text.strip_prefix(SCRIPTED_LABEL)
+        .map_or(text, str::trim_start)
+}
+
 /// What one chat was shown. Answers of different turns come in any order: one that waits for a person holds up
 /// nobody else.
 fn chat_is_right(
@@ -427,7 +434,7 @@ fn chat_is_right(
     let shown = world.shown(chat);
     let mut said: Vec<&str> = shown
         .iter()
-        .map(String::as_str)
+        .map(|text| spoken(text))
         .filter(|text| !is_notice(text))
         .collect();
     let mut right = true;

@@ -16,7 +16,9 @@ fn too_long() -> Reply {
 #[tokio::test]
 async fn what_is_too_long_is_compacted_once_and_asked_again() {
     let one = ModelServer::chat(Vec::new());
-    let home = home(ONE, &[("one", &one)]);
+    // The answers are long, and each turn is sent the ones before it.
+    let config = format!("{ONE}\n[budgets]\nmax_tokens = 100_000_000");
+    let home = home(&config, &[("one", &one)]);
     let daemon = home.daemon();
     let session = daemon.session().await;
     for n in 0..6 {

@@ -42,14 +42,18 @@ fn each_names_the_provider_what_was_expected_and_the_next_step() {
             error(401, &echo),
             vec![
                 "it answered 401",
-                "check api_key",
+                "check the key of this provider",
                 "wrong",
                 "taken from HOUSE_KEY",
             ],
         ),
         (
             error(401, "API key expired. Please renew the API key."),
-            vec!["expired", "check api_key", "taken from HOUSE_KEY"],
+            vec![
+                "expired",
+                "check the key of this provider",
+                "taken from HOUSE_KEY",
+            ],
         ),
         (
             error(403, "this key may not use this model"),
@@ -78,7 +82,7 @@ fn each_names_the_provider_what_was_expected_and_the_next_step() {
                 "content-type: application/json\r\n",
                 "{\"error\":{\"message\":\"invalid api key\",\"type\":\"authentication_error\"}}",
             ),
-            vec!["invalid api key", "check api_key"],
+            vec!["invalid api key", "check the key of this provider"],
         ),
         (
             raw(

@@ -79,7 +79,8 @@ fn resident(daemon: &Daemon) -> u64 {
 
 #[tokio::test]
 async fn a_reader_that_stops_costs_neither_disk_nor_memory_nor_the_others_their_time() {
-    let home = Home::new("");
+    // The answers are long, and each turn is sent the ones before it.
+    let home = Home::new("[budgets]\nmax_tokens = 100_000_000\n");
     let daemon = home.daemon();
     let session = daemon.session().await;
     // Subscribed to everything, with deltas, and never read from.

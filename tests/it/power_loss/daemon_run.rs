@@ -51,10 +51,9 @@ impl Seen {
                 .iter()
                 .any(|(known, state)| known == id && state != "pending"),
             Self::Acknowledged => rows.continuations.iter().any(|(_, text)| text == ASKED),
-            Self::Sent(class) => rows
-                .begun
-                .iter()
-                .any(|(known, text)| known == class && (*class != "final" || text == ANSWER)),
+            Self::Sent(class) => rows.begun.iter().any(|(known, text)| {
+                known == class && (*class != "final" || text.ends_with(ANSWER))
+            }),
             Self::Ran => {
                 found.raw.attempts > 0
                     && rows.approvals.iter().any(|(_, state)| state == "consumed")

@@ -62,7 +62,7 @@ async fn nothing_is_acknowledged_or_begun_on_a_full_disk_and_all_goes_on_by_itse
         telegram
             .messages(100)
             .iter()
-            .filter(|message| message.text == text)
+            .filter(|message| message.text.lines().last() == Some(text))
             .count()
     };
     telegram
@@ -70,7 +70,7 @@ async fn nothing_is_acknowledged_or_begun_on_a_full_disk_and_all_goes_on_by_itse
             state
                 .messages
                 .iter()
-                .any(|message| message.text == "before")
+                .any(|message| message.text.ends_with("before"))
         })
         .await;
     // A turn whose model is about to ask for an effect.
@@ -127,7 +127,7 @@ async fn nothing_is_acknowledged_or_begun_on_a_full_disk_and_all_goes_on_by_itse
             state
                 .messages
                 .iter()
-                .any(|message| message.text == "meanwhile")
+                .any(|message| message.text.ends_with("meanwhile"))
         })
         .await;
     let done = daemon.wait_state(&continuation, "completed").await;

@@ -244,7 +244,8 @@ async fn a_reply_of_unknown_delivery_is_shown_whole_and_settled_from_the_command
     assert_eq!(question["kind"], "resend");
     let unknown = &question["unknown"];
     assert_eq!(unknown["delivery"]["id"], id, "{question:#}");
-    assert_eq!(unknown["delivery"]["text"], "the whole answer");
+    let text = unknown["delivery"]["text"].as_str().unwrap();
+    assert!(text.ends_with("the whole answer"), "{text}");
     assert_eq!(unknown["delivery"]["part"], 1);
     assert_eq!(unknown["attempt"], 1);
     assert!(unknown["started_at"].is_string());
