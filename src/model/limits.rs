@@ -43,9 +43,6 @@ pub struct Shares {
     channels: BTreeMap<String, Share<Sessions>>,
 }
 
-/// The sessions of a channel with their tickets, oldest first.
-type Sessions = BTreeMap<String, Share<VecDeque<Ticket>>>;
-
 /// A share of a channel or of a session.
 #[derive(Debug, Default)]
 struct Share<T> {
