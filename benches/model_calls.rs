@@ -240,7 +240,7 @@ fn cpu_of_a_turn(daemon: &Daemon) {
     turns(&mut stream, WARM_UP);
     let (cpu, began) = (daemon.cpu(), Instant::now());
     turns(&mut stream, TURNS);
-    let used = (daemon.cpu() - cpu).as_secs_f64() * 1e3 / TURNS as f64;
+    let used = daemon.cpu().saturating_sub(cpu).as_secs_f64() * 1e3 / TURNS as f64;
     let took = began.elapsed().as_secs_f64() * 1e3 / TURNS as f64;
     println!("a turn, answered at once                     CPU {used:.2} ms, {took:.2} ms in all");
 }
