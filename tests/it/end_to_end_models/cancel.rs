@@ -163,6 +163,11 @@ async fn an_emergency_stop_hangs_up_and_the_turn_is_answered_after_the_release()
         let held = daemon.wait_state(&continuation, "pending").await;
         let before = held["usage"]["input_tokens"].as_u64().unwrap();
         assert!(before > 10, "what was dropped counts: {held:#}");
+        // 4 096 tokens of output were reserved beside the input.
+        assert!(
+            before < 4_096,
+            "as what was sent, not as all that was reserved: {held:#}"
+        );
 
         peer.set(Manner::AtOnce);
         daemon
