@@ -169,7 +169,8 @@ impl ScriptedBridge {
                 }),
                 body: InboundBody::Text {
                     text: phrase.to_owned(),
-                    direct: true,
+                    // They speak where others read along.
+                    direct: false,
                     addressed: true,
                     indirect: false,
                 },

@@ -125,10 +125,18 @@ fn sectors(file: &File, random: &mut Random) -> Vec<u8> {
     let mut content = file.durable.clone();
     content.resize(longest as usize, 0);
     let mut length = file.durable.len() as u64;
-    for (moment, change) in &file.pending {
+    for (n, (moment, change)) in file.pending.iter().enumerate() {
         let (from, to) = match change {
             Change::Write { at, data } => (*at, at + data.len() as u64),
-            Change::Length(shorter) => (*shorter, longest),
+            // A length is the file system's own record, there whole or not at all: what lies behind it is gone with
+            // it, and reads as nothing only where the file grew again.
+            Change::Length(shorter) => {
+                let grown = file.pending[n + 1..].iter().any(|(_, later)| match later {
+                    Change::Write { at, data } => at + data.len() as u64 > *shorter,
+                    Change::Length(length) => length > shorter,
+                });
+                (*shorter, if grown { longest } else { *shorter })
+            }
         };
         for at in from..to {
             if *moment < cuts[(at / SECTOR) as usize] {
