@@ -153,7 +153,7 @@ async fn a_visitor_whose_call_waits_for_a_decision_keeps_quiet() {
 }
 
 #[tokio::test]
-async fn visitors_are_direct_have_stable_ids_and_the_same_seed_says_the_same() {
+async fn visitors_speak_to_the_agent_have_stable_ids_and_the_same_seed_says_the_same() {
     let mut said = Vec::new();
     for _ in 0..2 {
         let demo = Demo::start(42, FOREVER);
@@ -172,7 +172,7 @@ fn check(port: &TestPort) -> Vec<String> {
         assert!(matches!(
             &inbound.body,
             InboundBody::Text {
-                direct: true,
+                direct: false,
                 addressed: true,
                 indirect: false,
                 ..
