@@ -5,11 +5,11 @@
 //! last line end, and what a cut connection left behind is dropped.
 
 use std::collections::VecDeque;
-use std::pin::Pin;
 use std::time::Duration;
 
-use futures_util::{Stream, StreamExt};
+use futures_util::Stream;
 
+use crate::model::pieces::{Cut, pieces};
 use crate::model::sse::{MAX_EVENT_BYTES, MAX_STREAM_BYTES, SseError};
 
 /// A UTF-8 byte order mark.
@@ -110,45 +110,15 @@ fn without_marks(mut line: &[u8]) -> &[u8] {
     line
 }
 
-struct Source<S> {
-    bytes: Pin<Box<S>>,
-    guard: Guard,
-    lines: VecDeque<String>,
-    idle: Duration,
-    failure: Option<SseError>,
-    ended: bool,
-}
+impl Cut for Guard {
+    type Piece = String;
 
-async fn next_line<S, B, E>(mut source: Source<S>) -> Option<(Result<String, SseError>, Source<S>)>
-where
-    S: Stream<Item = Result<B, E>>,
-    B: AsRef<[u8]>,
-    E: std::fmt::Display,
-{
-    loop {
-        // What came before a failure is delivered before it, however the bytes were cut.
-        if let Some(line) = source.lines.pop_front() {
-            return Some((Ok(line), source));
-        }
-        if let Some(failure) = source.failure.take() {
-            return Some((Err(failure), source));
-        }
-        if source.ended {
-            return None;
-        }
-        let failure = match tokio::time::timeout(source.idle, source.bytes.next()).await {
-            Err(_) => Some(SseError::Idle(source.idle)),
-            Ok(Some(Err(error))) => Some(SseError::Transport(error.to_string())),
-            Ok(Some(Ok(bytes))) => source.guard.push(bytes.as_ref(), &mut source.lines).err(),
-            Ok(None) => {
-                source.ended = true;
-                source.guard.finish(&mut source.lines).err()
-            }
-        };
-        if failure.is_some() {
-            source.ended = true;
-            source.failure = failure;
-        }
+    fn push(&mut self, bytes: &[u8], out: &mut VecDeque<String>) -> Result<(), SseError> {
+        self.push(bytes, out)
+    }
+
+    fn finish(&mut self, out: &mut VecDeque<String>) -> Result<(), SseError> {
+        self.finish(out)
     }
 }
 
@@ -179,13 +149,5 @@ where
     B: AsRef<[u8]> + Send,
     E: std::fmt::Display + Send,
 {
-    let source = Source {
-        bytes: Box::pin(bytes),
-        guard: Guard::within(limit),
-        lines: VecDeque::new(),
-        idle,
-        failure: None,
-        ended: false,
-    };
-    futures_util::stream::unfold(source, next_line)
+    pieces(bytes, idle, Guard::within(limit))
 }

@@ -13,6 +13,8 @@ use std::time::Duration;
 use eventsource_stream::{EventStream, EventStreamError};
 use futures_util::{Stream, StreamExt};
 
+use crate::model::pieces::{Cut, pieces};
+
 /// Most bytes of one event, line ends and comments inside it included.
 pub const MAX_EVENT_BYTES: usize = 1024 * 1024;
 /// Most bytes of one stream.
@@ -177,56 +179,24 @@ impl Guard {
     }
 }
 
+impl Cut for Guard {
+    type Piece = Vec<u8>;
+
+    fn push(&mut self, bytes: &[u8], out: &mut VecDeque<Vec<u8>>) -> Result<(), SseError> {
+        self.push(bytes, out)
+    }
+
+    fn finish(&mut self, out: &mut VecDeque<Vec<u8>>) -> Result<(), SseError> {
+        self.finish(out)
+    }
+}
+
 /// Whether an unterminated line holds all of its data: JSON, or the closing word of Chat Completions.
 fn is_whole(line: &[u8]) -> bool {
     line.strip_prefix(b"data:").is_some_and(|data| {
         data.trim_ascii() == b"[DONE]"
             || serde_json::from_slice::<serde::de::IgnoredAny>(data.trim_ascii()).is_ok()
     })
-}
-
-struct Source<S> {
-    bytes: Pin<Box<S>>,
-    guard: Guard,
-    slices: VecDeque<Vec<u8>>,
-    idle: Duration,
-    failure: Option<SseError>,
-    ended: bool,
-}
-
-async fn next_slice<S, B, E>(
-    mut source: Source<S>,
-) -> Option<(Result<Vec<u8>, SseError>, Source<S>)>
-where
-    S: Stream<Item = Result<B, E>>,
-    B: AsRef<[u8]>,
-    E: std::fmt::Display,
-{
-    loop {
-        // What came before a failure is delivered before it, however the bytes were cut.
-        if let Some(slice) = source.slices.pop_front() {
-            return Some((Ok(slice), source));
-        }
-        if let Some(failure) = source.failure.take() {
-            return Some((Err(failure), source));
-        }
-        if source.ended {
-            return None;
-        }
-        let failure = match tokio::time::timeout(source.idle, source.bytes.next()).await {
-            Err(_) => Some(SseError::Idle(source.idle)),
-            Ok(Some(Err(error))) => Some(SseError::Transport(error.to_string())),
-            Ok(Some(Ok(bytes))) => source.guard.push(bytes.as_ref(), &mut source.slices).err(),
-            Ok(None) => {
-                source.ended = true;
-                source.guard.finish(&mut source.slices).err()
-            }
-        };
-        if failure.is_some() {
-            source.ended = true;
-            source.failure = failure;
-        }
-    }
 }
 
 /// Most bytes of the stream of an answer of at most `max_output_tokens`: an endless one ends here.
@@ -263,15 +233,7 @@ where
     B: AsRef<[u8]> + Send,
     E: std::fmt::Display + Send,
 {
-    let source = Source {
-        bytes: Box::pin(bytes),
-        guard: Guard::within(limit),
-        slices: VecDeque::new(),
-        idle,
-        failure: None,
-        ended: false,
-    };
-    let slices = futures_util::stream::unfold(source, next_slice);
+    let slices = pieces(bytes, idle, Guard::within(limit));
     EventStream::new(slices).map(|item| match item {
         Ok(event) => Ok(SseEvent {
             name: event.event,
