@@ -9,7 +9,7 @@ use crate::client::console_client::ConsoleClient;
 use crate::protocol::cache::{CacheCounts, CacheEntry, CachePurge, CacheStats};
 use crate::protocol::command::{Command, Outcome};
 use crate::protocol::snapshot::{Answer, PageRequest, Query};
-use crate::protocol::words::CacheScope;
+use crate::protocol::words::{CacheMissReason, CacheScope};
 use crate::text::untrusted::{limit_line, reveal};
 
 /// Carries out one of the commands.
@@ -72,12 +72,19 @@ fn counts(
     counts: &CacheCounts,
     as_of: &str,
 ) -> Result<(), Failure> {
-    let missed: u64 = counts.misses.values().sum();
-    let misses = reasons(counts.misses.iter().map(|(why, n)| (why.as_str(), *n)));
+    // Where nothing is kept nothing is looked up.
+    let off = counts.misses.get(&CacheMissReason::Off).copied();
+    let looked = || {
+        let misses = counts.misses.iter();
+        misses.filter(|(why, _)| **why != CacheMissReason::Off)
+    };
+    let missed: u64 = looked().map(|(_, n)| n).sum();
+    let misses = reasons(looked().map(|(why, n)| (why.as_str(), *n)));
+    let off = off.map_or_else(String::new, |n| format!(" · {n} asked where none is kept"));
     let served = counts.hits + counts.coalesced;
     let rate = (served * 100).checked_div(counts.lookups).unwrap_or(0);
     terminal.line(&format!(
-        "{title:<11}{} looked up: {} hits, {} shared a call, {missed} misses{} · {rate} % answered",
+        "{title:<11}{} looked up: {} hit, {} shared a call, {missed} missed{} · {rate} % answered{off}",
         counts.lookups,
         counts.hits,
         counts.coalesced,
@@ -148,7 +155,9 @@ async fn stats(
         terminal.line(&format!("problem    {}", cell(problem)))?;
     }
     terminal.line(&format!(
-        "holds      {entries} of {max_entries} answers ({pinned} pinned), {bytes} of {max_bytes} bytes, each for {ttl_minutes} min"
+        "holds      {entries} of {max_entries} answers ({pinned} pinned), {:.1} of {:.0} MiB, each for {ttl_minutes} min",
+        *bytes as f64 / 1_048_576.0,
+        *max_bytes as f64 / 1_048_576.0
     ))?;
     counts(terminal, "today", today, prices_as_of)?;
     counts(terminal, "in all", total, prices_as_of)?;
