@@ -1,42 +1,27 @@
 //! Each step as the store's command.
 
 use leverframe::protocol::channel::SendIdempotency;
-use leverframe::protocol::command::Waiting;
 use leverframe::protocol::words::{ApprovalKind, DecisionScope, OutboxClass, ToolCallState};
 use leverframe::store::commands::ask_budget::AskBudget;
 use leverframe::store::commands::begin_send::{BeginSend, BeginSendOutcome};
 use leverframe::store::commands::cancel::Cancel;
 use leverframe::store::commands::claim::Claim;
 use leverframe::store::commands::decide::{Decide, DecideOutcome, DecideReport};
-use leverframe::store::commands::drop_stale::DropStale;
-use leverframe::store::commands::drop_waiting::DropWaiting;
-use leverframe::store::commands::end_look_up::{EndLookUp, Found};
 use leverframe::store::commands::end_send::{EndSend, SendOutcome};
 use leverframe::store::commands::end_session::EndSession;
-use leverframe::store::commands::expire_due::ExpireDue;
 use leverframe::store::commands::fail_turn::FailTurn;
 use leverframe::store::commands::finish_tool::FinishTool;
 use leverframe::store::commands::finish_turn::FinishTurn;
 use leverframe::store::commands::ingest_record::IngestRecord;
 use leverframe::store::commands::ingest_turn::{IngestOutcome, IngestTurn};
 use leverframe::store::commands::llm_result::LlmResult;
-use leverframe::store::commands::note_unknown::NoteUnknown;
 use leverframe::store::commands::once::Once;
 use leverframe::store::commands::park::{Park, Parked};
-use leverframe::store::commands::probe::Probe;
-use leverframe::store::commands::queue_cards::QueueCards;
-use leverframe::store::commands::queue_notice::QueueNotice;
 use leverframe::store::commands::recover::Recovery;
 use leverframe::store::commands::refuse_call::RefuseCall;
-use leverframe::store::commands::release_quarantine::ReleaseQuarantine;
 use leverframe::store::commands::reserve_model::{Reservation, ReserveModel};
-use leverframe::store::commands::resolve_delivery::ResolveDelivery;
-use leverframe::store::commands::resume::Resume;
 use leverframe::store::commands::return_to_ask::ReturnToAsk;
 use leverframe::store::commands::revise_approval::ReviseApproval;
-use leverframe::store::commands::set_channel_paused::SetChannelPaused;
-use leverframe::store::commands::set_held::SetHeld;
-use leverframe::store::commands::set_policy::SetPolicy;
 use leverframe::store::commands::settle_model::SettleModel;
 use leverframe::store::commands::start_session::StartSession;
 use leverframe::store::commands::start_tool::{StartTool, StartToolOutcome};
@@ -49,8 +34,8 @@ use crate::store_model::rules_delivery::message_ref;
 use crate::store_model::rules_turn::{
     ACTIVE, BUDGET, LIMITS, OFFERED, PATIENCE, RESEND, SHARED, UNKNOWN,
 };
-use crate::store_model::step::{Ended, Item, Look, Offer, Sent, Shown, Step, Target};
-use crate::store_model::system::{NONSENSE, System, digest_of, ensure, origin, person, usage};
+use crate::store_model::step::{Ended, Item, Offer, Sent, Shown, Step, Target};
+use crate::store_model::system::{NONSENSE, System, digest_of, origin, person, usage};
 
 /// A refusal is an answer too.
 fn answer(result: Result<Outcome, Outcome>) -> Outcome {
@@ -639,162 +624,6 @@ impl System {
             .collect();
         calls.sort_unstable();
         Outcome::Cancelled(calls)
-    }
-
-    fn by_operators(&mut self, model: &Model, step: &Step) -> Result<Outcome, Outcome> {
-        let by = person(1);
-        match step {
-            Step::Resume { turn } => self
-                .write(Resume {
-                    continuation_id: self.turn(*turn),
-                    by,
-                })
-                .map(|()| Outcome::Done),
-            Step::ExpireDue => {
-                let due = self.write(ExpireDue {
-                    now: self.now(),
-                    notice: "late".to_owned(),
-                })?;
-                Ok(Outcome::Expired(
-                    due.approvals
-                        .iter()
-                        .map(|row| self.ids.place(&row.approval_id.to_bytes()))
-                        .collect(),
-                    due.policies
-                        .iter()
-                        .filter_map(|(name, _)| CHANNELS.iter().position(|known| known == name))
-                        .collect(),
-                ))
-            }
-            Step::SetPolicy {
-                channel,
-                autonomy,
-                lives,
-                right_version,
-            } => {
-                let version = model.channels[*channel].version;
-                self.write(SetPolicy {
-                    channel: CHANNELS[*channel].to_owned(),
-                    autonomy: *autonomy,
-                    expires_at: lives.map(|seconds| self.now().plus_seconds(seconds)),
-                    auto_approve: None,
-                    block: None,
-                    always_ask: None,
-                    // The model is one version ahead of a change that is accepted.
-                    if_version: right_version
-                        .map(|right| if right { version - 1 } else { version + 7 }),
-                    by,
-                })
-                .map(|_| Outcome::Done)
-            }
-            Step::EnsureChannel { channel, autonomy } => self
-                .write(ensure(*channel, *autonomy))
-                .map(|()| Outcome::Done),
-            Step::PauseChannel { channel, paused } => self
-                .write(SetChannelPaused {
-                    channel: CHANNELS[*channel].to_owned(),
-                    paused: *paused,
-                    by,
-                })
-                .map(|()| Outcome::Done),
-            Step::Hold { drop_full } => self
-                .write(SetHeld {
-                    held: Some("stop".to_owned()),
-                    by,
-                    drop_full: *drop_full,
-                })
-                .map(|()| Outcome::Done),
-            Step::Release => self
-                .write(SetHeld {
-                    held: None,
-                    by,
-                    drop_full: false,
-                })
-                .map(|()| Outcome::Done),
-            Step::DropWaiting { keep_newest } => {
-                let dropped = self.write(DropWaiting {
-                    waiting: if *keep_newest {
-                        Waiting::Newest
-                    } else {
-                        Waiting::Drop
-                    },
-                    conversations: Vec::new(),
-                    by,
-                    notice: "dropped".to_owned(),
-                })?;
-                Ok(Outcome::Turns(
-                    dropped
-                        .iter()
-                        .map(|id| self.ids.place(&id.to_bytes()))
-                        .collect(),
-                ))
-            }
-            Step::NoteUnknown { gate } => {
-                self.counter += 1;
-                self.write(NoteUnknown {
-                    approval_id: self.gate(*gate),
-                    text: format!("Looked {} times.", self.counter),
-                })
-                .map(|()| Outcome::Done)
-            }
-            Step::Probe => self.write(Probe).map(|()| Outcome::Done),
-            Step::ReleaseQuarantine => self.write(ReleaseQuarantine { by }).map(|()| Outcome::Done),
-            Step::QueueNotice {
-                channel,
-                chat,
-                class,
-            } => self
-                .write(QueueNotice {
-                    notice: Self::notice(*channel, *chat, *class, None),
-                })
-                .map(|_| Outcome::Done),
-            Step::QueueCards { gate } => {
-                let channel = model.gates[*gate].channel;
-                let cards = self.cards(channel, 1);
-                self.write(QueueCards {
-                    approval_id: self.gate(*gate),
-                    cards,
-                })
-                .map(|()| Outcome::Done)
-            }
-            Step::EndLookUp {
-                part,
-                last_attempt,
-                look,
-            } => {
-                let attempts = model.parts[*part].attempts;
-                self.write(EndLookUp {
-                    outbox_id: self.part(*part),
-                    attempt: attempts + u32::from(!last_attempt),
-                    found: match look {
-                        Look::Arrived(count) => Found::Sent {
-                            refs: (0..*count)
-                                .map(|n| message_ref(*part, attempts, n))
-                                .collect(),
-                        },
-                        Look::Not => Found::NotSent,
-                        Look::Unclear => Found::Unclear {
-                            why: "nobody answers".to_owned(),
-                        },
-                    },
-                })
-                .map(|()| Outcome::Done)
-            }
-            Step::DropStale { part } => self
-                .write(DropStale {
-                    outbox_id: self.part(*part),
-                })
-                .map(Outcome::Dropped),
-            Step::ResolveDelivery { part, settlement } => self
-                .write(ResolveDelivery {
-                    outbox_id: self.part(*part),
-                    settlement: *settlement,
-                    reason: None,
-                    by,
-                })
-                .map(|()| Outcome::Done),
-            other => unreachable!("{other:?} is carried out elsewhere"),
-        }
     }
 }
 

@@ -16,6 +16,7 @@
 )]
 
 mod carry_out;
+mod carry_out_operators;
 mod coverage;
 mod menu;
 mod model;
