@@ -12,5 +12,6 @@ mod remote;
 mod routes;
 mod samples;
 mod samples_models;
+mod samples_rare;
 mod server;
 mod streams;
