@@ -138,8 +138,7 @@ pub async fn attempt(engine: &Engine, rows: &TurnRows, asked: Asked<'_>) -> anyh
         }
         Err(mut error) => {
             error.message = engine.redactor.redact(&error.message).into_owned();
-            let mut usage = failed_usage(error.usage);
-            usage.cost_usd = price(&usage);
+            let usage = failed_usage(engine, rows, &error, &shown, price);
             engine
                 .persist(SettleModel {
                     attempt_id,
@@ -233,11 +232,23 @@ pub fn publish(engine: &Engine, rows: &TurnRows, body: EventBody) {
     });
 }
 
-fn failed_usage(tokens: Option<TokenCount>) -> Usage {
-    let tokens = tokens.unwrap_or_default();
-    Usage {
-        input_tokens: tokens.input,
-        output_tokens: tokens.output,
+/// What a try without an answer used: what the provider reported, else, where its answer had begun, an estimate. One
+/// that was refused or never reached anybody used nothing.
+fn failed_usage(
+    engine: &Engine,
+    rows: &TurnRows,
+    error: &ModelError,
+    shown: &str,
+    price: impl Fn(&Usage) -> Option<f64>,
+) -> Usage {
+    let reported = error.usage.map(|TokenCount { input, output }| Usage {
+        input_tokens: input,
+        output_tokens: output,
         ..Usage::default()
-    }
+    });
+    let mut usage = reported
+        .or_else(|| open_call::begun(engine, rows.id, shown))
+        .unwrap_or_default();
+    usage.cost_usd = price(&usage);
+    usage
 }

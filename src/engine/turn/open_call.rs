@@ -63,6 +63,12 @@ fn usage(engine: &Engine, call: &OpenCall, shown: &str) -> Usage {
     usage
 }
 
+/// What a call has used whose answer had begun before it broke off; none = nothing of an answer came.
+pub fn begun(engine: &Engine, id: ContinuationId, shown: &str) -> Option<Usage> {
+    let call = lock(&engine.open_calls).get(&id).cloned()?;
+    (!shown.is_empty() || call.signs > 0).then(|| usage(engine, &call, shown))
+}
+
 /// The step that a turn's open call leaves when a person ends the turn now.
 pub fn cut_short(engine: &Engine, id: ContinuationId) -> Option<ModelStep> {
     let call = lock(&engine.open_calls).get(&id).cloned()?;
