@@ -106,7 +106,11 @@ pub async fn act(
             | Outcome::Swept(_)
             | Outcome::ModelTest(_)
             | Outcome::CacheEntry(_)
-            | Outcome::CachePurged(_) => return Err(unexpected("a continuation")),
+            | Outcome::CachePurged(_)
+            | Outcome::Memory(_)
+            | Outcome::Hygiene(_)
+            | Outcome::Hook(_)
+            | Outcome::Routine(_) => return Err(unexpected("a continuation")),
         },
     };
     match format {

@@ -2,7 +2,7 @@
 
 use crate::clock::Day;
 use crate::engine::core::{Engine, lock};
-use crate::engine::handle::emergency;
+use crate::engine::handle::{emergency, hooks, hygiene, memory, routines};
 use crate::engine::problem::from_store;
 use crate::engine::response_cache::stats;
 use crate::engine::{costs, doctor, what_if, why};
@@ -184,6 +184,10 @@ impl Engine {
             Query::Costs { by, since, until } => costs::costs(self, by, since, until)
                 .await
                 .map(|costs| Answer::Costs(Box::new(costs))),
+            Query::Memory(query) => memory::answer(self, query).await.map(Answer::Memory),
+            Query::Hygiene(query) => hygiene::answer(self, query).await.map(Answer::Hygiene),
+            Query::Hooks => hooks::list(self).map(Answer::Hooks),
+            Query::Routines(query) => routines::answer(self, query).await.map(Answer::Routines),
         }
     }
 }

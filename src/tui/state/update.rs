@@ -296,7 +296,11 @@ fn submitted(
                 | Outcome::Swept(_)
                 | Outcome::ModelTest(_)
                 | Outcome::CacheEntry(_)
-                | Outcome::CachePurged(_) => Vec::new(),
+                | Outcome::CachePurged(_)
+                | Outcome::Memory(_)
+                | Outcome::Hygiene(_)
+                | Outcome::Hook(_)
+                | Outcome::Routine(_) => Vec::new(),
             }
         }
     }
@@ -410,6 +414,10 @@ fn answered(state: &mut State, query: &Query, result: Result<Box<Answer>, Box<Pr
         | Answer::Cache(_)
         | Answer::CacheEntries(_)
         | Answer::CacheEntry(_)
-        | Answer::Costs(_) => {}
+        | Answer::Costs(_)
+        | Answer::Memory(_)
+        | Answer::Hygiene(_)
+        | Answer::Hooks(_)
+        | Answer::Routines(_) => {}
     }
 }
