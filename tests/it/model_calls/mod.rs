@@ -3,7 +3,8 @@
 mod answers;
 mod chain;
 mod choice;
+mod decisions;
 mod interrupted;
-mod server;
+pub(crate) mod server;
 mod stable;
 mod window;
