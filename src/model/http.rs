@@ -106,6 +106,11 @@ impl Endpoint {
         &self.host
     }
 
+    /// Its address.
+    pub fn url(&self) -> Url {
+        self.url.clone()
+    }
+
     /// The same endpoint, whose stream is JSON lines in place of events.
     pub fn answering_in_lines(mut self) -> Self {
         self.lines = true;
@@ -184,12 +189,7 @@ impl Endpoint {
         Failure::new(kind, format!("the answer broke off: {error}"))
     }
 
-    /// Posts `body` and checks status and content type.
-    pub async fn post(&self, body: &Value) -> Result<Answer, Refused> {
-        self.post_to(self.url.clone(), body).await
-    }
-
-    /// Like [`Endpoint::post`], to an address from [`Endpoint::below`].
+    /// Posts `body` to [`Endpoint::url`] or an address from [`Endpoint::below`]; checks status and content type.
     pub async fn post_to(&self, url: Url, body: &Value) -> Result<Answer, Refused> {
         let client = self
             .client
