@@ -4,6 +4,7 @@
 //! is remembered for the life of the provider object.
 
 pub mod decoder;
+pub mod parts;
 pub mod wire;
 
 use std::sync::Arc;
@@ -12,7 +13,8 @@ use reqwest::header::{ACCEPT, HeaderMap, HeaderName, HeaderValue};
 
 use crate::config::settings::ProviderSettings;
 use crate::model::exchange;
-use crate::model::gemini::decoder::{Decoder, FAMILY, MISSING_SIGNATURE};
+use crate::model::gemini::decoder::{Decoder, FAMILY};
+use crate::model::gemini::parts::MISSING_SIGNATURE;
 use crate::model::gemini::wire::Parameters;
 use crate::model::http::{Endpoint, EndpointProblem, secret_header};
 use crate::model::learnt::Learnt;

@@ -5,6 +5,7 @@
 //! back is left out of one repetition.
 
 pub mod decoder;
+pub mod items;
 pub mod wire;
 
 use std::sync::Arc;
