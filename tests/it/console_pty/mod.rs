@@ -5,6 +5,7 @@ mod attach;
 mod detach;
 pub(crate) mod door;
 mod hostile;
+mod large_output;
 mod resize;
 mod restart;
 mod setup;
