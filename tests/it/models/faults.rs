@@ -674,6 +674,30 @@ async fn refused_parameters_are_dropped_once_and_remembered() {
 }
 
 #[tokio::test]
+async fn what_one_model_refused_is_still_sent_to_another() {
+    let kind = ProviderKind::OpenAiChat;
+    let refused = Play::whole(
+        "400 Bad Request",
+        "content-type: application/json\r\n",
+        r#"{"error":{"message":"Unknown field stream_options"}}"#,
+    );
+    let answers = (0..3).map(|_| Play::events(good(kind)));
+    let peer = BytePeer::start(kind, std::iter::once(refused).chain(answers).collect()).await;
+    let model = adapter(kind, &settings(kind, &base_of(kind, &peer)));
+    for name in ["first", "second", "first"] {
+        let mut asked = request(vec![user("hi")]);
+        asked.model = name.to_owned();
+        assert_eq!(run(model.as_ref(), asked).await.answer().text, "Hello");
+    }
+    let seen = peer.seen().await;
+    let has: Vec<bool> = seen
+        .iter()
+        .map(|one| one.body.get("stream_options").is_some())
+        .collect();
+    assert_eq!(has, [true, false, true, false]);
+}
+
+#[tokio::test]
 async fn a_connection_is_used_again_after_a_complete_answer() {
     for kind in ALL {
         let body = good(kind);
