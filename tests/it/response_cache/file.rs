@@ -33,6 +33,8 @@ impl World {
             ttl_ms: HOUR as u64,
             max_entries: 500,
             max_bytes: 64 << 20,
+            max_results: 3,
+            max_result_bytes: 1000,
         };
         change(&mut options);
         let cache = ResponseCache::new(options.clone());

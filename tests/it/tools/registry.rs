@@ -111,6 +111,7 @@ impl Odd {
             effect: Effect::NonIdempotent,
             max_duration: Duration::from_secs(1),
             key_lifetime: None,
+            cacheable: None,
         }))
     }
 }
