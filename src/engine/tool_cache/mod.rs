@@ -191,7 +191,7 @@ pub fn begin_change(engine: &Engine, row: &CallRow, workspace: &std::path::Path)
 }
 
 /// Why a result may not be kept.
-fn may_keep(outcome: &ToolOutcome, shown: &Shown) -> Result<(), ToolCacheNotKept> {
+pub fn may_keep(outcome: &ToolOutcome, shown: &Shown) -> Result<(), ToolCacheNotKept> {
     if outcome.is_error || outcome.disposition != EffectDisposition::Done {
         return Err(ToolCacheNotKept::Failed);
     }
