@@ -1,7 +1,7 @@
 //! How often each workspace was changed by calls of ours, and whether one changes it now.
 //!
 //! A result may be kept or given only while nothing of ours changes its workspace, and only under the count it was made
-//! under: the count rises when a change begins and again when it ends.
+//! under, which rises with every change that begins.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -83,7 +83,6 @@ impl Change {
         let mut spaces = lock(&self.spaces);
         for at in &self.reach {
             if let Some(space) = spaces.get_mut(*at) {
-                space.changes += 1;
                 space.under_way = space.under_way.saturating_sub(1);
             }
         }
