@@ -105,7 +105,7 @@ fn changes() -> Vec<Change> {
         change("variables", move |o| o.plan.facts.env = pair("A", "1")),
         change("another value", move |o| o.plan.facts.env = pair("A", "2")),
         change("another variable", move |o| {
-            o.plan.facts.env = pair("B", "1")
+            o.plan.facts.env = pair("B", "1");
         }),
         change("another operand", move |o| o.plan.operands = pair("B", "1")),
         change("operands", move |o| o.plan.operands = pair("A", "1")),
