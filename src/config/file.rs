@@ -204,6 +204,8 @@ pub struct ChannelTable {
     pub max_queue: Option<u32>,
     /// Whom a kept answer may be given to.
     pub response_cache: Option<CacheScope>,
+    /// Whether results of tools that only read may be given again.
+    pub tool_cache: Option<bool>,
     /// `[channels.NAME.budget]`.
     pub budget: LimitTable,
 }

@@ -218,6 +218,8 @@ pub struct ChannelSettings {
     pub max_queue: u32,
     /// Whom a kept answer may be given to.
     pub response_cache: CacheScope,
+    /// Whether results of tools that only read may be given again for some seconds.
+    pub tool_cache: bool,
     /// What it may use on one local day.
     pub budget: LimitSettings,
 }

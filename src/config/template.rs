@@ -209,7 +209,8 @@ fn telegram(choice: Option<&TelegramChoice>, out: &mut String) {
     let Some(choice) = choice else {
         out.push_str(
             "# [channels.team]\n# kind = \"telegram\"\n# token_env = \"TELEGRAM_BOT_TOKEN\"   # or token_file, token_command\n\
-             # allowed_users = [\"123456\"]          # numeric ids; empty = nobody\n\n",
+             # allowed_users = [\"123456\"]          # numeric ids; empty = nobody\n\
+             # tool_cache = true                   # lists and searches of files asked for again within 30 s are not run again\n\n",
         );
         return;
     };
@@ -231,7 +232,8 @@ fn telegram(choice: Option<&TelegramChoice>, out: &mut String) {
     out.push_str(
         "# Calls of a higher risk are decided in the console only: low, medium, high, critical.\n",
     );
-    out.push_str("chat_max_risk = \"medium\"\n# workspace = \"~/bots/team\"\n\n");
+    out.push_str("chat_max_risk = \"medium\"\n# workspace = \"~/bots/team\"\n");
+    out.push_str("# Lists and searches of files that are asked for again within 30 s are not run again.\n# tool_cache = true\n\n");
 }
 
 fn owner(choice: Option<&OwnerChoice>, out: &mut String) {

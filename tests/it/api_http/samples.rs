@@ -134,6 +134,7 @@ pub fn tool_call() -> ToolCall {
         approval_id: Some(approval_id()),
         result: None,
         artifact: None,
+        cached: None,
         duration_ms: Some(7),
         attempts: 0,
         created_at: at(),

@@ -93,6 +93,7 @@ pub(crate) fn exchange(text: &str, answers: &[Answer]) -> Exchange {
                     is_error: false,
                     duration_ms: Some(1),
                     artifact: None,
+                    cached: None,
                 },
             );
         }
