@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::cli::arguments::ModelCommands;
 use crate::cli::connect;
 use crate::cli::exit::{Failure, unexpected};
-use crate::cli::find::submit;
+use crate::cli::find::{self, submit};
 use crate::cli::table;
 use crate::cli::terminal::{Attended, Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient as _;
@@ -16,8 +16,10 @@ use crate::protocol::command::{Command, Outcome};
 use crate::protocol::models::{
     CheckVerdict, KeyState, ModelEntry, ModelPrice, ModelTest, ProviderModels,
 };
+use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::snapshot::{Answer, Query};
-use crate::runtime::models::{self, Unusable};
+use crate::runtime::models::{self, TestFailure, Unusable};
+use crate::runtime::start::StartError;
 
 /// Time a daemon has for a test: a model may have to be loaded.
 const TEST_TIME: Duration = Duration::from_secs(600);
@@ -25,6 +27,19 @@ const TEST_TIME: Duration = Duration::from_secs(600);
 impl From<Unusable> for Failure {
     fn from(error: Unusable) -> Self {
         Failure::Usage(error.to_string())
+    }
+}
+
+impl From<TestFailure> for Failure {
+    fn from(error: TestFailure) -> Self {
+        match error {
+            TestFailure::Unusable(error) => error.into(),
+            TestFailure::Start(error @ StartError::Locked(_)) => {
+                Problem::new(ProblemKind::Conflict, "in use", error.to_string()).into()
+            }
+            TestFailure::Start(StartError::Other(error)) => error.into(),
+            TestFailure::Problem(problem) => problem.into(),
+        }
     }
 }
 
@@ -83,7 +98,10 @@ impl Source<'_> {
                 };
                 Ok(test)
             }
-            Self::Files(flags, environment) => Ok(models::test(flags, environment, model).await?),
+            Self::Files(flags, environment) => {
+                let test = find::envelope(Command::TestModel { model }, None);
+                Ok(models::test(flags, environment, test).await?)
+            }
         }
     }
 }

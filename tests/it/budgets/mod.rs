@@ -8,5 +8,6 @@
 
 mod daemon;
 mod limits;
+mod model_test;
 mod parallel;
 mod questions;

@@ -7,4 +7,4 @@ mod failures;
 mod files;
 mod matching;
 mod order;
-mod server;
+pub(crate) mod server;
