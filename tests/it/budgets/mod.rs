@@ -10,4 +10,5 @@ mod daemon;
 mod limits;
 mod model_test;
 mod parallel;
+mod priced;
 mod questions;
