@@ -133,7 +133,10 @@ impl Model for Gemini {
     fn stream(&self, request: ModelRequest) -> ModelStream {
         let endpoint = Arc::clone(&self.endpoint);
         let quirks = Arc::clone(&self.quirks);
-        produce(move |sink| async move { call(&endpoint, &quirks, &request, &sink).await })
+        produce(move |sink| async move {
+            let call = call(&endpoint, &quirks, &request, &sink);
+            exchange::in_time(&endpoint, &sink, call).await
+        })
     }
 }
 

@@ -125,9 +125,10 @@ impl Model for OpenAiResponses {
         let endpoint = Arc::clone(&self.endpoint);
         let quirks = Arc::clone(&self.quirks);
         let provider = self.provider.clone();
-        produce(
-            move |sink| async move { call(&provider, &endpoint, &quirks, &request, &sink).await },
-        )
+        produce(move |sink| async move {
+            let call = call(&provider, &endpoint, &quirks, &request, &sink);
+            exchange::in_time(&endpoint, &sink, call).await
+        })
     }
 }
 

@@ -6,4 +6,5 @@ mod choice;
 mod interrupted;
 pub(crate) mod server;
 mod stable;
+mod time_bound;
 mod window;
