@@ -171,6 +171,8 @@ pub enum ModelCommands {
         #[arg(long)]
         yes: bool,
     },
+    /// Look for model servers on this machine; shows the lines that would declare them, and uses none
+    Discover,
 }
 
 /// `cache`.

@@ -1,4 +1,4 @@
-//! `leverframe models list|test`: through the running daemon, or on its own where none runs.
+//! `leverframe models list|test|discover`: through the running daemon, or on its own where none runs.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::config::environment::Environment;
 use crate::config::layers::Flags;
 use crate::protocol::command::{Command, Outcome};
 use crate::protocol::models::{
-    CheckVerdict, KeyState, ModelEntry, ModelPrice, ModelTest, ProviderModels,
+    CheckVerdict, Discovery, KeyState, ModelEntry, ModelPrice, ModelTest, ProviderModels,
 };
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::snapshot::{Answer, Query};
@@ -73,6 +73,7 @@ pub async fn run(
             let model = name.or_else(|| flags.model.clone());
             test(terminal, format, &source, model, yes).await
         }
+        ModelCommands::Discover => found(terminal, format, &source.discover().await?),
     }
 }
 
@@ -86,6 +87,19 @@ impl Source<'_> {
                 Ok(page.items)
             }
             Self::Files(flags, environment) => Ok(models::list(flags, environment)?),
+        }
+    }
+
+    async fn discover(&self) -> Result<Discovery, Failure> {
+        match self {
+            Self::Daemon(client) => {
+                let outcome = submit(client, Command::DiscoverModels).await?;
+                let Outcome::Discovery(found) = outcome else {
+                    return Err(unexpected("a look for model servers"));
+                };
+                Ok(found)
+            }
+            Self::Files(flags, environment) => Ok(models::look(flags, environment).await?),
         }
     }
 
@@ -137,6 +151,35 @@ fn show(
         "FROM",
     ];
     table::print(terminal, &heads, &rows, "the configuration names no model")
+}
+
+fn found(terminal: &mut Terminal<'_>, format: Format, found: &Discovery) -> Result<(), Failure> {
+    if format == Format::Json {
+        return terminal.json(found);
+    }
+    for offered in &found.servers {
+        let server = &offered.server;
+        let known = match &offered.provider {
+            Some(name) => format!("configured as {}", cell(name)),
+            None => "not configured".to_owned(),
+        };
+        terminal.line(&format!(
+            "{} at {}: {} models, {known}",
+            cell(&server.title),
+            cell(&server.base_url),
+            server.models.len()
+        ))?;
+        for line in offered.config.lines() {
+            terminal.line(&format!("    {}", cell(line)))?;
+        }
+    }
+    for note in &found.notes {
+        terminal.note(&format!("note: {}", cell(note)))?;
+    }
+    if found.servers.is_empty() {
+        return terminal.line("no model server answers on this machine");
+    }
+    terminal.note("none of them is used by itself: the lines belong into the configuration, and count from the next start")
 }
 
 fn provider_row(provider: &ProviderModels) -> Vec<String> {

@@ -1,13 +1,14 @@
 //! Models without a running engine: what is configured, what a test shows, and what answers on this machine.
 
+use crate::clock::Clock;
 use crate::config::environment::Environment;
 use crate::config::layers::{self, Flags};
 use crate::config::paths::prepare_data_dir;
 use crate::config::settings::Settings;
 use crate::model::catalogue;
-use crate::model::discovery::{self, Candidate, Verdict};
+use crate::model::discovery;
 use crate::protocol::command::{Envelope, Outcome};
-use crate::protocol::models::{FoundServer, ModelTest, ProviderModels};
+use crate::protocol::models::{Discovery, FoundServer, ModelTest, ProviderModels};
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::runtime::offline::database_of;
 use crate::runtime::start::{self, StartError};
@@ -83,24 +84,11 @@ pub async fn test(
 
 /// The model servers that answer on this machine, and what else is worth a word.
 pub async fn find(environment: &Environment) -> (Vec<FoundServer>, Vec<String>) {
-    let candidates = discovery::usual(environment);
-    let verdicts = discovery::probe(&candidates).await;
-    let mut servers = Vec::new();
-    let mut words = Vec::new();
-    for (candidate, verdict) in candidates.iter().zip(verdicts) {
-        let Candidate { kind, root } = candidate;
-        match verdict {
-            Verdict::Found(server) => servers.push(server),
-            Verdict::Closed | Verdict::Other => {}
-            Verdict::Slow => words.push(format!(
-                "{root}: something listens there and does not answer within {} ms, so it is not offered as {}",
-                discovery::LIMIT.as_millis(),
-                kind.title()
-            )),
-            Verdict::Elsewhere => words.push(format!(
-                "{root} is not on this machine, so it was not asked; name it with --base-url"
-            )),
-        }
-    }
-    (servers, words)
+    discovery::find(environment).await
+}
+
+/// The same beside the configuration.
+pub async fn look(flags: &Flags, environment: &Environment) -> Result<Discovery, Unusable> {
+    let settings = load(flags, environment)?;
+    Ok(discovery::look(&settings, environment, Clock::System.now()).await)
 }

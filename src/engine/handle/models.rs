@@ -1,5 +1,6 @@
 //! Asking a model to see what works. Not a turn of anybody, but counted like one: every call is reserved before it is
-//! made, within the budgets of the day, and settled after it. Nothing is asked while work is held.
+//! made, within the budgets of the day, and settled after it. Nothing is asked while work is held. Looking for model
+//! servers asks no model.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -7,12 +8,14 @@ use async_trait::async_trait;
 use tokio::sync::broadcast::error::RecvError;
 
 use crate::clock::Day;
+use crate::config::environment::Environment;
 use crate::engine::budget;
 use crate::engine::context::estimate;
 use crate::engine::core::Engine;
 use crate::engine::handle::{Caller, messages};
 use crate::engine::problem::from_store;
 use crate::model::check::{self, Account, Asked, Reserved, TestError};
+use crate::model::discovery;
 use crate::model::request::ModelRequest;
 use crate::protocol::command::{BudgetRequest, Outcome};
 use crate::protocol::event::EventBody;
@@ -69,6 +72,14 @@ pub async fn test(
         () = account.cancelled() => Err(cancelled()),
     };
     account.end(tested).await.map(Outcome::ModelTest)
+}
+
+/// Looks for model servers on this machine.
+pub async fn discover(engine: &Engine, caller: &Caller) -> Result<Outcome, Problem> {
+    tracing::info!(by = %caller.actor.label(), "looking for model servers on this machine");
+    let at = engine.clock.now();
+    let found = discovery::look(&engine.settings, &Environment::capture(), at).await;
+    Ok(Outcome::Discovery(found))
 }
 
 fn stopped() -> Problem {

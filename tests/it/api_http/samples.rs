@@ -455,6 +455,7 @@ pub fn commands() -> Vec<Command> {
         },
         Command::Sweep { preview: true },
         samples_models::command(),
+        Command::DiscoverModels,
     ]
 }
 
@@ -490,6 +491,7 @@ pub fn outcomes() -> Vec<Outcome> {
             ..SweepReport::default()
         }),
         samples_models::outcome(),
+        samples_models::discovery(),
     ]
 }
 
