@@ -163,11 +163,14 @@ fn found(terminal: &mut Terminal<'_>, format: Format, found: &Discovery) -> Resu
             Some(name) => format!("configured as {}", cell(name)),
             None => "not configured".to_owned(),
         };
+        let count = match server.models.len() {
+            1 => "1 model".to_owned(),
+            many => format!("{many} models"),
+        };
         terminal.line(&format!(
-            "{} at {}: {} models, {known}",
+            "{} at {}: {count}, {known}",
             cell(&server.title),
-            cell(&server.base_url),
-            server.models.len()
+            cell(&server.base_url)
         ))?;
         for line in offered.config.lines() {
             terminal.line(&format!("    {}", cell(line)))?;

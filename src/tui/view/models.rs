@@ -19,9 +19,9 @@ const WIDTH: u16 = 110;
 /// Columns of what stands behind the name: window, price, key.
 const BEHIND: usize = 8 + 15 + 8;
 /// Columns of what it is used for, where there is room.
-const USED: usize = 18;
+const USED: usize = 17;
 /// Least columns of a name before the uses are left out.
-const NAME: usize = 32;
+const NAME: usize = 28;
 
 /// Draws it.
 pub fn draw(state: &State, theme: &Theme, dialog: &ModelsDialog, area: Rect, buf: &mut Buffer) {
@@ -126,16 +126,18 @@ fn notice(buf: &mut Buffer, inner: Rect, theme: &Theme, role: Role, text: &str) 
 
 fn row(name: &str, used: &str, window: &str, price: &str, key: &str, columns: usize) -> String {
     let rest = columns.saturating_sub(BEHIND);
-    let (name_columns, used) = if rest >= NAME + USED {
-        (rest - USED, shown::column(used, USED))
-    } else {
-        (rest, String::new())
+    // Each with a space behind it, however long its text is.
+    let apart = |text: &str, columns: usize| match columns {
+        0 => String::new(),
+        _ => format!("{} ", shown::column(text, columns - 1)),
     };
+    let used_columns = if rest >= NAME + USED { USED } else { 0 };
     format!(
-        "{}{used}{} {} {}",
-        shown::column(name, name_columns),
-        shown::column(window, 7),
-        shown::column(price, 14),
+        "{}{}{}{}{}",
+        apart(name, rest - used_columns),
+        apart(used, used_columns),
+        apart(window, 8),
+        apart(price, 15),
         shown::column(key, 8)
     )
 }
@@ -150,7 +152,7 @@ fn entry(model: &ModelEntry, key: KeyState, chosen: bool, now: bool, columns: us
     };
     row(
         &format!("{mark}{}{now}", model.model),
-        &format!(" {}", model.used_for.join(", ")),
+        &model.used_for.join(", "),
         &format::count(model.profile.context_window),
         &price,
         key.as_str(),
@@ -200,11 +202,14 @@ fn said_of(found: &Discovery, say: &mut impl FnMut(Role, &str)) {
             Some(name) => format!("configured as {name}"),
             None => "not configured".to_owned(),
         };
+        let count = match server.models.len() {
+            1 => "1 model".to_owned(),
+            many => format!("{many} models"),
+        };
         let text = format!(
-            "{} at {}: {} models, {known}",
+            "{} at {}: {count}, {known}",
             shown::whole_line(&server.title),
-            shown::whole_line(&server.base_url),
-            server.models.len()
+            shown::whole_line(&server.base_url)
         );
         say(Role::Title, &text);
         for line in offered.config.lines() {

@@ -41,7 +41,7 @@ fn it_looks_for_servers_when_the_key_is_pressed_and_not_before() {
     );
     let text = driver.text();
     assert!(
-        text.contains("Ollama at http://127.0.0.1:11434: 1 models, not configured"),
+        text.contains("Ollama at http://127.0.0.1:11434: 1 model, not configured"),
         "{text}"
     );
     assert!(text.contains("[providers.ollama]"), "{text}");
