@@ -71,7 +71,7 @@ fn enter_asks_for_the_model_and_a_refusal_is_read_in_the_dialog() {
         model: Some("local/qwen3:8b".to_owned()),
         paused: None,
     };
-    assert_eq!(sent(&driver), [command.clone()]);
+    assert_eq!(sent(&driver).as_slice(), std::slice::from_ref(&command));
     let refusal = Problem::new(
         ProblemKind::Forbidden,
         "the model is fixed",
