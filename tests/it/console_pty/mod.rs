@@ -5,6 +5,7 @@ mod attach;
 mod detach;
 pub(crate) mod door;
 mod hostile;
+mod large_output;
 mod models;
 mod resize;
 mod restart;
