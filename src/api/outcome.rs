@@ -9,7 +9,7 @@ use crate::protocol::cache::{CacheEntry, CachePurged};
 use crate::protocol::channel::Channel;
 use crate::protocol::command::{Accepted, Envelope, Outcome};
 use crate::protocol::ids::ContinuationId;
-use crate::protocol::models::ModelTest;
+use crate::protocol::models::{Discovery, ModelTest};
 use crate::protocol::problem::Problem;
 use crate::protocol::session::{Continuation, OutboxItem, Session};
 use crate::protocol::snapshot::{Answer, EngineStatus, Query, SweepReport};
@@ -41,6 +41,7 @@ expect_outcome!(swept, Swept, SweepReport, "what was swept");
 expect_outcome!(model_test, ModelTest, ModelTest, "a test of a model");
 expect_outcome!(cache_entry, CacheEntry, CacheEntry, "a kept answer");
 expect_outcome!(cache_purged, CachePurged, CachePurged, "what was forgotten");
+expect_outcome!(discovery, Discovery, Discovery, "a look for model servers");
 
 /// Submits a command after which a continuation is shown: the one it names, or the new one it started.
 pub async fn continuation(
@@ -59,7 +60,8 @@ pub async fn continuation(
         | Outcome::Swept(_)
         | Outcome::ModelTest(_)
         | Outcome::CacheEntry(_)
-        | Outcome::CachePurged(_)) => Err(unexpected("a continuation", outcome_name(&other))),
+        | Outcome::CachePurged(_)
+        | Outcome::Discovery(_)) => Err(unexpected("a continuation", outcome_name(&other))),
     }
 }
 
@@ -93,6 +95,7 @@ fn outcome_name(outcome: &Outcome) -> &'static str {
         Outcome::ModelTest(_) => "a test of a model",
         Outcome::CacheEntry(_) => "a kept answer",
         Outcome::CachePurged(_) => "what was forgotten",
+        Outcome::Discovery(_) => "a look for model servers",
     }
 }
 

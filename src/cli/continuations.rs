@@ -106,7 +106,8 @@ pub async fn act(
             | Outcome::Swept(_)
             | Outcome::ModelTest(_)
             | Outcome::CacheEntry(_)
-            | Outcome::CachePurged(_) => return Err(unexpected("a continuation")),
+            | Outcome::CachePurged(_)
+            | Outcome::Discovery(_) => return Err(unexpected("a continuation")),
         },
     };
     match format {

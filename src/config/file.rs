@@ -103,6 +103,8 @@ pub struct ProviderTable {
     pub first_byte_timeout_seconds: Option<u64>,
     /// Seconds.
     pub idle_timeout_seconds: Option<u64>,
+    /// Seconds; 0 = no bound.
+    pub request_timeout_seconds: Option<u64>,
     /// Tokens.
     pub max_output_tokens: Option<u32>,
     /// Tokens.

@@ -122,6 +122,8 @@ pub struct ProviderSettings {
     pub first_byte_timeout_seconds: u64,
     /// Seconds without any byte.
     pub idle_timeout_seconds: u64,
+    /// Seconds from sending a call to the end of its answer; 0 = no bound.
+    pub request_timeout_seconds: u64,
     /// Upper bound on output tokens per call.
     pub max_output_tokens: u32,
     /// Context window of its models, in tokens.

@@ -180,6 +180,38 @@ fn model(choice: &ModelChoice, out: &mut String) {
     }
 }
 
+/// The lines that declare a model server and name these of its models; the first one is suggested as the default.
+pub fn server_table(
+    provider: &str,
+    kind: &str,
+    base_url: &str,
+    models: &[(&str, ToldChoice)],
+) -> String {
+    let mut out = String::new();
+    if let Some((first, _)) = models.first() {
+        let name = quoted(&format!("{provider}/{first}"));
+        line(&mut out, format_args!("# under [model]: default = {name}"));
+    }
+    line(&mut out, format_args!("[providers.{}]", table(provider)));
+    line(&mut out, format_args!("kind = {}", quoted(kind)));
+    line(&mut out, format_args!("base_url = {}", quoted(base_url)));
+    for (id, told) in models {
+        let mut facts = Vec::new();
+        if told.tools == Some(false) {
+            facts.push("tools = false".to_owned());
+        }
+        if let Some(window) = told.context_window {
+            facts.push(format!("context_window = {window}"));
+        }
+        let facts = match facts.join(", ") {
+            none if none.is_empty() => "{}".to_owned(),
+            some => format!("{{ {some} }}"),
+        };
+        line(&mut out, format_args!("models.{} = {facts}", quoted(id)));
+    }
+    out
+}
+
 fn told_of(provider: &str, model: &str, told: ToldChoice, out: &mut String) {
     // Tools are sent where nothing is said: only a no has to be written down.
     let none = told.tools == Some(false);

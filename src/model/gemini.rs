@@ -75,7 +75,10 @@ impl Model for Gemini {
     fn stream(&self, request: ModelRequest) -> ModelStream {
         let endpoint = Arc::clone(&self.endpoint);
         let learnt = Arc::clone(&self.learnt);
-        produce(move |sink| async move { call(&endpoint, &learnt, &request, &sink).await })
+        produce(move |sink| async move {
+            let call = call(&endpoint, &learnt, &request, &sink);
+            exchange::in_time(&endpoint, &sink, call).await
+        })
     }
 }
 

@@ -56,6 +56,7 @@ pub struct Endpoint {
     connect_timeout: Duration,
     first_byte_timeout: Duration,
     idle_timeout: Duration,
+    request_timeout: Option<Duration>,
     lines: bool,
     client: OnceLock<Result<Client, String>>,
 }
@@ -103,6 +104,9 @@ impl Endpoint {
             connect_timeout: Duration::from_secs(settings.connect_timeout_seconds),
             first_byte_timeout: Duration::from_secs(settings.first_byte_timeout_seconds),
             idle_timeout: Duration::from_secs(settings.idle_timeout_seconds),
+            request_timeout: Some(settings.request_timeout_seconds)
+                .filter(|seconds| *seconds > 0)
+                .map(Duration::from_secs),
             lines: false,
             client: OnceLock::new(),
         })
@@ -143,6 +147,11 @@ impl Endpoint {
     /// Longest silence inside an answer.
     pub fn idle_timeout(&self) -> Duration {
         self.idle_timeout
+    }
+
+    /// Longest time from sending a call to the end of its answer; none = no bound.
+    pub fn request_timeout(&self) -> Option<Duration> {
+        self.request_timeout
     }
 
     /// The error for `failure`, with provider, host and next step.

@@ -73,7 +73,10 @@ impl Model for OpenAiChat {
     fn stream(&self, request: ModelRequest) -> ModelStream {
         let endpoint = Arc::clone(&self.endpoint);
         let (first, learnt) = (self.first, Arc::clone(&self.learnt));
-        produce(move |sink| async move { call(&endpoint, first, &learnt, &request, &sink).await })
+        produce(move |sink| async move {
+            let call = call(&endpoint, first, &learnt, &request, &sink);
+            exchange::in_time(&endpoint, &sink, call).await
+        })
     }
 }
 

@@ -69,9 +69,10 @@ impl Model for OpenAiResponses {
         let endpoint = Arc::clone(&self.endpoint);
         let learnt = Arc::clone(&self.learnt);
         let provider = self.provider.clone();
-        produce(
-            move |sink| async move { call(&provider, &endpoint, &learnt, &request, &sink).await },
-        )
+        produce(move |sink| async move {
+            let call = call(&provider, &endpoint, &learnt, &request, &sink);
+            exchange::in_time(&endpoint, &sink, call).await
+        })
     }
 }
 

@@ -11,7 +11,7 @@ use crate::protocol::backup::BackupReport;
 use crate::protocol::cache::{CacheEntry, CachePurge, CachePurged};
 use crate::protocol::channel::Channel;
 use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId, SessionId};
-use crate::protocol::models::ModelTest;
+use crate::protocol::models::{Discovery, ModelTest};
 use crate::protocol::policy::PolicyPatch;
 use crate::protocol::session::{Continuation, OutboxItem, Session};
 use crate::protocol::snapshot::{EngineStatus, SweepReport};
@@ -326,6 +326,8 @@ pub enum Command {
         /// Which.
         what: CachePurge,
     },
+    /// Looks for model servers on the engine's machine, and uses none.
+    DiscoverModels,
 }
 
 impl Command {
@@ -350,7 +352,8 @@ impl Command {
             Command::Decide { .. } | Command::ResolveDelivery { .. } => Scope::Approve,
             Command::ReleaseEmergencyStop { .. }
             | Command::Backup { .. }
-            | Command::Sweep { .. } => Scope::Admin,
+            | Command::Sweep { .. }
+            | Command::DiscoverModels => Scope::Admin,
         }
     }
 }
@@ -399,4 +402,6 @@ pub enum Outcome {
     CacheEntry(CacheEntry),
     /// What was forgotten.
     CachePurged(CachePurged),
+    /// The model servers that were found.
+    Discovery(Discovery),
 }

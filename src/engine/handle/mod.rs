@@ -131,6 +131,7 @@ impl Engine {
             Command::TestModel { model } => models::test(self, &caller, model).await,
             Command::PinCacheEntry { id, pinned } => cache::pin(self, &caller, id, pinned).await,
             Command::PurgeCache { what } => cache::purge(self, &caller, what).await,
+            Command::DiscoverModels => models::discover(self, &caller).await,
         }
     }
 }

@@ -59,6 +59,9 @@ pub fn done_text(command: &Command, outcome: &Outcome) -> String {
             paused: Some(false),
             ..
         } => "session goes on".to_owned(),
+        Command::UpdateSession {
+            model: Some(model), ..
+        } => format!("this session asks {model} from now on"),
         Command::UpdateSession { .. } => "session changed".to_owned(),
         Command::EndSession { .. } => "session ended".to_owned(),
         Command::SendMessage { .. } | Command::Ask { .. } => "message accepted".to_owned(),
@@ -79,7 +82,8 @@ pub fn done_text(command: &Command, outcome: &Outcome) -> String {
                 | Outcome::Swept(_)
                 | Outcome::ModelTest(_)
                 | Outcome::CacheEntry(_)
-                | Outcome::CachePurged(_) => "it",
+                | Outcome::CachePurged(_)
+                | Outcome::Discovery(_) => "it",
             };
             format!("{}: {what}", decision_done(decision.decision))
         }
@@ -98,6 +102,7 @@ pub fn done_text(command: &Command, outcome: &Outcome) -> String {
         Command::PinCacheEntry { pinned: true, .. } => "answer pinned".to_owned(),
         Command::PinCacheEntry { pinned: false, .. } => "answer unpinned".to_owned(),
         Command::PurgeCache { .. } => "kept answers forgotten".to_owned(),
+        Command::DiscoverModels => "looked for model servers".to_owned(),
     }
 }
 

@@ -456,6 +456,7 @@ pub fn commands() -> Vec<Command> {
         },
         Command::Sweep { preview: true },
         samples_models::command(),
+        Command::DiscoverModels,
     ]
 }
 
@@ -491,6 +492,7 @@ pub fn outcomes() -> Vec<Outcome> {
             ..SweepReport::default()
         }),
         samples_models::outcome(),
+        samples_models::discovery(),
     ]
 }
 

@@ -12,7 +12,7 @@ use crate::console_frames::styled::styled;
 const SIZES: &[(u16, u16)] = &[(80, 24), (120, 40), (48, 14)];
 
 /// Brings the console to a state at each size and compares the frame.
-fn check(name: &str, prepare: impl Fn(u16, u16) -> Driver) {
+pub(crate) fn check(name: &str, prepare: impl Fn(u16, u16) -> Driver) {
     for (width, height) in SIZES
         .iter()
         .copied()

@@ -9,4 +9,5 @@ mod interrupted;
 pub(crate) mod server;
 mod spend;
 mod stable;
+mod time_bound;
 mod window;

@@ -10,7 +10,7 @@ use crate::models::byte_peer::{BytePeer, Close, Play};
 use crate::models::helpers::{KEY, Outcome, adapter, exchange, request, run, settings, user};
 
 /// Every provider that is reached over a network.
-const ALL: [ProviderKind; 5] = [
+pub(crate) const ALL: [ProviderKind; 5] = [
     ProviderKind::OpenAiChat,
     ProviderKind::Anthropic,
     ProviderKind::OpenAiResponses,
@@ -20,7 +20,7 @@ const ALL: [ProviderKind; 5] = [
 /// Those that send events, not lines.
 const EVENTS: [ProviderKind; 4] = [ALL[0], ALL[1], ALL[2], ALL[3]];
 
-fn text_part(kind: ProviderKind) -> &'static str {
+pub(crate) fn text_part(kind: ProviderKind) -> &'static str {
     match kind {
         ProviderKind::OpenAiChat => {
             "data: {\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"Hel\"}}]}\n\n\
@@ -50,7 +50,7 @@ fn text_part(kind: ProviderKind) -> &'static str {
     }
 }
 
-fn end_part(kind: ProviderKind) -> &'static str {
+pub(crate) fn end_part(kind: ProviderKind) -> &'static str {
     match kind {
         ProviderKind::OpenAiChat => {
             "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n\
@@ -88,7 +88,7 @@ fn good(kind: ProviderKind) -> String {
     format!("{}{}", text_part(kind), end_part(kind))
 }
 
-fn base_of(kind: ProviderKind, peer: &BytePeer) -> String {
+pub(crate) fn base_of(kind: ProviderKind, peer: &BytePeer) -> String {
     match kind {
         ProviderKind::OpenAiChat | ProviderKind::OpenAiResponses => {
             format!("{}/v1", peer.base_url)
