@@ -332,7 +332,7 @@ fn a_call_without_its_result_is_never_sent() {
     let plain = |text: &str| exchange(text, &[said(MODEL, 3)]);
     // In the history: neither it nor anything older, so that no gap is in what is sent.
     let history = [plain("oldest"), called("broken"), plain("newest")];
-    let context = fit(&history, &plain("now"), &target(100_000));
+    let context = fit(&history, &exchange("now", &[]), &target(100_000));
     pairs(&context.messages);
     assert_eq!(users(&context), ["newest", "now"]);
     assert!(
