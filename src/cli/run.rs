@@ -235,6 +235,7 @@ pub async fn execute(
                         scope: None,
                         digest,
                         confirm_code: None,
+                        extra: None,
                         reason: note,
                     };
                     return resolve::run(client, terminal, format, &id, order).await;
@@ -294,6 +295,7 @@ async fn approval(
             id,
             scope,
             confirm_code,
+            extra,
             seen,
         } => {
             let order = Order {
@@ -301,6 +303,7 @@ async fn approval(
                 scope,
                 digest: seen.digest,
                 confirm_code,
+                extra,
                 reason: seen.reason,
             };
             approvals::decide(client, terminal, format, &id, order).await
@@ -315,6 +318,7 @@ async fn approval(
                 scope: None,
                 digest: seen.digest,
                 confirm_code: None,
+                extra: None,
                 reason: seen.reason,
             };
             approvals::decide(client, terminal, format, &id, order).await

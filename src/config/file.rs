@@ -103,6 +103,8 @@ pub struct ProviderTable {
     pub first_byte_timeout_seconds: Option<u64>,
     /// Seconds.
     pub idle_timeout_seconds: Option<u64>,
+    /// Seconds; 0 = no bound.
+    pub request_timeout_seconds: Option<u64>,
     /// Tokens.
     pub max_output_tokens: Option<u32>,
     /// Tokens.
@@ -204,6 +206,8 @@ pub struct ChannelTable {
     pub max_queue: Option<u32>,
     /// Whom a kept answer may be given to.
     pub response_cache: Option<CacheScope>,
+    /// Whether results of tools that only read may be given again.
+    pub tool_cache: Option<bool>,
     /// `[channels.NAME.budget]`.
     pub budget: LimitTable,
 }

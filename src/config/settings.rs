@@ -122,6 +122,8 @@ pub struct ProviderSettings {
     pub first_byte_timeout_seconds: u64,
     /// Seconds without any byte.
     pub idle_timeout_seconds: u64,
+    /// Seconds from sending a call to the end of its answer; 0 = no bound.
+    pub request_timeout_seconds: u64,
     /// Upper bound on output tokens per call.
     pub max_output_tokens: u32,
     /// Context window of its models, in tokens.
@@ -218,6 +220,8 @@ pub struct ChannelSettings {
     pub max_queue: u32,
     /// Whom a kept answer may be given to.
     pub response_cache: CacheScope,
+    /// Whether results of tools that only read may be given again for some seconds.
+    pub tool_cache: bool,
     /// What it may use on one local day.
     pub budget: LimitSettings,
 }

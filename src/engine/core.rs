@@ -15,6 +15,7 @@ use crate::clock::{Clock, Timestamp};
 use crate::config::settings::{ChannelSettings, Settings};
 use crate::engine::context::prefix::Prefix;
 use crate::engine::response_cache::Caching;
+use crate::engine::tool_cache::ToolCache;
 use crate::engine::turn::driver;
 use crate::engine::turn::input::Halt;
 use crate::engine::turn::open_call::OpenCall;
@@ -147,6 +148,8 @@ pub struct Shared {
     pub sweeping: tokio::sync::Mutex<()>,
     /// Kept answers.
     pub response_cache: Caching,
+    /// Kept results of tools.
+    pub tool_cache: ToolCache,
     running: Mutex<HashMap<SessionId, RunningSession>>,
     permits: Arc<Semaphore>,
 }
@@ -188,6 +191,7 @@ impl Engine {
         Self {
             shared: Arc::new(Shared {
                 response_cache: Caching::new(&parts.settings),
+                tool_cache: ToolCache::new(&parts.settings),
                 prefixes: prefixes.collect(),
                 store: parts.store,
                 settings: parts.settings,

@@ -23,6 +23,7 @@ pub mod response_cache;
 pub mod slash;
 pub mod storage;
 pub mod sweeper;
+pub mod tool_cache;
 pub mod turn;
 pub mod what_if;
 pub mod why;

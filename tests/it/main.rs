@@ -42,6 +42,7 @@ mod stories;
 mod support;
 mod telegram;
 mod text;
+mod tool_cache;
 mod tools;
 mod turn_machine;
 mod unknown_outcomes;

@@ -2,6 +2,7 @@
 
 pub mod ask_budget;
 pub mod begin_send;
+pub mod begin_test;
 pub mod cancel;
 pub mod claim;
 pub mod decide;
