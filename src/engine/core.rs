@@ -14,6 +14,7 @@ use tokio_util::task::TaskTracker;
 use crate::clock::{Clock, Timestamp};
 use crate::config::settings::{ChannelSettings, Settings};
 use crate::engine::context::prefix::Prefix;
+use crate::engine::hygiene::Hygiene;
 use crate::engine::response_cache::Caching;
 use crate::engine::turn::driver;
 use crate::engine::turn::input::Halt;
@@ -147,6 +148,8 @@ pub struct Shared {
     pub sweeping: tokio::sync::Mutex<()>,
     /// Kept answers.
     pub response_cache: Caching,
+    /// Hygiene of the memory.
+    pub hygiene: Hygiene,
     running: Mutex<HashMap<SessionId, RunningSession>>,
     permits: Arc<Semaphore>,
 }
@@ -215,6 +218,7 @@ impl Engine {
                 shutdown: CancellationToken::new(),
                 tasks: TaskTracker::new(),
                 sweeping: tokio::sync::Mutex::default(),
+                hygiene: Hygiene::default(),
                 running: Mutex::default(),
                 permits,
             }),
