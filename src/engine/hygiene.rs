@@ -110,8 +110,6 @@ pub async fn run(engine: Engine) {
                 } else if let Err(problem) = tidy(&engine, ActorRef::engine(), false).await {
                     // Looked at again later.
                     tracing::warn!(%problem, "hygiene did not end well");
-                } else {
-                    sleep = Duration::ZERO;
                 }
             }
             Ok(_) => {}
@@ -291,7 +289,7 @@ pub async fn tidy(engine: &Engine, by: ActorRef, yes: bool) -> Result<HygieneRun
     let begin = BeginHygiene {
         id,
         by,
-        undo_until: plan.rules.now.plus_millis(plan.rules.undo_ms),
+        undo_ms: plan.rules.undo_ms,
         report: HygieneReport {
             too_much: plan.too_much.clone(),
             ..HygieneReport::default()
@@ -563,7 +561,7 @@ impl Look<'_> {
 
     async fn vectors(&mut self) -> Result<(), StoreError> {
         let plan = self.plan;
-        let mut after = [0; 16];
+        let mut after = None;
         loop {
             let rules = plan.rules.clone();
             let page = self
@@ -589,7 +587,7 @@ impl Look<'_> {
                 }
             }
             match page.next {
-                Some(next) => after = next,
+                Some(next) => after = Some(next),
                 None => return Ok(()),
             }
         }

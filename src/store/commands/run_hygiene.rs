@@ -3,7 +3,6 @@
 use rusqlite::params;
 use serde_json::json;
 
-use crate::clock::Timestamp;
 use crate::protocol::event::EventBody;
 use crate::protocol::hygiene::{Growth, HygieneReport, HygieneRun};
 use crate::protocol::ids::HygieneRunId;
@@ -27,8 +26,8 @@ pub struct BeginHygiene {
     pub id: HygieneRunId,
     /// Who asked for it.
     pub by: ActorRef,
-    /// Until when it can be taken back.
-    pub undo_until: Timestamp,
+    /// Milliseconds for which it can be taken back.
+    pub undo_ms: i64,
     /// What it begins with: nothing done yet.
     pub report: HygieneReport,
 }
@@ -49,7 +48,7 @@ impl WriteCommand for BeginHygiene {
                 self.by.label,
                 to_json(&self.report)?,
                 tx.now.as_millis(),
-                self.undo_until.as_millis()
+                tx.now.plus_millis(self.undo_ms).as_millis()
             ])?;
         // Whose rows are gone for good or back in place; the memories of the others still name them.
         tx.conn

@@ -93,8 +93,9 @@ impl Reader<'_> {
     pub fn stale_vectors(
         &self,
         rules: &HygieneRules,
-        after: [u8; 16],
+        after: Option<[u8; 16]>,
     ) -> Result<HygienePage<([u8; 16], u64), [u8; 16]>, StoreError> {
+        let after = after.as_ref().map_or(&[][..], |id| &id[..]);
         let rows = self
             .conn
             .prepare_cached(&format!(

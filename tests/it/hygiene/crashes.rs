@@ -92,7 +92,8 @@ async fn a_run_that_is_killed_is_marked_and_the_next_one_does_the_rest() {
         assert_eq!(run["report"], rest, "{point}");
         for run in [&run, &cut] {
             let path = format!("/v1/memory/hygiene/{}/undo", run["id"].as_str().unwrap());
-            let back = daemon.post(&path, json!({})).await;
+            let (status, back) = daemon.request("POST", &path, None).await;
+            assert_eq!(status, 200, "{back}");
             assert_eq!(back["restored"], run["report"]["archived"], "{point}");
         }
         checked(&daemon).await;

@@ -95,6 +95,7 @@ async fn a_clock_that_jumps_back_wipes_nothing_and_runs_go_on() {
         .unwrap();
     assert_eq!(run.report.archived + run.report.removed, 0);
     assert_eq!(everything(&world).await, before);
+    world.sound().await;
 }
 
 #[tokio::test]
@@ -194,7 +195,7 @@ async fn each_run_and_undo_is_told_and_the_sizes_are_noted() {
 #[tokio::test]
 async fn nothing_runs_by_itself_while_held_and_it_runs_when_released() {
     let world = World::new().await;
-    insert(&world, 20, |n| n * 10).await;
+    insert(&world, 20, |n| (19 - n) * 10).await;
     let engine = engine(&world, "");
     let held = leverframe::engine::core::Held {
         since: START,
@@ -324,7 +325,7 @@ async fn a_memory_that_is_used_after_the_look_stays() {
         .ok(BeginHygiene {
             id: run,
             by: ActorRef::engine(),
-            undo_until: world.clock.now().plus_millis(DAY_MS),
+            undo_ms: DAY_MS,
             report: Default::default(),
         })
         .await;

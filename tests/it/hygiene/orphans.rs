@@ -168,5 +168,11 @@ async fn a_run_gives_space_back() {
     assert_eq!(run.report.removed, 6000);
     let after = count(&world, "SELECT * FROM pragma_page_count").await;
     assert!(after < before, "{before} to {after}");
-    assert_eq!(run.freed_bytes, (before - after) * 4096);
+    // The end of the run and the sizes of the day are written after it.
+    let freed = (before - after) * 4096;
+    assert!(
+        run.freed_bytes >= freed && run.freed_bytes - freed < 65_536,
+        "{} and {freed}",
+        run.freed_bytes
+    );
 }
