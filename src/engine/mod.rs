@@ -25,6 +25,7 @@ pub mod response_cache;
 pub mod slash;
 pub mod storage;
 pub mod sweeper;
+pub mod tidy;
 pub mod turn;
 pub mod what_if;
 pub mod why;

@@ -18,7 +18,7 @@ pub async fn carry_out(
     command: HygieneCommand,
 ) -> Result<HygieneRun, Problem> {
     match command {
-        HygieneCommand::Run { yes } => hygiene::tidy(engine, caller.reference(), yes).await,
+        HygieneCommand::Run { yes } => hygiene::run_now(engine, caller.reference(), yes).await,
         HygieneCommand::Undo { id } => hygiene::undo(engine, caller.reference(), id).await,
     }
 }

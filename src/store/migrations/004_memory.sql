@@ -129,7 +129,7 @@ CREATE TABLE hygiene_runs (
     ended_at INTEGER
 ) STRICT;
 CREATE INDEX hygiene_runs_open ON hygiene_runs (state) WHERE ended_at IS NULL;
-CREATE INDEX hygiene_runs_undoable ON hygiene_runs (undo_until) WHERE state IN ('done', 'stopped');
+CREATE INDEX hygiene_runs_undoable ON hygiene_runs (undo_until) WHERE ended_at IS NOT NULL;
 
 -- Sizes by local day (days since 1970), for the chart.
 CREATE TABLE growth (

@@ -68,6 +68,9 @@ pub struct HygienePage<T, K> {
     pub next: Option<K>,
 }
 
+/// The memory that an embedding was made of, and its bytes.
+pub type StaleVector = ([u8; 16], u64);
+
 impl Reader<'_> {
     /// Memories after a position, in the order in which they were written.
     pub fn memory_facts(
@@ -89,12 +92,12 @@ impl Reader<'_> {
         Ok(HygienePage { found, next })
     }
 
-    /// Embeddings that nothing needs: (memory, bytes).
+    /// Embeddings that nothing needs.
     pub fn stale_vectors(
         &self,
         rules: &HygieneRules,
         after: Option<[u8; 16]>,
-    ) -> Result<HygienePage<([u8; 16], u64), [u8; 16]>, StoreError> {
+    ) -> Result<HygienePage<StaleVector, [u8; 16]>, StoreError> {
         let after = after.as_ref().map_or(&[][..], |id| &id[..]);
         let rows = self
             .conn

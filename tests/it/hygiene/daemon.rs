@@ -235,7 +235,7 @@ async fn it_runs_by_itself_at_the_start_when_half_a_day_has_passed_and_not_befor
         })
         .await;
     assert_eq!(status["last"]["by"], "engine");
-    assert_eq!(status["last"]["report"]["archived"], 6, "{status:#}");
+    assert_eq!(status["last"]["report"]["archived"], 7, "{status:#}");
     let events = daemon.get("/v1/memory/hygiene/runs").await;
     assert_eq!(events["items"].as_array().unwrap().len(), 1);
     drop(daemon);
@@ -255,11 +255,11 @@ async fn it_runs_by_itself_at_the_start_when_half_a_day_has_passed_and_not_befor
     let daemon = home.daemon_with(&late);
     daemon
         .wait("/v1/memory/hygiene", "removed", |status| {
-            status["last"]["report"]["removed"] == 6
+            status["last"]["report"]["removed"] == 7
         })
         .await;
     checked(&daemon).await;
-    assert_eq!(everything_of(&open(&home)).rows.len(), 4);
+    assert_eq!(everything_of(&open(&home)).rows.len(), 3);
 }
 
 #[tokio::test]

@@ -27,7 +27,7 @@ async fn a_clock_that_jumps_years_ahead_wipes_nothing_by_itself() {
     let world = World::new().await;
     insert(&world, 150, |_| 0).await;
     let engine = engine(&world, "");
-    let run = hygiene::tidy(&engine, ActorRef::engine(), false)
+    let run = hygiene::run_now(&engine, ActorRef::engine(), false)
         .await
         .unwrap();
     assert_eq!((run.state, run.report.archived), (HygieneState::Done, 0));
@@ -44,7 +44,7 @@ async fn a_clock_that_jumps_years_ahead_wipes_nothing_by_itself() {
         (MemoryScope::Channel, 150, 150)
     );
 
-    let run = hygiene::tidy(&engine, ActorRef::engine(), false)
+    let run = hygiene::run_now(&engine, ActorRef::engine(), false)
         .await
         .unwrap();
     assert_eq!((run.state, run.report.archived), (HygieneState::Stopped, 0));
@@ -90,7 +90,7 @@ async fn a_clock_that_jumps_back_wipes_nothing_and_runs_go_on() {
         Some(world.clock.now()),
         "it is due, not in ten years"
     );
-    let run = hygiene::tidy(&engine, ActorRef::engine(), false)
+    let run = hygiene::run_now(&engine, ActorRef::engine(), false)
         .await
         .unwrap();
     assert_eq!(run.report.archived + run.report.removed, 0);
@@ -104,7 +104,7 @@ async fn half_of_a_scope_and_a_small_scope_may_go_at_once() {
         let world = World::new().await;
         insert(&world, all, move |n| if n < old { 60 } else { 1 }).await;
         let engine = engine(&world, "");
-        let run = hygiene::tidy(&engine, ActorRef::engine(), false)
+        let run = hygiene::run_now(&engine, ActorRef::engine(), false)
             .await
             .unwrap();
         assert_eq!(run.state == HygieneState::Done, goes, "{all} {old}");
