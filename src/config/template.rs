@@ -314,6 +314,11 @@ self_approval = "console"
 # ttl_minutes = 60
 # max_entries = 500
 
+[memory.hygiene]             # every 12 hours; what goes can be brought back for undo_days, pinned ones never go
+# retention_days = 30        # after the last use; 0 = for ever. Of one scope: session_days, channel_days, global_days
+# max_memories = 10000       # of each scope and channel: the least useful go first
+# undo_days = 7
+
 [console]
 # theme = "terminal"
 # keymap = "default"

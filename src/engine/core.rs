@@ -14,6 +14,7 @@ use tokio_util::task::TaskTracker;
 use crate::clock::{Clock, Timestamp};
 use crate::config::settings::{ChannelSettings, Settings};
 use crate::engine::context::prefix::Prefix;
+use crate::engine::hygiene::Hygiene;
 use crate::engine::response_cache::Caching;
 use crate::engine::tool_cache::ToolCache;
 use crate::engine::turn::driver;
@@ -150,6 +151,8 @@ pub struct Shared {
     pub response_cache: Caching,
     /// Kept results of tools.
     pub tool_cache: ToolCache,
+    /// Hygiene of the memory.
+    pub hygiene: Hygiene,
     running: Mutex<HashMap<SessionId, RunningSession>>,
     permits: Arc<Semaphore>,
 }
@@ -219,6 +222,7 @@ impl Engine {
                 shutdown: CancellationToken::new(),
                 tasks: TaskTracker::new(),
                 sweeping: tokio::sync::Mutex::default(),
+                hygiene: Hygiene::default(),
                 running: Mutex::default(),
                 permits,
             }),

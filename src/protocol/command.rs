@@ -373,7 +373,7 @@ impl Command {
             },
             Command::Hook(HookCommand::Try { .. } | HookCommand::Reset { .. }) => Scope::Operate,
             Command::Routine(RoutineCommand::RunNow { .. }) => Scope::Operate,
-            Command::Hygiene(HygieneCommand::Run | HygieneCommand::Undo { .. })
+            Command::Hygiene(HygieneCommand::Run { .. } | HygieneCommand::Undo { .. })
             | Command::Routine(
                 RoutineCommand::Add { .. }
                 | RoutineCommand::Change { .. }

@@ -598,6 +598,8 @@ words!(/// State of a run of hygiene.
     Running = "running",
     /// What it put aside can be restored until its time is over.
     Done = "done",
+    /// It ended before it did everything; what it put aside can be restored until its time is over.
+    Stopped = "stopped",
     /// It was taken back.
     Undone = "undone",
     /// What it put aside is removed for good.

@@ -110,7 +110,7 @@ pub fn done_text(command: &Command, outcome: &Outcome) -> String {
         Command::PinCacheEntry { pinned: false, .. } => "answer unpinned".to_owned(),
         Command::PurgeCache { .. } => "kept answers forgotten".to_owned(),
         Command::Memory(_) => "memory changed".to_owned(),
-        Command::Hygiene(HygieneCommand::Run) => "memory tidied".to_owned(),
+        Command::Hygiene(HygieneCommand::Run { .. }) => "memory tidied".to_owned(),
         Command::Hygiene(HygieneCommand::Undo { .. }) => "taken back".to_owned(),
         Command::Hook(HookCommand::Try { .. }) => "hook tried".to_owned(),
         Command::Hook(HookCommand::Reset { .. }) => "hook is called again".to_owned(),
