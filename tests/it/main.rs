@@ -26,6 +26,7 @@ mod effects;
 mod end_to_end_models;
 mod first_run;
 mod layering;
+mod memory_data;
 mod model_calls;
 mod model_profiles;
 mod models;

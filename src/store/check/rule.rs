@@ -3,7 +3,7 @@
 
 use crate::protocol::doctor::RuleResult;
 use crate::protocol::ids::{
-    ApprovalId, ContinuationId, ModelAttemptId, OutboxId, SessionId, ToolCallId,
+    ApprovalId, ContinuationId, MemoryId, ModelAttemptId, OutboxId, SessionId, ToolCallId,
 };
 use crate::store::error::StoreError;
 use crate::store::reader::Reader;
@@ -28,6 +28,8 @@ pub(crate) enum Subject {
     Outbox,
     /// Id of a model attempt.
     ModelAttempt,
+    /// Id of a remembered thing.
+    Memory,
 }
 
 impl Subject {
@@ -41,6 +43,7 @@ impl Subject {
             Self::Approval => id(|bytes| ApprovalId::from_bytes(bytes).to_string()),
             Self::Outbox => id(|bytes| OutboxId::from_bytes(bytes).to_string()),
             Self::ModelAttempt => id(|bytes| ModelAttemptId::from_bytes(bytes).to_string()),
+            Self::Memory => id(|bytes| MemoryId::from_bytes(bytes).to_string()),
         }
     }
 }
