@@ -20,6 +20,7 @@ pub mod generic;
 pub mod health;
 pub mod limiter;
 pub mod listener;
+pub mod memory;
 pub mod models;
 pub mod openapi;
 pub mod outbox;

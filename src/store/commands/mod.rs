@@ -17,6 +17,7 @@ pub mod expire_due;
 pub mod fail_turn;
 pub mod finish_tool;
 pub mod finish_turn;
+pub mod forget_person;
 pub mod import_memories;
 pub mod ingest_record;
 pub mod ingest_turn;

@@ -6,6 +6,7 @@ pub mod channels;
 pub mod continuations;
 pub mod costs;
 pub mod engine_facts;
+pub mod forget;
 pub mod history;
 pub mod memories;
 pub mod memory_review;

@@ -511,6 +511,7 @@ pub fn queries() -> Vec<(Query, Answer)> {
                 channels: vec![channel()],
                 deliveries: vec![delivery()],
                 cache: cache_samples::summary(),
+                memory: MemoryStats::default(),
                 streams: vec![OpenStream {
                     continuation_id: continuation_id(),
                     session_id: session_id(),
