@@ -118,14 +118,21 @@ pub fn routes() -> Vec<Route> {
             }],
             |api, call| Box::pin(export(api, call)),
         ),
-        command(
-            Method::Post,
-            "/v1/memory/import",
-            "Remember many things: all of them or none. Also takes lines as an export writes them, as application/x-ndjson",
-            fields(&[required("items", Shape::List, "the objects of an export")]),
-            &[ok("MemoryImported")],
-            |api, call| Box::pin(import(api, call)),
-        ),
+        Route {
+            query: vec![optional(
+                "lines",
+                Shape::Flag,
+                "the body holds lines as an export writes them",
+            )],
+            ..command(
+                Method::Post,
+                "/v1/memory/import",
+                "Remember many things: all of them or none",
+                fields(&[required("items", Shape::List, "the objects of an export")]),
+                &[ok("MemoryImported")],
+                |api, call| Box::pin(import(api, call)),
+            )
+        },
         get(
             "/v1/memory/people/{id}",
             "What forgetting a person would remove",
@@ -352,11 +359,7 @@ struct Import {
 }
 
 async fn import(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
-    let lines = call
-        .headers
-        .get(header::CONTENT_TYPE)
-        .and_then(|kind| kind.to_str().ok())
-        .is_some_and(|kind| kind.starts_with(LINES));
+    let lines = call.word::<bool>("lines")?.unwrap_or(false);
     let items = if lines {
         memory_lines::parse(&call.body).map_err(|error| {
             Problem::invalid(format!("request body: {error}"))

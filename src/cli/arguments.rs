@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+use crate::cli::memory_arguments::MemoryCommands;
 use crate::protocol::command::DeliveryResolution;
 use crate::protocol::words::{
     ApprovalState, Autonomy, ContinuationState, DecisionScope, DecisionWord, OutboxState,
@@ -155,6 +156,9 @@ pub enum Subcommands {
     /// Kept answers: what they saved, why they were missed, forgetting them
     #[command(subcommand)]
     Cache(CacheCommands),
+    /// What is remembered, and what goes
+    #[command(subcommand)]
+    Memory(MemoryCommands),
 }
 
 /// `models`.

@@ -36,6 +36,8 @@ const VACUUM_PAGES: u32 = 256;
 /// How often it is tried to empty the log and to remove files while somebody reads, and how long is waited in between.
 const TRIES: usize = 100;
 const PAUSE: Duration = Duration::from_millis(50);
+/// After a start, until it is tried again to go on.
+const AGAIN: Duration = Duration::from_secs(1);
 
 /// An id that can stand in the database: `telegram:123456`.
 fn checked(person: &str) -> Result<(), Problem> {
@@ -97,15 +99,6 @@ pub async fn person(
     person: String,
 ) -> Result<Forgotten, Problem> {
     checked(&person)?;
-    let flags = engine.store.read_here(|reader| reader.flags()).await;
-    if flags.map_err(from_store)?.quarantine {
-        return Err(Problem::new(
-            ProblemKind::NotOffered,
-            "quarantined",
-            "the database is a restored copy: nothing is removed before it is released",
-        )
-        .hint("look at what is uncertain, then `leverframe release`"));
-    }
     let by = caller.reference();
     let task = engine.tasks.spawn(forget(engine.clone(), person, by));
     task.await
@@ -134,9 +127,15 @@ pub async fn resume(engine: Engine) {
     loop {
         match forget(engine.clone(), text("person"), by.clone()).await {
             Ok(_) => tracing::info!("went on with forgetting a person, and ended it"),
-            Err(problem) if problem.kind == ProblemKind::Conflict => {
+            // A sweep, something being sent, a copy that waits for its release.
+            Err(problem)
+                if matches!(
+                    problem.kind,
+                    ProblemKind::Conflict | ProblemKind::NotOffered
+                ) =>
+            {
                 tokio::select! {
-                    () = tokio::time::sleep(Duration::from_secs(10)) => continue,
+                    () = tokio::time::sleep(AGAIN) => continue,
                     () = engine.shutdown.cancelled() => {}
                 }
             }
@@ -149,6 +148,15 @@ pub async fn resume(engine: Engine) {
 }
 
 async fn forget(engine: Engine, person: String, by: ActorRef) -> Result<Forgotten, Problem> {
+    let flags = engine.store.read_here(|reader| reader.flags()).await;
+    if flags.map_err(from_store)?.quarantine {
+        return Err(Problem::new(
+            ProblemKind::NotOffered,
+            "quarantined",
+            "the database is a restored copy: nothing is removed before it is released",
+        )
+        .hint("look at what is uncertain, then `leverframe release`"));
+    }
     let Ok(_only) = engine.sweeping.try_lock() else {
         return Err(Problem::new(
             ProblemKind::Conflict,

@@ -1,4 +1,4 @@
-//! What is remembered: states that make sense, an index that holds exactly what the table does.
+//! M1: what is remembered is in a state that makes sense, in a place that is one, and equal texts are known as such.
 
 use crate::protocol::ids::MemoryId;
 use crate::store::check::rule::{Found, Rule, Subject, code, query};
@@ -8,8 +8,8 @@ use crate::store::reader::Reader;
 
 pub(crate) const RULES: &[Rule] = &[
     query(
-        "memory",
-        "a memory is replaced by nothing, or replaced and recalled all the same",
+        "M1",
+        "memory that is replaced by nothing, or replaced and recalled all the same",
         "memories",
         Subject::Memory,
         "SELECT id, state FROM memories
@@ -17,29 +17,15 @@ pub(crate) const RULES: &[Rule] = &[
             OR superseded_by = id",
     ),
     query(
-        "memory",
-        "a memory of a session is not in its session's channel",
+        "M1",
+        "memory of a session that is not in its session's channel",
         "memories WHERE session_id IS NOT NULL",
         Subject::Memory,
         "SELECT m.id FROM memories m JOIN sessions s ON s.id = m.session_id WHERE m.channel IS NOT s.channel",
     ),
-    query(
-        "memory",
-        "a memory cannot be found, because the index lacks it",
-        "memories",
-        Subject::Memory,
-        "SELECT id FROM memories WHERE position NOT IN (SELECT id FROM memory_fts_docsize)",
-    ),
-    query(
-        "memory",
-        "the index holds a memory that is gone",
-        "memory_fts_docsize",
-        Subject::Text,
-        "SELECT CAST(id AS TEXT) FROM memory_fts_docsize WHERE id NOT IN (SELECT position FROM memories)",
-    ),
     code(
-        "memory",
-        "a memory's digest is not that of its text",
+        "M1",
+        "memory whose digest is not that of its text",
         digests,
     ),
 ];

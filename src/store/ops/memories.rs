@@ -136,7 +136,7 @@ impl WriteTx<'_> {
                 "SELECT id, state = 'proposed' FROM memories
                  WHERE digest = ?1 AND scope = ?2 AND session_id IS ?3 AND channel IS ?4
                     AND state IN ('proposed', 'active') AND (expires_at IS NULL OR expires_at > ?5)
-                 ORDER BY state LIMIT 1",
+                 ORDER BY state, position LIMIT 1",
             )?
             .query_row(
                 params![

@@ -11,6 +11,7 @@ mod fake;
 mod remote;
 mod routes;
 mod samples;
+mod samples_memory;
 mod samples_models;
 mod samples_rare;
 mod server;

@@ -17,10 +17,13 @@ pub const OF_OTHER_SCENARIOS: &[&str] = &[
     "settle.post",
 ];
 
-/// Points off the path of a turn: `retention::crashes` kills there, and at the last two `backup::killed`.
+/// Points off the path of a turn: `retention::crashes` kills there, `memory_data::forget` at those of forgetting, and
+/// `backup::killed` at the last two.
 pub const ELSEWHERE: &[&str] = &[
     "artifact.pre_rename",
     "sweep.mid",
+    "forget.mid",
+    "forget.pre_end",
     "backup.mid",
     "restore.mid",
 ];

@@ -11,6 +11,7 @@ use leverframe::store::commands::park::Park;
 use leverframe::store::input::NewCallOutcome;
 use leverframe::store::queries::outbox::NextOutbox;
 
+use crate::memory_data::world as memories;
 use crate::store::world::{World, approval, call, gated};
 
 /// Sends everything that waits; answers of `unknown` end unknown and are asked about.
@@ -105,6 +106,9 @@ pub(crate) async fn sound_database() -> (PathBuf, World) {
     park(&world, waiting).await;
     world.running("busy").await;
     world.running("busier").await;
+    // Two memories.
+    memories::add(&world, memories::in_session(session, "of a session")).await;
+    memories::add(&world, memories::global("of all")).await;
     world.sound().await;
     let path = world.dir.join("leverframe.db");
     world.store.clone().close().await;

@@ -128,6 +128,11 @@ const CASES: &[(&str, &str, &[&str])] = &[
     ("policy version that the audit does not count",
         "INSERT INTO policy_versions SELECT channel, 99, policy, by_label, by_id, surface, at FROM policy_versions LIMIT 1",
         &["I21"]),
+    ("memory that is replaced by nothing, or replaced and recalled all the same",
+        "UPDATE memories SET superseded_by = id WHERE scope = 'global'", &["M1"]),
+    ("memory of a session that is not in its session's channel",
+        "UPDATE memories SET channel = 'desk' WHERE scope = 'session'", &["M1"]),
+    ("memory whose digest is not that of its text", "UPDATE memories SET digest = zeroblob(32)", &["M1"]),
 ];
 
 fn filled(sql: &str) -> String {
