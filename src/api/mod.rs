@@ -21,6 +21,7 @@ pub mod health;
 pub mod hygiene;
 pub mod limiter;
 pub mod listener;
+pub mod memory;
 pub mod models;
 pub mod openapi;
 pub mod outbox;

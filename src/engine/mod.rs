@@ -10,6 +10,7 @@ pub mod costs;
 pub mod deadlines;
 pub mod doctor;
 pub mod drain;
+pub mod forget;
 pub mod handle;
 pub mod hygiene;
 pub mod inbound;

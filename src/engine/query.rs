@@ -199,6 +199,7 @@ async fn snapshot(engine: &Engine) -> Result<Snapshot, Problem> {
         .read(move |reader| reader.snapshot_rows(now))
         .await
         .map_err(from_store)?;
+    let remembered = memory::stats(engine).await?;
     let streams = lock(&engine.streams).values().cloned().collect();
     let status = status(engine, rows.usage_today).await?;
     Ok(Snapshot {
@@ -215,6 +216,7 @@ async fn snapshot(engine: &Engine) -> Result<Snapshot, Problem> {
         deliveries: rows.deliveries,
         streams,
         cache: stats::summary(engine).await,
+        memory: remembered,
         engine: status,
     })
 }

@@ -12,6 +12,9 @@ use crate::protocol::words::{CompactionState, MemoryAuthor, MemoryKind, MemorySc
 /// Most bytes of one remembered text.
 pub const MAX_TEXT: usize = 4 * 1024;
 
+/// Most items of one import.
+pub const MAX_IMPORT: usize = 10_000;
+
 /// One remembered thing.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Memory {
@@ -298,6 +301,9 @@ pub struct MemoryImport {
     /// Who wrote it; none = the importer.
     #[serde(default)]
     pub author: Option<MemoryAuthor>,
+    /// Their label; none = the importer's.
+    #[serde(default)]
+    pub author_id: Option<String>,
     /// Stable platform id of the person whose message it came from.
     #[serde(default)]
     pub person_id: Option<String>,

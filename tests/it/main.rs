@@ -27,6 +27,7 @@ mod end_to_end_models;
 mod first_run;
 mod hygiene;
 mod layering;
+mod memory_data;
 mod model_calls;
 mod model_profiles;
 mod models;

@@ -1,9 +1,11 @@
 //! The atomic commands: one file each, pure data plus `apply`. Nothing outside `store` writes SQL.
 
+pub mod add_memory;
 pub mod ask_budget;
 pub mod begin_send;
 pub mod begin_test;
 pub mod cancel;
+pub mod change_memory;
 pub mod claim;
 pub mod decide;
 pub mod drop_stale;
@@ -16,10 +18,13 @@ pub mod expire_due;
 pub mod fail_turn;
 pub mod finish_tool;
 pub mod finish_turn;
+pub mod forget_person;
+pub mod import_memories;
 pub mod ingest_record;
 pub mod ingest_turn;
 pub mod llm_result;
 pub mod note_unknown;
+pub mod note_used;
 pub mod once;
 pub mod park;
 pub mod probe;

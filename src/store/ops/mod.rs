@@ -6,6 +6,7 @@ pub mod budgets;
 pub mod calls;
 pub mod continuations;
 pub(crate) mod hygiene;
+pub mod memories;
 pub mod models;
 pub mod outbox;
 pub mod policies;

@@ -28,6 +28,7 @@ use leverframe::protocol::words::{
 use serde_json::json;
 
 use crate::api_http::cache_samples;
+use crate::api_http::samples_memory;
 use crate::api_http::samples_models;
 use crate::api_http::samples_rare::{anchor, artifact, audit_report, audit_row, doctor, uncertain};
 
@@ -458,6 +459,9 @@ pub fn commands() -> Vec<Command> {
         samples_models::command(),
         Command::DiscoverModels,
     ]
+    .into_iter()
+    .chain(samples_memory::commands())
+    .collect()
 }
 
 pub fn decision_request() -> DecisionRequest {
@@ -494,6 +498,9 @@ pub fn outcomes() -> Vec<Outcome> {
         samples_models::outcome(),
         samples_models::discovery(),
     ]
+    .into_iter()
+    .chain(samples_memory::outcomes())
+    .collect()
 }
 
 /// Every query with its answer.
@@ -514,6 +521,7 @@ pub fn queries() -> Vec<(Query, Answer)> {
                 channels: vec![channel()],
                 deliveries: vec![delivery()],
                 cache: cache_samples::summary(),
+                memory: samples_memory::stats(),
                 streams: vec![OpenStream {
                     continuation_id: continuation_id(),
                     session_id: session_id(),
@@ -650,6 +658,9 @@ pub fn queries() -> Vec<(Query, Answer)> {
         ),
         samples_models::query(),
     ]
+    .into_iter()
+    .chain(samples_memory::queries())
+    .collect()
 }
 
 /// A durable event with this number.

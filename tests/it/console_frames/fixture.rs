@@ -270,6 +270,7 @@ pub fn snapshot() -> Snapshot {
         ],
         deliveries: vec![],
         cache: CacheSummary::default(),
+        memory: leverframe::protocol::memory::MemoryStats::default(),
         streams: vec![],
         engine: engine(),
     }

@@ -11,6 +11,7 @@ use leverframe::store::commands::park::Park;
 use leverframe::store::input::NewCallOutcome;
 use leverframe::store::queries::outbox::NextOutbox;
 
+use crate::memory_data::world as memories;
 use crate::store::world::{World, approval, call, gated};
 
 /// Sends everything that waits; answers of `unknown` end unknown and are asked about.
@@ -111,6 +112,9 @@ pub(crate) async fn sound_database() -> (PathBuf, World) {
     let run = crate::hygiene::world::tidy(&engine).await.unwrap();
     assert_eq!(run.report.archived, 1);
     drop(engine);
+    // Two memories.
+    memories::add(&world, memories::in_session(session, "of a session")).await;
+    memories::add(&world, memories::global("of all")).await;
     world.sound().await;
     let path = world.dir.join("leverframe.db");
     world.store.clone().close().await;

@@ -137,6 +137,11 @@ const CASES: &[(&str, &str, &[&str])] = &[
     ("run whose end does not fit its state", "UPDATE hygiene_runs SET ended_at = NULL", &["M2"]),
     ("memory that the index does not have, or entry of the index without a memory",
         "INSERT INTO memory_fts (memory_fts, rowid, text) SELECT 'delete', position, text FROM memories LIMIT 1", &["M2"]),
+    ("memory that is replaced by nothing, or replaced and recalled all the same",
+        "UPDATE memories SET superseded_by = id WHERE scope = 'global'", &["M1"]),
+    ("memory of a session that is not in its session's channel",
+        "UPDATE memories SET channel = 'desk' WHERE scope = 'session'", &["M1"]),
+    ("memory whose digest is not that of its text", "UPDATE memories SET digest = zeroblob(32)", &["M1"]),
 ];
 
 fn filled(sql: &str) -> String {
