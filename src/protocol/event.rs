@@ -356,7 +356,8 @@ pub enum EventBody {
     /// Something remembered was written, changed, forgotten or compacted.
     #[serde(rename = "memory.changed")]
     MemoryChanged {
-        /// What happened: `added`, `edited`, `pinned`, `accepted`, `superseded`, `forgotten`, `imported`, `compacted`.
+        /// What happened: `added`, `edited`, `pinned`, `accepted`, `superseded`, `forgotten`, `imported`, `compacted`,
+        /// `compaction_failed`.
         change: String,
         /// Channel; none = global, or several.
         #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,9 +1,11 @@
 //! The atomic commands: one file each, pure data plus `apply`. Nothing outside `store` writes SQL.
 
 pub mod ask_budget;
+pub mod begin_compaction;
 pub mod begin_send;
 pub mod cancel;
 pub mod claim;
+pub mod commit_compaction;
 pub mod decide;
 pub mod drop_stale;
 pub mod drop_waiting;
@@ -12,6 +14,7 @@ pub mod end_send;
 pub mod end_session;
 pub mod ensure_channel;
 pub mod expire_due;
+pub mod fail_compaction;
 pub mod fail_turn;
 pub mod finish_tool;
 pub mod finish_turn;
@@ -34,6 +37,7 @@ pub mod release_quarantine;
 pub mod reserve_model;
 pub mod resolve_delivery;
 pub mod resume;
+pub mod retry_compaction;
 pub mod return_to_ask;
 pub mod revise_approval;
 pub mod set_channel_paused;

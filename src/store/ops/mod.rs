@@ -4,7 +4,9 @@
 pub mod approvals;
 pub mod budgets;
 pub mod calls;
+pub(crate) mod compactions;
 pub mod continuations;
+pub(crate) mod memories;
 pub mod models;
 pub mod outbox;
 pub mod policies;
