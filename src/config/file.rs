@@ -45,6 +45,8 @@ pub struct ConfigFile {
     pub tools: BTreeMap<String, ToolTable>,
     /// `[response_cache]`.
     pub response_cache: ResponseCacheTable,
+    /// `[memory]`.
+    pub memory: MemoryTable,
 }
 
 /// `[model]`.
@@ -318,6 +320,20 @@ pub struct ResponseCacheTable {
     pub ttl_minutes: Option<u32>,
     /// Entries.
     pub max_entries: Option<u32>,
+}
+
+/// `[memory]`.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct MemoryTable {
+    /// Whether long sessions are compacted by themselves.
+    pub compaction: Option<bool>,
+    /// `<provider>/<model>`.
+    pub compaction_model: Option<String>,
+    /// Percent.
+    pub compaction_share: Option<u32>,
+    /// Exchanges.
+    pub compaction_exchanges: Option<u32>,
 }
 
 /// `[console]`.

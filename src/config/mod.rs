@@ -7,6 +7,7 @@ pub mod environment;
 pub mod error;
 pub mod file;
 pub mod layers;
+pub mod memory;
 pub mod model_tables;
 pub mod paths;
 pub mod people;

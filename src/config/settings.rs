@@ -59,6 +59,8 @@ pub struct Settings {
     pub retention: RetentionSettings,
     /// The response cache.
     pub response_cache: ResponseCacheSettings,
+    /// What is remembered, and how long sessions are shortened.
+    pub memory: MemorySettings,
     /// Risk overrides per tool name.
     pub tool_risk: BTreeMap<String, Risk>,
     /// TCP listener, when asked for: always a loopback address.
@@ -322,6 +324,19 @@ pub struct ResponseCacheSettings {
     pub ttl_minutes: u32,
     /// Most answers kept.
     pub max_entries: u32,
+}
+
+/// What is remembered, and how long sessions are shortened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MemorySettings {
+    /// Whether long sessions are compacted by themselves.
+    pub compaction: bool,
+    /// `<provider>/<model>` that compacts; none = that of the session.
+    pub compaction_model: Option<String>,
+    /// Share of the room for a prompt, in percent, beyond which a session is compacted.
+    pub compaction_share: u32,
+    /// Exchanges beyond those that are sent along at which a session is compacted.
+    pub compaction_exchanges: u32,
 }
 
 /// Accesses that `semi_auto` lets run.
