@@ -1,0 +1,6 @@
+//! Long sessions become short ones: when, with what, and that nothing is lost whatever ends in between.
+
+mod answers;
+mod commits;
+mod plans;
+mod property;
