@@ -155,6 +155,9 @@ pub enum Subcommands {
     /// Kept answers: what they saved, why they were missed, forgetting them
     #[command(subcommand)]
     Cache(CacheCommands),
+    /// What is remembered
+    #[command(subcommand)]
+    Memory(MemoryCommands),
 }
 
 /// `models`.
@@ -212,6 +215,30 @@ pub enum CacheCommands {
         /// All there are
         #[arg(long, conflicts_with_all = ["id", "channel"])]
         all: bool,
+    },
+}
+
+/// `memory`.
+#[derive(Debug, Subcommand)]
+pub enum MemoryCommands {
+    /// Show the summary that stands for the oldest turns of a session
+    Summary {
+        /// Id or unique prefix
+        session: String,
+    },
+    /// Put the older turns of a session into its summary now; all but the newest turn
+    Compact {
+        /// Id or unique prefix
+        session: String,
+    },
+    /// List compactions, newest first, with the size of the next prompt before and after
+    Compactions {
+        /// Only of this session: id or unique prefix
+        #[arg(long)]
+        session: Option<String>,
+        /// At most this many
+        #[arg(long, value_parser = clap::value_parser!(u32).range(1..=500))]
+        limit: Option<u32>,
     },
 }
 

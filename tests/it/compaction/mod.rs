@@ -2,5 +2,8 @@
 
 mod answers;
 mod commits;
+mod daemon;
+pub mod models;
 mod plans;
 mod property;
+mod stops;
