@@ -191,6 +191,10 @@ const ELSEWHERE: &[(u8, &str)] = &[
         98,
         "tests/it/context/histories.rs::every_request_keeps_the_rules",
     ),
+    (
+        99,
+        "tests/it/compaction/answers.rs::a_model_is_shown_neither_results_nor_recalled_memory_nor_kept_answers",
+    ),
 ];
 
 /// Cases that nothing shows yet, with what is missing.
@@ -201,7 +205,6 @@ const NOT_YET: &[(u8, &str)] = &[
         97,
         "a summariser that fails: the summary is made without a model",
     ),
-    (99, "facts: there is no memory of facts yet"),
     (100, "search in memory: there is none yet"),
 ];
 
