@@ -3,10 +3,13 @@
 use crate::protocol::ids::{CompactionId, ModelAttemptId};
 use crate::protocol::memory::Compaction;
 use crate::protocol::session::Usage;
+use crate::protocol::words::CompactionState;
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
+use crate::store::queries::compactions::load_compaction;
 
-/// Ends a compaction as failed and settles its open call. Durable: money counts.
+/// Ends a compaction as failed and settles its open call. Durable: money counts, also where something else ended it
+/// meanwhile, which then stands.
 #[derive(Debug, Clone)]
 pub struct FailCompaction {
     /// The compaction.
@@ -24,10 +27,14 @@ impl WriteCommand for FailCompaction {
     const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<Compaction, StoreError> {
-        let compaction = tx.running_compaction(self.id, self.epoch)?;
+        tx.same_epoch(self.epoch)?;
+        let compaction = load_compaction(tx.conn, self.id)?;
         if let Some((attempt, usage)) = self.call {
             tx.settle_attempt(attempt, compaction.session_id, usage, Some(&self.error))?;
         }
-        tx.fail_compaction(self.id, &self.error)
+        if compaction.state == CompactionState::Running {
+            return tx.fail_compaction(self.id, &self.error);
+        }
+        Ok(compaction)
     }
 }

@@ -138,6 +138,35 @@ async fn nothing_is_put_away_with_a_gap_twice_or_while_it_is_open() {
 }
 
 #[tokio::test]
+async fn what_was_ended_by_something_else_stays_ended_and_its_call_is_settled() {
+    let world = World::new().await;
+    let (session, turns) = talked(&world, 3).await;
+    let begun = world.compacting(session, turns[1]).await;
+    world
+        .store
+        .with_writer(|conn| {
+            let end = "UPDATE compactions SET state = 'failed', error = 'forgotten', ended_at = 1";
+            conn.execute(end, []).unwrap()
+        })
+        .await
+        .unwrap();
+    let said = world.illegal(world.commit_of(begun, &turns[..2])).await;
+    assert!(said.contains("is failed, not running"), "{said}");
+    let ended = world
+        .ok(FailCompaction {
+            id: begun.id,
+            epoch: world.epoch(),
+            call: Some((begun.attempt_id, usage())),
+            error: said,
+        })
+        .await;
+    assert_eq!(ended.error.as_deref(), Some("forgotten"));
+    let open = "SELECT count(*) FROM model_attempts WHERE settled_at IS NULL";
+    assert_eq!(number(&world, open).await, 0);
+    world.sound().await;
+}
+
+#[tokio::test]
 async fn a_session_that_ended_meanwhile_is_left_as_it_was() {
     let world = World::new().await;
     let (session, turns) = talked(&world, 3).await;

@@ -92,12 +92,15 @@ impl Model {
     }
 
     pub(crate) fn fail_compaction(&mut self, session: usize, tokens: u32) -> Ruled<Outcome> {
-        let at = self.running_compaction(session)?;
+        let at = self.compaction_of(session).ok_or(No::Illegal)?;
         let attempt = self.compactions[at].attempt;
         if self.tries[attempt].used.is_none() {
             self.settle_try(attempt, tokens, true)?;
         }
-        self.compactions[at].state = CompactionState::Failed;
+        // One that ended already stays as it ended.
+        if self.compactions[at].state == CompactionState::Running {
+            self.compactions[at].state = CompactionState::Failed;
+        }
         Ok(Outcome::Done)
     }
 
