@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use axum::http::StatusCode;
 use axum::response::Response;
+use serde::Deserialize;
 
 use crate::api::error::{Refusal, json};
 use crate::api::outcome;
 use crate::api::request::Call;
-use crate::api::route::{Body, Method, Route, Shape, command, get, ok, optional, page};
+use crate::api::route::{Method, Route, Shape, command, fields, get, ok, optional, page};
 use crate::api::router::Api;
 use crate::protocol::command::Command;
 use crate::protocol::memory::{MemoryAnswer, MemoryCommand, MemoryOutcome, MemoryQuery};
@@ -29,7 +30,7 @@ pub fn routes() -> Vec<Route> {
             Method::Post,
             "/v1/sessions/{id}/compact",
             "Put all but the newest turn of a session into its summary; answers when that has ended, well or badly",
-            Body::None,
+            fields(&[]),
             &[ok("Compaction")],
             |api, call| Box::pin(compact(api, call)),
         ),
@@ -66,7 +67,13 @@ async fn summary(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
     }
 }
 
+/// A body without fields.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Nothing {}
+
 async fn compact(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
+    let Nothing {} = call.json()?;
     let session_id = call.id()?;
     let envelope = call.envelope(Command::Memory(MemoryCommand::Compact { session_id }))?;
     match outcome::memory(&*api.client, envelope).await? {

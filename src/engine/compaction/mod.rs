@@ -38,6 +38,8 @@ pub enum Occasion {
 pub enum Pass {
     /// Nothing is begun now.
     NotNow(&'static str),
+    /// Another one is under way.
+    UnderWay,
     /// There is nothing to put away.
     Nothing,
     /// A budget forbids the model call; nothing was written.
@@ -107,7 +109,7 @@ pub fn after_turn(engine: &Engine, rows: &TurnRows, end: &TurnEnd) {
                     tracing::info!(%session, %why, "not compacted: a budget is used up");
                     return;
                 }
-                Ok(Pass::Ended(_) | Pass::Nothing | Pass::NotNow(_)) => return,
+                Ok(Pass::Ended(_) | Pass::UnderWay | Pass::Nothing | Pass::NotNow(_)) => return,
                 Err(error) => {
                     tracing::debug!(%session, %error, "not compacted");
                     return;
@@ -160,6 +162,12 @@ pub async fn on_demand(engine: &Engine, session: SessionId) -> Result<MemoryOutc
             ),
         )
         .hint("`leverframe memory summary SESSION` shows what its summary says")),
+        Pass::UnderWay => Err(Problem::new(
+            ProblemKind::Conflict,
+            "under way",
+            format!("session {session} is being compacted already"),
+        )
+        .hint("`leverframe memory compactions` shows when it has ended")),
         Pass::NotNow(why) => Err(Problem::new(
             ProblemKind::Unavailable,
             "not now",

@@ -167,8 +167,8 @@ async fn prepare(
     if !found.lives {
         return Ok(Err(Pass::Nothing));
     }
-    if found.running && occasion == Occasion::TurnEnded {
-        return Ok(Err(Pass::NotNow("a compaction of it is under way")));
+    if found.running {
+        return Ok(Err(Pass::UnderWay));
     }
     let ratio = found.estimate_ratio.unwrap_or(1.0);
     let fill = fill(engine, &found, &own, room(&own_profile), ratio)?;
@@ -409,10 +409,16 @@ impl Work<'_> {
                     error: wrong,
                     call,
                 })
-                .await?;
+                .await;
             match reserved {
-                Reservation::Granted(next) => attempt = next,
-                Reservation::Exhausted(stop) => {
+                // Something else ended it while the model was asked.
+                Err(error @ (StoreError::Illegal { .. } | StoreError::NotFound { .. })) => {
+                    let call = Some((attempt, said.usage));
+                    return self.fail(id, call, &error.to_string()).await;
+                }
+                Err(error) => return Err(error),
+                Ok(Reservation::Granted(next)) => attempt = next,
+                Ok(Reservation::Exhausted(stop)) => {
                     let why = budget::of_stop(&stop).text;
                     return self
                         .fail(id, None, &format!("not asked again: {why}"))
