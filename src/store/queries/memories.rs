@@ -166,38 +166,10 @@ impl Recalled {
 const USEFUL: &str =
     "m.confidence + 0.05 * min(m.uses, 20) - max(? - m.updated_at, 0) / 6048000000.0";
 
-/// The summary of a session.
-pub(crate) fn load_summary(
-    conn: &Connection,
-    session_id: SessionId,
-) -> Result<Option<Summary>, StoreError> {
-    Ok(conn
-        .prepare_cached(
-            "SELECT version, text, turns, model, taint, at FROM summaries WHERE session_id = ?1",
-        )?
-        .query_row([session_id.to_bytes()], |row| {
-            Ok(Summary {
-                session_id,
-                version: row.get(0)?,
-                text: row.get(1)?,
-                turns: row.get(2)?,
-                model: row.get(3)?,
-                taint: json(row, 4)?,
-                at: Timestamp(row.get(5)?),
-            })
-        })
-        .optional()?)
-}
-
 impl Reader<'_> {
     /// One.
     pub fn memory(&self, id: MemoryId) -> Result<Memory, StoreError> {
         load_memory(self.conn, id)
-    }
-
-    /// The rolling summary of a session; none = there is none.
-    pub fn summary(&self, session_id: SessionId) -> Result<Option<Summary>, StoreError> {
-        load_summary(self.conn, session_id)
     }
 
     /// Newest change first.
@@ -267,7 +239,7 @@ impl Reader<'_> {
         limits: RecallLimits,
     ) -> Result<Recalled, StoreError> {
         let mut recalled = Recalled {
-            summary: load_summary(self.conn, place.session_id)?,
+            summary: self.summary(place.session_id)?,
             ..Recalled::default()
         };
         let condition = Condition::recalled(place);
