@@ -147,6 +147,10 @@ pub struct Shared {
     pub sweeping: tokio::sync::Mutex<()>,
     /// Kept answers.
     pub response_cache: Caching,
+    /// Routines changed: the scheduler looks again.
+    pub routines: Notify,
+    /// The routine that begins next, and when.
+    pub next_routine: Mutex<Option<(String, Timestamp)>>,
     running: Mutex<HashMap<SessionId, RunningSession>>,
     permits: Arc<Semaphore>,
 }
@@ -215,6 +219,8 @@ impl Engine {
                 shutdown: CancellationToken::new(),
                 tasks: TaskTracker::new(),
                 sweeping: tokio::sync::Mutex::default(),
+                routines: Notify::new(),
+                next_routine: Mutex::default(),
                 running: Mutex::default(),
                 permits,
             }),

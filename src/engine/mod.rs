@@ -20,6 +20,8 @@ pub mod problem;
 pub mod query;
 pub mod recovery;
 pub mod response_cache;
+pub mod routine;
+pub mod scheduler;
 pub mod slash;
 pub mod storage;
 pub mod sweeper;

@@ -1,6 +1,7 @@
 //! The atomic commands: one file each, pure data plus `apply`. Nothing outside `store` writes SQL.
 
 pub mod ask_budget;
+pub mod begin_routine;
 pub mod begin_send;
 pub mod cancel;
 pub mod claim;
@@ -22,6 +23,7 @@ pub mod note_unknown;
 pub mod once;
 pub mod park;
 pub mod probe;
+pub mod put_routine;
 pub mod quarantine;
 pub mod queue_cards;
 pub mod queue_notice;

@@ -9,6 +9,7 @@ pub mod engine_facts;
 pub mod history;
 pub mod outbox;
 mod page;
+pub mod routines;
 pub mod sessions;
 pub mod snapshot;
 pub mod sweep;
