@@ -23,6 +23,7 @@ pub mod response_cache;
 pub mod routine;
 pub mod scheduler;
 pub mod slash;
+pub mod slash_routines;
 pub mod storage;
 pub mod sweeper;
 pub mod turn;

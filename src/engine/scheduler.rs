@@ -10,6 +10,8 @@ use std::time::Duration;
 use crate::clock::Timestamp;
 use crate::engine::core::{Engine, lock};
 use crate::engine::handle::routines::{due_after, turn};
+use crate::engine::query::channel_view;
+use crate::protocol::event::{Event, EventBody};
 use crate::protocol::routine::Routine;
 use crate::protocol::words::{Disposition, MissedRuns, RoutineRunState};
 use crate::store::commands::begin_routine::{BeginRoutine, Begun, Deed, Occasion};
@@ -69,7 +71,10 @@ async fn begin_what_is_due(engine: &Engine) -> Option<Timestamp> {
             .first()
             .and_then(|first| first.begin_at.map(|begin| (first.name.clone(), begin)));
         let next = first.as_ref().map(|(_, begin)| *begin);
-        *lock(&engine.next_routine) = first;
+        let told = std::mem::replace(&mut *lock(&engine.next_routine), first.clone());
+        if told != first {
+            announce(engine).await;
+        }
         let now = engine.clock.now();
         let due: Vec<Routine> = routines
             .into_iter()
@@ -89,6 +94,22 @@ async fn begin_what_is_due(engine: &Engine) -> Option<Timestamp> {
             }
         }
     }
+}
+
+/// Shows consoles what is next, with the built-in channel `routine`.
+async fn announce(engine: &Engine) {
+    let Ok(view) = channel_view(engine, "routine").await else {
+        return;
+    };
+    engine.store.publish(Event {
+        seq: None,
+        at: engine.clock.now(),
+        session_id: None,
+        continuation_id: None,
+        body: EventBody::ChannelState {
+            channel: Box::new(view),
+        },
+    });
 }
 
 /// Settles the due time of one routine.
