@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use axum::http::StatusCode;
 use axum::response::Response;
+use serde::Deserialize;
 
 use crate::api::error::{Refusal, json};
 use crate::api::outcome;
@@ -83,6 +84,11 @@ const FIELDS: &[Field] = &[
     ),
 ];
 
+/// An empty body, or an object without fields.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Nothing {}
+
 fn needed() -> Body {
     let mut all = FIELDS.to_vec();
     for field in &mut all[..3] {
@@ -154,7 +160,7 @@ pub fn routes() -> Vec<Route> {
             Method::Post,
             "/v1/routines/{id}/run",
             "Run a routine now, enabled or not",
-            Body::None,
+            fields(&[]),
             &[ok("RoutineRun")],
             |api, call| Box::pin(run(api, call)),
         ),
@@ -242,6 +248,7 @@ async fn remove(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
 }
 
 async fn run(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
+    let Nothing {} = call.json()?;
     let routine = routine(&call)?;
     carry_out(
         &api,

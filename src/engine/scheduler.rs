@@ -118,28 +118,32 @@ async fn begin(engine: &Engine, routine: Routine) -> Result<(), StoreError> {
         return Ok(());
     };
     let now = engine.clock.now();
+    let missed = now.millis_since(begin_at) > LATE_MS;
+    // What was due within the last minute is not missed yet; one run that makes up for all makes up for that too.
+    let settled_to = match (missed, routine.missed) {
+        (true, MissedRuns::RunOnce) => now,
+        (true, MissedRuns::Skip) | (false, MissedRuns::Skip | MissedRuns::RunOnce) => {
+            now.plus_millis(-(LATE_MS as i64))
+        }
+    };
     let mut note = None;
-    let not = |state, detail| Deed::Not { state, detail };
-    let (next, deed) = match due_after(&routine, due_at, now) {
+    let (next, deed) = match due_after(&routine, due_at, settled_to) {
         // A schedule that was good cannot turn bad, a time zone can: with the system's database.
-        Err(problem) => (
-            None,
-            not(
-                RoutineRunState::Failed,
-                format!(
-                    "{}; it is not due any more before it is changed",
-                    problem.detail
-                ),
-            ),
-        ),
+        Err(problem) => {
+            let detail = format!(
+                "{}; it is not due any more before it is changed",
+                problem.detail
+            );
+            let state = RoutineRunState::Failed;
+            (None, Deed::Not { state, detail })
+        }
         Ok((next, count)) => {
-            let missed = now.millis_since(begin_at) > LATE_MS;
             let what = missed_text(count);
             let deed = match (missed, routine.missed) {
-                (true, MissedRuns::Skip) => not(
-                    RoutineRunState::Skipped,
-                    format!("{what} missed since {due_at}: nothing could begin then"),
-                ),
+                (true, MissedRuns::Skip) => Deed::Not {
+                    state: RoutineRunState::Skipped,
+                    detail: format!("{what} missed since {due_at}: nothing could begin then"),
+                },
                 (true, MissedRuns::RunOnce) => {
                     note = Some(format!("makes up for {what} missed since {due_at}"));
                     said(engine, &routine, due_at)

@@ -338,18 +338,19 @@ fn due(engine: &Engine, id: RoutineId, fields: &RoutineFields) -> Result<Option<
     Ok(first.map(|due| (*due, begin_at(id, *due, jitter))))
 }
 
-/// When a routine is due after a time that has come, how many times were due from then until now, or why nobody can
-/// say.
+/// When a routine is due after a time that has come, first after `after`; and how many times it was due from then on
+/// until `after`, at least once. Or why nobody can say.
 pub fn due_after(
     routine: &Routine,
     due: Timestamp,
-    now: Timestamp,
+    after: Timestamp,
 ) -> Result<(Option<Due>, u32), Problem> {
     let (schedule, zone) = parsed(&routine.schedule, routine.time_zone.as_deref())?;
+    let after = due.max(after);
     let next = schedule
-        .next_after(&zone, Some(due), due.max(now))
+        .next_after(&zone, Some(due), after)
         .map(|next| (next, begin_at(routine.id, next, routine.jitter_seconds)));
-    Ok((next, schedule.count(&zone, due, now)))
+    Ok((next, schedule.count(&zone, due, after)))
 }
 
 /// What a run says, as a message to its conversation.

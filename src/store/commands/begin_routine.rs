@@ -87,6 +87,14 @@ impl BeginRoutine {
             .optional()?)
     }
 
+    /// Why it did not begin, with whom it would have made up for.
+    fn not(&self, why: &str) -> String {
+        match &self.note {
+            Some(note) => format!("{note}; it did not run: {why}"),
+            None => why.to_owned(),
+        }
+    }
+
     fn step_on(&self, tx: &WriteTx<'_>, next: Option<Due>) -> Result<(), StoreError> {
         tx.conn
             .prepare_cached("UPDATE routines SET due_at = ?2, begin_at = ?3 WHERE id = ?1")?
@@ -169,7 +177,8 @@ impl BeginRoutine {
                     }
                     (Some(open), Occasion::Due { .. }) => {
                         run.state = RoutineRunState::Skipped;
-                        run.detail = Some(format!("the run before is still open ({open})"));
+                        run.detail =
+                            Some(self.not(&format!("the run before is still open ({open})")));
                     }
                     (Some(_) | None, _) => {
                         let outcome = turn.apply(tx)?;
@@ -181,7 +190,7 @@ impl BeginRoutine {
                         }
                         if outcome.disposition == Disposition::QueueFull {
                             run.state = RoutineRunState::Skipped;
-                            run.detail = Some("the conversation's queue is full".to_owned());
+                            run.detail = Some(self.not("the conversation's queue is full"));
                         }
                         run.continuation_id = outcome.continuation_id;
                         run.continuation_state =

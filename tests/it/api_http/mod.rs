@@ -10,6 +10,7 @@ mod doors;
 mod fake;
 mod remote;
 mod routes;
+mod routine_samples;
 mod samples;
 mod samples_models;
 mod samples_rare;

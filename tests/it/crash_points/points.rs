@@ -17,12 +17,15 @@ pub const OF_OTHER_SCENARIOS: &[&str] = &[
     "settle.post",
 ];
 
-/// Points off the path of a turn: `retention::crashes` kills there, and at the last two `backup::killed`.
+/// Points off the path of a turn: `retention::crashes` kills there, at the next two `backup::killed`, and at those of
+/// routines `routines::crashes`.
 pub const ELSEWHERE: &[&str] = &[
     "artifact.pre_rename",
     "sweep.mid",
     "backup.mid",
     "restore.mid",
+    "routine.begin_pre_commit",
+    "routine.begin_post_commit",
 ];
 
 /// Every name in `crash_point!("…")` below `src/`, except where the macro is defined.

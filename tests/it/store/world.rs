@@ -29,7 +29,7 @@ use leverframe::store::commands::start_tool::{StartTool, StartToolOutcome};
 use leverframe::store::error::StoreError;
 use leverframe::store::input::{
     ActorRef, AnswerSource, ModelStep, NewApproval, NewCall, NewCallOutcome, NewCard, NewPart,
-    Origin, SessionChoice, SharedLimits, TurnCache, TurnLimits,
+    Origin, SessionChoice, SharedLimits, TurnBounds, TurnCache, TurnLimits,
 };
 use leverframe::store::{OpenOptions, Store};
 use tempfile::TempDir;
@@ -112,6 +112,7 @@ pub(crate) fn turn(conversation: &str, key: Option<&str>) -> IngestTurn {
         queue_full_notice: None,
         title: None,
         cache: TurnCache::default(),
+        bounds: TurnBounds::default(),
     }
 }
 
