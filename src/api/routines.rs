@@ -16,7 +16,7 @@ use crate::api::route::{
 use crate::api::router::Api;
 use crate::protocol::command::Command;
 use crate::protocol::problem::Problem;
-use crate::protocol::routine::{RoutineCommand, RoutineOutcome, RoutineQuery};
+use crate::protocol::routine::{RoutineCommand, RoutineOutcome, RoutinePatch, RoutineQuery};
 use crate::protocol::snapshot::Query;
 use crate::protocol::words::{Autonomy, MissedRuns};
 use crate::words_of;
@@ -222,9 +222,17 @@ async fn carry_out(
 }
 
 async fn add(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
-    let command = RoutineCommand::Add {
-        routine: call.json()?,
-    };
+    let routine: RoutinePatch = call.json()?;
+    for (name, field) in [
+        ("name", &routine.name),
+        ("schedule", &routine.schedule),
+        ("prompt", &routine.prompt),
+    ] {
+        if field.is_none() {
+            return Err(Problem::invalid(format!("missing field `{name}`")).into());
+        }
+    }
+    let command = RoutineCommand::Add { routine };
     carry_out(&api, &call, StatusCode::CREATED, command).await
 }
 

@@ -38,7 +38,7 @@ pub const COMMANDS: &[(&str, &str)] = &[
     ("fresh", "TEXT: ask, and take no answer that was kept"),
     (
         "routines",
-        "[run|enable|disable NAME]: what runs by itself (owners)",
+        "[run, enable or disable NAME]: what runs by itself (owners)",
     ),
     ("help", "this text"),
 ];

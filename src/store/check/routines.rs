@@ -5,7 +5,7 @@ use crate::store::check::rule::{Rule, Subject, query};
 pub(crate) const RULES: &[Rule] = &[
     query("routine", "routine that is due though it does not run by itself, or begins before it is due",
         "routines", Subject::Text,
-        "SELECT name FROM routines WHERE (due_at IS NULL) <> (begin_at IS NULL) OR begin_at < due_at
+        "SELECT 'routine ' || name FROM routines WHERE (due_at IS NULL) <> (begin_at IS NULL) OR begin_at < due_at
             OR (enabled = 0 AND due_at IS NOT NULL)"),
     query("routine", "turn that two runs claim, or that is not bounded as one of a routine", "routine_runs",
         Subject::Continuation,

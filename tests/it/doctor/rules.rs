@@ -128,6 +128,12 @@ const CASES: &[(&str, &str, &[&str])] = &[
     ("policy version that the audit does not count",
         "INSERT INTO policy_versions SELECT channel, 99, policy, by_label, by_id, surface, at FROM policy_versions LIMIT 1",
         &["I21"]),
+    ("routine that is due though it does not run by itself, or begins before it is due",
+        "UPDATE routines SET enabled = 0", &["routine"]),
+    ("turn that two runs claim, or that is not bounded as one of a routine",
+        "UPDATE continuations SET autonomy_ceiling = NULL", &["routine"]),
+    ("question about a call of a turn that nobody attends to",
+        "UPDATE continuations SET unattended = 'deny' WHERE id = {WAITING}", &["routine"]),
 ];
 
 fn filled(sql: &str) -> String {

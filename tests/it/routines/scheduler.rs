@@ -396,7 +396,10 @@ async fn the_ceiling_binds_whatever_the_channels_allow() {
     let on_desk = |ceiling| RoutinePatch {
         channel: Some("desk".to_owned()),
         autonomy_ceiling: Some(ceiling),
-        ..prompt(WRITES)
+        // Again and again, into the same file.
+        ..prompt(
+            "TOOL:write_file{\"path\":\"note.txt\",\"content\":\"x\",\"mode\":\"overwrite\"}\nSAY:went on",
+        )
     };
     place
         .add("low", "every 1h", on_desk(Autonomy::Supervised))
