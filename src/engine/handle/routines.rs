@@ -9,7 +9,7 @@ use crate::engine::core::Engine;
 use crate::engine::handle::{Caller, messages, sessions};
 use crate::engine::people;
 use crate::engine::problem::from_store;
-use crate::engine::routine::schedule::{Schedule, begin_at};
+use crate::engine::routine::schedule::{HINT, Schedule, begin_at};
 use crate::engine::routine::zone;
 use crate::protocol::approval::Requester;
 use crate::protocol::ids::RoutineId;
@@ -23,7 +23,7 @@ use crate::protocol::words::{
 };
 use crate::store::commands::begin_routine::{BeginRoutine, Begun, Deed, Occasion};
 use crate::store::commands::ingest_turn::IngestTurn;
-use crate::store::commands::put_routine::{Due, PutRoutine, RemoveRoutine, RoutineFields};
+use crate::store::commands::put_routine::{Due, NextDue, PutRoutine, RemoveRoutine, RoutineFields};
 use crate::store::error::StoreError;
 use crate::store::input::{ActorRef, Origin, SessionChoice, TurnBounds, TurnCache};
 
@@ -173,7 +173,7 @@ fn added(engine: &Engine, by: ActorRef, patch: RoutinePatch) -> Result<PutRoutin
         id,
         version: 0,
         fields,
-        due: Some(due),
+        due: NextDue::At(due),
         by,
     })
 }
@@ -207,9 +207,9 @@ pub fn changed(
         && fields.enabled == before.enabled
         && (routine.due_at.is_some() || !fields.enabled);
     let due = if same {
-        None
+        NextDue::AsBefore
     } else {
-        Some(due(engine, routine.id, &fields)?)
+        NextDue::At(due(engine, routine.id, &fields)?)
     };
     Ok(PutRoutine {
         id: routine.id,
@@ -303,7 +303,7 @@ fn check(engine: &Engine, fields: &RoutineFields) -> Result<(), Problem> {
 /// A schedule with its zone, or what is wrong with them.
 fn parsed(schedule: &str, time_zone: Option<&str>) -> Result<(Schedule, TimeZone), Problem> {
     let schedule = Schedule::parse(schedule)
-        .map_err(|error| Problem::invalid(format!("`schedule`: {error}")).hint(error.hint()))?;
+        .map_err(|error| Problem::invalid(format!("`schedule`: {error}")).hint(HINT))?;
     let zone =
         zone::find(time_zone).map_err(|error| Problem::invalid(format!("`time_zone`: {error}")))?;
     Ok((schedule, zone))

@@ -385,7 +385,7 @@ impl Cron {
             AmbiguousOffset::Unambiguous { .. } => [time.unambiguous().ok(), None],
             AmbiguousOffset::Gap { .. } if self.every_hour => [None; 2],
             AmbiguousOffset::Fold { .. } if self.every_hour => {
-                [time.clone().earlier().ok(), time.later().ok()]
+                [time.earlier().ok(), time.later().ok()]
             }
             // The moment at which the clock is put forward: read by the new offset, the time lies before it.
             AmbiguousOffset::Gap { .. } => {

@@ -44,13 +44,9 @@ pub enum ScheduleError {
     Cron(#[from] CronError),
 }
 
-impl ScheduleError {
-    /// The next step.
-    pub fn hint(&self) -> &'static str {
-        "examples: `0 9 * * MON-FRI` (weekdays at nine), `*/15 8-18 * * *`, `0 6 1 * *` (the first of the month), \
-         `every 90m`; `leverframe routine upcoming --schedule TEXT` shows when it would run"
-    }
-}
+/// The next step after any of these.
+pub const HINT: &str = "examples: `0 9 * * MON-FRI` (weekdays at nine), `*/15 8-18 * * *`, `0 6 1 * *` (the first of the month), \
+         `every 90m`; `leverframe routine upcoming --schedule TEXT` shows when it would run";
 
 /// When something is due.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -18,6 +18,15 @@ pub const MAX_ROUTINES: u32 = 200;
 /// When a routine is due, and when that run begins.
 pub type Due = (Timestamp, Timestamp);
 
+/// When a changed routine is due next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NextDue {
+    /// As it was.
+    AsBefore,
+    /// Then; none = never.
+    At(Option<Due>),
+}
+
 /// What a person sets of a routine, checked.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RoutineFields {
@@ -58,8 +67,8 @@ pub struct PutRoutine {
     pub version: u64,
     /// What it is now.
     pub fields: RoutineFields,
-    /// When it is due next; none = as before. A routine that does not run by itself is never due.
-    pub due: Option<Option<Due>>,
+    /// When it is due next. A routine that does not run by itself is never due.
+    pub due: NextDue,
     /// Who.
     pub by: ActorRef,
 }
@@ -108,8 +117,8 @@ impl WriteCommand for PutRoutine {
             self.insert(tx)?;
         }
         let due = match self.due {
-            Some(due) => due.filter(|_| fields.enabled),
-            None => {
+            NextDue::At(due) => due.filter(|_| fields.enabled),
+            NextDue::AsBefore => {
                 let before = load_routine(tx.conn, self.id)?;
                 before.due_at.zip(before.begin_at)
             }

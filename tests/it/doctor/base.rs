@@ -12,7 +12,7 @@ use leverframe::store::commands::begin_routine::{BeginRoutine, Begun, Deed, Occa
 use leverframe::store::commands::begin_send::BeginSend;
 use leverframe::store::commands::end_send::{EndSend, SendOutcome};
 use leverframe::store::commands::park::Park;
-use leverframe::store::commands::put_routine::{PutRoutine, RoutineFields};
+use leverframe::store::commands::put_routine::{NextDue, PutRoutine, RoutineFields};
 use leverframe::store::input::{ActorRef, NewCallOutcome, TurnBounds};
 use leverframe::store::queries::outbox::NextOutbox;
 
@@ -161,7 +161,7 @@ async fn routine(world: &World) {
             jitter_seconds: 0,
             enabled: true,
         },
-        due: Some(Some((due, due))),
+        due: NextDue::At(Some((due, due))),
         by: ActorRef::engine(),
     };
     world.ok(put).await;

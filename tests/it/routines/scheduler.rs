@@ -1,5 +1,6 @@
 //! The scheduler under a clock that is moved by hand: each due time is settled once, whatever happens around it.
 
+use leverframe::engine::handle::routines::turn;
 use leverframe::protocol::command::{Command, Waiting};
 use leverframe::protocol::ids::ContinuationId;
 use leverframe::protocol::problem::ProblemKind;
@@ -8,6 +9,8 @@ use leverframe::protocol::snapshot::{Answer, PageRequest, Query};
 use leverframe::protocol::words::{
     Autonomy, ContinuationState, MissedRuns, RoutineRunState, ToolCallState,
 };
+
+use leverframe::store::commands::begin_routine::{BeginRoutine, Begun, Deed, Occasion};
 
 use crate::routines::world::Place;
 use crate::store::world::START;
@@ -585,5 +588,52 @@ async fn runs_are_kept_up_to_a_limit() {
         place.settled("often").await;
     }
     assert_eq!(place.runs("often").await.len(), 500);
+    place.end().await;
+}
+
+#[tokio::test]
+async fn a_due_time_that_is_settled_is_not_settled_again() {
+    let place = Place::new().await;
+    let routine = place.add("hourly", "every 1h", plain()).await;
+    place.engine.stop().await;
+    let (due_at, next) = (routine.due_at.unwrap(), START.plus_seconds(7200));
+    let begin = |due_at, key: &str| BeginRoutine {
+        id: routine.id,
+        occasion: Occasion::Due {
+            due_at,
+            next: Some((next, next)),
+        },
+        deed: Deed::Turn(Box::new(
+            turn(
+                &place.engine,
+                &routine,
+                "p".to_owned(),
+                Some(key.to_owned()),
+            )
+            .unwrap(),
+        )),
+        note: None,
+    };
+    let store = &place.world.store;
+    let first = store.write(begin(due_at, "a")).await.unwrap();
+    assert!(matches!(first, Begun::Run(..)));
+    assert_eq!(
+        store.write(begin(due_at, "b")).await.unwrap(),
+        Begun::NotDue
+    );
+    // A clock that was put back and a schedule that was set anew make it due once more: it steps on, and runs nothing.
+    store
+        .with_writer(move |conn| {
+            let sql = "UPDATE routines SET due_at = ?1, begin_at = ?1";
+            conn.execute(sql, [due_at.as_millis()]).unwrap();
+        })
+        .await
+        .unwrap();
+    assert_eq!(
+        store.write(begin(due_at, "c")).await.unwrap(),
+        Begun::NotDue
+    );
+    assert_eq!(place.routine("hourly").await.due_at, Some(next));
+    assert_eq!(place.runs("hourly").await.len(), 1);
     place.end().await;
 }
