@@ -14,7 +14,9 @@ use tokio_util::task::TaskTracker;
 use crate::clock::{Clock, Timestamp};
 use crate::config::settings::{ChannelSettings, Settings};
 use crate::engine::context::prefix::Prefix;
+use crate::engine::hygiene::Hygiene;
 use crate::engine::response_cache::Caching;
+use crate::engine::tool_cache::ToolCache;
 use crate::engine::turn::driver;
 use crate::engine::turn::input::Halt;
 use crate::engine::turn::open_call::OpenCall;
@@ -151,6 +153,10 @@ pub struct Shared {
     pub routines: Notify,
     /// The routine that begins next, and when.
     pub next_routine: Mutex<Option<(String, Timestamp)>>,
+    /// Kept results of tools.
+    pub tool_cache: ToolCache,
+    /// Hygiene of the memory.
+    pub hygiene: Hygiene,
     running: Mutex<HashMap<SessionId, RunningSession>>,
     permits: Arc<Semaphore>,
 }
@@ -192,6 +198,7 @@ impl Engine {
         Self {
             shared: Arc::new(Shared {
                 response_cache: Caching::new(&parts.settings),
+                tool_cache: ToolCache::new(&parts.settings),
                 prefixes: prefixes.collect(),
                 store: parts.store,
                 settings: parts.settings,
@@ -221,6 +228,7 @@ impl Engine {
                 sweeping: tokio::sync::Mutex::default(),
                 routines: Notify::new(),
                 next_routine: Mutex::default(),
+                hygiene: Hygiene::default(),
                 running: Mutex::default(),
                 permits,
             }),

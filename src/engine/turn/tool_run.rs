@@ -16,6 +16,7 @@ use crate::crash_point;
 use crate::engine::approvals::{self, Ask};
 use crate::engine::core::Engine;
 use crate::engine::probe;
+use crate::engine::tool_cache::{self, Kept, Pass};
 use crate::engine::turn::fold;
 use crate::engine::turn::input::{CallStatus, Input};
 use crate::engine::turn::judge::{self, Bench, Judged};
@@ -24,6 +25,7 @@ use crate::protocol::approval::Preview;
 use crate::protocol::artifact::ArtifactHash;
 use crate::protocol::event::{Event, EventBody};
 use crate::protocol::ids::{ContinuationId, SessionId, ToolCallId};
+use crate::protocol::session::CachedResult;
 use crate::protocol::words::{ApprovalKind, Effect, OutboxClass, ToolCallState, VerdictWord};
 use crate::store::commands::finish_tool::FinishTool;
 use crate::store::commands::queue_cards::QueueCards;
@@ -208,9 +210,15 @@ pub async fn start_and_run(
             });
         }
     };
-    let (outcome, duration_ms) = match early {
-        Some(ran) => ran,
-        None => carry_out(engine, rows, &row, &kill).await?,
+    let (kept, pass) = match early {
+        Some(_) => (None, Pass::default()),
+        None => tool_cache::consult(engine, rows, &row, &judged.plan, &bench).await,
+    };
+    let cached = kept.as_ref().map(|kept| kept.cached);
+    let (outcome, duration_ms) = match (early, kept) {
+        (Some(ran), _) => ran,
+        (None, Some(kept)) => given_again(kept),
+        (None, None) => carry_out(engine, rows, &row, &kill).await?,
     };
     let content = engine.redactor.redact(&outcome.content).into_owned();
     let windows = engine
@@ -218,9 +226,18 @@ pub async fn start_and_run(
         .get(&row.call.name)
         .is_some_and(|tool| tool.reads_windows());
     let shown = large_result::show(engine, content, windows).await;
-    let finished = finished(engine, rows, &row, attempt, duration_ms, outcome, &shown);
+    let finished = finished(
+        engine,
+        rows,
+        &row,
+        attempt,
+        (duration_ms, cached),
+        &outcome,
+        &shown,
+    );
     let state = finished.state;
     engine.persist(finished).await?;
+    pass.settle(engine, rows, &row.call.name, &outcome, &shown, duration_ms);
     // Until here, the file must not be swept.
     drop(shown);
     engine.deadlines.notify_one();
@@ -228,6 +245,18 @@ pub async fn start_and_run(
         id,
         status: fold::status(state),
     })
+}
+
+/// A result that was kept, as if the tool had run just now and taken no time.
+fn given_again(kept: Kept) -> (ToolOutcome, u64) {
+    let outcome = ToolOutcome {
+        content: kept.content,
+        is_error: false,
+        disposition: EffectDisposition::Done,
+        partial: false,
+    };
+    crash_point!("tool.effect_done");
+    (outcome, 0)
 }
 
 /// Carries out a call whose start is on disk: how it ended, and after how many milliseconds.
@@ -253,6 +282,7 @@ async fn carry_out(
         continuation: rows.id,
         call: id,
     };
+    let change = tool_cache::begin_change(engine, row, &workspace);
     let started = Instant::now();
     let limit = tool.spec().max_duration;
     let outcome = {
@@ -284,6 +314,9 @@ async fn carry_out(
         }
         outcome
     };
+    if let Some(change) = change {
+        change.end();
+    }
     Ok((outcome, started.elapsed().as_millis() as u64))
 }
 
@@ -308,6 +341,7 @@ async fn execute(
         content: "the tool stopped on a defect of ours (a panic; see the log)".to_owned(),
         is_error: true,
         disposition: EffectDisposition::Unknown,
+        partial: false,
     })
 }
 
@@ -325,6 +359,7 @@ fn looked_up(engine: &Engine, outcome: ToolOutcome, probe: Probe) -> ToolOutcome
             content,
             is_error: false,
             disposition: EffectDisposition::Done,
+            partial: false,
         },
         Probe::NotDone => ToolOutcome {
             content: format!(
@@ -334,6 +369,7 @@ looked up: it did not happen",
             ),
             is_error: true,
             disposition: EffectDisposition::ConfirmedNoEffect,
+            partial: false,
         },
         Probe::Unclear { why } => ToolOutcome {
             content: format!(
@@ -353,8 +389,8 @@ fn finished(
     rows: &TurnRows,
     row: &CallRow,
     attempt: u32,
-    duration_ms: u64,
-    outcome: ToolOutcome,
+    (duration_ms, cached): (u64, Option<CachedResult>),
+    outcome: &ToolOutcome,
     shown: &Shown,
 ) -> FinishTool {
     let repeatable = matches!(row.call.effect, Effect::ReadOnly | Effect::Idempotent);
@@ -383,6 +419,7 @@ fn finished(
         is_error: outcome.is_error,
         duration_ms,
         artifact: shown.artifact(),
+        cached,
         resolve,
     }
 }

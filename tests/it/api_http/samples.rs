@@ -134,6 +134,7 @@ pub fn tool_call() -> ToolCall {
         approval_id: Some(approval_id()),
         result: None,
         artifact: None,
+        cached: None,
         duration_ms: Some(7),
         attempts: 0,
         created_at: at(),
@@ -455,6 +456,7 @@ pub fn commands() -> Vec<Command> {
         },
         Command::Sweep { preview: true },
         samples_models::command(),
+        Command::DiscoverModels,
     ]
 }
 
@@ -490,6 +492,7 @@ pub fn outcomes() -> Vec<Outcome> {
             ..SweepReport::default()
         }),
         samples_models::outcome(),
+        samples_models::discovery(),
     ]
 }
 

@@ -17,8 +17,8 @@ pub const OF_OTHER_SCENARIOS: &[&str] = &[
     "settle.post",
 ];
 
-/// Points off the path of a turn: `retention::crashes` kills there, at the next two `backup::killed`, and at those of
-/// routines `routines::crashes`.
+/// Points off the path of a turn: `retention::crashes` kills there, at those of backups `backup::killed`, at those of
+/// hygiene `hygiene::crashes`, and at those of routines `routines::crashes`.
 pub const ELSEWHERE: &[&str] = &[
     "artifact.pre_rename",
     "sweep.mid",
@@ -26,6 +26,8 @@ pub const ELSEWHERE: &[&str] = &[
     "restore.mid",
     "routine.begin_pre_commit",
     "routine.begin_post_commit",
+    "hygiene.mid",
+    "hygiene.pre_end",
 ];
 
 /// Every name in `crash_point!("…")` below `src/`, except where the macro is defined.
