@@ -149,6 +149,10 @@ pub struct Shared {
     pub sweeping: tokio::sync::Mutex<()>,
     /// Kept answers.
     pub response_cache: Caching,
+    /// Routines changed: the scheduler looks again.
+    pub routines: Notify,
+    /// The routine that begins next, and when.
+    pub next_routine: Mutex<Option<(String, Timestamp)>>,
     /// Kept results of tools.
     pub tool_cache: ToolCache,
     /// Hygiene of the memory.
@@ -222,6 +226,8 @@ impl Engine {
                 shutdown: CancellationToken::new(),
                 tasks: TaskTracker::new(),
                 sweeping: tokio::sync::Mutex::default(),
+                routines: Notify::new(),
+                next_routine: Mutex::default(),
                 hygiene: Hygiene::default(),
                 running: Mutex::default(),
                 permits,
