@@ -4,6 +4,7 @@
 //! nothing is. Single flight per session is the map below plus the store's own check.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -147,6 +148,8 @@ pub struct Shared {
     pub sweeping: tokio::sync::Mutex<()>,
     /// Kept answers.
     pub response_cache: Caching,
+    /// Searches of the agent in memory since this process started.
+    pub recalls: AtomicU64,
     running: Mutex<HashMap<SessionId, RunningSession>>,
     permits: Arc<Semaphore>,
 }
@@ -215,6 +218,7 @@ impl Engine {
                 shutdown: CancellationToken::new(),
                 tasks: TaskTracker::new(),
                 sweeping: tokio::sync::Mutex::default(),
+                recalls: AtomicU64::new(0),
                 running: Mutex::default(),
                 permits,
             }),

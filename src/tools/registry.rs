@@ -10,6 +10,7 @@ use serde_json::Value;
 use crate::tools::canonical;
 use crate::tools::execute_command::ExecuteCommand;
 use crate::tools::list_files::ListFiles;
+use crate::tools::memory::{Recall, Remember};
 use crate::tools::read_file::ReadFile;
 use crate::tools::sandbox::Sandbox;
 use crate::tools::search_files::SearchFiles;
@@ -84,6 +85,8 @@ pub const BUILTIN_NAMES: &[&str] = &[
     "list_files",
     "search_files",
     "execute_command",
+    "remember",
+    "recall",
 ];
 
 /// All tools, built-in first, in the order in which they were added.
@@ -101,6 +104,8 @@ impl Registry {
         registry.add(Arc::new(ListFiles::default()))?;
         registry.add(Arc::new(SearchFiles::default()))?;
         registry.add(Arc::new(ExecuteCommand::new(sandbox.clone())))?;
+        registry.add(Arc::new(Remember::default()))?;
+        registry.add(Arc::new(Recall::default()))?;
         #[cfg(feature = "test-hooks")]
         if let Some(service) = crate::config::testing::service() {
             for (name, effect) in crate::tools::testing::NAMES {

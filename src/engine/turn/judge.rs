@@ -109,7 +109,7 @@ impl Bench {
             | Surface::Engine => None,
         };
         let second = second.filter(|_| engine.has_bridge(&rows.channel));
-        let (policy, also, grants, taint_requesters, pending) = engine
+        let (policy, also, grants, taint_requesters, read, pending) = engine
             .store
             .read_here(move |reader| {
                 let policy = reader.policy(&channel)?;
@@ -117,10 +117,11 @@ impl Bench {
                 let grants = reader.grants(session, now)?;
                 let requesters = reader.session_requesters(session)?;
                 let pending = reader.pending_counts(session, &channel)?;
-                Ok((policy, also, grants, requesters, pending))
+                let read = reader.session_taint(session)?;
+                Ok((policy, also, grants, requesters, read, pending))
             })
             .await?;
-        let taint = match engine.settings.channels.get(&rows.channel) {
+        let mut taint: Vec<String> = match engine.settings.channels.get(&rows.channel) {
             Some(settings) => taint_requesters
                 .iter()
                 .filter(|requester| {
@@ -130,6 +131,7 @@ impl Bench {
                 .collect(),
             None => Vec::new(),
         };
+        taint.extend(read);
         let grants = grants
             .into_iter()
             .map(|grant| SessionGrant {

@@ -5,15 +5,16 @@
 use std::time::Duration;
 
 use crate::engine::context;
-use crate::engine::context::build::{self, Context, Material, MemoryContext, Target};
+use crate::engine::context::build::{self, Context, Material, Target};
 use crate::engine::context::exchange::Exchange;
 use crate::engine::context::prefix::Prefix;
 use crate::engine::core::Engine;
-use crate::engine::response_cache::{self, Consulted, Kept, Pass};
+use crate::engine::response_cache::{self, Consulted, Kept, Pass, Sent};
 use crate::engine::turn::after::{After, Before, TOO_LONG, Tries, after};
 use crate::engine::turn::attempt::{self, Answered, Asked, Failed, Tried, attempt};
 use crate::engine::turn::candidates::candidates;
 use crate::engine::turn::fold;
+use crate::engine::turn::memory::{self, Recollection};
 use crate::model::profiles::Profile;
 use crate::model::request::{
     Model as _, ModelAnswer, ModelError, ModelErrorKind, ModelMessage, ModelRequest, StopReason,
@@ -165,6 +166,8 @@ struct Step<'a> {
     attempts: u32,
     failed_tokens: u64,
     notes: Vec<String>,
+    /// What is remembered, as it is for this step.
+    memory: Recollection,
     /// What becomes of the answer in the response cache; none = it was not looked into yet.
     pass: Option<Pass>,
 }
@@ -183,6 +186,7 @@ pub async fn call(engine: &Engine, rows: &TurnRows) -> anyhow::Result<Outcome> {
         attempts: 0,
         failed_tokens: 0,
         notes: chosen.notes,
+        memory: memory::recollect(engine, rows).await?,
         pass: None,
     };
     let mut gave_up: Vec<(&str, GaveUp)> = Vec::new();
@@ -271,7 +275,13 @@ impl Step<'_> {
         };
         let mut request = self.request(model_id, &profile, context.messages.clone());
         if self.pass.is_none() {
-            match response_cache::consult(engine, rows, name, &request, &context.dropped).await {
+            let sent = Sent {
+                request: &request,
+                dropped: &context.dropped,
+                remembered: &context.before_message,
+                tainted: !self.memory.taint(&context.recalled).is_empty(),
+            };
+            match response_cache::consult(engine, rows, name, sent).await {
                 Consulted::Answer(kept) => {
                     response_cache::replay(engine, rows, self.n, &kept.text);
                     let reply = Box::new(ModelReply::kept(kept));
@@ -296,6 +306,7 @@ impl Step<'_> {
                 estimated_input_tokens: context.tokens,
                 step: self.n,
                 attempt: self.attempts,
+                read: self.memory.note(rows, self.attempts, &context.recalled),
             };
             match attempt(engine, rows, asked).await? {
                 Tried::Refused(stop) => return Ok(Asking::Done(Outcome::Refused(stop))),
@@ -410,6 +421,8 @@ impl Step<'_> {
         notes.extend(context.notes);
         let mut answer = answered.answer;
         notes.append(&mut answer.notes);
+        let mut dropped = self.memory.left_out.clone();
+        dropped.extend(context.dropped);
         ModelReply {
             answer,
             source: AnswerSource::Attempt(answered.attempt_id),
@@ -417,7 +430,7 @@ impl Step<'_> {
             latency_ms: answered.latency_ms,
             attempts: self.attempts,
             failed_tokens: self.failed_tokens,
-            dropped: context.dropped,
+            dropped,
             notes,
         }
     }
@@ -456,7 +469,7 @@ impl Step<'_> {
     ) -> Option<Context> {
         let material = Material {
             prefix: self.prefix,
-            memory: &MemoryContext::default(),
+            memory: &self.memory.context,
             history,
             current: &fold::current(self.rows),
             ratio: self.rows.estimate_ratio.unwrap_or(1.0),

@@ -54,5 +54,6 @@ pub mod sweep_events;
 pub mod sweep_history;
 pub mod sweep_loose;
 pub mod sweep_sessions;
+pub mod taint_session;
 pub mod update_session;
 pub mod yield_turn;

@@ -10,6 +10,8 @@ use crate::protocol::ids::{ContinuationId, HygieneRunId, MemoryId, SessionId};
 use crate::protocol::memory::{Memory, MemoryFilter, MemoryGroup, MemoryStats, Summary};
 use crate::protocol::snapshot::{Page, PageRequest};
 use crate::store::error::StoreError;
+use crate::store::ops::memories::digest;
+use crate::store::queries::memory_search;
 use crate::store::queries::page::page_limit;
 use crate::store::reader::Reader;
 use crate::store::rows::{json, word};
@@ -148,10 +150,10 @@ pub struct Recalled {
     pub summary: Option<Summary>,
     /// Pinned ones, newest first.
     pub pins: Vec<Memory>,
-    /// What the message is about, best first.
-    pub hits: Vec<Memory>,
     /// Most useful of the others first.
     pub facts: Vec<Memory>,
+    /// What the message is about beside all that, best first.
+    pub hits: Vec<Memory>,
 }
 
 impl Recalled {
@@ -161,10 +163,32 @@ impl Recalled {
     }
 }
 
+/// Of each scope that many of the newest are weighed for a context; what is older is found by what it says.
+const NEWEST: &str = "SELECT * FROM (SELECT position FROM memories WHERE session_id = ? AND state = 'active'
+        ORDER BY position DESC LIMIT 200)
+    UNION ALL SELECT * FROM (SELECT position FROM memories WHERE scope = 'channel' AND channel = ? AND state = 'active'
+        ORDER BY position DESC LIMIT 200)
+    UNION ALL SELECT * FROM (SELECT position FROM memories WHERE scope = 'global' AND state = 'active'
+        ORDER BY position DESC LIMIT 200)";
+
+/// Most rows that are looked through for a message in a script without spaces.
+const LOOKED_THROUGH: u32 = 20_000;
+
 /// How useful one is without a question: sure ones, often used ones, new ones. `?` is now; a week without a change
 /// weighs as much as two uses, of which at most twenty count.
 const USEFUL: &str =
     "m.confidence + 0.05 * min(m.uses, 20) - max(? - m.updated_at, 0) / 6048000000.0";
+
+/// Which remembered things of untrusted origin a session has read.
+pub(crate) fn load_session_taint(
+    conn: &Connection,
+    session_id: SessionId,
+) -> Result<Vec<String>, StoreError> {
+    conn.prepare_cached("SELECT taint FROM sessions WHERE id = ?1")?
+        .query_row([session_id.to_bytes()], |row| json(row, 0))
+        .optional()?
+        .ok_or_else(|| StoreError::not_found("session", session_id))
+}
 
 /// The summary of a session.
 pub(crate) fn load_summary(
@@ -259,7 +283,9 @@ impl Reader<'_> {
             .collect::<rusqlite::Result<_>>()?)
     }
 
-    /// Everything that goes into a context: the summary, pins, what the message is about, the most useful facts.
+    /// Everything that goes into a context: the summary, pins, the most useful facts, and what the message is about
+    /// beside them. The facts do not depend on the message, so that the beginning of a request stays the same. Where
+    /// nothing is remembered this is two look-ups; where there is a lot, only the newest are weighed.
     pub fn recall(
         &self,
         place: &RecallPlace,
@@ -271,6 +297,19 @@ impl Reader<'_> {
             ..Recalled::default()
         };
         let condition = Condition::recalled(place);
+        let any: bool = self
+            .conn
+            .prepare_cached(&format!(
+                "SELECT EXISTS (SELECT 1 FROM memories m WHERE {})",
+                condition.text
+            ))?
+            .query_row(
+                params_from_iter(condition.values.iter().map(|value| value as &dyn ToSql)),
+                |row| row.get(0),
+            )?;
+        if !any {
+            return Ok(recalled);
+        }
         let mut values = condition.values.clone();
         values.push(Value::from(limits.pins));
         recalled.pins = self.only(
@@ -281,27 +320,72 @@ impl Reader<'_> {
             ),
             &values,
         )?;
-        let mut unpinned = condition.clone();
-        unpinned.text.push_str(" AND m.pinned = 0");
-        if !message.trim().is_empty() {
-            recalled.hits = self.find(message, &unpinned, limits.hits, place.now)?;
-        }
-        let mut values = unpinned.values.clone();
+        let mut values = vec![
+            Value::from(place.session_id.to_bytes().to_vec()),
+            Value::from(place.channel.clone()),
+        ];
+        values.extend(condition.values.iter().cloned());
         values.push(Value::from(place.now.as_millis()));
-        values.push(Value::from(
-            i64::from(limits.facts) + recalled.hits.len() as i64,
-        ));
-        let mut facts = self.only(
+        values.push(Value::from(limits.facts));
+        recalled.facts = self.only(
             &format!(
-                "SELECT {MEMORY} FROM memories m WHERE {} ORDER BY {USEFUL} DESC, m.position DESC LIMIT ?",
-                unpinned.text
+                "SELECT {MEMORY} FROM memories m WHERE m.position IN ({NEWEST}) AND m.pinned = 0 AND {}
+                 ORDER BY {USEFUL} DESC, m.position DESC LIMIT ?",
+                condition.text
             ),
             &values,
         )?;
-        facts.retain(|fact| !recalled.hits.iter().any(|hit| hit.id == fact.id));
-        facts.truncate(limits.facts as usize);
-        recalled.facts = facts;
+        if !message.trim().is_empty() {
+            let mut unpinned = condition;
+            unpinned.text.push_str(" AND m.pinned = 0");
+            if memory_search::looks_through(message) {
+                unpinned.text.push_str(&format!(
+                    " AND m.position > (SELECT max(position) FROM memories) - {LOOKED_THROUGH}"
+                ));
+            }
+            let shown = recalled.facts.len() as u32;
+            let mut hits = self.find(message, &unpinned, limits.hits + shown, place.now)?;
+            hits.retain(|hit| !recalled.facts.iter().any(|fact| fact.id == hit.id));
+            hits.truncate(limits.hits as usize);
+            recalled.hits = hits;
+        }
         Ok(recalled)
+    }
+
+    /// What a conversation at this place may see and a text is found in, best first. Any text is a valid search; an
+    /// empty one finds the newest.
+    pub fn search_recalled(
+        &self,
+        place: &RecallPlace,
+        text: &str,
+        limit: u32,
+    ) -> Result<Vec<Memory>, StoreError> {
+        self.find(text, &Condition::recalled(place), limit, place.now)
+    }
+
+    /// What a conversation at this place sees and says the same as a text; the one recalled most widely.
+    pub fn recalled_equal(
+        &self,
+        place: &RecallPlace,
+        text: &str,
+    ) -> Result<Option<Memory>, StoreError> {
+        let condition = Condition::recalled(place);
+        let mut values = vec![Value::from(digest(text).to_vec())];
+        values.extend(condition.values);
+        let found = self.only(
+            &format!(
+                "SELECT {MEMORY} FROM memories m WHERE m.digest = ? AND {}
+                 ORDER BY m.scope = 'session', m.scope = 'channel', m.position LIMIT 1",
+                condition.text
+            ),
+            &values,
+        )?;
+        Ok(found.into_iter().next())
+    }
+
+    /// Which remembered things of untrusted origin a session has read.
+    pub fn session_taint(&self, session_id: SessionId) -> Result<Vec<String>, StoreError> {
+        load_session_taint(self.conn, session_id)
     }
 
     fn only(&self, query: &str, values: &[Value]) -> Result<Vec<Memory>, StoreError> {
