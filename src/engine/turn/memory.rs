@@ -37,21 +37,17 @@ const LIMITS: RecallLimits = RecallLimits {
 const MOST_PINS: usize = 8 * 1024;
 const MOST_FACTS: usize = 6 * 1024;
 const MOST_HITS: usize = 4 * 1024;
-/// Bytes of a summary in a context: about 2 000 tokens.
-const MOST_SUMMARY: usize = 8 * 1024;
 /// Bytes of one answer of `recall`: never so long that it is kept as an artifact.
 const MOST_RECALLED: usize = 7 * 1024;
 /// How sure is what a model wrote down.
 const MODELS_CONFIDENCE: f64 = 0.7;
-/// Id of the summary among what went into a context.
-const SUMMARY: &str = "summary";
 /// Least characters of a part of a recalled text that counts as that text.
 const PART: usize = 16;
 
 /// Counts uses and taints the session, with the write that goes before the reading.
 pub type ReadNote = (NoteUsed, TaintSession);
 
-/// What is remembered, as one step of a turn reads it.
+/// What is remembered, as one step of a turn reads it. The summary is read with the exchanges that it leaves.
 #[derive(Debug, Default)]
 pub struct Recollection {
     /// For the context.
@@ -71,7 +67,7 @@ fn place(engine: &Engine, rows: &TurnRows) -> RecallPlace {
     }
 }
 
-/// Reads what is remembered for the next step: one transaction, two look-ups where there is nothing.
+/// Reads what is remembered for the next step: one transaction, one look-up where there is nothing.
 pub async fn recollect(engine: &Engine, rows: &TurnRows) -> Result<Recollection, StoreError> {
     let place = place(engine, rows);
     let recalled = engine
@@ -95,19 +91,6 @@ pub async fn recollect(engine: &Engine, rows: &TurnRows) -> Result<Recollection,
         .facts
         .sort_by(|one, other| one.id.cmp(&other.id));
     found.context.retrieved = found.take("memory", &recalled.hits, MOST_HITS);
-    if let Some(summary) = recalled.summary {
-        if !summary.taint.is_empty() {
-            found.tainted.insert(SUMMARY.to_owned());
-        }
-        found.context.summary = Some(MemoryItem {
-            id: SUMMARY.to_owned(),
-            text: crate::tools::output::first(&summary.text, MOST_SUMMARY).to_owned(),
-            source: format!(
-                "summary of {} earlier turn(s) of this session, by {}",
-                summary.turns, summary.model
-            ),
-        });
-    }
     Ok(found)
 }
 
@@ -165,11 +148,7 @@ fn note(rows: &TurnRows, ids: Vec<MemoryId>, taint: Vec<String>) -> ReadNote {
 
 /// The words for something read that had come from untrusted content.
 fn tainted(id: &str) -> String {
-    if id == SUMMARY {
-        "summary of this session, made from untrusted content".to_owned()
-    } else {
-        format!("memory {id}, written with untrusted content in context")
-    }
+    format!("memory {id}, written with untrusted content in context")
 }
 
 /// Where one is from, in words.

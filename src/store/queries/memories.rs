@@ -146,8 +146,6 @@ pub struct RecallLimits {
 /// What goes into a context. Nothing is in it twice.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Recalled {
-    /// The rolling summary of the session.
-    pub summary: Option<Summary>,
     /// Pinned ones, newest first.
     pub pins: Vec<Memory>,
     /// Most useful of the others first.
@@ -170,6 +168,12 @@ const NEWEST: &str = "SELECT * FROM (SELECT position FROM memories WHERE session
         ORDER BY position DESC LIMIT 200)
     UNION ALL SELECT * FROM (SELECT position FROM memories WHERE scope = 'global' AND state = 'active'
         ORDER BY position DESC LIMIT 200)";
+
+/// Whether anything can go into a context of a session (`?1`) and channel (`?2`). Each part is one step in an index.
+const ANY: &str =
+    "SELECT EXISTS (SELECT 1 FROM memories WHERE session_id = ?1 AND state = 'active')
+    OR EXISTS (SELECT 1 FROM memories WHERE scope = 'channel' AND channel = ?2 AND state = 'active')
+    OR EXISTS (SELECT 1 FROM memories INDEXED BY memories_global WHERE scope = 'global' AND state = 'active')";
 
 /// Most rows that are looked through for a message in a script without spaces.
 const LOOKED_THROUGH: u32 = 20_000;
@@ -283,30 +287,23 @@ impl Reader<'_> {
             .collect::<rusqlite::Result<_>>()?)
     }
 
-    /// Everything that goes into a context: the summary, pins, the most useful facts, and what the message is about
-    /// beside them. The facts do not depend on the message, so that the beginning of a request stays the same. Where
-    /// nothing is remembered this is two look-ups; where there is a lot, only the newest are weighed.
+    /// Everything that goes into a context beside the summary: pins, the most useful facts, and what the message is
+    /// about beside them. The facts do not depend on the message, so that the beginning of a request stays the same. Where
+    /// nothing is remembered this is one look-up; where there is a lot, only the newest are weighed.
     pub fn recall(
         &self,
         place: &RecallPlace,
         message: &str,
         limits: RecallLimits,
     ) -> Result<Recalled, StoreError> {
-        let mut recalled = Recalled {
-            summary: load_summary(self.conn, place.session_id)?,
-            ..Recalled::default()
-        };
+        let mut recalled = Recalled::default();
         let condition = Condition::recalled(place);
         let any: bool = self
             .conn
-            .prepare_cached(&format!(
-                "SELECT EXISTS (SELECT 1 FROM memories m WHERE {})",
-                condition.text
-            ))?
-            .query_row(
-                params_from_iter(condition.values.iter().map(|value| value as &dyn ToSql)),
-                |row| row.get(0),
-            )?;
+            .prepare_cached(ANY)?
+            .query_row(params![place.session_id.to_bytes(), place.channel], |row| {
+                row.get(0)
+            })?;
         if !any {
             return Ok(recalled);
         }
@@ -314,8 +311,8 @@ impl Reader<'_> {
         values.push(Value::from(limits.pins));
         recalled.pins = self.only(
             &format!(
-                "SELECT {MEMORY} FROM memories m WHERE m.pinned = 1 AND {} ORDER BY m.updated_at DESC, m.position DESC
-                 LIMIT ?",
+                "SELECT {MEMORY} FROM memories m INDEXED BY memories_pinned WHERE m.pinned = 1 AND {}
+                 ORDER BY m.updated_at DESC, m.position DESC LIMIT ?",
                 condition.text
             ),
             &values,
@@ -329,8 +326,8 @@ impl Reader<'_> {
         values.push(Value::from(limits.facts));
         recalled.facts = self.only(
             &format!(
-                "SELECT {MEMORY} FROM memories m WHERE m.position IN ({NEWEST}) AND m.pinned = 0 AND {}
-                 ORDER BY {USEFUL} DESC, m.position DESC LIMIT ?",
+                "SELECT {MEMORY} FROM ({NEWEST}) n CROSS JOIN memories m ON m.position = n.position
+                 WHERE m.pinned = 0 AND {} ORDER BY {USEFUL} DESC, m.position DESC LIMIT ?",
                 condition.text
             ),
             &values,

@@ -311,7 +311,6 @@ async fn a_context_gets_what_is_of_its_place_and_nothing_twice() {
         texts(&recalled.facts),
         ["of all: tea is at five", "of all: the door is open"]
     );
-    assert_eq!(recalled.summary, None);
     assert_eq!(recalled.memories().count(), 5);
 }
 

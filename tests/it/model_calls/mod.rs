@@ -4,6 +4,6 @@ mod answers;
 mod chain;
 mod choice;
 mod interrupted;
-mod server;
+pub mod server;
 mod stable;
 mod window;
