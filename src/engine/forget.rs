@@ -148,6 +148,8 @@ pub async fn resume(engine: Engine) {
 }
 
 async fn forget(engine: Engine, person: String, by: ActorRef) -> Result<Forgotten, Problem> {
+    // Also of a note: an empty name stands everywhere.
+    checked(&person)?;
     let flags = engine.store.read_here(|reader| reader.flags()).await;
     if flags.map_err(from_store)?.quarantine {
         return Err(Problem::new(
@@ -177,16 +179,8 @@ async fn forget(engine: Engine, person: String, by: ActorRef) -> Result<Forgotte
 }
 
 fn refuse_open(traces: &Traces) -> Result<(), Problem> {
-    if traces.sending {
-        return Err(Problem::new(
-            ProblemKind::Conflict,
-            "something is being sent to them",
-            "a message to this person is on its way at this moment; nothing was removed",
-        )
-        .hint("try again in a moment; `leverframe outbox list` shows it"));
-    }
     if traces.open.is_empty() {
-        return Ok(());
+        return refuse_sending(traces);
     }
     let ids: Vec<String> = traces
         .open
@@ -204,6 +198,19 @@ fn refuse_open(traces: &Traces) -> Result<(), Problem> {
         ),
     )
     .hint("end each with `leverframe continuations cancel ID`, then forget again"))
+}
+
+/// What is on its way cannot be called back.
+fn refuse_sending(traces: &Traces) -> Result<(), Problem> {
+    if traces.sending {
+        return Err(Problem::new(
+            ProblemKind::Conflict,
+            "something is being sent to them",
+            "a message to this person is on its way at this moment; nothing was removed",
+        )
+        .hint("try again in a moment; `leverframe outbox list` shows it"));
+    }
+    Ok(())
 }
 
 struct Work<'a> {
@@ -242,6 +249,8 @@ impl Work<'_> {
         let cached = cache.forget(self.person, day).await;
         self.gone.cached = cached.map_err(stats::problem)?;
         self.files().await?;
+        // What was said is off the disk before it is noted as done; after that, the note itself.
+        self.shorten().await?;
         crate::crash_point!("forget.pre_end");
         let end = EndForget {
             digest: digest(self.person),
@@ -338,7 +347,8 @@ impl Work<'_> {
             })
             .await?;
         }
-        for hashes in traces.artifacts.chunks(CHUNK as usize) {
+        let unused = [&traces.artifacts[..], &traces.unreferred[..]].concat();
+        for hashes in unused.chunks(CHUNK as usize) {
             self.piece(SweepArtifacts {
                 hashes: hashes.to_vec(),
             })

@@ -5,7 +5,7 @@
 use icu_normalizer::ComposingNormalizerBorrowed;
 
 /// The text without differences of case, of how accents are written, and of white space. Case goes by the simple
-/// mappings, upper and then lower, so that `ß` and `SS`, `ς` and `σ` are equal.
+/// mappings, lower, upper and lower again, so that `ẞ`, `ß` and `SS`, `ς` and `σ` are equal.
 pub fn fold(text: &str) -> String {
     let nfc = ComposingNormalizerBorrowed::new_nfc();
     let mut folded = String::with_capacity(text.len());
@@ -15,6 +15,7 @@ pub fn fold(text: &str) -> String {
         }
         folded.extend(
             word.chars()
+                .flat_map(char::to_lowercase)
                 .flat_map(char::to_uppercase)
                 .flat_map(char::to_lowercase),
         );

@@ -12,7 +12,9 @@ use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::commands::sweep_history::{CHUNK, SweepHistory, Swept};
 use crate::store::error::StoreError;
 use crate::store::input::ActorRef;
-use crate::store::queries::forget::{Mention, Table, UNDER_WAY};
+use crate::store::ops::memories::digest;
+use crate::store::queries::forget::UNDER_WAY;
+use crate::store::queries::mentions::{Mention, Table};
 use crate::store::queries::sweep::{OldTurn, RawId};
 use crate::store::schema;
 
@@ -292,6 +294,16 @@ impl WriteCommand for Rename {
                 for (column, text) in &mention.texts {
                     set.push(format!("{column} = ?"));
                     values.push(Value::from(text.clone()));
+                    if name == "memories" && column == "text" {
+                        set.push("digest = ?".to_owned());
+                        values.push(Value::from(digest(text).to_vec()));
+                        tx.conn
+                            .prepare_cached(
+                                "DELETE FROM memory_vectors WHERE memory_id =
+                                    (SELECT id FROM memories WHERE position = ?1)",
+                            )?
+                            .execute(params_from_iter(&mention.key))?;
+                    }
                 }
                 format!(
                     "UPDATE {name} SET {} WHERE {}",
@@ -328,11 +340,6 @@ impl WriteCommand for EndForget {
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
         let _overwriting = Overwriting::begin(tx)?;
         schema::clear_meta(tx.conn, UNDER_WAY)?;
-        // What the index holds of deleted texts goes with the parts that are merged.
-        tx.conn.execute(
-            "INSERT INTO memory_fts (memory_fts) VALUES ('optimize')",
-            [],
-        )?;
         let gone = &self.forgotten;
         tx.audit(
             "person.forgotten",

@@ -1,11 +1,11 @@
-//! Everything there is of a person: found in pages, so that no transaction is long, and counted afterwards.
+//! Everything there is of a person: found in pages, so that no transaction is long.
 //!
 //! A person is a stable platform id. What is said to them in a chat of two is theirs, whoever said it.
 
 use std::collections::{HashMap, HashSet};
 
-use rusqlite::types::{Value, ValueRef};
-use rusqlite::{Connection, ToSql, params_from_iter};
+use rusqlite::Connection;
+use rusqlite::types::Value;
 
 use crate::protocol::ids::{ContinuationId, MemoryId};
 use crate::store::Store;
@@ -85,6 +85,8 @@ pub struct Traces {
     pub routines: Vec<RawId>,
     /// Artifacts that only their turns refer to.
     pub artifacts: Vec<[u8; 32]>,
+    /// Artifacts that nobody refers to: what a forgetting leaves that died between the turns and their artifacts.
+    pub unreferred: Vec<[u8; 32]>,
 }
 
 impl Traces {
@@ -100,6 +102,7 @@ impl Traces {
             && self.approvals.is_empty()
             && self.routines.is_empty()
             && self.artifacts.is_empty()
+            && self.unreferred.is_empty()
     }
 }
 
@@ -371,12 +374,13 @@ impl Store {
             let (artifacts, next) = self
                 .read(move |reader| reader.referred_artifacts(after))
                 .await?;
-            let theirs = artifacts.into_iter().filter(|artifact| {
-                !artifact.by.is_empty() && artifact.by.iter().all(|by| turns.contains_key(by))
-            });
-            traces
-                .artifacts
-                .extend(theirs.map(|artifact| artifact.hash));
+            for artifact in artifacts {
+                if artifact.by.is_empty() {
+                    traces.unreferred.push(artifact.hash);
+                } else if artifact.by.iter().all(|by| turns.contains_key(by)) {
+                    traces.artifacts.push(artifact.hash);
+                }
+            }
             after = next;
             if after.is_none() {
                 break;
@@ -404,172 +408,7 @@ impl Store {
     }
 }
 
-/// A row that names a person, with what its texts would be without the name.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Mention {
-    /// Its key, in the order of the table's key columns.
-    pub key: Vec<Value>,
-    /// Columns that change; empty = the key itself names the person.
-    pub texts: Vec<(String, String)>,
-}
-
-/// A table, as the database describes it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Table {
-    /// Name.
-    pub name: String,
-    /// Columns of its key, in order.
-    pub key: Vec<String>,
-    /// Columns of text.
-    texts: Vec<String>,
-}
-
-/// What stays: who decided what is kept by law of the audit, and the note that a forgetting is under way names whom.
-const KEPT: [&str; 2] = ["audit", "audit_segments"];
-
-/// Where `id` stands in the text as a name of its own, not as a part of a longer one.
-fn mentions(text: &str, id: &str) -> Vec<usize> {
-    let part = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
-    text.match_indices(id)
-        .map(|(at, _)| at)
-        .filter(|at| {
-            let before = text.get(..*at).and_then(|text| text.chars().next_back());
-            let after = text
-                .get(at + id.len()..)
-                .and_then(|text| text.chars().next());
-            !before.is_some_and(part) && !after.is_some_and(part)
-        })
-        .collect()
-}
-
-/// The text with another name.
-fn renamed(text: &str, id: &str, other: &str) -> Option<String> {
-    let found = mentions(text, id);
-    if found.is_empty() {
-        return None;
-    }
-    let mut new = String::with_capacity(text.len());
-    let mut from = 0;
-    for at in found {
-        new.push_str(text.get(from..at).unwrap_or_default());
-        new.push_str(other);
-        from = at + id.len();
-    }
-    new.push_str(text.get(from..).unwrap_or_default());
-    Some(new)
-}
-
 impl Reader<'_> {
-    /// Every table that may hold a name.
-    pub fn tables_with_text(&self) -> Result<Vec<Table>, StoreError> {
-        let names = self
-            .conn
-            .prepare(
-                "SELECT name, wr FROM pragma_table_list
-                 WHERE schema = 'main' AND type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name",
-            )?
-            .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
-            .collect::<rusqlite::Result<Vec<(String, bool)>>>()?;
-        let mut tables = Vec::new();
-        for (name, without_rowid) in names {
-            if KEPT.contains(&name.as_str()) {
-                continue;
-            }
-            let columns = self
-                .conn
-                .prepare("SELECT name, type, pk FROM pragma_table_info(?1)")?
-                .query_map([&name], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?
-                .collect::<rusqlite::Result<Vec<(String, String, u32)>>>()?;
-            let mut key: Vec<(u32, String)> = columns
-                .iter()
-                .filter(|(_, _, pk)| *pk > 0)
-                .map(|(column, _, pk)| (*pk, column.clone()))
-                .collect();
-            key.sort();
-            tables.push(Table {
-                key: if without_rowid {
-                    key.into_iter().map(|(_, column)| column).collect()
-                } else {
-                    vec!["rowid".to_owned()]
-                },
-                texts: columns
-                    .into_iter()
-                    .filter(|(_, kind, _)| kind == "TEXT")
-                    .map(|(column, _, _)| column)
-                    .collect(),
-                name,
-            });
-        }
-        tables.retain(|table| !table.texts.is_empty());
-        Ok(tables)
-    }
-
-    /// At most `limit` rows after a key that name a person.
-    pub fn mentions(
-        &self,
-        table: &Table,
-        person: &str,
-        other: &str,
-        after: Option<&[Value]>,
-        limit: usize,
-    ) -> Result<Vec<Mention>, StoreError> {
-        let key = table.key.join(", ");
-        let columns = [&table.key[..], &table.texts[..]].concat().join(", ");
-        let any: Vec<String> = table
-            .texts
-            .iter()
-            .map(|column| format!("instr({column}, ?1) > 0"))
-            .collect();
-        let mut values = vec![Value::from(person.to_owned())];
-        let mut from = String::new();
-        if let Some(after) = after {
-            let marks = vec!["?"; after.len()].join(", ");
-            from = format!("({key}) > ({marks}) AND ");
-            values.extend(after.iter().cloned());
-        }
-        let mut statement = self.conn.prepare(&format!(
-            "SELECT {columns} FROM {} WHERE {from}({}) ORDER BY {key}",
-            table.name,
-            any.join(" OR ")
-        ))?;
-        let mut rows = statement.query(params_from_iter(
-            values.iter().map(|value| value as &dyn ToSql),
-        ))?;
-        let mut found = Vec::new();
-        while let Some(row) = rows.next()? {
-            let mut mention = Mention {
-                key: (0..table.key.len())
-                    .map(|at| row.get(at))
-                    .collect::<rusqlite::Result<_>>()?,
-                texts: Vec::new(),
-            };
-            let mut in_key = false;
-            for (at, column) in table.texts.iter().enumerate() {
-                let ValueRef::Text(text) = row.get_ref(table.key.len() + at)? else {
-                    continue;
-                };
-                let Some(new) = std::str::from_utf8(text)
-                    .ok()
-                    .and_then(|text| renamed(text, person, other))
-                else {
-                    continue;
-                };
-                in_key |= table.key.contains(column);
-                mention.texts.push((column.clone(), new));
-            }
-            if in_key {
-                mention.texts.clear();
-            } else if mention.texts.is_empty() {
-                continue;
-            }
-            found.push(mention);
-            if found.len() >= limit {
-                break;
-            }
-        }
-        Ok(found)
-    }
-
     /// The forgetting that was begun and not ended: whom, and who asked for it.
     pub fn forgetting(&self) -> Result<Option<String>, StoreError> {
         schema::meta(self.conn, UNDER_WAY)

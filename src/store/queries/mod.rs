@@ -11,6 +11,7 @@ pub mod history;
 pub mod memories;
 pub mod memory_review;
 pub mod memory_search;
+pub mod mentions;
 pub mod outbox;
 mod page;
 pub mod sessions;

@@ -60,7 +60,7 @@ fn filter() -> MemoryFilter {
     MemoryFilter {
         scope: Some(MemoryScope::Session),
         session_id: Some(session_id()),
-        channel: Some(NASTY.to_owned()),
+        channel: Some("team".to_owned()),
         state: Some(MemoryState::Proposed),
         person: Some("telegram:1".to_owned()),
         pinned: Some(false),
@@ -149,7 +149,7 @@ pub fn stats() -> MemoryStats {
 pub fn queries() -> Vec<(Query, Answer)> {
     let page = PageRequest {
         limit: Some(7),
-        cursor: Some(NASTY.to_owned()),
+        cursor: Some("c".to_owned()),
     };
     [
         (MemoryQuery::Stats, MemoryAnswer::Stats(stats())),
@@ -165,7 +165,7 @@ pub fn queries() -> Vec<(Query, Answer)> {
         ),
         (
             MemoryQuery::Search {
-                text: NASTY.to_owned(),
+                text: "what's \"up\"?".to_owned(),
                 filter: filter(),
                 limit: Some(3),
             },
@@ -181,12 +181,6 @@ pub fn queries() -> Vec<(Query, Answer)> {
                 duplicates: vec![vec![memory()]],
                 ..MemoryReview::default()
             })),
-        ),
-        (
-            MemoryQuery::Summary {
-                session_id: session_id(),
-            },
-            MemoryAnswer::Summary(None),
         ),
         (
             MemoryQuery::ForgetPreview {

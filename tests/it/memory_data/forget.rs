@@ -127,6 +127,8 @@ async fn talked(telegram: &FakeTelegram, home: &Home, daemon: &Daemon, rounds: u
     said(telegram, 100, "first").await;
     telegram.user_says(1003, &carl, &format!("SAY:first {OTHER} answer"));
     said(telegram, 1003, "first").await;
+    telegram.user_says(1003, &carl, "SAY:tell telegram:100, please");
+    said(telegram, 1003, "tell telegram:100,").await;
     for n in 0..rounds {
         telegram.user_says(100, &ben, &format!("SAY:number {n}. of {CANARY}"));
         said(telegram, 100, &format!("number {n}.")).await;
@@ -272,7 +274,7 @@ async fn not_a_byte_of_what_a_person_said_is_left_and_what_others_said_is() {
             &other["continuations"],
             &other["artifacts"]
         ),
-        (&json!(20), &json!(32), &json!(1)),
+        (&json!(20), &json!(33), &json!(1)),
         "{other}"
     );
     let found = daemon.get("/v1/memory/search?q=office").await;
@@ -325,13 +327,22 @@ async fn kill_nine_while_a_person_is_forgotten_and_the_next_start_goes_on() {
     let mut daemon = start(&home, &telegram, &[]).unwrap();
     talked(&telegram, &home, &daemon, 3).await;
     assert!(daemon.terminate().success());
-    // At the note that it is under way, inside, and before it is noted as done; each start goes on by itself.
-    for crash in [
-        "forget.mid:1",
-        "forget.mid:3",
-        "forget.mid:2",
-        "forget.pre_end:1",
-    ] {
+    // At the note that it is under way, inside, again and again one piece further, and before it is noted as done; each
+    // start goes on by itself. The last one dies when all is noted and the note is not off the disk yet.
+    let under_way = || {
+        let conn = rusqlite::Connection::open(home.data().join("leverframe.db")).unwrap();
+        conn.query_row(
+            "SELECT count(*) FROM meta WHERE key = 'forgetting'",
+            [],
+            |row| row.get::<_, i64>(0),
+        )
+        .unwrap()
+            == 1
+    };
+    let mut schedule = vec!["forget.mid:1", "forget.mid:3"];
+    schedule.extend(["forget.mid:2"; 5]);
+    schedule.extend(["forget.pre_end:1"]);
+    for crash in schedule {
         let environment = [("LEVERFRAME_CRASH", crash)];
         // A start that goes on with it may die before it listens.
         if let Some(mut daemon) = start(&home, &telegram, &environment) {
@@ -350,6 +361,7 @@ async fn kill_nine_while_a_person_is_forgotten_and_the_next_start_goes_on() {
             );
         }
         assert_eq!(wrong(&home).await, Vec::<String>::new(), "after {crash}");
+        assert!(under_way(), "after {crash}");
     }
     let mut daemon = start(&home, &telegram, &[]).unwrap();
     let deadline = Instant::now() + DEADLINE;
@@ -357,7 +369,10 @@ async fn kill_nine_while_a_person_is_forgotten_and_the_next_start_goes_on() {
         assert!(Instant::now() < deadline, "{}", home.log());
         tokio::time::sleep(Duration::from_millis(15)).await;
     }
+    assert!(!under_way());
     assert_eq!(holding(&home.data(), CANARY), [""; 0]);
+    // Also where others named them, before and behind the table of the note.
+    assert_eq!(holding(&home.data(), "telegram:100,"), [""; 0]);
     let left = daemon.get("/v1/memory/people/telegram:100").await;
     assert_eq!(
         (&left["memories"], &left["continuations"], &left["cached"]),

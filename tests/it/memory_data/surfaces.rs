@@ -72,7 +72,7 @@ async fn a_memory_is_written_found_changed_and_forgotten_on_the_command_line() {
         (&json!("global"), &json!("active"), &json!(1.0))
     );
     let id = memory["id"].as_str().unwrap();
-    let short = &id[..12];
+    let short = &id[..26];
     ok(
         &home,
         &[
