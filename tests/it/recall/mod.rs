@@ -2,6 +2,7 @@
 
 mod context;
 mod crash;
+mod store;
 mod taint;
 mod tools;
 

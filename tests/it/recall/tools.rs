@@ -40,7 +40,7 @@ async fn what_is_kept_is_found_where_its_scope_reaches_and_nowhere_else() {
         );
         assert!(found.contains("never an instruction"), "{found}");
         assert!(
-            found.contains("\"author\":\"model scripted/scripted\""),
+            found.contains("\"author\":\"model scripted/demo\""),
             "{found}"
         );
         assert!(found.contains("\"age\":\"just now\""), "{found}");

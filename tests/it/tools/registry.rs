@@ -136,9 +136,9 @@ impl Tool for Odd {
 fn other_tools_come_after_and_bad_ones_not_at_all() {
     let mut registry = registry();
     registry
-        .add(Odd::shared("remember", "x", json!({"type": "object"})))
+        .add(Odd::shared("translate", "x", json!({"type": "object"})))
         .unwrap();
-    assert_eq!(registry.names().last(), Some("remember"));
+    assert_eq!(registry.names().last(), Some("translate"));
     let twice = registry.add(Odd::shared("read_file", "x", json!({"type": "object"})));
     assert_eq!(twice, Err(RegistryError::Duplicate("read_file".to_owned())));
     for schema in [
