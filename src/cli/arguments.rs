@@ -175,6 +175,8 @@ pub enum ModelCommands {
         #[arg(long)]
         yes: bool,
     },
+    /// Look for model servers on this machine; shows the lines that would declare them, and uses none
+    Discover,
 }
 
 /// `cache`.
@@ -300,6 +302,9 @@ pub enum ApprovalCommands {
         /// Short code, for critical calls
         #[arg(long)]
         confirm_code: Option<String>,
+        /// Budgets: add this much instead of what is offered, in the unit of the question (tokens, dollars, seconds)
+        #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = amount)]
+        extra: Option<f64>,
         /// What was looked at
         #[command(flatten)]
         seen: Seen,
@@ -315,6 +320,14 @@ pub enum ApprovalCommands {
         #[command(flatten)]
         seen: Seen,
     },
+}
+
+/// A number as it can be sent: one that is none would arrive as nothing, which means something else.
+fn amount(text: &str) -> Result<f64, String> {
+    text.parse()
+        .ok()
+        .filter(|amount: &f64| amount.is_finite())
+        .ok_or_else(|| "expected a number like 50000 or 0.5".to_owned())
 }
 
 /// What a decision is about.

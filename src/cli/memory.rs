@@ -5,6 +5,7 @@ use std::path::Path;
 
 use crate::cli::exit::{Failure, unexpected};
 use crate::cli::find::{self, submit};
+use crate::cli::hygiene;
 use crate::cli::memory_arguments::{MemoryCommands, Which};
 use crate::cli::terminal::{Attended, Format, Terminal, cell};
 use crate::cli::{memory_forget, memory_lines, span, table};
@@ -28,6 +29,7 @@ pub async fn run(
     command: MemoryCommands,
 ) -> Result<(), Failure> {
     match command {
+        MemoryCommands::Hygiene(given) => hygiene::run(client, terminal, format, given).await,
         MemoryCommands::List {
             state,
             which,

@@ -18,6 +18,7 @@ pub mod doctor;
 pub mod emergency;
 pub mod exit;
 pub mod find;
+pub mod hygiene;
 pub mod init;
 pub mod init_offer;
 pub mod memory;

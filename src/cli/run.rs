@@ -235,6 +235,7 @@ pub async fn execute(
                         scope: None,
                         digest,
                         confirm_code: None,
+                        extra: None,
                         reason: note,
                     };
                     return resolve::run(client, terminal, format, &id, order).await;
@@ -295,6 +296,7 @@ async fn approval(
             id,
             scope,
             confirm_code,
+            extra,
             seen,
         } => {
             let order = Order {
@@ -302,6 +304,7 @@ async fn approval(
                 scope,
                 digest: seen.digest,
                 confirm_code,
+                extra,
                 reason: seen.reason,
             };
             approvals::decide(client, terminal, format, &id, order).await
@@ -316,6 +319,7 @@ async fn approval(
                 scope: None,
                 digest: seen.digest,
                 confirm_code: None,
+                extra: None,
                 reason: seen.reason,
             };
             approvals::decide(client, terminal, format, &id, order).await

@@ -46,7 +46,7 @@ pub fn parse(bytes: &[u8]) -> Result<Vec<MemoryImport>, LineError> {
         let before = bytes.get(..error.valid_up_to()).unwrap_or_default();
         let line_start = before.iter().rposition(|byte| *byte == b'\n');
         LineError {
-            line: 1 + before.iter().filter(|byte| **byte == b'\n').count(),
+            line: before.split(|byte| *byte == b'\n').count(),
             column: before.len() - line_start.map_or(0, |at| at + 1) + 1,
             what: "this is no text".to_owned(),
         }

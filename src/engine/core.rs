@@ -15,7 +15,9 @@ use tokio_util::task::TaskTracker;
 use crate::clock::{Clock, Timestamp};
 use crate::config::settings::{ChannelSettings, Settings};
 use crate::engine::context::prefix::Prefix;
+use crate::engine::hygiene::Hygiene;
 use crate::engine::response_cache::Caching;
+use crate::engine::tool_cache::ToolCache;
 use crate::engine::turn::driver;
 use crate::engine::turn::input::Halt;
 use crate::engine::turn::open_call::OpenCall;
@@ -150,6 +152,10 @@ pub struct Shared {
     pub response_cache: Caching,
     /// Searches of the agent in memory since this process started.
     pub recalls: AtomicU64,
+    /// Kept results of tools.
+    pub tool_cache: ToolCache,
+    /// Hygiene of the memory.
+    pub hygiene: Hygiene,
     running: Mutex<HashMap<SessionId, RunningSession>>,
     permits: Arc<Semaphore>,
 }
@@ -191,6 +197,7 @@ impl Engine {
         Self {
             shared: Arc::new(Shared {
                 response_cache: Caching::new(&parts.settings),
+                tool_cache: ToolCache::new(&parts.settings),
                 prefixes: prefixes.collect(),
                 store: parts.store,
                 settings: parts.settings,
@@ -219,6 +226,7 @@ impl Engine {
                 tasks: TaskTracker::new(),
                 sweeping: tokio::sync::Mutex::default(),
                 recalls: AtomicU64::new(0),
+                hygiene: Hygiene::default(),
                 running: Mutex::default(),
                 permits,
             }),

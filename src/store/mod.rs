@@ -33,6 +33,7 @@ mod damage;
 pub mod error;
 pub mod event_log;
 pub mod files;
+pub mod hygiene;
 pub mod input;
 pub mod offline;
 mod open;

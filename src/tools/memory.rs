@@ -44,6 +44,7 @@ impl Default for Remember {
                 effect: Effect::Idempotent,
                 max_duration: Duration::from_secs(30),
                 key_lifetime: None,
+                cacheable: None,
             },
         }
     }
@@ -120,6 +121,7 @@ impl Tool for Remember {
             } else {
                 EffectDisposition::Done
             },
+            partial: false,
         }
     }
 }
@@ -148,6 +150,7 @@ impl Default for Recall {
                 effect: Effect::ReadOnly,
                 max_duration: Duration::from_secs(30),
                 key_lifetime: None,
+                cacheable: None,
             },
         }
     }

@@ -14,4 +14,5 @@ pub mod machine;
 pub mod memory;
 pub mod model_call;
 pub mod open_call;
+pub mod reply;
 pub mod tool_run;

@@ -16,6 +16,7 @@ use crate::crash_point;
 use crate::engine::approvals::{self, Ask};
 use crate::engine::core::Engine;
 use crate::engine::probe;
+use crate::engine::tool_cache::{self, Kept, Pass};
 use crate::engine::turn::fold;
 use crate::engine::turn::input::{CallStatus, Input};
 use crate::engine::turn::judge::{self, Bench, Judged};
@@ -25,6 +26,7 @@ use crate::protocol::approval::Preview;
 use crate::protocol::artifact::ArtifactHash;
 use crate::protocol::event::{Event, EventBody};
 use crate::protocol::ids::{ContinuationId, SessionId, ToolCallId};
+use crate::protocol::session::CachedResult;
 use crate::protocol::words::{
     ApprovalKind, Effect, MemoryScope, OutboxClass, ToolCallState, VerdictWord,
 };
@@ -217,9 +219,15 @@ pub async fn start_and_run(
             });
         }
     };
-    let (outcome, duration_ms) = match early {
-        Some(ran) => ran,
-        None => carry_out(engine, rows, &row, &kill).await?,
+    let (kept, pass) = match early {
+        Some(_) => (None, Pass::default()),
+        None => tool_cache::consult(engine, rows, &row, &judged.plan, &bench).await,
+    };
+    let cached = kept.as_ref().map(|kept| kept.cached);
+    let (outcome, duration_ms) = match (early, kept) {
+        (Some(ran), _) => ran,
+        (None, Some(kept)) => given_again(kept),
+        (None, None) => carry_out(engine, rows, &row, &kill).await?,
     };
     let content = engine.redactor.redact(&outcome.content).into_owned();
     let windows = engine
@@ -227,9 +235,18 @@ pub async fn start_and_run(
         .get(&row.call.name)
         .is_some_and(|tool| tool.reads_windows());
     let shown = large_result::show(engine, content, windows).await;
-    let finished = finished(engine, rows, &row, attempt, duration_ms, outcome, &shown);
+    let finished = finished(
+        engine,
+        rows,
+        &row,
+        attempt,
+        (duration_ms, cached),
+        &outcome,
+        &shown,
+    );
     let state = finished.state;
     engine.persist(finished).await?;
+    pass.settle(engine, rows, &row.call.name, &outcome, &shown, duration_ms);
     // Until here, the file must not be swept.
     drop(shown);
     engine.deadlines.notify_one();
@@ -237,6 +254,18 @@ pub async fn start_and_run(
         id,
         status: fold::status(state),
     })
+}
+
+/// A result that was kept, as if the tool had run just now and taken no time.
+fn given_again(kept: Kept) -> (ToolOutcome, u64) {
+    let outcome = ToolOutcome {
+        content: kept.content,
+        is_error: false,
+        disposition: EffectDisposition::Done,
+        partial: false,
+    };
+    crash_point!("tool.effect_done");
+    (outcome, 0)
 }
 
 /// Carries out a call whose start is on disk: how it ended, and after how many milliseconds.
@@ -264,6 +293,7 @@ async fn carry_out(
         rows,
         row,
     };
+    let change = tool_cache::begin_change(engine, row, &workspace);
     let started = Instant::now();
     let limit = tool.spec().max_duration;
     let outcome = {
@@ -295,6 +325,9 @@ async fn carry_out(
         }
         outcome
     };
+    if let Some(change) = change {
+        change.end();
+    }
     Ok((outcome, started.elapsed().as_millis() as u64))
 }
 
@@ -319,6 +352,7 @@ async fn execute(
         content: "the tool stopped on a defect of ours (a panic; see the log)".to_owned(),
         is_error: true,
         disposition: EffectDisposition::Unknown,
+        partial: false,
     })
 }
 
@@ -336,6 +370,7 @@ fn looked_up(engine: &Engine, outcome: ToolOutcome, probe: Probe) -> ToolOutcome
             content,
             is_error: false,
             disposition: EffectDisposition::Done,
+            partial: false,
         },
         Probe::NotDone => ToolOutcome {
             content: format!(
@@ -345,6 +380,7 @@ looked up: it did not happen",
             ),
             is_error: true,
             disposition: EffectDisposition::ConfirmedNoEffect,
+            partial: false,
         },
         Probe::Unclear { why } => ToolOutcome {
             content: format!(
@@ -364,8 +400,8 @@ fn finished(
     rows: &TurnRows,
     row: &CallRow,
     attempt: u32,
-    duration_ms: u64,
-    outcome: ToolOutcome,
+    (duration_ms, cached): (u64, Option<CachedResult>),
+    outcome: &ToolOutcome,
     shown: &Shown,
 ) -> FinishTool {
     let repeatable = matches!(row.call.effect, Effect::ReadOnly | Effect::Idempotent);
@@ -394,6 +430,7 @@ fn finished(
         is_error: outcome.is_error,
         duration_ms,
         artifact: shown.artifact(),
+        cached,
         resolve,
     }
 }

@@ -5,6 +5,7 @@ pub mod approvals;
 pub mod budgets;
 pub mod calls;
 pub mod continuations;
+pub(crate) mod hygiene;
 pub mod memories;
 pub mod models;
 pub mod outbox;

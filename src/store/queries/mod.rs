@@ -8,6 +8,7 @@ pub mod costs;
 pub mod engine_facts;
 pub mod forget;
 pub mod history;
+pub mod hygiene;
 pub mod memories;
 pub mod memory_review;
 pub mod memory_search;

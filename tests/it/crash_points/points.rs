@@ -17,8 +17,8 @@ pub const OF_OTHER_SCENARIOS: &[&str] = &[
     "settle.post",
 ];
 
-/// Points off the path of a turn: `retention::crashes` kills there, `memory_data::forget` at those of forgetting, and
-/// `backup::killed` at the last two.
+/// Points off the path of a turn: `retention::crashes` kills there, at those of backups `backup::killed`, at those of
+/// forgetting `memory_data::forget`, at those of hygiene `hygiene::crashes`.
 pub const ELSEWHERE: &[&str] = &[
     "artifact.pre_rename",
     "sweep.mid",
@@ -26,6 +26,8 @@ pub const ELSEWHERE: &[&str] = &[
     "forget.pre_end",
     "backup.mid",
     "restore.mid",
+    "hygiene.mid",
+    "hygiene.pre_end",
 ];
 
 /// Every name in `crash_point!("…")` below `src/`, except where the macro is defined.
