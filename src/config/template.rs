@@ -82,7 +82,7 @@ pub struct InitChoices {
 }
 
 /// Tools that a careful start lets run without asking.
-pub const STARTER_AUTO_APPROVE: &[&str] = &["read_file", "list_files", "search_files"];
+pub const STARTER_AUTO_APPROVE: &[&str] = &["read_file", "list_files", "search_files", "recall"];
 
 /// The commented file.
 pub fn render_template(choices: &InitChoices) -> String {

@@ -4,6 +4,7 @@
 //! nothing is. Single flight per session is the map below plus the store's own check.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -153,6 +154,8 @@ pub struct Shared {
     pub routines: Notify,
     /// The routine that begins next, and when.
     pub next_routine: Mutex<Option<(String, Timestamp)>>,
+    /// Searches of the agent in memory since this process started.
+    pub recalls: AtomicU64,
     /// Kept results of tools.
     pub tool_cache: ToolCache,
     /// Hygiene of the memory.
@@ -228,6 +231,7 @@ impl Engine {
                 sweeping: tokio::sync::Mutex::default(),
                 routines: Notify::new(),
                 next_routine: Mutex::default(),
+                recalls: AtomicU64::new(0),
                 hygiene: Hygiene::default(),
                 running: Mutex::default(),
                 permits,

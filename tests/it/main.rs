@@ -36,6 +36,7 @@ mod platform_faults;
 mod policy;
 mod power_loss;
 mod process_faults;
+mod recall;
 mod reliability;
 mod response_cache;
 mod retention;

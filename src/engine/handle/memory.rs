@@ -2,6 +2,8 @@
 //!
 //! Secrets are taken out of every text before it is stored, whoever wrote it.
 
+use std::sync::atomic::Ordering;
+
 use crate::clock::Timestamp;
 use crate::engine::compaction;
 use crate::engine::core::Engine;
@@ -218,7 +220,11 @@ async fn import(
 /// Counts and sizes.
 pub async fn stats(engine: &Engine) -> Result<MemoryStats, Problem> {
     let stats = engine.store.read(|reader| reader.memory_stats()).await;
-    stats.map_err(from_store)
+    let stats = stats.map_err(from_store)?;
+    Ok(MemoryStats {
+        recalls: engine.recalls.load(Ordering::Relaxed),
+        ..stats
+    })
 }
 
 /// Answers a question.

@@ -108,7 +108,7 @@ impl Bench {
             }
         };
         let second = second.filter(|second| rows.channel != *second);
-        let (policy, also, grants, taint_requesters, summary, pending) = engine
+        let (policy, also, grants, taint_requesters, summary, read, pending) = engine
             .store
             .read_here(move |reader| {
                 let policy = reader.policy(&channel)?;
@@ -117,7 +117,8 @@ impl Bench {
                 let requesters = reader.session_requesters(session)?;
                 let summary = reader.summary(session)?;
                 let pending = reader.pending_counts(session, &channel)?;
-                Ok((policy, also, grants, requesters, summary, pending))
+                let read = reader.session_taint(session)?;
+                Ok((policy, also, grants, requesters, summary, read, pending))
             })
             .await?;
         let mut taint: Vec<String> = match engine.settings.channels.get(&rows.channel) {
@@ -131,9 +132,10 @@ impl Bench {
             None => Vec::new(),
         };
         // What a summary was made from is in context as long as the summary is.
-        for of_summary in summary.into_iter().flat_map(|summary| summary.taint) {
-            if !taint.contains(&of_summary) {
-                taint.push(of_summary);
+        let of_summary = summary.into_iter().flat_map(|summary| summary.taint);
+        for entry in of_summary.chain(read) {
+            if !taint.contains(&entry) {
+                taint.push(entry);
             }
         }
         let grants = grants

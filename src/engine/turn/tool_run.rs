@@ -21,12 +21,15 @@ use crate::engine::turn::fold;
 use crate::engine::turn::input::{CallStatus, Input};
 use crate::engine::turn::judge::{self, Bench, Judged};
 use crate::engine::turn::large_result::{self, Shown};
+use crate::engine::turn::memory;
 use crate::protocol::approval::Preview;
 use crate::protocol::artifact::ArtifactHash;
 use crate::protocol::event::{Event, EventBody};
 use crate::protocol::ids::{ContinuationId, SessionId, ToolCallId};
 use crate::protocol::session::CachedResult;
-use crate::protocol::words::{ApprovalKind, Effect, OutboxClass, ToolCallState, VerdictWord};
+use crate::protocol::words::{
+    ApprovalKind, Effect, MemoryScope, OutboxClass, ToolCallState, VerdictWord,
+};
 use crate::store::commands::finish_tool::FinishTool;
 use crate::store::commands::queue_cards::QueueCards;
 use crate::store::commands::queue_notice::QueueNotice;
@@ -44,15 +47,17 @@ use crate::tools::tool::{
 const MAX_DECISION_AGE_MS: i64 = 60_000;
 
 /// What a running tool shows goes out as ephemeral events.
-struct LiveHost {
+struct LiveHost<'a> {
     engine: Engine,
     session: SessionId,
     continuation: ContinuationId,
     call: ToolCallId,
+    rows: &'a TurnRows,
+    row: &'a CallRow,
 }
 
 #[async_trait]
-impl ToolHost for LiveHost {
+impl ToolHost for LiveHost<'_> {
     fn progress(&self, text: &str) {
         self.engine.store.publish(Event {
             seq: None,
@@ -76,6 +81,14 @@ impl ToolHost for LiveHost {
             )),
             Err(error) => Err(format!("{} cannot be read: {error}", hash.reference())),
         }
+    }
+
+    async fn remember(&self, text: &str, scope: MemoryScope) -> Result<String, String> {
+        memory::remember(&self.engine, self.rows, self.row, text, scope).await
+    }
+
+    async fn recall(&self, query: &str, limit: u32) -> Result<String, String> {
+        memory::recall(&self.engine, self.rows, query, limit).await
     }
 }
 
@@ -281,6 +294,8 @@ async fn carry_out(
         session: rows.session_id,
         continuation: rows.id,
         call: id,
+        rows,
+        row,
     };
     let change = tool_cache::begin_change(engine, row, &workspace);
     let started = Instant::now();

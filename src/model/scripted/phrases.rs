@@ -12,6 +12,8 @@ use crate::model::scripted::{
 
 /// File that the gated phrases write.
 const NOTE: &str = "scripted-note.txt";
+/// What a question for facts begins with.
+const ABOUT: &str = "what do you remember about ";
 /// Most calls of `loop`: more than any usual budget allows.
 const LOOPS: usize = 100;
 /// Extra pieces of `long`: about ten seconds.
@@ -38,15 +40,19 @@ pub const PHRASES: &[(&str, &str)] = &[
         "repeat",
         "asked twice, the second answer comes from the response cache where the channel has it on",
     ),
-    ("remember X", "keeps a fact, where there is a tool for it"),
     (
-        "what do you know",
-        "looks for facts, where there is a tool for it",
+        "remember that X",
+        "keeps a fact of this conversation: waits for you below `full`",
     ),
     (
         "earlier X",
         "where X was said before, in the turns or the summary that were sent",
     ),
+    (
+        "what do you remember about X",
+        "looks for facts that say it: runs by itself from `semi_auto` on",
+    ),
+    ("what do you know", "looks for the newest facts"),
     (
         "fail",
         "too many requests (429) once, then an answer: two attempts",
@@ -174,10 +180,27 @@ pub fn script(text: &str, tools: &[ToolDefinition]) -> Option<Script> {
         .and_then(|_| said.get("remember ".len()..))
     {
         return Some(if has("remember") {
-            let fact = json!({ "text": fact.trim() });
+            let fact = fact.trim();
+            let that = fact.get(.."that ".len());
+            let that = that.filter(|word| word.eq_ignore_ascii_case("that "));
+            let fact =
+                json!({ "text": fact.get(that.map_or(0, str::len)..).unwrap_or_default().trim() });
             calls("I keep that.", vec![call("remember", fact)])
         } else {
             no_memory(tools, "remember")
+        });
+    }
+    if let Some(about) = lower
+        .strip_prefix(ABOUT)
+        .and_then(|_| said.get(ABOUT.len()..))
+    {
+        return Some(if has("recall") {
+            calls(
+                "I look.",
+                vec![call("recall", json!({ "query": about.trim() }))],
+            )
+        } else {
+            no_memory(tools, "recall")
         });
     }
     Some(match lower.as_str() {
@@ -205,10 +228,7 @@ pub fn script(text: &str, tools: &[ToolDefinition]) -> Option<Script> {
         },
         "what do you know" => {
             if has("recall") {
-                calls(
-                    "I look.",
-                    vec![call("recall", json!({"query": "everything"}))],
-                )
+                calls("I look.", vec![call("recall", json!({"query": ""}))])
             } else {
                 no_memory(tools, "recall")
             }

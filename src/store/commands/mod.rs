@@ -62,6 +62,7 @@ pub mod sweep_events;
 pub mod sweep_history;
 pub mod sweep_loose;
 pub mod sweep_sessions;
+pub mod taint_session;
 pub mod tidy_memories;
 pub mod undo_hygiene;
 pub mod update_session;

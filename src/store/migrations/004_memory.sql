@@ -108,6 +108,8 @@ ALTER TABLE continuations ADD COLUMN archived_at INTEGER;
 ALTER TABLE continuations ADD COLUMN unattended TEXT CHECK (unattended IN ('deny', 'park'));
 -- The most it may do by itself, whatever its channel allows.
 ALTER TABLE continuations ADD COLUMN autonomy_ceiling TEXT CHECK (autonomy_ceiling IN ('supervised', 'semi_auto', 'full'));
+-- Which remembered things of untrusted origin a session has read, until it ends: a JSON list without names.
+ALTER TABLE sessions ADD COLUMN taint TEXT NOT NULL DEFAULT '[]';
 -- What a model call was for.
 ALTER TABLE model_attempts ADD COLUMN purpose TEXT NOT NULL DEFAULT 'turn' CHECK (purpose IN ('turn', 'compaction', 'embedding'));
 

@@ -129,6 +129,17 @@ impl WriteTx<'_> {
             ));
         }
         let (scope, session, channel) = self.place(&new.place)?;
+        // The same write again: whatever became of the first one since, it stands.
+        let again: bool = self
+            .conn
+            .prepare_cached("SELECT EXISTS (SELECT 1 FROM memories WHERE id = ?1)")?
+            .query_row([new.id.to_bytes()], |row| row.get(0))?;
+        if again {
+            return Ok(Remembered {
+                id: new.id,
+                known: true,
+            });
+        }
         let digest = digest(&text);
         let known = self
             .conn

@@ -7,9 +7,11 @@ use rusqlite::{Connection, OptionalExtension, Row, ToSql, params, params_from_it
 
 use crate::clock::Timestamp;
 use crate::protocol::ids::{ContinuationId, HygieneRunId, MemoryId, SessionId};
-use crate::protocol::memory::{Memory, MemoryFilter, MemoryGroup, MemoryStats, Summary};
+use crate::protocol::memory::{Memory, MemoryFilter, MemoryGroup, MemoryStats};
 use crate::protocol::snapshot::{Page, PageRequest};
 use crate::store::error::StoreError;
+use crate::store::ops::memories::digest;
+use crate::store::queries::memory_search;
 use crate::store::queries::page::page_limit;
 use crate::store::reader::Reader;
 use crate::store::rows::{json, word};
@@ -51,7 +53,7 @@ pub(crate) fn memory_row(row: &Row<'_>) -> rusqlite::Result<(i64, Memory)> {
 /// One.
 pub(crate) fn load_memory(conn: &Connection, id: MemoryId) -> Result<Memory, StoreError> {
     conn.prepare_cached(&format!("SELECT {MEMORY} FROM memories m WHERE m.id = ?1"))?
-        .query_row([id.to_bytes()], memory_row)
+        .query_row([id.to_bytes()], |row| memory_row(row))
         .optional()?
         .map(|(_, memory)| memory)
         .ok_or_else(|| StoreError::not_found("memory", id))
@@ -144,14 +146,12 @@ pub struct RecallLimits {
 /// What goes into a context. Nothing is in it twice.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Recalled {
-    /// The rolling summary of the session.
-    pub summary: Option<Summary>,
     /// Pinned ones, newest first.
     pub pins: Vec<Memory>,
-    /// What the message is about, best first.
-    pub hits: Vec<Memory>,
     /// Most useful of the others first.
     pub facts: Vec<Memory>,
+    /// What the message is about beside all that, best first.
+    pub hits: Vec<Memory>,
 }
 
 impl Recalled {
@@ -161,10 +161,38 @@ impl Recalled {
     }
 }
 
+/// Of each scope that many of the newest are weighed for a context; what is older is found by what it says.
+const NEWEST: &str = "SELECT * FROM (SELECT position FROM memories WHERE session_id = ? AND state = 'active'
+        ORDER BY position DESC LIMIT 200)
+    UNION ALL SELECT * FROM (SELECT position FROM memories WHERE scope = 'channel' AND channel = ? AND state = 'active'
+        ORDER BY position DESC LIMIT 200)
+    UNION ALL SELECT * FROM (SELECT position FROM memories WHERE scope = 'global' AND state = 'active'
+        ORDER BY position DESC LIMIT 200)";
+
+/// Whether anything can go into a context of a session (`?1`) and channel (`?2`). Each part is one step in an index.
+const ANY: &str =
+    "SELECT EXISTS (SELECT 1 FROM memories WHERE session_id = ?1 AND state = 'active')
+    OR EXISTS (SELECT 1 FROM memories WHERE scope = 'channel' AND channel = ?2 AND state = 'active')
+    OR EXISTS (SELECT 1 FROM memories INDEXED BY memories_global WHERE scope = 'global' AND state = 'active')";
+
+/// Most rows that are looked through for a message in a script without spaces.
+const LOOKED_THROUGH: u32 = 20_000;
+
 /// How useful one is without a question: sure ones, often used ones, new ones. `?` is now; a week without a change
 /// weighs as much as two uses, of which at most twenty count.
 const USEFUL: &str =
     "m.confidence + 0.05 * min(m.uses, 20) - max(? - m.updated_at, 0) / 6048000000.0";
+
+/// Which remembered things of untrusted origin a session has read.
+pub(crate) fn load_session_taint(
+    conn: &Connection,
+    session_id: SessionId,
+) -> Result<Vec<String>, StoreError> {
+    conn.prepare_cached("SELECT taint FROM sessions WHERE id = ?1")?
+        .query_row([session_id.to_bytes()], |row| json(row, 0))
+        .optional()?
+        .ok_or_else(|| StoreError::not_found("session", session_id))
+}
 
 impl Reader<'_> {
     /// One.
@@ -226,54 +254,107 @@ impl Reader<'_> {
             .prepare_cached(query)?
             .query_map(
                 params_from_iter(values.iter().map(|value| value as &dyn ToSql)),
-                memory_row,
+                |row| memory_row(row),
             )?
             .collect::<rusqlite::Result<_>>()?)
     }
 
-    /// Everything that goes into a context: the summary, pins, what the message is about, the most useful facts.
+    /// Everything that goes into a context beside the summary: pins, the most useful facts, and what the message is
+    /// about beside them. The facts do not depend on the message, so that the beginning of a request stays the same. Where
+    /// nothing is remembered this is one look-up; where there is a lot, only the newest are weighed.
     pub fn recall(
         &self,
         place: &RecallPlace,
         message: &str,
         limits: RecallLimits,
     ) -> Result<Recalled, StoreError> {
-        let mut recalled = Recalled {
-            summary: self.summary(place.session_id)?,
-            ..Recalled::default()
-        };
+        let mut recalled = Recalled::default();
         let condition = Condition::recalled(place);
+        let any: bool = self
+            .conn
+            .prepare_cached(ANY)?
+            .query_row(params![place.session_id.to_bytes(), place.channel], |row| {
+                row.get(0)
+            })?;
+        if !any {
+            return Ok(recalled);
+        }
         let mut values = condition.values.clone();
         values.push(Value::from(limits.pins));
         recalled.pins = self.only(
             &format!(
-                "SELECT {MEMORY} FROM memories m WHERE m.pinned = 1 AND {} ORDER BY m.updated_at DESC, m.position DESC
-                 LIMIT ?",
+                "SELECT {MEMORY} FROM memories m INDEXED BY memories_pinned WHERE m.pinned = 1 AND {}
+                 ORDER BY m.updated_at DESC, m.position DESC LIMIT ?",
                 condition.text
             ),
             &values,
         )?;
-        let mut unpinned = condition.clone();
-        unpinned.text.push_str(" AND m.pinned = 0");
-        if !message.trim().is_empty() {
-            recalled.hits = self.find(message, &unpinned, limits.hits, place.now)?;
-        }
-        let mut values = unpinned.values.clone();
+        let mut values = vec![
+            Value::from(place.session_id.to_bytes().to_vec()),
+            Value::from(place.channel.clone()),
+        ];
+        values.extend(condition.values.iter().cloned());
         values.push(Value::from(place.now.as_millis()));
-        values.push(Value::from(
-            i64::from(limits.facts) + recalled.hits.len() as i64,
-        ));
-        let mut facts = self.only(
+        values.push(Value::from(limits.facts));
+        recalled.facts = self.only(
             &format!(
-                "SELECT {MEMORY} FROM memories m WHERE {} ORDER BY {USEFUL} DESC, m.position DESC LIMIT ?",
-                unpinned.text
+                "SELECT {MEMORY} FROM ({NEWEST}) n CROSS JOIN memories m ON m.position = n.position
+                 WHERE m.pinned = 0 AND {} ORDER BY {USEFUL} DESC, m.position DESC LIMIT ?",
+                condition.text
             ),
             &values,
         )?;
-        facts.retain(|fact| !recalled.hits.iter().any(|hit| hit.id == fact.id));
-        facts.truncate(limits.facts as usize);
-        recalled.facts = facts;
+        if !message.trim().is_empty() {
+            let mut unpinned = condition;
+            unpinned.text.push_str(" AND m.pinned = 0");
+            if memory_search::looks_through(message) {
+                unpinned.text.push_str(&format!(
+                    " AND m.position > (SELECT max(position) FROM memories) - {LOOKED_THROUGH}"
+                ));
+            }
+            let shown = recalled.facts.len() as u32;
+            let mut hits = self.find(message, &unpinned, limits.hits + shown, place.now)?;
+            hits.retain(|hit| !recalled.facts.iter().any(|fact| fact.id == hit.id));
+            hits.truncate(limits.hits as usize);
+            recalled.hits = hits;
+        }
         Ok(recalled)
+    }
+
+    /// What a conversation at this place may see and a text is found in, best first. Any text is a valid search; an
+    /// empty one finds the newest.
+    pub fn search_recalled(
+        &self,
+        place: &RecallPlace,
+        text: &str,
+        limit: u32,
+    ) -> Result<Vec<Memory>, StoreError> {
+        self.find(text, &Condition::recalled(place), limit, place.now)
+    }
+
+    /// What a conversation at this place sees and says the same as a text; the one recalled most widely.
+    pub fn recalled_equal(
+        &self,
+        place: &RecallPlace,
+        text: &str,
+    ) -> Result<Option<Memory>, StoreError> {
+        let condition = Condition::recalled(place);
+        let mut values = vec![Value::from(digest(text).to_vec())];
+        values.extend(condition.values);
+        let found = self.only(
+            &format!(
+                "SELECT {MEMORY} FROM memories m WHERE m.digest = ? AND {}
+                 ORDER BY m.scope = 'session', m.scope = 'channel', m.position LIMIT 1",
+                condition.text
+            ),
+            &values,
+        )?;
+        Ok(found.into_iter().next())
+    }
+
+    /// Which remembered things of untrusted origin a session has read.
+    pub fn session_taint(&self, session_id: SessionId) -> Result<Vec<String>, StoreError> {
+        load_session_taint(self.conn, session_id)
     }
 
     fn only(&self, query: &str, values: &[Value]) -> Result<Vec<Memory>, StoreError> {

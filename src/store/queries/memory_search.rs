@@ -84,6 +84,12 @@ pub(crate) fn words(text: &str) -> Words {
     words
 }
 
+/// Whether a search for this text looks through the texts themselves, one by one, because the index cannot tell.
+pub(crate) fn looks_through(text: &str) -> bool {
+    let words = words(text);
+    words.signs.is_some() || !words.runs.is_empty()
+}
+
 /// A pattern for LIKE that finds the text anywhere.
 fn anywhere(text: &str) -> Value {
     let mut pattern = String::with_capacity(text.len() + 2);
