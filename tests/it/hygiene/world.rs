@@ -12,11 +12,13 @@ use leverframe::protocol::ids::{HygieneRunId, MemoryId};
 use leverframe::protocol::problem::Problem;
 use leverframe::protocol::snapshot::{Answer, Query};
 use leverframe::protocol::words::Surface;
+use leverframe::text::fold::fold;
 use leverframe::text::redact::Redactor;
 use leverframe::tools::registry::Registry;
 use leverframe::tools::sandbox::Sandbox;
 use rusqlite::types::Value;
 use rusqlite::{Connection, params};
+use sha2::{Digest as _, Sha256};
 
 use crate::store::world::{START, World};
 
@@ -67,7 +69,7 @@ impl Row {
         conn.prepare_cached(
             "INSERT INTO memories (id, scope, session_id, channel, kind, text, digest, author, author_id, confidence,
                 pinned, state, uses, created_at, updated_at, last_used_at, expires_at)
-             VALUES (?1, ?2, ?3, ?4, 'fact', ?5, zeroblob(32), 'user', 'telegram:1', ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
+             VALUES (?1, ?2, ?3, ?4, 'fact', ?5, ?14, 'user', 'telegram:1', ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
         )
         .unwrap()
         .execute(params![
@@ -83,7 +85,8 @@ impl Row {
             self.created_at,
             self.updated_at,
             self.last_used_at,
-            self.expires_at
+            self.expires_at,
+            <[u8; 32]>::from(Sha256::digest(fold(&self.text)))
         ])
         .unwrap();
     }
