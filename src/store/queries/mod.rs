@@ -7,6 +7,7 @@ pub mod continuations;
 pub mod costs;
 pub mod engine_facts;
 pub mod history;
+pub mod hooks;
 pub mod outbox;
 mod page;
 pub mod sessions;

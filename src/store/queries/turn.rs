@@ -58,6 +58,8 @@ pub struct TurnRows {
     pub surface: Surface,
     /// The user's message: outside text.
     pub text: String,
+    /// What models read instead, where a hook changed it.
+    pub sent_text: Option<String>,
     /// Model of this turn, else of its session.
     pub model: Option<String>,
     /// Real input tokens per estimated one, as its session has learned; none = nothing yet.
@@ -175,7 +177,7 @@ impl Reader<'_> {
                     c.requester_display, c.requester_person, c.surface, c.text, coalesce(c.model, s.model),
                     c.max_steps, c.max_tool_calls, c.max_active_ms, c.max_tokens,
                     c.used_steps, c.used_tool_calls, c.used_active_ms, c.input_tokens + c.output_tokens,
-                    c.message_ref, s.temporary, c.retry_of, s.estimate_ratio, c.fresh, c.private, c.max_cost_usd
+                    c.message_ref, s.temporary, c.retry_of, s.estimate_ratio, c.fresh, c.private, c.max_cost_usd, c.sent_text
                  FROM continuations c JOIN sessions s ON s.id = c.session_id WHERE c.id = ?1",
             )?
             .query_row([id.to_bytes()], |row| {
@@ -194,6 +196,7 @@ impl Reader<'_> {
                     },
                     surface: word(row, 9)?,
                     text: row.get(10)?,
+                    sent_text: row.get(27)?,
                     model: row.get(11)?,
                     estimate_ratio: row.get(23)?,
                     limits: TurnLimits {
