@@ -12,6 +12,7 @@ use crate::config::channels;
 use crate::config::environment::Environment;
 use crate::config::error::{ConfigError, Fault, Place};
 use crate::config::file::{ConfigFile, LimitTable, LoadedFile, SelfApprovalWord};
+use crate::config::hooks;
 use crate::config::model_tables::{self, OwnTable, OwnTables, Prices, Profiles};
 use crate::config::paths::{self, FileChoice};
 use crate::config::people;
@@ -160,6 +161,7 @@ pub fn resolve(inputs: Inputs<'_>) -> Result<Settings, ConfigError> {
         }
     }
 
+    let hooks = hooks::resolve(&inputs, &channels)?;
     let console = &config.console;
     let listen = listen(&inputs, &config)?;
     Ok(Settings {
@@ -179,6 +181,7 @@ pub fn resolve(inputs: Inputs<'_>) -> Result<Settings, ConfigError> {
         engine: engine(&inputs, &config)?,
         retention: retention(&inputs, &config)?,
         response_cache: cache::resolve(&inputs)?,
+        hooks,
         tool_risk: tool_risk(&inputs, &config)?,
         listen,
         log_filter: log_filter

@@ -67,6 +67,7 @@ pub fn all_settings(providers: Vec<(&str, ProviderSettings)>) -> Settings {
             session_idle: 7,
             audit: 400,
         },
+        hooks: leverframe::config::settings::HookSettings::default(),
         response_cache: ResponseCacheSettings {
             ttl_minutes: 60,
             max_entries: 500,
