@@ -18,6 +18,7 @@ pub mod error;
 pub mod events;
 pub mod generic;
 pub mod health;
+pub mod hooks;
 pub mod limiter;
 pub mod listener;
 pub mod models;

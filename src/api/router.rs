@@ -19,7 +19,7 @@ use crate::api::request::{Call, read_body, read_query};
 use crate::api::route::{Body, Needs, Route};
 use crate::api::{
     approvals, artifacts, backup, cache, channels, continuations, costs, doctor, emergency, events,
-    generic, health, models, openapi, outbox, sessions, snapshot, sweep,
+    generic, health, hooks, models, openapi, outbox, sessions, snapshot, sweep,
 };
 use crate::client::console_client::ConsoleClient;
 use crate::client::remote::wire::{PROTOCOL_HEADER, PROTOCOL_VERSION};
@@ -58,6 +58,7 @@ pub fn table() -> Vec<Route> {
         models::routes(),
         cache::routes(),
         costs::routes(),
+        hooks::routes(),
     ]
     .concat()
 }

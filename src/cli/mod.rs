@@ -18,6 +18,7 @@ pub mod doctor;
 pub mod emergency;
 pub mod exit;
 pub mod find;
+pub mod hooks;
 pub mod init;
 pub mod init_offer;
 pub mod models;

@@ -16,7 +16,7 @@ use crate::cli::exit::Failure;
 use crate::cli::modes::{self, Rights};
 use crate::cli::terminal::{Attended, Format, Terminal, cell};
 use crate::cli::{
-    audit, backup, cache, channels, connect, costs, doctor, emergency, init, models, outbox,
+    audit, backup, cache, channels, connect, costs, doctor, emergency, hooks, init, models, outbox,
     release, resolve, sessions, sweep, why,
 };
 use crate::client::console_client::ConsoleClient;
@@ -252,6 +252,7 @@ pub async fn execute(
         } => release::run(client, terminal, format, waiting, &conversation).await,
         Subcommands::Sweep { preview } => sweep::run(client, terminal, format, preview).await,
         Subcommands::Cache(command) => cache::run(client, terminal, format, command).await,
+        Subcommands::Hooks(command) => hooks::run(client, terminal, format, command).await,
         Subcommands::Why { call } => why::run(client, terminal, format, &call).await,
     }
 }

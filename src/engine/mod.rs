@@ -11,6 +11,7 @@ pub mod deadlines;
 pub mod doctor;
 pub mod drain;
 pub mod handle;
+pub mod hooks;
 pub mod inbound;
 pub mod outbound;
 pub mod people;

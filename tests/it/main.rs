@@ -25,6 +25,7 @@ mod doctor;
 mod effects;
 mod end_to_end_models;
 mod first_run;
+mod hooks;
 mod layering;
 mod model_calls;
 mod model_profiles;

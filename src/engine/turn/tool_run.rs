@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 use crate::crash_point;
 use crate::engine::approvals::{self, Ask};
 use crate::engine::core::Engine;
+use crate::engine::hooks::turn as hooks;
 use crate::engine::probe;
 use crate::engine::turn::fold;
 use crate::engine::turn::input::{CallStatus, Input};
@@ -139,6 +140,27 @@ pub async fn start_and_run(
         )
         .await;
     }
+    let vetoed = tokio::select! {
+        vetoed = hooks::before_start(engine, rows, &row) => vetoed,
+        () = kill.cancelled() => {
+            return Ok(Input::CallBecame {
+                id,
+                status: fold::status(row.call.state),
+            });
+        }
+    };
+    if let Some((content, record)) = vetoed {
+        let refusal = RefuseCall {
+            call_id: id,
+            epoch: engine.store.epoch(),
+            content,
+        };
+        engine.persist((refusal, record)).await?;
+        return Ok(Input::CallBecame {
+            id,
+            status: CallStatus::Settled,
+        });
+    }
     // Off: the effect comes first, and what is written is written behind it.
     let early = if crate::mutant!("attempt_before_effect") {
         Some(carry_out(engine, rows, &row, &kill).await?)
@@ -208,7 +230,7 @@ pub async fn start_and_run(
         Some(ran) => ran,
         None => carry_out(engine, rows, &row, &kill).await?,
     };
-    let content = engine.redactor.redact(&outcome.content).into_owned();
+    let content = hooks::clean_result(engine, rows, &outcome.content);
     let windows = engine
         .tools
         .get(&row.call.name)

@@ -11,7 +11,7 @@ pub(crate) const RULES: &[Rule] = &[
     query("I8", "outcome of a run without a start", "tool_calls", Subject::Call,
         "SELECT id FROM tool_calls
          WHERE attempts = 0 AND state IN ('started', 'indeterminate', 'succeeded_by_note', 'abandoned')"),
-    query("I8", "start of a call that a hook had stopped when it was proposed", "tool_calls WHERE hooks IS NOT NULL",
+    query("I8", "start of a call that a hook had stopped when it was proposed", "tool_calls",
         Subject::Call,
         "SELECT t.id FROM tool_calls t, json_each(t.hooks) n
          WHERE t.attempts > 0 AND json_extract(n.value, '$.verdict') IN ('cancel', 'failed')
