@@ -309,34 +309,6 @@ impl System {
                     content: "refused".to_owned(),
                 })
                 .map(|()| Outcome::Done),
-            Step::RecordHooks { call, sent } => {
-                let id = self.call(*call);
-                let note = HookNote {
-                    hook: "check".to_owned(),
-                    point: HookPoint::BeforeToolCall,
-                    at_start: false,
-                    dry_run: false,
-                    verdict: HookVerdict::Change {
-                        field: "args".to_owned(),
-                        value: json!({}),
-                    },
-                    before: None,
-                    at: Timestamp(1),
-                };
-                let turn = self.turn(model.calls[*call].turn);
-                self.write(RecordHooks {
-                    notes: vec![(id, vec![note])],
-                    sent_text: sent.then(|| (turn, epoch, "changed".to_owned())),
-                    rows: vec![HookRow {
-                        action: "hook.changed",
-                        by: ActorRef::engine(),
-                        channel: None,
-                        subject: id.to_string(),
-                        detail: json!({}),
-                    }],
-                })
-                .map(|()| Outcome::Done)
-            }
             Step::FinishTool {
                 call,
                 last_attempt,
@@ -649,6 +621,35 @@ impl System {
                     cards,
                 });
                 Ok(Self::decided(report?))
+            }
+            Step::RecordHooks { call, sent } => {
+                let epoch = self.world().epoch();
+                let id = self.call(*call);
+                let note = HookNote {
+                    hook: "check".to_owned(),
+                    point: HookPoint::BeforeToolCall,
+                    at_start: false,
+                    dry_run: false,
+                    verdict: HookVerdict::Change {
+                        field: "args".to_owned(),
+                        value: json!({}),
+                    },
+                    before: None,
+                    at: Timestamp(1),
+                };
+                let turn = self.turn(model.calls[*call].turn);
+                self.write(RecordHooks {
+                    notes: vec![(id, vec![note])],
+                    sent_text: sent.then(|| (turn, epoch, "changed".to_owned())),
+                    rows: vec![HookRow {
+                        action: "hook.changed",
+                        by: ActorRef::engine(),
+                        channel: None,
+                        subject: id.to_string(),
+                        detail: json!({}),
+                    }],
+                })
+                .map(|()| Outcome::Done)
             }
             other => self.by_operators(model, other),
         }
