@@ -1,5 +1,5 @@
-//! What a turn costs around its model call: CPU with a server that answers at once, how long a cancel takes to hang
-//! up, and fifty sessions through four calls at once.
+//! What a turn costs around its model call: CPU with a server that answers at once and with a kept answer in its place,
+//! how long a cancel takes to hang up, and fifty sessions through four calls at once.
 //!
 //! Run it alone on a quiet machine: `cargo bench --bench model_calls`.
 
@@ -29,6 +29,8 @@ use serde_json::Value;
 const WARM_UP: usize = 200;
 /// Turns whose CPU is measured.
 const TURNS: usize = 2_000;
+/// Kept answers that are asked for.
+const HITS: usize = 1_000;
 /// Cancels.
 const CANCELS: usize = 50;
 /// Sessions at once, and turns of each.
@@ -142,11 +144,12 @@ impl Drop for Daemon {
 }
 
 impl Daemon {
-    fn start(home: &Path, server: &Server) -> Self {
+    /// With `more` at the end of its configuration.
+    fn start(home: &Path, server: &Server, more: &str) -> Self {
         let config = home.join("config.toml");
         let text = format!(
             "[model]\ndefault = \"local/m\"\n\n[providers.local]\nkind = \"openai-chat\"\nbase_url = \"{}\"\n\
-             max_concurrent = 4\n\n[engine]\nmax_running = 64\n",
+             max_concurrent = 4\n\n[engine]\nmax_running = 64\n\n{more}",
             server.url
         );
         std::fs::write(&config, text).unwrap();
@@ -245,6 +248,34 @@ fn cpu_of_a_turn(daemon: &Daemon) {
     println!("a turn, answered at once                     CPU {used:.2} ms, {took:.2} ms in all");
 }
 
+/// A question that was answered before: from the message in to the reply out, with the session that it opens.
+fn replay(daemon: &Daemon) {
+    let mut stream = daemon.connect();
+    let mut ask = || {
+        let question = r#"{"text":"what is asked often"}"#;
+        let done = request(&mut stream, "POST", "/v1/ask?wait=30", question);
+        assert_eq!(done["state"], "completed", "{done}");
+        assert_eq!(done["response"]["text"], "an answer");
+        done["usage"]["input_tokens"].as_u64().unwrap()
+    };
+    assert!(ask() > 0, "the first one is asked of the model");
+    // Whatever is written behind the answer is done with.
+    for _ in 0..WARM_UP {
+        ask();
+    }
+    let mut samples = Vec::new();
+    let cpu = daemon.cpu();
+    for _ in 0..HITS {
+        let began = Instant::now();
+        let used = ask();
+        samples.push(began.elapsed());
+        assert_eq!(used, 0, "a kept answer uses nothing");
+    }
+    let used = daemon.cpu().saturating_sub(cpu).as_secs_f64() * 1e3 / HITS as f64;
+    harness::report("hit replay end to end (≤ 3 ms)", samples);
+    println!("a turn, answered by the cache                CPU {used:.2} ms");
+}
+
 fn cancel(daemon: &Daemon, server: &Server) {
     server.silent.store(true, Ordering::SeqCst);
     let mut stream = daemon.connect();
@@ -313,8 +344,12 @@ fn main() {
     }
     let home = tempfile::tempdir().unwrap();
     let server = Server::start();
-    let daemon = Daemon::start(home.path(), &server);
+    let daemon = Daemon::start(home.path(), &server, "");
     cpu_of_a_turn(&daemon);
     cancel(&daemon, &server);
     many_sessions(&daemon, &server);
+    drop(daemon);
+    let home = tempfile::tempdir().unwrap();
+    let keeps = "[channels.api]\nresponse_cache = \"channel\"\n";
+    replay(&Daemon::start(home.path(), &server, keeps));
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use futures_util::StreamExt as _;
 use leverframe::engine::policy::{CallFacts, Circumstances, SessionGrant, verdict};
 use leverframe::model::exchange::Decode;
-use leverframe::model::{anthropic, openai_chat, openai_responses, sse};
+use leverframe::model::{anthropic, gemini, ollama, openai_chat, openai_responses, sse};
 use leverframe::protocol::policy::Policy;
 use leverframe::protocol::words::{Access, Autonomy, Effect, Risk};
 use leverframe::text::redact::Redactor;
@@ -164,6 +164,22 @@ fn decoders() {
     });
     decoder("responses", &responses, &|| {
         Box::new(openai_responses::decoder::Decoder::new(0))
+    });
+    let generated = texts(|n| {
+        format!(
+            "{{\"candidates\":[{{\"content\":{{\"parts\":[{{\"text\":\"word {n} \"}}],\"role\":\"model\"}},\"index\":0}}],\"usageMetadata\":{{\"promptTokenCount\":20,\"candidatesTokenCount\":{n},\"totalTokenCount\":{n}}},\"modelVersion\":\"gemini\"}}"
+        )
+    });
+    decoder("generateContent", &generated, &|| {
+        Box::new(gemini::decoder::Decoder::new(0))
+    });
+    let lines = texts(|n| {
+        format!(
+            "{{\"model\":\"m\",\"created_at\":\"2026-11-22T00:00:00.000000Z\",\"message\":{{\"role\":\"assistant\",\"content\":\"word {n} \"}},\"done\":false}}"
+        )
+    });
+    decoder("ollama lines", &lines, &|| {
+        Box::new(ollama::decoder::Decoder::new(0))
     });
 }
 

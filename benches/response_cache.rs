@@ -46,6 +46,8 @@ async fn looks(entries: u64) {
         ttl_ms: 3_600_000,
         max_entries: entries,
         max_bytes: 1 << 30,
+        max_results: 512,
+        max_result_bytes: 2 << 20,
     });
     for n in 0..entries {
         cache.keep(NewEntry {

@@ -1,4 +1,4 @@
-//! Models: what is configured, and asking one to see what works.
+//! Models: what is configured, asking one to see what works, and looking for servers.
 
 use std::sync::Arc;
 
@@ -36,6 +36,14 @@ pub fn routes() -> Vec<Route> {
             &[ok("ModelTest")],
             |api, call| Box::pin(test(api, call)),
         ),
+        command(
+            Method::Post,
+            "/v1/models/discover",
+            "Look for model servers on the engine's machine, with the lines that would declare them; none is used",
+            fields(&[]),
+            &[ok("Discovery")],
+            |api, call| Box::pin(discover(api, call)),
+        ),
     ]
 }
 
@@ -56,5 +64,18 @@ async fn test(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
     json(
         StatusCode::OK,
         &outcome::model_test(&*api.client, envelope).await?,
+    )
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Discover {}
+
+async fn discover(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
+    let Discover {} = call.json()?;
+    let envelope = call.envelope(Command::DiscoverModels)?;
+    json(
+        StatusCode::OK,
+        &outcome::discovery(&*api.client, envelope).await?,
     )
 }

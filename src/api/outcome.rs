@@ -12,7 +12,7 @@ use crate::protocol::hook::HookOutcome;
 use crate::protocol::hygiene::{HygieneAnswer, HygieneRun};
 use crate::protocol::ids::ContinuationId;
 use crate::protocol::memory::{MemoryAnswer, MemoryOutcome};
-use crate::protocol::models::ModelTest;
+use crate::protocol::models::{Discovery, ModelTest};
 use crate::protocol::problem::Problem;
 use crate::protocol::routine::{RoutineAnswer, RoutineOutcome};
 use crate::protocol::session::{Continuation, OutboxItem, Session};
@@ -59,6 +59,7 @@ expect_outcome!(
     RoutineOutcome,
     "what came of a command to a routine"
 );
+expect_outcome!(discovery, Discovery, Discovery, "a look for model servers");
 
 /// Submits a command after which a continuation is shown: the one it names, or the new one it started.
 pub async fn continuation(
@@ -81,7 +82,8 @@ pub async fn continuation(
         | Outcome::Memory(_)
         | Outcome::Hygiene(_)
         | Outcome::Hook(_)
-        | Outcome::Routine(_)) => Err(unexpected("a continuation", outcome_name(&other))),
+        | Outcome::Routine(_)
+        | Outcome::Discovery(_)) => Err(unexpected("a continuation", outcome_name(&other))),
     }
 }
 
@@ -119,6 +121,7 @@ fn outcome_name(outcome: &Outcome) -> &'static str {
         Outcome::Hygiene(_) => "a run of hygiene",
         Outcome::Hook(_) => "what came of a command to a hook",
         Outcome::Routine(_) => "what came of a command to a routine",
+        Outcome::Discovery(_) => "a look for model servers",
     }
 }
 

@@ -19,7 +19,7 @@ use crate::api::request::{Call, read_body, read_query};
 use crate::api::route::{Body, Needs, Route};
 use crate::api::{
     approvals, artifacts, backup, cache, channels, continuations, costs, doctor, emergency, events,
-    generic, health, hooks, models, openapi, outbox, sessions, snapshot, sweep,
+    generic, health, hooks, hygiene, models, openapi, outbox, sessions, snapshot, sweep,
 };
 use crate::client::console_client::ConsoleClient;
 use crate::client::remote::wire::{PROTOCOL_HEADER, PROTOCOL_VERSION};
@@ -59,6 +59,7 @@ pub fn table() -> Vec<Route> {
         cache::routes(),
         costs::routes(),
         hooks::routes(),
+        hygiene::routes(),
     ]
     .concat()
 }

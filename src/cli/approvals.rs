@@ -17,7 +17,7 @@ use crate::protocol::snapshot::{Answer, PageRequest, Query};
 use crate::protocol::words::{ApprovalState, DecisionScope, DecisionWord, Risk};
 
 /// A decision from the command line.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Order {
     /// Approve, deny, or deny and stop.
     pub decision: DecisionWord,
@@ -27,6 +27,8 @@ pub struct Order {
     pub digest: Option<String>,
     /// The short code, for critical calls.
     pub confirm_code: Option<String>,
+    /// How much is added to a budget; none = what the question offers.
+    pub extra: Option<f64>,
     /// Read by the model.
     pub reason: Option<String>,
 }
@@ -143,7 +145,7 @@ pub async fn decide_found(
         args: None,
         answer: None,
         minutes: None,
-        extra: None,
+        extra: order.extra,
         seen_ms,
     };
     let command = Command::Decide {

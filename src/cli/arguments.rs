@@ -158,6 +158,39 @@ pub enum Subcommands {
     /// Hooks: what is called around turns, and how it does
     #[command(subcommand)]
     Hooks(HookCommands),
+    /// What is remembered, and what goes
+    #[command(subcommand)]
+    Memory(MemoryCommands),
+}
+
+/// `memory`.
+#[derive(Debug, Subcommand)]
+pub enum MemoryCommands {
+    /// How the memory is kept in order: settings, last and next run, growth; it runs by itself every 12 hours
+    Hygiene(HygieneArguments),
+}
+
+/// `memory hygiene`.
+#[derive(Debug, Args)]
+pub struct HygieneArguments {
+    /// List what would go by scope, reason and size; changes nothing
+    #[arg(long, conflicts_with_all = ["run", "undo", "runs"])]
+    pub preview: bool,
+    /// Put aside now what is old or too much; remove for good what was put aside long ago
+    #[arg(long, conflicts_with_all = ["undo", "runs"])]
+    pub run: bool,
+    /// Also where a scope would lose more than half of what it holds to retention
+    #[arg(long, requires = "run")]
+    pub yes: bool,
+    /// Bring back what a run put aside; id or unique prefix
+    #[arg(long, value_name = "RUN", conflicts_with = "runs")]
+    pub undo: Option<String>,
+    /// List runs, newest first
+    #[arg(long)]
+    pub runs: bool,
+    /// At most this many runs
+    #[arg(long, requires = "runs", value_parser = clap::value_parser!(u32).range(1..=500))]
+    pub limit: Option<u32>,
 }
 
 /// `hooks`.
@@ -197,6 +230,8 @@ pub enum ModelCommands {
         #[arg(long)]
         yes: bool,
     },
+    /// Look for model servers on this machine; shows the lines that would declare them, and uses none
+    Discover,
 }
 
 /// `cache`.
@@ -322,6 +357,9 @@ pub enum ApprovalCommands {
         /// Short code, for critical calls
         #[arg(long)]
         confirm_code: Option<String>,
+        /// Budgets: add this much instead of what is offered, in the unit of the question (tokens, dollars, seconds)
+        #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = amount)]
+        extra: Option<f64>,
         /// What was looked at
         #[command(flatten)]
         seen: Seen,
@@ -337,6 +375,14 @@ pub enum ApprovalCommands {
         #[command(flatten)]
         seen: Seen,
     },
+}
+
+/// A number as it can be sent: one that is none would arrive as nothing, which means something else.
+fn amount(text: &str) -> Result<f64, String> {
+    text.parse()
+        .ok()
+        .filter(|amount: &f64| amount.is_finite())
+        .ok_or_else(|| "expected a number like 50000 or 0.5".to_owned())
 }
 
 /// What a decision is about.

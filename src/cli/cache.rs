@@ -6,7 +6,7 @@ use crate::cli::find::submit;
 use crate::cli::table;
 use crate::cli::terminal::{Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
-use crate::protocol::cache::{CacheCounts, CacheEntry, CachePurge, CacheStats};
+use crate::protocol::cache::{CacheCounts, CacheEntry, CachePurge, CacheStats, ToolCacheCounts};
 use crate::protocol::command::{Command, Outcome};
 use crate::protocol::snapshot::{Answer, PageRequest, Query};
 use crate::protocol::words::{CacheMissReason, CacheScope};
@@ -109,6 +109,22 @@ fn counts(
     terminal.line(&format!(
         "{:<11}saved {} input and {} output tokens, about ${:.4} (estimate, prices of {as_of}{unpriced})",
         "", counts.input_tokens_saved, counts.output_tokens_saved, counts.cost_usd_saved
+    ))?;
+    let tools = &counts.tools;
+    if *tools == ToolCacheCounts::default() {
+        return Ok(());
+    }
+    let ran = reasons(tools.misses.iter().map(|(why, n)| (why.as_str(), *n)));
+    let refused = reasons(tools.not_kept.iter().map(|(why, n)| (why.as_str(), *n)));
+    terminal.line(&format!(
+        "{:<11}tools: {} given again, {} ran{}; {} kept, {} not kept{}",
+        "",
+        tools.hits,
+        tools.misses.values().sum::<u64>(),
+        in_brackets(&ran),
+        tools.stores,
+        tools.not_kept.values().sum::<u64>(),
+        in_brackets(&refused)
     ))
 }
 
@@ -126,6 +142,11 @@ async fn stats(
     let CacheStats {
         enabled,
         scopes,
+        tool_channels,
+        results,
+        result_bytes,
+        max_results,
+        max_result_bytes,
         problem,
         entries,
         pinned,
@@ -159,6 +180,18 @@ async fn stats(
         *bytes as f64 / 1_048_576.0,
         *max_bytes as f64 / 1_048_576.0
     ))?;
+    terminal.line(&if tool_channels.is_empty() {
+        "tools      no channel keeps results of tools: set tool_cache = true under [channels.NAME]"
+            .to_owned()
+    } else {
+        let names: Vec<String> = tool_channels.iter().map(|name| cell(name)).collect();
+        format!(
+            "tools      on {}: {results} of {max_results} results, {:.1} of {:.0} MiB",
+            names.join(", "),
+            *result_bytes as f64 / 1_048_576.0,
+            *max_result_bytes as f64 / 1_048_576.0
+        )
+    })?;
     counts(terminal, "today", today, prices_as_of)?;
     counts(terminal, "in all", total, prices_as_of)?;
     for group in channels {
@@ -278,8 +311,8 @@ async fn purge(
     match format {
         Format::Json => terminal.json(&purged),
         Format::Human => terminal.line(&format!(
-            "{} kept answers forgotten, {} bytes",
-            purged.entries, purged.bytes
+            "{} kept answers and {} results of tools forgotten, {} bytes",
+            purged.entries, purged.results, purged.bytes
         )),
     }
 }

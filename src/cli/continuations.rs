@@ -110,7 +110,8 @@ pub async fn act(
             | Outcome::Memory(_)
             | Outcome::Hygiene(_)
             | Outcome::Hook(_)
-            | Outcome::Routine(_) => return Err(unexpected("a continuation")),
+            | Outcome::Routine(_)
+            | Outcome::Discovery(_) => return Err(unexpected("a continuation")),
         },
     };
     match format {

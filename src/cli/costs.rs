@@ -108,14 +108,21 @@ fn show(terminal: &mut Terminal<'_>, costs: &Costs) -> Result<(), Failure> {
     costs
         .budgets
         .iter()
-        .try_for_each(|budget| terminal.line(&standing(budget)))
+        .try_for_each(|budget| terminal.line(&standing(budget)))?;
+    match costs.more_sessions {
+        0 => Ok(()),
+        more => terminal.line(&format!(
+            "and {more} more open sessions, less used up than these"
+        )),
+    }
 }
 
 fn standing(budget: &BudgetStanding) -> String {
-    let of = budget.channel.as_deref().map_or_else(
-        || "all channels".to_owned(),
-        |name| format!("channel {}", cell(name)),
-    );
+    let of = match (&budget.session_id, &budget.channel) {
+        (Some(id), _) => format!("budget of session {id}"),
+        (None, Some(name)) => format!("budget today, channel {}", cell(name)),
+        (None, None) => "budget today, all channels".to_owned(),
+    };
     let money = budget.budget.ends_with("_cost");
     let amount = |value: f64| {
         if money {
@@ -125,7 +132,7 @@ fn standing(budget: &BudgetStanding) -> String {
         }
     };
     format!(
-        "budget today, {of}: {} of {} ({:.0} %)",
+        "{of}: {} of {} ({:.0} %)",
         amount(budget.used),
         amount(budget.limit),
         budget.percent

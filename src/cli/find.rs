@@ -8,7 +8,8 @@ use crate::cli::exit::{Failure, unexpected};
 use crate::client::console_client::ConsoleClient;
 use crate::protocol::approval::Approval;
 use crate::protocol::command::{Actor, Command, Envelope, Outcome};
-use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId};
+use crate::protocol::hygiene::{HygieneAnswer, HygieneQuery};
+use crate::protocol::ids::{ApprovalId, ContinuationId, HygieneRunId, OutboxId};
 use crate::protocol::snapshot::{Answer, PageRequest, Query};
 use crate::protocol::words::Surface;
 use crate::text::untrusted::limit_line;
@@ -119,6 +120,26 @@ pub async fn delivery(client: &dyn ConsoleClient, text: &str) -> Result<OutboxId
         )));
     }
     one("delivery", text, matching, |id| *id)
+}
+
+/// A run of hygiene by unique prefix.
+pub async fn hygiene_run(client: &dyn ConsoleClient, text: &str) -> Result<HygieneRunId, Failure> {
+    if let Ok(id) = HygieneRunId::from_str(text) {
+        return Ok(id);
+    }
+    let query = Query::Hygiene(HygieneQuery::Runs { page: page() });
+    let Answer::Hygiene(HygieneAnswer::Runs(found)) = client.query(query).await? else {
+        return Err(unexpected("runs of hygiene"));
+    };
+    let ids = found.items.into_iter().map(|run| run.id);
+    let matching: Vec<HygieneRunId> = ids.filter(|id| starts(id, text)).collect();
+    if matching.is_empty() {
+        return Err(Failure::Usage(format!(
+            "no run starts with `{}`; `leverframe memory hygiene --runs` shows them",
+            limit_line(text, 64)
+        )));
+    }
+    one("run", text, matching, |id| *id)
 }
 
 /// Whether an id starts with what was typed, with or without its kind's prefix.

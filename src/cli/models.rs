@@ -1,11 +1,11 @@
-//! `leverframe models list|test`: through the running daemon, or on its own where none runs.
+//! `leverframe models list|test|discover`: through the running daemon, or on its own where none runs.
 
 use std::time::Duration;
 
 use crate::cli::arguments::ModelCommands;
 use crate::cli::connect;
 use crate::cli::exit::{Failure, unexpected};
-use crate::cli::find::submit;
+use crate::cli::find::{self, submit};
 use crate::cli::table;
 use crate::cli::terminal::{Attended, Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient as _;
@@ -14,10 +14,12 @@ use crate::config::environment::Environment;
 use crate::config::layers::Flags;
 use crate::protocol::command::{Command, Outcome};
 use crate::protocol::models::{
-    CheckVerdict, KeyState, ModelEntry, ModelPrice, ModelTest, ProviderModels,
+    CheckVerdict, Discovery, KeyState, ModelEntry, ModelPrice, ModelTest, ProviderModels,
 };
+use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::snapshot::{Answer, Query};
-use crate::runtime::models::{self, Unusable};
+use crate::runtime::models::{self, TestFailure, Unusable};
+use crate::runtime::start::StartError;
 
 /// Time a daemon has for a test: a model may have to be loaded.
 const TEST_TIME: Duration = Duration::from_secs(600);
@@ -25,6 +27,19 @@ const TEST_TIME: Duration = Duration::from_secs(600);
 impl From<Unusable> for Failure {
     fn from(error: Unusable) -> Self {
         Failure::Usage(error.to_string())
+    }
+}
+
+impl From<TestFailure> for Failure {
+    fn from(error: TestFailure) -> Self {
+        match error {
+            TestFailure::Unusable(error) => error.into(),
+            TestFailure::Start(error @ StartError::Locked(_)) => {
+                Problem::new(ProblemKind::Conflict, "in use", error.to_string()).into()
+            }
+            TestFailure::Start(StartError::Other(error)) => error.into(),
+            TestFailure::Problem(problem) => problem.into(),
+        }
     }
 }
 
@@ -58,6 +73,7 @@ pub async fn run(
             let model = name.or_else(|| flags.model.clone());
             test(terminal, format, &source, model, yes).await
         }
+        ModelCommands::Discover => found(terminal, format, &source.discover().await?),
     }
 }
 
@@ -74,6 +90,19 @@ impl Source<'_> {
         }
     }
 
+    async fn discover(&self) -> Result<Discovery, Failure> {
+        match self {
+            Self::Daemon(client) => {
+                let outcome = submit(client, Command::DiscoverModels).await?;
+                let Outcome::Discovery(found) = outcome else {
+                    return Err(unexpected("a look for model servers"));
+                };
+                Ok(found)
+            }
+            Self::Files(flags, environment) => Ok(models::look(flags, environment).await?),
+        }
+    }
+
     async fn test(&self, model: Option<String>) -> Result<ModelTest, Failure> {
         match self {
             Self::Daemon(client) => {
@@ -83,7 +112,10 @@ impl Source<'_> {
                 };
                 Ok(test)
             }
-            Self::Files(flags, environment) => Ok(models::test(flags, environment, model).await?),
+            Self::Files(flags, environment) => {
+                let test = find::envelope(Command::TestModel { model }, None);
+                Ok(models::test(flags, environment, test).await?)
+            }
         }
     }
 }
@@ -119,6 +151,38 @@ fn show(
         "FROM",
     ];
     table::print(terminal, &heads, &rows, "the configuration names no model")
+}
+
+fn found(terminal: &mut Terminal<'_>, format: Format, found: &Discovery) -> Result<(), Failure> {
+    if format == Format::Json {
+        return terminal.json(found);
+    }
+    for offered in &found.servers {
+        let server = &offered.server;
+        let known = match &offered.provider {
+            Some(name) => format!("configured as {}", cell(name)),
+            None => "not configured".to_owned(),
+        };
+        let count = match server.models.len() {
+            1 => "1 model".to_owned(),
+            many => format!("{many} models"),
+        };
+        terminal.line(&format!(
+            "{} at {}: {count}, {known}",
+            cell(&server.title),
+            cell(&server.base_url)
+        ))?;
+        for line in offered.config.lines() {
+            terminal.line(&format!("    {}", cell(line)))?;
+        }
+    }
+    for note in &found.notes {
+        terminal.note(&format!("note: {}", cell(note)))?;
+    }
+    if found.servers.is_empty() {
+        return terminal.line("no model server answers on this machine");
+    }
+    terminal.note("none of them is used by itself: the lines belong into the configuration, and count from the next start")
 }
 
 fn provider_row(provider: &ProviderModels) -> Vec<String> {

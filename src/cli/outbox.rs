@@ -131,6 +131,7 @@ pub async fn resolve(
             scope: None,
             digest,
             confirm_code: None,
+            extra: None,
             reason,
         };
         approvals::decide_found(client, terminal, approval, order).await?;

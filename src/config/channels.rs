@@ -240,6 +240,7 @@ impl Channel<'_> {
                 1..=1000,
             )?,
             response_cache: cache::scope(self.inputs, table.response_cache)?,
+            tool_cache: table.tool_cache.unwrap_or(false),
             budget: self.budget()?,
         })
     }

@@ -47,6 +47,8 @@ pub struct ConfigFile {
     pub response_cache: ResponseCacheTable,
     /// `[hooks.NAME]`.
     pub hooks: BTreeMap<String, HookTable>,
+    /// `[memory]`.
+    pub memory: MemoryTable,
 }
 
 /// `[hooks.NAME]`: a program of the operator, or the limits of `rate_limit`.
@@ -137,6 +139,8 @@ pub struct ProviderTable {
     pub first_byte_timeout_seconds: Option<u64>,
     /// Seconds.
     pub idle_timeout_seconds: Option<u64>,
+    /// Seconds; 0 = no bound.
+    pub request_timeout_seconds: Option<u64>,
     /// Tokens.
     pub max_output_tokens: Option<u32>,
     /// Tokens.
@@ -238,6 +242,8 @@ pub struct ChannelTable {
     pub max_queue: Option<u32>,
     /// Whom a kept answer may be given to.
     pub response_cache: Option<CacheScope>,
+    /// Whether results of tools that only read may be given again.
+    pub tool_cache: Option<bool>,
     /// `[channels.NAME.budget]`.
     pub budget: LimitTable,
 }
@@ -352,6 +358,32 @@ pub struct ResponseCacheTable {
     pub ttl_minutes: Option<u32>,
     /// Entries.
     pub max_entries: Option<u32>,
+}
+
+/// `[memory]`.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct MemoryTable {
+    /// `[memory.hygiene]`.
+    pub hygiene: HygieneTable,
+}
+
+/// `[memory.hygiene]`.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct HygieneTable {
+    /// Days memories are kept after their last use; 0 = for ever.
+    pub retention_days: Option<u32>,
+    /// The same for those of sessions.
+    pub session_days: Option<u32>,
+    /// The same for those of channels.
+    pub channel_days: Option<u32>,
+    /// The same for those that are recalled everywhere.
+    pub global_days: Option<u32>,
+    /// Most memories of one scope and channel.
+    pub max_memories: Option<u64>,
+    /// Days within which a run can be taken back.
+    pub undo_days: Option<u32>,
 }
 
 /// `[console]`.

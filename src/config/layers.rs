@@ -13,6 +13,7 @@ use crate::config::environment::Environment;
 use crate::config::error::{ConfigError, Fault, Place};
 use crate::config::file::{ConfigFile, LimitTable, LoadedFile, SelfApprovalWord};
 use crate::config::hooks;
+use crate::config::hygiene;
 use crate::config::model_tables::{self, OwnTable, OwnTables, Prices, Profiles};
 use crate::config::paths::{self, FileChoice};
 use crate::config::people;
@@ -182,6 +183,7 @@ pub fn resolve(inputs: Inputs<'_>) -> Result<Settings, ConfigError> {
         retention: retention(&inputs, &config)?,
         response_cache: cache::resolve(&inputs)?,
         hooks,
+        hygiene: hygiene::resolve(&inputs)?,
         tool_risk: tool_risk(&inputs, &config)?,
         listen,
         log_filter: log_filter

@@ -7,6 +7,7 @@ pub mod environment;
 pub mod error;
 pub mod file;
 pub mod hooks;
+pub mod hygiene;
 pub mod layers;
 pub mod model_tables;
 pub mod paths;

@@ -375,6 +375,13 @@ fn settings(
             120,
         )?,
         idle_timeout_seconds: seconds("idle_timeout_seconds", table.idle_timeout_seconds, 60)?,
+        request_timeout_seconds: number(
+            inputs,
+            &["providers", name, "request_timeout_seconds"],
+            table.request_timeout_seconds,
+            600,
+            0..=86_400,
+        )?,
         max_output_tokens: number(
             inputs,
             &["providers", name, "max_output_tokens"],

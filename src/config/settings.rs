@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use crate::config::model_tables::{OwnTables, ProfilePatch, Rates};
-use crate::protocol::words::{Access, Autonomy, CacheScope, ChannelKind, HookPoint, Risk, Role};
+use crate::protocol::words::{
+    Access, Autonomy, CacheScope, ChannelKind, HookPoint, MemoryScope, Risk, Role,
+};
 
 /// A secret value. Never printed, logged or serialised; `Debug` shows only that it is set.
 #[derive(Clone, PartialEq, Eq)]
@@ -61,6 +63,8 @@ pub struct Settings {
     pub response_cache: ResponseCacheSettings,
     /// What the operator plugged in.
     pub hooks: HookSettings,
+    /// Hygiene of the memory.
+    pub hygiene: HygieneSettings,
     /// Risk overrides per tool name.
     pub tool_risk: BTreeMap<String, Risk>,
     /// TCP listener, when asked for: always a loopback address.
@@ -124,6 +128,8 @@ pub struct ProviderSettings {
     pub first_byte_timeout_seconds: u64,
     /// Seconds without any byte.
     pub idle_timeout_seconds: u64,
+    /// Seconds from sending a call to the end of its answer; 0 = no bound.
+    pub request_timeout_seconds: u64,
     /// Upper bound on output tokens per call.
     pub max_output_tokens: u32,
     /// Context window of its models, in tokens.
@@ -220,6 +226,8 @@ pub struct ChannelSettings {
     pub max_queue: u32,
     /// Whom a kept answer may be given to.
     pub response_cache: CacheScope,
+    /// Whether results of tools that only read may be given again for some seconds.
+    pub tool_cache: bool,
     /// What it may use on one local day.
     pub budget: LimitSettings,
 }
@@ -369,6 +377,32 @@ pub struct RateLimits {
     pub channel_tool_calls: Option<u32>,
     /// Calls of each of these tools.
     pub per_tool: BTreeMap<String, u32>,
+}
+
+/// Hygiene of the memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HygieneSettings {
+    /// Days that memories of sessions are kept after their last use; 0 = for ever.
+    pub session_days: u32,
+    /// The same of channels.
+    pub channel_days: u32,
+    /// The same of those that are recalled everywhere.
+    pub global_days: u32,
+    /// Most memories of one scope and channel.
+    pub max_memories: u64,
+    /// Days within which a run can be taken back.
+    pub undo_days: u32,
+}
+
+impl HygieneSettings {
+    /// Days that memories of a scope are kept after their last use; 0 = for ever.
+    pub const fn days_of(&self, scope: MemoryScope) -> u32 {
+        match scope {
+            MemoryScope::Session => self.session_days,
+            MemoryScope::Channel => self.channel_days,
+            MemoryScope::Global => self.global_days,
+        }
+    }
 }
 
 /// Accesses that `semi_auto` lets run.

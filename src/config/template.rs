@@ -180,6 +180,38 @@ fn model(choice: &ModelChoice, out: &mut String) {
     }
 }
 
+/// The lines that declare a model server and name these of its models; the first one is suggested as the default.
+pub fn server_table(
+    provider: &str,
+    kind: &str,
+    base_url: &str,
+    models: &[(&str, ToldChoice)],
+) -> String {
+    let mut out = String::new();
+    if let Some((first, _)) = models.first() {
+        let name = quoted(&format!("{provider}/{first}"));
+        line(&mut out, format_args!("# under [model]: default = {name}"));
+    }
+    line(&mut out, format_args!("[providers.{}]", table(provider)));
+    line(&mut out, format_args!("kind = {}", quoted(kind)));
+    line(&mut out, format_args!("base_url = {}", quoted(base_url)));
+    for (id, told) in models {
+        let mut facts = Vec::new();
+        if told.tools == Some(false) {
+            facts.push("tools = false".to_owned());
+        }
+        if let Some(window) = told.context_window {
+            facts.push(format!("context_window = {window}"));
+        }
+        let facts = match facts.join(", ") {
+            none if none.is_empty() => "{}".to_owned(),
+            some => format!("{{ {some} }}"),
+        };
+        line(&mut out, format_args!("models.{} = {facts}", quoted(id)));
+    }
+    out
+}
+
 fn told_of(provider: &str, model: &str, told: ToldChoice, out: &mut String) {
     // Tools are sent where nothing is said: only a no has to be written down.
     let none = told.tools == Some(false);
@@ -209,7 +241,8 @@ fn telegram(choice: Option<&TelegramChoice>, out: &mut String) {
     let Some(choice) = choice else {
         out.push_str(
             "# [channels.team]\n# kind = \"telegram\"\n# token_env = \"TELEGRAM_BOT_TOKEN\"   # or token_file, token_command\n\
-             # allowed_users = [\"123456\"]          # numeric ids; empty = nobody\n\n",
+             # allowed_users = [\"123456\"]          # numeric ids; empty = nobody\n\
+             # tool_cache = true                   # lists and searches of files asked for again within 30 s are not run again\n\n",
         );
         return;
     };
@@ -231,7 +264,8 @@ fn telegram(choice: Option<&TelegramChoice>, out: &mut String) {
     out.push_str(
         "# Calls of a higher risk are decided in the console only: low, medium, high, critical.\n",
     );
-    out.push_str("chat_max_risk = \"medium\"\n# workspace = \"~/bots/team\"\n\n");
+    out.push_str("chat_max_risk = \"medium\"\n# workspace = \"~/bots/team\"\n");
+    out.push_str("# Lists and searches of files that are asked for again within 30 s are not run again.\n# tool_cache = true\n\n");
 }
 
 fn owner(choice: Option<&OwnerChoice>, out: &mut String) {
@@ -292,6 +326,11 @@ self_approval = "console"
 # channels = []              # only these; tools = [] too
 # env = []                   # variables it is given
 # dry_run = false            # true: its verdict is only counted
+
+[memory.hygiene]             # every 12 hours; what goes can be brought back for undo_days, pinned ones never go
+# retention_days = 30        # after the last use; 0 = for ever. Of one scope: session_days, channel_days, global_days
+# max_memories = 10000       # of each scope and channel: the least useful go first
+# undo_days = 7
 
 [console]
 # theme = "terminal"

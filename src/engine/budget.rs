@@ -57,29 +57,34 @@ pub struct BudgetQuestion {
     pub text: String,
 }
 
-/// What is asked where the store refused a call.
-pub fn of_stop(stop: &BudgetStop) -> BudgetQuestion {
+/// Why the store refused a call, for people.
+pub fn refusal(stop: &BudgetStop) -> String {
     let kind = stop.budget;
-    let missing = stop.used + stop.asked - stop.limit;
-    let extra = round_up(kind, stop.limit.max(missing));
     let name = name(kind);
     let limit = amount(kind, stop.limit);
     let asked = amount(kind, stop.asked);
-    let why = if stop.asked > stop.limit {
+    if stop.asked > stop.limit {
         format!("{name}: one call may use {asked}, more than the whole budget of {limit}")
     } else {
         format!(
             "{name}: {} of {limit} are used or reserved, and the next call may use {asked}",
             amount(kind, stop.used)
         )
-    };
+    }
+}
+
+/// What is asked where the store refused a call.
+pub fn of_stop(stop: &BudgetStop) -> BudgetQuestion {
+    let kind = stop.budget;
+    let missing = stop.used + stop.asked - stop.limit;
+    let extra = round_up(kind, stop.limit.max(missing));
     BudgetQuestion {
         budget: kind,
         limit: stop.limit,
         used: stop.used,
         extra,
         day: kind.is_of_a_day().then_some(stop.day),
-        text: format!("{why}. Continue with +{}?", amount(kind, extra)),
+        text: format!("{}. Continue with +{}?", refusal(stop), amount(kind, extra)),
     }
 }
 

@@ -15,7 +15,9 @@ use crate::clock::{Clock, Timestamp};
 use crate::config::settings::{ChannelSettings, Settings};
 use crate::engine::context::prefix::Prefix;
 use crate::engine::hooks::Hooks;
+use crate::engine::hygiene::Hygiene;
 use crate::engine::response_cache::Caching;
+use crate::engine::tool_cache::ToolCache;
 use crate::engine::turn::driver;
 use crate::engine::turn::input::Halt;
 use crate::engine::turn::open_call::OpenCall;
@@ -150,6 +152,10 @@ pub struct Shared {
     pub response_cache: Caching,
     /// What is called around turns.
     pub hooks: Hooks,
+    /// Kept results of tools.
+    pub tool_cache: ToolCache,
+    /// Hygiene of the memory.
+    pub hygiene: Hygiene,
     running: Mutex<HashMap<SessionId, RunningSession>>,
     permits: Arc<Semaphore>,
 }
@@ -201,6 +207,7 @@ impl Engine {
             shared: Arc::new(Shared {
                 response_cache: Caching::new(&parts.settings),
                 hooks,
+                tool_cache: ToolCache::new(&parts.settings),
                 prefixes: prefixes.collect(),
                 store: parts.store,
                 settings: parts.settings,
@@ -228,6 +235,7 @@ impl Engine {
                 shutdown: CancellationToken::new(),
                 tasks: TaskTracker::new(),
                 sweeping: tokio::sync::Mutex::default(),
+                hygiene: Hygiene::default(),
                 running: Mutex::default(),
                 permits,
             }),

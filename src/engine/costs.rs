@@ -1,8 +1,9 @@
-//! What was spent, and how far the budgets of today are used up.
+//! What was spent, and how far the budgets of today and of the open sessions are used up.
 
 use std::collections::BTreeMap;
 
 use crate::clock::Day;
+use crate::config::settings::LimitSettings;
 use crate::engine::core::Engine;
 use crate::engine::problem::from_store;
 use crate::model::prices;
@@ -12,10 +13,12 @@ use crate::protocol::session::Usage;
 use crate::protocol::words::CostsBy;
 use crate::store::input::{BudgetKind, Limit};
 use crate::store::queries::costs::SpendRow;
-use crate::store::queries::usage::OpenCall;
+use crate::store::queries::usage::{OpenCall, SessionUse};
 
 /// Days that are summed when nothing is said.
 const DAYS: i64 = 30;
+/// Sessions whose budgets are listed.
+const SESSIONS: u32 = 20;
 
 /// Sums what was spent.
 pub async fn costs(
@@ -33,7 +36,8 @@ pub async fn costs(
         )));
     }
     let limits = limits(engine);
-    let (rows, used, open, added) = engine
+    let of_session = limit(engine.settings.budgets.session);
+    let (rows, used, open, added, (sessions, all_sessions)) = engine
         .store
         .read(move |reader| {
             let added = limits
@@ -51,6 +55,11 @@ pub async fn costs(
                 reader.spend(today, today)?,
                 reader.open_calls(today.0)?,
                 limits.into_iter().zip(added).collect::<Vec<_>>(),
+                if of_session == Limit::default() {
+                    (Vec::new(), 0)
+                } else {
+                    reader.session_uses(of_session, SESSIONS)?
+                },
             ))
         })
         .await
@@ -72,12 +81,14 @@ pub async fn costs(
         add(item, row, saved);
     }
     "total".clone_into(&mut total.name);
-    let budgets = added
+    let of_today = added.iter().flat_map(|((channel, kinds, limit), added)| {
+        standings(channel.as_deref(), *kinds, *limit, *added, &used, &open)
+    });
+    let listed = sessions.len() as u64;
+    let of_sessions = sessions
         .iter()
-        .flat_map(|((channel, kinds, limit), added)| {
-            standings(channel.as_deref(), *kinds, *limit, *added, &used, &open)
-        })
-        .collect();
+        .flat_map(|session| session_standings(of_session, session));
+    let budgets = of_today.chain(of_sessions).collect();
     Ok(Costs {
         by,
         since,
@@ -86,17 +97,21 @@ pub async fn costs(
         total,
         prices_as_of: prices::as_of().to_owned(),
         budgets,
+        more_sessions: all_sessions - listed,
     })
 }
 
 /// A limit of a day, with its kinds in tokens and money; of a channel, or of all.
 type DayLimit = (Option<String>, [BudgetKind; 2], Limit);
 
-fn limits(engine: &Engine) -> Vec<DayLimit> {
-    let limit = |limit: crate::config::settings::LimitSettings| Limit {
+fn limit(limit: LimitSettings) -> Limit {
+    Limit {
         max_tokens: limit.max_tokens,
         max_cost_usd: limit.max_cost_usd,
-    };
+    }
+}
+
+fn limits(engine: &Engine) -> Vec<DayLimit> {
     let all = (
         None,
         [BudgetKind::DayTokens, BudgetKind::DayCost],
@@ -145,20 +160,46 @@ fn standings(
         ),
     ]
     .into_iter()
-    .filter_map(|(budget, limit, used)| {
-        limit.map(|limit| BudgetStanding {
-            budget: budget.as_str().to_owned(),
-            channel: channel.map(str::to_owned),
-            limit,
-            used,
-            percent: if limit > 0.0 {
-                used / limit * 100.0
-            } else {
-                100.0
-            },
-        })
+    .filter_map(|(budget, limit, used)| Some(standing(budget, limit?, used)))
+    .map(|standing| BudgetStanding {
+        channel: channel.map(str::to_owned),
+        ..standing
     })
     .collect()
+}
+
+fn session_standings(limit: Limit, session: &SessionUse) -> Vec<BudgetStanding> {
+    let tokens = limit.max_tokens.map(|most| {
+        let most = most as f64 + session.added_tokens;
+        standing(BudgetKind::SessionTokens, most, session.tokens as f64)
+    });
+    let cost = limit.max_cost_usd.map(|most| {
+        let most = most + session.added_usd;
+        standing(BudgetKind::SessionCost, most, session.cost_usd)
+    });
+    [tokens, cost]
+        .into_iter()
+        .flatten()
+        .map(|standing| BudgetStanding {
+            session_id: Some(session.id),
+            ..standing
+        })
+        .collect()
+}
+
+fn standing(budget: BudgetKind, limit: f64, used: f64) -> BudgetStanding {
+    BudgetStanding {
+        budget: budget.as_str().to_owned(),
+        channel: None,
+        session_id: None,
+        limit,
+        used,
+        percent: if limit > 0.0 {
+            used / limit * 100.0
+        } else {
+            100.0
+        },
+    }
 }
 
 /// What the prompt cache saved on these calls: what its tokens would have cost as plain input, less what they did

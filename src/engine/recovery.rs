@@ -6,6 +6,7 @@ use crate::engine::core::{Engine, Held};
 use crate::engine::deadlines;
 use crate::engine::handle::Caller;
 use crate::engine::hooks::observe;
+use crate::engine::hygiene;
 use crate::engine::probe;
 use crate::engine::problem::from_store;
 use crate::engine::storage;
@@ -73,6 +74,7 @@ pub async fn begin(engine: &Engine, recovery: &Recovery) -> Result<(), Problem> 
     }
     engine.tasks.spawn(storage::watch(engine.clone()));
     engine.tasks.spawn(sweeper::run(engine.clone()));
+    engine.tasks.spawn(hygiene::run(engine.clone()));
     if recovery.quarantine {
         engine.quarantine.send_replace(true);
         tracing::error!(

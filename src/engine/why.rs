@@ -75,6 +75,13 @@ fn story(rows: &WhyRows) -> Vec<String> {
             attempt.started_at, attempt.attempt, attempt.epoch
         ));
     }
+    if let Some(cached) = &call.cached {
+        story.push(format!(
+            "Nothing ran: the result is that of {}, {} s old then (the tool-result cache).",
+            cached.stored_at,
+            cached.age_ms / 1000
+        ));
+    }
     story.push(format!("It is {} now.", call.state));
     story
 }

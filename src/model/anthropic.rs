@@ -12,10 +12,8 @@ use reqwest::header::{ACCEPT, HeaderMap, HeaderName, HeaderValue};
 
 use crate::config::settings::ProviderSettings;
 use crate::model::anthropic::decoder::{Decoder, FAMILY};
-use crate::model::http::{
-    Endpoint, EndpointProblem, Refused, host_of, plain_header, secret_header,
-};
-use crate::model::learnt::Learnt;
+use crate::model::http::{Endpoint, EndpointProblem, host_of, plain_header, secret_header};
+use crate::model::learnt::{Learnt, Lesson};
 use crate::model::producer::{EventSink, produce};
 use crate::model::request::{Model, ModelError, ModelRequest, ModelStream};
 use crate::model::{exchange, sse};
@@ -65,7 +63,7 @@ impl Anthropic {
         Ok(Self {
             provider: provider.to_owned(),
             endpoint: Arc::new(Endpoint::new(provider, settings, "/v1/messages", headers)?),
-            learnt: Arc::new(Learnt::new(wire::Parameters::default())),
+            learnt: Arc::default(),
         })
     }
 }
@@ -82,7 +80,10 @@ impl Model for Anthropic {
     fn stream(&self, request: ModelRequest) -> ModelStream {
         let endpoint = Arc::clone(&self.endpoint);
         let learnt = Arc::clone(&self.learnt);
-        produce(move |sink| async move { call(&endpoint, &learnt, &request, &sink).await })
+        produce(move |sink| async move {
+            let call = call(&endpoint, &learnt, &request, &sink);
+            exchange::in_time(&endpoint, &sink, call).await
+        })
     }
 }
 
@@ -92,23 +93,23 @@ async fn call(
     request: &ModelRequest,
     sink: &EventSink,
 ) -> Result<(), ModelError> {
-    let (answer, sent_bytes) = loop {
-        let parameters = learnt.of(&request.model);
-        let body = wire::body(request, parameters);
-        match endpoint.post(&body).await {
-            Ok(answer) => break (answer, body.to_string().len()),
-            Err(Refused {
-                status: Some(400 | 422),
-                words,
-                error,
-            }) => match parameters.without_refused(&body, &words) {
-                Some(fewer) => learnt.set(&request.model, fewer),
-                None => return Err(error),
+    let asked = learnt
+        .ask(
+            endpoint,
+            endpoint.url(),
+            (&request.model, wire::Parameters::default()),
+            |parameters| wire::body(request, parameters),
+            |parameters, body, refused| match refused.status {
+                Some(400 | 422) => parameters
+                    .without_refused(body, &refused.words)
+                    .map(Lesson::lasting),
+                _ => None,
             },
-            Err(refused) => return Err(refused.error),
-        }
-    };
+        )
+        .await
+        .map_err(|refused| refused.error)?;
     let decoder = Box::new(Decoder::new(request.earlier_calls()));
     let limit = sse::limit_for(request.max_output_tokens);
+    let (answer, sent_bytes) = (asked.answer, asked.sent_bytes);
     exchange::receive_within(endpoint, answer, decoder, sent_bytes, limit, sink).await
 }

@@ -3,6 +3,7 @@
 
 use std::time::{Duration, Instant};
 
+use async_trait::async_trait;
 use futures_util::StreamExt as _;
 use serde_json::{Value, json};
 
@@ -15,7 +16,9 @@ use crate::model::request::{
     Model, ModelAnswer, ModelError, ModelErrorKind, ModelEvent, ModelMessage, ModelRequest,
     ToolDefinition,
 };
+use crate::protocol::ids::ModelAttemptId;
 use crate::protocol::models::{CheckVerdict, ModelCheck, ModelTest};
+use crate::protocol::problem::Problem;
 use crate::protocol::session::Usage;
 
 /// Longest time of one call: a model that is loaded first may need a while.
@@ -36,23 +39,56 @@ const TOOLS: &str = "tools";
 const PARALLEL: &str = "parallel calls";
 const CONTEXT: &str = "context size";
 
+/// Who counts the calls of a test: nothing is sent before it is reserved.
+#[async_trait]
+pub trait Account: Sync {
+    /// Reserves a call; the problem says which budget forbids it.
+    async fn reserve(&self, request: &ModelRequest) -> Result<Reserved, Problem>;
+
+    /// Replaces a reservation by what the call used, as far as that is known; priced.
+    async fn settle(&self, reserved: Reserved, asked: &Asked) -> Result<Usage, Problem>;
+}
+
+/// A call that may be made.
+#[derive(Debug, Clone, Copy)]
+pub struct Reserved {
+    /// Its row.
+    pub attempt_id: ModelAttemptId,
+    /// Its input tokens, as estimated.
+    pub input_tokens: u64,
+}
+
+/// Why a test was not made, or not to its end.
+#[derive(Debug, thiserror::Error)]
+pub enum TestError {
+    /// There is no such model.
+    #[error(transparent)]
+    Lookup(#[from] ModelLookupError),
+    /// A call may not be made, or could not be counted.
+    #[error(transparent)]
+    Account(#[from] Problem),
+}
+
 /// One call and what came of it.
-struct Asked {
+pub struct Asked {
+    /// Its text, as far as it came.
+    pub text: String,
+    /// Signs of life that brought no text.
+    pub signs: u64,
+    /// How it ended.
+    pub end: Result<ModelAnswer, ModelError>,
     pieces: u32,
     first: Option<Duration>,
-    end: Result<ModelAnswer, ModelError>,
 }
 
 /// A test under way.
 struct Run<'a> {
-    models: &'a Models,
-    name: &'a str,
     model: std::sync::Arc<dyn Model>,
     id: String,
     profile: Profile,
+    account: &'a dyn Account,
     calls: u32,
     usage: Usage,
-    unpriced: bool,
     checks: Vec<ModelCheck>,
 }
 
@@ -61,22 +97,21 @@ pub async fn test(
     models: &Models,
     name: &str,
     clock: &Clock,
-) -> Result<ModelTest, ModelLookupError> {
+    account: &dyn Account,
+) -> Result<ModelTest, TestError> {
     let (model, id) = models.get(name)?;
     let at = clock.now();
     let began = Instant::now();
     let mut run = Run {
-        models,
-        name,
         model,
         id,
         profile: models.profile(name),
+        account,
         calls: 0,
         usage: Usage::default(),
-        unpriced: false,
         checks: Vec::new(),
     };
-    if run.streaming_and_cache().await {
+    if run.streaming_and_cache().await? {
         let told = match models.settings_of(name) {
             Some(provider) => {
                 let asking = servers::told(provider, &run.id);
@@ -87,19 +122,15 @@ pub async fn test(
             }
             None => None,
         };
-        run.tools(told.as_ref()).await;
+        run.tools(told.as_ref()).await?;
         run.context(told.as_ref(), models.settings_of(name));
-    }
-    let mut usage = run.usage;
-    if run.unpriced {
-        usage.cost_usd = None;
     }
     Ok(ModelTest {
         model: name.to_owned(),
         at,
         took_ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
         calls: run.calls,
-        usage,
+        usage: run.usage,
         checks: run.checks,
     })
 }
@@ -128,10 +159,13 @@ impl Run<'_> {
         }
     }
 
-    async fn ask(&mut self, request: ModelRequest) -> Asked {
+    async fn ask(&mut self, request: ModelRequest) -> Result<Asked, Problem> {
+        let reserved = self.account.reserve(&request).await?;
         self.calls += 1;
         let began = Instant::now();
         let mut asked = Asked {
+            text: String::new(),
+            signs: 0,
             pieces: 0,
             first: None,
             end: Err(ModelError::new(
@@ -147,11 +181,12 @@ impl Run<'_> {
         let reading = async {
             while let Some(event) = stream.next().await {
                 match event {
-                    Ok(ModelEvent::TextDelta(_)) => {
+                    Ok(ModelEvent::TextDelta(text)) => {
+                        asked.text.push_str(&text);
                         asked.pieces += 1;
                         asked.first.get_or_insert_with(|| began.elapsed());
                     }
-                    Ok(ModelEvent::Heartbeat) => {}
+                    Ok(ModelEvent::Heartbeat) => asked.signs += 1,
                     Ok(ModelEvent::Finished(answer)) => asked.end = Ok(*answer),
                     Err(error) => asked.end = Err(error),
                 }
@@ -159,34 +194,13 @@ impl Run<'_> {
         };
         // Beyond the limit the error above stands.
         let _ = tokio::time::timeout(CALL_LIMIT, reading).await;
-        match &asked.end {
-            Ok(answer) => self.add(&answer.usage),
-            Err(error) => {
-                let tokens = error.usage.unwrap_or_default();
-                self.add(&Usage {
-                    input_tokens: tokens.input,
-                    output_tokens: tokens.output,
-                    ..Usage::default()
-                });
-            }
-        }
-        asked
-    }
-
-    fn add(&mut self, usage: &Usage) {
-        let total = &mut self.usage;
-        total.input_tokens += usage.input_tokens;
-        total.output_tokens += usage.output_tokens;
-        total.cached_input_tokens += usage.cached_input_tokens;
-        total.cache_write_tokens += usage.cache_write_tokens;
-        match self.models.cost(self.name, usage) {
-            Some(cost) => total.cost_usd = Some(total.cost_usd.unwrap_or(0.0) + cost),
-            None => self.unpriced = true,
-        }
+        let usage = self.account.settle(reserved, &asked).await?;
+        self.usage = self.usage.plus(usage);
+        Ok(asked)
     }
 
     /// The first two calls: the same request twice. False when the model does not answer at all.
-    async fn streaming_and_cache(&mut self) -> bool {
+    async fn streaming_and_cache(&mut self) -> Result<bool, Problem> {
         let expected = self.profile.prompt_cache != PromptCache::None;
         let repeated = if expected { PADDING } else { 1 };
         let system =
@@ -194,7 +208,7 @@ impl Run<'_> {
                 .repeat(repeated);
         let count = "Count from 1 to 20 in digits, separated by spaces.";
         let request = self.request(&system, count, Vec::new());
-        let first = self.ask(request.clone()).await;
+        let first = self.ask(request.clone()).await?;
         let answer = match first.end {
             Ok(answer) => answer,
             Err(error) => {
@@ -206,7 +220,7 @@ impl Run<'_> {
                         "not asked: the first call failed",
                     );
                 }
-                return false;
+                return Ok(false);
             }
         };
         let ms = |time: Option<Duration>| time.map_or(0, |time| time.as_millis());
@@ -226,7 +240,7 @@ impl Run<'_> {
                 self.say(STREAMING, CheckVerdict::Ok, detail);
             }
         }
-        let again = self.ask(request).await;
+        let again = self.ask(request).await?;
         let (verdict, detail) = match again.end {
             Err(error) => (
                 CheckVerdict::No,
@@ -255,10 +269,10 @@ impl Run<'_> {
             }
         };
         self.say(CACHED, verdict, detail);
-        true
+        Ok(true)
     }
 
-    async fn tools(&mut self, told: Option<&Told>) {
+    async fn tools(&mut self, told: Option<&Told>) -> Result<(), Problem> {
         let both = |run: &mut Self, verdict, detail: &str| {
             run.say(TOOLS, verdict, detail);
             run.say(
@@ -269,7 +283,8 @@ impl Run<'_> {
         };
         if self.profile.tools == Some(false) {
             let detail = "not asked: its profile says that it takes none; they are withheld";
-            return both(self, CheckVerdict::Unknown, detail);
+            both(self, CheckVerdict::Unknown, detail);
+            return Ok(());
         }
         if let Some(told) = told.filter(|told| told.tools == Some(false)) {
             let detail = format!(
@@ -277,9 +292,10 @@ impl Run<'_> {
                 told.by,
                 self.withhold()
             );
-            return both(self, CheckVerdict::No, &detail);
+            both(self, CheckVerdict::No, &detail);
+            return Ok(());
         }
-        let two = self.calls_of(2).await;
+        let two = self.calls_of(2).await?;
         match two {
             Err(error) => {
                 let detail = format!("{}; if it takes none, {}", error.message, self.withhold());
@@ -300,7 +316,7 @@ impl Run<'_> {
                 self.say(PARALLEL, CheckVerdict::No, detail);
             }
             Ok(found) => {
-                let (verdict, detail) = match self.calls_of(1).await {
+                let (verdict, detail) = match self.calls_of(1).await? {
                     Ok(one) if one.good > 0 => {
                         (CheckVerdict::Ok, "it called the tool as asked".to_owned())
                     }
@@ -323,6 +339,7 @@ impl Run<'_> {
                 self.say(PARALLEL, parallel, detail);
             }
         }
+        Ok(())
     }
 
     /// What to write where a model takes no tools.
@@ -335,7 +352,7 @@ impl Run<'_> {
     }
 
     /// Asks for this many calls of the tool in one answer.
-    async fn calls_of(&mut self, count: u32) -> Result<Calls, ModelError> {
+    async fn calls_of(&mut self, count: u32) -> Result<Result<Calls, ModelError>, Problem> {
         let tool = ToolDefinition {
             name: TOOL.to_owned(),
             description: "Takes down one number. Call it once for each number.".to_owned(),
@@ -362,7 +379,10 @@ impl Run<'_> {
         };
         let system = "You are being tested. Use the tools as you are asked.";
         let request = self.request(system, &text, vec![tool]);
-        let answer = self.ask(request).await.end?;
+        let answer = match self.ask(request).await?.end {
+            Ok(answer) => answer,
+            Err(error) => return Ok(Err(error)),
+        };
         let mut calls = Calls::default();
         for call in &answer.tool_calls {
             match &call.args {
@@ -376,7 +396,7 @@ impl Run<'_> {
                 Err(_) => calls.wrong = Some("its arguments were not complete JSON".to_owned()),
             }
         }
-        Ok(calls)
+        Ok(Ok(calls))
     }
 
     fn context(&mut self, told: Option<&Told>, provider: Option<&ProviderSettings>) {

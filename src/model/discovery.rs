@@ -12,13 +12,17 @@ use futures_util::future::join_all;
 use reqwest::{Client, Url};
 use serde_json::Value;
 
+use crate::clock::Timestamp;
 use crate::config::environment::Environment;
-use crate::config::settings::Secret;
+use crate::config::settings::{Secret, Settings};
+use crate::config::template::{self, ToldChoice};
 use crate::model::http::{client_for, is_loopback_address};
-use crate::protocol::models::FoundServer;
+use crate::protocol::models::{Discovery, FoundServer, OfferedServer};
 
 /// Longest time for one server, from connecting to the last byte.
 pub const LIMIT: Duration = Duration::from_millis(300);
+/// Models of a server that its lines for the configuration name.
+const NAMED: usize = 5;
 /// Most bytes of an answer that are read.
 const MOST_BYTES: usize = 4 << 20;
 
@@ -159,6 +163,73 @@ pub fn ollama_root(given: &str) -> Option<String> {
         url.set_host(Some("127.0.0.1")).ok()?;
     }
     Some(url.as_str().trim_end_matches('/').to_owned())
+}
+
+/// The model servers that answer on this machine, and what else is worth a word.
+pub async fn find(environment: &Environment) -> (Vec<FoundServer>, Vec<String>) {
+    let candidates = usual(environment);
+    let verdicts = probe(&candidates).await;
+    let mut servers = Vec::new();
+    let mut words = Vec::new();
+    for (candidate, verdict) in candidates.iter().zip(verdicts) {
+        let Candidate { kind, root } = candidate;
+        match verdict {
+            Verdict::Found(server) => servers.push(server),
+            Verdict::Closed | Verdict::Other => {}
+            Verdict::Slow => words.push(format!(
+                "{root}: something listens there and does not answer within {} ms, so it is not offered as {}",
+                LIMIT.as_millis(),
+                kind.title()
+            )),
+            Verdict::Elsewhere => words.push(format!(
+                "{root} is not on this machine, so it was not asked; name it with --base-url"
+            )),
+        }
+    }
+    (servers, words)
+}
+
+/// The same beside a configuration: which provider is at each server, and what would declare it.
+pub async fn look(settings: &Settings, environment: &Environment, at: Timestamp) -> Discovery {
+    let (servers, notes) = find(environment).await;
+    let servers = servers
+        .into_iter()
+        .map(|server| offered(settings, server))
+        .collect();
+    Discovery { at, servers, notes }
+}
+
+fn offered(settings: &Settings, server: FoundServer) -> OfferedServer {
+    let address = |url: &str| url.trim_end_matches('/').to_owned();
+    let here = address(&server.base_url);
+    let provider = settings
+        .providers
+        .iter()
+        .find(|(_, provider)| address(&provider.base_url) == here)
+        .map(|(name, _)| name.clone());
+    let name = match &provider {
+        Some(name) => name.clone(),
+        // Another server has its name already.
+        None if settings.providers.contains_key(&server.name) => format!("{}-local", server.name),
+        None => server.name.clone(),
+    };
+    let models: Vec<(&str, ToldChoice)> = server
+        .models
+        .iter()
+        .take(NAMED)
+        .map(|model| {
+            let told = ToldChoice {
+                tools: model.tools,
+                context_window: model.context_window,
+            };
+            (model.id.as_str(), told)
+        })
+        .collect();
+    OfferedServer {
+        config: template::server_table(&name, &server.kind, &server.base_url, &models),
+        provider,
+        server,
+    }
 }
 
 /// Asks all of them at once.

@@ -2,17 +2,19 @@
 //!
 //! The end of bytes decides nothing: only [`Decode::finish`] says whether there was an answer.
 
+use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
 
 use futures_util::{Stream, StreamExt};
 use serde_json::Value;
+use tokio::time::Instant;
 
 use crate::model::failure::Failure;
 use crate::model::http::{Answer, Endpoint, with_causes};
 use crate::model::ndjson;
 use crate::model::producer::EventSink;
-use crate::model::request::{ModelAnswer, ModelError, ModelEvent};
+use crate::model::request::{ModelAnswer, ModelError, ModelErrorKind, ModelEvent};
 use crate::model::sse::{self, SseError};
 
 /// How long to wait for what may follow a complete answer: some servers never send it.
@@ -47,6 +49,35 @@ pub trait Decode: Send {
     /// What an error inside the answer asked us to wait.
     fn retry_after(&self) -> Option<Duration> {
         None
+    }
+}
+
+/// Carries out a call within the endpoint's time for all of it; silence and size have bounds of their own, which an
+/// answer that drips for ever never meets.
+pub async fn in_time(
+    endpoint: &Endpoint,
+    sink: &EventSink,
+    call: impl Future<Output = Result<(), ModelError>>,
+) -> Result<(), ModelError> {
+    let Some(limit) = endpoint.request_timeout() else {
+        return call.await;
+    };
+    match tokio::time::timeout(limit, call).await {
+        Ok(ended) => ended,
+        Err(_) => {
+            let (events, bytes) = sink.sent();
+            let got = match events {
+                0 => "nothing of it came".to_owned(),
+                _ => format!("{bytes} bytes of text came in {events} pieces, and no end"),
+            };
+            Err(endpoint.error(Failure::new(
+                ModelErrorKind::Timeout,
+                format!(
+                    "expected the whole answer within {} s (request_timeout_seconds), {got}",
+                    limit.as_secs()
+                ),
+            )))
+        }
     }
 }
 
@@ -109,6 +140,8 @@ async fn read(
     decoder: &mut dyn Decode,
     sink: &EventSink,
 ) -> Result<(), Failure> {
+    // Of the trailer as a whole: one that drips is not waited for either.
+    let mut patience: Option<Instant> = None;
     loop {
         let next = match decoder.progress() {
             Progress::Done => {
@@ -117,7 +150,8 @@ async fn read(
             }
             Progress::Open => data.next().await,
             Progress::Finishing => {
-                match tokio::time::timeout(GRACE_AFTER_FINISH, data.next()).await {
+                let until = *patience.get_or_insert_with(|| Instant::now() + GRACE_AFTER_FINISH);
+                match tokio::time::timeout_at(until, data.next()).await {
                     Ok(next) => next,
                     Err(_) => return Ok(()),
                 }

@@ -3,21 +3,28 @@
 //! No redirect is followed, no body is read without a bound, and no key, user name, path or query of a
 //! URL reaches an error message.
 
+pub mod address;
+mod connect;
+mod wait;
+
 use std::sync::OnceLock;
 use std::time::Duration;
 
 use futures_util::StreamExt;
 use reqwest::header::{
     ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue,
-    RETRY_AFTER,
 };
 use reqwest::{Client, Response, Url};
 use serde_json::Value;
 
-use crate::clock::{Clock, Timestamp};
 use crate::config::providers;
 use crate::config::settings::{ProviderSettings, Secret};
 use crate::model::failure::{self, Failure, ProviderError, excerpt, page_excerpt};
+use crate::model::http::address::join;
+pub use crate::model::http::address::{has_no_path, host_of, is_loopback_address};
+use crate::model::http::connect::obstacle;
+pub use crate::model::http::connect::{client_for, with_causes};
+use crate::model::http::wait::retry_after;
 use crate::model::request::{ModelError, ModelErrorKind};
 use crate::model::sse::SseError;
 
@@ -49,6 +56,7 @@ pub struct Endpoint {
     connect_timeout: Duration,
     first_byte_timeout: Duration,
     idle_timeout: Duration,
+    request_timeout: Option<Duration>,
     lines: bool,
     client: OnceLock<Result<Client, String>>,
 }
@@ -96,6 +104,9 @@ impl Endpoint {
             connect_timeout: Duration::from_secs(settings.connect_timeout_seconds),
             first_byte_timeout: Duration::from_secs(settings.first_byte_timeout_seconds),
             idle_timeout: Duration::from_secs(settings.idle_timeout_seconds),
+            request_timeout: Some(settings.request_timeout_seconds)
+                .filter(|seconds| *seconds > 0)
+                .map(Duration::from_secs),
             lines: false,
             client: OnceLock::new(),
         })
@@ -104,6 +115,11 @@ impl Endpoint {
     /// Host, with the port where the URL names one.
     pub fn host(&self) -> &str {
         &self.host
+    }
+
+    /// Its address.
+    pub fn url(&self) -> Url {
+        self.url.clone()
     }
 
     /// The same endpoint, whose stream is JSON lines in place of events.
@@ -131,6 +147,11 @@ impl Endpoint {
     /// Longest silence inside an answer.
     pub fn idle_timeout(&self) -> Duration {
         self.idle_timeout
+    }
+
+    /// Longest time from sending a call to the end of its answer; none = no bound.
+    pub fn request_timeout(&self) -> Option<Duration> {
+        self.request_timeout
     }
 
     /// The error for `failure`, with provider, host and next step.
@@ -184,12 +205,7 @@ impl Endpoint {
         Failure::new(kind, format!("the answer broke off: {error}"))
     }
 
-    /// Posts `body` and checks status and content type.
-    pub async fn post(&self, body: &Value) -> Result<Answer, Refused> {
-        self.post_to(self.url.clone(), body).await
-    }
-
-    /// Like [`Endpoint::post`], to an address from [`Endpoint::below`].
+    /// Posts `body` to [`Endpoint::url`] or an address from [`Endpoint::below`]; checks status and content type.
     pub async fn post_to(&self, url: Url, body: &Value) -> Result<Answer, Refused> {
         let client = self
             .client
@@ -382,34 +398,6 @@ impl Endpoint {
     }
 }
 
-/// A client for one address: no redirects, no proxy on loopback, the system's certificates where TLS is spoken.
-pub fn client_for(url: &Url, connect_timeout: Duration) -> Result<Client, String> {
-    // reqwest without a built-in provider takes the process-wide one; a second install is refused,
-    // which is what we want when somebody else was first.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let mut builder = Client::builder()
-        .connect_timeout(connect_timeout)
-        .redirect(reqwest::redirect::Policy::none())
-        .user_agent(concat!("leverframe/", env!("CARGO_PKG_VERSION")));
-    if is_loopback(url) {
-        builder = builder.no_proxy();
-    }
-    if url.scheme() == "http" {
-        // No TLS will be spoken, so a machine without certificates must not fail, and the
-        // certificates need not be read.
-        let no_roots = rustls::ClientConfig::builder()
-            .with_root_certificates(rustls::RootCertStore::empty())
-            .with_no_client_auth();
-        builder = builder.tls_backend_preconfigured(no_roots);
-    }
-    builder.build().map_err(|error| {
-        format!(
-            "{}; install the system's CA certificates (package ca-certificates) or set SSL_CERT_FILE",
-            with_causes(&error)
-        )
-    })
-}
-
 /// A header value marked sensitive, so that nothing prints it.
 pub fn secret_header(value: &str, field: &'static str) -> Result<HeaderValue, EndpointProblem> {
     let mut header = HeaderValue::from_str(value).map_err(|_| EndpointProblem::Header(field))?;
@@ -420,98 +408,6 @@ pub fn secret_header(value: &str, field: &'static str) -> Result<HeaderValue, En
 /// A plain header value.
 pub fn plain_header(value: &str, field: &'static str) -> Result<HeaderValue, EndpointProblem> {
     HeaderValue::from_str(value).map_err(|_| EndpointProblem::Header(field))
-}
-
-/// What stood in the way of a connection, in words that tell the cases apart.
-fn obstacle(error: &(dyn std::error::Error + 'static)) -> Option<&'static str> {
-    if error.is::<rustls::Error>() {
-        return Some("the server speaks no TLS there, or its certificate is not trusted here");
-    }
-    // The connector names this case by word only.
-    if error.to_string() == "dns error" {
-        return Some("the name of the host cannot be resolved (DNS)");
-    }
-    let cause = match error.downcast_ref::<std::io::Error>() {
-        Some(io) if io.kind() == std::io::ErrorKind::ConnectionRefused => {
-            return Some("no server listens there");
-        }
-        // What an I/O error wraps is not its source, but the source of its source.
-        Some(io) => io
-            .get_ref()
-            .map(|inner| inner as &(dyn std::error::Error + 'static)),
-        None => error.source(),
-    };
-    obstacle(cause?)
-}
-
-/// An error with its causes, without repeating what the outer one already says.
-pub fn with_causes(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(inner) = cause {
-        let inner_text = inner.to_string();
-        if !text.contains(&inner_text) {
-            text.push_str(": ");
-            text.push_str(&inner_text);
-        }
-        cause = inner.source();
-    }
-    excerpt(&text)
-}
-
-/// The host of a base URL, lower case; none where it is not a URL.
-pub fn host_of(base_url: &str) -> Option<String> {
-    Url::parse(base_url.trim())
-        .ok()?
-        .host_str()
-        .map(str::to_owned)
-}
-
-/// Whether a base URL names nothing but a server, so that the usual path is meant.
-pub fn has_no_path(base_url: &str) -> bool {
-    Url::parse(base_url.trim()).is_ok_and(|url| matches!(url.path(), "" | "/"))
-}
-
-fn join(base: &str, path: &str) -> Result<Url, EndpointProblem> {
-    let wrong = |why: &str| EndpointProblem::BaseUrl(why.to_owned());
-    let mut url = Url::parse(base.trim()).map_err(|error| wrong(&error.to_string()))?;
-    if !matches!(url.scheme(), "http" | "https") {
-        return Err(wrong("its scheme is another"));
-    }
-    if !url.username().is_empty() || url.password().is_some() {
-        return Err(wrong("it holds a user name or password; use api_key"));
-    }
-    if url.query().is_some() || url.fragment().is_some() {
-        return Err(wrong("it has a query or fragment"));
-    }
-    let base_path = url.path().trim_end_matches('/');
-    // People give both forms; `/v1/v1/messages` is never meant.
-    let base_path = match path.strip_prefix("/v1/") {
-        Some(_) => base_path.strip_suffix("/v1").unwrap_or(base_path),
-        None => base_path,
-    };
-    let full = if base_path.ends_with(path) {
-        base_path.to_owned()
-    } else {
-        format!("{base_path}{path}")
-    };
-    url.set_path(&full);
-    Ok(url)
-}
-
-/// Whether an address is on this machine.
-pub fn is_loopback_address(address: &str) -> bool {
-    Url::parse(address).is_ok_and(|url| is_loopback(&url))
-}
-
-fn is_loopback(url: &Url) -> bool {
-    url.host_str().is_some_and(|host| {
-        host == "localhost"
-            || host
-                .trim_matches(['[', ']'])
-                .parse::<std::net::IpAddr>()
-                .is_ok_and(|address| address.is_loopback())
-    })
 }
 
 /// The provider's words in the body of a failed request, JSON or not.
@@ -528,93 +424,4 @@ fn described_error(body: &str) -> ProviderError {
             message: trimmed.to_owned(),
             ..ProviderError::default()
         })
-}
-
-const RETRY_AFTER_MILLIS: HeaderName = HeaderName::from_static("retry-after-ms");
-
-/// What the provider asked us to wait: `retry-after-ms`, or `retry-after` as seconds or as a date.
-///
-/// A date is compared with the answer's own `Date`, so a wrong clock here does no harm.
-fn retry_after(headers: &HeaderMap) -> Option<Duration> {
-    let text = |name: &HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
-    let positive = |seconds: f64| Duration::try_from_secs_f64(seconds.max(0.0)).ok();
-    if let Some(millis) = text(&RETRY_AFTER_MILLIS).and_then(|text| text.trim().parse::<f64>().ok())
-    {
-        return positive(millis / 1_000.0);
-    }
-    let asked = text(&RETRY_AFTER)?.trim();
-    if let Ok(seconds) = asked.parse::<f64>() {
-        return positive(seconds);
-    }
-    let until = http_date(asked)?;
-    let now = text(&reqwest::header::DATE)
-        .and_then(http_date)
-        .unwrap_or_else(|| Clock::System.now());
-    Some(Duration::from_millis(until.millis_since(now)))
-}
-
-fn http_date(text: &str) -> Option<Timestamp> {
-    jiff::fmt::rfc2822::parse(text.trim())
-        .ok()
-        .map(|at| Timestamp(at.timestamp().as_millisecond()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
-        pairs
-            .iter()
-            .map(|(name, value)| {
-                (
-                    HeaderName::from_static(name),
-                    HeaderValue::from_str(value).unwrap(),
-                )
-            })
-            .collect()
-    }
-
-    #[test]
-    fn the_three_forms_of_retry_after() {
-        let wait = |pairs: &[(&'static str, &str)]| retry_after(&headers(pairs));
-        assert_eq!(wait(&[("retry-after", "2")]), Some(Duration::from_secs(2)));
-        assert_eq!(
-            wait(&[("retry-after", "9"), ("retry-after-ms", "250")]),
-            Some(Duration::from_millis(250))
-        );
-        assert_eq!(
-            wait(&[
-                ("retry-after", "Sun, 06 Nov 1994 08:49:37 GMT"),
-                ("date", "Sun, 06 Nov 1994 08:49:30 GMT"),
-            ]),
-            Some(Duration::from_secs(7))
-        );
-        assert_eq!(
-            wait(&[("retry-after", "Sun, 06 Nov 1994 08:49:37 GMT")]),
-            Some(Duration::ZERO),
-            "a date in the past means now"
-        );
-        assert_eq!(wait(&[("retry-after", "soon")]), None);
-        assert_eq!(wait(&[]), None);
-    }
-
-    #[test]
-    fn base_urls_join_to_one_endpoint() {
-        let joined = |base: &str| join(base, "/chat/completions").map(|url| url.to_string());
-        for base in [
-            "http://127.0.0.1:8080/v1",
-            "http://127.0.0.1:8080/v1/",
-            "http://127.0.0.1:8080/v1/chat/completions",
-        ] {
-            assert_eq!(
-                joined(base),
-                Ok("http://127.0.0.1:8080/v1/chat/completions".to_owned()),
-                "{base}"
-            );
-        }
-        assert!(joined("ftp://host").is_err());
-        assert!(joined("http://user:secret@host/v1").is_err());
-        assert!(joined("host/v1").is_err());
-    }
 }

@@ -12,8 +12,8 @@ use std::sync::Arc;
 use reqwest::header::{ACCEPT, AUTHORIZATION, HeaderMap, HeaderValue};
 
 use crate::config::settings::ProviderSettings;
-use crate::model::http::{Endpoint, EndpointProblem, Refused, has_no_path, host_of, secret_header};
-use crate::model::learnt::Learnt;
+use crate::model::http::{Endpoint, EndpointProblem, has_no_path, host_of, secret_header};
+use crate::model::learnt::{Learnt, Lesson};
 use crate::model::openai_chat::decoder::{Decoder, FAMILY};
 use crate::model::producer::{EventSink, produce};
 use crate::model::request::{Model, ModelError, ModelRequest, ModelStream};
@@ -27,6 +27,7 @@ const OPENAI_HOST: &str = "api.openai.com";
 pub struct OpenAiChat {
     provider: String,
     endpoint: Arc<Endpoint>,
+    first: wire::Parameters,
     learnt: Arc<Learnt<wire::Parameters>>,
 }
 
@@ -54,7 +55,8 @@ impl OpenAiChat {
         Ok(Self {
             provider: provider.to_owned(),
             endpoint: Arc::new(Endpoint::new(provider, settings, path, headers)?),
-            learnt: Arc::new(Learnt::new(first)),
+            first,
+            learnt: Arc::default(),
         })
     }
 }
@@ -70,34 +72,38 @@ impl Model for OpenAiChat {
 
     fn stream(&self, request: ModelRequest) -> ModelStream {
         let endpoint = Arc::clone(&self.endpoint);
-        let learnt = Arc::clone(&self.learnt);
-        produce(move |sink| async move { call(&endpoint, &learnt, &request, &sink).await })
+        let (first, learnt) = (self.first, Arc::clone(&self.learnt));
+        produce(move |sink| async move {
+            let call = call(&endpoint, first, &learnt, &request, &sink);
+            exchange::in_time(&endpoint, &sink, call).await
+        })
     }
 }
 
 async fn call(
     endpoint: &Endpoint,
+    first: wire::Parameters,
     learnt: &Learnt<wire::Parameters>,
     request: &ModelRequest,
     sink: &EventSink,
 ) -> Result<(), ModelError> {
-    let (answer, sent_bytes) = loop {
-        let parameters = learnt.of(&request.model);
-        let body = wire::body(request, parameters, endpoint.host());
-        match endpoint.post(&body).await {
-            Ok(answer) => break (answer, body.to_string().len()),
-            Err(Refused {
-                status: Some(400 | 422),
-                words,
-                error,
-            }) => match parameters.without_refused(&body, &words) {
-                Some(fewer) => learnt.set(&request.model, fewer),
-                None => return Err(error),
+    let asked = learnt
+        .ask(
+            endpoint,
+            endpoint.url(),
+            (&request.model, first),
+            |parameters| wire::body(request, parameters, endpoint.host()),
+            |parameters, body, refused| match refused.status {
+                Some(400 | 422) => parameters
+                    .without_refused(body, &refused.words)
+                    .map(Lesson::lasting),
+                _ => None,
             },
-            Err(refused) => return Err(refused.error),
-        }
-    };
-    let decoder = Decoder::new(request.earlier_calls()).of_host(endpoint.host());
+        )
+        .await
+        .map_err(|refused| refused.error)?;
+    let decoder = Box::new(Decoder::new(request.earlier_calls()).of_host(endpoint.host()));
     let limit = sse::limit_for(request.max_output_tokens);
-    exchange::receive_within(endpoint, answer, Box::new(decoder), sent_bytes, limit, sink).await
+    let (answer, sent_bytes) = (asked.answer, asked.sent_bytes);
+    exchange::receive_within(endpoint, answer, decoder, sent_bytes, limit, sink).await
 }

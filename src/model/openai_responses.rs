@@ -5,85 +5,29 @@
 //! back is left out of one repetition.
 
 pub mod decoder;
+pub mod items;
 pub mod wire;
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use reqwest::Url;
 use reqwest::header::{ACCEPT, AUTHORIZATION, HeaderMap, HeaderValue};
 
 use crate::config::settings::ProviderSettings;
 use crate::model::http::{Endpoint, EndpointProblem, Refused, secret_header};
+use crate::model::learnt::{Learnt, Lesson};
 use crate::model::openai_responses::decoder::{Decoder, FAMILY};
 use crate::model::openai_responses::wire::{Parameters, Replay};
 use crate::model::producer::{EventSink, produce};
 use crate::model::request::{Model, ModelError, ModelMessage, ModelRequest, ModelStream};
-use crate::model::{exchange, failure, sse};
-
-/// What each model has refused so far: models of one provider differ.
-#[derive(Debug, Default)]
-pub struct Quirks {
-    parameters: Mutex<BTreeMap<String, Parameters>>,
-}
-
-impl Quirks {
-    /// The parameters to send to `model` now.
-    pub fn parameters(&self, model: &str) -> Parameters {
-        let known = self
-            .parameters
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        known.get(model).copied().unwrap_or_default()
-    }
-
-    /// Learns from the words of a 400, lower case; true when the request is worth sending again.
-    ///
-    /// The bound on output tokens is never given up, and a refused value (an effort the model does not know) is for
-    /// the operator to correct.
-    pub fn learn(&self, model: &str, words: &str) -> bool {
-        let names = |list: &[&str]| list.iter().any(|name| words.contains(name));
-        if !failure::refuses_parameter(words) || names(&["unsupported value", "unsupported_value"])
-        {
-            return false;
-        }
-        let mut known = self
-            .parameters
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        let sent = known.entry(model.to_owned()).or_default();
-        let parameter = if names(&["stream_options", "include_obfuscation"]) {
-            &mut sent.stream_options
-        } else if names(&["prompt_cache_options", "prompt_cache_breakpoint"]) {
-            &mut sent.cache_breakpoints
-        } else if names(&["prompt_cache_key"]) {
-            &mut sent.cache_key
-        } else if names(&["parallel_tool_calls"]) {
-            &mut sent.parallel_tool_calls
-        } else if names(&[
-            "encrypted_content",
-            "encrypted content",
-            "'include'",
-            "parameter: include",
-        ]) {
-            &mut sent.encrypted_reasoning
-        } else if names(&["reasoning.effort", "'reasoning'", "parameter: reasoning"]) {
-            &mut sent.effort
-        } else if names(&[".strict", "'strict'", "parameter: strict"]) {
-            &mut sent.strict
-        } else {
-            return false;
-        };
-        std::mem::replace(parameter, false)
-    }
-}
+use crate::model::{exchange, sse};
 
 /// One provider that speaks the Responses API.
 #[derive(Debug)]
 pub struct OpenAiResponses {
     provider: String,
     endpoint: Arc<Endpoint>,
-    quirks: Arc<Quirks>,
+    learnt: Arc<Learnt<Sent>>,
 }
 
 impl OpenAiResponses {
@@ -107,7 +51,7 @@ impl OpenAiResponses {
         Ok(Self {
             provider: provider.to_owned(),
             endpoint: Arc::new(Endpoint::new(provider, settings, path, headers)?),
-            quirks: Arc::default(),
+            learnt: Arc::default(),
         })
     }
 }
@@ -123,57 +67,95 @@ impl Model for OpenAiResponses {
 
     fn stream(&self, request: ModelRequest) -> ModelStream {
         let endpoint = Arc::clone(&self.endpoint);
-        let quirks = Arc::clone(&self.quirks);
+        let learnt = Arc::clone(&self.learnt);
         let provider = self.provider.clone();
-        produce(
-            move |sink| async move { call(&provider, &endpoint, &quirks, &request, &sink).await },
-        )
+        produce(move |sink| async move {
+            let call = call(&provider, &endpoint, &learnt, &request, &sink);
+            exchange::in_time(&endpoint, &sink, call).await
+        })
     }
 }
+
+/// How a request is put.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Sent {
+    parameters: Parameters,
+    /// Never learnt of a model: it is about one history.
+    replay: Replay,
+}
+
+const FIRST: Replay = Replay::Native;
 
 async fn call(
     provider: &str,
     endpoint: &Endpoint,
-    quirks: &Quirks,
+    learnt: &Learnt<Sent>,
     request: &ModelRequest,
     sink: &EventSink,
 ) -> Result<(), ModelError> {
-    let mut replay = Replay::Native;
-    let (answer, sent_bytes) = loop {
-        let body = wire::body(request, quirks.parameters(&request.model), replay);
-        match endpoint.post(&body).await {
-            Ok(answer) => break (answer, body.to_string().len()),
-            Err(Refused {
-                status: Some(400 | 404 | 422),
-                words,
-                ..
-            }) if replay == Replay::Native && replays(request) && misses_reasoning(&words) => {
-                tracing::warn!(
-                    provider,
-                    model = request.model,
-                    "the server does not take earlier reasoning items back; asking again without them"
-                );
-                replay = Replay::Flat;
-            }
-            Err(Refused {
-                status: Some(400 | 422),
-                words,
-                ..
-            }) if quirks.learn(&request.model, &words)
-                && wire::body(request, quirks.parameters(&request.model), replay) != body =>
-            {
-                tracing::info!(
-                    provider,
-                    model = request.model,
-                    "the server refuses an optional parameter; asking again without it"
-                );
-            }
-            Err(refused) => return Err(refused.error),
-        }
+    let first = Sent {
+        parameters: Parameters::default(),
+        replay: FIRST,
     };
+    let asked = learnt
+        .ask(
+            endpoint,
+            endpoint.url(),
+            (&request.model, first),
+            |sent| wire::body(request, sent.parameters, sent.replay),
+            |sent, _, refused| {
+                let (lesson, what) = after(request, sent, refused)?;
+                tracing::info!(provider, model = request.model, "{what}");
+                Some(lesson)
+            },
+        )
+        .await
+        .map_err(|refused| refused.error)?;
     let decoder = Box::new(Decoder::new(request.earlier_calls()));
     let limit = sse::limit_for(request.max_output_tokens);
+    let (answer, sent_bytes) = (asked.answer, asked.sent_bytes);
     exchange::receive_within(endpoint, answer, decoder, sent_bytes, limit, sink).await
+}
+
+/// What follows from a refusal, and in words.
+fn after(
+    request: &ModelRequest,
+    sent: Sent,
+    refused: &Refused,
+) -> Option<(Lesson<Sent>, &'static str)> {
+    let (status, words) = (refused.status?, refused.words.as_str());
+    if matches!(status, 400 | 404 | 422)
+        && sent.replay == FIRST
+        && replays(request)
+        && misses_reasoning(words)
+    {
+        let flat = Sent {
+            replay: Replay::Flat,
+            ..sent
+        };
+        let what =
+            "the server does not take earlier reasoning items back; asking again without them";
+        return Some((Lesson::once(flat), what));
+    }
+    if !matches!(status, 400 | 422) {
+        return None;
+    }
+    let next = Sent {
+        parameters: sent.parameters.without_refused(words)?,
+        ..sent
+    };
+    let kept = Sent {
+        replay: FIRST,
+        ..next
+    };
+    let lesson = Lesson {
+        next,
+        kept: Some(kept),
+    };
+    Some((
+        lesson,
+        "the server refuses an optional parameter; asking again without it",
+    ))
 }
 
 /// Whether native items of ours are in the history.

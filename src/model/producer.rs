@@ -6,6 +6,8 @@
 use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 
 use futures_util::Stream;
@@ -20,13 +22,34 @@ const WAITING_EVENTS: usize = 64;
 #[derive(Debug, Clone)]
 pub struct EventSink {
     sender: mpsc::Sender<ModelEvent>,
+    sent: Arc<Sent>,
+}
+
+#[derive(Debug, Default)]
+struct Sent {
+    events: AtomicU64,
+    text_bytes: AtomicU64,
 }
 
 impl EventSink {
     /// Hands one event to the reader; waits while too many are unread.
     pub async fn send(&self, event: ModelEvent) {
+        self.sent.events.fetch_add(1, Ordering::Relaxed);
+        if let ModelEvent::TextDelta(text) = &event {
+            self.sent
+                .text_bytes
+                .fetch_add(text.len() as u64, Ordering::Relaxed);
+        }
         // The receiver lives in the same stream as the future that holds this sink: it cannot be gone.
         let _ = self.sender.send(event).await;
+    }
+
+    /// How many events were put here so far, and how many bytes of text were in them.
+    pub fn sent(&self) -> (u64, u64) {
+        (
+            self.sent.events.load(Ordering::Relaxed),
+            self.sent.text_bytes.load(Ordering::Relaxed),
+        )
     }
 }
 
@@ -74,7 +97,10 @@ where
     W: Future<Output = Result<(), ModelError>> + Send + 'static,
 {
     let (sender, events) = mpsc::channel(WAITING_EVENTS);
-    let work: Work = Box::pin(make(EventSink { sender }));
+    let work: Work = Box::pin(make(EventSink {
+        sender,
+        sent: Arc::default(),
+    }));
     Box::pin(Produced {
         work: Some(work),
         events,

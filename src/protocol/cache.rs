@@ -6,7 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
 use crate::protocol::session::Usage;
-use crate::protocol::words::{CacheEviction, CacheMissReason, CacheNotKept, CacheScope};
+use crate::protocol::words::{
+    CacheEviction, CacheMissReason, CacheNotKept, CacheScope, ToolCacheMiss, ToolCacheNotKept,
+};
 
 /// A kept answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -66,6 +68,22 @@ pub struct CacheCounts {
     pub cost_usd_saved: f64,
     /// Answers given whose price is not known.
     pub unpriced: u64,
+    /// The same of results of tools.
+    #[serde(default)]
+    pub tools: ToolCacheCounts,
+}
+
+/// What happened with the results of tools in some period.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ToolCacheCounts {
+    /// Results given again.
+    pub hits: u64,
+    /// Runs of tools whose results may be kept, by reason.
+    pub misses: BTreeMap<ToolCacheMiss, u64>,
+    /// Results kept.
+    pub stores: u64,
+    /// Results that could not be kept, by reason.
+    pub not_kept: BTreeMap<ToolCacheNotKept, u64>,
 }
 
 /// Counters under a name: of a channel, a model or a day.
@@ -100,6 +118,21 @@ pub struct CacheStats {
     pub enabled: bool,
     /// Scope of each channel.
     pub scopes: BTreeMap<String, CacheScope>,
+    /// Channels that keep results of tools.
+    #[serde(default)]
+    pub tool_channels: Vec<String>,
+    /// Results of tools that are kept.
+    #[serde(default)]
+    pub results: u64,
+    /// Bytes of them.
+    #[serde(default)]
+    pub result_bytes: u64,
+    /// Most of them.
+    #[serde(default)]
+    pub max_results: u64,
+    /// Most bytes of them.
+    #[serde(default)]
+    pub max_result_bytes: u64,
     /// Why the file cannot be used; none = it can, or nobody uses it.
     pub problem: Option<String>,
     /// Kept answers.
@@ -145,6 +178,9 @@ pub enum CachePurge {
 pub struct CachePurged {
     /// Entries.
     pub entries: u64,
-    /// Bytes of their questions and answers.
+    /// Bytes of their questions and answers, and of the results.
     pub bytes: u64,
+    /// Results of tools.
+    #[serde(default)]
+    pub results: u64,
 }

@@ -14,7 +14,7 @@ use crate::protocol::hook::{HookCommand, HookOutcome};
 use crate::protocol::hygiene::{HygieneCommand, HygieneRun};
 use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId, SessionId};
 use crate::protocol::memory::{MemoryCommand, MemoryOutcome};
-use crate::protocol::models::ModelTest;
+use crate::protocol::models::{Discovery, ModelTest};
 use crate::protocol::policy::PolicyPatch;
 use crate::protocol::routine::{RoutineCommand, RoutineOutcome};
 use crate::protocol::session::{Continuation, OutboxItem, Session};
@@ -338,6 +338,8 @@ pub enum Command {
     Hook(HookCommand),
     /// Does something with a routine.
     Routine(RoutineCommand),
+    /// Looks for model servers on the engine's machine, and uses none.
+    DiscoverModels,
 }
 
 impl Command {
@@ -371,7 +373,7 @@ impl Command {
             },
             Command::Hook(HookCommand::Try { .. } | HookCommand::Reset { .. }) => Scope::Operate,
             Command::Routine(RoutineCommand::RunNow { .. }) => Scope::Operate,
-            Command::Hygiene(HygieneCommand::Run | HygieneCommand::Undo { .. })
+            Command::Hygiene(HygieneCommand::Run { .. } | HygieneCommand::Undo { .. })
             | Command::Routine(
                 RoutineCommand::Add { .. }
                 | RoutineCommand::Change { .. }
@@ -380,7 +382,8 @@ impl Command {
             Command::Decide { .. } | Command::ResolveDelivery { .. } => Scope::Approve,
             Command::ReleaseEmergencyStop { .. }
             | Command::Backup { .. }
-            | Command::Sweep { .. } => Scope::Admin,
+            | Command::Sweep { .. }
+            | Command::DiscoverModels => Scope::Admin,
         }
     }
 }
@@ -437,4 +440,6 @@ pub enum Outcome {
     Hook(HookOutcome),
     /// What came of a command to a routine.
     Routine(RoutineOutcome),
+    /// The model servers that were found.
+    Discovery(Discovery),
 }

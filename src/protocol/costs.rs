@@ -1,10 +1,11 @@
-//! What was spent, by channel, model or day, and how far the budgets of today are used up.
+//! What was spent, by channel, model or day, and how far the budgets of today and of the sessions are used up.
 //!
 //! An amount that is not known is none, never zero.
 
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Day;
+use crate::protocol::ids::SessionId;
 use crate::protocol::words::CostsBy;
 
 /// What was spent in a span of local days.
@@ -22,8 +23,11 @@ pub struct Costs {
     pub total: CostItem,
     /// Date of the price table that savings are estimated with, `YYYY-MM-DD`.
     pub prices_as_of: String,
-    /// The budgets of today that have a limit.
+    /// The budgets of today that have a limit, then those of the open sessions that are used up the furthest.
     pub budgets: Vec<BudgetStanding>,
+    /// Open sessions with a budget beyond those.
+    #[serde(default)]
+    pub more_sessions: u64,
 }
 
 /// What was spent on one channel, model or day.
@@ -52,14 +56,17 @@ pub struct CostItem {
     pub prompt_cache_saved_usd: Option<f64>,
 }
 
-/// How far a budget of today is used up.
+/// How far a budget of today, or of a session, is used up.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BudgetStanding {
-    /// Which: `day_tokens`, `day_cost`, `channel_tokens`, `channel_cost`.
+    /// Which: `day_tokens`, `day_cost`, `channel_tokens`, `channel_cost`, `session_tokens`, `session_cost`.
     pub budget: String,
     /// The channel, where it is of one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub channel: Option<String>,
+    /// The session, where it is of one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<SessionId>,
     /// Tokens or US dollars, with what people added.
     pub limit: f64,
     /// Tokens or US dollars that are used or reserved.

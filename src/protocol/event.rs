@@ -15,7 +15,7 @@ use crate::protocol::ids::{ContinuationId, OutboxId, SessionId, ToolCallId};
 use crate::protocol::memory::Compaction;
 use crate::protocol::policy::{Policy, Verdict};
 use crate::protocol::routine::Routine;
-use crate::protocol::session::{CachedAnswer, ErrorBody, Session, Usage};
+use crate::protocol::session::{CachedAnswer, CachedResult, ErrorBody, Session, Usage};
 use crate::protocol::snapshot::EngineStatus;
 use crate::protocol::words::{
     Access, CacheMissReason, ContinuationState, Effect, HookPoint, OutboxClass, OutboxState, Risk,
@@ -229,6 +229,9 @@ pub enum EventBody {
         preview: String,
         /// Milliseconds it ran.
         duration_ms: Option<u64>,
+        /// Set when the tool did not run: the result is one that was kept.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cached: Option<CachedResult>,
     },
     /// A person is asked. Sent again with a new revision after an edit or a return to pending.
     #[serde(rename = "approval.requested")]

@@ -1,5 +1,7 @@
 //! Hygiene of the memory: what would go, what went, and taking it back.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::clock::{Day, Timestamp};
@@ -29,12 +31,30 @@ pub struct HygieneGroup {
 pub struct HygieneReport {
     /// By scope and reason.
     pub groups: Vec<HygieneGroup>,
-    /// The memories concerned, oldest first; at most 500.
+    /// The memories concerned, in the order in which they were written; at most 500.
     pub memories: Vec<MemoryId>,
-    /// Memories concerned.
+    /// Memories that are put aside.
     pub archived: u64,
-    /// Bytes of their texts.
+    /// Memories that are removed for good: they were put aside before, and the time to undo that is over.
+    pub removed: u64,
+    /// Bytes of the texts of both.
     pub bytes: u64,
+    /// Scopes that would lose more than half to retention at once: only a person who says so may run it then.
+    pub too_much: Vec<HygieneExcess>,
+    /// Why it ended before it did everything.
+    pub note: Option<String>,
+}
+
+/// A scope that would lose more than half of what it holds to retention in one run: more likely a clock that is wrong,
+/// or a setting, than memories that are old.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HygieneExcess {
+    /// Which.
+    pub scope: MemoryScope,
+    /// Memories that would go.
+    pub count: u64,
+    /// Memories that it holds.
+    pub of: u64,
 }
 
 /// One run.
@@ -48,6 +68,8 @@ pub struct HygieneRun {
     pub by: String,
     /// What it did.
     pub report: HygieneReport,
+    /// Memories that an undo brought back.
+    pub restored: u64,
     /// Bytes by which the database file became shorter.
     pub freed_bytes: u64,
     /// Milliseconds it took.
@@ -58,8 +80,8 @@ pub struct HygieneRun {
     pub undo_until: Timestamp,
 }
 
-/// Sizes at the end of a local day.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// Sizes on a local day.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Growth {
     /// Local day.
     pub day: Day,
@@ -84,16 +106,22 @@ pub struct Growth {
 /// Everything about hygiene.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HygieneStatus {
-    /// Days that memories are kept, by scope; 0 = for ever.
-    pub retention_days: u32,
-    /// Most memories of one scope.
+    /// Days that memories are kept after their last use, by scope; 0 = for ever.
+    pub retention_days: BTreeMap<MemoryScope, u32>,
+    /// Most memories of one scope and channel.
     pub max_memories: u64,
     /// Days within which a run can be taken back.
     pub undo_days: u32,
-    /// The last run that ended.
+    /// Whether one is under way.
+    pub running: bool,
+    /// What stands in its way.
+    pub problem: Option<String>,
+    /// The newest run.
     pub last: Option<HygieneRun>,
-    /// When the next one is due.
+    /// When the next one is due; none = nothing was ever remembered.
     pub next_at: Option<Timestamp>,
+    /// Sizes now.
+    pub sizes: Growth,
     /// By local day, oldest first; at most 400.
     pub growth: Vec<Growth>,
 }
@@ -131,7 +159,11 @@ pub enum HygieneAnswer {
 #[serde(tag = "action", rename_all = "snake_case")]
 pub enum HygieneCommand {
     /// Runs now.
-    Run,
+    Run {
+        /// Also where a scope would lose more than half of what it holds to retention.
+        #[serde(default)]
+        yes: bool,
+    },
     /// Takes a run back.
     Undo {
         /// Which.

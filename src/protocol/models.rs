@@ -189,3 +189,25 @@ pub struct FoundServer {
     /// What it offers.
     pub models: Vec<FoundModel>,
 }
+
+/// A model server that a look found, and how it would be declared.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OfferedServer {
+    /// The server.
+    pub server: FoundServer,
+    /// The configured provider that is at its address; none = it can be used by nobody yet.
+    pub provider: Option<String>,
+    /// Lines for the configuration that declare it and name its first models.
+    pub config: String,
+}
+
+/// The model servers that answered on the engine's machine. None of them is used by itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Discovery {
+    /// When it was looked for them.
+    pub at: Timestamp,
+    /// What was found.
+    pub servers: Vec<OfferedServer>,
+    /// What else is worth a word, for people.
+    pub notes: Vec<String>,
+}

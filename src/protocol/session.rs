@@ -154,6 +154,9 @@ pub struct ToolCall {
     /// Where the whole result is, when the model reads only a part.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub artifact: Option<ArtifactRef>,
+    /// Set when the tool did not run: the result is one that was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cached: Option<CachedResult>,
     /// Milliseconds it ran.
     pub duration_ms: Option<u64>,
     /// How often it was started.
@@ -237,6 +240,17 @@ pub struct CachedAnswer {
     pub coalesced: bool,
 }
 
+/// A tool's result that was given again instead of running the tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CachedResult {
+    /// When the tool ran.
+    pub stored_at: Timestamp,
+    /// Milliseconds from then until it was given again.
+    pub age_ms: u64,
+    /// Milliseconds that run took.
+    pub ran_ms: u64,
+}
+
 /// The content of a step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
@@ -290,6 +304,9 @@ pub enum StepBody {
         /// Where the whole result is, when the model reads only a part.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         artifact: Option<ArtifactRef>,
+        /// Set when the tool did not run: the result is one that was kept.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cached: Option<CachedResult>,
     },
     /// An operator intervened.
     OperatorNote {

@@ -598,6 +598,8 @@ words!(/// State of a run of hygiene.
     Running = "running",
     /// What it put aside can be restored until its time is over.
     Done = "done",
+    /// It ended before it did everything; what it put aside can be restored until its time is over.
+    Stopped = "stopped",
     /// It was taken back.
     Undone = "undone",
     /// What it put aside is removed for good.
@@ -650,4 +652,32 @@ words!(/// What becomes of a gated call where nobody is there to answer.
     Deny = "deny",
     /// It waits for a person.
     Park = "park",
+});
+
+words!(/// Why a tool ran although its results may be given again.
+    ToolCacheMiss as "reason of a tool's miss" {
+    /// The channel keeps none.
+    Off = "off",
+    /// A new answer was asked for (`/fresh`, a retry).
+    Bypass = "bypass",
+    /// Nobody called it so before, or the result is gone.
+    First = "first",
+    /// The result was too old.
+    Expired = "expired",
+    /// Something that may write in the workspace ran since, runs now, or the program was started anew.
+    WorkspaceChanged = "workspace_changed",
+    /// The policy has another version now.
+    PolicyChanged = "policy_changed",
+    /// The file cannot be used at the moment.
+    Disabled = "disabled",
+});
+
+words!(/// Why a tool's result was not kept.
+    ToolCacheNotKept as "reason not to keep a result" {
+    /// It is an error, or the run was stopped.
+    Failed = "failed",
+    /// It is a part: cut short by a limit or by time, or too large for a model to read whole.
+    Partial = "partial",
+    /// Something that may write in the workspace ran at the same time.
+    WorkspaceChanged = "workspace_changed",
 });

@@ -3,12 +3,16 @@
 use crate::clock::Clock;
 use crate::config::environment::Environment;
 use crate::config::layers::{self, Flags};
+use crate::config::paths::prepare_data_dir;
 use crate::config::settings::Settings;
-use crate::model::discovery::{self, Candidate, Verdict};
-use crate::model::registry::Models;
-use crate::model::{catalogue, check};
-use crate::protocol::models::{FoundServer, ModelTest, ProviderModels};
-use crate::runtime::start;
+use crate::model::catalogue;
+use crate::model::discovery;
+use crate::protocol::command::{Envelope, Outcome};
+use crate::protocol::models::{Discovery, FoundServer, ModelTest, ProviderModels};
+use crate::protocol::problem::{Problem, ProblemKind};
+use crate::runtime::offline::database_of;
+use crate::runtime::start::{self, StartError};
+use crate::store::offline::Offline;
 
 /// The configuration cannot be used, or does not have the model that was named.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -25,45 +29,66 @@ pub fn list(flags: &Flags, environment: &Environment) -> Result<Vec<ProviderMode
     Ok(catalogue::list(&load(flags, environment)?))
 }
 
-/// Tests a model, the default one where none is named.
+/// Why a model was not tested.
+#[derive(Debug, thiserror::Error)]
+pub enum TestFailure {
+    /// The configuration.
+    #[error(transparent)]
+    Unusable(#[from] Unusable),
+    /// The database that the calls are counted in cannot be opened.
+    #[error(transparent)]
+    Start(#[from] StartError),
+    /// The test was refused or stopped.
+    #[error(transparent)]
+    Problem(#[from] Problem),
+}
+
+/// Carries out the test of a model where nothing runs: on the database of the data directory, because its calls count
+/// there. Nothing else that waits there is taken up.
+///
+/// # Errors
+/// Also where the process before did not end by itself: what it left is for a start to take up.
 pub async fn test(
     flags: &Flags,
     environment: &Environment,
-    model: Option<String>,
-) -> Result<ModelTest, Unusable> {
+    test: Envelope,
+) -> Result<ModelTest, TestFailure> {
     let settings = load(flags, environment)?;
-    let models = Models::new(&settings).map_err(|error| Unusable(error.to_string()))?;
-    let redactor = start::redactor(&settings);
-    let name = model.unwrap_or_else(|| settings.model.clone());
-    let mut test = check::test(&models, &name, &Clock::System)
-        .await
-        .map_err(|error| Unusable(error.to_string()))?;
-    for check in &mut test.checks {
-        check.detail = redactor.redact(&check.detail).into_owned();
+    let dir = &settings.paths.data_dir;
+    let left = Offline::open(&database_of(dir))
+        .and_then(|database| database.read(|reader| reader.ended_by_itself()));
+    // What else may be wrong with the file, opening it says.
+    if matches!(left, Ok(false)) {
+        return Err(Problem::new(
+            ProblemKind::Conflict,
+            "not taken up yet",
+            format!(
+                "the process that ran on {} did not end by itself",
+                dir.display()
+            ),
+        )
+        .hint("start `leverframe` first: it takes up what was left, and tests models too")
+        .into());
     }
-    Ok(test)
+    prepare_data_dir(dir).map_err(|error| StartError::Other(error.into()))?;
+    let redactor = start::redactor(&settings);
+    let (engine, _) = start::open(settings, redactor).await?;
+    let tested = engine.handle(test).await;
+    engine.stop().await;
+    engine.store.clone().close().await;
+    match tested? {
+        Outcome::ModelTest(test) => Ok(test),
+        _ => Err(Problem::internal("a test of a model did not end as one").into()),
+    }
 }
 
 /// The model servers that answer on this machine, and what else is worth a word.
 pub async fn find(environment: &Environment) -> (Vec<FoundServer>, Vec<String>) {
-    let candidates = discovery::usual(environment);
-    let verdicts = discovery::probe(&candidates).await;
-    let mut servers = Vec::new();
-    let mut words = Vec::new();
-    for (candidate, verdict) in candidates.iter().zip(verdicts) {
-        let Candidate { kind, root } = candidate;
-        match verdict {
-            Verdict::Found(server) => servers.push(server),
-            Verdict::Closed | Verdict::Other => {}
-            Verdict::Slow => words.push(format!(
-                "{root}: something listens there and does not answer within {} ms, so it is not offered as {}",
-                discovery::LIMIT.as_millis(),
-                kind.title()
-            )),
-            Verdict::Elsewhere => words.push(format!(
-                "{root} is not on this machine, so it was not asked; name it with --base-url"
-            )),
-        }
-    }
-    (servers, words)
+    discovery::find(environment).await
+}
+
+/// The same beside the configuration.
+pub async fn look(flags: &Flags, environment: &Environment) -> Result<Discovery, Unusable> {
+    let settings = load(flags, environment)?;
+    Ok(discovery::look(&settings, environment, Clock::System.now()).await)
 }

@@ -29,6 +29,7 @@ use crate::model::registry::Models;
 use crate::protocol::words::Scope;
 use crate::runtime::channel_port::EnginePort;
 use crate::runtime::in_process::InProcessClient;
+use crate::store::commands::recover::Recovery;
 use crate::store::error::StoreError;
 use crate::store::{OpenOptions, Store};
 use crate::text::redact::Redactor;
@@ -112,8 +113,33 @@ pub async fn start(
     redactor: Redactor,
     extra: Vec<(String, Box<dyn Bridge>)>,
 ) -> Result<Running, StartError> {
+    let (engine, found) = open(prepare(settings)?, redactor).await?;
+    let begun = recovery::begin(&engine, &found).await;
+    begun.map_err(|problem| anyhow::Error::new(problem).context("recovering"))?;
+
+    let client = Arc::new(InProcessClient::new(engine.clone()));
+    let listen_file = engine.settings.paths.data_dir.join("listen");
+    let mut running = Running {
+        engine,
+        addresses: Vec::new(),
+        client,
+        serving: Vec::new(),
+        bridges: Vec::new(),
+        stop_bridges: CancellationToken::new(),
+        stop_api: CancellationToken::new(),
+        listen_file,
+    };
+    running.serve().await?;
+    running.connect(extra);
+    Ok(running)
+}
+
+/// The engine on the database of a data directory that is there. It begins nothing by itself.
+pub(crate) async fn open(
+    settings: Settings,
+    redactor: Redactor,
+) -> Result<(Engine, Recovery), StartError> {
     let clock = Clock::System;
-    let settings = prepare(settings)?;
     let options = OpenOptions {
         dir: settings.paths.data_dir.clone(),
         clock: clock.clone(),
@@ -142,29 +168,12 @@ pub async fn start(
             models,
             tools,
             sandbox,
-            clock: clock.clone(),
+            clock,
             redactor,
         },
         held,
     );
-    let begun = recovery::begin(&engine, &opened.recovery).await;
-    begun.map_err(|problem| anyhow::Error::new(problem).context("recovering"))?;
-
-    let client = Arc::new(InProcessClient::new(engine.clone()));
-    let listen_file = engine.settings.paths.data_dir.join("listen");
-    let mut running = Running {
-        engine,
-        addresses: Vec::new(),
-        client,
-        serving: Vec::new(),
-        bridges: Vec::new(),
-        stop_bridges: CancellationToken::new(),
-        stop_api: CancellationToken::new(),
-        listen_file,
-    };
-    running.serve().await?;
-    running.connect(extra);
-    Ok(running)
+    Ok((engine, opened.recovery))
 }
 
 /// Makes directories and checks that no tool's workspace overlaps ours.

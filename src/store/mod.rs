@@ -33,6 +33,7 @@ mod damage;
 pub mod error;
 pub mod event_log;
 pub mod files;
+pub mod hygiene;
 pub mod input;
 pub mod offline;
 mod open;
@@ -218,6 +219,14 @@ impl Store {
         });
         made.await
             .map_err(|error| StoreError::Sqlite(format!("a backup did not finish: {error}")))?
+    }
+
+    /// Copies the write-ahead log into the database and shortens it, as far as readers let it; waits for no reader.
+    pub async fn checkpoint(&self) -> Result<(), StoreError> {
+        let (done, copied) = oneshot::channel();
+        let queued = self.inner.queue.send(Message::Checkpoint(done)).await;
+        queued.map_err(|_| StoreError::Closed)?;
+        copied.await.map_err(|_| StoreError::Closed)
     }
 
     /// None = healthy; else why the last write failed (disk full, I/O), until a durable one succeeds.

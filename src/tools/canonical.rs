@@ -138,6 +138,11 @@ pub fn definition_digest(spec: &ToolSpec) -> String {
     if let Some(lifetime) = spec.key_lifetime {
         fields.number(u64::try_from(lifetime.as_millis()).unwrap_or(u64::MAX));
     }
+    if let Some(cacheable) = spec.cacheable {
+        fields.text("cacheable");
+        fields.number(u64::try_from(cacheable.ttl.as_millis()).unwrap_or(u64::MAX));
+        fields.text(cacheable.depends_on.as_str());
+    }
     fields.finish()
 }
 

@@ -66,6 +66,7 @@ impl ExecuteCommand {
                 effect: Effect::NonIdempotent,
                 max_duration: Duration::from_secs(MAX_SECONDS + 2),
                 key_lifetime: None,
+                cacheable: None,
             },
             sandbox,
         }
@@ -308,6 +309,7 @@ impl Tool for ExecuteCommand {
             content,
             is_error: true,
             disposition: EffectDisposition::ConfirmedNoEffect,
+            partial: false,
         };
         let guard = Guard::new(context);
         let request = match self.check(&guard, args) {
@@ -396,5 +398,6 @@ fn outcome(ran: &Ran, seconds: u64) -> ToolOutcome {
         content: output::fit(format!("{first}\n{written}")),
         is_error,
         disposition,
+        partial: false,
     }
 }

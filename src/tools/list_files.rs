@@ -11,7 +11,7 @@ use crate::tools::guard::{Guard, GuardedPath};
 use crate::tools::output;
 use crate::tools::read_file::{blocking, number, read_outcome, reading, text};
 use crate::tools::tool::{Plan, PrepareError, Tool, ToolContext, ToolOutcome, ToolSpec};
-use crate::tools::walk::{End, Entry, EntryKind, Limits, Pattern, Step, walk};
+use crate::tools::walk::{self, End, Entry, EntryKind, Limits, Pattern, Step, WALK, walk};
 
 /// Most entries listed.
 const MAX_LISTED: usize = 1000;
@@ -43,6 +43,7 @@ impl Default for ListFiles {
                 effect: Effect::ReadOnly,
                 max_duration: Duration::from_secs(30),
                 key_lifetime: None,
+                cacheable: Some(WALK),
             },
         }
     }
@@ -82,7 +83,7 @@ impl Tool for ListFiles {
             time: Duration::from_secs(10),
             cancel: context.cancel.clone(),
         };
-        read_outcome(blocking(move || list(&guard, &start, pattern.as_ref(), &limits)).await)
+        walk::outcome(blocking(move || list(&guard, &start, pattern.as_ref(), &limits)).await)
     }
 }
 
@@ -91,7 +92,7 @@ fn list(
     start: &GuardedPath,
     pattern: Option<&Pattern>,
     limits: &Limits,
-) -> Result<String, String> {
+) -> Result<(String, End), String> {
     let mut listed = 0_usize;
     let mut out = String::new();
     let mut visit = |entry: &Entry<'_>| {
@@ -131,5 +132,5 @@ fn list(
         }
         End::Cancelled => return Err("cancelled".to_owned()),
     }
-    Ok(out)
+    Ok((out, end))
 }

@@ -54,6 +54,8 @@ impl Default for ReadFile {
                 effect: Effect::ReadOnly,
                 max_duration: Duration::from_secs(30),
                 key_lifetime: None,
+                // Reading it again costs no more than proving that it did not change.
+                cacheable: None,
             },
         }
     }
@@ -84,13 +86,14 @@ pub(crate) fn read_outcome(result: Result<String, String>) -> ToolOutcome {
         } else {
             EffectDisposition::Done
         },
+        partial: false,
     }
 }
 
 /// Runs file work away from the threads that serve everything else.
-pub(crate) async fn blocking(
-    work: impl FnOnce() -> Result<String, String> + Send + 'static,
-) -> Result<String, String> {
+pub(crate) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, String> + Send + 'static,
+) -> Result<T, String> {
     match tokio::task::spawn_blocking(work).await {
         Ok(result) => result,
         Err(error) => Err(format!("the tool stopped unexpectedly: {error}")),

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use jsonschema::Validator;
 use serde_json::Value;
 
+use crate::protocol::words::{Access, Effect};
 use crate::tools::canonical;
 use crate::tools::execute_command::ExecuteCommand;
 use crate::tools::list_files::ListFiles;
@@ -34,6 +35,18 @@ pub enum RegistryError {
         tool: String,
         /// What is wrong.
         problem: String,
+    },
+    /// It lets its results be given again though its calls do more than read.
+    #[error(
+        "the tool `{tool}` declares its results cacheable, but a call of it may do more than read ({access}, {effect})"
+    )]
+    Cacheable {
+        /// The tool.
+        tool: String,
+        /// What it touches.
+        access: Access,
+        /// Its recovery class.
+        effect: Effect,
     },
 }
 
@@ -86,6 +99,16 @@ pub const BUILTIN_NAMES: &[&str] = &[
     "execute_command",
 ];
 
+/// Whether a call of this access leaves everything as it is.
+pub fn reads(access: Access) -> bool {
+    match access {
+        Access::ReadLocal | Access::ReadOpen => true,
+        Access::WriteAdditive | Access::Write | Access::Exec | Access::Send | Access::Unknown => {
+            false
+        }
+    }
+}
+
 /// All tools, built-in first, in the order in which they were added.
 #[derive(Default)]
 pub struct Registry {
@@ -116,6 +139,13 @@ impl Registry {
         let spec = tool.spec();
         if self.entry(spec.name).is_some() {
             return Err(RegistryError::Duplicate(spec.name.to_owned()));
+        }
+        if spec.cacheable.is_some() && !(reads(spec.access) && spec.effect == Effect::ReadOnly) {
+            return Err(RegistryError::Cacheable {
+                tool: spec.name.to_owned(),
+                access: spec.access,
+                effect: spec.effect,
+            });
         }
         let validator = jsonschema::validator_for(&spec.input_schema).map_err(|error| {
             RegistryError::Schema {

@@ -16,7 +16,7 @@ use crate::tools::guard::{Guard, GuardedPath, Kind, open_regular};
 use crate::tools::output;
 use crate::tools::read_file::{blocking, number, read_outcome, reading, text};
 use crate::tools::tool::{Plan, PrepareError, Tool, ToolContext, ToolOutcome, ToolSpec};
-use crate::tools::walk::{End, Entry, EntryKind, Limits, Pattern, Step, walk};
+use crate::tools::walk::{self, End, Entry, EntryKind, Limits, Pattern, Step, WALK, walk};
 
 /// Matches returned when the call gives no limit, and the most it can give.
 const DEFAULT_MATCHES: u64 = 100;
@@ -54,6 +54,7 @@ impl Default for SearchFiles {
                 effect: Effect::ReadOnly,
                 max_duration: Duration::from_secs(30),
                 key_lifetime: None,
+                cacheable: Some(WALK),
             },
         }
     }
@@ -115,7 +116,7 @@ impl Tool for SearchFiles {
             time: Duration::from_secs(15),
             cancel: context.cancel.clone(),
         };
-        read_outcome(blocking(move || run(&guard, &search, limit, &limits)).await)
+        walk::outcome(blocking(move || run(&guard, &search, limit, &limits)).await)
     }
 }
 
@@ -128,7 +129,12 @@ struct Found {
     full: bool,
 }
 
-fn run(guard: &Guard, search: &Search, limit: u64, limits: &Limits) -> Result<String, String> {
+fn run(
+    guard: &Guard,
+    search: &Search,
+    limit: u64,
+    limits: &Limits,
+) -> Result<(String, End), String> {
     let cannot = |error: std::io::Error| {
         format!("`{}` cannot be searched: {error}", search.start.relative())
     };
@@ -211,7 +217,7 @@ fn run(guard: &Guard, search: &Search, limit: u64, limits: &Limits) -> Result<St
             MAX_FILE >> 20
         );
     }
-    Ok(out)
+    Ok((out, end))
 }
 
 fn lines(file: std::fs::File, path: &str, regex: &Regex, limit: u64, found: &mut Found) {

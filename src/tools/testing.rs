@@ -46,6 +46,7 @@ impl Post {
                 effect,
                 max_duration: Duration::from_secs(10),
                 key_lifetime: service.key_lifetime.filter(|_| effect == Effect::Keyed),
+                cacheable: None,
             },
             service: service.url.clone(),
         }
@@ -67,6 +68,7 @@ fn ended(content: String, disposition: EffectDisposition) -> ToolOutcome {
         content,
         is_error: disposition != EffectDisposition::Done,
         disposition,
+        partial: false,
     }
 }
 

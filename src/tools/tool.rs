@@ -33,6 +33,34 @@ pub struct ToolSpec {
     /// Keyed tools: how long the other side remembers a key after a run with it began; none = for ever. A run that
     /// begins late in it must still arrive in time, so declare less than the other side promises.
     pub key_lifetime: Option<Duration>,
+    /// Whether a result may be given again instead of running once more; none = never. The registry takes it from tools
+    /// that only read.
+    pub cacheable: Option<Cacheable>,
+}
+
+/// How long a result may be given again, and what else ends that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cacheable {
+    /// Longest age. Bounds what changes behind our back, so keep it short.
+    pub ttl: Duration,
+    /// What a result follows from beside its arguments.
+    pub depends_on: DependsOn,
+}
+
+/// What a result follows from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DependsOn {
+    /// The files of the workspace: whatever may write there ends it.
+    Workspace,
+}
+
+impl DependsOn {
+    /// The word of the definition's digest.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Workspace => "workspace",
+        }
+    }
 }
 
 /// What one call would do, found without doing it.
@@ -104,6 +132,8 @@ pub struct ToolOutcome {
     pub is_error: bool,
     /// Whether the effect happened.
     pub disposition: EffectDisposition,
+    /// Whether a reading was cut short, by time or by a limit: another run may give more, so it is never given again.
+    pub partial: bool,
 }
 
 /// What the engine offers a running tool.

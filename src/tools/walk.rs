@@ -14,10 +14,26 @@ use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
 use tokio_util::sync::CancellationToken;
 
 use crate::tools::guard::{Guard, GuardedPath};
-use crate::tools::tool::PrepareError;
+use crate::tools::read_file::read_outcome;
+use crate::tools::tool::{Cacheable, DependsOn, PrepareError, ToolOutcome};
 
 /// Most entries of one directory that are read.
 const MAX_PER_DIRECTORY: usize = 50_000;
+
+/// How long a walk's result may be given again: walking is what costs.
+pub const WALK: Cacheable = Cacheable {
+    ttl: Duration::from_secs(30),
+    depends_on: DependsOn::Workspace,
+};
+
+/// The end of a call that walked: what it found, and how the walk ended.
+pub(crate) fn outcome(walked: Result<(String, End), String>) -> ToolOutcome {
+    let partial = walked.as_ref().is_ok_and(|(_, end)| *end != End::Complete);
+    ToolOutcome {
+        partial,
+        ..read_outcome(walked.map(|(found, _)| found))
+    }
+}
 
 /// What an entry is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

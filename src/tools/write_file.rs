@@ -56,6 +56,7 @@ impl Default for WriteFile {
                 effect: Effect::NonIdempotent,
                 max_duration: Duration::from_secs(30),
                 key_lifetime: None,
+                cacheable: None,
             },
         }
     }
@@ -210,6 +211,7 @@ impl Tool for WriteFile {
             } else {
                 EffectDisposition::Unknown
             },
+            partial: false,
         })
     }
 }
@@ -267,6 +269,7 @@ fn write(guard: &Guard, args: &Value) -> ToolOutcome {
         content,
         is_error: true,
         disposition,
+        partial: false,
     };
     let none = EffectDisposition::ConfirmedNoEffect;
     let request = match check(guard, args) {
@@ -320,6 +323,7 @@ fn write(guard: &Guard, args: &Value) -> ToolOutcome {
             },
             is_error: false,
             disposition: EffectDisposition::Done,
+            partial: false,
         },
         Err(failure) if failure.named => failed(
             format!(

@@ -83,6 +83,7 @@ actions! {
     RetryContinuation = "retry-continuation", Ordinary, "retry", "start an ended turn's message again";
     KillContinuation = "kill-continuation", Ordinary, "kill", "cancel the turn and kill its tools";
     Autonomy = "autonomy", Ordinary, "autonomy", "open the autonomy dial with its what-if";
+    Models = "models", Ordinary, "models", "choose the session's model; look for model servers on this machine";
     PauseSession = "pause-session", Ordinary, "pause", "pause or resume the session";
     PauseChannel = "pause-channel", Ordinary, "pause channel", "pause or resume the channel";
     NewSession = "new-session", Ordinary, "new", "open a new desk session";
@@ -109,6 +110,7 @@ actions! {
     DialogPrevious = "dialog-previous", Dialog, "previous", "previous choice";
     DialogAccept = "dialog-accept", Dialog, "choose", "take the choice";
     DialogCancel = "dialog-cancel", Dialog, "cancel", "close without doing anything";
+    DialogDiscover = "dialog-discover", Dialog, "look for servers", "look for model servers on this machine";
     TextEnter = "text-enter", Text, "done", "new line, or finish a one-line field";
     TextSubmit = "text-submit", Text, "send", "finish the field";
     TextCancel = "text-cancel", Text, "close", "close the field; the draft is kept";

@@ -51,7 +51,9 @@ pub async fn purge(engine: &Engine, caller: &Caller, what: CachePurge) -> Result
         by: caller.reference(),
         channel,
         subject,
-        detail: json!({ "entries": purged.entries, "bytes": purged.bytes }),
+        detail: json!({
+            "entries": purged.entries, "results": purged.results, "bytes": purged.bytes
+        }),
     };
     engine.store.write(record).await.map_err(from_store)?;
     Ok(Outcome::CachePurged(purged))

@@ -9,6 +9,7 @@ use crate::protocol::command::Outcome;
 use crate::protocol::ids::ContinuationId;
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::words::OutboxClass;
+use crate::store::commands::begin_test;
 use crate::store::commands::cancel::Cancel;
 use crate::store::commands::ingest_turn::IngestTurn;
 use crate::store::commands::resume::Resume;
@@ -115,6 +116,14 @@ pub async fn retry(
         .read(move |reader| reader.turn(continuation_id))
         .await
         .map_err(from_store)?;
+    if rows.temporary && rows.conversation == begin_test::CONVERSATION {
+        return Err(Problem::new(
+            ProblemKind::NotOffered,
+            "not possible now",
+            format!("{continuation_id} was the test of a model, not a turn"),
+        )
+        .hint("test it again: `leverframe models test PROVIDER/MODEL`"));
+    }
     let body = messages::body_digest(&["retry", &continuation_id.to_string()]);
     let mut origin = messages::origin(caller, &rows.channel, &rows.conversation, body);
     // The same person asks again, whoever pressed the key.

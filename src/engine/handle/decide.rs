@@ -14,6 +14,8 @@ use crate::store::commands::decide::{Decide, DecideOutcome, DecideReport};
 
 /// Seconds a permission for one shape in one session holds.
 const GRANT_SECONDS: i64 = 8 * 3600;
+/// Most that is added to a budget at once: tokens, US dollars, seconds or a count.
+const MOST_EXTRA: f64 = 1e12;
 /// Longest reason, in bytes.
 const MAX_REASON: usize = 2 * 1024;
 /// Longest answer in place of a tool's, in bytes.
@@ -137,12 +139,8 @@ pub fn check(
             "`answer` is empty: it is what the model reads in place of the tool's result",
         ));
     }
-    if let Some(extra) = request.extra
-        && !(extra.is_finite() && (0.0..=1e12).contains(&extra))
-    {
-        return Err(Problem::invalid(
-            "`extra` is an amount of 0 or more in the unit of the question",
-        ));
+    if let Some(extra) = request.extra {
+        check_extra(approval, word, extra)?;
     }
     if word == DecisionWord::Snooze
         && !request
@@ -152,6 +150,25 @@ pub fn check(
         return Err(Problem::invalid("`minutes` must be 1 to 720 for a snooze"));
     }
     Ok(())
+}
+
+/// Refuses an amount that adds nothing, more than anybody means, or to what is no budget.
+fn check_extra(approval: &Approval, word: DecisionWord, extra: f64) -> Result<(), Problem> {
+    if approval.kind != ApprovalKind::Budget || word != DecisionWord::Approve {
+        return Err(Problem::invalid(format!(
+            "`extra` goes with `approve` on a question about a budget; this is `{word}` on {}, of kind {}",
+            approval.id, approval.kind
+        ))
+        .hint("leave `extra` out"));
+    }
+    if extra.is_finite() && extra > 0.0 && extra <= MOST_EXTRA {
+        return Ok(());
+    }
+    let question = approval.question.as_deref().unwrap_or_default();
+    Err(Problem::invalid(format!(
+        "`extra` is {extra}: expected an amount above 0 and at most {MOST_EXTRA}, in the unit of the question: {question}"
+    ))
+    .hint("leave `extra` out to add what the question offers"))
 }
 
 /// Refuses a reason that is too long to be kept.

@@ -147,6 +147,7 @@ impl Engine {
             Command::Routine(command) => routines::carry_out(self, &caller, command)
                 .await
                 .map(Outcome::Routine),
+            Command::DiscoverModels => models::discover(self, &caller).await,
         }
     }
 }

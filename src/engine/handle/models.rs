@@ -1,11 +1,38 @@
-//! Asking a model to see what works. Not a turn: nothing is stored, and nothing is asked while work is held.
+//! Asking a model to see what works. Not a turn of anybody, but counted like one: every call is reserved before it is
+//! made, within the budgets of the day, and settled after it. Nothing is asked while work is held. Looking for model
+//! servers asks no model.
 
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use async_trait::async_trait;
+use tokio::sync::broadcast::error::RecvError;
+
+use crate::clock::Day;
+use crate::config::environment::Environment;
+use crate::engine::budget;
+use crate::engine::context::estimate;
 use crate::engine::core::Engine;
-use crate::engine::handle::Caller;
-use crate::model::check;
-use crate::protocol::command::Outcome;
+use crate::engine::handle::{Caller, messages};
+use crate::engine::problem::from_store;
+use crate::model::check::{self, Account, Asked, Reserved, TestError};
+use crate::model::discovery;
+use crate::model::request::ModelRequest;
+use crate::protocol::command::{BudgetRequest, Outcome};
+use crate::protocol::event::EventBody;
+use crate::protocol::ids::ContinuationId;
 use crate::protocol::models::ModelTest;
 use crate::protocol::problem::{Problem, ProblemKind};
+use crate::protocol::session::{ErrorBody, Usage};
+use crate::protocol::words::Surface;
+use crate::store::commands::begin_test::{BeginTest, CONVERSATION};
+use crate::store::commands::fail_turn::FailTurn;
+use crate::store::commands::finish_turn::FinishTurn;
+use crate::store::commands::ingest_turn::IngestTurn;
+use crate::store::commands::reserve_model::{Reservation, ReserveModel};
+use crate::store::commands::settle_model::SettleModel;
+use crate::store::commands::settle_open::SettleOpen;
+use crate::store::error::StoreError;
+use crate::store::input::{SessionChoice, TurnCache};
 
 /// Tests a model, the default one where none is named.
 pub async fn test(
@@ -25,23 +52,34 @@ pub async fn test(
         )
         .hint("try again when it has started again"));
     }
+    // The database stays open until this is gone.
+    let _open = engine.tasks.token();
     let name = model.unwrap_or_else(|| engine.settings.model.clone());
+    engine
+        .models
+        .get(&name)
+        .map_err(|error| Problem::invalid(error.to_string()))?;
     tracing::info!(model = %name, by = %caller.actor.label(), "testing a model");
-    let testing = check::test(&engine.models, &name, &engine.clock);
+    let account = Turn::begin(engine, caller, &name).await?;
+    let testing = check::test(&engine.models, &name, &engine.clock, &account);
     let tested = tokio::select! {
-        tested = testing => tested,
-        _ = held.wait_for(Option::is_some) => return Err(stopped()),
-        () = engine.shutdown.cancelled() => return Err(stopped()),
+        tested = testing => tested.map_err(|error| match error {
+            TestError::Lookup(error) => Problem::invalid(error.to_string()),
+            TestError::Account(problem) => problem,
+        }),
+        _ = held.wait_for(Option::is_some) => Err(stopped()),
+        () = engine.shutdown.cancelled() => Err(stopped()),
+        () = account.cancelled() => Err(cancelled()),
     };
-    let mut test = tested.map_err(|error| Problem::invalid(error.to_string()))?;
-    redact(&mut test, engine);
-    Ok(Outcome::ModelTest(test))
+    account.end(tested).await.map(Outcome::ModelTest)
 }
 
-fn redact(test: &mut ModelTest, engine: &Engine) {
-    for check in &mut test.checks {
-        check.detail = engine.redactor.redact(&check.detail).into_owned();
-    }
+/// Looks for model servers on this machine.
+pub async fn discover(engine: &Engine, caller: &Caller) -> Result<Outcome, Problem> {
+    tracing::info!(by = %caller.actor.label(), "looking for model servers on this machine");
+    let at = engine.clock.now();
+    let found = discovery::look(&engine.settings, &Environment::capture(), at).await;
+    Ok(Outcome::Discovery(found))
 }
 
 fn stopped() -> Problem {
@@ -51,4 +89,232 @@ fn stopped() -> Problem {
         "model calls are held: no model is asked",
     )
     .hint("`leverframe release` lets work go on")
+}
+
+fn cancelled() -> Problem {
+    Problem::new(
+        ProblemKind::Conflict,
+        "cancelled",
+        "somebody cancelled the test",
+    )
+}
+
+/// The channel that a test counts on.
+fn channel(surface: Surface) -> &'static str {
+    match surface {
+        Surface::Http => "api",
+        Surface::Console => "desk",
+        Surface::Cli | Surface::Chat | Surface::Scripted | Surface::Engine => "cli",
+    }
+}
+
+/// The turn that a test is counted as.
+struct Turn<'a> {
+    engine: &'a Engine,
+    id: ContinuationId,
+    channel: &'static str,
+    model: &'a str,
+    calls: AtomicU32,
+}
+
+impl<'a> Turn<'a> {
+    async fn begin(engine: &'a Engine, caller: &Caller, model: &'a str) -> Result<Self, Problem> {
+        let channel = channel(caller.surface);
+        let text = format!("models test {model}");
+        let body = messages::body_digest(&["test", &text]);
+        let mut origin = messages::origin(caller, channel, CONVERSATION, body);
+        // A test that is asked for again is made again.
+        origin.key = None;
+        let turn = IngestTurn {
+            origin,
+            session: SessionChoice::Temporary,
+            title: Some(format!("test of {model}")),
+            text,
+            model: Some(model.to_owned()),
+            limits: messages::limits(&engine.settings.budgets, &BudgetRequest::default()),
+            max_queue: 1,
+            unlimited_queue: true,
+            retry_of: None,
+            queue_full_notice: None,
+            cache: TurnCache::default(),
+        };
+        let epoch = engine.store.epoch();
+        let begin = BeginTest { turn, epoch };
+        Ok(Self {
+            engine,
+            id: engine.store.write(begin).await.map_err(from_store)?,
+            channel,
+            model,
+            calls: AtomicU32::new(0),
+        })
+    }
+
+    /// Returns when somebody cancels the turn.
+    async fn cancelled(&self) {
+        let mut events = self.engine.store.subscribe();
+        loop {
+            match events.recv().await {
+                Ok(event) => {
+                    if event.continuation_id == Some(self.id)
+                        && matches!(event.body, EventBody::ContinuationCancelled { .. })
+                    {
+                        return;
+                    }
+                }
+                Err(RecvError::Lagged(_)) => {}
+                Err(RecvError::Closed) => std::future::pending().await,
+            }
+        }
+    }
+
+    /// Ends the turn as the test ended; a call that nobody listens to any more counts as it was reserved.
+    async fn end(&self, tested: Result<ModelTest, Problem>) -> Result<ModelTest, Problem> {
+        let engine = self.engine;
+        let epoch = engine.store.epoch();
+        let open = SettleOpen {
+            continuation_id: self.id,
+            reason: "the test was ended".to_owned(),
+        };
+        let ended = match tested {
+            Ok(mut test) => {
+                for check in &mut test.checks {
+                    check.detail = engine.redactor.redact(&check.detail).into_owned();
+                }
+                let text = summary(&test);
+                let finish = FinishTurn {
+                    continuation_id: self.id,
+                    epoch,
+                    model: None,
+                    session_last_line: text.clone(),
+                    text,
+                    stop: "end_turn".to_owned(),
+                    parts: Vec::new(),
+                };
+                engine.store.write((open, finish)).await.map(|_| Ok(test))
+            }
+            Err(problem) => {
+                let fail = FailTurn {
+                    continuation_id: self.id,
+                    epoch,
+                    error: ErrorBody {
+                        code: "test".to_owned(),
+                        message: problem.to_string(),
+                    },
+                    model: None,
+                    notices: Vec::new(),
+                };
+                let failed = match engine.store.write((open.clone(), fail)).await {
+                    // Cancelled: it has ended, and what was open of it is still to be counted.
+                    Err(StoreError::Illegal { .. }) => engine.store.write(open).await.map(drop),
+                    other => other.map(drop),
+                };
+                failed.map(|()| Err(problem))
+            }
+        };
+        match ended {
+            Ok(tested) => tested,
+            Err(StoreError::Illegal { .. }) => Err(cancelled()),
+            Err(error) => Err(from_store(error)),
+        }
+    }
+}
+
+/// What the test showed, in a line.
+fn summary(test: &ModelTest) -> String {
+    let checks: Vec<String> = test
+        .checks
+        .iter()
+        .map(|check| format!("{} {}", check.check, check.verdict.as_str()))
+        .collect();
+    format!("{}: {}", test.model, checks.join(", "))
+}
+
+#[async_trait]
+impl Account for Turn<'_> {
+    async fn reserve(&self, request: &ModelRequest) -> Result<Reserved, Problem> {
+        let engine = self.engine;
+        let tools: u64 = request
+            .tools
+            .iter()
+            .map(|tool| {
+                estimate::text(&tool.description)
+                    + estimate::json(&tool.input_schema)
+                    + estimate::PER_TOOL
+            })
+            .sum();
+        let input_tokens =
+            estimate::text(&request.system) + estimate::messages(&request.messages) + tools;
+        let most = budget::most(input_tokens, request.max_output_tokens);
+        let day = Day::local(engine.clock.now()).0;
+        let reservation = engine
+            .store
+            .write(ReserveModel {
+                continuation_id: self.id,
+                epoch: engine.store.epoch(),
+                step: 1,
+                attempt: self.calls.fetch_add(1, Ordering::Relaxed) + 1,
+                model: self.model.to_owned(),
+                estimated_tokens: most.input_tokens + most.output_tokens,
+                estimated_cost_usd: engine.models.cost(self.model, &most),
+                limits: budget::shared_limits(&engine.settings, self.channel, day),
+                estimated_input_tokens: None,
+            })
+            .await;
+        match reservation {
+            Ok(Reservation::Granted(attempt_id)) => Ok(Reserved {
+                attempt_id,
+                input_tokens,
+            }),
+            Ok(Reservation::Exhausted(stop)) => Err(Problem::new(
+                ProblemKind::Conflict,
+                "budget used up",
+                budget::refusal(&stop),
+            )
+            .hint(
+                "a test asks for no more: `leverframe costs` shows how far the budgets are used up; raise the limit \
+                 in the configuration, or wait for a new day where it is one of a day",
+            )),
+            Err(StoreError::Illegal { .. }) => Err(cancelled()),
+            Err(error) => Err(from_store(error)),
+        }
+    }
+
+    async fn settle(&self, reserved: Reserved, asked: &Asked) -> Result<Usage, Problem> {
+        let engine = self.engine;
+        let begun = !asked.text.is_empty() || asked.signs > 0;
+        let (mut usage, error) = match &asked.end {
+            Ok(answer) => (answer.usage, None),
+            Err(error) => {
+                let usage = match error.usage {
+                    Some(told) => Usage {
+                        input_tokens: told.input,
+                        output_tokens: told.output,
+                        ..Usage::default()
+                    },
+                    None if begun => Usage {
+                        input_tokens: reserved.input_tokens,
+                        output_tokens: estimate::text(&asked.text) + asked.signs,
+                        ..Usage::default()
+                    },
+                    None => Usage::default(),
+                };
+                let message = engine.redactor.redact(&error.message).into_owned();
+                (usage, Some(message))
+            }
+        };
+        usage.cost_usd = usage
+            .cost_usd
+            .or_else(|| engine.models.cost(self.model, &usage));
+        let settle = SettleModel {
+            attempt_id: reserved.attempt_id,
+            usage,
+            error,
+            active_ms: 0,
+        };
+        match engine.store.write(settle).await {
+            Ok(()) => Ok(usage),
+            Err(StoreError::Illegal { .. }) => Err(cancelled()),
+            Err(error) => Err(from_store(error)),
+        }
+    }
 }

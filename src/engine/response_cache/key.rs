@@ -40,16 +40,22 @@ pub struct Facts<'a> {
     pub reply_format: &'a str,
 }
 
-struct Fields(Sha256);
+/// Hashed bytes in which no field can be taken for another.
+pub(in crate::engine) struct Fields(Sha256);
 
 impl Fields {
     fn new() -> Self {
+        Self::of_layout(LAYOUT)
+    }
+
+    /// Begins with the word of a layout.
+    pub(in crate::engine) fn of_layout(layout: &[u8]) -> Self {
         let mut hash = Sha256::new();
-        hash.update(LAYOUT);
+        hash.update(layout);
         Self(hash)
     }
 
-    fn bytes(&mut self, tag: u8, bytes: &[u8]) {
+    pub(in crate::engine) fn bytes(&mut self, tag: u8, bytes: &[u8]) {
         self.0.update([tag, 1]);
         self.0.update((bytes.len() as u64).to_be_bytes());
         self.0.update(bytes);
@@ -59,18 +65,18 @@ impl Fields {
         self.0.update([tag, 0]);
     }
 
-    fn text(&mut self, tag: u8, text: &str) {
+    pub(in crate::engine) fn text(&mut self, tag: u8, text: &str) {
         self.bytes(tag, text.as_bytes());
     }
 
-    fn optional(&mut self, tag: u8, text: Option<&str>) {
+    pub(in crate::engine) fn optional(&mut self, tag: u8, text: Option<&str>) {
         match text {
             Some(text) => self.text(tag, text),
             None => self.absent(tag),
         }
     }
 
-    fn number(&mut self, tag: u8, number: u64) {
+    pub(in crate::engine) fn number(&mut self, tag: u8, number: u64) {
         self.bytes(tag, &number.to_be_bytes());
     }
 
@@ -91,7 +97,7 @@ impl Fields {
         }
     }
 
-    fn finish(self) -> Key {
+    pub(in crate::engine) fn finish(self) -> Key {
         self.0.finalize().into()
     }
 }

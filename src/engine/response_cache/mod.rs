@@ -11,6 +11,7 @@ use crate::config::settings::{ProviderKind, ReplyStyle, Settings};
 use crate::engine::core::{Engine, lock};
 use crate::engine::response_cache::key::Facts;
 use crate::engine::response_cache::single_flight::{Flights, Joined, Lead, Told};
+use crate::engine::tool_cache;
 use crate::engine::turn::judge::Bench;
 use crate::model::request::{ModelAnswer, ModelRequest};
 use crate::protocol::event::{Event, EventBody};
@@ -80,6 +81,8 @@ impl Caching {
                 ttl_ms: u64::from(limits.ttl_minutes) * 60_000,
                 max_entries: u64::from(limits.max_entries.max(1)),
                 max_bytes: MAX_BYTES,
+                max_results: tool_cache::MAX_RESULTS,
+                max_result_bytes: tool_cache::MAX_RESULT_BYTES,
             }),
             flights: Flights::default(),
             refused: Mutex::default(),

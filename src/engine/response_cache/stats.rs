@@ -33,6 +33,12 @@ fn add(counts: &mut CacheCounts, row: &Row) {
         Counted::Store => counts.stores += sum.times,
         Counted::NotKept(reason) => *counts.not_kept.entry(reason).or_default() += sum.times,
         Counted::Evicted(cause) => *counts.evictions.entry(cause).or_default() += sum.times,
+        Counted::ToolHit => counts.tools.hits += sum.times,
+        Counted::ToolMiss(reason) => *counts.tools.misses.entry(reason).or_default() += sum.times,
+        Counted::ToolStore => counts.tools.stores += sum.times,
+        Counted::ToolNotKept(reason) => {
+            *counts.tools.not_kept.entry(reason).or_default() += sum.times;
+        }
     }
     counts.input_tokens_saved += sum.input_tokens;
     counts.output_tokens_saved += sum.output_tokens;
@@ -68,7 +74,7 @@ fn grouped<'r>(
 /// What the file holds; nothing where nobody keeps answers and no file is there.
 async fn picture(engine: &Engine) -> Picture {
     let caching = &engine.response_cache;
-    if caching.is_enabled() || caching.file.is_there() {
+    if caching.is_enabled() || engine.tool_cache.is_enabled() || caching.file.is_there() {
         caching.file.picture().await
     } else {
         Picture::default()
@@ -106,6 +112,17 @@ pub async fn stats(engine: &Engine) -> CacheStats {
             .iter()
             .map(|(name, channel)| (name.clone(), channel.response_cache))
             .collect(),
+        tool_channels: engine
+            .settings
+            .channels
+            .iter()
+            .filter(|(_, channel)| channel.tool_cache)
+            .map(|(name, _)| name.clone())
+            .collect(),
+        results: picture.results,
+        result_bytes: picture.result_bytes,
+        max_results: options.max_results,
+        max_result_bytes: options.max_result_bytes,
         entries: picture.entries,
         pinned: picture.pinned,
         bytes: picture.bytes,
@@ -116,7 +133,9 @@ pub async fn stats(engine: &Engine) -> CacheStats {
         today: sum(all().filter(|row| row.key.day == today)),
         total: sum(all()),
         channels: grouped(all(), |row| &row.key.channel),
-        models: grouped(all(), |row| &row.key.model),
+        models: grouped(all().filter(|row| !row.key.counted.is_of_tools()), |row| {
+            &row.key.model
+        }),
         days,
         problem: picture.problem,
     }

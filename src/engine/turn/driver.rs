@@ -21,8 +21,9 @@ use crate::engine::turn::fold;
 use crate::engine::turn::input::{Call, Halt, Input};
 use crate::engine::turn::judge::{self, Bench};
 use crate::engine::turn::machine::Turn;
-use crate::engine::turn::model_call::{self, ModelReply, Outcome};
+use crate::engine::turn::model_call;
 use crate::engine::turn::open_call;
+use crate::engine::turn::reply::{ModelReply, Outcome};
 use crate::engine::turn::tool_run;
 use crate::protocol::ids::{ContinuationId, SessionId};
 #[cfg(feature = "test-hooks")]

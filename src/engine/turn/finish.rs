@@ -8,7 +8,7 @@ use crate::engine::budget;
 use crate::engine::core::lock;
 use crate::engine::turn::driver::Driver;
 use crate::engine::turn::judge;
-use crate::engine::turn::model_call::stop_word;
+use crate::engine::turn::reply::stop_word;
 use crate::model::request::StopReason;
 use crate::protocol::approval::Preview;
 use crate::protocol::ids::ApprovalId;

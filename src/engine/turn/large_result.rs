@@ -22,6 +22,8 @@ pub struct Shown {
     pub content: String,
     /// Hold it until the row that names it is committed.
     pub stored: Option<StoredArtifact>,
+    /// Whether nothing is left out.
+    pub whole: bool,
 }
 
 impl Shown {
@@ -35,6 +37,7 @@ impl Shown {
 pub async fn show(engine: &Engine, content: String, is_window: bool) -> Shown {
     if content.len() <= WHOLE || is_window {
         return Shown {
+            whole: content.len() <= WINDOW,
             content: shorten(content),
             stored: None,
         };
@@ -47,6 +50,7 @@ pub async fn show(engine: &Engine, content: String, is_window: bool) -> Shown {
         Ok(stored) => Shown {
             content: ends(&content, &stored.artifact),
             stored: Some(stored),
+            whole: false,
         },
         // The result counts more than its middle: the call ran, and its outcome must be recorded.
         Err(error) => {
@@ -54,6 +58,7 @@ pub async fn show(engine: &Engine, content: String, is_window: bool) -> Shown {
             Shown {
                 content: shorten(content),
                 stored: None,
+                whole: false,
             }
         }
     }

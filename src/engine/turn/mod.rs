@@ -13,4 +13,5 @@ pub mod large_result;
 pub mod machine;
 pub mod model_call;
 pub mod open_call;
+pub mod reply;
 pub mod tool_run;

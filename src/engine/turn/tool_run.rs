@@ -17,6 +17,7 @@ use crate::engine::approvals::{self, Ask};
 use crate::engine::core::Engine;
 use crate::engine::hooks::turn as hooks;
 use crate::engine::probe;
+use crate::engine::tool_cache::{self, Kept, Pass};
 use crate::engine::turn::fold;
 use crate::engine::turn::input::{CallStatus, Input};
 use crate::engine::turn::judge::{self, Bench, Judged};
@@ -25,6 +26,7 @@ use crate::protocol::approval::Preview;
 use crate::protocol::artifact::ArtifactHash;
 use crate::protocol::event::{Event, EventBody};
 use crate::protocol::ids::{ContinuationId, SessionId, ToolCallId};
+use crate::protocol::session::CachedResult;
 use crate::protocol::words::{ApprovalKind, Effect, OutboxClass, ToolCallState, VerdictWord};
 use crate::store::commands::finish_tool::FinishTool;
 use crate::store::commands::queue_cards::QueueCards;
@@ -226,9 +228,15 @@ pub async fn start_and_run(
             });
         }
     };
-    let (outcome, duration_ms) = match early {
-        Some(ran) => ran,
-        None => carry_out(engine, rows, &row, &kill).await?,
+    let (kept, pass) = match early {
+        Some(_) => (None, Pass::default()),
+        None => tool_cache::consult(engine, rows, &row, &judged.plan, &bench).await,
+    };
+    let cached = kept.as_ref().map(|kept| kept.cached);
+    let (outcome, duration_ms) = match (early, kept) {
+        (Some(ran), _) => ran,
+        (None, Some(kept)) => given_again(kept),
+        (None, None) => carry_out(engine, rows, &row, &kill).await?,
     };
     let content = hooks::clean_result(engine, rows, &outcome.content);
     let windows = engine
@@ -236,9 +244,18 @@ pub async fn start_and_run(
         .get(&row.call.name)
         .is_some_and(|tool| tool.reads_windows());
     let shown = large_result::show(engine, content, windows).await;
-    let finished = finished(engine, rows, &row, attempt, duration_ms, outcome, &shown);
+    let finished = finished(
+        engine,
+        rows,
+        &row,
+        attempt,
+        (duration_ms, cached),
+        &outcome,
+        &shown,
+    );
     let state = finished.state;
     engine.persist(finished).await?;
+    pass.settle(engine, rows, &row.call.name, &outcome, &shown, duration_ms);
     // Until here, the file must not be swept.
     drop(shown);
     engine.deadlines.notify_one();
@@ -246,6 +263,18 @@ pub async fn start_and_run(
         id,
         status: fold::status(state),
     })
+}
+
+/// A result that was kept, as if the tool had run just now and taken no time.
+fn given_again(kept: Kept) -> (ToolOutcome, u64) {
+    let outcome = ToolOutcome {
+        content: kept.content,
+        is_error: false,
+        disposition: EffectDisposition::Done,
+        partial: false,
+    };
+    crash_point!("tool.effect_done");
+    (outcome, 0)
 }
 
 /// Carries out a call whose start is on disk: how it ended, and after how many milliseconds.
@@ -271,6 +300,7 @@ async fn carry_out(
         continuation: rows.id,
         call: id,
     };
+    let change = tool_cache::begin_change(engine, row, &workspace);
     let started = Instant::now();
     let limit = tool.spec().max_duration;
     let outcome = {
@@ -302,6 +332,9 @@ async fn carry_out(
         }
         outcome
     };
+    if let Some(change) = change {
+        change.end();
+    }
     Ok((outcome, started.elapsed().as_millis() as u64))
 }
 
@@ -326,6 +359,7 @@ async fn execute(
         content: "the tool stopped on a defect of ours (a panic; see the log)".to_owned(),
         is_error: true,
         disposition: EffectDisposition::Unknown,
+        partial: false,
     })
 }
 
@@ -343,6 +377,7 @@ fn looked_up(engine: &Engine, outcome: ToolOutcome, probe: Probe) -> ToolOutcome
             content,
             is_error: false,
             disposition: EffectDisposition::Done,
+            partial: false,
         },
         Probe::NotDone => ToolOutcome {
             content: format!(
@@ -352,6 +387,7 @@ looked up: it did not happen",
             ),
             is_error: true,
             disposition: EffectDisposition::ConfirmedNoEffect,
+            partial: false,
         },
         Probe::Unclear { why } => ToolOutcome {
             content: format!(
@@ -371,8 +407,8 @@ fn finished(
     rows: &TurnRows,
     row: &CallRow,
     attempt: u32,
-    duration_ms: u64,
-    outcome: ToolOutcome,
+    (duration_ms, cached): (u64, Option<CachedResult>),
+    outcome: &ToolOutcome,
     shown: &Shown,
 ) -> FinishTool {
     let repeatable = matches!(row.call.effect, Effect::ReadOnly | Effect::Idempotent);
@@ -401,6 +437,7 @@ fn finished(
         is_error: outcome.is_error,
         duration_ms,
         artifact: shown.artifact(),
+        cached,
         resolve,
     }
 }

@@ -6,6 +6,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::model::gemini::decoder::FAMILY;
+use crate::model::learnt::Lesson;
 use crate::model::request::{
     AssistantToolCall, ModelMessage, ModelRequest, ToolResultMessage, legal_word as legal,
 };
@@ -24,6 +25,58 @@ pub struct Parameters {
     pub mark_unsigned: bool,
     /// Replay native content.
     pub replay: bool,
+}
+
+impl Parameters {
+    /// What to send to a model of which nothing was learnt.
+    pub fn of(model: &str) -> Self {
+        Self {
+            thinking: true,
+            mark_unsigned: wants_signatures(model),
+            replay: true,
+        }
+    }
+
+    /// What follows from `words` (lower case) of a 400; none when trying again would not help.
+    pub fn after(self, words: &str) -> Option<Lesson<Self>> {
+        let mut next = self;
+        let signature = ["thought_signature", "thought signature", "thoughtsignature"];
+        if signature.iter().any(|name| words.contains(name)) {
+            if words.contains("missing") {
+                next.mark_unsigned = true;
+            } else {
+                // Signatures that are not, or no longer, valid here: this history goes without them, others are tried
+                // with theirs.
+                return self.replay.then_some(Lesson::once(Self {
+                    replay: false,
+                    mark_unsigned: true,
+                    ..self
+                }));
+            }
+        } else if words.contains("thinking") {
+            next.thinking = false;
+        }
+        (next != self).then(|| Lesson {
+            next,
+            kept: Some(next.lasting()),
+        })
+    }
+
+    /// What of it holds for other requests, too.
+    pub fn lasting(self) -> Self {
+        Self {
+            replay: true,
+            ..self
+        }
+    }
+}
+
+/// Whether a model is known to refuse calls without a signature: Gemini 3 and later.
+fn wants_signatures(model: &str) -> bool {
+    let name = model.rsplit('/').next().unwrap_or(model);
+    let version = name.strip_prefix("gemini-").unwrap_or_default();
+    let major: String = version.chars().take_while(char::is_ascii_digit).collect();
+    major.parse::<u32>().is_ok_and(|major| major >= 3)
 }
 
 /// The body of one request. The model is named in the address.

@@ -17,6 +17,29 @@ pub struct Parameters {
     pub think: bool,
 }
 
+impl Default for Parameters {
+    /// A model that takes everything.
+    fn default() -> Self {
+        Self {
+            tools: true,
+            think: true,
+        }
+    }
+}
+
+impl Parameters {
+    /// What to send after a 400 with `words`, lower case; none when they name nothing that could be left out.
+    pub fn without_refused(self, words: &str) -> Option<Self> {
+        let mut fewer = self;
+        if words.contains("does not support tools") {
+            fewer.tools = false;
+        } else if words.contains("does not support thinking") || words.contains("think value") {
+            fewer.think = false;
+        }
+        (fewer != self).then_some(fewer)
+    }
+}
+
 /// The body of one request.
 pub fn body(request: &ModelRequest, parameters: Parameters) -> Value {
     let mut messages: Vec<Value> = Vec::new();

@@ -6,42 +6,26 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::model::exchange::{Decode, Progress};
 use crate::model::failure::{self, Failure, excerpt};
+use crate::model::openai_responses::items::{
+    End, Item, MAX_ARGS_BYTES, arguments_of, has_content, has_id, has_more_than, is_kind,
+    read_args, text_of, word,
+};
 use crate::model::request::{
-    MalformedArgs, ModelAnswer, ModelErrorKind, ModelEvent, ModelToolCall, StopReason, TokenCount,
+    ModelAnswer, ModelErrorKind, ModelEvent, ModelToolCall, StopReason, TokenCount,
 };
 use crate::protocol::session::{NativeBlocks, Usage};
 
 /// The family of these native blocks.
 pub const FAMILY: &str = "openai-responses";
-/// Most bytes of one call's arguments.
-const MAX_ARGS_BYTES: usize = 1024 * 1024;
 /// Most output items of one answer.
 const MAX_ITEMS: usize = 512;
 /// What we can say ourselves about a message and about a call; an item with more must be sent back as it came.
 const MESSAGE_FIELDS: &[&str] = &["type", "id", "role", "status", "content"];
 const CALL_FIELDS: &[&str] = &["type", "id", "call_id", "name", "arguments", "status"];
-
-#[derive(Debug, Default)]
-struct Item {
-    raw: Value,
-    closed: bool,
-    /// Visible text sent on so far.
-    shown: String,
-    /// Arguments as streamed; they count only where the closed item holds none.
-    args: String,
-    too_large: bool,
-}
-
-/// How the answer ended.
-#[derive(Debug, PartialEq, Eq)]
-enum End {
-    Completed,
-    Incomplete(String),
-}
 
 /// The state of one answer.
 #[derive(Debug, Default)]
@@ -462,94 +446,5 @@ impl Decode for Decoder {
 
     fn finish(self: Box<Self>, sent_bytes: usize) -> Result<ModelAnswer, Failure> {
         (*self).finish(sent_bytes)
-    }
-}
-
-/// The text of a field; empty where there is none.
-pub fn word<'a>(value: &'a Value, field: &str) -> &'a str {
-    value.get(field).and_then(Value::as_str).unwrap_or("")
-}
-
-/// Whether an item is of this type.
-pub fn is_kind(item: &Value, kind: &str) -> bool {
-    word(item, "type") == kind
-}
-
-/// Whether a reasoning item can be sent back: the server keeps nothing, so it must hold its own content.
-pub fn has_content(reasoning: &Value) -> bool {
-    !word(reasoning, "encrypted_content").is_empty()
-}
-
-/// The visible text of a message item, and whether a refusal is in it.
-pub fn text_of(message: &Value) -> (String, bool) {
-    let mut text = String::new();
-    let mut refused = false;
-    match message.get("content") {
-        Some(Value::String(whole)) => text.push_str(whole),
-        Some(Value::Array(parts)) => {
-            for part in parts {
-                if is_kind(part, "refusal") {
-                    refused = true;
-                    text.push_str(word(part, "refusal"));
-                } else {
-                    text.push_str(word(part, "text"));
-                }
-            }
-        }
-        Some(Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_)) | None => {}
-    }
-    (text, refused)
-}
-
-fn has_id(item: &Value, id: &str) -> bool {
-    !id.is_empty() && word(item, "id") == id
-}
-
-fn has_more_than(item: &Value, known: &[&str]) -> bool {
-    item.as_object().is_some_and(|fields| {
-        fields
-            .iter()
-            .any(|(name, value)| !value.is_null() && !known.contains(&name.as_str()))
-    })
-}
-
-/// The arguments as text: of the closed item, else as they were streamed.
-fn arguments_of(item: &Item) -> std::borrow::Cow<'_, str> {
-    match item.raw.get("arguments") {
-        Some(Value::String(text)) if !text.is_empty() => text.into(),
-        Some(object @ Value::Object(_)) => object.to_string().into(),
-        Some(_) | None => item.args.as_str().into(),
-    }
-}
-
-fn read_args(item: &Item, end: &End) -> Result<Value, MalformedArgs> {
-    let text = arguments_of(item);
-    let malformed = |error: String| MalformedArgs {
-        raw: excerpt(&text),
-        error,
-    };
-    if !item.closed || matches!(word(&item.raw, "status"), "incomplete" | "in_progress") {
-        return Err(malformed(match end {
-            End::Incomplete(_) => {
-                "the answer reached its length limit inside the arguments".to_owned()
-            }
-            End::Completed => "the answer ended inside the arguments".to_owned(),
-        }));
-    }
-    if item.too_large || text.len() > MAX_ARGS_BYTES {
-        return Err(malformed(format!(
-            "the arguments are larger than {} KiB",
-            MAX_ARGS_BYTES / 1024
-        )));
-    }
-    match text.trim() {
-        "" | "null" => Ok(Value::Object(Map::new())),
-        text => match serde_json::from_str::<Value>(text) {
-            Ok(object @ Value::Object(_)) => Ok(object),
-            Ok(_) => Err(malformed("the arguments are not a JSON object".to_owned())),
-            Err(error) => Err(malformed(format!(
-                "the arguments are not complete JSON ({error})"
-            ))),
-        },
     }
 }

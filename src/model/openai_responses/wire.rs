@@ -5,7 +5,9 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::model::openai_responses::decoder::{FAMILY, has_content, is_kind, text_of, word};
+use crate::model::failure;
+use crate::model::openai_responses::decoder::FAMILY;
+use crate::model::openai_responses::items::{has_content, is_kind, text_of, word};
 use crate::model::profiles::PromptCache;
 use crate::model::request::{AssistantToolCall, ModelMessage, ModelRequest, legal_word as legal};
 use crate::protocol::session::NativeBlocks;
@@ -44,6 +46,44 @@ impl Default for Parameters {
             cache_breakpoints: true,
             strict: true,
         }
+    }
+}
+
+impl Parameters {
+    /// What to send after a refusal with `words`, lower case; none when they name nothing that could be left out.
+    ///
+    /// The bound on output tokens is never given up, and a refused value (an effort the model does not know) is for
+    /// the operator to correct.
+    pub fn without_refused(self, words: &str) -> Option<Self> {
+        let names = |list: &[&str]| list.iter().any(|name| words.contains(name));
+        if !failure::refuses_parameter(words) || names(&["unsupported value", "unsupported_value"])
+        {
+            return None;
+        }
+        let mut fewer = self;
+        let parameter = if names(&["stream_options", "include_obfuscation"]) {
+            &mut fewer.stream_options
+        } else if names(&["prompt_cache_options", "prompt_cache_breakpoint"]) {
+            &mut fewer.cache_breakpoints
+        } else if names(&["prompt_cache_key"]) {
+            &mut fewer.cache_key
+        } else if names(&["parallel_tool_calls"]) {
+            &mut fewer.parallel_tool_calls
+        } else if names(&[
+            "encrypted_content",
+            "encrypted content",
+            "'include'",
+            "parameter: include",
+        ]) {
+            &mut fewer.encrypted_reasoning
+        } else if names(&["reasoning.effort", "'reasoning'", "parameter: reasoning"]) {
+            &mut fewer.effort
+        } else if names(&[".strict", "'strict'", "parameter: strict"]) {
+            &mut fewer.strict
+        } else {
+            return None;
+        };
+        std::mem::replace(parameter, false).then_some(fewer)
     }
 }
 

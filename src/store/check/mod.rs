@@ -7,6 +7,7 @@
 mod calls;
 mod deliveries;
 mod file;
+mod hygiene;
 mod log;
 mod rule;
 mod starts;
@@ -27,12 +28,13 @@ pub struct Violation {
 }
 
 /// The groups of rules, in the order of checking: the file first, because nothing else means much when it is broken.
-const GROUPS: [&[Rule]; 5] = [
+const GROUPS: [&[Rule]; 6] = [
     file::RULES,
     turns::RULES,
     calls::RULES,
     deliveries::RULES,
     log::RULES,
+    hygiene::RULES,
 ];
 
 fn rules() -> impl Iterator<Item = &'static Rule> {

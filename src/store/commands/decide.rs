@@ -178,6 +178,7 @@ impl Decide {
             is_error,
             duration_ms: None,
             artifact: None,
+            cached: None,
         }
     }
 

@@ -8,6 +8,7 @@ use crate::protocol::words::{ApprovalState, ContinuationState, ToolCallState};
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::NewNotice;
+use crate::store::ops::continuations::Head;
 
 /// Fails a running continuation. Durable: error step; open calls cancelled, gates revoked.
 #[derive(Debug, Clone)]
@@ -24,6 +25,31 @@ pub struct FailTurn {
     pub notices: Vec<NewNotice>,
 }
 
+impl WriteTx<'_> {
+    /// Ends a running continuation with an error: what is open of it is closed, and it is announced.
+    pub(crate) fn fail_continuation(
+        &mut self,
+        head: &mut Head,
+        error: &ErrorBody,
+    ) -> Result<(), StoreError> {
+        self.push_step(
+            head,
+            &StepBody::Error {
+                error: error.clone(),
+            },
+        )?;
+        self.close_open(head, ApprovalState::Revoked, ToolCallState::Cancelled)?;
+        self.move_continuation(head, ContinuationState::Failed, Some(error))?;
+        self.emit(
+            Some(head.session_id),
+            Some(head.id),
+            EventBody::ContinuationFailed {
+                error: error.clone(),
+            },
+        )
+    }
+}
+
 impl WriteCommand for FailTurn {
     type Output = ();
     const DURABILITY: Durability = Durability::Durable;
@@ -34,21 +60,7 @@ impl WriteCommand for FailTurn {
             tx.own_attempt(attempt, &head)?;
             tx.settle_attempt(attempt, head.session_id, usage, Some(&self.error.message))?;
         }
-        tx.push_step(
-            &head,
-            &StepBody::Error {
-                error: self.error.clone(),
-            },
-        )?;
-        tx.close_open(&head, ApprovalState::Revoked, ToolCallState::Cancelled)?;
-        tx.move_continuation(&mut head, ContinuationState::Failed, Some(&self.error))?;
-        tx.emit(
-            Some(head.session_id),
-            Some(head.id),
-            EventBody::ContinuationFailed {
-                error: self.error.clone(),
-            },
-        )?;
+        tx.fail_continuation(&mut head, &self.error)?;
         for notice in &self.notices {
             tx.queue_notice(notice)?;
         }

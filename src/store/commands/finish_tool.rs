@@ -2,6 +2,7 @@
 
 use crate::protocol::artifact::ArtifactRef;
 use crate::protocol::ids::ToolCallId;
+use crate::protocol::session::CachedResult;
 use crate::protocol::words::ApprovalKind;
 use crate::protocol::words::ApprovalState;
 use crate::protocol::words::ToolCallState;
@@ -34,6 +35,8 @@ pub struct FinishTool {
     pub duration_ms: u64,
     /// Where the whole content is, when `content` is a part of it; its file is durable.
     pub artifact: Option<ArtifactRef>,
+    /// Set when the tool did not run: the result is one that was kept.
+    pub cached: Option<CachedResult>,
     /// The question to ask (kind `resolve_unknown`), with `Indeterminate`.
     pub resolve: Option<NewApproval>,
 }
@@ -129,18 +132,24 @@ impl WriteCommand for FinishTool {
                     is_error: self.is_error,
                     duration_ms: Some(self.duration_ms),
                     artifact: self.artifact.as_ref(),
+                    cached: self.cached,
                 },
             )?;
         }
         if let Some(artifact) = &self.artifact {
             tx.refer_to_artifact(head.id, call.id, artifact)?;
         }
+        let mut detail = json!({ "tool": call.name, "attempt": self.attempt, "state": self.state });
+        if let Some(cached) = &self.cached {
+            // Nothing ran: whoever reads the log is told from when the result is.
+            detail["cached_since"] = json!(cached.stored_at);
+        }
         tx.audit(
             "tool.finished",
             &ActorRef::engine(),
             Some(&head.channel),
             call.id,
-            &json!({ "tool": call.name, "attempt": self.attempt, "state": self.state }),
+            &detail,
         )?;
         if unclear && !head.state.is_terminal() {
             let Some(question) = &self.resolve else {

@@ -2,6 +2,7 @@
 
 pub mod ask_budget;
 pub mod begin_send;
+pub mod begin_test;
 pub mod cancel;
 pub mod claim;
 pub mod decide;
@@ -37,6 +38,7 @@ pub mod resolve_delivery;
 pub mod resume;
 pub mod return_to_ask;
 pub mod revise_approval;
+pub mod run_hygiene;
 pub mod set_channel_paused;
 pub mod set_held;
 pub mod set_policy;
@@ -50,5 +52,7 @@ pub mod sweep_events;
 pub mod sweep_history;
 pub mod sweep_loose;
 pub mod sweep_sessions;
+pub mod tidy_memories;
+pub mod undo_hygiene;
 pub mod update_session;
 pub mod yield_turn;

@@ -10,6 +10,7 @@ use crate::protocol::words::{
     ApprovalKind, ContinuationState, DecisionWord, Effect, OutboxClass, OutboxState, ToolCallState,
 };
 use crate::store::command::WriteTx;
+use crate::store::commands::begin_test::is_test;
 use crate::store::commands::end_send::{ask_old, ask_unknown};
 use crate::store::commands::quarantine::{COPY_MARK, doubt_open_work};
 use crate::store::error::StoreError;
@@ -147,8 +148,20 @@ impl Recover {
             )?
             .query_map([], |row| row.get(0).map(ContinuationId::from_bytes))?
             .collect::<rusqlite::Result<Vec<_>>>()?;
-        for id in &running {
-            let mut head = tx.head(*id)?;
+        let mut interrupted = Vec::with_capacity(running.len());
+        for id in running {
+            let mut head = tx.head(id)?;
+            // Nobody waits for the test of a model any more, and a resume would make a turn of it.
+            if is_test(&head) {
+                let error = ErrorBody {
+                    code: "interrupted".to_owned(),
+                    message: DIED.to_owned(),
+                };
+                tx.fail_continuation(&mut head, &error)?;
+                tx.end_if_temporary(&head)?;
+                continue;
+            }
+            interrupted.push(id);
             tx.move_continuation(
                 &mut head,
                 ContinuationState::Interrupted,
@@ -165,7 +178,7 @@ impl Recover {
                 },
             )?;
         }
-        Ok(running)
+        Ok(interrupted)
     }
 
     /// Whether the key of the run that was in flight is still remembered.

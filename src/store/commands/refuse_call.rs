@@ -48,6 +48,7 @@ impl WriteCommand for RefuseCall {
             is_error: true,
             duration_ms: None,
             artifact: None,
+            cached: None,
         };
         tx.settle_call(&head, &mut call, ToolCallState::Denied, result)
     }

@@ -94,6 +94,13 @@ impl WriteCommand for SweepSessions {
             swept.removed += rows;
             swept.rows += rows;
         }
+        // A summary or a compaction of a session that is gone would be a reference into nothing.
+        for orphans in [
+            "DELETE FROM summaries WHERE NOT EXISTS (SELECT 1 FROM sessions s WHERE s.id = session_id)",
+            "DELETE FROM compactions WHERE NOT EXISTS (SELECT 1 FROM sessions s WHERE s.id = session_id)",
+        ] {
+            swept.rows += tx.conn.prepare_cached(orphans)?.execute([])? as u64;
+        }
         // What was added to the budget of a session that is gone.
         swept.rows += tx
             .conn

@@ -114,18 +114,22 @@ ALTER TABLE model_attempts ADD COLUMN purpose TEXT NOT NULL DEFAULT 'turn' CHECK
 CREATE TABLE hygiene_runs (
     position INTEGER PRIMARY KEY,
     id BLOB NOT NULL UNIQUE CHECK (length(id) = 16),
-    state TEXT NOT NULL CHECK (state IN ('running', 'done', 'undone', 'removed')),
+    state TEXT NOT NULL CHECK (state IN ('running', 'done', 'stopped', 'undone', 'removed')),
     by_label TEXT NOT NULL,
     -- What it put aside by scope and reason, and what it tidied: JSON.
     report TEXT NOT NULL,
     archived INTEGER NOT NULL DEFAULT 0,
+    -- Those of them that an undo brought back.
+    restored INTEGER NOT NULL DEFAULT 0,
     freed_bytes INTEGER NOT NULL DEFAULT 0,
     duration_ms INTEGER,
     at INTEGER NOT NULL,
     undo_until INTEGER NOT NULL,
+    -- None while it runs, and while what it put aside is being brought back.
     ended_at INTEGER
 ) STRICT;
-CREATE INDEX hygiene_runs_undoable ON hygiene_runs (undo_until) WHERE state = 'done';
+CREATE INDEX hygiene_runs_open ON hygiene_runs (state) WHERE ended_at IS NULL;
+CREATE INDEX hygiene_runs_undoable ON hygiene_runs (undo_until) WHERE ended_at IS NOT NULL;
 
 -- Sizes by local day (days since 1970), for the chart.
 CREATE TABLE growth (

@@ -5,7 +5,7 @@ use rusqlite::{OptionalExtension, params};
 use crate::protocol::artifact::ArtifactRef;
 use crate::protocol::event::EventBody;
 use crate::protocol::ids::{ApprovalId, ContinuationId, ToolCallId};
-use crate::protocol::session::StepBody;
+use crate::protocol::session::{CachedResult, StepBody};
 use crate::protocol::words::{Effect, ToolCallState};
 use crate::store::command::WriteTx;
 use crate::store::error::StoreError;
@@ -41,6 +41,8 @@ pub(crate) struct CallResult<'a> {
     pub(crate) duration_ms: Option<u64>,
     /// Where the whole is, when `content` is a part of it.
     pub(crate) artifact: Option<&'a ArtifactRef>,
+    /// Set when it is a result that was kept.
+    pub(crate) cached: Option<CachedResult>,
 }
 
 impl WriteTx<'_> {
@@ -125,6 +127,7 @@ impl WriteTx<'_> {
                 is_error: result.is_error,
                 duration_ms: result.duration_ms,
                 artifact: result.artifact.cloned(),
+                cached: result.cached,
             },
         )?;
         self.conn
@@ -134,7 +137,7 @@ impl WriteTx<'_> {
             .execute(params![call.id.to_bytes(), n, result.duration_ms])?;
         call.state = to;
         call.result_step = Some(n);
-        self.finished_event(head, call, to, result.content, result.duration_ms)
+        self.ended_event(head, call, to, &result)
     }
 
     /// Announces where a call ended.
@@ -146,6 +149,23 @@ impl WriteTx<'_> {
         content: &str,
         duration_ms: Option<u64>,
     ) -> Result<(), StoreError> {
+        let result = CallResult {
+            content,
+            is_error: false,
+            duration_ms,
+            artifact: None,
+            cached: None,
+        };
+        self.ended_event(head, call, state, &result)
+    }
+
+    fn ended_event(
+        &mut self,
+        head: &Head,
+        call: &Call,
+        state: ToolCallState,
+        result: &CallResult<'_>,
+    ) -> Result<(), StoreError> {
         self.emit(
             Some(head.session_id),
             Some(head.id),
@@ -153,8 +173,9 @@ impl WriteTx<'_> {
                 call_id: call.id,
                 name: call.name.clone(),
                 state,
-                preview: preview(content),
-                duration_ms,
+                preview: preview(result.content),
+                duration_ms: result.duration_ms,
+                cached: result.cached,
             },
         )
     }
@@ -255,6 +276,7 @@ impl WriteTx<'_> {
                     is_error: true,
                     duration_ms: None,
                     artifact: None,
+                    cached: None,
                 },
             ),
         }

@@ -5,6 +5,7 @@ pub mod approvals;
 pub mod budgets;
 pub mod calls;
 pub mod continuations;
+pub(crate) mod hygiene;
 pub mod models;
 pub mod outbox;
 pub mod policies;

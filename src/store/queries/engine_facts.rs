@@ -6,6 +6,7 @@ use crate::protocol::approval::Requester;
 use crate::protocol::ids::SessionId;
 use crate::store::error::StoreError;
 use crate::store::reader::Reader;
+use crate::store::schema;
 
 impl Reader<'_> {
     /// Everybody who said something in a session: whose words are in its context.
@@ -21,6 +22,11 @@ impl Reader<'_> {
             })?
             .collect::<rusqlite::Result<Vec<_>>>()?;
         Ok(rows)
+    }
+
+    /// Whether the process that had the database last closed it.
+    pub fn ended_by_itself(&self) -> Result<bool, StoreError> {
+        Ok(schema::meta(self.conn, "clean")?.is_some())
     }
 
     /// Whether an item was refused before on this channel with the same words (the sender is in them).

@@ -8,6 +8,7 @@ pub mod costs;
 pub mod engine_facts;
 pub mod history;
 pub mod hooks;
+pub mod hygiene;
 pub mod outbox;
 mod page;
 pub mod sessions;

@@ -88,7 +88,7 @@ const CALL: &str =
         json_extract(s.body, '$.content'),
         t.duration_ms, t.attempts, t.created_at, t.started_at,
         t.provider_call_id, t.preview, t.digest, t.args_digest, t.idempotency_key, a.state, a.taint,
-        json_extract(s.body, '$.artifact')
+        json_extract(s.body, '$.artifact'), json_extract(s.body, '$.cached')
      FROM tool_calls t LEFT JOIN approvals a ON a.id = t.approval_id
         LEFT JOIN steps s ON s.continuation_id = t.continuation_id AND s.n = t.result_step";
 
@@ -117,6 +117,7 @@ fn call_row(row: &Row<'_>) -> rusqlite::Result<CallRow> {
                 .map(ApprovalId::from_bytes),
             result: row.get(16)?,
             artifact: json_opt(row, 28)?,
+            cached: json_opt(row, 29)?,
             duration_ms: row.get(17)?,
             attempts: row.get(18)?,
             created_at: Timestamp(row.get(19)?),

@@ -1,8 +1,9 @@
-//! What was used on a day, and what people added to its budgets.
+//! What was used on a day and by the open sessions, and what people added to their budgets.
 
+use crate::protocol::ids::SessionId;
 use crate::protocol::session::Usage;
 use crate::store::error::StoreError;
-use crate::store::input::BudgetKind;
+use crate::store::input::{BudgetKind, Limit};
 use crate::store::reader::Reader;
 use rusqlite::params;
 
@@ -17,7 +18,74 @@ pub struct OpenCall {
     pub cost_usd: Option<f64>,
 }
 
+/// What an open session has used of its budget.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SessionUse {
+    /// The session.
+    pub id: SessionId,
+    /// Tokens that are used or reserved.
+    pub tokens: u64,
+    /// US dollars that are used or reserved.
+    pub cost_usd: f64,
+    /// Tokens that people added to its budget.
+    pub added_tokens: f64,
+    /// US dollars that people added to its budget.
+    pub added_usd: f64,
+}
+
 impl Reader<'_> {
+    /// The open sessions that are the furthest in using up a budget that all of them have, at most `most` of them;
+    /// equal ones by the newest change. And how many open sessions there are.
+    pub fn session_uses(
+        &self,
+        limit: Limit,
+        most: u32,
+    ) -> Result<(Vec<SessionUse>, u64), StoreError> {
+        let mut all = 0;
+        let found = self
+            .conn
+            .prepare_cached(
+                "WITH reserved AS (
+                    SELECT c.session_id AS id, sum(m.estimated_tokens) AS tokens, total(m.estimated_cost_usd) AS usd
+                    FROM model_attempts m JOIN continuations c ON c.id = m.continuation_id
+                    WHERE m.settled_at IS NULL GROUP BY c.session_id
+                 ), added AS (
+                    SELECT session_id AS id, total(amount) FILTER (WHERE budget = 'session_tokens') AS tokens,
+                        total(amount) FILTER (WHERE budget = 'session_cost') AS usd
+                    FROM budget_grants WHERE session_id IS NOT NULL GROUP BY session_id
+                 ), used AS (
+                    SELECT s.id, s.updated_at, s.input_tokens + s.output_tokens + coalesce(r.tokens, 0) AS tokens,
+                        s.spent_usd + coalesce(r.usd, 0.0) AS usd, coalesce(a.tokens, 0.0) AS more_tokens,
+                        coalesce(a.usd, 0.0) AS more_usd
+                    FROM sessions s LEFT JOIN reserved r ON r.id = s.id LEFT JOIN added a ON a.id = s.id
+                    WHERE s.state = 'active'
+                 )
+                 SELECT id, tokens, usd, more_tokens, more_usd, count(*) OVER () FROM used
+                 ORDER BY max(coalesce(tokens / nullif(?1 + more_tokens, 0.0), 0.0),
+                        coalesce(usd / nullif(?2 + more_usd, 0.0), 0.0)) DESC, updated_at DESC, id
+                 LIMIT ?3",
+            )?
+            .query_map(
+                params![
+                    limit.max_tokens.map(|tokens| tokens as f64),
+                    limit.max_cost_usd,
+                    most
+                ],
+                |row| {
+                    all = row.get(5)?;
+                    Ok(SessionUse {
+                        id: SessionId::from_bytes(row.get(0)?),
+                        tokens: row.get(1)?,
+                        cost_usd: row.get(2)?,
+                        added_tokens: row.get(3)?,
+                        added_usd: row.get(4)?,
+                    })
+                },
+            )?
+            .collect::<rusqlite::Result<_>>()?;
+        Ok((found, all))
+    }
+
     /// Calls under way that count on a day, given in days since 1970-01-01.
     pub fn open_calls(&self, day: i64) -> Result<Vec<OpenCall>, StoreError> {
         Ok(self

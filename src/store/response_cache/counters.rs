@@ -6,7 +6,9 @@ use std::collections::HashMap;
 use rusqlite::{Connection, params};
 
 use crate::clock::Timestamp;
-use crate::protocol::words::{CacheEviction, CacheMissReason, CacheNotKept, CacheScope};
+use crate::protocol::words::{
+    CacheEviction, CacheMissReason, CacheNotKept, CacheScope, ToolCacheMiss, ToolCacheNotKept,
+};
 
 /// The local day of a time, `YYYY-MM-DD`.
 pub fn local_day(at: Timestamp) -> String {
@@ -31,9 +33,30 @@ pub enum Counted {
     NotKept(CacheNotKept),
     /// A kept answer went.
     Evicted(CacheEviction),
+    /// A tool's kept result was given; the counter's model is the tool's name, here and below.
+    ToolHit,
+    /// A tool ran.
+    ToolMiss(ToolCacheMiss),
+    /// A result was kept.
+    ToolStore,
+    /// A result could not be kept.
+    ToolNotKept(ToolCacheNotKept),
 }
 
 impl Counted {
+    /// Whether it is about a tool's result, not about an answer.
+    pub fn is_of_tools(self) -> bool {
+        match self {
+            Self::ToolHit | Self::ToolMiss(_) | Self::ToolStore | Self::ToolNotKept(_) => true,
+            Self::Hit
+            | Self::Coalesced
+            | Self::Miss(_)
+            | Self::Store
+            | Self::NotKept(_)
+            | Self::Evicted(_) => false,
+        }
+    }
+
     fn words(self) -> (&'static str, &'static str) {
         match self {
             Self::Hit => ("hit", ""),
@@ -42,6 +65,10 @@ impl Counted {
             Self::Store => ("store", ""),
             Self::NotKept(reason) => ("not_kept", reason.as_str()),
             Self::Evicted(cause) => ("evicted", cause.as_str()),
+            Self::ToolHit => ("tool_hit", ""),
+            Self::ToolMiss(reason) => ("tool_miss", reason.as_str()),
+            Self::ToolStore => ("tool_store", ""),
+            Self::ToolNotKept(reason) => ("tool_not_kept", reason.as_str()),
         }
     }
 
@@ -53,6 +80,10 @@ impl Counted {
             "store" => Some(Self::Store),
             "not_kept" => reason.parse().ok().map(Self::NotKept),
             "evicted" => reason.parse().ok().map(Self::Evicted),
+            "tool_hit" => Some(Self::ToolHit),
+            "tool_miss" => reason.parse().ok().map(Self::ToolMiss),
+            "tool_store" => Some(Self::ToolStore),
+            "tool_not_kept" => reason.parse().ok().map(Self::ToolNotKept),
             _ => None,
         }
     }

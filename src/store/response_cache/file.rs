@@ -9,7 +9,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 /// Marks the file as ours: `LFC1`.
 const APPLICATION_ID: i32 = 0x4c46_4331;
 /// Version of the tables.
-const VERSION: i64 = 1;
+const VERSION: i64 = 2;
 
 /// An open file.
 pub(super) struct CacheFile {

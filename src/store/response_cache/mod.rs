@@ -21,6 +21,7 @@ use crate::store::response_cache::worker::Worker;
 pub mod counters;
 mod entries;
 mod file;
+pub mod results;
 mod worker;
 
 /// SHA-256 over everything an answer depends on.
@@ -46,6 +47,10 @@ pub struct Options {
     pub max_entries: u64,
     /// Most bytes of questions and answers.
     pub max_bytes: u64,
+    /// Most results of tools.
+    pub max_results: u64,
+    /// Most bytes of them.
+    pub max_result_bytes: u64,
 }
 
 /// An answer to keep.
@@ -110,6 +115,10 @@ pub struct Picture {
     pub pinned: u64,
     /// Bytes of questions and answers.
     pub bytes: u64,
+    /// Results of tools.
+    pub results: u64,
+    /// Bytes of them.
+    pub result_bytes: u64,
     /// Counters, also those that are not on disk yet.
     pub rows: Vec<Row>,
     /// Why the file cannot be used.
@@ -235,12 +244,20 @@ impl ResponseCache {
 
     /// Looks for an answer.
     pub async fn look(&self, key: Key, asked: [u8; 16], now: Timestamp) -> Look {
-        let found = self.ask(LOOK_WITHIN, move |worker| worker.look(&key, &asked, now));
-        match found.await {
+        self.look_with(move |worker| worker.look(&key, &asked, now), Look::Unusable)
+            .await
+    }
+
+    async fn look_with<T: Send + 'static>(
+        &self,
+        job: impl FnOnce(&mut Worker) -> T + Send + 'static,
+        unusable: T,
+    ) -> T {
+        match self.ask(LOOK_WITHIN, job).await {
             Ok(look) => look,
             Err(why) => {
                 *unpoisoned(&self.inner.problem) = Some(why);
-                Look::Unusable
+                unusable
             }
         }
     }

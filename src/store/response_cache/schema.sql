@@ -1,4 +1,4 @@
--- The response cache, version 1. A file of another version is made anew.
+-- The response cache, version 2. A file of another version is made anew.
 CREATE TABLE entries (
     row INTEGER PRIMARY KEY AUTOINCREMENT,
     key BLOB NOT NULL UNIQUE CHECK (length(key) = 32),
@@ -43,3 +43,20 @@ CREATE TABLE counters (
     unpriced INTEGER NOT NULL,
     PRIMARY KEY (day, channel, model, scope, what, reason)
 ) STRICT, WITHOUT ROWID;
+
+-- Results of tools; see results.rs.
+CREATE TABLE results (
+    key BLOB NOT NULL PRIMARY KEY CHECK (length(key) = 32),
+    asked BLOB NOT NULL CHECK (length(asked) = 32),
+    channel TEXT NOT NULL,
+    ran_ms INTEGER NOT NULL,
+    epoch INTEGER NOT NULL,
+    changes INTEGER NOT NULL,
+    bytes INTEGER NOT NULL,
+    stored_at INTEGER NOT NULL,
+    used INTEGER NOT NULL,
+    sum BLOB NOT NULL CHECK (length(sum) = 8),
+    content TEXT NOT NULL
+) STRICT;
+CREATE INDEX results_asked ON results (asked);
+CREATE INDEX results_used ON results (used);

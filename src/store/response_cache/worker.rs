@@ -12,6 +12,7 @@ use crate::protocol::words::CacheEviction;
 use crate::store::response_cache::counters::{self, Counted, CounterKey, Delta, Row, local_day};
 use crate::store::response_cache::entries::{self, Gone};
 use crate::store::response_cache::file::{self, CacheFile, Fault};
+use crate::store::response_cache::results;
 use crate::store::response_cache::{
     CacheError, Key, Look, NewEntry, Options, Picture, Problem, unpoisoned,
 };
@@ -31,7 +32,7 @@ struct Touch {
 }
 
 pub(super) struct Worker {
-    options: Options,
+    pub(super) options: Options,
     file: Option<CacheFile>,
     count: u64,
     bytes: u64,
@@ -121,7 +122,10 @@ impl Worker {
 
     /// Does something with the file. What is worthless is deleted, so that the next use begins anew; every fault is
     /// noted, and success clears the note.
-    fn with<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T, Fault>) -> Result<T, String> {
+    pub(super) fn with<T>(
+        &mut self,
+        work: impl FnOnce(&mut Self) -> Result<T, Fault>,
+    ) -> Result<T, String> {
         let done = self.open().and_then(|()| work(self));
         if done.is_err()
             && let Some(file) = &self.file
@@ -163,7 +167,7 @@ impl Worker {
         }
     }
 
-    fn conn(&self) -> Result<&Connection, Fault> {
+    pub(super) fn conn(&self) -> Result<&Connection, Fault> {
         match &self.file {
             Some(file) => Ok(&file.conn),
             None => Err(Fault::Unusable("it is not open".to_owned())),
@@ -352,10 +356,13 @@ impl Worker {
         let read = self.with(|worker| {
             worker.write_out()?;
             let conn = worker.conn()?;
+            let (results, result_bytes) = results::totals(conn)?;
             Ok(Picture {
                 entries: worker.count,
                 pinned: entries::pinned(conn)?,
                 bytes: worker.bytes,
+                results,
+                result_bytes,
                 rows: counters::read(conn)?,
                 problem: None,
             })
@@ -458,6 +465,10 @@ impl Worker {
             for entry in &gone {
                 worker.drop_entry(entry, CacheEviction::Purged, day)?;
             }
+            let (results, result_bytes) = match one {
+                Some(_) => (0, 0),
+                None => results::forget(worker.conn()?, channel)?,
+            };
             worker.conn()?.execute_batch("COMMIT")?;
             // So that the text is not in the log either.
             worker
@@ -465,7 +476,8 @@ impl Worker {
                 .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
             Ok(CachePurged {
                 entries: gone.len() as u64,
-                bytes: gone.iter().map(|entry| entry.bytes).sum(),
+                bytes: gone.iter().map(|entry| entry.bytes).sum::<u64>() + result_bytes,
+                results,
             })
         })
         .map_err(CacheError::Unusable)

@@ -14,7 +14,7 @@ use crate::tui::state::modal::{
 };
 use crate::tui::state::release::{Place, Release};
 use crate::tui::state::text_field::{Edit, Lines, TextField};
-use crate::tui::state::{command_line, decide, perform, queue, submit};
+use crate::tui::state::{command_line, decide, models, perform, queue, submit};
 
 /// Past calls a what-if looks at.
 pub const WHAT_IF_CALLS: u32 = 50;
@@ -159,7 +159,8 @@ fn changed(state: &mut State) {
             | Modal::Release(_)
             | Modal::Confirm(_)
             | Modal::Dial(_)
-            | Modal::Snooze { .. },
+            | Modal::Snooze { .. }
+            | Modal::Models(_),
         )
         | None => {}
     }
@@ -271,7 +272,8 @@ fn move_choice(state: &mut State, action: Action) -> Vec<Effect> {
             | Modal::Release(_)
             | Modal::Confirm(_)
             | Modal::Dial(_)
-            | Modal::Snooze { .. },
+            | Modal::Snooze { .. }
+            | Modal::Models(_),
         )
         | None => {}
     }
@@ -469,6 +471,7 @@ pub fn dialog_action(state: &mut State, action: Action) -> Vec<Effect> {
         Action::DialogNext => turn(state, true),
         Action::DialogPrevious => turn(state, false),
         Action::DialogAccept => accept(state),
+        Action::DialogDiscover => models::discover(state),
         Action::DialogCancel => {
             if let Some(Modal::Dial(dial)) = state.modals.last_mut()
                 && dial.confirming.take().is_some()
@@ -499,6 +502,9 @@ fn turn(state: &mut State, forward: bool) -> Vec<Effect> {
         }
         Some(Modal::Confirm(confirm)) => confirm.chosen = stepped(confirm.chosen, 2, forward),
         Some(Modal::Snooze { chosen, .. }) => *chosen = stepped(*chosen, SNOOZES.len(), forward),
+        Some(Modal::Models(dialog)) => {
+            dialog.chosen = stepped(dialog.chosen, dialog.models().len(), forward);
+        }
         Some(Modal::Dial(dial)) => {
             if let Some(chosen) = &mut dial.confirming {
                 *chosen = stepped(*chosen, 2, forward);
@@ -569,6 +575,7 @@ fn accept(state: &mut State) -> Vec<Effect> {
             submit::submit(state, decide::decide_command(&bound, request))
         }
         Some(Modal::Dial(dial)) => accept_dial(state, &dial),
+        Some(Modal::Models(dialog)) => models::accept(state, &dialog),
         Some(Modal::Help(_) | Modal::Text(_)) | None => Vec::new(),
     }
 }

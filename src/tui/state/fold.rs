@@ -145,8 +145,18 @@ pub fn apply(world: &mut World, event: &Event) -> Vec<Missing> {
                 kept.drain(..from);
             }
         }
-        EventBody::ToolFinished { call_id, name, .. } => {
+        EventBody::ToolFinished {
+            call_id,
+            name,
+            cached,
+            ..
+        } => {
             world.tool_output.remove(call_id);
+            if cached.is_some()
+                && let Some(channel) = session(world, event).map(|session| session.channel.clone())
+            {
+                cache_counts(world, &channel, |counts| counts.tools.hits += 1);
+            }
             if let Some(open) = open(world, event)
                 && let Some(index) = open.tools_in_flight.iter().position(|n| n == name)
             {

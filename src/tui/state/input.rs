@@ -124,7 +124,8 @@ pub fn paste(state: &mut State, text: &str) -> Vec<Effect> {
             | Modal::Release(_)
             | Modal::Confirm(_)
             | Modal::Dial(_)
-            | Modal::Snooze { .. },
+            | Modal::Snooze { .. }
+            | Modal::Models(_),
         )
         | None => {
             state.flash(

@@ -10,6 +10,7 @@ pub mod dialogs;
 pub mod fold;
 pub mod input;
 pub mod modal;
+pub mod models;
 pub mod perform;
 pub mod queue;
 pub mod release;

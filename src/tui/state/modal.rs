@@ -9,6 +9,7 @@ use crate::protocol::words::{Autonomy, DecisionWord};
 use crate::tui::action::Action;
 use crate::tui::keymap::context::Context;
 use crate::tui::state::arming::Subject;
+use crate::tui::state::models::ModelsDialog;
 use crate::tui::state::release::Release;
 use crate::tui::state::text_field::TextField;
 
@@ -150,6 +151,8 @@ pub enum Modal {
         /// Index into [`SNOOZES`].
         chosen: usize,
     },
+    /// The models of a session.
+    Models(Box<ModelsDialog>),
 }
 
 impl Modal {
@@ -161,7 +164,8 @@ impl Modal {
             | Self::Release(_)
             | Self::Confirm(_)
             | Self::Dial(_)
-            | Self::Snooze { .. } => Context::Dialog,
+            | Self::Snooze { .. }
+            | Self::Models(_) => Context::Dialog,
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::tui::state::app::{Screen, State, Tone};
 use crate::tui::state::modal::{Confirm, HelpScope, Modal, TextPurpose};
 use crate::tui::state::queue::{self, ItemKey, Step};
 use crate::tui::state::session_view::SessionView;
-use crate::tui::state::{dialogs, submit};
+use crate::tui::state::{dialogs, models, submit};
 
 /// Carries out an action that is not a decision.
 pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
@@ -42,6 +42,10 @@ pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
         Action::KillContinuation => confirm_continuation(state, Verb::Kill),
         Action::Autonomy => match focused_channel(state) {
             Some(channel) => dialogs::open_dial(state, &channel),
+            None => nothing(state, action),
+        },
+        Action::Models => match focused_session(state) {
+            Some(id) => models::open(state, id),
             None => nothing(state, action),
         },
         Action::PauseChannel => pause_channel(state),
@@ -137,6 +141,7 @@ pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
         | Action::DialogPrevious
         | Action::DialogAccept
         | Action::DialogCancel
+        | Action::DialogDiscover
         | Action::TextEnter
         | Action::TextSubmit
         | Action::TextCancel

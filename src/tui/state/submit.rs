@@ -62,6 +62,9 @@ pub fn done_text(command: &Command, outcome: &Outcome) -> String {
             paused: Some(false),
             ..
         } => "session goes on".to_owned(),
+        Command::UpdateSession {
+            model: Some(model), ..
+        } => format!("this session asks {model} from now on"),
         Command::UpdateSession { .. } => "session changed".to_owned(),
         Command::EndSession { .. } => "session ended".to_owned(),
         Command::SendMessage { .. } | Command::Ask { .. } => "message accepted".to_owned(),
@@ -86,7 +89,8 @@ pub fn done_text(command: &Command, outcome: &Outcome) -> String {
                 | Outcome::Memory(_)
                 | Outcome::Hygiene(_)
                 | Outcome::Hook(_)
-                | Outcome::Routine(_) => "it",
+                | Outcome::Routine(_)
+                | Outcome::Discovery(_) => "it",
             };
             format!("{}: {what}", decision_done(decision.decision))
         }
@@ -106,7 +110,7 @@ pub fn done_text(command: &Command, outcome: &Outcome) -> String {
         Command::PinCacheEntry { pinned: false, .. } => "answer unpinned".to_owned(),
         Command::PurgeCache { .. } => "kept answers forgotten".to_owned(),
         Command::Memory(_) => "memory changed".to_owned(),
-        Command::Hygiene(HygieneCommand::Run) => "memory tidied".to_owned(),
+        Command::Hygiene(HygieneCommand::Run { .. }) => "memory tidied".to_owned(),
         Command::Hygiene(HygieneCommand::Undo { .. }) => "taken back".to_owned(),
         Command::Hook(HookCommand::Try { .. }) => "hook tried".to_owned(),
         Command::Hook(HookCommand::Reset { .. }) => "hook is called again".to_owned(),
@@ -114,6 +118,7 @@ pub fn done_text(command: &Command, outcome: &Outcome) -> String {
         Command::Routine(RoutineCommand::Change { .. }) => "routine changed".to_owned(),
         Command::Routine(RoutineCommand::Remove { .. }) => "routine removed".to_owned(),
         Command::Routine(RoutineCommand::RunNow { .. }) => "routine started".to_owned(),
+        Command::DiscoverModels => "looked for model servers".to_owned(),
     }
 }
 

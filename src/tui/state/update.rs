@@ -10,7 +10,7 @@ use crate::tui::state::app::{Dirty, Link, Screen, State, Tone};
 use crate::tui::state::fold::{self, Missing};
 use crate::tui::state::modal::{Modal, TextPurpose};
 use crate::tui::state::world::World;
-use crate::tui::state::{dialogs, input, perform, submit};
+use crate::tui::state::{dialogs, input, models, perform, submit};
 
 /// Least time between two bells.
 const BELL_MS: u64 = 10_000;
@@ -257,6 +257,7 @@ fn submitted(
     if let Command::Decide { approval_id, .. } = command {
         state.deciding.remove(approval_id);
     }
+    models::submitted(state, command, &result);
     match result {
         Err(problem) => {
             state.flash(Tone::Error, problem_text(&problem));
@@ -300,7 +301,8 @@ fn submitted(
                 | Outcome::Memory(_)
                 | Outcome::Hygiene(_)
                 | Outcome::Hook(_)
-                | Outcome::Routine(_) => Vec::new(),
+                | Outcome::Routine(_)
+                | Outcome::Discovery(_) => Vec::new(),
             }
         }
     }
@@ -344,6 +346,7 @@ fn answered(state: &mut State, query: &Query, result: Result<Box<Answer>, Box<Pr
                         dial.answers.insert(*autonomy, Err(problem_text(&problem)));
                     }
                 }
+                Query::Models => models::listed(state, Err(problem_text(&problem))),
                 _ => tracing::debug!(%problem, "a background query failed"),
             }
             return;
@@ -381,6 +384,7 @@ fn answered(state: &mut State, query: &Query, result: Result<Box<Answer>, Box<Pr
             state.world.sessions.insert(session.id, *session);
             refresh_lists(state);
         }
+        Answer::Models(page) => models::listed(state, Ok(page.items)),
         Answer::Snapshot(snapshot) => {
             // Only asked for to learn what an open stream has said; the rest is followed by events.
             let fresh = World::from_snapshot(*snapshot);
@@ -410,7 +414,6 @@ fn answered(state: &mut State, query: &Query, result: Result<Box<Answer>, Box<Pr
         | Answer::Doctor(_)
         | Answer::Audit(_)
         | Answer::AuditVerify(_)
-        | Answer::Models(_)
         | Answer::Cache(_)
         | Answer::CacheEntries(_)
         | Answer::CacheEntry(_)

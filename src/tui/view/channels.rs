@@ -209,6 +209,9 @@ fn cache_line(state: &State, channel: &str) -> String {
     if !reasons.is_empty() {
         text.push_str(&format!(" ({})", reasons.join(", ")));
     }
+    if counts.tools.hits > 0 {
+        text.push_str(&format!(" · {} tool results", counts.tools.hits));
+    }
     if let Some(problem) = &cache.problem {
         text.push_str(&format!(" · not usable: {problem}"));
     }

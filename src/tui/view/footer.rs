@@ -135,6 +135,14 @@ fn hints(state: &State, context: Context) -> Vec<Hint> {
                 Action::TextCancel,
             ]);
         }
+        Some(Modal::Models(_)) => {
+            return plain(&[
+                Action::DialogNext,
+                Action::DialogAccept,
+                Action::DialogDiscover,
+                Action::DialogCancel,
+            ]);
+        }
         Some(
             Modal::Quit { .. }
             | Modal::Release(_)

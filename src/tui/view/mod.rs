@@ -10,6 +10,7 @@ pub mod footer;
 pub mod header;
 pub mod help;
 pub mod live;
+pub mod models;
 pub mod paint;
 pub mod queue;
 pub mod release;

@@ -13,7 +13,8 @@ use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::cache::ViewCache;
 use crate::tui::view::paint::{self, span};
 use crate::tui::view::{
-    channels, dial, dialog, footer, header, help, live, queue, release, text_entry, transcript,
+    channels, dial, dialog, footer, header, help, live, models, queue, release, text_entry,
+    transcript,
 };
 
 /// Draws everything. Returns what was shown of the selected card and of the transcript.
@@ -95,6 +96,7 @@ pub fn draw(
             Modal::Release(open) => release::draw(state, theme, open, body, buf),
             Modal::Confirm(confirm) => dialog::confirm(theme, confirm, body, buf),
             Modal::Snooze { bound, chosen } => dialog::snooze(theme, bound, *chosen, body, buf),
+            Modal::Models(overlay) => models::draw(state, theme, overlay, body, buf),
         }
     }
     report

@@ -4,7 +4,9 @@ use ratatui::text::{Line, Span};
 
 use crate::clock::Timestamp;
 use crate::protocol::artifact::ArtifactRef;
-use crate::protocol::session::{CachedAnswer, StepBody, ToolCall, TranscriptBody, TranscriptEntry};
+use crate::protocol::session::{
+    CachedAnswer, CachedResult, StepBody, ToolCall, TranscriptBody, TranscriptEntry,
+};
 use crate::protocol::words::{ToolCallState, VerdictWord};
 use crate::tui::format;
 use crate::tui::shown;
@@ -168,10 +170,10 @@ pub fn lines(
                 content,
                 duration_ms,
                 artifact,
+                cached,
                 ..
             } => {
-                let took = duration_ms
-                    .map_or_else(String::new, |ms| format!(" · {}", format::duration(ms)));
+                let took = took(*duration_ms, cached.as_ref());
                 maker.head(vec![
                     (Role::OutsideTool, name.clone()),
                     (call_role(*state), format!("  {state}{took}")),
@@ -238,10 +240,17 @@ fn kept_line(at: Timestamp, kept: &CachedAnswer) -> String {
     )
 }
 
+/// How long a call took, or how old the result is that was given instead: ` · 84ms`, ` · cached 12 s ago`.
+fn took(duration_ms: Option<u64>, cached: Option<&CachedResult>) -> String {
+    match (cached, duration_ms) {
+        (Some(cached), _) => format!(" · cached {} s ago", cached.age_ms / 1000),
+        (None, Some(ms)) => format!(" · {}", format::duration(ms)),
+        (None, None) => String::new(),
+    }
+}
+
 fn tool_card(maker: &mut Maker<'_>, call: &ToolCall, folded: bool) {
-    let took = call
-        .duration_ms
-        .map_or_else(String::new, |ms| format!(" · {}", format::duration(ms)));
+    let took = took(call.duration_ms, call.cached.as_ref());
     let again = if call.attempts > 1 {
         format!(" · started {} times", call.attempts)
     } else {

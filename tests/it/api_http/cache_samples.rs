@@ -9,12 +9,15 @@ use leverframe::cli::terminal::{Attended, Format, Terminal};
 use leverframe::client::console_client::ConsoleClient as _;
 use leverframe::protocol::cache::{
     CacheCounts, CacheEntry, CacheGroup, CachePurge, CachePurged, CacheStats, CacheSummary,
+    ToolCacheCounts,
 };
 use leverframe::protocol::command::{Command, Outcome};
 use leverframe::protocol::event::EventBody;
 use leverframe::protocol::session::CachedAnswer;
 use leverframe::protocol::snapshot::{Answer, Page, PageRequest, Query};
-use leverframe::protocol::words::{CacheEviction, CacheMissReason, CacheNotKept, CacheScope};
+use leverframe::protocol::words::{
+    CacheEviction, CacheMissReason, CacheNotKept, CacheScope, ToolCacheMiss, ToolCacheNotKept,
+};
 
 use crate::api_http::fake::FakeClient;
 use crate::api_http::samples::{self, NASTY};
@@ -37,6 +40,15 @@ pub fn counts() -> CacheCounts {
         output_tokens_saved: 99,
         cost_usd_saved: 0.5,
         unpriced: 1,
+        tools: ToolCacheCounts {
+            hits: 5,
+            misses: BTreeMap::from([
+                (ToolCacheMiss::First, 2),
+                (ToolCacheMiss::WorkspaceChanged, 1),
+            ]),
+            stores: 2,
+            not_kept: BTreeMap::from([(ToolCacheNotKept::Partial, 1)]),
+        },
     }
 }
 
@@ -83,6 +95,11 @@ pub fn stats() -> CacheStats {
             ("api".to_owned(), CacheScope::Off),
             ("team".to_owned(), CacheScope::Channel),
         ]),
+        tool_channels: vec!["team".to_owned()],
+        results: 2,
+        result_bytes: 40,
+        max_results: 512,
+        max_result_bytes: 2 << 20,
         problem: None,
         entries: 3,
         pinned: 1,
@@ -180,6 +197,7 @@ fn outcome(command: &Command) -> Outcome {
         Outcome::CachePurged(CachePurged {
             entries: 2,
             bytes: 60,
+            results: 3,
         })
     }
 }

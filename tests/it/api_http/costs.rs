@@ -45,10 +45,12 @@ fn costs() -> (Query, Answer) {
         budgets: vec![BudgetStanding {
             budget: "channel_cost".to_owned(),
             channel: Some("team".to_owned()),
+            session_id: None,
             limit: 5.0,
             used: 1.25,
             percent: 25.0,
         }],
+        more_sessions: 0,
     };
     (query, Answer::Costs(Box::new(answer)))
 }

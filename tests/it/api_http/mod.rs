@@ -9,6 +9,7 @@ mod costs;
 mod doors;
 mod fake;
 mod hook_samples;
+mod hygiene;
 mod remote;
 mod routes;
 mod samples;

@@ -134,6 +134,7 @@ pub fn tool_call() -> ToolCall {
         approval_id: Some(approval_id()),
         result: None,
         artifact: None,
+        cached: None,
         duration_ms: Some(7),
         attempts: 0,
         created_at: at(),
@@ -456,6 +457,7 @@ pub fn commands() -> Vec<Command> {
         },
         Command::Sweep { preview: true },
         samples_models::command(),
+        Command::DiscoverModels,
     ]
 }
 
@@ -491,6 +493,7 @@ pub fn outcomes() -> Vec<Outcome> {
             ..SweepReport::default()
         }),
         samples_models::outcome(),
+        samples_models::discovery(),
     ]
 }
 

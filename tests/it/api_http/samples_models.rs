@@ -2,8 +2,8 @@
 
 use leverframe::protocol::command::{Command, Outcome};
 use leverframe::protocol::models::{
-    CheckVerdict, KeyState, ModelCheck, ModelEntry, ModelPrice, ModelProfile, ModelTest,
-    ProviderModels,
+    CheckVerdict, Discovery, FoundModel, FoundServer, KeyState, ModelCheck, ModelEntry, ModelPrice,
+    ModelProfile, ModelTest, OfferedServer, ProviderModels,
 };
 use leverframe::protocol::snapshot::{Answer, Page, Query};
 
@@ -27,6 +27,31 @@ pub fn outcome() -> Outcome {
             verdict: CheckVerdict::Unknown,
             detail: NASTY.to_owned(),
         }],
+    })
+}
+
+pub fn discovery() -> Outcome {
+    let model = FoundModel {
+        id: NASTY.to_owned(),
+        tools: None,
+        context_window: Some(4096),
+        elsewhere: true,
+    };
+    let server = FoundServer {
+        name: "ollama".to_owned(),
+        title: "Ollama".to_owned(),
+        kind: "ollama".to_owned(),
+        base_url: "http://127.0.0.1:11434".to_owned(),
+        models: vec![model],
+    };
+    Outcome::Discovery(Discovery {
+        at: at(),
+        servers: vec![OfferedServer {
+            server,
+            provider: None,
+            config: NASTY.to_owned(),
+        }],
+        notes: vec![NASTY.to_owned()],
     })
 }
 

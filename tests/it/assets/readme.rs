@@ -143,6 +143,10 @@ fn the_configuration_example_loads() {
     assert_eq!(local.max_concurrent, openai.max_concurrent);
     assert_eq!(local.idle_timeout_seconds, openai.idle_timeout_seconds);
     assert_eq!(
+        local.request_timeout_seconds,
+        openai.request_timeout_seconds
+    );
+    assert_eq!(
         local.connect_timeout_seconds,
         openai.connect_timeout_seconds
     );

@@ -71,6 +71,7 @@ async fn a_limit_of_the_configuration_asks_and_what_is_added_lets_the_turn_go_on
         let done = daemon.wait_state(&turn, "completed").await;
         let used = done["usage"]["input_tokens"].as_u64().unwrap();
         assert!(used > 0, "{done}");
+        let spent = used + done["usage"]["output_tokens"].as_u64().unwrap();
 
         let costs = daemon.get("/v1/costs?by=channel").await;
         assert_eq!(costs["items"][0]["name"], "api", "{costs}");
@@ -86,6 +87,15 @@ async fn a_limit_of_the_configuration_asks_and_what_is_added_lets_the_turn_go_on
                 .unwrap();
             assert!(budget["limit"].as_f64().unwrap() > 10.0, "{budget}");
             assert!(budget["used"].as_f64().unwrap() >= used as f64, "{budget}");
+        } else if words.contains("session") {
+            assert_eq!(budgets.len(), 1, "{costs}");
+            assert_eq!(budgets[0]["session_id"], approval["session_id"], "{costs}");
+            assert!(budgets[0]["limit"].as_f64().unwrap() > 10.0, "{costs}");
+            assert_eq!(
+                budgets[0]["used"].as_f64().unwrap() as u64,
+                spent,
+                "{costs}"
+            );
         } else {
             assert!(budgets.is_empty(), "{costs}");
         }

@@ -8,5 +8,7 @@
 
 mod daemon;
 mod limits;
+mod model_test;
 mod parallel;
+mod priced;
 mod questions;

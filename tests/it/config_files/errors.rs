@@ -176,6 +176,11 @@ fn values_out_of_bounds() {
         &["providers.openai.idle_timeout_seconds"],
     );
     refused(
+        "[providers.openai]\nrequest_timeout_seconds = 86401\n",
+        2,
+        &["providers.openai.request_timeout_seconds"],
+    );
+    refused(
         "[providers.openai.prices]\nm = { input = -1.0, output = 1.0 }\n",
         2,
         &["providers.openai.prices.m"],

@@ -69,6 +69,7 @@ struct SettingsTable {
     base_path: Option<String>,
     api_version: Option<String>,
     idle_timeout_seconds: Option<u64>,
+    request_timeout_seconds: Option<u64>,
     first_byte_timeout_seconds: Option<u64>,
     #[serde(default)]
     without_key: bool,
@@ -211,6 +212,7 @@ impl Case {
         settings.api_version.clone_from(&table.api_version);
         settings.api_key = (!table.without_key).then(|| Secret::new(KEY));
         settings.idle_timeout_seconds = table.idle_timeout_seconds.unwrap_or(60);
+        settings.request_timeout_seconds = table.request_timeout_seconds.unwrap_or(60);
         settings.first_byte_timeout_seconds = table.first_byte_timeout_seconds.unwrap_or(60);
         settings
     }

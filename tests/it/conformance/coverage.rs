@@ -75,12 +75,24 @@ const ELSEWHERE: &[(u8, &str)] = &[
         "tests/it/stories/http.rs::a_denied_call_gives_the_model_the_reason_and_the_turn_goes_on",
     ),
     (
+        65,
+        "tests/it/model_calls/decisions.rs::decisions_in_any_order_are_answered_in_one_request_in_the_order_of_the_calls",
+    ),
+    (
+        65,
+        "tests/it/model_calls/decisions.rs::an_expired_one_ends_the_turn_and_none_of_its_calls_is_sent_without_a_result",
+    ),
+    (
         66,
         "tests/it/effects/crash.rs::a_call_that_cannot_repeat_waits_for_a_person",
     ),
     (
         66,
         "tests/it/effects/crash.rs::a_keyed_call_runs_again_by_itself_and_counts_once",
+    ),
+    (
+        67,
+        "tests/it/console_pty/large_output.rs::five_megabytes_of_escapes_are_capped_kept_and_shown_as_marks",
     ),
     (
         71,
@@ -188,6 +200,10 @@ const ELSEWHERE: &[(u8, &str)] = &[
         "tests/it/response_cache/turns.rs::turns_go_on_while_the_file_is_deleted_broken_or_locked",
     ),
     (
+        97,
+        "tests/it/model_calls/window.rs::a_compaction_that_fails_loses_nothing_and_is_made_anew_later",
+    ),
+    (
         98,
         "tests/it/context/histories.rs::every_request_keeps_the_rules",
     ),
@@ -195,12 +211,6 @@ const ELSEWHERE: &[(u8, &str)] = &[
 
 /// Cases that nothing shows yet, with what is missing.
 const NOT_YET: &[(u8, &str)] = &[
-    (65, "three calls with three decisions in one turn"),
-    (67, "a result of 5 MB with escapes, end to end"),
-    (
-        97,
-        "a summariser that fails: the summary is made without a model",
-    ),
     (99, "facts: there is no memory of facts yet"),
     (100, "search in memory: there is none yet"),
 ];

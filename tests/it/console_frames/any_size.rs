@@ -33,7 +33,7 @@ fn joins_pictographs(chars: &[char], at: usize) -> bool {
     chars[at] == '\u{200d}' && pictograph(at.checked_sub(1)) && pictograph(at.checked_add(1))
 }
 
-const HOSTILE: &[&str] = &[
+pub(crate) const HOSTILE: &[&str] = &[
     "\u{1b}[2J\u{1b}]0;owned\u{7}",
     "abc\u{202e}dcba\u{2066}x\u{2069}",
     "a\u{200b}b\u{2060}c\u{feff}d\u{ad}e",
@@ -159,7 +159,7 @@ fn tour(driver: &mut Driver, keys: &str) {
     }
 }
 
-fn assert_clean(driver: &mut Driver, what: &str) {
+pub(crate) fn assert_clean(driver: &mut Driver, what: &str) {
     let buffer = driver.draw();
     for (index, cell) in buffer.content.iter().enumerate() {
         let chars: Vec<char> = cell.symbol().chars().collect();

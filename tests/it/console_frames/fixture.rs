@@ -336,6 +336,7 @@ pub fn tool_call(n: u8, state: ToolCallState, result: Option<&str>) -> ToolCall 
         approval_id: None,
         result: result.map(str::to_owned),
         artifact: None,
+        cached: None,
         duration_ms: result.map(|_| 84),
         attempts: 1,
         created_at: ago(50),

@@ -7,5 +7,6 @@ pub mod driver;
 pub mod fixture;
 pub mod styled;
 
-mod any_size;
-mod screens;
+pub mod any_size;
+pub mod models_dialog;
+pub(crate) mod screens;

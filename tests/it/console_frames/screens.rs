@@ -12,7 +12,7 @@ use crate::console_frames::styled::styled;
 const SIZES: &[(u16, u16)] = &[(80, 24), (120, 40), (48, 14)];
 
 /// Brings the console to a state at each size and compares the frame.
-fn check(name: &str, prepare: impl Fn(u16, u16) -> Driver) {
+pub(crate) fn check(name: &str, prepare: impl Fn(u16, u16) -> Driver) {
     for (width, height) in SIZES
         .iter()
         .copied()
@@ -283,4 +283,21 @@ fn release_of_what_waited() {
     };
     check("release", prepare(false));
     check("release_quarantine", prepare(true));
+}
+
+#[test]
+fn a_result_that_was_given_again_says_how_old_it_is() {
+    use leverframe::protocol::session::CachedResult;
+    let mut call = fixture::tool_call(9, ToolCallState::Succeeded, Some("logs/relay.log:17: x"));
+    call.cached = Some(CachedResult {
+        stored_at: fixture::ago(72),
+        age_ms: 12_345,
+        ran_ms: 84,
+    });
+    let mut driver = Driver::with(120, 40, busy());
+    driver.press("2 j j enter");
+    driver.answer_transcript(vec![fixture::model(1, "I look.", vec![call])]);
+    let text = driver.text();
+    assert!(text.contains("cached 12 s ago"), "{text}");
+    assert!(!text.contains("12.3s"), "{text}");
 }

@@ -5,6 +5,8 @@ mod attach;
 mod detach;
 pub(crate) mod door;
 mod hostile;
+mod large_output;
+mod models;
 mod resize;
 mod restart;
 mod setup;

@@ -52,6 +52,7 @@ fn body(which: u8, n: u8) -> EventBody {
             state: ToolCallState::Succeeded,
             preview: String::new(),
             duration_ms: None,
+            cached: None,
         },
         8 => EventBody::ApprovalRequested {
             approval: Box::new(approval),

@@ -7,4 +7,5 @@ mod arming_rule;
 mod connection;
 mod dialogs;
 mod folding;
+mod models_dialog;
 mod selection;

@@ -93,6 +93,7 @@ pub(crate) fn exchange(text: &str, answers: &[Answer]) -> Exchange {
                     is_error: false,
                     duration_ms: Some(1),
                     artifact: None,
+                    cached: None,
                 },
             );
         }
@@ -306,4 +307,49 @@ proptest! {
         let note = format!("opaque blocks of {stripped} earlier answer(s)");
         prop_assert_eq!(context.notes.iter().any(|line| line.starts_with(&note)), stripped > 0, "{:?}", context.notes);
     }
+}
+
+/// The same exchange with the result of its last call gone.
+fn without_last_result(mut exchange: Exchange) -> Exchange {
+    let last = exchange
+        .steps
+        .iter()
+        .rposition(|step| matches!(step.body, StepBody::ToolResult { .. }))
+        .unwrap();
+    exchange.steps.remove(last);
+    exchange
+}
+
+#[test]
+fn a_call_without_its_result_is_never_sent() {
+    let called = |text: &str| {
+        let answer = Answer {
+            results: vec![10, 10],
+            ..said(MODEL, 5)
+        };
+        without_last_result(exchange(text, &[answer, said(MODEL, 3)]))
+    };
+    let plain = |text: &str| exchange(text, &[said(MODEL, 3)]);
+    // In the history: neither it nor anything older, so that no gap is in what is sent.
+    let history = [plain("oldest"), called("broken"), plain("newest")];
+    let context = fit(&history, &exchange("now", &[]), &target(100_000));
+    pairs(&context.messages);
+    assert_eq!(users(&context), ["newest", "now"]);
+    assert!(
+        context
+            .dropped
+            .iter()
+            .any(|why| why.contains("has no result")),
+        "{:?}",
+        context.dropped
+    );
+    // In the turn under way: nothing is sent at all.
+    let material = Material {
+        prefix: &prefix(),
+        memory: &MemoryContext::default(),
+        history: &[],
+        current: &called("now"),
+        ratio: 1.0,
+    };
+    assert!(build(&material, &target(100_000)).is_none());
 }

@@ -17,12 +17,15 @@ pub const OF_OTHER_SCENARIOS: &[&str] = &[
     "settle.post",
 ];
 
-/// Points off the path of a turn: `retention::crashes` kills there, and at the last two `backup::killed`.
+/// Points off the path of a turn: `retention::crashes` kills there, at those of backups `backup::killed`, and at those of
+/// hygiene `hygiene::crashes`.
 pub const ELSEWHERE: &[&str] = &[
     "artifact.pre_rename",
     "sweep.mid",
     "backup.mid",
     "restore.mid",
+    "hygiene.mid",
+    "hygiene.pre_end",
 ];
 
 /// Every name in `crash_point!("…")` below `src/`, except where the macro is defined.

@@ -105,6 +105,12 @@ pub(crate) async fn sound_database() -> (PathBuf, World) {
     park(&world, waiting).await;
     world.running("busy").await;
     world.running("busier").await;
+    // Two memories, one of which hygiene put aside.
+    crate::hygiene::world::insert(&world, 2, |n| 60 * n).await;
+    let engine = crate::hygiene::world::engine(&world, "");
+    let run = crate::hygiene::world::tidy(&engine).await.unwrap();
+    assert_eq!(run.report.archived, 1);
+    drop(engine);
     world.sound().await;
     let path = world.dir.join("leverframe.db");
     world.store.clone().close().await;

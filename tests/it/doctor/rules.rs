@@ -131,6 +131,15 @@ const CASES: &[(&str, &str, &[&str])] = &[
     ("policy version that the audit does not count",
         "INSERT INTO policy_versions SELECT channel, 99, policy, by_label, by_id, surface, at FROM policy_versions LIMIT 1",
         &["I21"]),
+    ("memory put aside by a run that was taken back, or that says it is gone",
+        "UPDATE hygiene_runs SET state = 'removed'", &["M2"]),
+    ("memory that names a run and is not put aside, or a run that is not there",
+        "UPDATE memories SET state = 'active', archived_from = NULL WHERE state = 'archived'", &["M2"]),
+    ("run with more memories than it says it put aside",
+        "UPDATE memories SET state = 'archived', archived_from = 'active', archived_by = (SELECT id FROM hygiene_runs)", &["M2"]),
+    ("run whose end does not fit its state", "UPDATE hygiene_runs SET ended_at = NULL", &["M2"]),
+    ("memory that the index does not have, or entry of the index without a memory",
+        "INSERT INTO memory_fts (memory_fts, rowid, text) SELECT 'delete', position, text FROM memories LIMIT 1", &["M2"]),
 ];
 
 fn filled(sql: &str) -> String {

@@ -127,14 +127,17 @@ async fn who_waits_can_be_cancelled_has_spent_nothing_and_gives_its_turn_to_the_
             heard.wait_all(&turns[PLACES..]).await;
         }
     }
+    // Both have been told to wait, so the wait of each began before now.
+    let all_waited = Instant::now();
     let first = &turns[PLACES];
     let cancelled = daemon
         .post(&format!("/v1/continuations/{first}/cancel"), json!({}))
         .await;
     assert_eq!(cancelled["state"], "cancelled");
     assert_eq!(cancelled["usage"]["input_tokens"], 0, "{cancelled:#}");
-    // Long enough for the wait to be worth a note on the step.
-    tokio::time::sleep(std::time::Duration::from_millis(1_100)).await;
+    // Waits of a second and more are worth a note on the step. They are measured by the steady clock, which no test can
+    // set and nothing tells: all that can be done is to let the rest of that second pass.
+    tokio::time::sleep_until((all_waited + std::time::Duration::from_millis(1_050)).into()).await;
     peer.allow(1);
     let order = peer.wait_asked(PLACES + 1);
     assert_eq!(order[PLACES], format!("turn {}", PLACES + 1));

@@ -12,6 +12,6 @@ mod cancel;
 mod fair;
 mod litellm;
 mod mock_server;
-mod patient_peer;
+pub(crate) mod patient_peer;
 mod scripted;
 mod stories;

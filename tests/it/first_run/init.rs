@@ -62,7 +62,7 @@ async fn init(pairs: &[(&str, &str)], keys: &str, arguments: InitArguments) -> D
     }
 }
 
-fn ollama() -> (FakeHttp, Arc<AtomicUsize>) {
+pub(crate) fn ollama() -> (FakeHttp, Arc<AtomicUsize>) {
     let asked = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&asked);
     let server = FakeHttp::start(move |_| {

@@ -2,5 +2,5 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod init;
+pub(crate) mod init;
 mod probe;

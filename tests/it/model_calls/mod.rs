@@ -1,9 +1,13 @@
 //! Model calls through the real daemon, against servers that answer by script.
 
 mod answers;
+mod cache_key;
 mod chain;
 mod choice;
+mod decisions;
 mod interrupted;
-mod server;
+pub(crate) mod server;
+mod spend;
 mod stable;
+mod time_bound;
 mod window;

@@ -88,6 +88,20 @@ pub fn calls(name: &str, arguments: &str) -> Reply {
     )
 }
 
+/// One that proposes several: id, name and arguments of each.
+pub fn proposes(calls: &[(String, String, String)]) -> Reply {
+    let calls: Vec<Value> = calls
+        .iter()
+        .map(|(id, name, arguments)| {
+            json!({"id": id, "type": "function", "function": {"name": name, "arguments": arguments}})
+        })
+        .collect();
+    chat(
+        &json!({"role": "assistant", "content": "", "tool_calls": calls}),
+        "tool_calls",
+    )
+}
+
 fn chat(message: &Value, reason: &str) -> Reply {
     Reply::Json(
         200,

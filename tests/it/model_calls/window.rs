@@ -95,3 +95,52 @@ async fn a_window_that_is_full_in_the_middle_cuts_the_answer() {
     let text = done["response"]["text"].as_str().unwrap();
     assert_eq!(text, "Half of\n\n[the answer was cut at the output limit]");
 }
+
+#[tokio::test]
+async fn a_compaction_that_fails_loses_nothing_and_is_made_anew_later() {
+    let one = ModelServer::chat(Vec::new());
+    let config = format!("{ONE}\n[budgets]\nmax_tokens = 100_000_000");
+    let home = home(&config, &[("one", &one)]);
+    let daemon = home.daemon();
+    let session = daemon.session().await;
+    let mut turns = Vec::new();
+    for n in 0..6 {
+        one.next(says(&format!("answer {n} {}", "word ".repeat(20_000))));
+        turns.push(ask(&daemon, &session, &format!("question {n}"), "completed").await);
+    }
+
+    // The summary is made here, so the request that it shortens is the only one that can fail, and no further one is
+    // made for it. What was sent before the question is the same each time: compacted once is not compacted for good.
+    let mut before = Vec::new();
+    for _ in 0..2 {
+        one.next(fails(401, "", "no such key"));
+        one.next(too_long());
+        let first = one.seen().len();
+        let failed = ask(&daemon, &session, "question now", "failed").await;
+        assert_eq!(failed["error"]["code"], "model_authentication");
+        let requests = one.seen();
+        assert_eq!(requests.len(), first + 2, "the long one and the short one");
+        let size = |at: usize| requests[at].to_string().len();
+        assert!(size(first + 1) < size(first) - 50_000, "it was compacted");
+        before.push(requests[first]["messages"].clone());
+    }
+    assert_eq!(before[0], before[1]);
+
+    // Every row is there as it was.
+    for (n, turn) in turns.iter().enumerate() {
+        let answer = &steps(&daemon, turn, "model").await[0];
+        let text = answer["text"].as_str().unwrap();
+        assert!(text.starts_with(&format!("answer {n} ")), "{n}");
+        assert!(text.len() > 100_000, "{n}: {} bytes", text.len());
+    }
+    // It is tried again when it is needed again, and then the turn goes on.
+    one.next(says("shorter"));
+    one.next(too_long());
+    let first = one.seen().len();
+    let done = ask(&daemon, &session, "question now", "completed").await;
+    assert_eq!(done["response"]["text"], "shorter");
+    let requests = one.seen();
+    assert_eq!(requests[first]["messages"], before[0]);
+    let short = requests[first + 1]["messages"].to_string();
+    assert!(short.contains("<earlier_conversation") && short.contains("question now"));
+}

@@ -3,8 +3,9 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod commands;
+mod discover;
 mod failures;
 mod files;
 mod matching;
 mod order;
-mod server;
+pub(crate) mod server;

@@ -10,7 +10,7 @@ use crate::models::byte_peer::{BytePeer, Close, Play};
 use crate::models::helpers::{KEY, Outcome, adapter, exchange, request, run, settings, user};
 
 /// Every provider that is reached over a network.
-const ALL: [ProviderKind; 5] = [
+pub(crate) const ALL: [ProviderKind; 5] = [
     ProviderKind::OpenAiChat,
     ProviderKind::Anthropic,
     ProviderKind::OpenAiResponses,
@@ -20,7 +20,7 @@ const ALL: [ProviderKind; 5] = [
 /// Those that send events, not lines.
 const EVENTS: [ProviderKind; 4] = [ALL[0], ALL[1], ALL[2], ALL[3]];
 
-fn text_part(kind: ProviderKind) -> &'static str {
+pub(crate) fn text_part(kind: ProviderKind) -> &'static str {
     match kind {
         ProviderKind::OpenAiChat => {
             "data: {\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"Hel\"}}]}\n\n\
@@ -50,7 +50,7 @@ fn text_part(kind: ProviderKind) -> &'static str {
     }
 }
 
-fn end_part(kind: ProviderKind) -> &'static str {
+pub(crate) fn end_part(kind: ProviderKind) -> &'static str {
     match kind {
         ProviderKind::OpenAiChat => {
             "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n\
@@ -88,7 +88,7 @@ fn good(kind: ProviderKind) -> String {
     format!("{}{}", text_part(kind), end_part(kind))
 }
 
-fn base_of(kind: ProviderKind, peer: &BytePeer) -> String {
+pub(crate) fn base_of(kind: ProviderKind, peer: &BytePeer) -> String {
     match kind {
         ProviderKind::OpenAiChat | ProviderKind::OpenAiResponses => {
             format!("{}/v1", peer.base_url)
@@ -671,6 +671,30 @@ async fn refused_parameters_are_dropped_once_and_remembered() {
         assert!(!has(at, "stream_options") && !has(at, "parallel_tool_calls"));
         assert!(has(at, "max_completion_tokens"));
     }
+}
+
+#[tokio::test]
+async fn what_one_model_refused_is_still_sent_to_another() {
+    let kind = ProviderKind::OpenAiChat;
+    let refused = Play::whole(
+        "400 Bad Request",
+        "content-type: application/json\r\n",
+        r#"{"error":{"message":"Unknown field stream_options"}}"#,
+    );
+    let answers = (0..3).map(|_| Play::events(good(kind)));
+    let peer = BytePeer::start(kind, std::iter::once(refused).chain(answers).collect()).await;
+    let model = adapter(kind, &settings(kind, &base_of(kind, &peer)));
+    for name in ["first", "second", "first"] {
+        let mut asked = request(vec![user("hi")]);
+        asked.model = name.to_owned();
+        assert_eq!(run(model.as_ref(), asked).await.answer().text, "Hello");
+    }
+    let seen = peer.seen().await;
+    let has: Vec<bool> = seen
+        .iter()
+        .map(|one| one.body.get("stream_options").is_some())
+        .collect();
+    assert_eq!(has, [true, false, true, false]);
 }
 
 #[tokio::test]

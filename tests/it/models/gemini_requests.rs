@@ -331,8 +331,8 @@ async fn gemini_3_is_asked_with_marks_at_once() {
         ("gemini-2.5-pro", false),
         ("gemini-flash-latest", false),
     ] {
-        let quirks = leverframe::model::gemini::Quirks::default();
-        assert_eq!(quirks.parameters(model).mark_unsigned, marked, "{model}");
+        let first = leverframe::model::gemini::wire::Parameters::of(model);
+        assert_eq!(first.mark_unsigned, marked, "{model}");
     }
 }
 

@@ -28,6 +28,7 @@ pub fn settings(kind: ProviderKind, base_url: &str) -> ProviderSettings {
         connect_timeout_seconds: 5,
         first_byte_timeout_seconds: 20,
         idle_timeout_seconds: 20,
+        request_timeout_seconds: 60,
         max_output_tokens: 1000,
         context_window: 100_000,
         max_concurrent: 4,

@@ -7,8 +7,9 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use leverframe::config::model_tables::{OwnTables, Rates};
 use leverframe::config::settings::{
-    ApprovalSettings, BudgetSettings, EngineSettings, LimitSettings, Paths, ProviderKind,
-    ProviderSettings, ResponseCacheSettings, RetentionSettings, SelfApproval, Settings,
+    ApprovalSettings, BudgetSettings, EngineSettings, HygieneSettings, LimitSettings, Paths,
+    ProviderKind, ProviderSettings, ResponseCacheSettings, RetentionSettings, SelfApproval,
+    Settings,
 };
 use leverframe::model::prices;
 use leverframe::model::profiles::Profile;
@@ -71,6 +72,13 @@ pub fn all_settings(providers: Vec<(&str, ProviderSettings)>) -> Settings {
         response_cache: ResponseCacheSettings {
             ttl_minutes: 60,
             max_entries: 500,
+        },
+        hygiene: HygieneSettings {
+            session_days: 30,
+            channel_days: 30,
+            global_days: 30,
+            max_memories: 10_000,
+            undo_days: 7,
         },
         tool_risk: BTreeMap::new(),
         listen: None,

@@ -149,6 +149,7 @@ async fn succeed_at_length(world: &World, call_id: ToolCallId) {
             duration_ms: 3,
             resolve: None,
             artifact,
+            cached: None,
         })
         .await;
 }

@@ -33,6 +33,8 @@ impl World {
             ttl_ms: HOUR as u64,
             max_entries: 500,
             max_bytes: 64 << 20,
+            max_results: 3,
+            max_result_bytes: 1000,
         };
         change(&mut options);
         let cache = ResponseCache::new(options.clone());
@@ -480,4 +482,16 @@ async fn a_locked_file_is_a_miss_until_it_is_let_go() {
         tokio::task::yield_now().await;
     }
     assert_eq!(shut_out.problem(), None);
+}
+
+#[tokio::test]
+async fn a_use_that_is_only_in_memory_counts_when_room_is_made() {
+    let world = World::with(|options| options.max_entries = 3);
+    for n in 1..=3 {
+        world.cache.keep(entry(n));
+    }
+    assert!(world.has(1).await);
+    world.cache.keep(entry(4));
+    assert!(world.has(1).await, "it was used last");
+    assert!(!world.has(2).await);
 }

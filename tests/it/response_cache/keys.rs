@@ -310,6 +310,85 @@ fn the_question_alone_is_known_whatever_changed_around_it() {
     assert_ne!(other_question.with(asked), now);
 }
 
+#[test]
+fn a_question_of_another_channel_is_not_known() {
+    let other = Owned {
+        channel: "ops".to_owned(),
+        ..base()
+    };
+    assert_ne!(other.with(asked), base().with(asked));
+}
+
+#[test]
+fn text_that_looks_like_the_beginning_of_a_field_is_none() {
+    let of_two = |provider: &str, base_url: &str| Owned {
+        provider: provider.to_owned(),
+        base_url: base_url.to_owned(),
+        ..base()
+    };
+    let mark = "\u{b}\u{1}";
+    assert_ne!(
+        of_two("x", &format!("y{mark}z")).key(),
+        of_two(&format!("x{mark}y"), "z").key()
+    );
+}
+
+/// Nothing with a history is looked up today; the key would tell it apart all the same.
+#[test]
+fn each_part_of_what_was_said_before_alone_changes_the_key() {
+    type Before = (&'static str, Vec<ModelMessage>);
+    let call = |id: &str, name: &str, args: serde_json::Value| ModelMessage::Assistant {
+        text: "hi".to_owned(),
+        tool_calls: vec![AssistantToolCall {
+            provider_call_id: id.to_owned(),
+            name: name.to_owned(),
+            args,
+        }],
+        native: None,
+    };
+    let blocks = |family: &str, content: serde_json::Value| {
+        let native = NativeBlocks {
+            family: family.to_owned(),
+            content,
+        };
+        said("hi", Some(native))
+    };
+    let gave = |id: &str, is_error: bool| ModelMessage::ToolResults {
+        results: vec![ToolResultMessage {
+            provider_call_id: id.to_owned(),
+            name: "read_file".to_owned(),
+            content: "x".to_owned(),
+            is_error,
+        }],
+    };
+    let befores: Vec<Before> = vec![
+        ("a question", vec![user("hello")]),
+        ("another question", vec![user("hallo")]),
+        ("a call", vec![call("c", "read_file", json!({}))]),
+        ("its id", vec![call("d", "read_file", json!({}))]),
+        ("its name", vec![call("c", "list_files", json!({}))]),
+        (
+            "its arguments",
+            vec![call("c", "read_file", json!({"a": 1}))],
+        ),
+        ("blocks", vec![blocks("anthropic", json!([1]))]),
+        ("their family", vec![blocks("gemini", json!([1]))]),
+        ("their content", vec![blocks("anthropic", json!([2]))]),
+        ("a result", vec![gave("c", false)]),
+        ("of another call", vec![gave("d", false)]),
+        ("an error", vec![gave("c", true)]),
+    ];
+    let mut seen = BTreeMap::new();
+    for (name, mut before) in befores {
+        let mut owned = base();
+        before.append(&mut owned.request.messages);
+        owned.request.messages = before;
+        if let Some(other) = seen.insert(owned.key(), name) {
+            panic!("`{name}` has the key of `{other}`");
+        }
+    }
+}
+
 proptest! {
     /// Moving text between neighbouring fields, or out of one, never gives the same bytes.
     #[test]

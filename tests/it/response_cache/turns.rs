@@ -409,6 +409,14 @@ async fn no_secret_reaches_the_file_and_what_is_forgotten_is_gone() {
         assert!(text(&done).contains("[redacted]"), "{done:#}");
     }
     assert_eq!(model.calls(), 1, "the second one was kept");
+    // While it is kept, before it is forgotten below.
+    let mut kept = String::new();
+    for name in ["response_cache.db", "response_cache.db-wal"] {
+        let bytes = std::fs::read(home.data().join(name)).unwrap_or_default();
+        kept.push_str(&String::from_utf8_lossy(&bytes));
+    }
+    assert!(kept.contains("answer 1 to SECRET of [redacted]"));
+    assert!(!kept.contains("sk-canary") && !kept.contains("sk-question"));
     ask(&daemon, "something else entirely").await;
     let id = daemon.get("/v1/cache/entries").await["items"][0]["id"].clone();
     let pinned = daemon
@@ -483,6 +491,21 @@ async fn nothing_is_kept_unless_somebody_says_so() {
         (&json!(1), &json!(1)),
         "{stats:#}"
     );
+}
+
+#[tokio::test]
+async fn a_channel_that_keeps_none_is_given_none_while_another_keeps_them() {
+    let model = ModelServer::start().await;
+    let more = "[channels.desk]\nresponse_cache = \"channel\"\n";
+    let home = Home::new(&config(&model, more));
+    let daemon = home.daemon();
+    for calls in 1..=2 {
+        ask(&daemon, "When is lunch?").await;
+        assert_eq!(model.calls(), calls);
+    }
+    let stats = stats(&daemon).await;
+    assert_eq!(stats["today"]["misses"], json!({"off": 2}), "{stats:#}");
+    assert_eq!(stats["entries"], 0);
 }
 
 #[tokio::test]

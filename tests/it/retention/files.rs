@@ -24,6 +24,7 @@ pub async fn turn_with(world: &World, conversation: &str, artifact: ArtifactRef)
             is_error: false,
             duration_ms: 1,
             artifact: Some(artifact),
+            cached: None,
             resolve: None,
         })
         .await;

@@ -175,6 +175,7 @@ pub(crate) async fn step(world: World, op: Op) -> World {
                         is_error: false,
                         duration_ms: 1,
                         artifact: None,
+                        cached: None,
                         resolve,
                     })
                     .await;

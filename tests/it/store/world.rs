@@ -443,6 +443,7 @@ impl World {
             is_error: false,
             duration_ms: 3,
             artifact: None,
+            cached: None,
             resolve: None,
         })
         .await;

@@ -342,6 +342,7 @@ impl System {
                     is_error: state == ToolCallState::Failed,
                     duration_ms: 1,
                     artifact: None,
+                    cached: None,
                     resolve,
                 })
                 .map(|()| Outcome::Done)

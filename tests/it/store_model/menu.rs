@@ -468,6 +468,8 @@ fn engine_steps(model: &Model, menu: &mut Menu) {
         .any(|call| call.state == ToolCallState::Started && call.effect == Effect::Keyed);
     menu.push((if flying { 12 } else { 3 }, Just(Step::Crash).boxed()));
     menu.push((1, Just(Step::Probe).boxed()));
+    menu.push((1, Just(Step::Tidy).boxed()));
+    menu.push((1, Just(Step::TakeBack).boxed()));
     menu.push((1, Just(Step::Restart).boxed()));
     menu.push((1, Just(Step::Restore).boxed()));
     if model.quarantine {

@@ -276,6 +276,8 @@ pub(crate) struct Model {
     pub(crate) grants: Vec<Grant>,
     /// (approval, person, until).
     pub(crate) snoozes: Vec<(usize, u8, i64)>,
+    /// Runs of hygiene; whether each was taken back.
+    pub(crate) tidied: Vec<bool>,
     /// Actions in order.
     pub(crate) audit: Vec<&'static str>,
     /// Answer to the last command.
@@ -319,6 +321,7 @@ impl Model {
             channels: vec![channel.clone(), channel],
             grants: Vec::new(),
             snoozes: Vec::new(),
+            tidied: Vec::new(),
             audit: vec!["engine.started", "policy.changed", "policy.changed"],
             last: Outcome::Done,
             label: 0,

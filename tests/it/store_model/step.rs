@@ -304,6 +304,10 @@ pub(crate) enum Step {
     },
     /// A write that means nothing.
     Probe,
+    /// Something is remembered, grows old, and a run of hygiene puts it aside.
+    Tidy,
+    /// The newest run of hygiene is taken back.
+    TakeBack,
     /// The same by a caller of the epoch before.
     Stale(Box<Step>),
     /// SIGKILL and a new start.
@@ -362,6 +366,8 @@ impl Step {
         "settle_model",
         "start_session",
         "start_tool",
+        "take_back",
+        "tidy",
         "update_session",
         "yield_turn",
     ];
@@ -410,6 +416,8 @@ impl Step {
             Step::ResolveDelivery { .. } => "resolve_delivery",
             Step::NoteUnknown { .. } => "note_unknown",
             Step::Probe => "probe",
+            Step::Tidy => "tidy",
+            Step::TakeBack => "take_back",
             Step::Stale(step) => step.name(),
             Step::Crash => "crash",
             Step::Restart => "restart",
@@ -511,6 +519,8 @@ impl Step {
             | Step::ReleaseQuarantine
             | Step::QueueNotice { .. }
             | Step::Probe
+            | Step::Tidy
+            | Step::TakeBack
             | Step::Crash
             | Step::Restart
             | Step::Restore

@@ -305,6 +305,7 @@ fn settings(kind: ChannelKind, token: Option<&str>) -> ChannelSettings {
         reply_style: ReplyStyle::Final,
         max_queue: 10,
         response_cache: CacheScope::Off,
+        tool_cache: false,
         budget: LimitSettings::default(),
     }
 }

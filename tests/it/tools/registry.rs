@@ -5,10 +5,13 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use leverframe::protocol::words::{Access, Effect};
+use leverframe::tools::canonical::definition_digest;
 use leverframe::tools::preview::one_line;
 use leverframe::tools::registry::{CallError, Registry, RegistryError};
 use leverframe::tools::sandbox::Sandbox;
-use leverframe::tools::tool::{Plan, PrepareError, Tool, ToolContext, ToolOutcome, ToolSpec};
+use leverframe::tools::tool::{
+    Cacheable, DependsOn, Plan, PrepareError, Tool, ToolContext, ToolOutcome, ToolSpec,
+};
 use serde_json::{Value, json};
 
 fn registry() -> Registry {
@@ -103,7 +106,11 @@ struct Odd(ToolSpec);
 
 impl Odd {
     fn shared(name: &'static str, description: &'static str, schema: Value) -> Arc<dyn Tool> {
-        Arc::new(Self(ToolSpec {
+        Arc::new(Self(Self::spec_of(name, description, schema)))
+    }
+
+    fn spec_of(name: &'static str, description: &'static str, schema: Value) -> ToolSpec {
+        ToolSpec {
             name,
             description,
             input_schema: schema,
@@ -111,7 +118,8 @@ impl Odd {
             effect: Effect::NonIdempotent,
             max_duration: Duration::from_secs(1),
             key_lifetime: None,
-        }))
+            cacheable: None,
+        }
     }
 }
 
@@ -187,6 +195,55 @@ fn a_definition_digest_covers_the_schema_and_the_description() {
             json!({"type": "object", "properties": {"a": {"description": "two"}}})
         )
     );
+}
+
+#[test]
+fn only_tools_that_read_may_let_their_results_be_given_again() {
+    for access in Access::ALL {
+        for effect in Effect::ALL {
+            let reads = matches!(access, Access::ReadLocal | Access::ReadOpen);
+            let tool = Odd(ToolSpec {
+                access: *access,
+                effect: *effect,
+                cacheable: Some(Cacheable {
+                    ttl: Duration::from_secs(30),
+                    depends_on: DependsOn::Workspace,
+                }),
+                ..Odd::spec_of("odd", "x", json!({"type": "object"}))
+            });
+            let mut registry = Registry::default();
+            let added = registry.add(Arc::new(tool));
+            if reads && *effect == Effect::ReadOnly {
+                assert_eq!(added, Ok(()));
+            } else {
+                let refused = RegistryError::Cacheable {
+                    tool: "odd".to_owned(),
+                    access: *access,
+                    effect: *effect,
+                };
+                assert_eq!(added, Err(refused));
+            }
+        }
+    }
+    let registry = Registry::builtin(&Sandbox::none("for this test")).unwrap();
+    let declared = registry.specs().filter(|spec| spec.cacheable.is_some());
+    let names: Vec<&str> = declared.map(|spec| spec.name).collect();
+    assert_eq!(names, ["list_files", "search_files"]);
+}
+
+#[test]
+fn how_long_results_may_be_given_again_is_part_of_the_definition() {
+    let digest = |seconds: Option<u64>| {
+        definition_digest(&ToolSpec {
+            cacheable: seconds.map(|seconds| Cacheable {
+                ttl: Duration::from_secs(seconds),
+                depends_on: DependsOn::Workspace,
+            }),
+            ..Odd::spec_of("odd", "x", json!({"type": "object"}))
+        })
+    };
+    assert_ne!(digest(None), digest(Some(30)));
+    assert_ne!(digest(Some(31)), digest(Some(30)));
 }
 
 #[test]

@@ -1,0 +1,160 @@
+//! The models of a session: which there are, which is chosen, and what a look for servers found. What is found is shown
+//! and never used: only a provider of the configuration can be chosen.
+
+use crate::protocol::command::{Command, Outcome};
+use crate::protocol::ids::SessionId;
+use crate::protocol::models::{Discovery, KeyState, ModelEntry, ProviderModels};
+use crate::protocol::problem::Problem;
+use crate::protocol::snapshot::Query;
+use crate::tui::message::Effect;
+use crate::tui::state::app::State;
+use crate::tui::state::modal::Modal;
+use crate::tui::state::submit;
+use crate::tui::state::update::problem_text;
+
+/// A look for model servers.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Look {
+    /// Nobody asked for one.
+    Not,
+    /// Under way.
+    Asked,
+    /// What it found.
+    Found(Discovery),
+    /// Why it was not made.
+    Failed(String),
+}
+
+/// The dialog.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ModelsDialog {
+    /// The session whose model is chosen.
+    pub session_id: SessionId,
+    /// The configured providers; none = not answered yet.
+    pub known: Option<Result<Vec<ProviderModels>, String>>,
+    /// The highlighted one of [`ModelsDialog::models`].
+    pub chosen: usize,
+    /// Why the choice was not taken.
+    pub refused: Option<String>,
+    /// The look for servers.
+    pub look: Look,
+}
+
+impl ModelsDialog {
+    /// Every model that the configuration names, with whether its provider has its key.
+    pub fn models(&self) -> Vec<(&ModelEntry, KeyState)> {
+        let providers = self.known.iter().flatten().flatten();
+        providers
+            .flat_map(|provider| {
+                let models = provider.models.iter();
+                models.map(|model| (model, provider.key))
+            })
+            .collect()
+    }
+}
+
+/// The dialog, where it is on top.
+fn top(state: &mut State) -> Option<&mut ModelsDialog> {
+    match state.modals.last_mut() {
+        Some(Modal::Models(dialog)) => Some(dialog),
+        _ => None,
+    }
+}
+
+/// Opens the dialog of a session.
+pub fn open(state: &mut State, session_id: SessionId) -> Vec<Effect> {
+    state.modals.push(Modal::Models(Box::new(ModelsDialog {
+        session_id,
+        known: None,
+        chosen: 0,
+        refused: None,
+        look: Look::Not,
+    })));
+    vec![Effect::Query(Query::Models)]
+}
+
+/// The configured models came; the one that the session has is highlighted, else the default.
+pub fn listed(state: &mut State, answer: Result<Vec<ProviderModels>, String>) {
+    let Some(dialog) = top(state) else {
+        return;
+    };
+    dialog.known = Some(answer);
+    let session_id = dialog.session_id;
+    let now = state
+        .world
+        .sessions
+        .get(&session_id)
+        .and_then(|session| session.model.clone());
+    let Some(dialog) = top(state) else {
+        return;
+    };
+    let models = dialog.models();
+    let at = models.iter().position(|(model, _)| match &now {
+        Some(now) => model.model == *now,
+        None => model.used_for.iter().any(|what| what == "default"),
+    });
+    dialog.chosen = at.unwrap_or(0);
+}
+
+/// Asks for the highlighted model. The dialog stays until that is done, so that a refusal is read in it.
+pub fn accept(state: &mut State, dialog: &ModelsDialog) -> Vec<Effect> {
+    let Some((model, _)) = dialog.models().get(dialog.chosen).copied() else {
+        return Vec::new();
+    };
+    submit::submit(
+        state,
+        Command::UpdateSession {
+            session_id: dialog.session_id,
+            title: None,
+            model: Some(model.model.clone()),
+            paused: None,
+        },
+    )
+}
+
+/// Looks for servers, unless a look is under way.
+pub fn discover(state: &mut State) -> Vec<Effect> {
+    if top(state).is_none_or(|dialog| dialog.look == Look::Asked) {
+        return Vec::new();
+    }
+    let effects = submit::submit(state, Command::DiscoverModels);
+    if let Some(dialog) = top(state).filter(|_| !effects.is_empty()) {
+        dialog.look = Look::Asked;
+    }
+    effects
+}
+
+/// A command ended: what it says to the dialog.
+pub fn submitted(
+    state: &mut State,
+    command: &Command,
+    result: &Result<Box<Outcome>, Box<Problem>>,
+) {
+    let Some(dialog) = top(state) else {
+        return;
+    };
+    match (command, result) {
+        (Command::DiscoverModels, Ok(outcome)) => {
+            if let Outcome::Discovery(found) = outcome.as_ref() {
+                dialog.look = Look::Found(found.clone());
+            }
+        }
+        (Command::DiscoverModels, Err(problem)) => {
+            dialog.look = Look::Failed(problem_text(problem));
+        }
+        (
+            Command::UpdateSession {
+                session_id,
+                model: Some(_),
+                ..
+            },
+            result,
+        ) if *session_id == dialog.session_id => match result {
+            Ok(_) => {
+                state.modals.pop();
+            }
+            Err(problem) => dialog.refused = Some(problem_text(problem)),
+        },
+        _ => {}
+    }
+}

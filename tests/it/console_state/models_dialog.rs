@@ -1,0 +1,103 @@
+//! Choosing a session's model: what a key press asks for, what a refusal leaves, and that nothing is looked for unasked.
+
+use leverframe::protocol::command::{Command, Outcome};
+use leverframe::protocol::problem::{Problem, ProblemKind};
+use leverframe::protocol::snapshot::Query;
+use leverframe::tui::message::Effect;
+use leverframe::tui::options::Access;
+
+use crate::console_frames::driver::Driver;
+use crate::console_frames::fixture;
+use crate::console_frames::models_dialog::{ended, found, known, opened};
+
+fn sent(driver: &Driver) -> Vec<Command> {
+    let submitted = driver.effects.iter().filter_map(|effect| match effect {
+        Effect::Submit(command) => Some(command.clone()),
+        _ => None,
+    });
+    submitted.collect()
+}
+
+#[test]
+fn it_looks_for_servers_when_the_key_is_pressed_and_not_before() {
+    let mut driver = Driver::with(120, 40, fixture::busy());
+    opened(&mut driver, known());
+    let queries = driver
+        .effects
+        .iter()
+        .filter(|effect| matches!(effect, Effect::Query(Query::Models)));
+    assert_eq!(queries.count(), 1);
+    assert!(sent(&driver).is_empty());
+    driver.press("d");
+    assert_eq!(sent(&driver), [Command::DiscoverModels]);
+    assert!(driver.text().contains("looking for model servers"));
+    // One look at a time.
+    driver.press("d d");
+    assert_eq!(sent(&driver).len(), 1);
+    ended(
+        &mut driver,
+        Command::DiscoverModels,
+        Ok(Outcome::Discovery(found())),
+    );
+    let text = driver.text();
+    assert!(
+        text.contains("Ollama at http://127.0.0.1:11434: 1 model, not configured"),
+        "{text}"
+    );
+    assert!(text.contains("[providers.ollama]"), "{text}");
+    // What was found is no choice.
+    driver.press("j j j j enter");
+    let last = sent(&driver).pop().unwrap();
+    assert!(
+        matches!(&last, Command::UpdateSession { model: Some(model), .. } if model == "local/small"),
+        "{last:?}"
+    );
+    // Elsewhere the key means nothing.
+    let mut driver = Driver::with(120, 40, fixture::busy());
+    driver.press("q d esc 2 j A d");
+    assert!(sent(&driver).is_empty());
+}
+
+#[test]
+fn enter_asks_for_the_model_and_a_refusal_is_read_in_the_dialog() {
+    let mut driver = Driver::with(80, 24, fixture::busy());
+    opened(&mut driver, known());
+    // The default is highlighted where the session has none of its own.
+    driver.press("enter");
+    let session_id = driver.state.live.selected.unwrap();
+    let command = Command::UpdateSession {
+        session_id,
+        title: None,
+        model: Some("local/qwen3:8b".to_owned()),
+        paused: None,
+    };
+    assert_eq!(sent(&driver).as_slice(), std::slice::from_ref(&command));
+    let refusal = Problem::new(
+        ProblemKind::Forbidden,
+        "the model is fixed",
+        "channel `team` answers with one/m only, not with local/qwen3:8b",
+    );
+    ended(&mut driver, command.clone(), Err(refusal));
+    let text = driver.text();
+    assert!(text.contains("Model of "), "it closed: {text}");
+    assert!(text.contains("answers with one/m only"), "{text}");
+    let session = driver.state.world.sessions[&session_id].clone();
+    ended(&mut driver, command, Ok(Outcome::Session(session)));
+    let text = driver.text();
+    assert!(!text.contains("Model of "), "it stays: {text}");
+    assert!(text.contains("asks local/qwen3:8b from now on"), "{text}");
+}
+
+#[test]
+fn a_console_that_may_not_act_sends_nothing() {
+    let mut driver = Driver::with(120, 40, fixture::busy());
+    driver.state.access = Access::ReadOnly;
+    opened(&mut driver, known());
+    driver.press("d enter");
+    assert!(sent(&driver).is_empty());
+    assert!(!driver.text().contains("looking for model servers"));
+    // Without a session there is nothing to choose for.
+    let mut driver = Driver::with(120, 40, fixture::busy());
+    driver.press("2 M");
+    assert!(driver.state.modals.is_empty());
+}

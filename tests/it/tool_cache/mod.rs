@@ -1,0 +1,7 @@
+//! Suite: results of tools that are given again. Keys and workspaces alone, the file under every fault, and turns of
+//! the real binary.
+
+mod file;
+mod keys;
+mod turns;
+mod workspaces;
