@@ -94,6 +94,28 @@ pub async fn start_and_run(
         .find(|row| row.call.id == id)
         .context("the call to start is not of this turn")?
         .clone();
+    // Before the policy of this moment is asked: a hook may take its time.
+    let vetoed = tokio::select! {
+        vetoed = hooks::before_start(engine, rows, &row) => vetoed,
+        () = kill.cancelled() => {
+            return Ok(Input::CallBecame {
+                id,
+                status: fold::status(row.call.state),
+            });
+        }
+    };
+    if let Some((content, record)) = vetoed {
+        let refusal = RefuseCall {
+            call_id: id,
+            epoch: engine.store.epoch(),
+            content,
+        };
+        engine.persist((refusal, record)).await?;
+        return Ok(Input::CallBecame {
+            id,
+            status: CallStatus::Settled,
+        });
+    }
     let bench = Bench::read(engine, rows).await?;
     let judged = judge::judge(
         engine,
@@ -141,27 +163,6 @@ pub async fn start_and_run(
             "what it would do changed after it was approved",
         )
         .await;
-    }
-    let vetoed = tokio::select! {
-        vetoed = hooks::before_start(engine, rows, &row) => vetoed,
-        () = kill.cancelled() => {
-            return Ok(Input::CallBecame {
-                id,
-                status: fold::status(row.call.state),
-            });
-        }
-    };
-    if let Some((content, record)) = vetoed {
-        let refusal = RefuseCall {
-            call_id: id,
-            epoch: engine.store.epoch(),
-            content,
-        };
-        engine.persist((refusal, record)).await?;
-        return Ok(Input::CallBecame {
-            id,
-            status: CallStatus::Settled,
-        });
     }
     // Off: the effect comes first, and what is written is written behind it.
     let early = if crate::mutant!("attempt_before_effect") {
