@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+use crate::cli::memory_arguments::MemoryCommands;
 use crate::protocol::command::DeliveryResolution;
 use crate::protocol::words::{
     ApprovalState, Autonomy, ContinuationState, DecisionScope, DecisionWord, HookPoint,
@@ -161,36 +162,6 @@ pub enum Subcommands {
     /// What is remembered, and what goes
     #[command(subcommand)]
     Memory(MemoryCommands),
-}
-
-/// `memory`.
-#[derive(Debug, Subcommand)]
-pub enum MemoryCommands {
-    /// How the memory is kept in order: settings, last and next run, growth; it runs by itself every 12 hours
-    Hygiene(HygieneArguments),
-}
-
-/// `memory hygiene`.
-#[derive(Debug, Args)]
-pub struct HygieneArguments {
-    /// List what would go by scope, reason and size; changes nothing
-    #[arg(long, conflicts_with_all = ["run", "undo", "runs"])]
-    pub preview: bool,
-    /// Put aside now what is old or too much; remove for good what was put aside long ago
-    #[arg(long, conflicts_with_all = ["undo", "runs"])]
-    pub run: bool,
-    /// Also where a scope would lose more than half of what it holds to retention
-    #[arg(long, requires = "run")]
-    pub yes: bool,
-    /// Bring back what a run put aside; id or unique prefix
-    #[arg(long, value_name = "RUN", conflicts_with = "runs")]
-    pub undo: Option<String>,
-    /// List runs, newest first
-    #[arg(long)]
-    pub runs: bool,
-    /// At most this many runs
-    #[arg(long, requires = "runs", value_parser = clap::value_parser!(u32).range(1..=500))]
-    pub limit: Option<u32>,
 }
 
 /// `hooks`.

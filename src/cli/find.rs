@@ -9,9 +9,12 @@ use crate::client::console_client::ConsoleClient;
 use crate::protocol::approval::Approval;
 use crate::protocol::command::{Actor, Command, Envelope, Outcome};
 use crate::protocol::hygiene::{HygieneAnswer, HygieneQuery};
-use crate::protocol::ids::{ApprovalId, ContinuationId, HygieneRunId, OutboxId};
+use crate::protocol::ids::{
+    ApprovalId, ContinuationId, HygieneRunId, MemoryId, OutboxId, SessionId,
+};
+use crate::protocol::memory::{MemoryAnswer, MemoryFilter, MemoryQuery};
 use crate::protocol::snapshot::{Answer, PageRequest, Query};
-use crate::protocol::words::Surface;
+use crate::protocol::words::{MemoryState, Surface};
 use crate::text::untrusted::limit_line;
 
 /// How many entries are looked through for a prefix.
@@ -95,6 +98,28 @@ pub async fn continuation(
     one("continuation", text, matching, |id| *id)
 }
 
+/// A session's id by unique prefix.
+pub async fn session(client: &dyn ConsoleClient, text: &str) -> Result<SessionId, Failure> {
+    if let Ok(id) = SessionId::from_str(text) {
+        return Ok(id);
+    }
+    let query = Query::Sessions {
+        state: None,
+        channel: None,
+        page: page(),
+    };
+    let Answer::Sessions(found) = client.query(query).await? else {
+        return Err(unexpected("sessions"));
+    };
+    let matching: Vec<SessionId> = found
+        .items
+        .into_iter()
+        .map(|session| session.id)
+        .filter(|id| starts(id, text))
+        .collect();
+    one("session", text, matching, |id| *id)
+}
+
 /// A delivery's id by unique prefix.
 pub async fn delivery(client: &dyn ConsoleClient, text: &str) -> Result<OutboxId, Failure> {
     if let Ok(id) = OutboxId::from_str(text) {
@@ -140,6 +165,35 @@ pub async fn hygiene_run(client: &dyn ConsoleClient, text: &str) -> Result<Hygie
         )));
     }
     one("run", text, matching, |id| *id)
+}
+
+/// A memory's id by unique prefix.
+pub async fn memory(client: &dyn ConsoleClient, text: &str) -> Result<MemoryId, Failure> {
+    if let Ok(id) = MemoryId::from_str(text) {
+        return Ok(id);
+    }
+    let mut matching: Vec<MemoryId> = Vec::new();
+    for state in MemoryState::ALL {
+        let query = Query::Memory(MemoryQuery::List {
+            filter: MemoryFilter {
+                state: Some(*state),
+                ..MemoryFilter::default()
+            },
+            page: page(),
+        });
+        let Answer::Memory(MemoryAnswer::List(found)) = client.query(query).await? else {
+            return Err(unexpected("memories"));
+        };
+        let ids = found.items.into_iter().map(|memory| memory.id);
+        matching.extend(ids.filter(|id| starts(id, text)));
+    }
+    if matching.is_empty() {
+        return Err(Failure::Usage(format!(
+            "no memory starts with `{}`; `leverframe memory list` shows them",
+            limit_line(text, 64)
+        )));
+    }
+    one("memory", text, matching, |id| *id)
 }
 
 /// Whether an id starts with what was typed, with or without its kind's prefix.

@@ -1,8 +1,8 @@
 //! `leverframe memory hygiene [--preview | --run [--yes] | --undo RUN | --runs]`.
 
-use crate::cli::arguments::HygieneArguments;
 use crate::cli::exit::{Failure, unexpected};
 use crate::cli::find::{self, submit};
+use crate::cli::memory_arguments::HygieneArguments;
 use crate::cli::table;
 use crate::cli::terminal::{Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;

@@ -7,8 +7,8 @@ use clap::Parser as _;
 
 use crate::cli::approvals::{self, Order};
 use crate::cli::arguments::{
-    ApprovalCommands, Arguments, ChannelCommands, ContinuationCommands, MemoryCommands,
-    OutboxCommands, Seen, SessionCommands, Subcommands,
+    ApprovalCommands, Arguments, ChannelCommands, ContinuationCommands, OutboxCommands, Seen,
+    SessionCommands, Subcommands,
 };
 use crate::cli::ask::{self, OnApproval};
 use crate::cli::continuations::{self, Act};
@@ -16,8 +16,8 @@ use crate::cli::exit::Failure;
 use crate::cli::modes::{self, Rights};
 use crate::cli::terminal::{Attended, Format, Terminal, cell};
 use crate::cli::{
-    audit, backup, cache, channels, connect, costs, doctor, emergency, hooks, hygiene, init,
-    models, outbox, release, resolve, sessions, sweep, why,
+    audit, backup, cache, channels, connect, costs, doctor, emergency, hooks, init, memory, models,
+    outbox, release, resolve, sessions, sweep, why,
 };
 use crate::client::console_client::ConsoleClient;
 use crate::client::remote::connection::RemoteClient;
@@ -254,9 +254,7 @@ pub async fn execute(
         Subcommands::Sweep { preview } => sweep::run(client, terminal, format, preview).await,
         Subcommands::Cache(command) => cache::run(client, terminal, format, command).await,
         Subcommands::Hooks(command) => hooks::run(client, terminal, format, command).await,
-        Subcommands::Memory(MemoryCommands::Hygiene(given)) => {
-            hygiene::run(client, terminal, format, given).await
-        }
+        Subcommands::Memory(command) => memory::run(client, terminal, format, command).await,
         Subcommands::Why { call } => why::run(client, terminal, format, &call).await,
     }
 }

@@ -12,8 +12,6 @@ use crate::config::channels;
 use crate::config::environment::Environment;
 use crate::config::error::{ConfigError, Fault, Place};
 use crate::config::file::{ConfigFile, LimitTable, LoadedFile, SelfApprovalWord};
-use crate::config::hooks;
-use crate::config::hygiene;
 use crate::config::model_tables::{self, OwnTable, OwnTables, Prices, Profiles};
 use crate::config::paths::{self, FileChoice};
 use crate::config::people;
@@ -23,6 +21,7 @@ use crate::config::settings::{
     ProviderSettings, RetentionSettings, SelfApproval, Settings,
 };
 use crate::config::toml_text::TomlText;
+use crate::config::{hooks, hygiene, memory};
 use crate::protocol::words::Risk;
 
 /// What is used when nothing is configured.
@@ -165,6 +164,7 @@ pub fn resolve(inputs: Inputs<'_>) -> Result<Settings, ConfigError> {
     let hooks = hooks::resolve(&inputs, &channels)?;
     let console = &config.console;
     let listen = listen(&inputs, &config)?;
+    let memory = memory::resolve(&inputs, &providers)?;
     Ok(Settings {
         paths: inputs.paths.clone(),
         instance: config
@@ -184,6 +184,7 @@ pub fn resolve(inputs: Inputs<'_>) -> Result<Settings, ConfigError> {
         response_cache: cache::resolve(&inputs)?,
         hooks,
         hygiene: hygiene::resolve(&inputs)?,
+        memory,
         tool_risk: tool_risk(&inputs, &config)?,
         listen,
         log_filter: log_filter

@@ -9,6 +9,7 @@ pub mod file;
 pub mod hooks;
 pub mod hygiene;
 pub mod layers;
+pub mod memory;
 pub mod model_tables;
 pub mod paths;
 pub mod people;

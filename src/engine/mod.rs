@@ -4,12 +4,14 @@
 
 pub mod approvals;
 pub mod budget;
+pub mod compaction;
 pub mod context;
 pub mod core;
 pub mod costs;
 pub mod deadlines;
 pub mod doctor;
 pub mod drain;
+pub mod forget;
 pub mod handle;
 pub mod hooks;
 pub mod hygiene;

@@ -43,7 +43,11 @@ impl Engine {
             }
             Query::Session { id } => {
                 let session = store
-                    .read_here(move |reader| reader.session(id))
+                    .read_here(move |reader| {
+                        let mut session = reader.session(id)?;
+                        session.memory = Some(reader.session_memory(id)?);
+                        Ok(session)
+                    })
                     .await
                     .map_err(from_store)?;
                 Ok(Answer::Session(Box::new(session)))
@@ -199,6 +203,7 @@ async fn snapshot(engine: &Engine) -> Result<Snapshot, Problem> {
         .read(move |reader| reader.snapshot_rows(now))
         .await
         .map_err(from_store)?;
+    let remembered = memory::stats(engine).await?;
     let streams = lock(&engine.streams).values().cloned().collect();
     let status = status(engine, rows.usage_today).await?;
     Ok(Snapshot {
@@ -215,6 +220,7 @@ async fn snapshot(engine: &Engine) -> Result<Snapshot, Problem> {
         deliveries: rows.deliveries,
         streams,
         cache: stats::summary(engine).await,
+        memory: remembered,
         engine: status,
     })
 }

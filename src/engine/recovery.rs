@@ -4,6 +4,7 @@
 
 use crate::engine::core::{Engine, Held};
 use crate::engine::deadlines;
+use crate::engine::forget;
 use crate::engine::handle::Caller;
 use crate::engine::hooks::observe;
 use crate::engine::hygiene;
@@ -75,6 +76,7 @@ pub async fn begin(engine: &Engine, recovery: &Recovery) -> Result<(), Problem> 
     engine.tasks.spawn(storage::watch(engine.clone()));
     engine.tasks.spawn(sweeper::run(engine.clone()));
     engine.tasks.spawn(hygiene::run(engine.clone()));
+    engine.tasks.spawn(forget::resume(engine.clone()));
     if recovery.quarantine {
         engine.quarantine.send_replace(true);
         tracing::error!(

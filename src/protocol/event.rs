@@ -359,7 +359,9 @@ pub enum EventBody {
     /// Something remembered was written, changed, forgotten or compacted.
     #[serde(rename = "memory.changed")]
     MemoryChanged {
-        /// What happened: `added`, `edited`, `pinned`, `accepted`, `superseded`, `forgotten`, `imported`, `compacted`.
+        /// What happened: `added`, `edited`, `pinned`, `accepted`, `superseded`, `forgotten`, `imported`, `compacted`,
+        /// `forgetting` (a person, from now on).
+        /// `compaction_failed`.
         change: String,
         /// Channel; none = global, or several.
         #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -12,6 +12,9 @@ use crate::protocol::words::{CompactionState, MemoryAuthor, MemoryKind, MemorySc
 /// Most bytes of one remembered text.
 pub const MAX_TEXT: usize = 4 * 1024;
 
+/// Most items of one import.
+pub const MAX_IMPORT: usize = 10_000;
+
 /// One remembered thing.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Memory {
@@ -96,6 +99,25 @@ pub struct Summary {
     pub taint: Vec<String>,
     /// When it was written.
     pub at: Timestamp,
+}
+
+/// What a session remembers, in numbers.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionMemory {
+    /// Version of its summary; 0 = it has none.
+    pub summary_version: u64,
+    /// Bytes of its summary.
+    pub summary_bytes: u64,
+    /// Turns that the summary stands for.
+    pub covered_turns: u64,
+    /// Facts of this session that are recalled.
+    pub facts: u64,
+    /// Facts of this session that wait for a person.
+    pub proposed: u64,
+    /// Compactions that ended well.
+    pub compactions: u64,
+    /// Compactions that failed.
+    pub failed_compactions: u64,
 }
 
 /// One compaction of a session.
@@ -298,6 +320,9 @@ pub struct MemoryImport {
     /// Who wrote it; none = the importer.
     #[serde(default)]
     pub author: Option<MemoryAuthor>,
+    /// Their label; none = the importer's.
+    #[serde(default)]
+    pub author_id: Option<String>,
     /// Stable platform id of the person whose message it came from.
     #[serde(default)]
     pub person_id: Option<String>,

@@ -12,7 +12,7 @@ use crate::protocol::doctor::{AuditAnchor, AuditReport, AuditRow, Doctor};
 use crate::protocol::hook::Hook;
 use crate::protocol::hygiene::{HygieneAnswer, HygieneQuery};
 use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId, SessionId, ToolCallId};
-use crate::protocol::memory::{MemoryAnswer, MemoryQuery};
+use crate::protocol::memory::{MemoryAnswer, MemoryQuery, MemoryStats};
 use crate::protocol::models::ProviderModels;
 use crate::protocol::policy::WhatIf;
 use crate::protocol::routine::{RoutineAnswer, RoutineQuery};
@@ -152,6 +152,9 @@ pub struct Snapshot {
     /// The response cache.
     #[serde(default)]
     pub cache: CacheSummary,
+    /// What is remembered.
+    #[serde(default)]
+    pub memory: MemoryStats,
     /// The engine.
     pub engine: EngineStatus,
 }

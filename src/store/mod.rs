@@ -229,6 +229,13 @@ impl Store {
         copied.await.map_err(|_| StoreError::Closed)
     }
 
+    /// Bytes of the write-ahead log; 0 = everything is in the database.
+    pub fn log_bytes(&self) -> u64 {
+        let mut log = self.inner.path.clone().into_os_string();
+        log.push("-wal");
+        std::fs::metadata(log).map_or(0, |log| log.len())
+    }
+
     /// None = healthy; else why the last write failed (disk full, I/O), until a durable one succeeds.
     pub fn problem(&self) -> Option<String> {
         self.inner.shared.problem.borrow().clone()

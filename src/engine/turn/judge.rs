@@ -109,27 +109,34 @@ impl Bench {
             | Surface::Engine => None,
         };
         let second = second.filter(|_| engine.has_bridge(&rows.channel));
-        let (policy, also, grants, taint_requesters, pending) = engine
+        let (policy, also, grants, taint_requesters, summary, pending) = engine
             .store
             .read_here(move |reader| {
                 let policy = reader.policy(&channel)?;
                 let also = second.map(|name| reader.policy(&name)).transpose()?;
                 let grants = reader.grants(session, now)?;
                 let requesters = reader.session_requesters(session)?;
+                let summary = reader.summary(session)?;
                 let pending = reader.pending_counts(session, &channel)?;
-                Ok((policy, also, grants, requesters, pending))
+                Ok((policy, also, grants, requesters, summary, pending))
             })
             .await?;
-        let taint = match engine.settings.channels.get(&rows.channel) {
+        let mut taint: Vec<String> = match engine.settings.channels.get(&rows.channel) {
             Some(settings) => taint_requesters
                 .iter()
                 .filter(|requester| {
                     crate::engine::people::is_untrusted(&engine.settings, settings, requester)
                 })
-                .map(|requester| format!("message of {}, who is not listed", requester.id))
+                .map(crate::engine::people::taint_of)
                 .collect(),
             None => Vec::new(),
         };
+        // What a summary was made from is in context as long as the summary is.
+        for of_summary in summary.into_iter().flat_map(|summary| summary.taint) {
+            if !taint.contains(&of_summary) {
+                taint.push(of_summary);
+            }
+        }
         let grants = grants
             .into_iter()
             .map(|grant| SessionGrant {

@@ -9,6 +9,7 @@ mod deliveries;
 mod file;
 mod hygiene;
 mod log;
+mod memories;
 mod rule;
 mod starts;
 mod turns;
@@ -28,13 +29,14 @@ pub struct Violation {
 }
 
 /// The groups of rules, in the order of checking: the file first, because nothing else means much when it is broken.
-const GROUPS: [&[Rule]; 6] = [
+const GROUPS: [&[Rule]; 7] = [
     file::RULES,
     turns::RULES,
     calls::RULES,
     deliveries::RULES,
     log::RULES,
     hygiene::RULES,
+    memories::RULES,
 ];
 
 fn rules() -> impl Iterator<Item = &'static Rule> {

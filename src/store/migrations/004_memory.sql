@@ -40,6 +40,7 @@ CREATE INDEX memories_of_session ON memories (session_id, state) WHERE session_i
 CREATE INDEX memories_of_channel ON memories (channel, state) WHERE scope = 'channel';
 CREATE INDEX memories_global ON memories (state) WHERE scope = 'global';
 CREATE INDEX memories_by_state ON memories (state, updated_at);
+CREATE INDEX memories_by_change ON memories (updated_at);
 CREATE INDEX memories_pinned ON memories (scope) WHERE pinned = 1;
 CREATE INDEX memories_by_digest ON memories (digest);
 CREATE INDEX memories_of_person ON memories (person_id) WHERE person_id IS NOT NULL;

@@ -3,12 +3,18 @@
 pub mod approvals;
 pub mod audit;
 pub mod channels;
+pub mod compactions;
 pub mod continuations;
 pub mod costs;
 pub mod engine_facts;
+pub mod forget;
 pub mod history;
 pub mod hooks;
 pub mod hygiene;
+pub mod memories;
+pub mod memory_review;
+pub mod memory_search;
+pub mod mentions;
 pub mod outbox;
 mod page;
 pub mod sessions;

@@ -13,6 +13,7 @@ mod hygiene;
 mod remote;
 mod routes;
 mod samples;
+mod samples_memory;
 mod samples_models;
 mod samples_rare;
 mod server;

@@ -15,13 +15,19 @@ pub const OF_OTHER_SCENARIOS: &[&str] = &[
     "resume.post",
     "settle.pre_commit",
     "settle.post",
+    "compact.pre_model",
+    "compact.post_model",
+    "compact.pre_commit",
+    "compact.post_commit",
 ];
 
-/// Points off the path of a turn: `retention::crashes` kills there, at those of backups `backup::killed`, and at those of
-/// hygiene `hygiene::crashes`.
+/// Points off the path of a turn: `retention::crashes` kills there, at those of backups `backup::killed`, at those of
+/// forgetting `memory_data::forget`, at those of hygiene `hygiene::crashes`.
 pub const ELSEWHERE: &[&str] = &[
     "artifact.pre_rename",
     "sweep.mid",
+    "forget.mid",
+    "forget.pre_end",
     "backup.mid",
     "restore.mid",
     "hygiene.mid",

@@ -11,6 +11,7 @@ use leverframe::store::commands::park::Park;
 use leverframe::store::input::NewCallOutcome;
 use leverframe::store::queries::outbox::NextOutbox;
 
+use crate::memory_data::world as memories;
 use crate::store::world::{World, approval, call, gated};
 
 /// Sends everything that waits; answers of `unknown` end unknown and are asked about.
@@ -94,9 +95,14 @@ pub(crate) async fn sound_database() -> (PathBuf, World) {
     send_all(&world, None).await;
 
     // An answer nobody knows the delivery of.
-    let (_, doubtful) = world.running("doubtful").await;
+    let (doubtful_session, doubtful) = world.running("doubtful").await;
     world.finish(doubtful, 1).await;
     send_all(&world, Some(doubtful)).await;
+
+    // One whose summary stands for its turn, and one that is being compacted.
+    let done_attempt = world.compacting(session, done).await;
+    world.compact(done_attempt, &[done]).await;
+    world.compacting(doubtful_session, doubtful).await;
 
     // One that waits for a person, and two that run.
     let (_, waiting) = world.running("waiting").await;
@@ -111,6 +117,9 @@ pub(crate) async fn sound_database() -> (PathBuf, World) {
     let run = crate::hygiene::world::tidy(&engine).await.unwrap();
     assert_eq!(run.report.archived, 1);
     drop(engine);
+    // Two memories.
+    memories::add(&world, memories::in_session(session, "of a session")).await;
+    memories::add(&world, memories::global("of all")).await;
     world.sound().await;
     let path = world.dir.join("leverframe.db");
     world.store.clone().close().await;

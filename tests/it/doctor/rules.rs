@@ -43,6 +43,11 @@ const CASES: &[(&str, &str, &[&str])] = &[
     ("tool attempt of an epoch that has not begun", "UPDATE tool_attempts SET epoch = 9 WHERE call_id = {FREE_CALL}", &["I7"]),
     ("model attempt of an epoch that has not begun", "UPDATE model_attempts SET epoch = 9", &["I7"]),
     ("send of an epoch that has not begun", "UPDATE outbox SET epoch = 9 WHERE class = 'final' AND part = 2", &["I7"]),
+    ("compaction of an ended epoch that is still under way", "UPDATE compactions SET epoch = 1 WHERE state = 'running'",
+        &["I7"]),
+    ("turn that is not sent any more though no summary covers it", "UPDATE summaries SET covers_to = 0", &["I24"]),
+    ("turn that a summary covers though it is open, or still sent",
+        "UPDATE continuations SET archived_at = NULL WHERE id = {DONE}", &["I24"]),
     ("model attempt of an ended epoch that was never settled",
         "UPDATE model_attempts SET settled_at = NULL, epoch = 1 WHERE continuation_id = {DONE}", &["I23"]),
     ("continuation that counts fewer tokens than its model calls used",
@@ -140,6 +145,11 @@ const CASES: &[(&str, &str, &[&str])] = &[
     ("run whose end does not fit its state", "UPDATE hygiene_runs SET ended_at = NULL", &["M2"]),
     ("memory that the index does not have, or entry of the index without a memory",
         "INSERT INTO memory_fts (memory_fts, rowid, text) SELECT 'delete', position, text FROM memories LIMIT 1", &["M2"]),
+    ("memory that is replaced by nothing, or replaced and recalled all the same",
+        "UPDATE memories SET superseded_by = id WHERE scope = 'global'", &["M1"]),
+    ("memory of a session that is not in its session's channel",
+        "UPDATE memories SET channel = 'desk' WHERE scope = 'session'", &["M1"]),
+    ("memory whose digest is not that of its text", "UPDATE memories SET digest = zeroblob(32)", &["M1"]),
 ];
 
 fn filled(sql: &str) -> String {

@@ -7,9 +7,9 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use leverframe::config::model_tables::{OwnTables, Rates};
 use leverframe::config::settings::{
-    ApprovalSettings, BudgetSettings, EngineSettings, HygieneSettings, LimitSettings, Paths,
-    ProviderKind, ProviderSettings, ResponseCacheSettings, RetentionSettings, SelfApproval,
-    Settings,
+    ApprovalSettings, BudgetSettings, EngineSettings, HygieneSettings, LimitSettings,
+    MemorySettings, Paths, ProviderKind, ProviderSettings, ResponseCacheSettings,
+    RetentionSettings, SelfApproval, Settings,
 };
 use leverframe::model::prices;
 use leverframe::model::profiles::Profile;
@@ -69,6 +69,12 @@ pub fn all_settings(providers: Vec<(&str, ProviderSettings)>) -> Settings {
             audit: 400,
         },
         hooks: leverframe::config::settings::HookSettings::default(),
+        memory: MemorySettings {
+            compaction: true,
+            compaction_model: None,
+            compaction_share: 70,
+            compaction_exchanges: 40,
+        },
         response_cache: ResponseCacheSettings {
             ttl_minutes: 60,
             max_entries: 500,

@@ -1,0 +1,8 @@
+//! What is remembered, as data: the store's commands and search, the interface, the command line, forgetting a person.
+
+mod forget;
+mod search;
+mod store;
+mod surfaces;
+mod walk;
+pub(crate) mod world;
