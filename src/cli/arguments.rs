@@ -159,6 +159,9 @@ pub enum Subcommands {
     /// Hooks: what is called around turns, and how it does
     #[command(subcommand)]
     Hooks(HookCommands),
+    /// Routines: messages that the bot sends itself on a schedule
+    #[command(subcommand)]
+    Routine(crate::cli::routine::RoutineCommands),
     /// What is remembered, and what goes
     #[command(subcommand)]
     Memory(MemoryCommands),

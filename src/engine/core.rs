@@ -152,6 +152,10 @@ pub struct Shared {
     pub response_cache: Caching,
     /// What is called around turns.
     pub hooks: Hooks,
+    /// Routines changed: the scheduler looks again.
+    pub routines: Notify,
+    /// The routine that begins next, and when.
+    pub next_routine: Mutex<Option<(String, Timestamp)>>,
     /// Kept results of tools.
     pub tool_cache: ToolCache,
     /// Hygiene of the memory.
@@ -235,6 +239,8 @@ impl Engine {
                 shutdown: CancellationToken::new(),
                 tasks: TaskTracker::new(),
                 sweeping: tokio::sync::Mutex::default(),
+                routines: Notify::new(),
+                next_routine: Mutex::default(),
                 hygiene: Hygiene::default(),
                 running: Mutex::default(),
                 permits,

@@ -12,6 +12,7 @@ mod hook_samples;
 mod hygiene;
 mod remote;
 mod routes;
+mod routine_samples;
 mod samples;
 mod samples_memory;
 mod samples_models;

@@ -33,9 +33,8 @@ use leverframe::store::commands::start_tool::{StartTool, StartToolOutcome};
 use leverframe::store::commands::update_session::UpdateSession;
 use leverframe::store::commands::yield_turn::{Yield, YieldTo};
 use leverframe::store::input::{
-    ActorRef, Limit, SessionChoice, SharedLimits, TurnCache, TurnLimits,
+    ActorRef, Limit, SessionChoice, SharedLimits, TurnBounds, TurnCache, TurnLimits,
 };
-
 use serde_json::json;
 
 use crate::store_model::model::{CHANNELS, Model, Outcome, Recovered};
@@ -499,6 +498,7 @@ impl System {
                         .then(|| Self::notice(item.channel, item.chat, OutboxClass::Notice, None)),
                     title: None,
                     cache: TurnCache::default(),
+                    bounds: TurnBounds::default(),
                 };
                 let outcome = self.write(command)?;
                 Ok(self.ingested(&outcome))
