@@ -19,6 +19,7 @@ pub mod error;
 pub mod events;
 pub mod generic;
 pub mod health;
+pub mod hooks;
 pub mod hygiene;
 pub mod limiter;
 pub mod listener;

@@ -19,7 +19,7 @@ use crate::api::request::{Call, read_body, read_query};
 use crate::api::route::{Body, Needs, Route};
 use crate::api::{
     approvals, artifacts, backup, cache, channels, compactions, continuations, costs, doctor,
-    emergency, events, generic, health, hygiene, memory, models, openapi, outbox, routines,
+    emergency, events, generic, health, hooks, hygiene, memory, models, openapi, outbox, routines,
     sessions, snapshot, sweep,
 };
 use crate::client::console_client::ConsoleClient;
@@ -59,6 +59,7 @@ pub fn table() -> Vec<Route> {
         models::routes(),
         cache::routes(),
         costs::routes(),
+        hooks::routes(),
         routines::routes(),
         hygiene::routes(),
         memory::routes(),

@@ -19,6 +19,7 @@ pub mod doctor;
 pub mod emergency;
 pub mod exit;
 pub mod find;
+pub mod hooks;
 pub mod hygiene;
 pub mod init;
 pub mod init_offer;

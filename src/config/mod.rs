@@ -6,6 +6,7 @@ pub mod channels;
 pub mod environment;
 pub mod error;
 pub mod file;
+pub mod hooks;
 pub mod hygiene;
 pub mod layers;
 pub mod memory;

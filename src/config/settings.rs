@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use crate::config::model_tables::{OwnTables, ProfilePatch, Rates};
-use crate::protocol::words::{Access, Autonomy, CacheScope, ChannelKind, MemoryScope, Risk, Role};
+use crate::protocol::words::{
+    Access, Autonomy, CacheScope, ChannelKind, HookPoint, MemoryScope, Risk, Role,
+};
 
 /// A secret value. Never printed, logged or serialised; `Debug` shows only that it is set.
 #[derive(Clone, PartialEq, Eq)]
@@ -59,6 +61,8 @@ pub struct Settings {
     pub retention: RetentionSettings,
     /// The response cache.
     pub response_cache: ResponseCacheSettings,
+    /// What the operator plugged in.
+    pub hooks: HookSettings,
     /// Hygiene of the memory.
     pub hygiene: HygieneSettings,
     /// What is remembered, and how long sessions are shortened.
@@ -330,6 +334,51 @@ pub struct ResponseCacheSettings {
     pub ttl_minutes: u32,
     /// Most answers kept.
     pub max_entries: u32,
+}
+
+/// Hooks of the operator, and the limits of the built-in one.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct HookSettings {
+    /// Programs, by name.
+    pub commands: BTreeMap<String, CommandHook>,
+    /// How much may happen in a minute.
+    pub rate_limit: RateLimits,
+}
+
+/// A program that is called at some points.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommandHook {
+    /// Absolute path of the program, and its arguments.
+    pub command: Vec<String>,
+    /// When it is called; at least one, each once.
+    pub points: Vec<HookPoint>,
+    /// Lower ones are called first.
+    pub priority: i32,
+    /// Milliseconds it may take.
+    pub timeout_ms: u64,
+    /// Only on these channels; empty = on all.
+    pub channels: Vec<String>,
+    /// Only for these tools; empty = for all.
+    pub tools: Vec<String>,
+    /// Variables it is given beside the usual ones.
+    pub environment: Vec<(String, Secret)>,
+    /// Its verdict is only counted.
+    pub dry_run: bool,
+}
+
+/// The most that may happen in a minute; none = no limit.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RateLimits {
+    /// Messages of each person.
+    pub messages: Option<u32>,
+    /// Messages on each channel.
+    pub channel_messages: Option<u32>,
+    /// Tool calls for each person.
+    pub tool_calls: Option<u32>,
+    /// Tool calls on each channel.
+    pub channel_tool_calls: Option<u32>,
+    /// Calls of each of these tools.
+    pub per_tool: BTreeMap<String, u32>,
 }
 
 /// Hygiene of the memory.

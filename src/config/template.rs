@@ -314,6 +314,19 @@ self_approval = "console"
 # ttl_minutes = 60
 # max_entries = 500
 
+# [hooks.rate_limit]         # built in; every limit that is left out does not exist
+# messages_per_minute = 20   # of each person; channel_messages_per_minute of each channel
+# tool_calls_per_minute = 30 # for each person; channel_tool_calls_per_minute on each channel
+# per_tool = { execute_command = 10 }
+# [hooks.NAME]               # a program of yours: JSON in, verdict out (see the README)
+# command = ["/usr/local/lib/bot/check.sh"]   # absolute; only you or root may write it
+# points = ["before_tool_call"]
+# priority = 100             # lower ones first
+# timeout_ms = 2000          # at most 30000
+# channels = []              # only these; tools = [] too
+# env = []                   # variables it is given
+# dry_run = false            # true: its verdict is only counted
+
 [memory]
 # compaction = true          # the oldest turns of a long session become a summary and facts, and are not sent again
 # compaction_model = "anthropic/<model>"  # left out: the model of the session

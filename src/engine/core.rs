@@ -15,6 +15,7 @@ use tokio_util::task::TaskTracker;
 use crate::clock::{Clock, Timestamp};
 use crate::config::settings::{ChannelSettings, Settings};
 use crate::engine::context::prefix::Prefix;
+use crate::engine::hooks::Hooks;
 use crate::engine::hygiene::Hygiene;
 use crate::engine::response_cache::Caching;
 use crate::engine::tool_cache::ToolCache;
@@ -150,6 +151,8 @@ pub struct Shared {
     pub sweeping: tokio::sync::Mutex<()>,
     /// Kept answers.
     pub response_cache: Caching,
+    /// What is called around turns.
+    pub hooks: Hooks,
     /// Routines changed: the scheduler looks again.
     pub routines: Notify,
     /// The routine that begins next, and when.
@@ -198,9 +201,19 @@ impl Engine {
             let prefix = Prefix::new(name, note, one_tool_per_step, &tool_definitions);
             (name.clone(), Arc::new(prefix))
         });
+        let workspaces = parts.settings.channels.values();
+        let hooks = Hooks::new(
+            &parts.settings.hooks,
+            workspaces
+                .map(|channel| channel.workspace.clone())
+                .collect(),
+            parts.clock.clone(),
+            parts.redactor.clone(),
+        );
         Self {
             shared: Arc::new(Shared {
                 response_cache: Caching::new(&parts.settings),
+                hooks,
                 tool_cache: ToolCache::new(&parts.settings),
                 prefixes: prefixes.collect(),
                 store: parts.store,

@@ -8,6 +8,7 @@ use crate::clock::Timestamp;
 use crate::config::paths::unfinished_restore;
 use crate::config::settings::{ProviderKind, Settings};
 use crate::engine::core::Engine;
+use crate::engine::hooks::trust;
 use crate::engine::hygiene;
 use crate::engine::problem::from_store;
 use crate::engine::query;
@@ -362,6 +363,33 @@ fn providers(settings: &Settings) -> Vec<Finding> {
         .collect()
 }
 
+/// Hooks of the operator: whether their programs may be run as they lie there.
+fn hooks(settings: &Settings) -> Vec<Finding> {
+    let workspaces: Vec<_> = settings
+        .channels
+        .values()
+        .map(|channel| {
+            let workspace = &channel.workspace;
+            workspace.canonicalize().unwrap_or(workspace.clone())
+        })
+        .collect();
+    let commands = settings.hooks.commands.iter();
+    commands
+        .map(|(name, hook)| {
+            let about = format!("hook {name}");
+            match trust::check(&hook.command, &workspaces) {
+                Ok(()) => ok(&about, hook.command.join(" ")),
+                Err(why) => fail(
+                    &about,
+                    format!("it is not run: {why}"),
+                    "a program that only you or root can change, outside every workspace; until then what it has to \
+                     look at is refused",
+                ),
+            }
+        })
+        .collect()
+}
+
 fn channels(settings: Option<&Settings>, running: Option<&[Channel]>) -> Vec<Finding> {
     let Some(running) = running else {
         let names = settings
@@ -433,6 +461,7 @@ pub fn findings(facts: &Facts<'_>) -> Vec<Finding> {
     let settings = facts.settings.as_ref().ok().copied();
     found.extend(settings.into_iter().flat_map(providers));
     found.extend(channels(settings, facts.process.channels.as_deref()));
+    found.extend(settings.into_iter().flat_map(hooks));
     found.extend(facts.process.cache.as_ref().map(|why| {
         warn(
             "response cache",

@@ -13,6 +13,7 @@ pub mod doctor;
 pub mod drain;
 pub mod forget;
 pub mod handle;
+pub mod hooks;
 pub mod hygiene;
 pub mod inbound;
 pub mod outbound;

@@ -190,7 +190,7 @@ impl Engine {
                 .map(|costs| Answer::Costs(Box::new(costs))),
             Query::Memory(query) => memory::answer(self, query).await.map(Answer::Memory),
             Query::Hygiene(query) => hygiene::answer(self, query).await.map(Answer::Hygiene),
-            Query::Hooks => hooks::list(self).map(Answer::Hooks),
+            Query::Hooks => Ok(Answer::Hooks(hooks::list(self))),
             Query::Routines(query) => routines::answer(self, query).await.map(Answer::Routines),
         }
     }

@@ -6,6 +6,7 @@ use crate::engine::core::{Engine, Held};
 use crate::engine::deadlines;
 use crate::engine::forget;
 use crate::engine::handle::Caller;
+use crate::engine::hooks::observe;
 use crate::engine::hygiene;
 use crate::engine::probe;
 use crate::engine::problem::from_store;
@@ -29,6 +30,8 @@ const CRASHES_THAT_HOLD: u32 = 3;
 
 /// Starts everything that is pending, under the policy of now.
 pub async fn begin(engine: &Engine, recovery: &Recovery) -> Result<(), Problem> {
+    // Before anything is committed that observers would want to hear of.
+    observe::begin(engine);
     // Submitted together, so that they share one commit.
     let known = engine.settings.channels.iter().map(|(name, settings)| {
         engine.store.write(EnsureChannel {

@@ -334,6 +334,9 @@ async fn retry(engine: &Engine, arrival: &Arrival<'_>) -> Result<Ingested, Probl
         )
         .await;
     };
+    if let Some(refused) = engine.one_too_many(arrival).await? {
+        return Ok(refused);
+    }
     let turn = engine.turn(arrival, &ended.request.text, Some(ended.id));
     let outcome = engine.store.write(turn).await.map_err(from_store)?;
     if !outcome.repeated
@@ -353,6 +356,9 @@ async fn fresh(engine: &Engine, arrival: &Arrival<'_>, text: &str) -> Result<Ing
             "Send /fresh QUESTION: the model is asked even where an answer is kept.".to_owned(),
         )
         .await;
+    }
+    if let Some(refused) = engine.one_too_many(arrival).await? {
+        return Ok(refused);
     }
     let mut turn = engine.turn(arrival, text, None);
     turn.cache.fresh = true;

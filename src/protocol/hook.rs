@@ -19,14 +19,21 @@ pub struct Hook {
     pub built_in: bool,
     /// Its verdict is only counted.
     pub dry_run: bool,
-    /// Only for this channel; none = all.
-    pub channel: Option<String>,
+    /// Only on these channels; empty = on all.
+    #[serde(default)]
+    pub channels: Vec<String>,
+    /// Only for these tools, where it is called for a tool; empty = for all.
+    #[serde(default)]
+    pub tools: Vec<String>,
     /// Milliseconds it may take.
     pub timeout_ms: u64,
     /// Its counters.
     pub counts: HookCounts,
     /// Until when it is not called because it failed too often; a modifying hook refuses what it cannot check.
     pub broken_until: Option<Timestamp>,
+    /// Why its program may not be run as it lies there: others can write it, it is missing. None = it may.
+    #[serde(default)]
+    pub refused: Option<String>,
     /// The last thing that went wrong, redacted.
     pub last_error: Option<String>,
 }
@@ -44,6 +51,9 @@ pub struct HookCounts {
     pub failures: u64,
     /// Calls left out because it failed too often.
     pub skipped: u64,
+    /// Calls of an observer left out because it is too slow: its queue was full.
+    #[serde(default)]
+    pub dropped: u64,
     /// 95th percentile of the last 256 calls, in microseconds.
     pub p95_us: u64,
 }
@@ -71,6 +81,29 @@ pub enum HookVerdict {
         /// Why, redacted.
         error: String,
     },
+}
+
+/// What a hook did to a call, as it is kept with it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct HookNote {
+    /// Its name.
+    pub hook: String,
+    /// When it was called.
+    pub point: HookPoint,
+    /// It was the second look, right before the start, where it may only veto.
+    #[serde(default)]
+    pub at_start: bool,
+    /// Nothing followed from it.
+    #[serde(default)]
+    pub dry_run: bool,
+    /// What it said; a long value is cut. Outside text.
+    #[serde(flatten)]
+    pub verdict: HookVerdict,
+    /// What it changed as it was before, redacted; a long value is cut. None where nothing may be shown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<Value>,
+    /// When.
+    pub at: Timestamp,
 }
 
 /// What a trial of a hook came to.

@@ -438,6 +438,9 @@ pub struct Why {
     pub policy_author: Option<String>,
     /// Its approval with the decision.
     pub approval: Option<crate::protocol::approval::Approval>,
+    /// What hooks did to it, in order.
+    #[serde(default)]
+    pub hooks: Vec<crate::protocol::hook::HookNote>,
     /// What happened, in order, one sentence a line.
     pub story: Vec<String>,
 }

@@ -26,6 +26,7 @@ mod doctor;
 mod effects;
 mod end_to_end_models;
 mod first_run;
+mod hooks;
 mod hygiene;
 mod layering;
 mod memory_data;

@@ -5,6 +5,7 @@ use sha2::{Digest, Sha256};
 use crate::config::settings::BudgetSettings;
 use crate::engine::core::Engine;
 use crate::engine::handle::{Caller, sessions};
+use crate::engine::hooks::turn as hooks;
 use crate::engine::people;
 use crate::engine::problem::from_store;
 use crate::protocol::command::{Accepted, BudgetRequest, Outcome};
@@ -75,6 +76,21 @@ pub fn check_budgets(budgets: &BudgetRequest) -> Result<(), Problem> {
     }
 }
 
+/// Refuses a message that is one too many. Nothing of it is kept: its sender knows at once, and can send it again.
+async fn check_rate(engine: &Engine, caller: &Caller, channel: &str) -> Result<(), Problem> {
+    let requester = people::requester(&caller.actor);
+    let Some((over, record)) = hooks::limit_message(engine, channel, &requester) else {
+        return Ok(());
+    };
+    if let Some(record) = record {
+        engine.store.write(record).await.map_err(from_store)?;
+    }
+    Err(
+        Problem::new(ProblemKind::TooMany, "rate limit", over.reason)
+            .hint("wait, then send it again; the limits are under [hooks.rate_limit]"),
+    )
+}
+
 /// Submits a message to a session.
 pub async fn send(
     engine: &Engine,
@@ -93,6 +109,7 @@ pub async fn send(
         .await
         .map_err(from_store)?;
     sessions::check_model(engine, &session.channel, model.as_deref())?;
+    check_rate(engine, caller, &session.channel).await?;
     let session_text = session_id.to_string();
     let mut parts = vec![
         "message",
@@ -143,6 +160,7 @@ pub async fn ask(
         )));
     }
     let max_queue = engine.channel(&channel)?.max_queue;
+    check_rate(engine, caller, &channel).await?;
     let mut parts = vec!["ask", &channel, &text, model.as_deref().unwrap_or("")];
     parts.extend(fresh.then_some("fresh"));
     let body = body_digest(&parts);

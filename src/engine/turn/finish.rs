@@ -180,10 +180,11 @@ pub async fn fail(
 ) -> anyhow::Result<()> {
     let engine = driver.engine;
     tracing::warn!(continuation = %driver.continuation, code, %message, "turn failed");
-    let notices = notice(
-        driver,
-        "Sorry, this did not work out; the operator can see why.".to_owned(),
-    );
+    let told = match code {
+        "hook_cancelled" => format!("This was not answered: {message}."),
+        _ => "Sorry, this did not work out; the operator can see why.".to_owned(),
+    };
+    let notices = notice(driver, told);
     engine
         .persist(FailTurn {
             continuation_id: driver.continuation,

@@ -10,9 +10,9 @@ use tokio_util::sync::CancellationToken;
 use crate::config::paths::hidden_from_tools;
 use crate::engine::approvals::{self, Ask};
 use crate::engine::core::Engine;
+use crate::engine::hooks::turn::{MAX_TOOL_NAME, Proposed};
 use crate::engine::policy::{self, CallFacts, Circumstances, SessionGrant};
 use crate::engine::turn::after::MALFORMED_RULE;
-use crate::model::request::ModelToolCall;
 use crate::protocol::ids::{SessionId, ToolCallId};
 use crate::protocol::policy::{Policy, Verdict};
 use crate::protocol::words::{
@@ -301,24 +301,44 @@ pub fn call_facts(engine: &Engine, name: &str, args: Value, judged: &Judged) -> 
     }
 }
 
-/// Judges everything an answer proposed, in order.
+/// Why a call of an answer is not carried out whatever it is: (what the model reads, the rule).
+pub fn left_out(
+    engine: &Engine,
+    rows: &TurnRows,
+    index: usize,
+) -> Option<(&'static str, &'static str)> {
+    let left = rows
+        .limits
+        .max_tool_calls
+        .saturating_sub(rows.used.tool_calls) as usize;
+    if engine.settings.engine.one_tool_per_step && index > 0 {
+        Some((
+            "only the first call of an answer is executed here; call again if it is still needed",
+            "one_tool_per_step",
+        ))
+    } else if index >= left {
+        Some((
+            "the turn's tool-call budget is used up; this call did not run",
+            "max_tool_calls",
+        ))
+    } else {
+        None
+    }
+}
+
+/// Judges everything an answer proposed, in order, as its hooks left it.
 pub fn judge_all(
     engine: &Engine,
     bench: &Bench,
     rows: &TurnRows,
     step: u32,
     model_text: &str,
-    proposed: Vec<ModelToolCall>,
+    proposed: Vec<Proposed>,
 ) -> Vec<NewCall> {
     let mut waiting = bench.pending;
-    let left = rows
-        .limits
-        .max_tool_calls
-        .saturating_sub(rows.used.tool_calls) as usize;
     let mut calls = Vec::with_capacity(proposed.len());
-    for (index, call) in proposed.into_iter().enumerate() {
-        let id = ToolCallId::generate();
-        let name: String = call.name.chars().take(128).collect();
+    for (index, Proposed { id, call, stopped }) in proposed.into_iter().enumerate() {
+        let name: String = call.name.chars().take(MAX_TOOL_NAME).collect();
         let (mut args, malformed) = match call.args {
             Ok(args) => (args, None),
             Err(malformed) => (Value::String(malformed.raw), Some(malformed.error)),
@@ -336,13 +356,15 @@ pub fn judge_all(
                 "the arguments are not a complete JSON object: {error}. Nothing ran; send the whole call again"
             );
             Err(refusal(ToolCallState::Failed, content, MALFORMED_RULE))
-        } else if engine.settings.engine.one_tool_per_step && index > 0 {
-            let content = "only the first call of an answer is executed here; call again if it is still needed".to_owned();
-            Err(refusal(ToolCallState::Denied, content, "one_tool_per_step"))
-        } else if index >= left {
-            let content =
-                "the turn's tool-call budget is used up; this call did not run".to_owned();
-            Err(refusal(ToolCallState::Denied, content, "max_tool_calls"))
+        } else if let Some((content, rule)) = left_out(engine, rows, index) {
+            Err(refusal(ToolCallState::Denied, content.to_owned(), rule))
+        } else if let Some((content, rule)) = stopped {
+            let spec = engine.tools.get(&name).map(|tool| tool.spec());
+            Err(Refusal {
+                access: spec.map_or(Access::Unknown, |spec| spec.access),
+                effect: spec.map_or(Effect::NonIdempotent, |spec| spec.effect),
+                ..refusal(ToolCallState::Denied, content, &rule)
+            })
         } else {
             judge(engine, bench, rows, id, &name, &args, bench.policy.version)
         };

@@ -9,6 +9,7 @@ use crate::engine::context::build::{self, Context, Material, MemoryItem, Target}
 use crate::engine::context::exchange::Exchange;
 use crate::engine::context::prefix::Prefix;
 use crate::engine::core::Engine;
+use crate::engine::hooks::turn as hooks;
 use crate::engine::response_cache::{self, Consulted, Pass, Sent};
 use crate::engine::turn::after::{After, Before, TOO_LONG, Tries, after};
 use crate::engine::turn::attempt::{self, Answered, Asked, Failed, Tried, attempt};
@@ -54,6 +55,22 @@ struct Step<'a> {
 /// Asks for the next step of a turn. The error is the store's.
 pub async fn call(engine: &Engine, rows: &TurnRows) -> anyhow::Result<Outcome> {
     let chosen = candidates(&engine.settings, &rows.channel, rows.model.as_deref());
+    let first = chosen.models.first().map_or("", String::as_str);
+    let changed;
+    let (rows, hook_notes) = match hooks::before_llm_call(engine, rows, first).await? {
+        hooks::Ask::Stop { code, message } => return Ok(Outcome::failed(code, message)),
+        hooks::Ask::Go {
+            sent_text: None,
+            notes,
+        } => (rows, notes),
+        hooks::Ask::Go { sent_text, notes } => {
+            changed = TurnRows {
+                sent_text,
+                ..rows.clone()
+            };
+            (&changed, notes)
+        }
+    };
     let prefix = engine
         .prefix(&rows.channel)
         .map_err(|problem| anyhow::anyhow!(problem))?;
@@ -64,7 +81,7 @@ pub async fn call(engine: &Engine, rows: &TurnRows) -> anyhow::Result<Outcome> {
         n: rows.steps.last().map_or(0, |step| step.n) + 1,
         attempts: 0,
         failed_tokens: 0,
-        notes: chosen.notes,
+        notes: [chosen.notes, hook_notes].concat(),
         memory: memory::recollect(engine, rows).await?,
         pass: None,
     };

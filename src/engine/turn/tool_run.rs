@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 use crate::crash_point;
 use crate::engine::approvals::{self, Ask};
 use crate::engine::core::Engine;
+use crate::engine::hooks::turn as hooks;
 use crate::engine::probe;
 use crate::engine::tool_cache::{self, Kept, Pass};
 use crate::engine::turn::fold;
@@ -106,6 +107,28 @@ pub async fn start_and_run(
         .find(|row| row.call.id == id)
         .context("the call to start is not of this turn")?
         .clone();
+    // Before the policy of this moment is asked: a hook may take its time.
+    let vetoed = tokio::select! {
+        vetoed = hooks::before_start(engine, rows, &row) => vetoed,
+        () = kill.cancelled() => {
+            return Ok(Input::CallBecame {
+                id,
+                status: fold::status(row.call.state),
+            });
+        }
+    };
+    if let Some((content, record)) = vetoed {
+        let refusal = RefuseCall {
+            call_id: id,
+            epoch: engine.store.epoch(),
+            content,
+        };
+        engine.persist((refusal, record)).await?;
+        return Ok(Input::CallBecame {
+            id,
+            status: CallStatus::Settled,
+        });
+    }
     let bench = Bench::read(engine, rows).await?;
     let judged = judge::judge(
         engine,
@@ -233,7 +256,7 @@ pub async fn start_and_run(
         (None, Some(kept)) => given_again(kept),
         (None, None) => carry_out(engine, rows, &row, &kill).await?,
     };
-    let content = engine.redactor.redact(&outcome.content).into_owned();
+    let content = hooks::clean_result(engine, rows, &outcome.content);
     let windows = engine
         .tools
         .get(&row.call.name)

@@ -39,6 +39,7 @@ pub mod queue_notice;
 pub mod reclaim_space;
 pub mod record_backup;
 pub mod record_cache;
+pub mod record_hooks;
 pub mod recover;
 pub mod refuse_call;
 pub mod release_quarantine;

@@ -192,3 +192,8 @@ CREATE TABLE routine_runs (
 CREATE UNIQUE INDEX routine_runs_once ON routine_runs (routine_id, due_at) WHERE due_at IS NOT NULL;
 CREATE INDEX routine_runs_of ON routine_runs (routine_id, position);
 CREATE INDEX routine_runs_by_continuation ON routine_runs (continuation_id) WHERE continuation_id IS NOT NULL;
+
+-- What hooks did to a call: a JSON list, in order.
+ALTER TABLE tool_calls ADD COLUMN hooks TEXT CHECK (hooks IS NULL OR json_valid(hooks));
+-- What models read instead of `text`, where a hook changed that.
+ALTER TABLE continuations ADD COLUMN sent_text TEXT;

@@ -209,7 +209,7 @@ impl Reader<'_> {
         let heads = self
             .conn
             .prepare_cached(&format!(
-                "SELECT c.id, c.text, c.requester_id, c.requester_display, c.requester_person FROM continuations c
+                "SELECT c.id, coalesce(c.sent_text, c.text), c.requester_id, c.requester_display, c.requester_person FROM continuations c
                  WHERE {UNCOVERED} ORDER BY c.position {order} LIMIT ?3"
             ))?
             .query_map(params![session.to_bytes(), covered, limit], |row| {

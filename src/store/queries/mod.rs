@@ -9,6 +9,7 @@ pub mod costs;
 pub mod engine_facts;
 pub mod forget;
 pub mod history;
+pub mod hooks;
 pub mod hygiene;
 pub mod memories;
 pub mod memory_review;

@@ -58,6 +58,8 @@ pub struct TurnRows {
     pub surface: Surface,
     /// The user's message: outside text.
     pub text: String,
+    /// What models read instead, where a hook changed it.
+    pub sent_text: Option<String>,
     /// Model of this turn, else of its session.
     pub model: Option<String>,
     /// Real input tokens per estimated one, as its session has learned; none = nothing yet.
@@ -182,7 +184,7 @@ impl Reader<'_> {
                     c.used_steps, c.used_tool_calls, c.used_active_ms, c.input_tokens + c.output_tokens,
                     c.message_ref, s.temporary, c.retry_of, s.estimate_ratio, c.fresh, c.private, c.max_cost_usd,
                     s.turns - coalesce((SELECT m.turns FROM summaries m WHERE m.session_id = s.id), 0),
-                    c.unattended, c.autonomy_ceiling
+                    c.unattended, c.autonomy_ceiling, c.sent_text
                  FROM continuations c JOIN sessions s ON s.id = c.session_id WHERE c.id = ?1",
             )?
             .query_row([id.to_bytes()], |row| {
@@ -201,6 +203,7 @@ impl Reader<'_> {
                     },
                     surface: word(row, 9)?,
                     text: row.get(10)?,
+                    sent_text: row.get(30)?,
                     model: row.get(11)?,
                     estimate_ratio: row.get(23)?,
                     limits: TurnLimits {

@@ -8,6 +8,7 @@ mod command_line;
 mod costs;
 mod doors;
 mod fake;
+mod hook_samples;
 mod hygiene;
 mod remote;
 mod routes;

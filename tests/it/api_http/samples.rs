@@ -375,6 +375,7 @@ pub fn why() -> Why {
         taint: vec!["web page".to_owned()],
         policy_author: Some("anna".to_owned()),
         approval: Some(approval(ApprovalState::Denied)),
+        hooks: Vec::new(),
         story: vec!["the policy asked".to_owned()],
     }
 }

@@ -71,6 +71,9 @@ const CASES: &[(&str, &str, &[&str])] = &[
     ("outcome of a run without a start",
         "DELETE FROM tool_attempts WHERE call_id = {LOST_CALL}; UPDATE tool_calls SET attempts = 0 WHERE id = {LOST_CALL}",
         &["I8"]),
+    ("start of a call that a hook had stopped when it was proposed",
+        "UPDATE tool_calls SET hooks = '[{\"verdict\":\"cancel\",\"at_start\":false,\"dry_run\":false}]' WHERE id = {FREE_CALL}",
+        &["I8"]),
     ("non-idempotent call started again without a person's word",
         "UPDATE tool_calls SET attempts = 2 WHERE id = {LOST_CALL};
          INSERT INTO tool_attempts (id, call_id, attempt, epoch, idempotency_key, started_at)

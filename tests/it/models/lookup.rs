@@ -68,6 +68,7 @@ pub fn all_settings(providers: Vec<(&str, ProviderSettings)>) -> Settings {
             session_idle: 7,
             audit: 400,
         },
+        hooks: leverframe::config::settings::HookSettings::default(),
         memory: MemorySettings {
             compaction: true,
             compaction_model: None,

@@ -1,7 +1,11 @@
 //! Each step as the store's command.
 
+use leverframe::clock::Timestamp;
 use leverframe::protocol::channel::SendIdempotency;
-use leverframe::protocol::words::{ApprovalKind, DecisionScope, OutboxClass, ToolCallState};
+use leverframe::protocol::hook::{HookNote, HookVerdict};
+use leverframe::protocol::words::{
+    ApprovalKind, DecisionScope, HookPoint, OutboxClass, ToolCallState,
+};
 use leverframe::store::commands::ask_budget::AskBudget;
 use leverframe::store::commands::begin_send::{BeginSend, BeginSendOutcome};
 use leverframe::store::commands::cancel::Cancel;
@@ -17,6 +21,7 @@ use leverframe::store::commands::ingest_turn::{IngestOutcome, IngestTurn};
 use leverframe::store::commands::llm_result::LlmResult;
 use leverframe::store::commands::once::Once;
 use leverframe::store::commands::park::{Park, Parked};
+use leverframe::store::commands::record_hooks::{HookRow, RecordHooks};
 use leverframe::store::commands::recover::Recovery;
 use leverframe::store::commands::refuse_call::RefuseCall;
 use leverframe::store::commands::reserve_model::ReserveModel;
@@ -28,8 +33,9 @@ use leverframe::store::commands::start_tool::{StartTool, StartToolOutcome};
 use leverframe::store::commands::update_session::UpdateSession;
 use leverframe::store::commands::yield_turn::{Yield, YieldTo};
 use leverframe::store::input::{
-    Limit, SessionChoice, SharedLimits, TurnBounds, TurnCache, TurnLimits,
+    ActorRef, Limit, SessionChoice, SharedLimits, TurnBounds, TurnCache, TurnLimits,
 };
+use serde_json::json;
 
 use crate::store_model::model::{CHANNELS, Model, Outcome, Recovered};
 use crate::store_model::rules_delivery::message_ref;
@@ -614,6 +620,35 @@ impl System {
                     cards,
                 });
                 Ok(Self::decided(report?))
+            }
+            Step::RecordHooks { call, sent } => {
+                let epoch = self.world().epoch();
+                let id = self.call(*call);
+                let note = HookNote {
+                    hook: "check".to_owned(),
+                    point: HookPoint::BeforeToolCall,
+                    at_start: false,
+                    dry_run: false,
+                    verdict: HookVerdict::Change {
+                        field: "args".to_owned(),
+                        value: json!({}),
+                    },
+                    before: None,
+                    at: Timestamp(1),
+                };
+                let turn = self.turn(model.calls[*call].turn);
+                self.write(RecordHooks {
+                    notes: vec![(id, vec![note])],
+                    sent_text: sent.then(|| (turn, epoch, "changed".to_owned())),
+                    rows: vec![HookRow {
+                        action: "hook.changed",
+                        by: ActorRef::engine(),
+                        channel: None,
+                        subject: id.to_string(),
+                        detail: json!({}),
+                    }],
+                })
+                .map(|()| Outcome::Done)
             }
             other => self.by_operators(model, other),
         }

@@ -341,6 +341,12 @@ fn call_steps(model: &Model, call: usize, menu: &mut Menu) {
         ));
         menu.push((1, Just(Step::RefuseCall { call }).boxed()));
         menu.push((
+            1,
+            any::<bool>()
+                .prop_map(move |sent| Step::RecordHooks { call, sent })
+                .boxed(),
+        ));
+        menu.push((
             if died { 40 } else { 4 },
             question()
                 .prop_map(move |question| Step::ReturnToAsk { call, question })
@@ -695,7 +701,7 @@ fn wild(model: &Model) -> BoxedStrategy<Step> {
                 any::<bool>(),
                 ended(),
                 question(),
-                0..4_u8,
+                0..5_u8,
             )
                 .prop_map(|(call, flag, ended, question, which)| match which {
                     0 => Step::StartTool {
@@ -709,6 +715,7 @@ fn wild(model: &Model) -> BoxedStrategy<Step> {
                         ended,
                     },
                     2 => Step::RefuseCall { call },
+                    3 => Step::RecordHooks { call, sent: flag },
                     _ => Step::ReturnToAsk { call, question },
                 })
                 .boxed(),

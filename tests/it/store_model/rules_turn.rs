@@ -133,6 +133,13 @@ impl Model {
                 self.audit.push("tool.refused");
                 Ok(Outcome::Done)
             }
+            Step::RecordHooks { call, sent } => {
+                if *sent {
+                    self.running(self.calls[*call].turn)?;
+                }
+                self.audit.push("hook.changed");
+                Ok(Outcome::Done)
+            }
             Step::ReturnToAsk { call, question } => {
                 self.running(self.calls[*call].turn)?;
                 self.drop_gate_of(*call)?;

@@ -214,6 +214,11 @@ pub(crate) enum Step {
     RefuseCall {
         call: usize,
     },
+    /// What hooks did to a call, and whether they changed what models read of its turn.
+    RecordHooks {
+        call: usize,
+        sent: bool,
+    },
     FinishTool {
         call: usize,
         last_attempt: bool,
@@ -369,6 +374,7 @@ impl Step {
         "queue_cards",
         "queue_notice",
         "refuse_call",
+        "record_hooks",
         "release",
         "release_quarantine",
         "reserve_model",
@@ -410,6 +416,7 @@ impl Step {
             Step::ReturnToAsk { .. } => "return_to_ask",
             Step::StartTool { .. } => "start_tool",
             Step::RefuseCall { .. } => "refuse_call",
+            Step::RecordHooks { .. } => "record_hooks",
             Step::FinishTool { .. } => "finish_tool",
             Step::FinishTurn { .. } => "finish_turn",
             Step::FailTurn { .. } => "fail_turn",
@@ -529,6 +536,7 @@ impl Step {
             Step::ReturnToAsk { call, .. }
             | Step::StartTool { call, .. }
             | Step::RefuseCall { call }
+            | Step::RecordHooks { call, .. }
             | Step::FinishTool { call, .. } => exchange(Kind::Call, call)?,
             Step::BeginSend { part, .. }
             | Step::EndLookUp { part, .. }
