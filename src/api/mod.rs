@@ -10,6 +10,7 @@ pub mod auth;
 pub mod backup;
 pub mod cache;
 pub mod channels;
+pub mod compactions;
 pub mod continuations;
 pub mod costs;
 pub mod doctor;

@@ -18,8 +18,9 @@ use crate::api::error::Refusal;
 use crate::api::request::{Call, read_body, read_query};
 use crate::api::route::{Body, Needs, Route};
 use crate::api::{
-    approvals, artifacts, backup, cache, channels, continuations, costs, doctor, emergency, events,
-    generic, health, hygiene, memory, models, openapi, outbox, sessions, snapshot, sweep,
+    approvals, artifacts, backup, cache, channels, compactions, continuations, costs, doctor,
+    emergency, events, generic, health, hygiene, memory, models, openapi, outbox, sessions,
+    snapshot, sweep,
 };
 use crate::client::console_client::ConsoleClient;
 use crate::client::remote::wire::{PROTOCOL_HEADER, PROTOCOL_VERSION};
@@ -60,6 +61,7 @@ pub fn table() -> Vec<Route> {
         costs::routes(),
         hygiene::routes(),
         memory::routes(),
+        compactions::routes(),
     ]
     .concat()
 }

@@ -157,6 +157,7 @@ pub enum Subcommands {
     #[command(subcommand)]
     Cache(CacheCommands),
     /// What is remembered, and what goes
+    /// What is remembered
     #[command(subcommand)]
     Memory(MemoryCommands),
 }

@@ -9,7 +9,9 @@ use crate::client::console_client::ConsoleClient;
 use crate::protocol::approval::Approval;
 use crate::protocol::command::{Actor, Command, Envelope, Outcome};
 use crate::protocol::hygiene::{HygieneAnswer, HygieneQuery};
-use crate::protocol::ids::{ApprovalId, ContinuationId, HygieneRunId, MemoryId, OutboxId};
+use crate::protocol::ids::{
+    ApprovalId, ContinuationId, HygieneRunId, MemoryId, OutboxId, SessionId,
+};
 use crate::protocol::memory::{MemoryAnswer, MemoryFilter, MemoryQuery};
 use crate::protocol::snapshot::{Answer, PageRequest, Query};
 use crate::protocol::words::{MemoryState, Surface};
@@ -94,6 +96,28 @@ pub async fn continuation(
         .filter(|id| starts(id, text))
         .collect();
     one("continuation", text, matching, |id| *id)
+}
+
+/// A session's id by unique prefix.
+pub async fn session(client: &dyn ConsoleClient, text: &str) -> Result<SessionId, Failure> {
+    if let Ok(id) = SessionId::from_str(text) {
+        return Ok(id);
+    }
+    let query = Query::Sessions {
+        state: None,
+        channel: None,
+        page: page(),
+    };
+    let Answer::Sessions(found) = client.query(query).await? else {
+        return Err(unexpected("sessions"));
+    };
+    let matching: Vec<SessionId> = found
+        .items
+        .into_iter()
+        .map(|session| session.id)
+        .filter(|id| starts(id, text))
+        .collect();
+    one("session", text, matching, |id| *id)
 }
 
 /// A delivery's id by unique prefix.

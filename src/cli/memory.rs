@@ -3,6 +3,7 @@
 use std::io::Read as _;
 use std::path::Path;
 
+use crate::cli::compaction;
 use crate::cli::exit::{Failure, unexpected};
 use crate::cli::find::{self, submit};
 use crate::cli::hygiene;
@@ -29,6 +30,21 @@ pub async fn run(
     command: MemoryCommands,
 ) -> Result<(), Failure> {
     match command {
+        MemoryCommands::Summary { session } => {
+            let session = find::session(client, &session).await?;
+            compaction::summary(client, terminal, format, session).await
+        }
+        MemoryCommands::Compact { session } => {
+            let session = find::session(client, &session).await?;
+            compaction::compact(client, terminal, format, session).await
+        }
+        MemoryCommands::Compactions { session, limit } => {
+            let session_id = match session {
+                Some(session) => Some(find::session(client, &session).await?),
+                None => None,
+            };
+            compaction::list(client, terminal, format, session_id, limit).await
+        }
         MemoryCommands::Hygiene(given) => hygiene::run(client, terminal, format, given).await,
         MemoryCommands::List {
             state,

@@ -10,6 +10,25 @@ use crate::protocol::words::{MemoryKind, MemoryScope, MemoryState};
 /// `memory`.
 #[derive(Debug, Subcommand)]
 pub enum MemoryCommands {
+    /// Show the summary that stands for the oldest turns of a session
+    Summary {
+        /// Id or unique prefix
+        session: String,
+    },
+    /// Put the older turns of a session into its summary now; all but the newest turn
+    Compact {
+        /// Id or unique prefix
+        session: String,
+    },
+    /// List compactions, newest first, with the size of the next prompt before and after
+    Compactions {
+        /// Only of this session: id or unique prefix
+        #[arg(long)]
+        session: Option<String>,
+        /// At most this many
+        #[arg(long, value_parser = clap::value_parser!(u32).range(1..=500))]
+        limit: Option<u32>,
+    },
     /// How the memory is kept in order: settings, last and next run, growth; it runs by itself every 12 hours
     Hygiene(HygieneArguments),
     /// List what is remembered, newest change first

@@ -11,6 +11,7 @@ pub mod audit;
 pub mod backup;
 pub mod cache;
 pub mod channels;
+pub mod compaction;
 pub mod connect;
 pub mod continuations;
 pub mod costs;

@@ -330,6 +330,14 @@ pub struct ResponseCacheTable {
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct MemoryTable {
+    /// Whether long sessions are compacted by themselves.
+    pub compaction: Option<bool>,
+    /// `<provider>/<model>`.
+    pub compaction_model: Option<String>,
+    /// Percent.
+    pub compaction_share: Option<u32>,
+    /// Exchanges.
+    pub compaction_exchanges: Option<u32>,
     /// `[memory.hygiene]`.
     pub hygiene: HygieneTable,
 }

@@ -12,7 +12,6 @@ use crate::config::channels;
 use crate::config::environment::Environment;
 use crate::config::error::{ConfigError, Fault, Place};
 use crate::config::file::{ConfigFile, LimitTable, LoadedFile, SelfApprovalWord};
-use crate::config::hygiene;
 use crate::config::model_tables::{self, OwnTable, OwnTables, Prices, Profiles};
 use crate::config::paths::{self, FileChoice};
 use crate::config::people;
@@ -22,6 +21,7 @@ use crate::config::settings::{
     ProviderSettings, RetentionSettings, SelfApproval, Settings,
 };
 use crate::config::toml_text::TomlText;
+use crate::config::{hygiene, memory};
 use crate::protocol::words::Risk;
 
 /// What is used when nothing is configured.
@@ -163,6 +163,7 @@ pub fn resolve(inputs: Inputs<'_>) -> Result<Settings, ConfigError> {
 
     let console = &config.console;
     let listen = listen(&inputs, &config)?;
+    let memory = memory::resolve(&inputs, &providers)?;
     Ok(Settings {
         paths: inputs.paths.clone(),
         instance: config
@@ -181,6 +182,7 @@ pub fn resolve(inputs: Inputs<'_>) -> Result<Settings, ConfigError> {
         retention: retention(&inputs, &config)?,
         response_cache: cache::resolve(&inputs)?,
         hygiene: hygiene::resolve(&inputs)?,
+        memory,
         tool_risk: tool_risk(&inputs, &config)?,
         listen,
         log_filter: log_filter

@@ -8,6 +8,7 @@ pub mod error;
 pub mod file;
 pub mod hygiene;
 pub mod layers;
+pub mod memory;
 pub mod model_tables;
 pub mod paths;
 pub mod people;

@@ -61,6 +61,8 @@ pub struct Settings {
     pub response_cache: ResponseCacheSettings,
     /// Hygiene of the memory.
     pub hygiene: HygieneSettings,
+    /// What is remembered, and how long sessions are shortened.
+    pub memory: MemorySettings,
     /// Risk overrides per tool name.
     pub tool_risk: BTreeMap<String, Risk>,
     /// TCP listener, when asked for: always a loopback address.
@@ -354,6 +356,19 @@ impl HygieneSettings {
             MemoryScope::Global => self.global_days,
         }
     }
+}
+
+/// What is remembered, and how long sessions are shortened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MemorySettings {
+    /// Whether long sessions are compacted by themselves.
+    pub compaction: bool,
+    /// `<provider>/<model>` that compacts; none = that of the session.
+    pub compaction_model: Option<String>,
+    /// Share of the room for a prompt, in percent, beyond which a session is compacted.
+    pub compaction_share: u32,
+    /// Exchanges beyond those that are sent along at which a session is compacted.
+    pub compaction_exchanges: u32,
 }
 
 /// Accesses that `semi_auto` lets run.

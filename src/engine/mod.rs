@@ -4,6 +4,7 @@
 
 pub mod approvals;
 pub mod budget;
+pub mod compaction;
 pub mod context;
 pub mod core;
 pub mod costs;

@@ -43,7 +43,11 @@ impl Engine {
             }
             Query::Session { id } => {
                 let session = store
-                    .read_here(move |reader| reader.session(id))
+                    .read_here(move |reader| {
+                        let mut session = reader.session(id)?;
+                        session.memory = Some(reader.session_memory(id)?);
+                        Ok(session)
+                    })
                     .await
                     .map_err(from_store)?;
                 Ok(Answer::Session(Box::new(session)))

@@ -361,6 +361,7 @@ pub enum EventBody {
     MemoryChanged {
         /// What happened: `added`, `edited`, `pinned`, `accepted`, `superseded`, `forgotten`, `imported`, `compacted`,
         /// `forgetting` (a person, from now on).
+        /// `compaction_failed`.
         change: String,
         /// Channel; none = global, or several.
         #[serde(default, skip_serializing_if = "Option::is_none")]

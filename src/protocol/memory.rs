@@ -101,6 +101,25 @@ pub struct Summary {
     pub at: Timestamp,
 }
 
+/// What a session remembers, in numbers.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionMemory {
+    /// Version of its summary; 0 = it has none.
+    pub summary_version: u64,
+    /// Bytes of its summary.
+    pub summary_bytes: u64,
+    /// Turns that the summary stands for.
+    pub covered_turns: u64,
+    /// Facts of this session that are recalled.
+    pub facts: u64,
+    /// Facts of this session that wait for a person.
+    pub proposed: u64,
+    /// Compactions that ended well.
+    pub compactions: u64,
+    /// Compactions that failed.
+    pub failed_compactions: u64,
+}
+
 /// One compaction of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Compaction {

@@ -223,6 +223,21 @@ pub struct SharedLimits {
     pub all: Limit,
 }
 
+/// A model call that a compaction makes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CompactionCall {
+    /// `<provider>/<model>`.
+    pub model: String,
+    /// The newest turn it covers: the row of the call hangs on it.
+    pub newest: ContinuationId,
+    /// Input plus output tokens it may cost.
+    pub estimated_tokens: u64,
+    /// US dollars it may cost, when priced.
+    pub estimated_cost_usd: Option<f64>,
+    /// What it must stay within, and the day it counts on.
+    pub limits: SharedLimits,
+}
+
 /// A word of ours to a conversation.
 #[derive(Debug, Clone)]
 pub struct NewNotice {

@@ -13,6 +13,7 @@ mod assets;
 mod audit_log;
 mod backup;
 mod budgets;
+mod compaction;
 mod config_files;
 mod conformance;
 mod console_frames;

@@ -5,6 +5,7 @@
 use std::sync::atomic::Ordering;
 
 use crate::clock::Timestamp;
+use crate::engine::compaction;
 use crate::engine::core::Engine;
 use crate::engine::forget;
 use crate::engine::handle::Caller;
@@ -98,7 +99,7 @@ pub async fn carry_out(
             .await
             .map(MemoryOutcome::PersonForgotten),
         MemoryCommand::Import { items } => import(engine, caller, items).await,
-        MemoryCommand::Compact { .. } => Err(Problem::internal("sessions cannot be compacted yet")),
+        MemoryCommand::Compact { session_id } => compaction::on_demand(engine, session_id).await,
     }
 }
 
@@ -262,16 +263,9 @@ pub async fn answer(engine: &Engine, query: MemoryQuery) -> Result<MemoryAnswer,
                 .map(|review| MemoryAnswer::Review(Box::new(review)))
                 .map_err(from_store)
         }
-        MemoryQuery::Summary { session_id } => store
-            .read_here(move |reader| {
-                reader.session(session_id)?;
-                reader.summary(session_id)
-            })
-            .await
-            .map(MemoryAnswer::Summary)
-            .map_err(from_store),
-        MemoryQuery::Compactions { .. } => {
-            Err(Problem::internal("sessions cannot be compacted yet"))
+        MemoryQuery::Summary { session_id } => compaction::summary(engine, session_id).await,
+        MemoryQuery::Compactions { session_id, page } => {
+            compaction::list(engine, session_id, page).await
         }
         MemoryQuery::ForgetPreview { person } => forget::preview(engine, person)
             .await

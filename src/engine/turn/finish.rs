@@ -5,6 +5,7 @@ use anyhow::Context as _;
 use crate::config::channels::is_local;
 use crate::engine::approvals::{self, Ask};
 use crate::engine::budget;
+use crate::engine::compaction::{self, TurnEnd};
 use crate::engine::core::lock;
 use crate::engine::turn::driver::Driver;
 use crate::engine::turn::judge;
@@ -37,6 +38,7 @@ pub async fn finish(driver: &mut Driver<'_>) -> anyhow::Result<()> {
     let active_ms = driver.take_active_ms();
     let rows = &driver.rows;
     let stop = stop_word(&reply.answer.stop).to_owned();
+    let end = TurnEnd::of(&reply);
     let mut text = engine.redactor.redact(&reply.answer.text).into_owned();
     match &reply.answer.stop {
         StopReason::MaxTokens => text.push_str("\n\n[the answer was cut at the output limit]"),
@@ -96,6 +98,7 @@ pub async fn finish(driver: &mut Driver<'_>) -> anyhow::Result<()> {
             session_last_line: last_line,
         })
         .await?;
+    compaction::after_turn(engine, rows, &end);
     #[cfg(feature = "test-hooks")]
     if let Some(reply) = torn {
         engine.store.write(reply).await?;

@@ -109,16 +109,17 @@ impl Bench {
             | Surface::Engine => None,
         };
         let second = second.filter(|_| engine.has_bridge(&rows.channel));
-        let (policy, also, grants, taint_requesters, read, pending) = engine
+        let (policy, also, grants, taint_requesters, summary, read, pending) = engine
             .store
             .read_here(move |reader| {
                 let policy = reader.policy(&channel)?;
                 let also = second.map(|name| reader.policy(&name)).transpose()?;
                 let grants = reader.grants(session, now)?;
                 let requesters = reader.session_requesters(session)?;
+                let summary = reader.summary(session)?;
                 let pending = reader.pending_counts(session, &channel)?;
                 let read = reader.session_taint(session)?;
-                Ok((policy, also, grants, requesters, read, pending))
+                Ok((policy, also, grants, requesters, summary, read, pending))
             })
             .await?;
         let mut taint: Vec<String> = match engine.settings.channels.get(&rows.channel) {
@@ -127,11 +128,17 @@ impl Bench {
                 .filter(|requester| {
                     crate::engine::people::is_untrusted(&engine.settings, settings, requester)
                 })
-                .map(|requester| format!("message of {}, who is not listed", requester.id))
+                .map(crate::engine::people::taint_of)
                 .collect(),
             None => Vec::new(),
         };
-        taint.extend(read);
+        // What a summary was made from is in context as long as the summary is.
+        let of_summary = summary.into_iter().flat_map(|summary| summary.taint);
+        for entry in of_summary.chain(read) {
+            if !taint.contains(&entry) {
+                taint.push(entry);
+            }
+        }
         let grants = grants
             .into_iter()
             .map(|grant| SessionGrant {

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use crate::engine::context;
-use crate::engine::context::build::{self, Context, Material, Target};
+use crate::engine::context::build::{self, Context, Material, MemoryItem, Target};
 use crate::engine::context::exchange::Exchange;
 use crate::engine::context::prefix::Prefix;
 use crate::engine::core::Engine;
@@ -275,6 +275,7 @@ impl Step<'_> {
             latency_ms: answered.latency_ms,
             attempts: self.attempts,
             failed_tokens: self.failed_tokens,
+            prompt_tokens: context.tokens,
             dropped,
             notes,
         }
@@ -332,7 +333,7 @@ impl Step<'_> {
 
     /// The exchanges before this turn: as many as this model is sent, and where another model answered in them, as
     /// many as that one was sent, for the summary.
-    async fn history(&self, name: &str, profile: &Profile) -> anyhow::Result<Vec<Exchange>> {
+    async fn history(&mut self, name: &str, profile: &Profile) -> anyhow::Result<Vec<Exchange>> {
         let wanted = most_exchanges(self.engine, profile);
         let history = self.read_history(wanted).await?;
         let of_others = history
@@ -349,13 +350,25 @@ impl Step<'_> {
         Ok(history)
     }
 
-    async fn read_history(&self, exchanges: u32) -> anyhow::Result<Vec<Exchange>> {
+    /// Reads the summary with the exchanges, so that each turn is in one of them and none in both.
+    async fn read_history(&mut self, exchanges: u32) -> anyhow::Result<Vec<Exchange>> {
         let (session, continuation) = (self.rows.session_id, self.rows.id);
-        let history = self
+        let (summary, history) = self
             .engine
             .store
-            .read_here(move |reader| reader.history(session, continuation, exchanges))
+            .read_here(move |reader| {
+                let summary = reader.summary(session)?;
+                Ok((summary, reader.history(session, continuation, exchanges)?))
+            })
             .await?;
+        self.memory.context.summary = summary.map(|summary| MemoryItem {
+            id: format!("summary-{}", summary.version),
+            text: summary.text,
+            source: format!(
+                "stands for the first {} exchange(s) of this conversation, written by {}",
+                summary.turns, summary.model
+            ),
+        });
         Ok(history.into_iter().map(fold::earlier).collect())
     }
 }

@@ -5,7 +5,7 @@
 
 use serde_json::json;
 
-use crate::model::request::{StopReason, ToolDefinition};
+use crate::model::request::{ModelMessage, StopReason, ToolDefinition};
 use crate::model::scripted::{
     FailureWord, Script, ScriptedArgs, ScriptedCall, ScriptedFailure, Step,
 };
@@ -18,6 +18,8 @@ const ABOUT: &str = "what do you remember about ";
 const LOOPS: usize = 100;
 /// Extra pieces of `long`: about ten seconds.
 const LONG_PIECES: u32 = 400;
+/// Characters of a line that was found.
+const FOUND_CHARS: usize = 160;
 /// How long the refusal of `fail` asks to wait, in milliseconds.
 const FAIL_WAIT_MS: u64 = 2_000;
 
@@ -47,6 +49,10 @@ pub const PHRASES: &[(&str, &str)] = &[
         "looks for facts that say it: runs by itself from `semi_auto` on",
     ),
     ("what do you know", "looks for the newest facts"),
+    (
+        "earlier X",
+        "where X was said before, in the turns or the summary that were sent",
+    ),
     (
         "fail",
         "too many requests (429) once, then an answer: two attempts",
@@ -136,6 +142,31 @@ fn phrase(text: &str) -> Option<&str> {
     }
     let said = line.split_once(": ").map_or(line, |(_, said)| said);
     Some(said.trim_matches(['"', '\'', '`', '.', '?', '!', ' ']))
+}
+
+/// The script of `earlier X`: a line with X in it, of what was sent before the message that asks.
+pub fn earlier(text: &str, messages: &[ModelMessage]) -> Option<Script> {
+    let said = phrase(text)?;
+    let lower = said.to_lowercase();
+    let wanted = lower.strip_prefix("earlier ")?.trim();
+    let (_, before) = messages.split_last()?;
+    let lines = before.iter().flat_map(|message| match message {
+        ModelMessage::User { text } | ModelMessage::Assistant { text, .. } => text.lines(),
+        ModelMessage::ToolResults { .. } => "".lines(),
+    });
+    // A block is one line of JSON an item, in which a line break is written out.
+    let mut pieces = lines.flat_map(|line| line.split("\\n"));
+    let found = pieces.find(|piece| {
+        let piece = piece.to_lowercase();
+        piece.contains(wanted) && !piece.contains("earlier ")
+    });
+    Some(says(match found {
+        Some(line) => {
+            let line: String = line.chars().take(FOUND_CHARS).collect();
+            format!("Before, this was said: {line}")
+        }
+        None => format!("Nothing that I was sent says anything about {wanted}."),
+    }))
 }
 
 /// The script of a phrase, or none where the message is not one.

@@ -54,7 +54,6 @@ const PUT_BACK: &str = "take the run of hygiene back that put it aside";
 
 impl ChangeMemory {
     fn edit(
-        &self,
         tx: &mut WriteTx<'_>,
         memory: &Memory,
         text: Option<&str>,
@@ -164,7 +163,7 @@ impl WriteCommand for ChangeMemory {
                 expires_at,
             } => (
                 "edited",
-                self.edit(tx, &memory, text.as_deref(), *kind, *expires_at)?,
+                Self::edit(tx, &memory, text.as_deref(), *kind, *expires_at)?,
             ),
             MemoryChange::Pin(pinned) if *pinned == memory.pinned => return Ok(memory),
             MemoryChange::Pin(pinned) => ("pinned", Self::pin(tx, &memory, *pinned)?),

@@ -4,6 +4,7 @@
 pub mod approvals;
 pub mod budgets;
 pub mod calls;
+pub(crate) mod compactions;
 pub mod continuations;
 pub(crate) mod hygiene;
 pub mod memories;

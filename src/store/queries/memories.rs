@@ -7,7 +7,7 @@ use rusqlite::{Connection, OptionalExtension, Row, ToSql, params, params_from_it
 
 use crate::clock::Timestamp;
 use crate::protocol::ids::{ContinuationId, HygieneRunId, MemoryId, SessionId};
-use crate::protocol::memory::{Memory, MemoryFilter, MemoryGroup, MemoryStats, Summary};
+use crate::protocol::memory::{Memory, MemoryFilter, MemoryGroup, MemoryStats};
 use crate::protocol::snapshot::{Page, PageRequest};
 use crate::store::error::StoreError;
 use crate::store::ops::memories::digest;
@@ -53,7 +53,7 @@ pub(crate) fn memory_row(row: &Row<'_>) -> rusqlite::Result<(i64, Memory)> {
 /// One.
 pub(crate) fn load_memory(conn: &Connection, id: MemoryId) -> Result<Memory, StoreError> {
     conn.prepare_cached(&format!("SELECT {MEMORY} FROM memories m WHERE m.id = ?1"))?
-        .query_row([id.to_bytes()], |row| memory_row(row))
+        .query_row([id.to_bytes()], memory_row)
         .optional()?
         .map(|(_, memory)| memory)
         .ok_or_else(|| StoreError::not_found("memory", id))
@@ -194,38 +194,10 @@ pub(crate) fn load_session_taint(
         .ok_or_else(|| StoreError::not_found("session", session_id))
 }
 
-/// The summary of a session.
-pub(crate) fn load_summary(
-    conn: &Connection,
-    session_id: SessionId,
-) -> Result<Option<Summary>, StoreError> {
-    Ok(conn
-        .prepare_cached(
-            "SELECT version, text, turns, model, taint, at FROM summaries WHERE session_id = ?1",
-        )?
-        .query_row([session_id.to_bytes()], |row| {
-            Ok(Summary {
-                session_id,
-                version: row.get(0)?,
-                text: row.get(1)?,
-                turns: row.get(2)?,
-                model: row.get(3)?,
-                taint: json(row, 4)?,
-                at: Timestamp(row.get(5)?),
-            })
-        })
-        .optional()?)
-}
-
 impl Reader<'_> {
     /// One.
     pub fn memory(&self, id: MemoryId) -> Result<Memory, StoreError> {
         load_memory(self.conn, id)
-    }
-
-    /// The rolling summary of a session; none = there is none.
-    pub fn summary(&self, session_id: SessionId) -> Result<Option<Summary>, StoreError> {
-        load_summary(self.conn, session_id)
     }
 
     /// Newest change first.
@@ -282,7 +254,7 @@ impl Reader<'_> {
             .prepare_cached(query)?
             .query_map(
                 params_from_iter(values.iter().map(|value| value as &dyn ToSql)),
-                |row| memory_row(row),
+                memory_row,
             )?
             .collect::<rusqlite::Result<_>>()?)
     }

@@ -169,16 +169,7 @@ impl Reader<'_> {
             )?);
             return Ok(found.memories);
         }
-        if !words.runs.is_empty() {
-            let all: Vec<Value> = words
-                .runs
-                .iter()
-                .map(String::as_str)
-                .chain(words.phrases.iter().flat_map(|phrase| phrase.split(' ')))
-                .map(anywhere)
-                .collect();
-            self.look_through(&mut found, within, &all, all.len(), now)?;
-        } else {
+        if words.runs.is_empty() {
             let every = |form: fn(&str) -> String| {
                 words
                     .phrases
@@ -191,6 +182,15 @@ impl Reader<'_> {
             if !found.full() {
                 self.weigh(&mut found, within, &every(beginning), now)?;
             }
+        } else {
+            let all: Vec<Value> = words
+                .runs
+                .iter()
+                .map(String::as_str)
+                .chain(words.phrases.iter().flat_map(|phrase| phrase.split(' ')))
+                .map(anywhere)
+                .collect();
+            self.look_through(&mut found, within, &all, all.len(), now)?;
         }
         let parts: Vec<&str> = {
             let mut seen = HashSet::new();
@@ -290,7 +290,7 @@ impl Reader<'_> {
         let rows = statement
             .query_map(
                 params_from_iter(values.iter().map(|value| value as &dyn ToSql)),
-                |row| memory_row(row),
+                memory_row,
             )?
             .collect::<rusqlite::Result<_>>()?;
         found.add(rows);

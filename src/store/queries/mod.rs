@@ -3,6 +3,7 @@
 pub mod approvals;
 pub mod audit;
 pub mod channels;
+pub mod compactions;
 pub mod continuations;
 pub mod costs;
 pub mod engine_facts;

@@ -68,6 +68,8 @@ pub struct TurnRows {
     pub used: TurnUsed,
     /// Platform id of the user's message.
     pub message_ref: Option<String>,
+    /// Turns of its session that its summary does not cover, at most: this one, and failed ones too.
+    pub uncovered: u64,
     /// Whether its session ends with it.
     pub temporary: bool,
     /// The continuation it repeats.
@@ -176,7 +178,8 @@ impl Reader<'_> {
                     c.requester_display, c.requester_person, c.surface, c.text, coalesce(c.model, s.model),
                     c.max_steps, c.max_tool_calls, c.max_active_ms, c.max_tokens,
                     c.used_steps, c.used_tool_calls, c.used_active_ms, c.input_tokens + c.output_tokens,
-                    c.message_ref, s.temporary, c.retry_of, s.estimate_ratio, c.fresh, c.private, c.max_cost_usd
+                    c.message_ref, s.temporary, c.retry_of, s.estimate_ratio, c.fresh, c.private, c.max_cost_usd,
+                    s.turns - coalesce((SELECT m.turns FROM summaries m WHERE m.session_id = s.id), 0)
                  FROM continuations c JOIN sessions s ON s.id = c.session_id WHERE c.id = ?1",
             )?
             .query_row([id.to_bytes()], |row| {
@@ -211,6 +214,7 @@ impl Reader<'_> {
                         tokens: row.get(19)?,
                     },
                     message_ref: row.get(20)?,
+                    uncovered: row.get::<_, i64>(27)?.max(0).unsigned_abs(),
                     temporary: row.get(21)?,
                     retry_of: row.get::<_, Option<[u8; 16]>>(22)?.map(ContinuationId::from_bytes),
                     cache: TurnCache {

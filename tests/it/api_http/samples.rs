@@ -107,6 +107,12 @@ pub fn session() -> Session {
         last_sender: None,
         usage: usage(),
         turns: 2,
+        memory: Some(leverframe::protocol::memory::SessionMemory {
+            summary_version: 2,
+            summary_bytes: 300,
+            covered_turns: 1,
+            ..Default::default()
+        }),
         created_at: at(),
         updated_at: at(),
     }

@@ -15,6 +15,10 @@ pub const OF_OTHER_SCENARIOS: &[&str] = &[
     "resume.post",
     "settle.pre_commit",
     "settle.post",
+    "compact.pre_model",
+    "compact.post_model",
+    "compact.pre_commit",
+    "compact.post_commit",
 ];
 
 /// Points off the path of a turn: `retention::crashes` kills there, at those of backups `backup::killed`, at those of

@@ -95,9 +95,14 @@ pub(crate) async fn sound_database() -> (PathBuf, World) {
     send_all(&world, None).await;
 
     // An answer nobody knows the delivery of.
-    let (_, doubtful) = world.running("doubtful").await;
+    let (doubtful_session, doubtful) = world.running("doubtful").await;
     world.finish(doubtful, 1).await;
     send_all(&world, Some(doubtful)).await;
+
+    // One whose summary stands for its turn, and one that is being compacted.
+    let done_attempt = world.compacting(session, done).await;
+    world.compact(done_attempt, &[done]).await;
+    world.compacting(doubtful_session, doubtful).await;
 
     // One that waits for a person, and two that run.
     let (_, waiting) = world.running("waiting").await;

@@ -7,9 +7,9 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use leverframe::config::model_tables::{OwnTables, Rates};
 use leverframe::config::settings::{
-    ApprovalSettings, BudgetSettings, EngineSettings, HygieneSettings, LimitSettings, Paths,
-    ProviderKind, ProviderSettings, ResponseCacheSettings, RetentionSettings, SelfApproval,
-    Settings,
+    ApprovalSettings, BudgetSettings, EngineSettings, HygieneSettings, LimitSettings,
+    MemorySettings, Paths, ProviderKind, ProviderSettings, ResponseCacheSettings,
+    RetentionSettings, SelfApproval, Settings,
 };
 use leverframe::model::prices;
 use leverframe::model::profiles::Profile;
@@ -67,6 +67,12 @@ pub fn all_settings(providers: Vec<(&str, ProviderSettings)>) -> Settings {
             history: 30,
             session_idle: 7,
             audit: 400,
+        },
+        memory: MemorySettings {
+            compaction: true,
+            compaction_model: None,
+            compaction_share: 70,
+            compaction_exchanges: 40,
         },
         response_cache: ResponseCacheSettings {
             ttl_minutes: 60,

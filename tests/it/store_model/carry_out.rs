@@ -19,7 +19,7 @@ use leverframe::store::commands::once::Once;
 use leverframe::store::commands::park::{Park, Parked};
 use leverframe::store::commands::recover::Recovery;
 use leverframe::store::commands::refuse_call::RefuseCall;
-use leverframe::store::commands::reserve_model::{Reservation, ReserveModel};
+use leverframe::store::commands::reserve_model::ReserveModel;
 use leverframe::store::commands::return_to_ask::ReturnToAsk;
 use leverframe::store::commands::revise_approval::ReviseApproval;
 use leverframe::store::commands::settle_model::SettleModel;
@@ -192,13 +192,11 @@ impl System {
                     limits: shared_limits(),
                     estimated_input_tokens: None,
                 })
-                .map(|reservation| match reservation {
-                    Reservation::Granted(id) => {
-                        self.ids.tries.push(id.to_bytes());
-                        Outcome::Done
-                    }
-                    Reservation::Exhausted(stop) => Outcome::Exhausted(stop.budget),
-                }),
+                .map(|reservation| self.reserved(reservation)),
+            Step::BeginCompaction { .. }
+            | Step::CommitCompaction { .. }
+            | Step::FailCompaction { .. }
+            | Step::RetryCompaction { .. } => self.with_memory(model, step, epoch),
             Step::Propose {
                 turn,
                 attempt,
@@ -629,7 +627,7 @@ impl System {
 }
 
 /// What every call of a walk must stay within.
-fn shared_limits() -> SharedLimits {
+pub(crate) fn shared_limits() -> SharedLimits {
     let tokens = |most| Limit {
         max_tokens: Some(most),
         max_cost_usd: None,

@@ -1,8 +1,8 @@
 //! What a walk may do next: mostly what brings the open turns on, sometimes what is not allowed.
 
 use leverframe::protocol::words::{
-    ApprovalKind, ApprovalState, Autonomy, ContinuationState, DecisionWord, Disposition, Effect,
-    OutboxClass, OutboxState, ToolCallState,
+    ApprovalKind, ApprovalState, Autonomy, CompactionState, ContinuationState, DecisionWord,
+    Disposition, Effect, OutboxClass, OutboxState, ToolCallState,
 };
 use leverframe::store::commands::resolve_delivery::Settlement;
 use leverframe::store::input::BudgetKind;
@@ -436,6 +436,40 @@ fn autonomy() -> impl Strategy<Value = Autonomy> {
     select(Autonomy::ALL.to_vec())
 }
 
+/// What is compacted, and how that ends.
+fn memory_steps(model: &Model, menu: &mut Menu) {
+    for session in 0..model.sessions.len() {
+        let last = (0..model.turns.len())
+            .rev()
+            .find(|turn| model.turns[*turn].session == session);
+        let running = model
+            .compaction_of(session)
+            .is_some_and(|at| model.compactions[at].state == CompactionState::Running);
+        if let Some(turn) = last {
+            let weight = if running { 1 } else { 4 };
+            menu.push((
+                weight,
+                (0..=turn, 1..30_u32)
+                    .prop_map(move |(turn, tokens)| Step::BeginCompaction { turn, tokens })
+                    .boxed(),
+            ));
+        }
+        if model.compaction_of(session).is_some() {
+            let weight = if running { 6 } else { 1 };
+            menu.push((
+                weight,
+                (0..5_u8, 1..30_u32)
+                    .prop_map(move |(which, tokens)| match which {
+                        0 => Step::FailCompaction { session, tokens },
+                        1 => Step::RetryCompaction { session, tokens },
+                        _ => Step::CommitCompaction { session, tokens },
+                    })
+                    .boxed(),
+            ));
+        }
+    }
+}
+
 /// What operators and time do.
 fn engine_steps(model: &Model, menu: &mut Menu) {
     let mortal = model
@@ -768,6 +802,7 @@ pub(crate) fn steps(model: &Model) -> BoxedStrategy<Named> {
     for part in 0..model.parts.len() {
         part_steps(model, part, &mut menu);
     }
+    memory_steps(model, &mut menu);
     engine_steps(model, &mut menu);
     menu.push((24, wild(model)));
     let (label, names) = (model.label + 1, model.names.clone());

@@ -297,6 +297,26 @@ pub(crate) enum Step {
     NoteUnknown {
         gate: usize,
     },
+    /// Begins a compaction of the session of a turn, up to that turn.
+    BeginCompaction {
+        turn: usize,
+        tokens: u32,
+    },
+    /// Commits the newest compaction of a session, with everything that lies open before its turn.
+    CommitCompaction {
+        session: usize,
+        tokens: u32,
+    },
+    /// Ends it without a change.
+    FailCompaction {
+        session: usize,
+        tokens: u32,
+    },
+    /// Asks its model once more.
+    RetryCompaction {
+        session: usize,
+        tokens: u32,
+    },
     /// A write that means nothing.
     Probe,
     /// Something is remembered, grows old, and a run of hygiene puts it aside.
@@ -319,10 +339,12 @@ impl Step {
     /// Every name, for the count of what a run exercised.
     pub(crate) const NAMES: &'static [&'static str] = &[
         "ask_budget",
+        "begin_compaction",
         "begin_send",
         "cancel",
         "claim",
         "clock",
+        "commit_compaction",
         "crash",
         "decide",
         "drop_stale",
@@ -332,6 +354,7 @@ impl Step {
         "end_session",
         "ensure_channel",
         "expire_due",
+        "fail_compaction",
         "fail_turn",
         "finish_tool",
         "finish_turn",
@@ -353,6 +376,7 @@ impl Step {
         "restart",
         "restore",
         "resume",
+        "retry_compaction",
         "return_to_ask",
         "revise_approval",
         "set_channel_paused",
@@ -408,6 +432,10 @@ impl Step {
             Step::EndSend { .. } => "end_send",
             Step::ResolveDelivery { .. } => "resolve_delivery",
             Step::NoteUnknown { .. } => "note_unknown",
+            Step::BeginCompaction { .. } => "begin_compaction",
+            Step::CommitCompaction { .. } => "commit_compaction",
+            Step::FailCompaction { .. } => "fail_compaction",
+            Step::RetryCompaction { .. } => "retry_compaction",
             Step::Probe => "probe",
             Step::Tidy => "tidy",
             Step::TakeBack => "take_back",
@@ -437,6 +465,10 @@ impl Step {
                 | Step::Yield { .. }
                 | Step::BeginSend { .. }
                 | Step::EndSend { .. }
+                | Step::BeginCompaction { .. }
+                | Step::CommitCompaction { .. }
+                | Step::FailCompaction { .. }
+                | Step::RetryCompaction { .. }
         )
     }
 
@@ -469,9 +501,13 @@ impl Step {
             | Step::Park { turn, .. }
             | Step::Yield { turn, .. }
             | Step::Cancel { turn, .. }
+            | Step::BeginCompaction { turn, .. }
             | Step::Resume { turn } => exchange(Kind::Turn, turn)?,
             Step::UpdateSession { session, .. }
             | Step::EndSession { session }
+            | Step::CommitCompaction { session, .. }
+            | Step::FailCompaction { session, .. }
+            | Step::RetryCompaction { session, .. }
             | Step::Claim { session } => exchange(Kind::Session, session)?,
             Step::Settle { attempt, .. } => exchange(Kind::Try, attempt)?,
             Step::Propose { turn, attempt, .. } => {
