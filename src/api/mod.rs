@@ -31,6 +31,7 @@ pub mod peer;
 pub mod request;
 pub mod route;
 pub mod router;
+pub mod routines;
 pub mod serve;
 pub mod sessions;
 pub mod snapshot;

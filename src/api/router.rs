@@ -19,8 +19,8 @@ use crate::api::request::{Call, read_body, read_query};
 use crate::api::route::{Body, Needs, Route};
 use crate::api::{
     approvals, artifacts, backup, cache, channels, compactions, continuations, costs, doctor,
-    emergency, events, generic, health, hygiene, memory, models, openapi, outbox, sessions,
-    snapshot, sweep,
+    emergency, events, generic, health, hygiene, memory, models, openapi, outbox, routines,
+    sessions, snapshot, sweep,
 };
 use crate::client::console_client::ConsoleClient;
 use crate::client::remote::wire::{PROTOCOL_HEADER, PROTOCOL_VERSION};
@@ -59,6 +59,7 @@ pub fn table() -> Vec<Route> {
         models::routes(),
         cache::routes(),
         costs::routes(),
+        routines::routes(),
         hygiene::routes(),
         memory::routes(),
         compactions::routes(),

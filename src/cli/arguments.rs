@@ -156,6 +156,9 @@ pub enum Subcommands {
     /// Kept answers: what they saved, why they were missed, forgetting them
     #[command(subcommand)]
     Cache(CacheCommands),
+    /// Routines: messages that the bot sends itself on a schedule
+    #[command(subcommand)]
+    Routine(crate::cli::routine::RoutineCommands),
     /// What is remembered, and what goes
     /// What is remembered
     #[command(subcommand)]

@@ -31,6 +31,7 @@ pub mod modes;
 pub mod outbox;
 pub mod release;
 pub mod resolve;
+pub mod routine;
 pub mod run;
 pub mod sessions;
 pub mod span;

@@ -17,7 +17,7 @@ use crate::cli::modes::{self, Rights};
 use crate::cli::terminal::{Attended, Format, Terminal, cell};
 use crate::cli::{
     audit, backup, cache, channels, connect, costs, doctor, emergency, init, memory, models,
-    outbox, release, resolve, sessions, sweep, why,
+    outbox, release, resolve, routine, sessions, sweep, why,
 };
 use crate::client::console_client::ConsoleClient;
 use crate::client::remote::connection::RemoteClient;
@@ -254,6 +254,7 @@ pub async fn execute(
         Subcommands::Sweep { preview } => sweep::run(client, terminal, format, preview).await,
         Subcommands::Cache(command) => cache::run(client, terminal, format, command).await,
         Subcommands::Memory(command) => memory::run(client, terminal, format, command).await,
+        Subcommands::Routine(command) => routine::run(client, terminal, format, command).await,
         Subcommands::Why { call } => why::run(client, terminal, format, &call).await,
     }
 }

@@ -152,6 +152,10 @@ pub struct Shared {
     pub response_cache: Caching,
     /// Searches of the agent in memory since this process started.
     pub recalls: AtomicU64,
+    /// Routines changed: the scheduler looks again.
+    pub routines: Notify,
+    /// The routine that begins next, and when.
+    pub next_routine: Mutex<Option<(String, Timestamp)>>,
     /// Kept results of tools.
     pub tool_cache: ToolCache,
     /// Hygiene of the memory.
@@ -226,6 +230,8 @@ impl Engine {
                 tasks: TaskTracker::new(),
                 sweeping: tokio::sync::Mutex::default(),
                 recalls: AtomicU64::new(0),
+                routines: Notify::new(),
+                next_routine: Mutex::default(),
                 hygiene: Hygiene::default(),
                 running: Mutex::default(),
                 permits,

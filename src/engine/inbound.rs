@@ -15,7 +15,7 @@ use crate::store::commands::decide::DecideReport;
 use crate::store::commands::ingest_record::IngestRecord;
 use crate::store::commands::ingest_turn::{IngestOutcome, IngestTurn};
 use crate::store::commands::once::Once;
-use crate::store::input::{NewNotice, Origin, SessionChoice, TurnCache};
+use crate::store::input::{NewNotice, Origin, SessionChoice, TurnBounds, TurnCache};
 
 /// An item with everything that was found out about it.
 pub struct Arrival<'a> {
@@ -287,6 +287,7 @@ impl Engine {
                     InboundBody::Click { .. } | InboundBody::Other { .. } => true,
                 },
             },
+            bounds: TurnBounds::default(),
         }
     }
 

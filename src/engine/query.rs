@@ -266,6 +266,10 @@ pub fn channel(engine: &Engine, row: ChannelRow) -> Channel {
         },
         None => local,
     };
+    if row.kind == ChannelKind::Routine {
+        let next = lock(&engine.next_routine).clone();
+        health.detail = next.map(|(name, at)| format!("next routine {name} at {at}"));
+    }
     if row.paused {
         health.state = ChannelState::Paused;
     }

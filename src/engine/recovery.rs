@@ -9,6 +9,7 @@ use crate::engine::handle::Caller;
 use crate::engine::hygiene;
 use crate::engine::probe;
 use crate::engine::problem::from_store;
+use crate::engine::scheduler;
 use crate::engine::storage;
 use crate::engine::sweeper;
 use crate::protocol::command::{Actor, Command, Envelope};
@@ -93,6 +94,7 @@ pub async fn begin(engine: &Engine, recovery: &Recovery) -> Result<(), Problem> 
         return Ok(());
     }
     engine.tasks.spawn(deadlines::run(engine.clone()));
+    engine.tasks.spawn(scheduler::run(engine.clone()));
     for id in &recovery.interrupted {
         if let Err(problem) = resume_by_policy(engine, *id).await {
             tracing::warn!(continuation = %id, %problem, "stays interrupted");

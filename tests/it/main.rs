@@ -40,6 +40,7 @@ mod recall;
 mod reliability;
 mod response_cache;
 mod retention;
+mod routines;
 mod store;
 mod store_model;
 mod stories;

@@ -12,7 +12,7 @@ use crate::protocol::ids::{ContinuationId, SessionId};
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::words::{ContinuationState, Disposition};
 use crate::store::commands::ingest_turn::{IngestOutcome, IngestTurn};
-use crate::store::input::{Origin, SessionChoice, TurnCache, TurnLimits};
+use crate::store::input::{Origin, SessionChoice, TurnBounds, TurnCache, TurnLimits};
 
 /// Longest message, in bytes.
 pub const MAX_TEXT_BYTES: usize = 256 * 1024;
@@ -65,7 +65,8 @@ fn check_text(text: &str) -> Result<(), Problem> {
     Ok(())
 }
 
-fn check_budgets(budgets: &BudgetRequest) -> Result<(), Problem> {
+/// Whether an amount is one.
+pub fn check_budgets(budgets: &BudgetRequest) -> Result<(), Problem> {
     match budgets.max_cost_usd {
         Some(cost) if !cost.is_finite() || cost < 0.0 => Err(Problem::invalid(
             "`budgets.max_cost_usd` is an amount of US dollars, 0 or more",
@@ -118,6 +119,7 @@ pub async fn send(
             fresh,
             private: false,
         },
+        bounds: TurnBounds::default(),
     };
     submit(engine, turn).await
 }
@@ -164,6 +166,7 @@ pub async fn ask(
             fresh,
             private: false,
         },
+        bounds: TurnBounds::default(),
     };
     submit(engine, turn).await
 }

@@ -237,6 +237,14 @@ pub async fn ask_budget(driver: &mut Driver<'_>, kind: BudgetKind) -> anyhow::Re
         Some(stop) => budget::of_stop(&stop),
         None => budget::of_turn(kind, &driver.rows),
     };
+    if judge::nobody_is_there(&driver.rows) {
+        let reached = question.text.split(". Continue with").next();
+        let message = format!(
+            "{}. Nobody is there to allow more: raise the limits of the routine, or let it wait for a person (park)",
+            reached.unwrap_or_default()
+        );
+        return fail(driver, "budget_reached", message).await;
+    }
     let ask = Ask {
         kind: ApprovalKind::Budget,
         digest: crate::tools::canonical::digest(&[

@@ -16,7 +16,7 @@ use crate::model::request::ModelToolCall;
 use crate::protocol::ids::{SessionId, ToolCallId};
 use crate::protocol::policy::{Policy, Verdict};
 use crate::protocol::words::{
-    Access, ApprovalKind, Effect, Risk, Surface, ToolCallState, VerdictWord,
+    Access, ApprovalKind, Effect, Risk, Surface, ToolCallState, Unattended, VerdictWord,
 };
 use crate::store::input::{NewApproval, NewCall, NewCallFacts, NewCallOutcome};
 use crate::store::queries::turn::TurnRows;
@@ -98,22 +98,21 @@ impl Bench {
         let channel = rows.channel.clone();
         let session = rows.session_id;
         let now = engine.clock.now();
-        // A platform session driven over HTTP runs under the stricter of its policy and `api`'s.
+        // A platform session driven over HTTP runs under the stricter of its policy and `api`'s, one that a routine
+        // speaks in under the stricter of its policy and `routine`'s.
         let second = match rows.surface {
-            Surface::Http if rows.channel != "api" => Some("api".to_owned()),
-            Surface::Http
-            | Surface::Console
-            | Surface::Cli
-            | Surface::Chat
-            | Surface::Scripted
-            | Surface::Engine => None,
+            Surface::Http if engine.has_bridge(&rows.channel) => Some("api"),
+            Surface::Engine => Some("routine"),
+            Surface::Http | Surface::Console | Surface::Cli | Surface::Chat | Surface::Scripted => {
+                None
+            }
         };
-        let second = second.filter(|_| engine.has_bridge(&rows.channel));
+        let second = second.filter(|second| rows.channel != *second);
         let (policy, also, grants, taint_requesters, summary, read, pending) = engine
             .store
             .read_here(move |reader| {
                 let policy = reader.policy(&channel)?;
-                let also = second.map(|name| reader.policy(&name)).transpose()?;
+                let also = second.map(|name| reader.policy(name)).transpose()?;
                 let grants = reader.grants(session, now)?;
                 let requesters = reader.session_requesters(session)?;
                 let summary = reader.summary(session)?;
@@ -157,13 +156,14 @@ impl Bench {
         })
     }
 
-    fn circumstances(&self, engine: &Engine, requester_id: &str) -> Circumstances {
+    fn circumstances(&self, engine: &Engine, rows: &TurnRows) -> Circumstances {
         Circumstances {
             policy: self.policy.clone(),
             also: self.also.clone(),
             held: engine.is_held(),
             grants: self.grants.clone(),
-            requester_id: requester_id.to_owned(),
+            requester_id: rows.requester.id.clone(),
+            ceiling: rows.bounds.autonomy_ceiling,
         }
     }
 }
@@ -275,7 +275,7 @@ pub fn judge(
         always_asks: plan.always_asks.clone(),
         taint: bench.taint.clone(),
     };
-    let verdict = policy::verdict(&facts, &bench.circumstances(engine, &rows.requester.id));
+    let verdict = policy::verdict(&facts, &bench.circumstances(engine, rows));
     let definition = engine.tools.definition_digest(name).unwrap_or_default();
     let digest = canonical::plan_digest(name, args, &plan, definition, digest_version);
     Ok(Judged {
@@ -434,6 +434,18 @@ fn new_call(
     }
 }
 
+/// What the model reads where a call would have to be allowed and nobody is there to do it.
+pub const UNATTENDED: &str = "denied: this is an unattended run and nobody is there to allow this call. \
+                              Do not repeat it; go on without it and say in your answer what was left undone";
+
+/// Whether nobody is there to be asked.
+pub fn nobody_is_there(rows: &TurnRows) -> bool {
+    match rows.bounds.unattended {
+        Some(Unattended::Deny) => true,
+        Some(Unattended::Park) | None => false,
+    }
+}
+
 fn outcome(
     engine: &Engine,
     rows: &TurnRows,
@@ -446,6 +458,10 @@ fn outcome(
         VerdictWord::Deny => NewCallOutcome::Refused {
             state: ToolCallState::Blocked,
             content: "denied by policy: this call is not allowed here. Do not repeat it".to_owned(),
+        },
+        VerdictWord::Ask if nobody_is_there(rows) => NewCallOutcome::Refused {
+            state: ToolCallState::Denied,
+            content: UNATTENDED.to_owned(),
         },
         VerdictWord::Ask => {
             let limits = &engine.settings.approvals;

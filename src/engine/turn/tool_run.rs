@@ -130,6 +130,10 @@ pub async fn start_and_run(
             )
             .await;
         }
+        // Only what became stricter since it was judged comes here with nobody there.
+        VerdictWord::Ask if judge::nobody_is_there(rows) => {
+            return refuse(engine, &row, judge::UNATTENDED.to_owned()).await;
+        }
         VerdictWord::Ask if !approved => {
             return ask_again(
                 engine,

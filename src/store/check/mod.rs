@@ -10,6 +10,7 @@ mod file;
 mod hygiene;
 mod log;
 mod memories;
+mod routines;
 mod rule;
 mod starts;
 mod turns;
@@ -29,12 +30,13 @@ pub struct Violation {
 }
 
 /// The groups of rules, in the order of checking: the file first, because nothing else means much when it is broken.
-const GROUPS: [&[Rule]; 7] = [
+const GROUPS: [&[Rule]; 8] = [
     file::RULES,
     turns::RULES,
     calls::RULES,
     deliveries::RULES,
     log::RULES,
+    routines::RULES,
     hygiene::RULES,
     memories::RULES,
 ];

@@ -3,6 +3,7 @@
 pub mod add_memory;
 pub mod ask_budget;
 pub mod begin_compaction;
+pub mod begin_routine;
 pub mod begin_send;
 pub mod begin_test;
 pub mod cancel;
@@ -31,6 +32,7 @@ pub mod note_used;
 pub mod once;
 pub mod park;
 pub mod probe;
+pub mod put_routine;
 pub mod quarantine;
 pub mod queue_cards;
 pub mod queue_notice;

@@ -16,6 +16,7 @@ pub mod memory_search;
 pub mod mentions;
 pub mod outbox;
 mod page;
+pub mod routines;
 pub mod sessions;
 pub mod snapshot;
 pub mod sweep;

@@ -9,7 +9,7 @@ use crate::protocol::policy::Verdict;
 use crate::protocol::session::{Step, ToolCall};
 use crate::protocol::words::{ApprovalState, ContinuationState, Surface};
 use crate::store::error::StoreError;
-use crate::store::input::{TurnCache, TurnLimits, TurnUsed};
+use crate::store::input::{TurnBounds, TurnCache, TurnLimits, TurnUsed};
 use crate::store::queries::continuations::load_steps;
 use crate::store::reader::Reader;
 use crate::store::rows::{json, json_opt, word, word_opt};
@@ -76,6 +76,8 @@ pub struct TurnRows {
     pub retry_of: Option<ContinuationId>,
     /// What the response cache may do for it.
     pub cache: TurnCache,
+    /// What bounds it.
+    pub bounds: TurnBounds,
     /// Its steps in order.
     pub steps: Vec<Step>,
     /// Its calls in order.
@@ -179,7 +181,8 @@ impl Reader<'_> {
                     c.max_steps, c.max_tool_calls, c.max_active_ms, c.max_tokens,
                     c.used_steps, c.used_tool_calls, c.used_active_ms, c.input_tokens + c.output_tokens,
                     c.message_ref, s.temporary, c.retry_of, s.estimate_ratio, c.fresh, c.private, c.max_cost_usd,
-                    s.turns - coalesce((SELECT m.turns FROM summaries m WHERE m.session_id = s.id), 0)
+                    s.turns - coalesce((SELECT m.turns FROM summaries m WHERE m.session_id = s.id), 0),
+                    c.unattended, c.autonomy_ceiling
                  FROM continuations c JOIN sessions s ON s.id = c.session_id WHERE c.id = ?1",
             )?
             .query_row([id.to_bytes()], |row| {
@@ -220,6 +223,10 @@ impl Reader<'_> {
                     cache: TurnCache {
                         fresh: row.get(24)?,
                         private: row.get(25)?,
+                    },
+                    bounds: TurnBounds {
+                        unattended: word_opt(row, 28)?,
+                        autonomy_ceiling: word_opt(row, 29)?,
                     },
                     steps: Vec::new(),
                     calls: Vec::new(),

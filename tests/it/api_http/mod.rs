@@ -11,6 +11,7 @@ mod fake;
 mod hygiene;
 mod remote;
 mod routes;
+mod routine_samples;
 mod samples;
 mod samples_memory;
 mod samples_models;

@@ -22,7 +22,8 @@ pub const OF_OTHER_SCENARIOS: &[&str] = &[
 ];
 
 /// Points off the path of a turn: `retention::crashes` kills there, at those of backups `backup::killed`, at those of
-/// forgetting `memory_data::forget`, at those of hygiene `hygiene::crashes`.
+/// forgetting `memory_data::forget`, at those of hygiene `hygiene::crashes`, and at those of routines
+/// `routines::crashes`.
 pub const ELSEWHERE: &[&str] = &[
     "artifact.pre_rename",
     "sweep.mid",
@@ -30,6 +31,8 @@ pub const ELSEWHERE: &[&str] = &[
     "forget.pre_end",
     "backup.mid",
     "restore.mid",
+    "routine.begin_pre_commit",
+    "routine.begin_post_commit",
     "hygiene.mid",
     "hygiene.pre_end",
 ];

@@ -3,16 +3,21 @@
 use std::path::{Path, PathBuf};
 
 use leverframe::protocol::channel::SendIdempotency;
-use leverframe::protocol::ids::ContinuationId;
-use leverframe::protocol::words::{ApprovalKind, DecisionWord, Effect};
+use leverframe::protocol::command::BudgetRequest;
+use leverframe::protocol::ids::{ContinuationId, RoutineId};
+use leverframe::protocol::words::{
+    ApprovalKind, Autonomy, DecisionWord, Effect, MissedRuns, Surface, Unattended,
+};
+use leverframe::store::commands::begin_routine::{BeginRoutine, Begun, Deed, Occasion};
 use leverframe::store::commands::begin_send::BeginSend;
 use leverframe::store::commands::end_send::{EndSend, SendOutcome};
 use leverframe::store::commands::park::Park;
-use leverframe::store::input::NewCallOutcome;
+use leverframe::store::commands::put_routine::{NextDue, PutRoutine, RoutineFields};
+use leverframe::store::input::{ActorRef, NewCallOutcome, TurnBounds};
 use leverframe::store::queries::outbox::NextOutbox;
 
 use crate::memory_data::world as memories;
-use crate::store::world::{World, approval, call, gated};
+use crate::store::world::{START, World, approval, call, gated, turn};
 
 /// Sends everything that waits; answers of `unknown` end unknown and are asked about.
 async fn send_all(world: &World, unknown: Option<ContinuationId>) {
@@ -111,6 +116,7 @@ pub(crate) async fn sound_database() -> (PathBuf, World) {
     park(&world, waiting).await;
     world.running("busy").await;
     world.running("busier").await;
+    routine(&world).await;
     // Two memories, one of which hygiene put aside.
     crate::hygiene::world::insert(&world, 2, |n| 60 * n).await;
     let engine = crate::hygiene::world::engine(&world, "");
@@ -147,4 +153,48 @@ pub(crate) fn corrupt(path: &Path, sql: &str) {
     .unwrap();
     conn.execute_batch(sql)
         .unwrap_or_else(|error| panic!("{sql}: {error}"));
+}
+
+/// A routine whose first run waits for its turn.
+async fn routine(world: &World) {
+    let (id, due) = (RoutineId::generate(), START.plus_seconds(60));
+    let put = PutRoutine {
+        id,
+        version: 0,
+        fields: RoutineFields {
+            name: "daily".to_owned(),
+            schedule: "every 1d".to_owned(),
+            time_zone: None,
+            prompt: "hello".to_owned(),
+            channel: "team".to_owned(),
+            conversation: "daily".to_owned(),
+            model: None,
+            budgets: BudgetRequest::default(),
+            autonomy_ceiling: Autonomy::Supervised,
+            park: false,
+            missed: MissedRuns::Skip,
+            jitter_seconds: 0,
+            enabled: true,
+        },
+        due: NextDue::At(Some((due, due))),
+        by: ActorRef::engine(),
+    };
+    world.ok(put).await;
+    let mut turn = turn("daily", None);
+    turn.origin.surface = Surface::Engine;
+    turn.bounds = TurnBounds {
+        unattended: Some(Unattended::Deny),
+        autonomy_ceiling: Some(Autonomy::Supervised),
+    };
+    let next = due.plus_seconds(24 * 3600);
+    let begin = BeginRoutine {
+        id,
+        occasion: Occasion::Due {
+            due_at: due,
+            next: Some((next, next)),
+        },
+        deed: Deed::Turn(Box::new(turn)),
+        note: None,
+    };
+    assert!(matches!(world.ok(begin).await, Begun::Run(..)));
 }

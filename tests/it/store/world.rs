@@ -31,7 +31,7 @@ use leverframe::store::commands::start_tool::{StartTool, StartToolOutcome};
 use leverframe::store::error::StoreError;
 use leverframe::store::input::{
     ActorRef, AnswerSource, CompactionCall, ModelStep, NewApproval, NewCall, NewCallOutcome,
-    NewCard, NewPart, Origin, SessionChoice, SharedLimits, TurnCache, TurnLimits,
+    NewCard, NewPart, Origin, SessionChoice, SharedLimits, TurnBounds, TurnCache, TurnLimits,
 };
 use leverframe::store::{OpenOptions, Store};
 use tempfile::TempDir;
@@ -114,6 +114,7 @@ pub(crate) fn turn(conversation: &str, key: Option<&str>) -> IngestTurn {
         queue_full_notice: None,
         title: None,
         cache: TurnCache::default(),
+        bounds: TurnBounds::default(),
     }
 }
 

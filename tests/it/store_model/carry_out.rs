@@ -27,7 +27,9 @@ use leverframe::store::commands::start_session::StartSession;
 use leverframe::store::commands::start_tool::{StartTool, StartToolOutcome};
 use leverframe::store::commands::update_session::UpdateSession;
 use leverframe::store::commands::yield_turn::{Yield, YieldTo};
-use leverframe::store::input::{Limit, SessionChoice, SharedLimits, TurnCache, TurnLimits};
+use leverframe::store::input::{
+    Limit, SessionChoice, SharedLimits, TurnBounds, TurnCache, TurnLimits,
+};
 
 use crate::store_model::model::{CHANNELS, Model, Outcome, Recovered};
 use crate::store_model::rules_delivery::message_ref;
@@ -490,6 +492,7 @@ impl System {
                         .then(|| Self::notice(item.channel, item.chat, OutboxClass::Notice, None)),
                     title: None,
                     cache: TurnCache::default(),
+                    bounds: TurnBounds::default(),
                 };
                 let outcome = self.write(command)?;
                 Ok(self.ingested(&outcome))
