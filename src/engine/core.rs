@@ -153,12 +153,12 @@ pub struct Shared {
     pub response_cache: Caching,
     /// What is called around turns.
     pub hooks: Hooks,
+    /// Searches of the agent in memory since this process started.
+    pub recalls: AtomicU64,
     /// Routines changed: the scheduler looks again.
     pub routines: Notify,
     /// The routine that begins next, and when.
     pub next_routine: Mutex<Option<(String, Timestamp)>>,
-    /// Searches of the agent in memory since this process started.
-    pub recalls: AtomicU64,
     /// Kept results of tools.
     pub tool_cache: ToolCache,
     /// Hygiene of the memory.
@@ -242,9 +242,9 @@ impl Engine {
                 shutdown: CancellationToken::new(),
                 tasks: TaskTracker::new(),
                 sweeping: tokio::sync::Mutex::default(),
+                recalls: AtomicU64::new(0),
                 routines: Notify::new(),
                 next_routine: Mutex::default(),
-                recalls: AtomicU64::new(0),
                 hygiene: Hygiene::default(),
                 running: Mutex::default(),
                 permits,

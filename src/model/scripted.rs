@@ -297,19 +297,6 @@ async fn answer(
     Ok(())
 }
 
-/// What a person said, without the remembered things that stand before it.
-fn without_blocks(text: &str) -> &str {
-    let mut rest = text;
-    for name in ["pinned", "facts", "summary", "memory"] {
-        let behind = rest
-            .strip_prefix(&format!("<{name} note=\""))
-            .and_then(|block| block.split_once(&format!("\n</{name}>\n")))
-            .map(|(_, behind)| behind.strip_prefix('\n').unwrap_or(behind));
-        rest = behind.unwrap_or(rest);
-    }
-    rest
-}
-
 /// The part of a request that an answer depends on.
 struct Asked<'a> {
     text: &'a str,
@@ -342,6 +329,19 @@ impl<'a> Asked<'a> {
     fn last_results(&self) -> &'a [ToolResultMessage] {
         self.rounds.last().copied().unwrap_or_default()
     }
+}
+
+/// What a person said, without what the engine put before it.
+fn without_blocks(text: &str) -> &str {
+    let mut said = text;
+    while let Some((name, _)) = said
+        .strip_prefix('<')
+        .and_then(|rest| rest.split_once(" note=\""))
+        && let Some((_, rest)) = said.split_once(&format!("\n</{name}>\n"))
+    {
+        said = rest.trim_start_matches('\n');
+    }
+    said
 }
 
 struct Planned {

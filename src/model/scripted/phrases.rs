@@ -45,14 +45,14 @@ pub const PHRASES: &[(&str, &str)] = &[
         "keeps a fact of this conversation: waits for you below `full`",
     ),
     (
-        "earlier X",
-        "where X was said before, in the turns or the summary that were sent",
-    ),
-    (
         "what do you remember about X",
         "looks for facts that say it: runs by itself from `semi_auto` on",
     ),
     ("what do you know", "looks for the newest facts"),
+    (
+        "earlier X",
+        "where X was said before, in the turns or the summary that were sent",
+    ),
     (
         "fail",
         "too many requests (429) once, then an answer: two attempts",

@@ -53,7 +53,7 @@ pub(crate) fn memory_row(row: &Row<'_>) -> rusqlite::Result<(i64, Memory)> {
 /// One.
 pub(crate) fn load_memory(conn: &Connection, id: MemoryId) -> Result<Memory, StoreError> {
     conn.prepare_cached(&format!("SELECT {MEMORY} FROM memories m WHERE m.id = ?1"))?
-        .query_row([id.to_bytes()], |row| memory_row(row))
+        .query_row([id.to_bytes()], memory_row)
         .optional()?
         .map(|(_, memory)| memory)
         .ok_or_else(|| StoreError::not_found("memory", id))
@@ -254,7 +254,7 @@ impl Reader<'_> {
             .prepare_cached(query)?
             .query_map(
                 params_from_iter(values.iter().map(|value| value as &dyn ToSql)),
-                |row| memory_row(row),
+                memory_row,
             )?
             .collect::<rusqlite::Result<_>>()?)
     }
