@@ -59,6 +59,12 @@ actions! {
     ScreenLive = "screen-live", Ordinary, "live", "go to Live: every session and what it is doing";
     ScreenSession = "screen-session", Ordinary, "session", "go to Session: the transcript last opened";
     ScreenChannels = "screen-channels", Ordinary, "channels", "go to Channels: health and autonomy";
+    ScreenContinuations = "screen-continuations", Ordinary, "continuations", "go to Continuations: what runs, waits, was interrupted or has ended";
+    ScreenRules = "screen-rules", Ordinary, "rules", "go to Rules: rules and session grants, and what they match";
+    ScreenCacheCost = "screen-cache-cost", Ordinary, "cache & cost", "go to Cache & cost: kept answers, spending, budgets";
+    ScreenMemory = "screen-memory", Ordinary, "memory", "go to Memory: what is remembered, and what goes";
+    ScreenAudit = "screen-audit", Ordinary, "audit & log", "go to Audit & log: who did what";
+    ScreenDoctor = "screen-doctor", Ordinary, "doctor", "go to Doctor: checks with fixes, hooks, models";
     LastScreen = "last-screen", Ordinary, "last screen", "go back to the screen before";
     MoveDown = "move-down", Ordinary, "down", "move down one line";
     MoveUp = "move-up", Ordinary, "up", "move up one line";
@@ -103,6 +109,7 @@ actions! {
     EmergencyStop = "emergency-stop", Ordinary, "STOP", "emergency stop: kill tools, hold model calls and sends";
     ReleaseStop = "release-stop", Ordinary, "release", "release the emergency stop";
     Lock = "lock", Ordinary, "lock", "lock or unlock: read-only until unlocked";
+    Refresh = "refresh", Ordinary, "refresh", "ask the engine again";
     Redraw = "redraw", Ordinary, "redraw", "draw the whole screen again";
     Suspend = "suspend", Ordinary, "suspend", "suspend the console";
     Quit = "quit", Ordinary, "back/quit", "back, then the quit menu";

@@ -11,8 +11,15 @@ use crate::tui::keymap::lookup::Keymap;
 use crate::tui::message::{Millis, Now};
 use crate::tui::options::{Access, Hosting};
 use crate::tui::state::arming::{Arming, Subject};
+use crate::tui::state::audit::AuditPanel;
+use crate::tui::state::cache_cost::CacheCostPanel;
+use crate::tui::state::continuations::ContinuationsPanel;
+use crate::tui::state::doctor::DoctorPanel;
+use crate::tui::state::memory::MemoryPanel;
 use crate::tui::state::modal::Modal;
+use crate::tui::state::panel::Asking;
 use crate::tui::state::queue::QueueState;
+use crate::tui::state::rules::RulesPanel;
 use crate::tui::state::session_view::SessionView;
 use crate::tui::state::world::World;
 
@@ -36,6 +43,18 @@ pub enum Screen {
     Session,
     /// Channels.
     Channels,
+    /// What runs, waits, was interrupted or has ended.
+    Continuations,
+    /// Rules and session grants, and what they match.
+    Rules,
+    /// Kept answers, spending, budgets.
+    CacheCost,
+    /// What is remembered, and what goes.
+    Memory,
+    /// Who did what.
+    Audit,
+    /// Checks with fixes, hooks, models.
+    Doctor,
 }
 
 impl Screen {
@@ -45,6 +64,12 @@ impl Screen {
         Screen::Live,
         Screen::Session,
         Screen::Channels,
+        Screen::Continuations,
+        Screen::Rules,
+        Screen::CacheCost,
+        Screen::Memory,
+        Screen::Audit,
+        Screen::Doctor,
     ];
 
     /// Its title.
@@ -54,6 +79,12 @@ impl Screen {
             Self::Live => "Live",
             Self::Session => "Session",
             Self::Channels => "Channels",
+            Self::Continuations => "Continuations",
+            Self::Rules => "Rules",
+            Self::CacheCost => "Cache & cost",
+            Self::Memory => "Memory",
+            Self::Audit => "Audit & log",
+            Self::Doctor => "Doctor",
         }
     }
 
@@ -64,6 +95,12 @@ impl Screen {
             Self::Live => Context::Live,
             Self::Session => Context::Session,
             Self::Channels => Context::Channels,
+            Self::Continuations => Context::Continuations,
+            Self::Rules => Context::Rules,
+            Self::CacheCost => Context::CacheCost,
+            Self::Memory => Context::Memory,
+            Self::Audit => Context::Audit,
+            Self::Doctor => Context::Doctor,
         }
     }
 }
@@ -215,6 +252,20 @@ pub struct State {
     pub channels: ListState<String>,
     /// Session.
     pub session: SessionView,
+    /// Questions of the screen that is shown.
+    pub asking: Asking,
+    /// Continuations.
+    pub continuations: ContinuationsPanel,
+    /// Rules.
+    pub rules: RulesPanel,
+    /// Cache & cost.
+    pub cache_cost: CacheCostPanel,
+    /// Memory.
+    pub memory: MemoryPanel,
+    /// Audit & log.
+    pub audit: AuditPanel,
+    /// Doctor.
+    pub doctor: DoctorPanel,
     /// Overlays.
     pub modals: Vec<Modal>,
     /// Texts that were left without being sent.
@@ -259,6 +310,13 @@ impl State {
             live: ListState::default(),
             channels: ListState::default(),
             session: SessionView::default(),
+            asking: Asking::default(),
+            continuations: ContinuationsPanel::default(),
+            rules: RulesPanel::default(),
+            cache_cost: CacheCostPanel::default(),
+            memory: MemoryPanel::default(),
+            audit: AuditPanel::default(),
+            doctor: DoctorPanel::default(),
             modals: Vec::new(),
             drafts: BTreeMap::new(),
             arming: Arming::default(),
@@ -329,6 +387,13 @@ impl State {
                 .as_ref()
                 .map(|pending| pending.since.plus(SEQUENCE_MS)),
         );
+        if self.is_live() && crate::tui::state::panel::of(self.screen).is_some() {
+            next.extend(
+                self.asking
+                    .due(self.screen)
+                    .map(|at| at.max(steady.plus(1))),
+            );
+        }
         if self.screen == Screen::Queue {
             next.extend(self.queue.next_change(steady));
             next.extend(self.arming.next_change(steady));

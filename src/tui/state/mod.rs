@@ -4,16 +4,23 @@
 
 pub mod app;
 pub mod arming;
+pub mod audit;
+pub mod cache_cost;
 pub mod command_line;
+pub mod continuations;
 pub mod decide;
 pub mod dialogs;
+pub mod doctor;
 pub mod fold;
 pub mod input;
+pub mod memory;
 pub mod modal;
 pub mod models;
+pub mod panel;
 pub mod perform;
 pub mod queue;
 pub mod release;
+pub mod rules;
 pub mod session_view;
 pub mod submit;
 pub mod text_field;

@@ -10,7 +10,7 @@ use crate::tui::state::app::{Dirty, Link, Screen, State, Tone};
 use crate::tui::state::fold::{self, Missing};
 use crate::tui::state::modal::{Modal, TextPurpose};
 use crate::tui::state::world::World;
-use crate::tui::state::{dialogs, input, models, perform, submit};
+use crate::tui::state::{dialogs, input, models, panel, perform, submit};
 
 /// Least time between two bells.
 const BELL_MS: u64 = 10_000;
@@ -57,6 +57,7 @@ pub fn update(state: &mut State, message: Message, now: Now) -> Vec<Effect> {
         }
         Message::Terminate => vec![Effect::Quit(QuitKind::Terminated)],
     };
+    effects.extend(panel::refresh(state));
     if state.screen == Screen::Session && state.is_live() {
         effects.extend(state.session.refresh().map(Effect::Query));
         if state
@@ -115,6 +116,7 @@ fn take_snapshot(state: &mut State, snapshot: Snapshot) -> Vec<Effect> {
         perform::open_lists(state);
     }
     state.session.stale = true;
+    state.asking.lost();
     refresh_lists(state);
     state.touch(Dirty::Soon);
     Vec::new()
@@ -144,6 +146,7 @@ fn tell_of_budget(state: &mut State, event: &Event) {
 
 fn take_event(state: &mut State, event: &Event) -> Vec<Effect> {
     let missing = fold::apply(&mut state.world, event);
+    panel::happened(state, event);
     tell_of_budget(state, event);
     let mut effects: Vec<Effect> = missing
         .into_iter()
@@ -326,6 +329,13 @@ pub fn problem_text(problem: &Problem) -> String {
 
 fn answered(state: &mut State, query: &Query, result: Result<Box<Answer>, Box<Problem>>) {
     state.touch(Dirty::Soon);
+    let borrowed = result
+        .as_ref()
+        .map(|answer| &**answer)
+        .map_err(|problem| &**problem);
+    if panel::answered(state, query, borrowed) {
+        return;
+    }
     let answer = match result {
         Ok(answer) => answer,
         Err(problem) => {

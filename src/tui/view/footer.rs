@@ -10,6 +10,7 @@ use crate::tui::shown;
 use crate::tui::state::app::{Screen, State, Tone};
 use crate::tui::state::decide;
 use crate::tui::state::modal::{Modal, TextPurpose};
+use crate::tui::state::panel;
 use crate::tui::state::queue::ItemKey;
 use crate::tui::state::text_field::Lines;
 use crate::tui::theme::roles::{Role, Theme};
@@ -183,6 +184,14 @@ fn hints(state: &State, context: Context) -> Vec<Hint> {
             Action::KillContinuation,
         ]),
         Screen::Channels => plain(&[Action::Autonomy, Action::PauseChannel]),
+        screen @ (Screen::Continuations
+        | Screen::Rules
+        | Screen::CacheCost
+        | Screen::Memory
+        | Screen::Audit
+        | Screen::Doctor) => {
+            panel::of(screen).map_or_else(Vec::new, |panel| plain(&(panel.hints)(state)))
+        }
     };
     hints.extend(plain(&[
         Action::Help,

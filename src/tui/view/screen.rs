@@ -13,8 +13,8 @@ use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::cache::ViewCache;
 use crate::tui::view::paint::{self, span};
 use crate::tui::view::{
-    channels, dial, dialog, footer, header, help, live, models, queue, release, text_entry,
-    transcript,
+    audit, cache_cost, channels, continuations, dial, dialog, doctor, footer, header, help, live,
+    memory, models, queue, release, rules, text_entry, transcript,
 };
 
 /// Draws everything. Returns what was shown of the selected card and of the transcript.
@@ -69,6 +69,12 @@ pub fn draw(
         Screen::Live => live::draw(state, theme, body, buf),
         Screen::Session => transcript::draw(state, theme, cache, body, buf, &mut report),
         Screen::Channels => channels::draw(state, theme, body, buf),
+        Screen::Continuations => continuations::draw(state, theme, body, buf),
+        Screen::Rules => rules::draw(state, theme, body, buf),
+        Screen::CacheCost => cache_cost::draw(state, theme, body, buf),
+        Screen::Memory => memory::draw(state, theme, body, buf),
+        Screen::Audit => audit::draw(state, theme, body, buf),
+        Screen::Doctor => doctor::draw(state, theme, body, buf),
     }
     if !state.is_live() {
         buf.set_style(body, theme.style(Role::Dimmed));
