@@ -330,6 +330,33 @@ async fn the_breaker_opens_after_five_and_closes_after_a_good_call() {
     assert_eq!(hooks.reset("flakey").unwrap_err().title, "no such hook");
 }
 
+#[test]
+fn one_person_has_one_count_whichever_account_they_use() {
+    let mut world = World::new();
+    world.settings.rate_limit.messages = Some(1);
+    let hooks = world.hooks();
+    let from = |id: &str, person: Option<&str>| Requester {
+        id: id.to_owned(),
+        display: "Anna".to_owned(),
+        person: person.map(str::to_owned),
+    };
+    let anna = Some("anna");
+    hooks
+        .limit_message("team", &from("telegram:1", anna))
+        .unwrap();
+    let over = hooks
+        .limit_message("desk", &from("telegram:2", anna))
+        .unwrap_err();
+    assert!(over.reason.contains("from one person"), "{over:?}");
+    // Nobody knows that these two are one: a name that is shown is no person.
+    hooks
+        .limit_message("team", &from("telegram:3", None))
+        .unwrap();
+    hooks
+        .limit_message("team", &from("telegram:4", None))
+        .unwrap();
+}
+
 #[tokio::test]
 async fn a_trial_that_is_given_up_leaves_room_for_another() {
     let mut world = World::new();

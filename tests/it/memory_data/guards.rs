@@ -66,6 +66,23 @@ async fn what_is_recalled_no_more_does_not_stand_for_what_is_said_now() {
 }
 
 #[tokio::test]
+async fn saying_it_twice_is_not_accepting_it() {
+    let world = World::new().await;
+    let proposed = |text: &str| {
+        let mut item = global(text);
+        item.proposed = true;
+        item
+    };
+    let first = add(&world, proposed("tea at five")).await;
+    let (again, known) = world.ok(adding(proposed("Tea at  five"))).await;
+    assert!(known);
+    assert_eq!((again.id, again.state), (first.id, MemoryState::Proposed));
+    let (now, known) = world.ok(adding(global("tea at five"))).await;
+    assert!(known);
+    assert_eq!((now.id, now.state), (first.id, MemoryState::Active));
+}
+
+#[tokio::test]
 async fn only_what_holds_now_is_recalled() {
     let world = World::new().await;
     let session_id = world.ingest("chat").await.session_id.unwrap();
