@@ -366,6 +366,9 @@ async fn a_review_shows_what_waits_what_is_double_what_differs_and_what_nobody_n
     ] {
         add(&world, global(text)).await;
     }
+    // Of another place: nobody there reads both.
+    add(&world, in_channel("The backup runs at 06:00 every night")).await;
+    add(&world, in_channel("the server room is on floor 3")).await;
     let now = world.clock.now();
     let review = world
         .store
