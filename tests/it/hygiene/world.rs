@@ -145,11 +145,7 @@ pub fn everything_of(conn: &Connection) -> Everything {
 }
 
 pub async fn everything(world: &World) -> Everything {
-    world
-        .store
-        .with_writer(|conn| everything_of(conn))
-        .await
-        .unwrap()
+    world.store.with_writer(everything_of).await.unwrap()
 }
 
 /// Counts in one query.
