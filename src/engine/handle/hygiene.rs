@@ -11,16 +11,22 @@ use crate::protocol::problem::Problem;
 use crate::protocol::snapshot::PageRequest;
 use crate::protocol::words::MemoryScope;
 
-/// Carries out a command.
+/// Carries out a command. Goes on when nobody waits for the answer any more.
 pub async fn carry_out(
     engine: &Engine,
     caller: &Caller,
     command: HygieneCommand,
 ) -> Result<HygieneRun, Problem> {
-    match command {
-        HygieneCommand::Run { yes } => hygiene::run_now(engine, caller.reference(), yes).await,
-        HygieneCommand::Undo { id } => hygiene::undo(engine, caller.reference(), id).await,
-    }
+    let (engine, by) = (engine.clone(), caller.reference());
+    let tasks = engine.tasks.clone();
+    let task = tasks.spawn(async move {
+        match command {
+            HygieneCommand::Run { yes } => hygiene::run_now(&engine, by, yes).await,
+            HygieneCommand::Undo { id } => hygiene::undo(&engine, by, id).await,
+        }
+    });
+    task.await
+        .map_err(|error| Problem::internal(format!("hygiene did not end: {error}")))?
 }
 
 /// Answers a question.

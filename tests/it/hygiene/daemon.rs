@@ -1,5 +1,7 @@
 //! The real binary: what would go is listed, goes, comes back, and goes by itself when it is time.
 
+use std::io::Write as _;
+use std::os::unix::net::UnixStream;
 use std::process::Output;
 
 use leverframe::clock::Clock;
@@ -201,6 +203,37 @@ async fn too_much_at_once_waits_for_a_person_who_says_yes() {
     assert_eq!(run["report"]["archived"], 120);
     let engine = daemon.get("/v1/snapshot").await["engine"].clone();
     assert_eq!(engine["problems"], json!([]));
+}
+
+#[tokio::test]
+async fn a_run_goes_on_when_nobody_waits_for_it_any_more() {
+    const COUNT: i64 = 4_000;
+    let home = remembering("[memory.hygiene]\nretention_days = 20\n", COUNT, |_| 30);
+    let daemon = home.daemon();
+    let mut asking = UnixStream::connect(home.data().join("leverframe.sock")).unwrap();
+    let body = r#"{"yes":true}"#;
+    write!(
+        asking,
+        "POST /v1/memory/hygiene HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
+         Content-Length: {}\r\n\r\n{body}",
+        body.len()
+    )
+    .unwrap();
+    let began = daemon
+        .wait("/v1/memory/hygiene", "it is under way", |status| {
+            status["last"]["report"]["archived"].as_i64() > Some(0)
+        })
+        .await;
+    assert_eq!(began["running"], true, "too few memories: {began:#}");
+    drop(asking);
+    let ended = daemon
+        .wait("/v1/memory/hygiene", "it is over", |status| {
+            status["running"] == false
+        })
+        .await;
+    assert_eq!(ended["last"]["state"], "done", "{ended:#}");
+    assert_eq!(ended["last"]["report"]["archived"], COUNT);
+    checked(&daemon).await;
 }
 
 #[tokio::test]
