@@ -19,8 +19,8 @@ async fn embeddings_without_a_memory_go() {
     insert(&world, 3, |_| 1).await;
     sql(
         &world,
-        "INSERT INTO memory_vectors SELECT id, 'local/e', 3, zeroblob(12), 1 FROM memories;
-        INSERT INTO memory_vectors VALUES (zeroblob(16), 'local/e', 2, zeroblob(8), 1)",
+        "INSERT INTO memory_vectors SELECT id, 'local/e', 3, digest, x'0000803f0000000000000000', 1 FROM memories;
+        INSERT INTO memory_vectors VALUES (zeroblob(16), 'local/e', 2, zeroblob(32), zeroblob(8), 1)",
     )
     .await;
     let engine = engine(&world, "");
