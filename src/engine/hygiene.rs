@@ -2,8 +2,9 @@
 //! same function for the preview and for the run.
 
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+
+use tokio::sync::MutexGuard;
 
 use crate::clock::{Day, Timestamp};
 use crate::engine::core::{Engine, lock};
@@ -30,14 +31,16 @@ pub const EVERY_MS: i64 = 12 * 3600 * 1000;
 const JITTER_MS: i64 = 30 * 60 * 1000;
 /// Longest sleep: the wall clock may jump, and a day may end.
 const LONGEST_SLEEP: Duration = Duration::from_secs(600);
+/// How long somebody waits for the one before: what a start takes up is short.
+const PATIENCE: Duration = Duration::from_secs(1);
 /// Milliseconds of a day.
 const DAY_MS: i64 = 24 * 3600 * 1000;
 
 /// What the engine holds of it.
 #[derive(Debug, Default)]
 pub struct Hygiene {
-    /// Whether a run or an undo is under way.
-    running: AtomicBool,
+    /// Held while a run or an undo is under way, and while a start takes up what was left.
+    one: tokio::sync::Mutex<()>,
     /// Why the last run by itself was not begun.
     problem: Mutex<Option<String>>,
 }
@@ -50,24 +53,12 @@ impl Hygiene {
 
     /// Whether a run or an undo is under way.
     pub fn is_running(&self) -> bool {
-        self.running.load(Ordering::Acquire)
+        self.one.try_lock().is_err()
     }
 
-    /// The right to be the only one, until it is dropped; none = somebody has it.
-    fn only(&self) -> Option<Only<'_>> {
-        let taken = self
-            .running
-            .compare_exchange(false, true, Ordering::AcqRel, Ordering::Acquire);
-        taken.ok().map(|_| Only(&self.running))
-    }
-}
-
-/// The right to be the only run or undo under way.
-struct Only<'a>(&'a AtomicBool);
-
-impl Drop for Only<'_> {
-    fn drop(&mut self) {
-        self.0.store(false, Ordering::Release);
+    /// The right to be the only one, until it is dropped; none = somebody has it for longer than `PATIENCE`.
+    async fn only(&self) -> Option<MutexGuard<'_, ()>> {
+        tokio::time::timeout(PATIENCE, self.one.lock()).await.ok()
     }
 }
 
@@ -115,7 +106,7 @@ pub async fn run(engine: Engine) {
 /// Ends what a process that is gone left under way: a run is marked, an undo goes on to its end.
 async fn take_up(engine: &Engine) -> Result<(), StoreError> {
     // Somebody may have been faster: whoever begins a run marks those that were left, and undos can go on beside it.
-    let _only = engine.hygiene.only();
+    let _only = engine.hygiene.only().await;
     let newest = engine
         .store
         .read(|reader| reader.hygiene_runs(&newest_one()))
@@ -248,7 +239,7 @@ pub async fn preview(engine: &Engine) -> Result<HygieneReport, Problem> {
 pub async fn run_now(engine: &Engine, by: ActorRef, yes: bool) -> Result<HygieneRun, Problem> {
     refuse_when_quarantined(engine)?;
     let by_itself = by.surface == Surface::Engine;
-    let Some(only) = engine.hygiene.only() else {
+    let Some(only) = engine.hygiene.only().await else {
         return Err(under_way());
     };
     let began = Instant::now();
@@ -322,7 +313,7 @@ pub async fn run_now(engine: &Engine, by: ActorRef, yes: bool) -> Result<Hygiene
 /// Takes a run back for somebody.
 pub async fn undo(engine: &Engine, by: ActorRef, id: HygieneRunId) -> Result<HygieneRun, Problem> {
     refuse_when_quarantined(engine)?;
-    let Some(_only) = engine.hygiene.only() else {
+    let Some(_only) = engine.hygiene.only().await else {
         return Err(under_way());
     };
     let run = engine

@@ -38,11 +38,14 @@ async fn embeddings_without_a_memory_go() {
 #[tokio::test]
 async fn summaries_of_sessions_that_are_gone_go() {
     let world = World::new().await;
-    let (session, _) = world.running("chat").await;
+    let (session, turn) = world.running("chat").await;
+    world.finish(turn, 1).await;
     let id = session.to_bytes();
     world
         .store
         .with_writer(move |conn| {
+            conn.execute("UPDATE continuations SET archived_at = ended_at", [])
+                .unwrap();
             conn.pragma_update(None, "foreign_keys", false).unwrap();
             for session in [id, [3; 16]] {
                 conn.execute(

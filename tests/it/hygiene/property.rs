@@ -67,7 +67,13 @@ impl Drawn {
         let scope = ["session", "channel", "global"][self.scope];
         let state = ["proposed", "active", "superseded"][self.state];
         let session = [sessions.rest, sessions.open, [9; 16]][self.session];
-        let channel = ["team", "other"][self.channel];
+        // Those of a session that is there are of its channel.
+        let placed = scope == "session" && self.session < 2;
+        let channel = if placed {
+            "team"
+        } else {
+            ["team", "other"][self.channel]
+        };
         Row {
             id: MemoryId::generate(),
             scope,

@@ -68,8 +68,8 @@ impl Row {
     pub fn insert(&self, conn: &Connection) {
         conn.prepare_cached(
             "INSERT INTO memories (id, scope, session_id, channel, kind, text, digest, author, author_id, confidence,
-                pinned, state, uses, created_at, updated_at, last_used_at, expires_at)
-             VALUES (?1, ?2, ?3, ?4, 'fact', ?5, ?14, 'user', 'telegram:1', ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
+                pinned, state, uses, created_at, updated_at, last_used_at, expires_at, superseded_by)
+             VALUES (?1, ?2, ?3, ?4, 'fact', ?5, ?14, 'user', 'telegram:1', ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?15)",
         )
         .unwrap()
         .execute(params![
@@ -86,7 +86,9 @@ impl Row {
             self.updated_at,
             self.last_used_at,
             self.expires_at,
-            <[u8; 32]>::from(Sha256::digest(fold(&self.text)))
+            <[u8; 32]>::from(Sha256::digest(fold(&self.text))),
+            // By one that is gone since: only that it was replaced counts here.
+            (self.state == "superseded").then_some([7_u8; 16]),
         ])
         .unwrap();
     }
@@ -143,11 +145,7 @@ pub fn everything_of(conn: &Connection) -> Everything {
 }
 
 pub async fn everything(world: &World) -> Everything {
-    world
-        .store
-        .with_writer(|conn| everything_of(conn))
-        .await
-        .unwrap()
+    world.store.with_writer(everything_of).await.unwrap()
 }
 
 /// Counts in one query.

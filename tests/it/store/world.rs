@@ -349,7 +349,7 @@ impl World {
     }
 
     pub(crate) async fn sound(&self) {
-        let violations = self.store.read(|reader| check(reader)).await.unwrap();
+        let violations = self.store.read(check).await.unwrap();
         assert!(violations.is_empty(), "{violations:#?}");
     }
 
