@@ -97,6 +97,20 @@ async fn every_text_is_found_once_in_pages_of_any_size() {
         ids.dedup();
         assert_eq!(ids.len(), 7, "pages of {most}");
     }
+    // Those of another model are compared with nothing.
+    let vectors = waiting(&world, 64).await;
+    let model = "local/other".to_owned();
+    assert_eq!(world.ok(PutVectors { model, vectors }).await, 7);
+    let (now, filter) = (world.clock.now(), MemoryFilter::default());
+    let meant = world
+        .store
+        .read(move |reader| {
+            let meaning = meaning("fact about");
+            reader.search_memories("tcaf tuoba", Some(&meaning), &filter, 20, now)
+        })
+        .await
+        .unwrap();
+    assert!(meant.is_empty(), "{meant:?}");
     assert_eq!(put(&world, waiting(&world, 64).await).await, 7);
     assert!(waiting(&world, 64).await.is_empty());
     world.sound().await;
