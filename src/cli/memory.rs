@@ -330,7 +330,7 @@ fn hits(terminal: &mut Terminal<'_>, format: Format, found: &MemoryFound) -> Res
         table::print(terminal, &heads, &rows, "nothing remembered")?;
     }
     match &found.words_only {
-        Some(why) => Ok(terminal.note(&format!("only words were looked for: {}", cell(why)))?),
+        Some(why) => terminal.note(&format!("only words were looked for: {}", cell(why))),
         None => Ok(()),
     }
 }

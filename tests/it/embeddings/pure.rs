@@ -37,7 +37,7 @@ proptest! {
         let expected = product(&one, &other) / (product(&one, &one).sqrt() * product(&other, &other).sqrt());
         let found = cosine(&a, &to_bytes(&b)).unwrap();
         prop_assert!((f64::from(found) - expected).abs() < 1e-4, "{found} and not {expected}");
-        prop_assert_eq!(cosine(&b, &to_bytes(&a)).unwrap(), found);
+        prop_assert!((cosine(&b, &to_bytes(&a)).unwrap() - found).abs() < 1e-5);
         prop_assert!((cosine(&a, &to_bytes(&a)).unwrap() - 1.0).abs() < 1e-4);
         // Another size is never compared.
         prop_assert_eq!(cosine(&a, &to_bytes(&[b.clone(), vec![0.0]].concat())), None);
@@ -97,7 +97,10 @@ fn what_has_no_direction_is_no_vector() {
     // Neither the largest nor the smallest numbers overflow.
     for x in [f32::MAX, 1e-30] {
         let vector = normalised(vec![x, x]).unwrap();
-        assert!((vector[0] - 0.707_106_8).abs() < 1e-6, "{vector:?}");
+        assert!(
+            (vector[0] - std::f32::consts::FRAC_1_SQRT_2).abs() < 1e-6,
+            "{vector:?}"
+        );
     }
     // What was found twice comes before what was found once in a better place.
     assert_eq!(
