@@ -52,10 +52,12 @@ fn embeddings(
     let key = |name| ["memory", "embeddings", name];
     let given = |name, value: &Option<String>, expected: &str| match value {
         Some(value) if !value.trim().is_empty() => Ok(value.trim().to_owned()),
-        Some(_) | None => Err(inputs
-            .fault(&key(name), format!("embeddings without a {name}"))
-            .expected(expected)
-            .next_step("Name it, or leave out [memory.embeddings]: it is off then")),
+        Some(_) | None => Err(ConfigError::from(
+            inputs
+                .fault(&key(name), format!("embeddings without a {name}"))
+                .expected(expected)
+                .next_step("Name it, or leave out [memory.embeddings]: it is off then"),
+        )),
     };
     let provider = given("provider", &table.provider, "the name of a provider")?;
     let model = given("model", &table.model, "the id of its model for embeddings")?;
