@@ -149,7 +149,7 @@ fn main() {
                 world
                     .store
                     .read_here(|reader| {
-                        reader.search_memories(text, &MemoryFilter::default(), 20, now)
+                        reader.search_memories(text, None, &MemoryFilter::default(), 20, now)
                     })
                     .await
                     .unwrap()
@@ -171,7 +171,7 @@ fn main() {
         runtime.block_on(async {
             world
                 .store
-                .read_here(|reader| reader.recall(&place, "when is the release?", limits))
+                .read_here(|reader| reader.recall(&place, "when is the release?", None, limits))
                 .await
                 .unwrap()
         })

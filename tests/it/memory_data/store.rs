@@ -284,6 +284,7 @@ async fn a_context_gets_what_is_of_its_place_and_nothing_twice() {
             reader.recall(
                 &place,
                 "which lamp?",
+                None,
                 RecallLimits {
                     pins: 5,
                     facts: 2,
