@@ -119,16 +119,18 @@ async fn only_what_holds_now_is_recalled() {
             };
             let equal = same.map(|end| reader.recalled_equal(&place, &format!("the lamp {end}")));
             Ok((
-                reader.recall(&place, "which lamp?", limits)?,
-                reader.search_recalled(&place, "lamp", 20)?,
-                reader.search_recalled(&place, "", 20)?,
+                reader.recall(&place, "which lamp?", None, limits)?,
+                reader.search_recalled(&place, "lamp", None, 20)?,
+                reader.search_recalled(&place, "", None, 20)?,
                 equal,
             ))
         })
         .await
         .unwrap();
-    for list in [&recalled.hits, &found, &newest] {
-        let texts: Vec<&str> = list.iter().map(|memory| &*memory.text).collect();
+    let hits = recalled.hits.iter().map(|memory| &*memory.text);
+    assert_eq!(hits.collect::<Vec<_>>(), ["the lamp is red"]);
+    for list in [&found, &newest] {
+        let texts: Vec<&str> = list.iter().map(|hit| &*hit.memory.text).collect();
         assert_eq!(texts, ["the lamp is red"]);
     }
     for known in equal {
