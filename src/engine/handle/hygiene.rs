@@ -46,6 +46,8 @@ pub async fn answer(engine: &Engine, query: HygieneQuery) -> Result<HygieneAnswe
 }
 
 async fn status(engine: &Engine) -> Result<HygieneStatus, Problem> {
+    // Before the run is read: a run that is not under way any more has its end in its row.
+    let running = engine.hygiene.is_running();
     let settings = &engine.settings.hygiene;
     let newest = PageRequest {
         limit: Some(1),
@@ -61,7 +63,7 @@ async fn status(engine: &Engine) -> Result<HygieneStatus, Problem> {
         retention_days: MemoryScope::ALL.iter().map(days).collect(),
         max_memories: settings.max_memories,
         undo_days: settings.undo_days,
-        running: engine.hygiene.is_running(),
+        running,
         problem: engine.hygiene.problem(),
         last: runs.items.into_iter().next(),
         next_at: hygiene::next_at(engine).await?,
