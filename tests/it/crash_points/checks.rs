@@ -134,12 +134,12 @@ async fn remains(world: &World) -> Result<Remains, StoreError> {
         .await?;
     store.close().await;
     Ok(Remains {
-        memory,
         broken,
         continuations,
         outbox,
         events,
         audit,
+        memory,
     })
 }
 

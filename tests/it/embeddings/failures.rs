@@ -8,19 +8,19 @@ use serde_json::{Value, json};
 use crate::embeddings::{Fake, add, cli, embedded, pair, search, text};
 use crate::support::fake_http::Reply;
 
-fn one(numbers: Value) -> Option<Reply> {
-    Some(Reply::Json(
+fn one(numbers: Value) -> Reply {
+    Reply::Json(
         200,
         json!({ "data": [{ "index": 0, "embedding": numbers }] }),
-    ))
+    )
 }
 
-fn raw(status: &str, headers: &str, body: &str) -> Option<Reply> {
+fn raw(status: &str, headers: &str, body: &str) -> Reply {
     let length = body.len();
-    Some(Reply::Raw(
+    Reply::Raw(
         format!("HTTP/1.1 {status}\r\n{headers}content-length: {length}\r\nconnection: close\r\n\r\n{body}")
             .into_bytes(),
-    ))
+    )
 }
 
 const JSON: &str = "content-type: application/json\r\n";
@@ -40,21 +40,21 @@ async fn a_server_that_fails_leaves_the_words_and_the_reason() {
     let large = "1,".repeat(4_500_000);
     for (what, reply, reason) in [
         ("error", raw("500 X", JSON, "{}"), "500"),
-        ("slow", Some(Reply::Hang), "no embedding came within 2 s"),
-        ("reset", Some(Reply::Reset), "local"),
+        ("slow", Reply::Hang, "no embedding came within 2 s"),
+        ("reset", Reply::Reset, "local"),
         (
             "two for one",
-            Some(Reply::Json(200, json!({ "data": [item, second] }))),
+            Reply::Json(200, json!({ "data": [item, second] })),
             "expected 1 embeddings, got 2",
         ),
         (
             "none",
-            Some(Reply::Json(200, json!({ "data": [] }))),
+            Reply::Json(200, json!({ "data": [] })),
             "expected 1 embeddings, got 0",
         ),
         (
             "another index",
-            Some(Reply::Json(200, json!({ "data": [second] }))),
+            Reply::Json(200, json!({ "data": [second] })),
             "index",
         ),
         (
@@ -84,7 +84,7 @@ async fn a_server_that_fails_leaves_the_words_and_the_reason() {
         ("untyped", raw("200 X", "", "{}"), "without a content type"),
         (
             "other",
-            Some(Reply::Json(200, json!({ "ok": true }))),
+            Reply::Json(200, json!({ "ok": true })),
             "the answer has none",
         ),
         // On a busy machine the time is over before the size is.
@@ -99,7 +99,7 @@ async fn a_server_that_fails_leaves_the_words_and_the_reason() {
             "redirect",
         ),
     ] {
-        fake.reply(reply);
+        fake.reply(Some(reply));
         let began = Instant::now();
         let (found, words_only) = search(&daemon, &format!("silent {what}")).await;
         assert!(began.elapsed() < Duration::from_secs(10), "{what}");

@@ -196,7 +196,7 @@ async fn the_embedding_of_a_text_goes_with_the_text() {
     let kept = add(&world, global("the port is 82")).await;
     sql(
         &world,
-        "INSERT INTO memory_vectors SELECT id, 'local/e', 1, zeroblob(4), 1 FROM memories",
+        "INSERT INTO memory_vectors SELECT id, 'local/e', 1, digest, x'0000803f', 1 FROM memories",
     )
     .await;
     let expires_at = Some(world.clock.now().plus_seconds(60));
