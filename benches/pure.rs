@@ -57,6 +57,7 @@ fn policy() {
             })
             .collect(),
         requester_id: "telegram:1".to_owned(),
+        ceiling: None,
     };
     harness::measure("policy: verdict, 60 list entries, 20 grants", || {
         verdict(&facts, &circumstances)

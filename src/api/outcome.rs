@@ -8,11 +8,15 @@ use crate::protocol::backup::BackupReport;
 use crate::protocol::cache::{CacheEntry, CachePurged};
 use crate::protocol::channel::Channel;
 use crate::protocol::command::{Accepted, Envelope, Outcome};
+use crate::protocol::hook::HookOutcome;
+use crate::protocol::hygiene::{HygieneAnswer, HygieneRun};
 use crate::protocol::ids::ContinuationId;
+use crate::protocol::memory::{MemoryAnswer, MemoryOutcome};
 use crate::protocol::models::{Discovery, ModelTest};
 use crate::protocol::problem::Problem;
+use crate::protocol::routine::{RoutineAnswer, RoutineOutcome};
 use crate::protocol::session::{Continuation, OutboxItem, Session};
-use crate::protocol::snapshot::{Answer, EngineStatus, Query, SweepReport};
+use crate::protocol::snapshot::{Answer, EngineStatus, Page, Query, SweepReport};
 
 macro_rules! expect_outcome {
     ($name:ident, $variant:ident, $type:ty, $what:literal) => {
@@ -41,6 +45,20 @@ expect_outcome!(swept, Swept, SweepReport, "what was swept");
 expect_outcome!(model_test, ModelTest, ModelTest, "a test of a model");
 expect_outcome!(cache_entry, CacheEntry, CacheEntry, "a kept answer");
 expect_outcome!(cache_purged, CachePurged, CachePurged, "what was forgotten");
+expect_outcome!(
+    memory,
+    Memory,
+    MemoryOutcome,
+    "what came of a command to memory"
+);
+expect_outcome!(hygiene, Hygiene, HygieneRun, "a run of hygiene");
+expect_outcome!(hook, Hook, HookOutcome, "what came of a command to a hook");
+expect_outcome!(
+    routine,
+    Routine,
+    RoutineOutcome,
+    "what came of a command to a routine"
+);
 expect_outcome!(discovery, Discovery, Discovery, "a look for model servers");
 
 /// Submits a command after which a continuation is shown: the one it names, or the new one it started.
@@ -61,6 +79,10 @@ pub async fn continuation(
         | Outcome::ModelTest(_)
         | Outcome::CacheEntry(_)
         | Outcome::CachePurged(_)
+        | Outcome::Memory(_)
+        | Outcome::Hygiene(_)
+        | Outcome::Hook(_)
+        | Outcome::Routine(_)
         | Outcome::Discovery(_)) => Err(unexpected("a continuation", outcome_name(&other))),
     }
 }
@@ -95,6 +117,10 @@ fn outcome_name(outcome: &Outcome) -> &'static str {
         Outcome::ModelTest(_) => "a test of a model",
         Outcome::CacheEntry(_) => "a kept answer",
         Outcome::CachePurged(_) => "what was forgotten",
+        Outcome::Memory(_) => "what came of a command to memory",
+        Outcome::Hygiene(_) => "a run of hygiene",
+        Outcome::Hook(_) => "what came of a command to a hook",
+        Outcome::Routine(_) => "what came of a command to a routine",
         Outcome::Discovery(_) => "a look for model servers",
     }
 }
@@ -128,6 +154,10 @@ pub fn answer_name(answer: &Answer) -> &'static str {
         Answer::CacheEntries(_) => "kept answers",
         Answer::CacheEntry(_) => "a kept answer",
         Answer::Costs(_) => "costs",
+        Answer::Memory(_) => "memory",
+        Answer::Hygiene(_) => "hygiene",
+        Answer::Hooks(_) => "hooks",
+        Answer::Routines(_) => "routines",
     }
 }
 
@@ -165,5 +195,35 @@ pub async fn answer_json(
         Answer::CacheEntries(value) => json(ok, &value),
         Answer::CacheEntry(value) => json(ok, &value),
         Answer::Costs(value) => json(ok, &value),
+        Answer::Memory(answer) => match answer {
+            MemoryAnswer::Stats(value) => json(ok, &value),
+            MemoryAnswer::List(value) => json(ok, &value),
+            MemoryAnswer::Search(value) => json(ok, &value),
+            MemoryAnswer::One(value) => json(ok, &value),
+            MemoryAnswer::Review(value) => json(ok, &value),
+            MemoryAnswer::Summary(value) => json(ok, &value),
+            MemoryAnswer::Compactions(value) => json(ok, &value),
+            MemoryAnswer::ForgetPreview(value) => json(ok, &value),
+        },
+        Answer::Hygiene(answer) => match answer {
+            HygieneAnswer::Status(value) => json(ok, &value),
+            HygieneAnswer::Preview(value) => json(ok, &value),
+            HygieneAnswer::Runs(value) => json(ok, &value),
+        },
+        Answer::Hooks(value) => json(ok, &value),
+        Answer::Routines(answer) => match answer {
+            RoutineAnswer::List(value) => json(ok, &value),
+            RoutineAnswer::One(value) => json(ok, &value),
+            RoutineAnswer::Runs(value) => json(ok, &value),
+            RoutineAnswer::Upcoming(items) => json(ok, &whole(items)),
+        },
+    }
+}
+
+/// A list that has no further page.
+fn whole<T>(items: Vec<T>) -> Page<T> {
+    Page {
+        items,
+        next_cursor: None,
     }
 }

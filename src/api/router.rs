@@ -18,8 +18,9 @@ use crate::api::error::Refusal;
 use crate::api::request::{Call, read_body, read_query};
 use crate::api::route::{Body, Needs, Route};
 use crate::api::{
-    approvals, artifacts, backup, cache, channels, continuations, costs, doctor, emergency, events,
-    generic, health, models, openapi, outbox, sessions, snapshot, sweep,
+    approvals, artifacts, backup, cache, channels, compactions, continuations, costs, doctor,
+    emergency, events, generic, health, hooks, hygiene, memory, models, openapi, outbox, routines,
+    sessions, snapshot, sweep,
 };
 use crate::client::console_client::ConsoleClient;
 use crate::client::remote::wire::{PROTOCOL_HEADER, PROTOCOL_VERSION};
@@ -58,6 +59,11 @@ pub fn table() -> Vec<Route> {
         models::routes(),
         cache::routes(),
         costs::routes(),
+        hooks::routes(),
+        routines::routes(),
+        hygiene::routes(),
+        memory::routes(),
+        compactions::routes(),
     ]
     .concat()
 }

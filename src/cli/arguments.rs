@@ -4,10 +4,11 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+use crate::cli::memory_arguments::MemoryCommands;
 use crate::protocol::command::DeliveryResolution;
 use crate::protocol::words::{
-    ApprovalState, Autonomy, ContinuationState, DecisionScope, DecisionWord, OutboxState,
-    SessionState,
+    ApprovalState, Autonomy, ContinuationState, DecisionScope, DecisionWord, HookPoint,
+    OutboxState, SessionState,
 };
 
 /// The operator's console for AI agents that live in chat channels.
@@ -155,6 +156,38 @@ pub enum Subcommands {
     /// Kept answers: what they saved, why they were missed, forgetting them
     #[command(subcommand)]
     Cache(CacheCommands),
+    /// Hooks: what is called around turns, and how it does
+    #[command(subcommand)]
+    Hooks(HookCommands),
+    /// Routines: messages that the bot sends itself on a schedule
+    #[command(subcommand)]
+    Routine(crate::cli::routine::RoutineCommands),
+    /// What is remembered, and what goes
+    #[command(subcommand)]
+    Memory(MemoryCommands),
+}
+
+/// `hooks`.
+#[derive(Debug, Subcommand)]
+pub enum HookCommands {
+    /// List every hook at every point, in the order they are called in, with counters
+    List,
+    /// Call one with an example or a document; nothing follows from what it says
+    Try {
+        /// Name of the hook
+        name: String,
+        /// One of its points; its first when left out
+        #[arg(long)]
+        point: Option<HookPoint>,
+        /// File with the JSON document that it reads; `-` reads standard input
+        #[arg(long, value_name = "FILE")]
+        input: Option<PathBuf>,
+    },
+    /// Call one again at once that failed too often
+    Reset {
+        /// Name of the hook
+        name: String,
+    },
 }
 
 /// `models`.

@@ -7,8 +7,8 @@ use std::path::Path;
 use crate::cli::arguments::AuditCommands;
 use crate::cli::connect;
 use crate::cli::exit::{Failure, unexpected};
-use crate::cli::table;
 use crate::cli::terminal::{Format, Terminal, cell};
+use crate::cli::{span, table};
 use crate::client::console_client::ConsoleClient as _;
 use crate::client::remote::connection::RemoteClient;
 use crate::clock::{Clock, Timestamp};
@@ -117,22 +117,10 @@ pub async fn run(
 
 /// `2h`, `30m`, `3d`, `45s`, `1w` before now, or an RFC 3339 time.
 fn moment(text: &str, clock: &Clock) -> Result<Timestamp, Failure> {
-    if let Ok(at) = serde_json::from_value(serde_json::Value::String(text.to_owned())) {
+    if let Some(at) = span::time(text) {
         return Ok(at);
     }
-    let split = text.len() - text.chars().next_back().map_or(0, char::len_utf8);
-    let (count, unit) = text.split_at(split);
-    let seconds = match unit {
-        "s" => Some(1),
-        "m" => Some(60),
-        "h" => Some(3600),
-        "d" => Some(24 * 3600),
-        "w" => Some(7 * 24 * 3600),
-        _ => None,
-    };
-    let back = seconds
-        .zip(count.parse::<u32>().ok())
-        .map(|(unit, count)| unit * i64::from(count));
+    let back = span::seconds(text);
     back.map(|seconds| clock.now().plus_seconds(-seconds)).ok_or_else(|| {
         Failure::Usage(format!(
             "--since {}: expected a time like 2026-01-31T12:00:00Z, or how long ago: 45s, 30m, 2h, 3d, 1w",

@@ -107,6 +107,10 @@ pub async fn act(
             | Outcome::ModelTest(_)
             | Outcome::CacheEntry(_)
             | Outcome::CachePurged(_)
+            | Outcome::Memory(_)
+            | Outcome::Hygiene(_)
+            | Outcome::Hook(_)
+            | Outcome::Routine(_)
             | Outcome::Discovery(_) => return Err(unexpected("a continuation")),
         },
     };

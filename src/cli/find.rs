@@ -8,9 +8,13 @@ use crate::cli::exit::{Failure, unexpected};
 use crate::client::console_client::ConsoleClient;
 use crate::protocol::approval::Approval;
 use crate::protocol::command::{Actor, Command, Envelope, Outcome};
-use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId};
+use crate::protocol::hygiene::{HygieneAnswer, HygieneQuery};
+use crate::protocol::ids::{
+    ApprovalId, ContinuationId, HygieneRunId, MemoryId, OutboxId, SessionId,
+};
+use crate::protocol::memory::{MemoryAnswer, MemoryFilter, MemoryQuery};
 use crate::protocol::snapshot::{Answer, PageRequest, Query};
-use crate::protocol::words::Surface;
+use crate::protocol::words::{MemoryState, Surface};
 use crate::text::untrusted::limit_line;
 
 /// How many entries are looked through for a prefix.
@@ -94,6 +98,28 @@ pub async fn continuation(
     one("continuation", text, matching, |id| *id)
 }
 
+/// A session's id by unique prefix.
+pub async fn session(client: &dyn ConsoleClient, text: &str) -> Result<SessionId, Failure> {
+    if let Ok(id) = SessionId::from_str(text) {
+        return Ok(id);
+    }
+    let query = Query::Sessions {
+        state: None,
+        channel: None,
+        page: page(),
+    };
+    let Answer::Sessions(found) = client.query(query).await? else {
+        return Err(unexpected("sessions"));
+    };
+    let matching: Vec<SessionId> = found
+        .items
+        .into_iter()
+        .map(|session| session.id)
+        .filter(|id| starts(id, text))
+        .collect();
+    one("session", text, matching, |id| *id)
+}
+
 /// A delivery's id by unique prefix.
 pub async fn delivery(client: &dyn ConsoleClient, text: &str) -> Result<OutboxId, Failure> {
     if let Ok(id) = OutboxId::from_str(text) {
@@ -119,6 +145,55 @@ pub async fn delivery(client: &dyn ConsoleClient, text: &str) -> Result<OutboxId
         )));
     }
     one("delivery", text, matching, |id| *id)
+}
+
+/// A run of hygiene by unique prefix.
+pub async fn hygiene_run(client: &dyn ConsoleClient, text: &str) -> Result<HygieneRunId, Failure> {
+    if let Ok(id) = HygieneRunId::from_str(text) {
+        return Ok(id);
+    }
+    let query = Query::Hygiene(HygieneQuery::Runs { page: page() });
+    let Answer::Hygiene(HygieneAnswer::Runs(found)) = client.query(query).await? else {
+        return Err(unexpected("runs of hygiene"));
+    };
+    let ids = found.items.into_iter().map(|run| run.id);
+    let matching: Vec<HygieneRunId> = ids.filter(|id| starts(id, text)).collect();
+    if matching.is_empty() {
+        return Err(Failure::Usage(format!(
+            "no run starts with `{}`; `leverframe memory hygiene --runs` shows them",
+            limit_line(text, 64)
+        )));
+    }
+    one("run", text, matching, |id| *id)
+}
+
+/// A memory's id by unique prefix.
+pub async fn memory(client: &dyn ConsoleClient, text: &str) -> Result<MemoryId, Failure> {
+    if let Ok(id) = MemoryId::from_str(text) {
+        return Ok(id);
+    }
+    let mut matching: Vec<MemoryId> = Vec::new();
+    for state in MemoryState::ALL {
+        let query = Query::Memory(MemoryQuery::List {
+            filter: MemoryFilter {
+                state: Some(*state),
+                ..MemoryFilter::default()
+            },
+            page: page(),
+        });
+        let Answer::Memory(MemoryAnswer::List(found)) = client.query(query).await? else {
+            return Err(unexpected("memories"));
+        };
+        let ids = found.items.into_iter().map(|memory| memory.id);
+        matching.extend(ids.filter(|id| starts(id, text)));
+    }
+    if matching.is_empty() {
+        return Err(Failure::Usage(format!(
+            "no memory starts with `{}`; `leverframe memory list` shows them",
+            limit_line(text, 64)
+        )));
+    }
+    one("memory", text, matching, |id| *id)
 }
 
 /// Whether an id starts with what was typed, with or without its kind's prefix.

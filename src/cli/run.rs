@@ -16,8 +16,8 @@ use crate::cli::exit::Failure;
 use crate::cli::modes::{self, Rights};
 use crate::cli::terminal::{Attended, Format, Terminal, cell};
 use crate::cli::{
-    audit, backup, cache, channels, connect, costs, doctor, emergency, init, models, outbox,
-    release, resolve, sessions, sweep, why,
+    audit, backup, cache, channels, connect, costs, doctor, emergency, hooks, init, memory, models,
+    outbox, release, resolve, routine, sessions, sweep, why,
 };
 use crate::client::console_client::ConsoleClient;
 use crate::client::remote::connection::RemoteClient;
@@ -253,6 +253,9 @@ pub async fn execute(
         } => release::run(client, terminal, format, waiting, &conversation).await,
         Subcommands::Sweep { preview } => sweep::run(client, terminal, format, preview).await,
         Subcommands::Cache(command) => cache::run(client, terminal, format, command).await,
+        Subcommands::Hooks(command) => hooks::run(client, terminal, format, command).await,
+        Subcommands::Memory(command) => memory::run(client, terminal, format, command).await,
+        Subcommands::Routine(command) => routine::run(client, terminal, format, command).await,
         Subcommands::Why { call } => why::run(client, terminal, format, &call).await,
     }
 }

@@ -4,4 +4,5 @@
 
 pub mod channel_port;
 pub mod console_client;
+pub mod memory_lines;
 pub mod remote;

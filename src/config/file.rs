@@ -11,7 +11,7 @@ use serde::Deserialize;
 use crate::config::error::{ConfigError, Fault};
 use crate::config::model_tables::{ProfilePatch, Rates};
 use crate::config::toml_text::TomlText;
-use crate::protocol::words::{Autonomy, CacheScope, Risk, Role};
+use crate::protocol::words::{Autonomy, CacheScope, HookPoint, Risk, Role};
 
 /// The whole file.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -45,6 +45,42 @@ pub struct ConfigFile {
     pub tools: BTreeMap<String, ToolTable>,
     /// `[response_cache]`.
     pub response_cache: ResponseCacheTable,
+    /// `[hooks.NAME]`.
+    pub hooks: BTreeMap<String, HookTable>,
+    /// `[memory]`.
+    pub memory: MemoryTable,
+}
+
+/// `[hooks.NAME]`: a program of the operator, or the limits of `rate_limit`.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct HookTable {
+    /// Program and arguments.
+    pub command: Option<Vec<String>>,
+    /// When it is called.
+    pub points: Option<Vec<HookPoint>>,
+    /// Lower ones are called first.
+    pub priority: Option<i32>,
+    /// Milliseconds.
+    pub timeout_ms: Option<u64>,
+    /// Only on these channels.
+    pub channels: Option<Vec<String>>,
+    /// Only for these tools.
+    pub tools: Option<Vec<String>>,
+    /// Variables it is given.
+    pub env: Option<Vec<String>>,
+    /// Its verdict is only counted.
+    pub dry_run: Option<bool>,
+    /// `rate_limit`: of each person.
+    pub messages_per_minute: Option<u32>,
+    /// `rate_limit`: of each channel.
+    pub channel_messages_per_minute: Option<u32>,
+    /// `rate_limit`: for each person.
+    pub tool_calls_per_minute: Option<u32>,
+    /// `rate_limit`: on each channel.
+    pub channel_tool_calls_per_minute: Option<u32>,
+    /// `rate_limit`: of each tool, by name.
+    pub per_tool: Option<BTreeMap<String, u32>>,
 }
 
 /// `[model]`.
@@ -322,6 +358,56 @@ pub struct ResponseCacheTable {
     pub ttl_minutes: Option<u32>,
     /// Entries.
     pub max_entries: Option<u32>,
+}
+
+/// `[memory]`.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct MemoryTable {
+    /// Whether long sessions are compacted by themselves.
+    pub compaction: Option<bool>,
+    /// `<provider>/<model>`.
+    pub compaction_model: Option<String>,
+    /// Percent.
+    pub compaction_share: Option<u32>,
+    /// Exchanges.
+    pub compaction_exchanges: Option<u32>,
+    /// `[memory.hygiene]`.
+    pub hygiene: HygieneTable,
+    /// `[memory.embeddings]`.
+    pub embeddings: Option<EmbeddingsTable>,
+}
+
+/// `[memory.embeddings]`.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct EmbeddingsTable {
+    /// Name under `[providers]`.
+    pub provider: Option<String>,
+    /// Its model.
+    pub model: Option<String>,
+    /// Numbers of an embedding.
+    pub dimensions: Option<u32>,
+    /// Percent.
+    pub min_similarity: Option<u32>,
+}
+
+/// `[memory.hygiene]`.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct HygieneTable {
+    /// Days memories are kept after their last use; 0 = for ever.
+    pub retention_days: Option<u32>,
+    /// The same for those of sessions.
+    pub session_days: Option<u32>,
+    /// The same for those of channels.
+    pub channel_days: Option<u32>,
+    /// The same for those that are recalled everywhere.
+    pub global_days: Option<u32>,
+    /// Most memories of one scope and channel.
+    pub max_memories: Option<u64>,
+    /// Days within which a run can be taken back.
+    pub undo_days: Option<u32>,
 }
 
 /// `[console]`.

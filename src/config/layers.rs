@@ -21,6 +21,7 @@ use crate::config::settings::{
     ProviderSettings, RetentionSettings, SelfApproval, Settings,
 };
 use crate::config::toml_text::TomlText;
+use crate::config::{hooks, hygiene, memory};
 use crate::protocol::words::Risk;
 
 /// What is used when nothing is configured.
@@ -160,8 +161,10 @@ pub fn resolve(inputs: Inputs<'_>) -> Result<Settings, ConfigError> {
         }
     }
 
+    let hooks = hooks::resolve(&inputs, &channels)?;
     let console = &config.console;
     let listen = listen(&inputs, &config)?;
+    let memory = memory::resolve(&inputs, &providers)?;
     Ok(Settings {
         paths: inputs.paths.clone(),
         instance: config
@@ -179,6 +182,9 @@ pub fn resolve(inputs: Inputs<'_>) -> Result<Settings, ConfigError> {
         engine: engine(&inputs, &config)?,
         retention: retention(&inputs, &config)?,
         response_cache: cache::resolve(&inputs)?,
+        hooks,
+        hygiene: hygiene::resolve(&inputs)?,
+        memory,
         tool_risk: tool_risk(&inputs, &config)?,
         listen,
         log_filter: log_filter

@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use crate::config::model_tables::{OwnTables, ProfilePatch, Rates};
-use crate::protocol::words::{Access, Autonomy, CacheScope, ChannelKind, Risk, Role};
+use crate::protocol::words::{
+    Access, Autonomy, CacheScope, ChannelKind, HookPoint, MemoryScope, Risk, Role,
+};
 
 /// A secret value. Never printed, logged or serialised; `Debug` shows only that it is set.
 #[derive(Clone, PartialEq, Eq)]
@@ -59,6 +61,12 @@ pub struct Settings {
     pub retention: RetentionSettings,
     /// The response cache.
     pub response_cache: ResponseCacheSettings,
+    /// What the operator plugged in.
+    pub hooks: HookSettings,
+    /// Hygiene of the memory.
+    pub hygiene: HygieneSettings,
+    /// What is remembered, and how long sessions are shortened.
+    pub memory: MemorySettings,
     /// Risk overrides per tool name.
     pub tool_risk: BTreeMap<String, Risk>,
     /// TCP listener, when asked for: always a loopback address.
@@ -326,6 +334,120 @@ pub struct ResponseCacheSettings {
     pub ttl_minutes: u32,
     /// Most answers kept.
     pub max_entries: u32,
+}
+
+/// Hooks of the operator, and the limits of the built-in one.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct HookSettings {
+    /// Programs, by name.
+    pub commands: BTreeMap<String, CommandHook>,
+    /// How much may happen in a minute.
+    pub rate_limit: RateLimits,
+}
+
+/// A program that is called at some points.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommandHook {
+    /// Absolute path of the program, and its arguments.
+    pub command: Vec<String>,
+    /// When it is called; at least one, each once.
+    pub points: Vec<HookPoint>,
+    /// Lower ones are called first.
+    pub priority: i32,
+    /// Milliseconds it may take.
+    pub timeout_ms: u64,
+    /// Only on these channels; empty = on all.
+    pub channels: Vec<String>,
+    /// Only for these tools; empty = for all.
+    pub tools: Vec<String>,
+    /// Variables it is given beside the usual ones.
+    pub environment: Vec<(String, Secret)>,
+    /// Its verdict is only counted.
+    pub dry_run: bool,
+}
+
+/// The most that may happen in a minute; none = no limit.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RateLimits {
+    /// Messages of each person.
+    pub messages: Option<u32>,
+    /// Messages on each channel.
+    pub channel_messages: Option<u32>,
+    /// Tool calls for each person.
+    pub tool_calls: Option<u32>,
+    /// Tool calls on each channel.
+    pub channel_tool_calls: Option<u32>,
+    /// Calls of each of these tools.
+    pub per_tool: BTreeMap<String, u32>,
+}
+
+/// Hygiene of the memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HygieneSettings {
+    /// Days that memories of sessions are kept after their last use; 0 = for ever.
+    pub session_days: u32,
+    /// The same of channels.
+    pub channel_days: u32,
+    /// The same of those that are recalled everywhere.
+    pub global_days: u32,
+    /// Most memories of one scope and channel.
+    pub max_memories: u64,
+    /// Days within which a run can be taken back.
+    pub undo_days: u32,
+}
+
+impl HygieneSettings {
+    /// Days that memories of a scope are kept after their last use; 0 = for ever.
+    pub const fn days_of(&self, scope: MemoryScope) -> u32 {
+        match scope {
+            MemoryScope::Session => self.session_days,
+            MemoryScope::Channel => self.channel_days,
+            MemoryScope::Global => self.global_days,
+        }
+    }
+}
+
+/// What is remembered, and how long sessions are shortened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MemorySettings {
+    /// Whether long sessions are compacted by themselves.
+    pub compaction: bool,
+    /// `<provider>/<model>` that compacts; none = that of the session.
+    pub compaction_model: Option<String>,
+    /// Share of the room for a prompt, in percent, beyond which a session is compacted.
+    pub compaction_share: u32,
+    /// Exchanges beyond those that are sent along at which a session is compacted.
+    pub compaction_exchanges: u32,
+    /// How texts are compared by meaning; none = only by words.
+    pub embeddings: Option<EmbeddingSettings>,
+}
+
+/// The model that turns texts into vectors.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EmbeddingSettings {
+    /// Name of its provider.
+    pub provider: String,
+    /// Its id there.
+    pub model: String,
+    /// Numbers of a vector, where the model is to be told.
+    pub dimensions: Option<u32>,
+    /// Percent of similarity below which two texts have nothing to do with each other.
+    pub min_similarity: u32,
+}
+
+impl EmbeddingSettings {
+    /// `<provider>/<model>`, as prices and costs name it.
+    pub fn name(&self) -> String {
+        format!("{}/{}", self.provider, self.model)
+    }
+
+    /// What its vectors are stored under: those of another name cannot be compared with them.
+    pub fn stored_as(&self) -> String {
+        match self.dimensions {
+            Some(dimensions) => format!("{}@{dimensions}", self.name()),
+            None => self.name(),
+        }
+    }
 }
 
 /// Accesses that `semi_auto` lets run.

@@ -82,7 +82,7 @@ pub struct InitChoices {
 }
 
 /// Tools that a careful start lets run without asking.
-pub const STARTER_AUTO_APPROVE: &[&str] = &["read_file", "list_files", "search_files"];
+pub const STARTER_AUTO_APPROVE: &[&str] = &["read_file", "list_files", "search_files", "recall"];
 
 /// The commented file.
 pub fn render_template(choices: &InitChoices) -> String {
@@ -313,6 +313,36 @@ self_approval = "console"
 # [response_cache]           # channels keep none until one says response_cache = "user" or "channel"
 # ttl_minutes = 60
 # max_entries = 500
+
+# [hooks.rate_limit]         # built in; every limit that is left out does not exist
+# messages_per_minute = 20   # of each person; channel_messages_per_minute of each channel
+# tool_calls_per_minute = 30 # for each person; channel_tool_calls_per_minute on each channel
+# per_tool = { execute_command = 10 }
+# [hooks.NAME]               # a program of yours: JSON in, verdict out (see the README)
+# command = ["/usr/local/lib/bot/check.sh"]   # absolute; only you or root may write it
+# points = ["before_tool_call"]
+# priority = 100             # lower ones first
+# timeout_ms = 2000          # at most 30000
+# channels = []              # only these; tools = [] too
+# env = []                   # variables it is given
+# dry_run = false            # true: its verdict is only counted
+
+[memory]
+# compaction = true          # the oldest turns of a long session become a summary and facts, and are not sent again
+# compaction_model = "anthropic/<model>"  # left out: the model of the session
+# compaction_share = 70      # percent of the room for a prompt beyond which that is done
+# compaction_exchanges = 40  # exchanges beyond those that are sent along at which it is done too
+
+[memory.hygiene]             # every 12 hours; what goes can be brought back for undo_days, pinned ones never go
+# retention_days = 30        # after the last use; 0 = for ever. Of one scope: session_days, channel_days, global_days
+# max_memories = 10000       # of each scope and channel: the least useful go first
+# undo_days = 7
+
+# [memory.embeddings]        # searches in memory find what is meant too; left out: only words. Costs one call a search
+# provider = "ollama"        # of kind openai-chat, openai-responses or ollama; texts of memories are sent to it
+# model = "nomic-embed-text"
+# dimensions = 768           # left out: what the model gives
+# min_similarity = 30        # percent below which a text does not count as found
 
 [console]
 # theme = "terminal"

@@ -4,6 +4,7 @@
 //! nothing is. Single flight per session is the map below plus the store's own check.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -14,6 +15,9 @@ use tokio_util::task::TaskTracker;
 use crate::clock::{Clock, Timestamp};
 use crate::config::settings::{ChannelSettings, Settings};
 use crate::engine::context::prefix::Prefix;
+use crate::engine::embeddings::Embeddings;
+use crate::engine::hooks::Hooks;
+use crate::engine::hygiene::Hygiene;
 use crate::engine::response_cache::Caching;
 use crate::engine::tool_cache::ToolCache;
 use crate::engine::turn::driver;
@@ -148,8 +152,20 @@ pub struct Shared {
     pub sweeping: tokio::sync::Mutex<()>,
     /// Kept answers.
     pub response_cache: Caching,
+    /// What is called around turns.
+    pub hooks: Hooks,
+    /// Searches of the agent in memory since this process started.
+    pub recalls: AtomicU64,
+    /// Routines changed: the scheduler looks again.
+    pub routines: Notify,
+    /// The routine that begins next, and when.
+    pub next_routine: Mutex<Option<(String, Timestamp)>>,
     /// Kept results of tools.
     pub tool_cache: ToolCache,
+    /// Hygiene of the memory.
+    pub hygiene: Hygiene,
+    /// Searches by meaning.
+    pub embeddings: Embeddings,
     running: Mutex<HashMap<SessionId, RunningSession>>,
     permits: Arc<Semaphore>,
 }
@@ -188,9 +204,19 @@ impl Engine {
             let prefix = Prefix::new(name, note, one_tool_per_step, &tool_definitions);
             (name.clone(), Arc::new(prefix))
         });
+        let workspaces = parts.settings.channels.values();
+        let hooks = Hooks::new(
+            &parts.settings.hooks,
+            workspaces
+                .map(|channel| channel.workspace.clone())
+                .collect(),
+            parts.clock.clone(),
+            parts.redactor.clone(),
+        );
         Self {
             shared: Arc::new(Shared {
                 response_cache: Caching::new(&parts.settings),
+                hooks,
                 tool_cache: ToolCache::new(&parts.settings),
                 prefixes: prefixes.collect(),
                 store: parts.store,
@@ -219,6 +245,11 @@ impl Engine {
                 shutdown: CancellationToken::new(),
                 tasks: TaskTracker::new(),
                 sweeping: tokio::sync::Mutex::default(),
+                recalls: AtomicU64::new(0),
+                routines: Notify::new(),
+                next_routine: Mutex::default(),
+                hygiene: Hygiene::default(),
+                embeddings: Embeddings::default(),
                 running: Mutex::default(),
                 permits,
             }),

@@ -8,6 +8,8 @@ use crate::clock::Timestamp;
 use crate::config::paths::unfinished_restore;
 use crate::config::settings::{ProviderKind, Settings};
 use crate::engine::core::Engine;
+use crate::engine::hooks::trust;
+use crate::engine::hygiene;
 use crate::engine::problem::from_store;
 use crate::engine::query;
 use crate::protocol::channel::Channel;
@@ -15,7 +17,7 @@ use crate::protocol::doctor::{
     AuditAnchor, AuditReport, CheckReport, Doctor, Finding, RuleResult, Standing,
 };
 use crate::protocol::problem::Problem;
-use crate::protocol::words::ChannelState;
+use crate::protocol::words::{ChannelState, HygieneState};
 use crate::store::files::{DatabaseFacts, FileFacts, look};
 use crate::store::{anchors, check};
 
@@ -263,6 +265,58 @@ fn database(facts: &Facts<'_>) -> Vec<Finding> {
     findings
 }
 
+/// What is remembered, and how it is kept in order.
+fn memory(facts: &Facts<'_>) -> Vec<Finding> {
+    let Some(Ok(found)) = &facts.database else {
+        return Vec::new();
+    };
+    let (all, archived, vectors) = found.remembered;
+    if all == 0 && found.hygiene.is_none() {
+        return Vec::new();
+    }
+    let sizes = format!(
+        "{} remembered, {archived} put aside, {vectors} embeddings",
+        all - archived
+    );
+    let about = "hygiene";
+    let next = found.last_hygiene.map_or_else(String::new, |last| {
+        format!(
+            ", the next is due about {}",
+            last.plus_millis(hygiene::EVERY_MS)
+        )
+    });
+    let hygiene = match &found.hygiene {
+        None => ok(about, "not run yet"),
+        Some(run) => {
+            let detail = format!(
+                "last run {} {}: {} put aside, {} removed, {} given back{next}",
+                run.at,
+                run.state,
+                run.report.archived,
+                run.report.removed,
+                bytes(run.freed_bytes)
+            );
+            let overdue = found.last_hygiene.is_some_and(|last| {
+                facts.now.millis_since(last) > 2 * hygiene::EVERY_MS.unsigned_abs()
+            });
+            match (&run.report.note, run.state) {
+                (Some(why), HygieneState::Stopped) => warn(
+                    about,
+                    format!("{detail}; {why}"),
+                    "look at `leverframe memory hygiene --preview`, then run it",
+                ),
+                _ if overdue => warn(
+                    about,
+                    detail,
+                    "it runs while the daemon does, unless that is held or quarantined",
+                ),
+                _ => ok(about, detail),
+            }
+        }
+    };
+    vec![ok("memory", sizes), hygiene]
+}
+
 /// Providers that have a key or are used by somebody; the others are only known by name.
 fn providers(settings: &Settings) -> Vec<Finding> {
     let models = settings
@@ -305,6 +359,33 @@ fn providers(settings: &Settings) -> Vec<Finding> {
                 }
             };
             ok(&about, format!("{}, {key}", provider.base_url))
+        })
+        .collect()
+}
+
+/// Hooks of the operator: whether their programs may be run as they lie there.
+fn hooks(settings: &Settings) -> Vec<Finding> {
+    let workspaces: Vec<_> = settings
+        .channels
+        .values()
+        .map(|channel| {
+            let workspace = &channel.workspace;
+            workspace.canonicalize().unwrap_or(workspace.clone())
+        })
+        .collect();
+    let commands = settings.hooks.commands.iter();
+    commands
+        .map(|(name, hook)| {
+            let about = format!("hook {name}");
+            match trust::check(&hook.command, &workspaces) {
+                Ok(()) => ok(&about, hook.command.join(" ")),
+                Err(why) => fail(
+                    &about,
+                    format!("it is not run: {why}"),
+                    "a program that only you or root can change, outside every workspace; until then what it has to \
+                     look at is refused",
+                ),
+            }
         })
         .collect()
 }
@@ -366,6 +447,7 @@ pub fn findings(facts: &Facts<'_>) -> Vec<Finding> {
         },
     ];
     found.extend(database(facts));
+    found.extend(memory(facts));
     let (sandbox, confined) = &facts.process.sandbox;
     found.push(if *confined {
         ok("sandbox", sandbox.clone())
@@ -379,6 +461,7 @@ pub fn findings(facts: &Facts<'_>) -> Vec<Finding> {
     let settings = facts.settings.as_ref().ok().copied();
     found.extend(settings.into_iter().flat_map(providers));
     found.extend(channels(settings, facts.process.channels.as_deref()));
+    found.extend(settings.into_iter().flat_map(hooks));
     found.extend(facts.process.cache.as_ref().map(|why| {
         warn(
             "response cache",

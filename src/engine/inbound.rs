@@ -3,6 +3,7 @@
 use crate::config::settings::{ChannelSettings, SessionScope};
 use crate::engine::core::Engine;
 use crate::engine::handle::{Caller, decide, messages};
+use crate::engine::hooks::turn as hooks;
 use crate::engine::people;
 use crate::engine::problem::from_store;
 use crate::engine::slash;
@@ -15,7 +16,7 @@ use crate::store::commands::decide::DecideReport;
 use crate::store::commands::ingest_record::IngestRecord;
 use crate::store::commands::ingest_turn::{IngestOutcome, IngestTurn};
 use crate::store::commands::once::Once;
-use crate::store::input::{NewNotice, Origin, SessionChoice, TurnCache};
+use crate::store::input::{NewNotice, Origin, SessionChoice, TurnBounds, TurnCache};
 
 /// An item with everything that was found out about it.
 pub struct Arrival<'a> {
@@ -239,6 +240,9 @@ impl Engine {
                 )
                 .await;
         }
+        if let Some(refused) = self.one_too_many(arrival).await? {
+            return Ok(refused);
+        }
         let outcome = self
             .store
             .write(self.turn(arrival, text, None))
@@ -250,6 +254,23 @@ impl Engine {
             self.wake(session);
         }
         Ok(ingested(&outcome, None))
+    }
+
+    /// Records a message that is one too many as ignored. Its sender is told, once a minute.
+    pub async fn one_too_many(&self, arrival: &Arrival<'_>) -> Result<Option<Ingested>, Problem> {
+        let limited = hooks::limit_message(self, arrival.channel, &arrival.origin.requester);
+        let Some((over, audit)) = limited else {
+            return Ok(None);
+        };
+        let reply = over
+            .first
+            .then(|| format!("This message was not read: {}.", over.reason));
+        let record = self.record_row(arrival, Disposition::Ignored, over.reason, reply);
+        let outcome = match audit {
+            Some(audit) => self.store.write((record, audit)).await.map(|both| both.0),
+            None => self.store.write(record).await,
+        };
+        Ok(Some(ingested(&outcome.map_err(from_store)?, None)))
     }
 
     /// A message as a turn.
@@ -287,6 +308,7 @@ impl Engine {
                     InboundBody::Click { .. } | InboundBody::Other { .. } => true,
                 },
             },
+            bounds: TurnBounds::default(),
         }
     }
 

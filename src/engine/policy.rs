@@ -52,6 +52,8 @@ pub struct Circumstances {
     pub grants: Vec<SessionGrant>,
     /// Id of the requester of this turn.
     pub requester_id: String,
+    /// The most that this turn may do by itself, whatever the policies allow.
+    pub ceiling: Option<Autonomy>,
 }
 
 /// Whether a list entry (a name or `prefix*`) covers a tool.
@@ -152,26 +154,33 @@ fn verdict_under(facts: &CallFacts, circumstances: &Circumstances, policy: &Poli
     if let Some(entry) = listed(&policy.auto_approve, &facts.tool) {
         return say(VerdictWord::Allow, format!("auto_approve list: `{entry}`"));
     }
-    match policy.autonomy {
+    let ceiling = circumstances.ceiling.unwrap_or(Autonomy::Full);
+    let autonomy = policy.autonomy.min(ceiling);
+    let whose = if autonomy < policy.autonomy {
+        format!(
+            "autonomy {autonomy} (the ceiling of this turn; the channel has {})",
+            policy.autonomy
+        )
+    } else {
+        format!("autonomy {autonomy}")
+    };
+    match autonomy {
         Autonomy::Supervised => say(
             VerdictWord::Ask,
-            "autonomy supervised: everything not auto-approved asks".to_owned(),
+            format!("{whose}: everything not auto-approved asks"),
         ),
         Autonomy::SemiAuto if SEMI_AUTO_RUNS.contains(&facts.access) => say(
             VerdictWord::Allow,
-            format!("autonomy semi_auto: {} runs", facts.access),
+            format!("{whose}: {} runs", facts.access),
         ),
-        Autonomy::SemiAuto => say(
-            VerdictWord::Ask,
-            format!("autonomy semi_auto: {} asks", facts.access),
-        ),
+        Autonomy::SemiAuto => say(VerdictWord::Ask, format!("{whose}: {} asks", facts.access)),
         Autonomy::Full if facts.access == Access::Unknown => say(
             VerdictWord::Allow,
-            "autonomy full: unclassified calls run".to_owned(),
+            format!("{whose}: unclassified calls run"),
         ),
         Autonomy::Full => say(
             VerdictWord::Allow,
-            "autonomy full: everything not listed runs".to_owned(),
+            format!("{whose}: everything not listed runs"),
         ),
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::clock::Day;
 use crate::engine::core::{Engine, lock};
-use crate::engine::handle::emergency;
+use crate::engine::handle::{emergency, hooks, hygiene, memory, routines};
 use crate::engine::problem::from_store;
 use crate::engine::response_cache::stats;
 use crate::engine::{costs, doctor, what_if, why};
@@ -43,7 +43,11 @@ impl Engine {
             }
             Query::Session { id } => {
                 let session = store
-                    .read_here(move |reader| reader.session(id))
+                    .read_here(move |reader| {
+                        let mut session = reader.session(id)?;
+                        session.memory = Some(reader.session_memory(id)?);
+                        Ok(session)
+                    })
                     .await
                     .map_err(from_store)?;
                 Ok(Answer::Session(Box::new(session)))
@@ -184,6 +188,10 @@ impl Engine {
             Query::Costs { by, since, until } => costs::costs(self, by, since, until)
                 .await
                 .map(|costs| Answer::Costs(Box::new(costs))),
+            Query::Memory(query) => memory::answer(self, query).await.map(Answer::Memory),
+            Query::Hygiene(query) => hygiene::answer(self, query).await.map(Answer::Hygiene),
+            Query::Hooks => Ok(Answer::Hooks(hooks::list(self))),
+            Query::Routines(query) => routines::answer(self, query).await.map(Answer::Routines),
         }
     }
 }
@@ -195,6 +203,7 @@ async fn snapshot(engine: &Engine) -> Result<Snapshot, Problem> {
         .read(move |reader| reader.snapshot_rows(now))
         .await
         .map_err(from_store)?;
+    let remembered = memory::stats(engine).await?;
     let streams = lock(&engine.streams).values().cloned().collect();
     let status = status(engine, rows.usage_today).await?;
     Ok(Snapshot {
@@ -211,6 +220,7 @@ async fn snapshot(engine: &Engine) -> Result<Snapshot, Problem> {
         deliveries: rows.deliveries,
         streams,
         cache: stats::summary(engine).await,
+        memory: remembered,
         engine: status,
     })
 }
@@ -256,6 +266,10 @@ pub fn channel(engine: &Engine, row: ChannelRow) -> Channel {
         },
         None => local,
     };
+    if row.kind == ChannelKind::Routine {
+        let next = lock(&engine.next_routine).clone();
+        health.detail = next.map(|(name, at)| format!("next routine {name} at {at}"));
+    }
     if row.paused {
         health.state = ChannelState::Paused;
     }

@@ -4,9 +4,14 @@
 
 use crate::engine::core::{Engine, Held};
 use crate::engine::deadlines;
+use crate::engine::embeddings;
+use crate::engine::forget;
 use crate::engine::handle::Caller;
+use crate::engine::hooks::observe;
+use crate::engine::hygiene;
 use crate::engine::probe;
 use crate::engine::problem::from_store;
+use crate::engine::scheduler;
 use crate::engine::storage;
 use crate::engine::sweeper;
 use crate::protocol::command::{Actor, Command, Envelope};
@@ -26,6 +31,8 @@ const CRASHES_THAT_HOLD: u32 = 3;
 
 /// Starts everything that is pending, under the policy of now.
 pub async fn begin(engine: &Engine, recovery: &Recovery) -> Result<(), Problem> {
+    // Before anything is committed that observers would want to hear of.
+    observe::begin(engine);
     // Submitted together, so that they share one commit.
     let known = engine.settings.channels.iter().map(|(name, settings)| {
         engine.store.write(EnsureChannel {
@@ -70,6 +77,8 @@ pub async fn begin(engine: &Engine, recovery: &Recovery) -> Result<(), Problem> 
     }
     engine.tasks.spawn(storage::watch(engine.clone()));
     engine.tasks.spawn(sweeper::run(engine.clone()));
+    engine.tasks.spawn(hygiene::run(engine.clone()));
+    engine.tasks.spawn(forget::resume(engine.clone()));
     if recovery.quarantine {
         engine.quarantine.send_replace(true);
         tracing::error!(
@@ -89,6 +98,8 @@ pub async fn begin(engine: &Engine, recovery: &Recovery) -> Result<(), Problem> 
         return Ok(());
     }
     engine.tasks.spawn(deadlines::run(engine.clone()));
+    engine.tasks.spawn(scheduler::run(engine.clone()));
+    engine.tasks.spawn(embeddings::run(engine.clone()));
     for id in &recovery.interrupted {
         if let Err(problem) = resume_by_policy(engine, *id).await {
             tracing::warn!(continuation = %id, %problem, "stays interrupted");

@@ -5,6 +5,7 @@ use crate::engine::handle::continuations;
 use crate::engine::handle::messages::MAX_TEXT_BYTES;
 use crate::engine::inbound::{Arrival, ingested, plain_decision};
 use crate::engine::problem::from_store;
+use crate::engine::slash_routines;
 use crate::engine::turn::input::Halt;
 use crate::protocol::approval::Approval;
 use crate::protocol::bridge::Ingested;
@@ -35,6 +36,10 @@ pub const COMMANDS: &[(&str, &str)] = &[
     ("cancel", "[reason]: end what runs or waits here"),
     ("retry", "ask the last ended request again"),
     ("fresh", "TEXT: ask, and take no answer that was kept"),
+    (
+        "routines",
+        "[run, enable or disable NAME]: what runs by itself (owners)",
+    ),
     ("help", "this text"),
 ];
 
@@ -78,6 +83,7 @@ pub async fn carry_out(
         "retry" => retry(engine, arrival).await,
         "fresh" => fresh(engine, arrival, rest).await,
         "rename" => rename(engine, arrival, rest).await,
+        "routines" => slash_routines::carry_out(engine, arrival, rest).await,
         "status" => {
             let text = status(engine, arrival).await?;
             reply(engine, arrival, "status", text).await
@@ -94,7 +100,8 @@ pub async fn carry_out(
     }
 }
 
-async fn reply(
+/// Stores a command with its answer.
+pub async fn reply(
     engine: &Engine,
     arrival: &Arrival<'_>,
     what: &str,
@@ -220,7 +227,7 @@ async fn decide(
 }
 
 /// A reply after the fact; losing it loses only a courtesy.
-async fn tell(engine: &Engine, arrival: &Arrival<'_>, text: String) {
+pub async fn tell(engine: &Engine, arrival: &Arrival<'_>, text: String) {
     let mut notices = engine
         .record_row(arrival, Disposition::Command, String::new(), Some(text))
         .notices;
@@ -327,6 +334,9 @@ async fn retry(engine: &Engine, arrival: &Arrival<'_>) -> Result<Ingested, Probl
         )
         .await;
     };
+    if let Some(refused) = engine.one_too_many(arrival).await? {
+        return Ok(refused);
+    }
     let turn = engine.turn(arrival, &ended.request.text, Some(ended.id));
     let outcome = engine.store.write(turn).await.map_err(from_store)?;
     if !outcome.repeated
@@ -346,6 +356,9 @@ async fn fresh(engine: &Engine, arrival: &Arrival<'_>, text: &str) -> Result<Ing
             "Send /fresh QUESTION: the model is asked even where an answer is kept.".to_owned(),
         )
         .await;
+    }
+    if let Some(refused) = engine.one_too_many(arrival).await? {
+        return Ok(refused);
     }
     let mut turn = engine.turn(arrival, text, None);
     turn.cache.fresh = true;

@@ -68,7 +68,11 @@ impl Engine {
         let store = self.store.problem().map(|why| {
             format!("the database cannot be written, nothing is started or acknowledged: {why}")
         });
-        store.into_iter().chain(self.clock.doubt()).collect()
+        store
+            .into_iter()
+            .chain(self.clock.doubt())
+            .chain(self.hygiene.problem())
+            .collect()
     }
 }
 

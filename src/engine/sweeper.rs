@@ -7,12 +7,13 @@ use std::time::{Duration, Instant};
 
 use crate::engine::core::Engine;
 use crate::engine::handle::Caller;
+use crate::engine::pieces::{piece, reclaim};
 use crate::engine::problem::from_store;
 use crate::protocol::command::Outcome;
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::snapshot::SweepReport;
 use crate::store::command::WriteCommand;
-use crate::store::commands::reclaim_space::{NoteSweep, ReclaimSpace};
+use crate::store::commands::reclaim_space::NoteSweep;
 use crate::store::commands::sweep_artifacts::SweepArtifacts;
 use crate::store::commands::sweep_audit::{PruneAudit, SweepAudit};
 use crate::store::commands::sweep_events::SweepEvents;
@@ -33,10 +34,6 @@ const LONGEST_SLEEP: Duration = Duration::from_secs(600);
 const PASS: usize = 10_000;
 /// Keys handed to one command.
 const HAND: usize = CHUNK as usize;
-/// Pages given back in one step (4 KiB each).
-const VACUUM_PAGES: u32 = 256;
-/// Free pages are left in the file up to this share of it: they are filled again before the next sweep.
-const FREE_SHARE: u64 = 10;
 
 /// Runs until the engine stops: at once when the last sweep was long ago, then every six hours.
 pub async fn run(engine: Engine) {
@@ -175,12 +172,8 @@ struct Sweep<'a> {
 impl Sweep<'_> {
     /// One piece. Whoever waits for the writer comes first; a stop ends the sweep between two pieces.
     async fn piece<C: WriteCommand>(&self, command: C) -> Result<C::Output, StoreError> {
-        if self.engine.shutdown.is_cancelled() {
-            return Err(StoreError::Closed);
-        }
-        let output = self.engine.store.write(command).await?;
+        let output = piece(self.engine, command).await?;
         crate::crash_point!("sweep.mid");
-        tokio::task::yield_now().await;
         Ok(output)
     }
 
@@ -252,7 +245,7 @@ impl Sweep<'_> {
             .await?;
         self.artifacts().await?;
         self.audit(by).await?;
-        self.reclaim().await?;
+        self.report.freed_bytes = reclaim(self.engine).await?;
         self.piece(NoteSweep).await
     }
 
@@ -349,26 +342,6 @@ impl Sweep<'_> {
         }
         // Also what a sweep before this one put aside and did not get to remove.
         self.report.audit_rows = self.repeat(SweepAudit).await?;
-        Ok(())
-    }
-
-    async fn reclaim(&mut self) -> Result<(), StoreError> {
-        let store = &self.engine.store;
-        let (before, mut free) = store.read(|reader| reader.pages()).await?;
-        let mut pages = before;
-        while free > pages / FREE_SHARE {
-            let left = self
-                .piece(ReclaimSpace {
-                    pages: VACUUM_PAGES,
-                })
-                .await?;
-            if left >= free {
-                break;
-            }
-            pages = pages.saturating_sub(free - left);
-            free = left;
-        }
-        self.report.freed_bytes = (before - pages) * 4096;
         Ok(())
     }
 

@@ -29,6 +29,7 @@ pub async fn what_if(
         held: false,
         grants: Vec::new(),
         requester_id: String::new(),
+        ceiling: None,
     };
     let confined = engine.sandbox.is_confined();
     let calls: Vec<WhatIfCall> = past

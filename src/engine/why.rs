@@ -3,6 +3,7 @@
 use crate::engine::core::Engine;
 use crate::engine::problem::from_store;
 use crate::protocol::approval::Approval;
+use crate::protocol::hook::{HookNote, HookVerdict};
 use crate::protocol::ids::ToolCallId;
 use crate::protocol::problem::Problem;
 use crate::protocol::session::Why;
@@ -17,6 +18,7 @@ pub async fn why(engine: &Engine, id: ToolCallId) -> Result<Why, Problem> {
         .await
         .map_err(from_store)?;
     let story = story(&rows);
+    let hooks = rows.hooks.clone();
     let approval = rows.approvals.last().cloned();
     Ok(Why {
         taint: rows
@@ -31,6 +33,7 @@ pub async fn why(engine: &Engine, id: ToolCallId) -> Result<Why, Problem> {
         channel: rows.channel,
         policy_author: rows.policy_author.map(|(who, at)| format!("{who} at {at}")),
         approval,
+        hooks,
         story,
     })
 }
@@ -47,6 +50,9 @@ fn story(rows: &WhyRows) -> Vec<String> {
         call.effect,
         call.risk
     )];
+    let (late, early): (Vec<&HookNote>, Vec<&HookNote>) =
+        rows.hooks.iter().partition(|note| note.at_start);
+    story.extend(early.into_iter().map(hook_story));
     let verdict = match call.verdict.decision {
         VerdictWord::Allow => "may run without asking",
         VerdictWord::Ask => "a person is asked",
@@ -57,6 +63,7 @@ fn story(rows: &WhyRows) -> Vec<String> {
         call.verdict.policy_version, call.verdict.rule
     ));
     story.extend(rows.approvals.iter().flat_map(approval_story));
+    story.extend(late.into_iter().map(hook_story));
     for attempt in &rows.attempts {
         let end = match (attempt.outcome, attempt.finished_at) {
             (Some(outcome), Some(at)) => format!("ended {outcome} at {at}"),
@@ -77,6 +84,25 @@ fn story(rows: &WhyRows) -> Vec<String> {
     }
     story.push(format!("It is {} now.", call.state));
     story
+}
+
+fn hook_story(note: &HookNote) -> String {
+    let when = if note.at_start { " at the start" } else { "" };
+    let dry = if note.dry_run {
+        " (dry run: nothing followed)"
+    } else {
+        ""
+    };
+    let what = match &note.verdict {
+        HookVerdict::Pass => "had nothing to say".to_owned(),
+        HookVerdict::Change { field, value } => match &note.before {
+            Some(before) => format!("changed {field} from {before} to {value}"),
+            None => format!("changed {field}"),
+        },
+        HookVerdict::Cancel { reason } => format!("cancelled it: {reason}"),
+        HookVerdict::Failed { error } => format!("failed: {error}"),
+    };
+    format!("{}: hook {}{when} {what}{dry}.", note.at, note.hook)
 }
 
 fn approval_story(approval: &Approval) -> Vec<String> {

@@ -6,6 +6,7 @@
 //! A message may hold directives, one a line ([`directive`]), be one of the phrases of [`phrases`] or a request that
 //! [`scenario`] knows; anything else is answered with "You said: …" and with how to connect a real model.
 
+pub mod compaction;
 pub mod demo;
 pub mod directive;
 pub mod phrases;
@@ -216,9 +217,30 @@ async fn answer(
     request: &ModelRequest,
     sink: &EventSink,
 ) -> Result<(), ModelError> {
+    if let Some(text) = compaction::answer(request) {
+        let (input_tokens, cached_input_tokens) = model.input_tokens(request);
+        let usage = Usage {
+            input_tokens,
+            output_tokens: (text.chars().count() as u64).div_ceil(4),
+            cached_input_tokens,
+            cache_write_tokens: input_tokens - cached_input_tokens,
+            cost_usd: Some(0.0),
+        };
+        sink.send(ModelEvent::Finished(Box::new(ModelAnswer {
+            text,
+            tool_calls: Vec::new(),
+            stop: StopReason::EndTurn,
+            usage,
+            native: None,
+            notes: Vec::new(),
+        })))
+        .await;
+        return Ok(());
+    }
     let asked = Asked::of(request);
     let script = directive::script(asked.text)
         .or_else(|| phrases::script(asked.text, &request.tools))
+        .or_else(|| phrases::earlier(asked.text, &request.messages))
         .or_else(|| scenario::scenario(asked.text))
         .unwrap_or_default();
     let mut planned = plan(&script, &asked, request.one_tool_per_step);
@@ -292,7 +314,7 @@ impl<'a> Asked<'a> {
         for message in &request.messages {
             match message {
                 ModelMessage::User { text } => {
-                    asked.text = text;
+                    asked.text = without_blocks(text);
                     asked.rounds.clear();
                 }
                 ModelMessage::Assistant { tool_calls, .. } => {
@@ -307,6 +329,19 @@ impl<'a> Asked<'a> {
     fn last_results(&self) -> &'a [ToolResultMessage] {
         self.rounds.last().copied().unwrap_or_default()
     }
+}
+
+/// What a person said, without what the engine put before it.
+fn without_blocks(text: &str) -> &str {
+    let mut said = text;
+    while let Some((name, _)) = said
+        .strip_prefix('<')
+        .and_then(|rest| rest.split_once(" note=\""))
+        && let Some((_, rest)) = said.split_once(&format!("\n</{name}>\n"))
+    {
+        said = rest.trim_start_matches('\n');
+    }
+    said
 }
 
 struct Planned {

@@ -10,9 +10,13 @@ use crate::protocol::approval::Approval;
 use crate::protocol::backup::BackupReport;
 use crate::protocol::cache::{CacheEntry, CachePurge, CachePurged};
 use crate::protocol::channel::Channel;
+use crate::protocol::hook::{HookCommand, HookOutcome};
+use crate::protocol::hygiene::{HygieneCommand, HygieneRun};
 use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId, SessionId};
+use crate::protocol::memory::{MemoryCommand, MemoryOutcome};
 use crate::protocol::models::{Discovery, ModelTest};
 use crate::protocol::policy::PolicyPatch;
+use crate::protocol::routine::{RoutineCommand, RoutineOutcome};
 use crate::protocol::session::{Continuation, OutboxItem, Session};
 use crate::protocol::snapshot::{EngineStatus, SweepReport};
 use crate::protocol::uncertain::ConversationChoice;
@@ -326,6 +330,14 @@ pub enum Command {
         /// Which.
         what: CachePurge,
     },
+    /// Does something with memory.
+    Memory(MemoryCommand),
+    /// Tidies memory, or takes that back.
+    Hygiene(HygieneCommand),
+    /// Does something with a hook.
+    Hook(HookCommand),
+    /// Does something with a routine.
+    Routine(RoutineCommand),
     /// Looks for model servers on the engine's machine, and uses none.
     DiscoverModels,
 }
@@ -349,6 +361,24 @@ impl Command {
             | Command::TestModel { .. }
             | Command::PinCacheEntry { .. }
             | Command::PurgeCache { .. } => Scope::Operate,
+            Command::Memory(command) => match command {
+                MemoryCommand::Add { .. }
+                | MemoryCommand::Edit { .. }
+                | MemoryCommand::Pin { .. }
+                | MemoryCommand::Accept { .. }
+                | MemoryCommand::Supersede { .. }
+                | MemoryCommand::Forget { .. }
+                | MemoryCommand::Compact { .. } => Scope::Operate,
+                MemoryCommand::ForgetPerson { .. } | MemoryCommand::Import { .. } => Scope::Admin,
+            },
+            Command::Hook(HookCommand::Try { .. } | HookCommand::Reset { .. }) => Scope::Operate,
+            Command::Routine(RoutineCommand::RunNow { .. }) => Scope::Operate,
+            Command::Hygiene(HygieneCommand::Run { .. } | HygieneCommand::Undo { .. })
+            | Command::Routine(
+                RoutineCommand::Add { .. }
+                | RoutineCommand::Change { .. }
+                | RoutineCommand::Remove { .. },
+            ) => Scope::Admin,
             Command::Decide { .. } | Command::ResolveDelivery { .. } => Scope::Approve,
             Command::ReleaseEmergencyStop { .. }
             | Command::Backup { .. }
@@ -402,6 +432,14 @@ pub enum Outcome {
     CacheEntry(CacheEntry),
     /// What was forgotten.
     CachePurged(CachePurged),
+    /// What came of a command to memory.
+    Memory(MemoryOutcome),
+    /// The run after the command.
+    Hygiene(HygieneRun),
+    /// What came of a command to a hook.
+    Hook(HookOutcome),
+    /// What came of a command to a routine.
+    Routine(RoutineOutcome),
     /// The model servers that were found.
     Discovery(Discovery),
 }

@@ -9,12 +9,16 @@ use serde::{Deserialize, Serialize};
 use crate::clock::Timestamp;
 use crate::protocol::approval::Approval;
 use crate::protocol::channel::Channel;
+use crate::protocol::hook::HookVerdict;
+use crate::protocol::hygiene::HygieneRun;
 use crate::protocol::ids::{ContinuationId, OutboxId, SessionId, ToolCallId};
+use crate::protocol::memory::Compaction;
 use crate::protocol::policy::{Policy, Verdict};
+use crate::protocol::routine::Routine;
 use crate::protocol::session::{CachedAnswer, CachedResult, ErrorBody, Session, Usage};
 use crate::protocol::snapshot::EngineStatus;
 use crate::protocol::words::{
-    Access, CacheMissReason, ContinuationState, Effect, OutboxClass, OutboxState, Risk,
+    Access, CacheMissReason, ContinuationState, Effect, HookPoint, OutboxClass, OutboxState, Risk,
     ToolCallState,
 };
 
@@ -352,6 +356,49 @@ pub enum EventBody {
         /// How many calls waited before it; whose turn it is next is not theirs alone (`model::limits`).
         ahead: u32,
     },
+    /// Something remembered was written, changed, forgotten or compacted.
+    #[serde(rename = "memory.changed")]
+    MemoryChanged {
+        /// What happened: `added`, `edited`, `pinned`, `accepted`, `superseded`, `forgotten`, `imported`, `compacted`,
+        /// `forgetting` (a person, from now on), `compaction_failed`, `embedded` (their meaning can be searched for).
+        change: String,
+        /// Channel; none = global, or several.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        channel: Option<String>,
+        /// How many.
+        count: u64,
+        /// The compaction, where it was one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        compaction: Option<Box<Compaction>>,
+        /// By whom.
+        by: String,
+    },
+    /// A run of hygiene ended, or was taken back.
+    #[serde(rename = "hygiene.finished")]
+    HygieneFinished {
+        /// As it is.
+        run: Box<HygieneRun>,
+    },
+    /// A hook changed or cancelled something, or failed. Ephemeral: what follows from it is in other events.
+    #[serde(rename = "hook.ran")]
+    HookRan {
+        /// Its name.
+        hook: String,
+        /// When it was called.
+        point: HookPoint,
+        /// What it said.
+        verdict: HookVerdict,
+        /// Whether that was only counted.
+        dry_run: bool,
+    },
+    /// A routine was made, changed or removed, or ran.
+    #[serde(rename = "routine.changed")]
+    RoutineChanged {
+        /// What happened: `added`, `changed`, `removed`, `ran`, `skipped`, `failed`.
+        change: String,
+        /// As it is, or was.
+        routine: Box<Routine>,
+    },
     /// A kind this version does not know.
     #[serde(other, rename = "unknown")]
     Unknown,
@@ -407,6 +454,10 @@ impl EventBody {
             Self::CacheHit { .. } => "cache.hit",
             Self::CacheMiss { .. } => "cache.miss",
             Self::EngineState { .. } => "engine.state",
+            Self::MemoryChanged { .. } => "memory.changed",
+            Self::HygieneFinished { .. } => "hygiene.finished",
+            Self::HookRan { .. } => "hook.ran",
+            Self::RoutineChanged { .. } => "routine.changed",
             Self::Unknown => "unknown",
         }
     }
@@ -449,6 +500,10 @@ impl EventBody {
             | Self::CacheHit { .. }
             | Self::CacheMiss { .. }
             | Self::EngineState { .. }
+            | Self::MemoryChanged { .. }
+            | Self::HygieneFinished { .. }
+            | Self::HookRan { .. }
+            | Self::RoutineChanged { .. }
             | Self::Unknown => None,
         }
     }

@@ -101,3 +101,13 @@ id!(/// One start of a tool call.
     ToolAttemptId, "tat_");
 id!(/// A bearer token (its public name, never its value).
     TokenId, "tok_");
+id!(/// One remembered thing.
+    MemoryId, "mem_");
+id!(/// One compaction of a session.
+    CompactionId, "cmp_");
+id!(/// One run of the memory's hygiene.
+    HygieneRunId, "hyg_");
+id!(/// A message that the bot sends itself on a schedule.
+    RoutineId, "rtn_");
+id!(/// One run of a routine.
+    RoutineRunId, "run_");

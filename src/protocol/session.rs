@@ -6,6 +6,7 @@ use crate::clock::Timestamp;
 use crate::protocol::approval::{PlanFacts, Requester};
 use crate::protocol::artifact::ArtifactRef;
 use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId, SessionId, ToolCallId};
+use crate::protocol::memory::SessionMemory;
 use crate::protocol::policy::Verdict;
 use crate::protocol::words::{
     Access, ContinuationState, Effect, OutboxClass, OutboxState, Risk, SessionState, StepKind,
@@ -79,6 +80,9 @@ pub struct Session {
     pub usage: Usage,
     /// Number of turns.
     pub turns: u32,
+    /// What it remembers; only where one session is asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<SessionMemory>,
     /// First message.
     pub created_at: Timestamp,
     /// Last change.
@@ -434,6 +438,9 @@ pub struct Why {
     pub policy_author: Option<String>,
     /// Its approval with the decision.
     pub approval: Option<crate::protocol::approval::Approval>,
+    /// What hooks did to it, in order.
+    #[serde(default)]
+    pub hooks: Vec<crate::protocol::hook::HookNote>,
     /// What happened, in order, one sentence a line.
     pub story: Vec<String>,
 }

@@ -9,9 +9,13 @@ use crate::protocol::cache::{CacheEntry, CacheStats, CacheSummary};
 use crate::protocol::channel::Channel;
 use crate::protocol::costs::Costs;
 use crate::protocol::doctor::{AuditAnchor, AuditReport, AuditRow, Doctor};
+use crate::protocol::hook::Hook;
+use crate::protocol::hygiene::{HygieneAnswer, HygieneQuery};
 use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId, SessionId, ToolCallId};
+use crate::protocol::memory::{MemoryAnswer, MemoryQuery, MemoryStats};
 use crate::protocol::models::ProviderModels;
 use crate::protocol::policy::WhatIf;
+use crate::protocol::routine::{RoutineAnswer, RoutineQuery};
 use crate::protocol::session::{
     Continuation, OutboxItem, Session, Step, TranscriptEntry, Usage, Why,
 };
@@ -148,6 +152,9 @@ pub struct Snapshot {
     /// The response cache.
     #[serde(default)]
     pub cache: CacheSummary,
+    /// What is remembered.
+    #[serde(default)]
+    pub memory: MemoryStats,
     /// The engine.
     pub engine: EngineStatus,
 }
@@ -317,6 +324,14 @@ pub enum Query {
         #[serde(default)]
         until: Option<Day>,
     },
+    /// About memory.
+    Memory(MemoryQuery),
+    /// About hygiene.
+    Hygiene(HygieneQuery),
+    /// Every hook at every point, in the order they are called in.
+    Hooks,
+    /// About routines.
+    Routines(RoutineQuery),
 }
 
 /// Which rows of the audit.
@@ -418,4 +433,12 @@ pub enum Answer {
     CacheEntry(Box<CacheEntry>),
     /// To [`Query::Costs`].
     Costs(Box<Costs>),
+    /// To [`Query::Memory`].
+    Memory(MemoryAnswer),
+    /// To [`Query::Hygiene`].
+    Hygiene(HygieneAnswer),
+    /// To [`Query::Hooks`].
+    Hooks(Page<Hook>),
+    /// To [`Query::Routines`].
+    Routines(RoutineAnswer),
 }

@@ -522,6 +522,138 @@ words!(/// What costs are summed by.
     Day = "day",
 });
 
+words!(/// Where a remembered thing is recalled.
+    MemoryScope as "memory scope" {
+    /// In its session only.
+    Session = "session",
+    /// In every session of its channel.
+    Channel = "channel",
+    /// Everywhere.
+    Global = "global",
+});
+
+words!(/// Kind of a remembered thing.
+    MemoryKind as "memory kind" {
+    /// How something is.
+    Fact = "fact",
+    /// What somebody likes.
+    Preference = "preference",
+    /// What was decided.
+    Decision = "decision",
+    /// What is to be done.
+    Task = "task",
+    /// Who somebody is.
+    Person = "person",
+});
+
+words!(/// Who wrote a remembered thing.
+    MemoryAuthor as "memory author" {
+    /// A user, who asked for it.
+    User = "user",
+    /// The model.
+    Model = "model",
+    /// An operator.
+    Operator = "operator",
+});
+
+words!(/// State of a remembered thing.
+    MemoryState as "memory state" {
+    /// Waits for a person; not recalled.
+    Proposed = "proposed",
+    /// Recalled.
+    Active = "active",
+    /// Another one says it better; not recalled.
+    Superseded = "superseded",
+    /// Put aside by hygiene; not recalled.
+    Archived = "archived",
+});
+
+words!(/// State of a compaction.
+    CompactionState as "compaction state" {
+    /// Under way.
+    Running = "running",
+    /// Its turns are covered by the summary.
+    Done = "done",
+    /// Nothing changed.
+    Failed = "failed",
+});
+
+words!(/// Why hygiene puts something aside or removes it.
+    HygieneReason as "hygiene reason" {
+    /// Its own end is reached.
+    Expired = "expired",
+    /// Neither used nor changed within the days that its scope keeps.
+    Retention = "retention",
+    /// Its scope holds more than it may: the least useful go.
+    Size = "size",
+    /// What it belongs to is gone.
+    Orphan = "orphan",
+    /// It was put aside and the time to undo that is over: removed for good.
+    Removed = "removed",
+});
+
+words!(/// State of a run of hygiene.
+    HygieneState as "hygiene state" {
+    /// Under way.
+    Running = "running",
+    /// What it put aside can be restored until its time is over.
+    Done = "done",
+    /// It ended before it did everything; what it put aside can be restored until its time is over.
+    Stopped = "stopped",
+    /// It was taken back.
+    Undone = "undone",
+    /// What it put aside is removed for good.
+    Removed = "removed",
+});
+
+words!(/// When a hook is called.
+    HookPoint as "hook point" {
+    /// Before a model is asked; may change or cancel.
+    BeforeLlmCall = "before_llm_call",
+    /// Before a proposed call is checked; may change or cancel. Called again at the start, where it may only veto.
+    BeforeToolCall = "before_tool_call",
+    /// After a call ended.
+    AfterToolCall = "after_tool_call",
+    /// A session was opened.
+    SessionStart = "session_start",
+    /// A session ended.
+    SessionEnd = "session_end",
+    /// A person is asked.
+    ApprovalRequested = "approval_requested",
+    /// A person answered.
+    ApprovalDecided = "approval_decided",
+    /// A message was accepted.
+    MessageReceived = "message_received",
+    /// A reply was accepted by the platform.
+    ReplySent = "reply_sent",
+});
+
+words!(/// What happens to runs of a routine that were due while nothing ran.
+    MissedRuns as "policy for missed runs" {
+    /// Nothing.
+    Skip = "skip",
+    /// One run makes up for all of them.
+    RunOnce = "run_once",
+});
+
+words!(/// State of a run of a routine.
+    RoutineRunState as "routine run state" {
+    /// It became a turn.
+    Started = "started",
+    /// It did not run, for a reason that is no fault.
+    Skipped = "skipped",
+    /// It could not be started.
+    Failed = "failed",
+});
+
+words!(/// What becomes of a gated call where nobody is there to answer.
+    Unattended as "unattended policy" {
+    /// It is denied and the turn goes on.
+    Deny = "deny",
+    /// It waits for a person.
+    Park = "park",
+});
+
 words!(/// Why a tool ran although its results may be given again.
     ToolCacheMiss as "reason of a tool's miss" {
     /// The channel keeps none.
@@ -548,4 +680,14 @@ words!(/// Why a tool's result was not kept.
     Partial = "partial",
     /// Something that may write in the workspace ran at the same time.
     WorkspaceChanged = "workspace_changed",
+});
+
+words!(/// By what a search found something.
+    FoundBy as "way to find" {
+    /// Its words.
+    Words = "words",
+    /// Its meaning.
+    Meaning = "meaning",
+    /// Both.
+    Both = "both",
 });

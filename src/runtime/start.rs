@@ -75,7 +75,12 @@ pub fn redactor(settings: &Settings) -> Redactor {
         .channels
         .values()
         .filter_map(|channel| channel.token.as_ref());
-    for secret in keys.chain(tokens) {
+    let variables = settings
+        .hooks
+        .commands
+        .values()
+        .flat_map(|hook| hook.environment.iter().map(|(_, value)| value));
+    for secret in keys.chain(tokens).chain(variables) {
         redactor.register(secret.expose());
     }
     redactor

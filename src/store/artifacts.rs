@@ -242,6 +242,45 @@ impl Store {
         .await
     }
 
+    /// Removes every file that no row names, however new; none = somebody holds a guard and nothing was removed. While
+    /// nobody holds one, nobody is about to name a file.
+    pub async fn remove_unnamed_files(&self) -> Result<Option<SweptFiles>, StoreError> {
+        let Ok(_exclusive) = self.inner.artifacts.gate.clone().try_write_owned() else {
+            return Ok(None);
+        };
+        let root = self.inner.artifacts.root.clone();
+        let listed = blocking(move || {
+            orphan_candidates(&root, Timestamp(i64::MAX)).map_err(|error| failed(&root, &error))
+        })
+        .await?;
+        let mut removed = SweptFiles::default();
+        for folder in listed {
+            let orphans = self.unnamed(folder).await?;
+            removed.files += orphans.len() as u64;
+            removed.bytes += orphans.iter().map(|file| file.size).sum::<u64>();
+            unlink(orphans).await?;
+        }
+        Ok(Some(removed))
+    }
+
+    /// Those of the files that no row names.
+    async fn unnamed(&self, files: Vec<Candidate>) -> Result<Vec<Candidate>, StoreError> {
+        self.read(move |reader| {
+            let mut orphans = Vec::new();
+            for file in files {
+                let named = match file.hash {
+                    Some(hash) => reader.artifact_known(hash)?,
+                    None => false,
+                };
+                if !named {
+                    orphans.push(file);
+                }
+            }
+            Ok(orphans)
+        })
+        .await
+    }
+
     /// Files that no row names and nobody is about to name: their number and bytes, removed unless it is only a
     /// preview. Removes nothing while a guard is held.
     pub async fn sweep_artifact_files(
@@ -264,41 +303,31 @@ impl Store {
                     Err(_) => break,
                 }
             };
-            let orphans = self
-                .read(move |reader| {
-                    let mut orphans = Vec::new();
-                    for file in folder {
-                        let named = match file.hash {
-                            Some(hash) => reader.artifact_known(hash)?,
-                            None => false,
-                        };
-                        if !named {
-                            orphans.push(file);
-                        }
-                    }
-                    Ok(orphans)
-                })
-                .await?;
+            let orphans = self.unnamed(folder).await?;
             swept.files += orphans.len() as u64;
             swept.bytes += orphans.iter().map(|file| file.size).sum::<u64>();
             if exclusive.is_some() {
-                blocking(move || {
-                    for file in &orphans {
-                        match std::fs::remove_file(&file.path) {
-                            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                                return Err(failed(&file.path, &error));
-                            }
-                            Ok(()) | Err(_) => {}
-                        }
-                    }
-                    Ok(())
-                })
-                .await?;
+                unlink(orphans).await?;
             }
             drop(exclusive);
         }
         Ok(swept)
     }
+}
+
+async fn unlink(files: Vec<Candidate>) -> Result<(), StoreError> {
+    blocking(move || {
+        for file in &files {
+            match std::fs::remove_file(&file.path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    return Err(failed(&file.path, &error));
+                }
+                Ok(()) | Err(_) => {}
+            }
+        }
+        Ok(())
+    })
+    .await
 }
 
 /// Files that went, or would go.

@@ -68,6 +68,10 @@ fn encode(body: &EventBody) -> Result<String, StoreError> {
         | EventBody::CacheHit { .. }
         | EventBody::CacheMiss { .. }
         | EventBody::EngineState { .. }
+        | EventBody::MemoryChanged { .. }
+        | EventBody::HygieneFinished { .. }
+        | EventBody::HookRan { .. }
+        | EventBody::RoutineChanged { .. }
         | EventBody::Unknown => serde_json::to_string(body)?,
     })
 }

@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use crate::clock::Timestamp;
+use crate::protocol::hygiene::HygieneRun;
+use crate::protocol::snapshot::PageRequest;
 use crate::store::audit::AuditHead;
 use crate::store::commands::ensure_channel::hex;
 use crate::store::error::StoreError;
@@ -47,6 +49,12 @@ pub struct DatabaseFacts {
     pub audit_seq: u64,
     /// Its hash, lower-case hex.
     pub audit_hash: String,
+    /// The newest run of hygiene.
+    pub hygiene: Option<HygieneRun>,
+    /// When one ended last that was not cut short.
+    pub last_hygiene: Option<Timestamp>,
+    /// What is remembered: (memories, archived ones, embeddings).
+    pub remembered: (u64, u64, u64),
 }
 
 /// Who holds a data directory; none = nobody, or it has never been served.
@@ -98,10 +106,13 @@ impl Reader<'_> {
     pub fn database_facts(&self) -> Result<DatabaseFacts, StoreError> {
         let head = AuditHead::load(self.conn)?;
         let starts = schema::meta(self.conn, "starts")?;
+        let schema: i64 = self
+            .conn
+            .query_row("PRAGMA user_version", [], |row| row.get(0))?;
+        // A database that was not migrated yet has none of it.
+        let has_memory = schema >= 4;
         Ok(DatabaseFacts {
-            schema: self
-                .conn
-                .query_row("PRAGMA user_version", [], |row| row.get(0))?,
+            schema,
             epoch: schema::meta(self.conn, "epoch")?
                 .and_then(|text| text.parse().ok())
                 .unwrap_or(0),
@@ -127,6 +138,28 @@ impl Reader<'_> {
                 })?,
             audit_seq: head.seq,
             audit_hash: hex(&head.hash),
+            hygiene: if has_memory {
+                let newest = PageRequest {
+                    limit: Some(1),
+                    cursor: None,
+                };
+                self.hygiene_runs(&newest)?.items.into_iter().next()
+            } else {
+                None
+            },
+            last_hygiene: schema::meta(self.conn, "last_hygiene")?
+                .and_then(|text| text.parse().ok())
+                .map(Timestamp),
+            remembered: if has_memory {
+                self.conn.query_row(
+                    "SELECT count(*), (SELECT count(*) FROM memories WHERE state = 'archived'),
+                        (SELECT count(*) FROM memory_vectors) FROM memories",
+                    [],
+                    |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
+                )?
+            } else {
+                (0, 0, 0)
+            },
         })
     }
 }

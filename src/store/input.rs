@@ -8,7 +8,8 @@ use crate::protocol::ids::{ApprovalId, ContinuationId, ModelAttemptId, SessionId
 use crate::protocol::policy::Verdict;
 use crate::protocol::session::{CachedAnswer, NativeBlocks, Usage};
 use crate::protocol::words::{
-    Access, ApprovalKind, DecisionWord, Effect, OutboxClass, Risk, Surface, ToolCallState,
+    Access, ApprovalKind, Autonomy, DecisionWord, Effect, OutboxClass, Risk, Surface,
+    ToolCallState, Unattended,
 };
 
 /// Where an inbound item came from, and the key that makes its redelivery harmless.
@@ -74,6 +75,15 @@ pub struct TurnCache {
     pub fresh: bool,
     /// It was said in a chat of two: its answer is given to nobody else.
     pub private: bool,
+}
+
+/// What bounds a turn beside the policy of its channel.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct TurnBounds {
+    /// Nobody is there to answer; none = somebody is.
+    pub unattended: Option<Unattended>,
+    /// The most it may do by itself, whatever its channel allows.
+    pub autonomy_ceiling: Option<Autonomy>,
 }
 
 /// What a continuation has used of its [`TurnLimits`].
@@ -221,6 +231,21 @@ pub struct SharedLimits {
     pub channel: Limit,
     /// Of all channels on that day.
     pub all: Limit,
+}
+
+/// A model call that a compaction makes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CompactionCall {
+    /// `<provider>/<model>`.
+    pub model: String,
+    /// The newest turn it covers: the row of the call hangs on it.
+    pub newest: ContinuationId,
+    /// Input plus output tokens it may cost.
+    pub estimated_tokens: u64,
+    /// US dollars it may cost, when priced.
+    pub estimated_cost_usd: Option<f64>,
+    /// What it must stay within, and the day it counts on.
+    pub limits: SharedLimits,
 }
 
 /// A word of ours to a conversation.

@@ -33,7 +33,9 @@ mod damage;
 pub mod error;
 pub mod event_log;
 pub mod files;
+pub mod hygiene;
 pub mod input;
+pub mod meaning;
 pub mod offline;
 mod open;
 mod ops;
@@ -218,6 +220,21 @@ impl Store {
         });
         made.await
             .map_err(|error| StoreError::Sqlite(format!("a backup did not finish: {error}")))?
+    }
+
+    /// Copies the write-ahead log into the database and shortens it, as far as readers let it; waits for no reader.
+    pub async fn checkpoint(&self) -> Result<(), StoreError> {
+        let (done, copied) = oneshot::channel();
+        let queued = self.inner.queue.send(Message::Checkpoint(done)).await;
+        queued.map_err(|_| StoreError::Closed)?;
+        copied.await.map_err(|_| StoreError::Closed)
+    }
+
+    /// Bytes of the write-ahead log; 0 = everything is in the database.
+    pub fn log_bytes(&self) -> u64 {
+        let mut log = self.inner.path.clone().into_os_string();
+        log.push("-wal");
+        std::fs::metadata(log).map_or(0, |log| log.len())
     }
 
     /// None = healthy; else why the last write failed (disk full, I/O), until a durable one succeeds.

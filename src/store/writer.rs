@@ -135,6 +135,8 @@ impl<C: WriteCommand> Job for Pending<C> {
 /// What the writer is sent.
 pub(crate) enum Message {
     Command(Box<dyn Job>),
+    /// Copy the log into the database and shorten it, as far as readers let it.
+    Checkpoint(oneshot::Sender<()>),
     #[cfg(feature = "test-hooks")]
     Hook(Box<dyn FnOnce(&Connection) + Send>),
     Close(oneshot::Sender<()>),
@@ -201,6 +203,14 @@ impl Writer {
                         self.run_alone(job);
                     }
                     Message::Command(job) => batch.push(job),
+                    Message::Checkpoint(done) => {
+                        self.run_batch(&mut batch);
+                        if self.checkpoint("PASSIVE", Duration::ZERO) {
+                            self.checkpoint("TRUNCATE", Duration::ZERO);
+                        }
+                        // Whoever asked may have given up waiting.
+                        let _ = done.send(());
+                    }
                     #[cfg(feature = "test-hooks")]
                     Message::Hook(hook) => {
                         self.run_batch(&mut batch);

@@ -8,6 +8,7 @@ pub mod canonical;
 pub mod execute_command;
 pub mod guard;
 pub mod list_files;
+pub mod memory;
 pub mod operands;
 pub mod output;
 pub mod preview;

@@ -16,6 +16,8 @@ pub fn one_line(tool: &str, args: &Value) -> String {
         "execute_command" => command_line(args),
         "read_file" | "write_file" => text_of(args, "path").map(ToOwned::to_owned),
         "list_files" => Some(listing(args)),
+        "remember" => text_of(args, "text").map(quote),
+        "recall" => text_of(args, "query").map(quote),
         "search_files" => text_of(args, "pattern").map(|pattern| {
             format!(
                 "{} in {}",

@@ -11,6 +11,7 @@ use crate::protocol::words::{Access, Effect};
 use crate::tools::canonical;
 use crate::tools::execute_command::ExecuteCommand;
 use crate::tools::list_files::ListFiles;
+use crate::tools::memory::{Recall, Remember};
 use crate::tools::read_file::ReadFile;
 use crate::tools::sandbox::Sandbox;
 use crate::tools::search_files::SearchFiles;
@@ -97,6 +98,8 @@ pub const BUILTIN_NAMES: &[&str] = &[
     "list_files",
     "search_files",
     "execute_command",
+    "remember",
+    "recall",
 ];
 
 /// Whether a call of this access leaves everything as it is.
@@ -124,6 +127,8 @@ impl Registry {
         registry.add(Arc::new(ListFiles::default()))?;
         registry.add(Arc::new(SearchFiles::default()))?;
         registry.add(Arc::new(ExecuteCommand::new(sandbox.clone())))?;
+        registry.add(Arc::new(Remember::default()))?;
+        registry.add(Arc::new(Recall::default()))?;
         #[cfg(feature = "test-hooks")]
         if let Some(service) = crate::config::testing::service() {
             for (name, effect) in crate::tools::testing::NAMES {

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use crate::protocol::approval::{PlanFacts, Preview};
 use crate::protocol::artifact::ArtifactHash;
 use crate::protocol::ids::{SessionId, ToolCallId};
-use crate::protocol::words::{Access, Effect, Risk};
+use crate::protocol::words::{Access, Effect, MemoryScope, Risk};
 
 /// What a tool declares about itself. Part of the pinned definition that approvals are bound to.
 #[derive(Debug, Clone, PartialEq)]
@@ -136,6 +136,9 @@ pub struct ToolOutcome {
     pub partial: bool,
 }
 
+/// What a host says that keeps nothing.
+const NO_MEMORY: &str = "there is no memory here";
+
 /// What the engine offers a running tool.
 #[async_trait]
 pub trait ToolHost: Send + Sync {
@@ -145,6 +148,16 @@ pub trait ToolHost: Send + Sync {
     /// The text of an artifact that this conversation refers to; else why not, for the model.
     async fn artifact(&self, hash: ArtifactHash) -> Result<String, String> {
         Err(format!("there is no {} here", hash.reference()))
+    }
+
+    /// Keeps a text for later turns; what became of it, else why not, for the model.
+    async fn remember(&self, _text: &str, _scope: MemoryScope) -> Result<String, String> {
+        Err(NO_MEMORY.to_owned())
+    }
+
+    /// What is remembered and a query is found in, for the model; else why there is no answer.
+    async fn recall(&self, _query: &str, _limit: u32) -> Result<String, String> {
+        Err(NO_MEMORY.to_owned())
     }
 }
 

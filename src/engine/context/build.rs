@@ -90,6 +90,10 @@ pub struct Context {
     pub raw_tokens: u64,
     /// The same, calibrated.
     pub tokens: u64,
+    /// Ids of what is remembered and went in.
+    pub recalled: Vec<String>,
+    /// What is remembered as it stands before the message, where nothing else is sent; else empty.
+    pub before_message: String,
 }
 
 /// Fits everything into the window. None when a call of the current turn lacks its result: it must not go on.
@@ -109,10 +113,22 @@ pub fn build(material: &Material<'_>, target: &Target<'_>) -> Option<Context> {
     lead.push_str(&digest.unwrap_or_default());
     let mut messages: Vec<ModelMessage> = kept;
     let mut current = std::mem::take(&mut fitting.current);
-    put_before(&mut current, &block::block("memory", about, &retrieved));
+    let retrieved = block::block("memory", about, &retrieved);
+    let mut before_message = String::new();
+    if messages.is_empty() && current.len() == 1 {
+        for block in [&lead, &retrieved] {
+            if !block.is_empty() {
+                before_message.push_str(block);
+                before_message.push('\n');
+            }
+        }
+    }
+    put_before(&mut current, &retrieved);
     messages.extend(current);
     put_before(&mut messages, &lead);
-    Some(fitting.finish(messages))
+    let mut context = fitting.finish(messages);
+    context.before_message = before_message;
+    Some(context)
 }
 
 /// Puts a block before the text of the first message, which is a user's.
@@ -134,6 +150,7 @@ struct Fitting<'a> {
     room: u64,
     dropped: Vec<String>,
     notes: Vec<String>,
+    recalled: Vec<String>,
 }
 
 impl<'a> Fitting<'a> {
@@ -160,6 +177,7 @@ impl<'a> Fitting<'a> {
             room: 0,
             dropped: Vec::new(),
             notes,
+            recalled: Vec::new(),
         };
         fitting.fit_current();
         Some(fitting)
@@ -211,6 +229,7 @@ impl<'a> Fitting<'a> {
                 continue;
             }
             self.room -= size;
+            self.recalled.push(item.id.clone());
             lines.push(line);
         }
         lines
@@ -326,6 +345,8 @@ impl<'a> Fitting<'a> {
             messages,
             dropped: self.dropped,
             notes: self.notes,
+            recalled: self.recalled,
+            before_message: String::new(),
         }
     }
 }

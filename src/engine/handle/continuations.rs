@@ -13,7 +13,7 @@ use crate::store::commands::begin_test;
 use crate::store::commands::cancel::Cancel;
 use crate::store::commands::ingest_turn::IngestTurn;
 use crate::store::commands::resume::Resume;
-use crate::store::input::{NewNotice, SessionChoice, TurnCache};
+use crate::store::input::{NewNotice, SessionChoice, TurnBounds, TurnCache};
 
 /// The cancellation of a continuation, as stored; the chat is told unless it asked for it itself.
 pub async fn cancellation(
@@ -152,6 +152,11 @@ pub async fn retry(
         cache: TurnCache {
             fresh: true,
             private: rows.cache.private,
+        },
+        // Whoever asks again is there to answer; what it may do by itself stays.
+        bounds: TurnBounds {
+            unattended: None,
+            autonomy_ceiling: rows.bounds.autonomy_ceiling,
         },
     };
     let Outcome::Accepted(accepted) = messages::submit(engine, turn).await? else {

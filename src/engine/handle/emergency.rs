@@ -9,6 +9,7 @@ use crate::engine::handle::Caller;
 use crate::engine::probe;
 use crate::engine::problem::from_store;
 use crate::engine::query::engine_status;
+use crate::engine::scheduler;
 use crate::engine::storage;
 use crate::engine::turn::input::Halt;
 use crate::protocol::command::{Outcome, Waiting};
@@ -123,6 +124,7 @@ pub async fn release(
     if engine.quarantine.send_replace(false) {
         // It stood still, so that nothing expired that nobody could answer.
         engine.tasks.spawn(deadlines::run(engine.clone()));
+        engine.tasks.spawn(scheduler::run(engine.clone()));
     }
     probe::begin(engine);
     for session in engine

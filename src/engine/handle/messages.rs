@@ -5,6 +5,7 @@ use sha2::{Digest, Sha256};
 use crate::config::settings::BudgetSettings;
 use crate::engine::core::Engine;
 use crate::engine::handle::{Caller, sessions};
+use crate::engine::hooks::turn as hooks;
 use crate::engine::people;
 use crate::engine::problem::from_store;
 use crate::protocol::command::{Accepted, BudgetRequest, Outcome};
@@ -12,7 +13,7 @@ use crate::protocol::ids::{ContinuationId, SessionId};
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::words::{ContinuationState, Disposition};
 use crate::store::commands::ingest_turn::{IngestOutcome, IngestTurn};
-use crate::store::input::{Origin, SessionChoice, TurnCache, TurnLimits};
+use crate::store::input::{Origin, SessionChoice, TurnBounds, TurnCache, TurnLimits};
 
 /// Longest message, in bytes.
 pub const MAX_TEXT_BYTES: usize = 256 * 1024;
@@ -65,13 +66,29 @@ fn check_text(text: &str) -> Result<(), Problem> {
     Ok(())
 }
 
-fn check_budgets(budgets: &BudgetRequest) -> Result<(), Problem> {
+/// Whether an amount is one.
+pub fn check_budgets(budgets: &BudgetRequest) -> Result<(), Problem> {
     match budgets.max_cost_usd {
         Some(cost) if !cost.is_finite() || cost < 0.0 => Err(Problem::invalid(
             "`budgets.max_cost_usd` is an amount of US dollars, 0 or more",
         )),
         Some(_) | None => Ok(()),
     }
+}
+
+/// Refuses a message that is one too many. Nothing of it is kept: its sender knows at once, and can send it again.
+async fn check_rate(engine: &Engine, caller: &Caller, channel: &str) -> Result<(), Problem> {
+    let requester = people::requester(&caller.actor);
+    let Some((over, record)) = hooks::limit_message(engine, channel, &requester) else {
+        return Ok(());
+    };
+    if let Some(record) = record {
+        engine.store.write(record).await.map_err(from_store)?;
+    }
+    Err(
+        Problem::new(ProblemKind::TooMany, "rate limit", over.reason)
+            .hint("wait, then send it again; the limits are under [hooks.rate_limit]"),
+    )
 }
 
 /// Submits a message to a session.
@@ -92,6 +109,7 @@ pub async fn send(
         .await
         .map_err(from_store)?;
     sessions::check_model(engine, &session.channel, model.as_deref())?;
+    check_rate(engine, caller, &session.channel).await?;
     let session_text = session_id.to_string();
     let mut parts = vec![
         "message",
@@ -118,6 +136,7 @@ pub async fn send(
             fresh,
             private: false,
         },
+        bounds: TurnBounds::default(),
     };
     submit(engine, turn).await
 }
@@ -141,6 +160,7 @@ pub async fn ask(
         )));
     }
     let max_queue = engine.channel(&channel)?.max_queue;
+    check_rate(engine, caller, &channel).await?;
     let mut parts = vec!["ask", &channel, &text, model.as_deref().unwrap_or("")];
     parts.extend(fresh.then_some("fresh"));
     let body = body_digest(&parts);
@@ -164,6 +184,7 @@ pub async fn ask(
             fresh,
             private: false,
         },
+        bounds: TurnBounds::default(),
     };
     submit(engine, turn).await
 }

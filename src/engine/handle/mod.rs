@@ -18,9 +18,13 @@ pub mod decide;
 pub mod deliveries;
 pub mod edit;
 pub mod emergency;
+pub mod hooks;
+pub mod hygiene;
+pub mod memory;
 pub mod messages;
 pub mod models;
 pub mod policy;
+pub mod routines;
 pub mod sessions;
 
 /// Who acts and from where, as commands need it.
@@ -131,6 +135,18 @@ impl Engine {
             Command::TestModel { model } => models::test(self, &caller, model).await,
             Command::PinCacheEntry { id, pinned } => cache::pin(self, &caller, id, pinned).await,
             Command::PurgeCache { what } => cache::purge(self, &caller, what).await,
+            Command::Memory(command) => memory::carry_out(self, &caller, command)
+                .await
+                .map(Outcome::Memory),
+            Command::Hygiene(command) => hygiene::carry_out(self, &caller, command)
+                .await
+                .map(Outcome::Hygiene),
+            Command::Hook(command) => hooks::carry_out(self, &caller, command)
+                .await
+                .map(Outcome::Hook),
+            Command::Routine(command) => routines::carry_out(self, &caller, command)
+                .await
+                .map(Outcome::Routine),
             Command::DiscoverModels => models::discover(self, &caller).await,
         }
     }

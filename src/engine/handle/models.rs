@@ -32,7 +32,7 @@ use crate::store::commands::reserve_model::{Reservation, ReserveModel};
 use crate::store::commands::settle_model::SettleModel;
 use crate::store::commands::settle_open::SettleOpen;
 use crate::store::error::StoreError;
-use crate::store::input::{SessionChoice, TurnCache};
+use crate::store::input::{SessionChoice, TurnBounds, TurnCache};
 
 /// Tests a model, the default one where none is named.
 pub async fn test(
@@ -137,6 +137,7 @@ impl<'a> Turn<'a> {
             retry_of: None,
             queue_full_notice: None,
             cache: TurnCache::default(),
+            bounds: TurnBounds::default(),
         };
         let epoch = engine.store.epoch();
         let begin = BeginTest { turn, epoch };

@@ -13,7 +13,7 @@ use crate::engine::response_cache::key::Facts;
 use crate::engine::response_cache::single_flight::{Flights, Joined, Lead, Told};
 use crate::engine::tool_cache;
 use crate::engine::turn::judge::Bench;
-use crate::model::request::{ModelAnswer, ModelRequest};
+use crate::model::request::{ModelAnswer, ModelMessage, ModelRequest};
 use crate::protocol::event::{Event, EventBody};
 use crate::protocol::policy::Policy;
 use crate::protocol::session::{CachedAnswer, Usage};
@@ -216,14 +216,38 @@ impl Visit<'_> {
     }
 }
 
-/// Looks for a kept answer before the first model call of a turn. `dropped` says what of the history was left out.
-pub async fn consult(
-    engine: &Engine,
-    rows: &TurnRows,
-    model: &str,
-    request: &ModelRequest,
-    dropped: &[String],
-) -> Consulted {
+/// What a model would be sent.
+#[derive(Debug, Clone, Copy)]
+pub struct Sent<'a> {
+    /// All of it.
+    pub request: &'a ModelRequest,
+    /// What of the history was left out.
+    pub dropped: &'a [String],
+    /// What is remembered, where it stands before the question; else empty.
+    pub remembered: &'a str,
+    /// Whether some of that came from untrusted content.
+    pub tainted: bool,
+}
+
+impl Sent<'_> {
+    /// The request without what is remembered, and the digest of that: the question is known by its own words.
+    fn apart(&self) -> (ModelRequest, Option<String>) {
+        let mut request = self.request.clone();
+        match request.messages.as_mut_slice() {
+            [ModelMessage::User { text }] if !self.remembered.is_empty() => {
+                if let Some(question) = text.strip_prefix(self.remembered) {
+                    *text = question.to_owned();
+                }
+                let digest = crate::tools::canonical::digest(&["memory", self.remembered]);
+                (request, Some(digest))
+            }
+            _ => (request, None),
+        }
+    }
+}
+
+/// Looks for a kept answer before the first model call of a turn.
+pub async fn consult(engine: &Engine, rows: &TurnRows, model: &str, sent: Sent<'_>) -> Consulted {
     let ask = || Consulted::Ask(Pass::default());
     let caching = &engine.response_cache;
     // Only the question itself is ever answered from here, not what comes behind a tool.
@@ -250,6 +274,7 @@ pub async fn consult(
             return ask();
         }
     };
+    let (request, memory) = sent.apart();
     let policies: Vec<&Policy> = std::iter::once(&bench.policy).chain(&bench.also).collect();
     let provider = model.split_once('/').map_or("", |(name, _)| name);
     let settings = engine.settings.providers.get(provider);
@@ -263,13 +288,13 @@ pub async fn consult(
         requester: &rows.requester.id,
         provider,
         base_url: settings.map_or("", |provider| provider.base_url.as_str()),
-        request,
+        request: &request,
         policies: &policies,
-        memory: None,
+        memory: memory.as_deref(),
         reply_format: &reply_format,
     };
     let asked = key::asked(&facts);
-    if !eligibility::is_fresh(request, dropped) {
+    if !eligibility::is_fresh(&request, sent.dropped) {
         let known = caching.file.knows_question(asked).await;
         visit.miss(if known {
             CacheMissReason::DifferentHistory
@@ -278,7 +303,7 @@ pub async fn consult(
         });
         return ask();
     }
-    if !bench.taint.is_empty() {
+    if sent.tainted || !bench.taint.is_empty() {
         visit.miss(CacheMissReason::Tainted);
         return ask();
     }

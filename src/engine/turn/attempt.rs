@@ -10,6 +10,7 @@ use crate::clock::Day;
 use crate::crash_point;
 use crate::engine::budget;
 use crate::engine::core::{Engine, lock};
+use crate::engine::turn::memory::ReadNote;
 use crate::engine::turn::open_call::{self, OpenCall};
 use crate::model::limits::Limited;
 use crate::model::request::{
@@ -39,6 +40,8 @@ pub struct Asked<'a> {
     pub step: u32,
     /// Number of the try for this step, from 1.
     pub attempt: u32,
+    /// What it reads of memory, written with the reservation; none = nothing worth a note.
+    pub read: Option<ReadNote>,
 }
 
 /// What became of a try.
@@ -82,19 +85,22 @@ pub async fn attempt(engine: &Engine, rows: &TurnRows, asked: Asked<'_>) -> anyh
     let day = Day::local(engine.clock.now()).0;
     // Before anything is reserved: who waits has spent nothing.
     let place = open_call::wait_for_place(engine, rows, asked.model).await;
-    let reservation = engine
-        .persist(ReserveModel {
-            continuation_id: rows.id,
-            epoch: engine.store.epoch(),
-            step: asked.step,
-            attempt: asked.attempt,
-            model: name.to_owned(),
-            estimated_tokens: estimate.input_tokens + estimate.output_tokens,
-            estimated_cost_usd: price(&estimate),
-            limits: budget::shared_limits(&engine.settings, &rows.channel, day),
-            estimated_input_tokens: Some(asked.raw_input_tokens),
-        })
-        .await?;
+    let reserve = ReserveModel {
+        continuation_id: rows.id,
+        epoch: engine.store.epoch(),
+        step: asked.step,
+        attempt: asked.attempt,
+        model: name.to_owned(),
+        estimated_tokens: estimate.input_tokens + estimate.output_tokens,
+        estimated_cost_usd: price(&estimate),
+        limits: budget::shared_limits(&engine.settings, &rows.channel, day),
+        estimated_input_tokens: Some(asked.raw_input_tokens),
+    };
+    // What it reads taints its session before it reads it.
+    let reservation = match asked.read {
+        Some(read) => engine.persist((reserve, read)).await?.0,
+        None => engine.persist(reserve).await?,
+    };
     let attempt_id = match reservation {
         Reservation::Granted(id) => id,
         Reservation::Exhausted(stop) => return Ok(Tried::Refused(stop)),

@@ -13,6 +13,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::engine::core::Engine;
+use crate::engine::hooks::turn as hooks;
 use crate::engine::turn::after;
 use crate::engine::turn::effect::Effect;
 use crate::engine::turn::finish;
@@ -180,7 +181,7 @@ impl Driver<'_> {
                 });
                 let input = match effect {
                     Effect::CallModel => self.call_model(halted).await?,
-                    Effect::RecordCalls => Some(self.record_calls().await?),
+                    Effect::RecordCalls => Some(self.record_calls(halted).await?),
                     Effect::StartTool(id) => {
                         self.active.pause();
                         tools.push(tool_run::start_and_run(
@@ -292,10 +293,7 @@ impl Driver<'_> {
             biased;
             halt = until_halted(halted) => {
                 // Dropping the call closes the connection; what it cost is estimated.
-                tracing::debug!(continuation = %self.continuation, ?halt, "model call dropped");
-                open_call::settle(self.engine, self.continuation, halt.as_str()).await;
-                settle_open(self.engine, self.continuation).await?;
-                return Ok(Some(Input::Halted(halt)));
+                return self.dropped(halt).await.map(Some);
             }
             outcome = model_call::call(self.engine, &self.rows) => outcome?,
         };
@@ -332,11 +330,28 @@ impl Driver<'_> {
         }))
     }
 
-    async fn record_calls(&mut self) -> anyhow::Result<Input> {
+    /// Counts a model call whose answer is not waited for, or not recorded.
+    async fn dropped(&self, halt: Halt) -> anyhow::Result<Input> {
+        tracing::debug!(continuation = %self.continuation, ?halt, "model call dropped");
+        open_call::settle(self.engine, self.continuation, halt.as_str()).await;
+        settle_open(self.engine, self.continuation).await?;
+        Ok(Input::Halted(halt))
+    }
+
+    async fn record_calls(
+        &mut self,
+        halted: &mut watch::Receiver<Option<Halt>>,
+    ) -> anyhow::Result<Input> {
         let mut reply = self.reply.take().context("no answer to record")?;
+        let proposed = std::mem::take(&mut reply.answer.tool_calls);
+        let (proposed, hooked) = tokio::select! {
+            // An answer whose hooks are done is recorded whatever happens; it was paid for.
+            biased;
+            hooked = hooks::before_tool_calls(self.engine, &self.rows, proposed) => hooked,
+            halt = until_halted(halted) => return self.dropped(halt).await,
+        };
         let bench = Bench::read(self.engine, &self.rows).await?;
         let step = self.rows.steps.last().map_or(0, |step| step.n) + 1;
-        let proposed = std::mem::take(&mut reply.answer.tool_calls);
         let active_ms = self.take_active_ms();
         let calls = judge::judge_all(
             self.engine,
@@ -351,14 +366,17 @@ impl Driver<'_> {
             continuation_id: self.continuation,
             calls: calls.clone(),
         });
-        self.engine
-            .persist(LlmResult {
-                continuation_id: self.continuation,
-                epoch: self.engine.store.epoch(),
-                step: reply.into_step(self.engine, active_ms),
-                calls,
-            })
-            .await?;
+        let result = LlmResult {
+            continuation_id: self.continuation,
+            epoch: self.engine.store.epoch(),
+            step: reply.into_step(self.engine, active_ms),
+            calls,
+        };
+        if hooked.is_empty() {
+            self.engine.persist(result).await?;
+        } else {
+            self.engine.persist((result, hooked)).await?;
+        }
         #[cfg(feature = "test-hooks")]
         if let Some(questions) = torn {
             self.engine.store.write(questions).await?;

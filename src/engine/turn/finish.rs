@@ -5,6 +5,7 @@ use anyhow::Context as _;
 use crate::config::channels::is_local;
 use crate::engine::approvals::{self, Ask};
 use crate::engine::budget;
+use crate::engine::compaction::{self, TurnEnd};
 use crate::engine::core::lock;
 use crate::engine::turn::driver::Driver;
 use crate::engine::turn::judge;
@@ -37,6 +38,7 @@ pub async fn finish(driver: &mut Driver<'_>) -> anyhow::Result<()> {
     let active_ms = driver.take_active_ms();
     let rows = &driver.rows;
     let stop = stop_word(&reply.answer.stop).to_owned();
+    let end = TurnEnd::of(&reply);
     let mut text = engine.redactor.redact(&reply.answer.text).into_owned();
     match &reply.answer.stop {
         StopReason::MaxTokens => text.push_str("\n\n[the answer was cut at the output limit]"),
@@ -96,6 +98,7 @@ pub async fn finish(driver: &mut Driver<'_>) -> anyhow::Result<()> {
             session_last_line: last_line,
         })
         .await?;
+    compaction::after_turn(engine, rows, &end);
     #[cfg(feature = "test-hooks")]
     if let Some(reply) = torn {
         engine.store.write(reply).await?;
@@ -177,10 +180,11 @@ pub async fn fail(
 ) -> anyhow::Result<()> {
     let engine = driver.engine;
     tracing::warn!(continuation = %driver.continuation, code, %message, "turn failed");
-    let notices = notice(
-        driver,
-        "Sorry, this did not work out; the operator can see why.".to_owned(),
-    );
+    let told = match code {
+        "hook_cancelled" => format!("This was not answered: {message}."),
+        _ => "Sorry, this did not work out; the operator can see why.".to_owned(),
+    };
+    let notices = notice(driver, told);
     engine
         .persist(FailTurn {
             continuation_id: driver.continuation,
@@ -234,6 +238,14 @@ pub async fn ask_budget(driver: &mut Driver<'_>, kind: BudgetKind) -> anyhow::Re
         Some(stop) => budget::of_stop(&stop),
         None => budget::of_turn(kind, &driver.rows),
     };
+    if judge::nobody_is_there(&driver.rows) {
+        let reached = question.text.split(". Continue with").next();
+        let message = format!(
+            "{}. Nobody is there to allow more: raise the limits of the routine, or let it wait for a person (park)",
+            reached.unwrap_or_default()
+        );
+        return fail(driver, "budget_reached", message).await;
+    }
     let ask = Ask {
         kind: ApprovalKind::Budget,
         digest: crate::tools::canonical::digest(&[

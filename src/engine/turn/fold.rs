@@ -93,7 +93,7 @@ fn replay_calls(calls: &[CallRow]) -> HashMap<crate::protocol::ids::ToolCallId, 
 pub fn current(rows: &TurnRows) -> Exchange {
     Exchange {
         asked_by: rows.requester.display.clone(),
-        text: rows.text.clone(),
+        text: rows.sent_text.as_ref().unwrap_or(&rows.text).clone(),
         steps: rows.steps.clone(),
         calls: replay_calls(&rows.calls),
     }

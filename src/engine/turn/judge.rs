@@ -10,13 +10,13 @@ use tokio_util::sync::CancellationToken;
 use crate::config::paths::hidden_from_tools;
 use crate::engine::approvals::{self, Ask};
 use crate::engine::core::Engine;
+use crate::engine::hooks::turn::{MAX_TOOL_NAME, Proposed};
 use crate::engine::policy::{self, CallFacts, Circumstances, SessionGrant};
 use crate::engine::turn::after::MALFORMED_RULE;
-use crate::model::request::ModelToolCall;
 use crate::protocol::ids::{SessionId, ToolCallId};
 use crate::protocol::policy::{Policy, Verdict};
 use crate::protocol::words::{
-    Access, ApprovalKind, Effect, Risk, Surface, ToolCallState, VerdictWord,
+    Access, ApprovalKind, Effect, Risk, Surface, ToolCallState, Unattended, VerdictWord,
 };
 use crate::store::input::{NewApproval, NewCall, NewCallFacts, NewCallOutcome};
 use crate::store::queries::turn::TurnRows;
@@ -98,38 +98,46 @@ impl Bench {
         let channel = rows.channel.clone();
         let session = rows.session_id;
         let now = engine.clock.now();
-        // A platform session driven over HTTP runs under the stricter of its policy and `api`'s.
+        // A platform session driven over HTTP runs under the stricter of its policy and `api`'s, one that a routine
+        // speaks in under the stricter of its policy and `routine`'s.
         let second = match rows.surface {
-            Surface::Http if rows.channel != "api" => Some("api".to_owned()),
-            Surface::Http
-            | Surface::Console
-            | Surface::Cli
-            | Surface::Chat
-            | Surface::Scripted
-            | Surface::Engine => None,
+            Surface::Http if engine.has_bridge(&rows.channel) => Some("api"),
+            Surface::Engine => Some("routine"),
+            Surface::Http | Surface::Console | Surface::Cli | Surface::Chat | Surface::Scripted => {
+                None
+            }
         };
-        let second = second.filter(|_| engine.has_bridge(&rows.channel));
-        let (policy, also, grants, taint_requesters, pending) = engine
+        let second = second.filter(|second| rows.channel != *second);
+        let (policy, also, grants, taint_requesters, summary, read, pending) = engine
             .store
             .read_here(move |reader| {
                 let policy = reader.policy(&channel)?;
-                let also = second.map(|name| reader.policy(&name)).transpose()?;
+                let also = second.map(|name| reader.policy(name)).transpose()?;
                 let grants = reader.grants(session, now)?;
                 let requesters = reader.session_requesters(session)?;
+                let summary = reader.summary(session)?;
                 let pending = reader.pending_counts(session, &channel)?;
-                Ok((policy, also, grants, requesters, pending))
+                let read = reader.session_taint(session)?;
+                Ok((policy, also, grants, requesters, summary, read, pending))
             })
             .await?;
-        let taint = match engine.settings.channels.get(&rows.channel) {
+        let mut taint: Vec<String> = match engine.settings.channels.get(&rows.channel) {
             Some(settings) => taint_requesters
                 .iter()
                 .filter(|requester| {
                     crate::engine::people::is_untrusted(&engine.settings, settings, requester)
                 })
-                .map(|requester| format!("message of {}, who is not listed", requester.id))
+                .map(crate::engine::people::taint_of)
                 .collect(),
             None => Vec::new(),
         };
+        // What a summary was made from is in context as long as the summary is.
+        let of_summary = summary.into_iter().flat_map(|summary| summary.taint);
+        for entry in of_summary.chain(read) {
+            if !taint.contains(&entry) {
+                taint.push(entry);
+            }
+        }
         let grants = grants
             .into_iter()
             .map(|grant| SessionGrant {
@@ -148,13 +156,14 @@ impl Bench {
         })
     }
 
-    fn circumstances(&self, engine: &Engine, requester_id: &str) -> Circumstances {
+    fn circumstances(&self, engine: &Engine, rows: &TurnRows) -> Circumstances {
         Circumstances {
             policy: self.policy.clone(),
             also: self.also.clone(),
             held: engine.is_held(),
             grants: self.grants.clone(),
-            requester_id: requester_id.to_owned(),
+            requester_id: rows.requester.id.clone(),
+            ceiling: rows.bounds.autonomy_ceiling,
         }
     }
 }
@@ -266,7 +275,7 @@ pub fn judge(
         always_asks: plan.always_asks.clone(),
         taint: bench.taint.clone(),
     };
-    let verdict = policy::verdict(&facts, &bench.circumstances(engine, &rows.requester.id));
+    let verdict = policy::verdict(&facts, &bench.circumstances(engine, rows));
     let definition = engine.tools.definition_digest(name).unwrap_or_default();
     let digest = canonical::plan_digest(name, args, &plan, definition, digest_version);
     Ok(Judged {
@@ -292,24 +301,44 @@ pub fn call_facts(engine: &Engine, name: &str, args: Value, judged: &Judged) -> 
     }
 }
 
-/// Judges everything an answer proposed, in order.
+/// Why a call of an answer is not carried out whatever it is: (what the model reads, the rule).
+pub fn left_out(
+    engine: &Engine,
+    rows: &TurnRows,
+    index: usize,
+) -> Option<(&'static str, &'static str)> {
+    let left = rows
+        .limits
+        .max_tool_calls
+        .saturating_sub(rows.used.tool_calls) as usize;
+    if engine.settings.engine.one_tool_per_step && index > 0 {
+        Some((
+            "only the first call of an answer is executed here; call again if it is still needed",
+            "one_tool_per_step",
+        ))
+    } else if index >= left {
+        Some((
+            "the turn's tool-call budget is used up; this call did not run",
+            "max_tool_calls",
+        ))
+    } else {
+        None
+    }
+}
+
+/// Judges everything an answer proposed, in order, as its hooks left it.
 pub fn judge_all(
     engine: &Engine,
     bench: &Bench,
     rows: &TurnRows,
     step: u32,
     model_text: &str,
-    proposed: Vec<ModelToolCall>,
+    proposed: Vec<Proposed>,
 ) -> Vec<NewCall> {
     let mut waiting = bench.pending;
-    let left = rows
-        .limits
-        .max_tool_calls
-        .saturating_sub(rows.used.tool_calls) as usize;
     let mut calls = Vec::with_capacity(proposed.len());
-    for (index, call) in proposed.into_iter().enumerate() {
-        let id = ToolCallId::generate();
-        let name: String = call.name.chars().take(128).collect();
+    for (index, Proposed { id, call, stopped }) in proposed.into_iter().enumerate() {
+        let name: String = call.name.chars().take(MAX_TOOL_NAME).collect();
         let (mut args, malformed) = match call.args {
             Ok(args) => (args, None),
             Err(malformed) => (Value::String(malformed.raw), Some(malformed.error)),
@@ -327,13 +356,15 @@ pub fn judge_all(
                 "the arguments are not a complete JSON object: {error}. Nothing ran; send the whole call again"
             );
             Err(refusal(ToolCallState::Failed, content, MALFORMED_RULE))
-        } else if engine.settings.engine.one_tool_per_step && index > 0 {
-            let content = "only the first call of an answer is executed here; call again if it is still needed".to_owned();
-            Err(refusal(ToolCallState::Denied, content, "one_tool_per_step"))
-        } else if index >= left {
-            let content =
-                "the turn's tool-call budget is used up; this call did not run".to_owned();
-            Err(refusal(ToolCallState::Denied, content, "max_tool_calls"))
+        } else if let Some((content, rule)) = left_out(engine, rows, index) {
+            Err(refusal(ToolCallState::Denied, content.to_owned(), rule))
+        } else if let Some((content, rule)) = stopped {
+            let spec = engine.tools.get(&name).map(|tool| tool.spec());
+            Err(Refusal {
+                access: spec.map_or(Access::Unknown, |spec| spec.access),
+                effect: spec.map_or(Effect::NonIdempotent, |spec| spec.effect),
+                ..refusal(ToolCallState::Denied, content, &rule)
+            })
         } else {
             judge(engine, bench, rows, id, &name, &args, bench.policy.version)
         };
@@ -425,6 +456,18 @@ fn new_call(
     }
 }
 
+/// What the model reads where a call would have to be allowed and nobody is there to do it.
+pub const UNATTENDED: &str = "denied: this is an unattended run and nobody is there to allow this call. \
+                              Do not repeat it; go on without it and say in your answer what was left undone";
+
+/// Whether nobody is there to be asked.
+pub fn nobody_is_there(rows: &TurnRows) -> bool {
+    match rows.bounds.unattended {
+        Some(Unattended::Deny) => true,
+        Some(Unattended::Park) | None => false,
+    }
+}
+
 fn outcome(
     engine: &Engine,
     rows: &TurnRows,
@@ -437,6 +480,10 @@ fn outcome(
         VerdictWord::Deny => NewCallOutcome::Refused {
             state: ToolCallState::Blocked,
             content: "denied by policy: this call is not allowed here. Do not repeat it".to_owned(),
+        },
+        VerdictWord::Ask if nobody_is_there(rows) => NewCallOutcome::Refused {
+            state: ToolCallState::Denied,
+            content: UNATTENDED.to_owned(),
         },
         VerdictWord::Ask => {
             let limits = &engine.settings.approvals;

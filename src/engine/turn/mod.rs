@@ -11,6 +11,7 @@ pub mod input;
 pub mod judge;
 pub mod large_result;
 pub mod machine;
+pub mod memory;
 pub mod model_call;
 pub mod open_call;
 pub mod reply;

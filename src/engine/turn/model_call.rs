@@ -5,15 +5,17 @@
 use std::time::Duration;
 
 use crate::engine::context;
-use crate::engine::context::build::{self, Context, Material, MemoryContext, Target};
+use crate::engine::context::build::{self, Context, Material, MemoryItem, Target};
 use crate::engine::context::exchange::Exchange;
 use crate::engine::context::prefix::Prefix;
 use crate::engine::core::Engine;
-use crate::engine::response_cache::{self, Consulted, Pass};
+use crate::engine::hooks::turn as hooks;
+use crate::engine::response_cache::{self, Consulted, Pass, Sent};
 use crate::engine::turn::after::{After, Before, TOO_LONG, Tries, after};
 use crate::engine::turn::attempt::{self, Answered, Asked, Failed, Tried, attempt};
 use crate::engine::turn::candidates::candidates;
 use crate::engine::turn::fold;
+use crate::engine::turn::memory::{self, Recollection};
 use crate::engine::turn::reply::{GaveUp, ModelReply, Outcome, code, describe, nobody_answered};
 use crate::model::profiles::Profile;
 use crate::model::request::{
@@ -44,6 +46,8 @@ struct Step<'a> {
     attempts: u32,
     failed_tokens: u64,
     notes: Vec<String>,
+    /// What is remembered, as it is for this step.
+    memory: Recollection,
     /// What becomes of the answer in the response cache; none = it was not looked into yet.
     pass: Option<Pass>,
 }
@@ -51,6 +55,22 @@ struct Step<'a> {
 /// Asks for the next step of a turn. The error is the store's.
 pub async fn call(engine: &Engine, rows: &TurnRows) -> anyhow::Result<Outcome> {
     let chosen = candidates(&engine.settings, &rows.channel, rows.model.as_deref());
+    let first = chosen.models.first().map_or("", String::as_str);
+    let changed;
+    let (rows, hook_notes) = match hooks::before_llm_call(engine, rows, first).await? {
+        hooks::Ask::Stop { code, message } => return Ok(Outcome::failed(code, message)),
+        hooks::Ask::Go {
+            sent_text: None,
+            notes,
+        } => (rows, notes),
+        hooks::Ask::Go { sent_text, notes } => {
+            changed = TurnRows {
+                sent_text,
+                ..rows.clone()
+            };
+            (&changed, notes)
+        }
+    };
     let prefix = engine
         .prefix(&rows.channel)
         .map_err(|problem| anyhow::anyhow!(problem))?;
@@ -61,7 +81,8 @@ pub async fn call(engine: &Engine, rows: &TurnRows) -> anyhow::Result<Outcome> {
         n: rows.steps.last().map_or(0, |step| step.n) + 1,
         attempts: 0,
         failed_tokens: 0,
-        notes: chosen.notes,
+        notes: [chosen.notes, hook_notes].concat(),
+        memory: memory::recollect(engine, rows).await?,
         pass: None,
     };
     let mut gave_up: Vec<(&str, GaveUp)> = Vec::new();
@@ -116,7 +137,13 @@ impl Step<'_> {
         };
         let mut request = self.request(model_id, &profile, context.messages.clone());
         if self.pass.is_none() {
-            match response_cache::consult(engine, rows, name, &request, &context.dropped).await {
+            let sent = Sent {
+                request: &request,
+                dropped: &context.dropped,
+                remembered: &context.before_message,
+                tainted: !self.memory.taint(&context.recalled).is_empty(),
+            };
+            match response_cache::consult(engine, rows, name, sent).await {
                 Consulted::Answer(kept) => {
                     response_cache::replay(engine, rows, self.n, &kept.text);
                     let reply = Box::new(ModelReply::kept(kept));
@@ -141,6 +168,7 @@ impl Step<'_> {
                 estimated_input_tokens: context.tokens,
                 step: self.n,
                 attempt: self.attempts,
+                read: self.memory.note(rows, self.attempts, &context.recalled),
             };
             match attempt(engine, rows, asked).await? {
                 Tried::Refused(stop) => return Ok(Asking::Done(Outcome::Refused(stop))),
@@ -255,6 +283,8 @@ impl Step<'_> {
         notes.extend(context.notes);
         let mut answer = answered.answer;
         notes.append(&mut answer.notes);
+        let mut dropped = self.memory.left_out.clone();
+        dropped.extend(context.dropped);
         ModelReply {
             answer,
             source: AnswerSource::Attempt(answered.attempt_id),
@@ -262,7 +292,8 @@ impl Step<'_> {
             latency_ms: answered.latency_ms,
             attempts: self.attempts,
             failed_tokens: self.failed_tokens,
-            dropped: context.dropped,
+            prompt_tokens: context.tokens,
+            dropped,
             notes,
         }
     }
@@ -301,7 +332,7 @@ impl Step<'_> {
     ) -> Option<Context> {
         let material = Material {
             prefix: self.prefix,
-            memory: &MemoryContext::default(),
+            memory: &self.memory.context,
             history,
             current: &fold::current(self.rows),
             ratio: self.rows.estimate_ratio.unwrap_or(1.0),
@@ -319,7 +350,7 @@ impl Step<'_> {
 
     /// The exchanges before this turn: as many as this model is sent, and where another model answered in them, as
     /// many as that one was sent, for the summary.
-    async fn history(&self, name: &str, profile: &Profile) -> anyhow::Result<Vec<Exchange>> {
+    async fn history(&mut self, name: &str, profile: &Profile) -> anyhow::Result<Vec<Exchange>> {
         let wanted = most_exchanges(self.engine, profile);
         let history = self.read_history(wanted).await?;
         let of_others = history
@@ -336,13 +367,25 @@ impl Step<'_> {
         Ok(history)
     }
 
-    async fn read_history(&self, exchanges: u32) -> anyhow::Result<Vec<Exchange>> {
+    /// Reads the summary with the exchanges, so that each turn is in one of them and none in both.
+    async fn read_history(&mut self, exchanges: u32) -> anyhow::Result<Vec<Exchange>> {
         let (session, continuation) = (self.rows.session_id, self.rows.id);
-        let history = self
+        let (summary, history) = self
             .engine
             .store
-            .read_here(move |reader| reader.history(session, continuation, exchanges))
+            .read_here(move |reader| {
+                let summary = reader.summary(session)?;
+                Ok((summary, reader.history(session, continuation, exchanges)?))
+            })
             .await?;
+        self.memory.context.summary = summary.map(|summary| MemoryItem {
+            id: format!("summary-{}", summary.version),
+            text: summary.text,
+            source: format!(
+                "stands for the first {} exchange(s) of this conversation, written by {}",
+                summary.turns, summary.model
+            ),
+        });
         Ok(history.into_iter().map(fold::earlier).collect())
     }
 }

@@ -28,6 +28,8 @@ pub struct ModelReply {
     pub attempts: u32,
     /// Tokens of the tries before it.
     pub failed_tokens: u64,
+    /// Estimated input tokens of it; 0 = no model was asked.
+    pub prompt_tokens: u64,
     /// What did not fit, in words.
     pub dropped: Vec<String>,
     /// What else an operator should know, in words.
@@ -54,6 +56,7 @@ impl ModelReply {
             latency_ms: 0,
             attempts: 0,
             failed_tokens: 0,
+            prompt_tokens: 0,
             dropped: Vec::new(),
             notes: Vec::new(),
         }

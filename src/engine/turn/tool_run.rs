@@ -15,18 +15,22 @@ use tokio_util::sync::CancellationToken;
 use crate::crash_point;
 use crate::engine::approvals::{self, Ask};
 use crate::engine::core::Engine;
+use crate::engine::hooks::turn as hooks;
 use crate::engine::probe;
 use crate::engine::tool_cache::{self, Kept, Pass};
 use crate::engine::turn::fold;
 use crate::engine::turn::input::{CallStatus, Input};
 use crate::engine::turn::judge::{self, Bench, Judged};
 use crate::engine::turn::large_result::{self, Shown};
+use crate::engine::turn::memory;
 use crate::protocol::approval::Preview;
 use crate::protocol::artifact::ArtifactHash;
 use crate::protocol::event::{Event, EventBody};
 use crate::protocol::ids::{ContinuationId, SessionId, ToolCallId};
 use crate::protocol::session::CachedResult;
-use crate::protocol::words::{ApprovalKind, Effect, OutboxClass, ToolCallState, VerdictWord};
+use crate::protocol::words::{
+    ApprovalKind, Effect, MemoryScope, OutboxClass, ToolCallState, VerdictWord,
+};
 use crate::store::commands::finish_tool::FinishTool;
 use crate::store::commands::queue_cards::QueueCards;
 use crate::store::commands::queue_notice::QueueNotice;
@@ -44,15 +48,17 @@ use crate::tools::tool::{
 const MAX_DECISION_AGE_MS: i64 = 60_000;
 
 /// What a running tool shows goes out as ephemeral events.
-struct LiveHost {
+struct LiveHost<'a> {
     engine: Engine,
     session: SessionId,
     continuation: ContinuationId,
     call: ToolCallId,
+    rows: &'a TurnRows,
+    row: &'a CallRow,
 }
 
 #[async_trait]
-impl ToolHost for LiveHost {
+impl ToolHost for LiveHost<'_> {
     fn progress(&self, text: &str) {
         self.engine.store.publish(Event {
             seq: None,
@@ -77,6 +83,14 @@ impl ToolHost for LiveHost {
             Err(error) => Err(format!("{} cannot be read: {error}", hash.reference())),
         }
     }
+
+    async fn remember(&self, text: &str, scope: MemoryScope) -> Result<String, String> {
+        memory::remember(&self.engine, self.rows, self.row, text, scope).await
+    }
+
+    async fn recall(&self, query: &str, limit: u32) -> Result<String, String> {
+        memory::recall(&self.engine, self.rows, query, limit).await
+    }
 }
 
 /// Judges a call again, starts it, runs it and stores its outcome.
@@ -93,6 +107,28 @@ pub async fn start_and_run(
         .find(|row| row.call.id == id)
         .context("the call to start is not of this turn")?
         .clone();
+    // Before the policy of this moment is asked: a hook may take its time.
+    let vetoed = tokio::select! {
+        vetoed = hooks::before_start(engine, rows, &row) => vetoed,
+        () = kill.cancelled() => {
+            return Ok(Input::CallBecame {
+                id,
+                status: fold::status(row.call.state),
+            });
+        }
+    };
+    if let Some((content, record)) = vetoed {
+        let refusal = RefuseCall {
+            call_id: id,
+            epoch: engine.store.epoch(),
+            content,
+        };
+        engine.persist((refusal, record)).await?;
+        return Ok(Input::CallBecame {
+            id,
+            status: CallStatus::Settled,
+        });
+    }
     let bench = Bench::read(engine, rows).await?;
     let judged = judge::judge(
         engine,
@@ -116,6 +152,10 @@ pub async fn start_and_run(
                 "denied by policy: this call is not allowed here any more".to_owned(),
             )
             .await;
+        }
+        // Only what became stricter since it was judged comes here with nobody there.
+        VerdictWord::Ask if judge::nobody_is_there(rows) => {
+            return refuse(engine, &row, judge::UNATTENDED.to_owned()).await;
         }
         VerdictWord::Ask if !approved => {
             return ask_again(
@@ -216,7 +256,7 @@ pub async fn start_and_run(
         (None, Some(kept)) => given_again(kept),
         (None, None) => carry_out(engine, rows, &row, &kill).await?,
     };
-    let content = engine.redactor.redact(&outcome.content).into_owned();
+    let content = hooks::clean_result(engine, rows, &outcome.content);
     let windows = engine
         .tools
         .get(&row.call.name)
@@ -277,6 +317,8 @@ async fn carry_out(
         session: rows.session_id,
         continuation: rows.id,
         call: id,
+        rows,
+        row,
     };
     let change = tool_cache::begin_change(engine, row, &workspace);
     let started = Instant::now();

@@ -5,17 +5,21 @@
 
 use serde_json::json;
 
-use crate::model::request::{StopReason, ToolDefinition};
+use crate::model::request::{ModelMessage, StopReason, ToolDefinition};
 use crate::model::scripted::{
     FailureWord, Script, ScriptedArgs, ScriptedCall, ScriptedFailure, Step,
 };
 
 /// File that the gated phrases write.
 const NOTE: &str = "scripted-note.txt";
+/// What a question for facts begins with.
+const ABOUT: &str = "what do you remember about ";
 /// Most calls of `loop`: more than any usual budget allows.
 const LOOPS: usize = 100;
 /// Extra pieces of `long`: about ten seconds.
 const LONG_PIECES: u32 = 400;
+/// Characters of a line that was found.
+const FOUND_CHARS: usize = 160;
 /// How long the refusal of `fail` asks to wait, in milliseconds.
 const FAIL_WAIT_MS: u64 = 2_000;
 
@@ -36,10 +40,18 @@ pub const PHRASES: &[(&str, &str)] = &[
         "repeat",
         "asked twice, the second answer comes from the response cache where the channel has it on",
     ),
-    ("remember X", "keeps a fact, where there is a tool for it"),
     (
-        "what do you know",
-        "looks for facts, where there is a tool for it",
+        "remember that X",
+        "keeps a fact of this conversation: waits for you below `full`",
+    ),
+    (
+        "what do you remember about X",
+        "looks for facts that say it: runs by itself from `semi_auto` on",
+    ),
+    ("what do you know", "looks for the newest facts"),
+    (
+        "earlier X",
+        "where X was said before, in the turns or the summary that were sent",
     ),
     (
         "fail",
@@ -132,6 +144,31 @@ fn phrase(text: &str) -> Option<&str> {
     Some(said.trim_matches(['"', '\'', '`', '.', '?', '!', ' ']))
 }
 
+/// The script of `earlier X`: a line with X in it, of what was sent before the message that asks.
+pub fn earlier(text: &str, messages: &[ModelMessage]) -> Option<Script> {
+    let said = phrase(text)?;
+    let lower = said.to_lowercase();
+    let wanted = lower.strip_prefix("earlier ")?.trim();
+    let (_, before) = messages.split_last()?;
+    let lines = before.iter().flat_map(|message| match message {
+        ModelMessage::User { text } | ModelMessage::Assistant { text, .. } => text.lines(),
+        ModelMessage::ToolResults { .. } => "".lines(),
+    });
+    // A block is one line of JSON an item, in which a line break is written out.
+    let mut pieces = lines.flat_map(|line| line.split("\\n"));
+    let found = pieces.find(|piece| {
+        let piece = piece.to_lowercase();
+        piece.contains(wanted) && !piece.contains("earlier ")
+    });
+    Some(says(match found {
+        Some(line) => {
+            let line: String = line.chars().take(FOUND_CHARS).collect();
+            format!("Before, this was said: {line}")
+        }
+        None => format!("Nothing that I was sent says anything about {wanted}."),
+    }))
+}
+
 /// The script of a phrase, or none where the message is not one.
 pub fn script(text: &str, tools: &[ToolDefinition]) -> Option<Script> {
     let said = phrase(text)?;
@@ -143,10 +180,27 @@ pub fn script(text: &str, tools: &[ToolDefinition]) -> Option<Script> {
         .and_then(|_| said.get("remember ".len()..))
     {
         return Some(if has("remember") {
-            let fact = json!({ "text": fact.trim() });
+            let fact = fact.trim();
+            let that = fact.get(.."that ".len());
+            let that = that.filter(|word| word.eq_ignore_ascii_case("that "));
+            let fact =
+                json!({ "text": fact.get(that.map_or(0, str::len)..).unwrap_or_default().trim() });
             calls("I keep that.", vec![call("remember", fact)])
         } else {
             no_memory(tools, "remember")
+        });
+    }
+    if let Some(about) = lower
+        .strip_prefix(ABOUT)
+        .and_then(|_| said.get(ABOUT.len()..))
+    {
+        return Some(if has("recall") {
+            calls(
+                "I look.",
+                vec![call("recall", json!({ "query": about.trim() }))],
+            )
+        } else {
+            no_memory(tools, "recall")
         });
     }
     Some(match lower.as_str() {
@@ -174,10 +228,7 @@ pub fn script(text: &str, tools: &[ToolDefinition]) -> Option<Script> {
         },
         "what do you know" => {
             if has("recall") {
-                calls(
-                    "I look.",
-                    vec![call("recall", json!({"query": "everything"}))],
-                )
+                calls("I look.", vec![call("recall", json!({"query": ""}))])
             } else {
                 no_memory(tools, "recall")
             }

@@ -11,6 +11,11 @@ pub(crate) const RULES: &[Rule] = &[
     query("I8", "outcome of a run without a start", "tool_calls", Subject::Call,
         "SELECT id FROM tool_calls
          WHERE attempts = 0 AND state IN ('started', 'indeterminate', 'succeeded_by_note', 'abandoned')"),
+    query("I8", "start of a call that a hook had stopped when it was proposed", "tool_calls",
+        Subject::Call,
+        "SELECT t.id FROM tool_calls t, json_each(t.hooks) n
+         WHERE t.attempts > 0 AND json_extract(n.value, '$.verdict') IN ('cancel', 'failed')
+            AND NOT json_extract(n.value, '$.at_start') AND NOT json_extract(n.value, '$.dry_run')"),
     query("I9", "non-idempotent call started again without a person's word", "tool_calls", Subject::Call,
         // What can be looked up is run again when the other side says that it did not happen.
         "SELECT t.id FROM tool_calls t LEFT JOIN (

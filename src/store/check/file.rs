@@ -27,6 +27,17 @@ fn quick_check(reader: &Reader<'_>, found: &mut Found) -> Result<(), StoreError>
     found.rows = reader
         .conn
         .query_row("PRAGMA page_count", [], |row| row.get(0))?;
+    // A connection that looked at the search index before goes on with what it read then, and would find it broken where
+    // only somebody wrote to it since. Opening the index for reading makes it look again.
+    let has_index: bool = reader.conn.query_row(
+        "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = 'memory_fts')",
+        [],
+        |row| row.get(0),
+    )?;
+    if has_index {
+        let again = "SELECT count(*) FROM (SELECT rowid FROM memory_fts LIMIT 1)";
+        reader.conn.query_row(again, [], |_| Ok(()))?;
+    }
     let mut statement = reader.conn.prepare("PRAGMA quick_check")?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {

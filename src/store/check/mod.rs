@@ -7,7 +7,10 @@
 mod calls;
 mod deliveries;
 mod file;
+mod hygiene;
 mod log;
+mod memories;
+mod routines;
 mod rule;
 mod starts;
 mod turns;
@@ -27,12 +30,15 @@ pub struct Violation {
 }
 
 /// The groups of rules, in the order of checking: the file first, because nothing else means much when it is broken.
-const GROUPS: [&[Rule]; 5] = [
+const GROUPS: [&[Rule]; 8] = [
     file::RULES,
     turns::RULES,
     calls::RULES,
     deliveries::RULES,
     log::RULES,
+    routines::RULES,
+    hygiene::RULES,
+    memories::RULES,
 ];
 
 fn rules() -> impl Iterator<Item = &'static Rule> {

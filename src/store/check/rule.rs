@@ -3,7 +3,8 @@
 
 use crate::protocol::doctor::RuleResult;
 use crate::protocol::ids::{
-    ApprovalId, ContinuationId, ModelAttemptId, OutboxId, SessionId, ToolCallId,
+    ApprovalId, ContinuationId, HygieneRunId, MemoryId, ModelAttemptId, OutboxId, SessionId,
+    ToolCallId,
 };
 use crate::store::error::StoreError;
 use crate::store::reader::Reader;
@@ -28,6 +29,10 @@ pub(crate) enum Subject {
     Outbox,
     /// Id of a model attempt.
     ModelAttempt,
+    /// Id of a memory.
+    Memory,
+    /// Id of a run of hygiene.
+    HygieneRun,
 }
 
 impl Subject {
@@ -41,6 +46,8 @@ impl Subject {
             Self::Approval => id(|bytes| ApprovalId::from_bytes(bytes).to_string()),
             Self::Outbox => id(|bytes| OutboxId::from_bytes(bytes).to_string()),
             Self::ModelAttempt => id(|bytes| ModelAttemptId::from_bytes(bytes).to_string()),
+            Self::Memory => id(|bytes| MemoryId::from_bytes(bytes).to_string()),
+            Self::HygieneRun => id(|bytes| HygieneRunId::from_bytes(bytes).to_string()),
         }
     }
 }

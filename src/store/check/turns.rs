@@ -1,4 +1,4 @@
-//! Messages, continuations and sessions: I1, I2, I4–I7, I23, I24.
+//! Messages, continuations and sessions: I1, I2, I4–I7, I23, I24, and what summaries cover.
 
 use crate::store::check::rule::{Rule, Subject, query};
 
@@ -35,6 +35,17 @@ pub(crate) const RULES: &[Rule] = &[
          WHERE epoch > (SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'epoch')"),
     query("I7", "send of an epoch that has not begun", "outbox", Subject::Outbox,
         "SELECT id FROM outbox WHERE epoch > (SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'epoch')"),
+    query("I7", "compaction of an ended epoch that is still under way", "compactions WHERE state = 'running'",
+        Subject::Session,
+        "SELECT session_id FROM compactions WHERE state = 'running'
+            AND epoch < (SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'epoch')"),
+    query("I24", "turn that is not sent any more though no summary covers it",
+        "continuations WHERE archived_at IS NOT NULL", Subject::Continuation,
+        "SELECT c.id FROM continuations c LEFT JOIN summaries s ON s.session_id = c.session_id
+         WHERE c.archived_at IS NOT NULL AND coalesce(s.covers_to, 0) < c.position"),
+    query("I24", "turn that a summary covers though it is open, or still sent", "summaries", Subject::Continuation,
+        "SELECT c.id FROM summaries s JOIN continuations c ON c.session_id = s.session_id AND c.position <= s.covers_to
+         WHERE c.ended_at IS NULL OR (c.state = 'completed' AND c.archived_at IS NULL)"),
     query("I23", "model attempt of an ended epoch that was never settled", "model_attempts", Subject::ModelAttempt,
         "SELECT id FROM model_attempts WHERE settled_at IS NULL
             AND epoch < (SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'epoch')"),
@@ -42,7 +53,7 @@ pub(crate) const RULES: &[Rule] = &[
         Subject::Continuation,
         "SELECT c.id FROM (
             SELECT continuation_id, sum(coalesce(input_tokens, 0)) AS i, sum(coalesce(output_tokens, 0)) AS o
-            FROM model_attempts WHERE settled_at IS NOT NULL GROUP BY continuation_id
+            FROM model_attempts WHERE settled_at IS NOT NULL AND purpose = 'turn' GROUP BY continuation_id
          ) m JOIN continuations c ON c.id = m.continuation_id
          WHERE c.input_tokens < m.i OR c.output_tokens < m.o"),
     query("I23", "day whose spending is less than its model calls used", "model_attempts", Subject::Text,

@@ -2,10 +2,10 @@
 
 use crate::protocol::event::EventBody;
 use crate::protocol::ids::{ContinuationId, InboxId, SessionId};
-use crate::protocol::words::{ContinuationState, Disposition};
+use crate::protocol::words::{Autonomy, ContinuationState, Disposition, Unattended};
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
-use crate::store::input::{NewNotice, Origin, SessionChoice, TurnCache, TurnLimits};
+use crate::store::input::{NewNotice, Origin, SessionChoice, TurnBounds, TurnCache, TurnLimits};
 use crate::store::ops::sessions::NewSession;
 use crate::store::rows::{preview, word};
 use rusqlite::{OptionalExtension, params};
@@ -35,6 +35,8 @@ pub struct IngestTurn {
     pub title: Option<String>,
     /// What the response cache may do for it.
     pub cache: TurnCache,
+    /// What bounds it.
+    pub bounds: TurnBounds,
 }
 
 /// What became of an inbound item.
@@ -186,9 +188,10 @@ impl IngestTurn {
             .prepare_cached(
                 "INSERT INTO continuations (id, session_id, state, requester_id, requester_display, requester_person,
                     surface, text, model, message_ref, retry_of, max_steps, max_tool_calls, max_active_ms, max_tokens,
-                    created_at, updated_at, fresh, private, max_cost_usd)
+                    created_at, updated_at, fresh, private, max_cost_usd, unattended, autonomy_ceiling)
                  VALUES (?1, ?2, 'pending', ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?15, ?16,
-                    ?17 OR EXISTS (SELECT 1 FROM continuations WHERE session_id = ?2 AND private = 1), ?18)",
+                    ?17 OR EXISTS (SELECT 1 FROM continuations WHERE session_id = ?2 AND private = 1), ?18, ?19,
+                    ?20)",
             )?
             .execute(params![
                 id.to_bytes(),
@@ -208,7 +211,9 @@ impl IngestTurn {
                 tx.now.as_millis(),
                 self.cache.fresh,
                 self.cache.private,
-                self.limits.max_cost_usd
+                self.limits.max_cost_usd,
+                self.bounds.unattended.map(Unattended::as_str),
+                self.bounds.autonomy_ceiling.map(Autonomy::as_str)
             ])?;
         tx.conn
             .prepare_cached(

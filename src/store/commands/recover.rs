@@ -282,6 +282,7 @@ impl Recover {
             crashes_in_10_min = 0;
         }
         Self::settle_models(tx)?;
+        tx.fail_all_compactions(DIED)?;
         let interrupted = Self::interrupt(tx)?;
         let started = tx
             .conn

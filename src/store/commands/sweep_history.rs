@@ -114,7 +114,8 @@ impl SweepHistory {
         Ok(true)
     }
 
-    fn remove(tx: &WriteTx<'_>, turn: &OldTurn) -> Result<u64, StoreError> {
+    /// Removes a turn with everything that hangs on it; the rows removed.
+    pub(crate) fn remove(tx: &WriteTx<'_>, turn: &OldTurn) -> Result<u64, StoreError> {
         let mut rows = 0;
         for delete in DELETES {
             rows += tx.conn.prepare_cached(delete)?.execute([turn.id])?;

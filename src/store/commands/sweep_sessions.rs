@@ -82,17 +82,35 @@ impl WriteCommand for SweepSessions {
         for position in self.sessions.iter().take(CHUNK as usize) {
             swept.taken += 1;
             // The grants of a session go with its end.
-            let rows = tx
+            let gone: Option<[u8; 16]> = tx
                 .conn
                 .prepare_cached(&format!(
                     "DELETE FROM sessions AS s WHERE s.position = ?2 AND {OLD_SESSION}
                         AND NOT EXISTS (SELECT 1 FROM continuations c WHERE c.session_id = s.id)
-                        AND NOT EXISTS (SELECT 1 FROM session_grants g WHERE g.session_id = s.id)"
+                        AND NOT EXISTS (SELECT 1 FROM session_grants g WHERE g.session_id = s.id)
+                     RETURNING id"
                 ))?
-                .execute(params![self.rules.history_before.as_millis(), position])?
-                as u64;
-            swept.removed += rows;
-            swept.rows += rows;
+                .query_row(
+                    params![self.rules.history_before.as_millis(), position],
+                    |row| row.get(0),
+                )
+                .optional()?;
+            let Some(gone) = gone else { continue };
+            swept.removed += 1;
+            swept.rows += 1;
+            for children in [
+                "DELETE FROM summaries WHERE session_id = ?1",
+                "DELETE FROM compactions WHERE session_id = ?1",
+            ] {
+                swept.rows += tx.conn.prepare_cached(children)?.execute([gone])? as u64;
+            }
+        }
+        // A summary or a compaction of a session that is gone would be a reference into nothing.
+        for orphans in [
+            "DELETE FROM summaries WHERE NOT EXISTS (SELECT 1 FROM sessions s WHERE s.id = session_id)",
+            "DELETE FROM compactions WHERE NOT EXISTS (SELECT 1 FROM sessions s WHERE s.id = session_id)",
+        ] {
+            swept.rows += tx.conn.prepare_cached(orphans)?.execute([])? as u64;
         }
         // What was added to the budget of a session that is gone.
         swept.rows += tx

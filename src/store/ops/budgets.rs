@@ -77,13 +77,13 @@ impl WriteTx<'_> {
         let mut open = Open::default();
         let mut statement = self.conn.prepare_cached(
             "SELECT m.estimated_tokens, coalesce(m.estimated_cost_usd, 0.0), m.continuation_id, c.session_id, m.channel,
-                m.day
+                m.day, m.purpose = 'turn'
              FROM model_attempts m JOIN continuations c ON c.id = m.continuation_id WHERE m.settled_at IS NULL",
         )?;
         let mut rows = statement.query([])?;
         while let Some(row) = rows.next()? {
             let reserved = amount(row)?;
-            if row.get::<_, [u8; 16]>(2)? == head.id.to_bytes() {
+            if row.get::<_, [u8; 16]>(2)? == head.id.to_bytes() && row.get(6)? {
                 open.turn.add(reserved);
             }
             if row.get::<_, [u8; 16]>(3)? == head.session_id.to_bytes() {
@@ -324,6 +324,33 @@ impl WriteTx<'_> {
             usd: cost_usd.unwrap_or(0.0),
         };
         let standings = self.standings(head, limits, asked)?;
+        self.judge(head, limits, &standings)
+    }
+
+    /// The same for a call that is made for the session: the limits of a turn are not asked.
+    pub(crate) fn judge_shared_budgets(
+        &mut self,
+        head: &Head,
+        limits: &SharedLimits,
+        tokens: u64,
+        cost_usd: Option<f64>,
+    ) -> Result<Option<BudgetStop>, StoreError> {
+        let asked = Amount {
+            tokens: tokens as f64,
+            usd: cost_usd.unwrap_or(0.0),
+        };
+        let mut standings = self.standings(head, limits, asked)?;
+        standings
+            .retain(|standing| !matches!(standing.budget, BudgetKind::Tokens | BudgetKind::Cost));
+        self.judge(head, limits, &standings)
+    }
+
+    fn judge(
+        &mut self,
+        head: &Head,
+        limits: &SharedLimits,
+        standings: &[Standing],
+    ) -> Result<Option<BudgetStop>, StoreError> {
         if let Some(stop) = standings.iter().find(|standing| standing.forbids()) {
             return Ok(Some(BudgetStop {
                 budget: stop.budget,

@@ -4,7 +4,10 @@
 pub mod approvals;
 pub mod budgets;
 pub mod calls;
+pub(crate) mod compactions;
 pub mod continuations;
+pub(crate) mod hygiene;
+pub mod memories;
 pub mod models;
 pub mod outbox;
 pub mod policies;

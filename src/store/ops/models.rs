@@ -19,6 +19,8 @@ pub(crate) struct Attempt {
     pub(crate) model: String,
     settled: bool,
     estimated_input_tokens: Option<u64>,
+    /// Made for its turn, and not for the session around it.
+    of_turn: bool,
 }
 
 const ADD_USAGE: &str = "input_tokens = input_tokens + ?2, output_tokens = output_tokens + ?3,
@@ -54,7 +56,7 @@ impl WriteTx<'_> {
     pub(crate) fn attempt(&self, id: ModelAttemptId) -> Result<Attempt, StoreError> {
         self.conn
             .prepare_cached(
-                "SELECT continuation_id, step, model, settled_at IS NOT NULL, estimated_input_tokens
+                "SELECT continuation_id, step, model, settled_at IS NOT NULL, estimated_input_tokens, purpose = 'turn'
                  FROM model_attempts WHERE id = ?1",
             )?
             .query_row([id.to_bytes()], |row| {
@@ -64,13 +66,15 @@ impl WriteTx<'_> {
                     model: row.get(2)?,
                     settled: row.get(3)?,
                     estimated_input_tokens: row.get(4)?,
+                    of_turn: row.get(5)?,
                 })
             })
             .optional()?
             .ok_or_else(|| StoreError::not_found("model attempt", id))
     }
 
-    /// Replaces an attempt's estimate by what it used, and adds that to continuation and session.
+    /// Replaces an attempt's estimate by what it used, and adds that to session and, where it was made for one,
+    /// continuation.
     pub(crate) fn settle_attempt(
         &mut self,
         id: ModelAttemptId,
@@ -100,10 +104,12 @@ impl WriteTx<'_> {
                 error,
                 self.now.as_millis()
             ])?;
+        let turn = attempt.continuation_id.to_bytes();
         for (table, row) in [
-            ("continuations", attempt.continuation_id.to_bytes()),
-            ("sessions", session.to_bytes()),
+            ("continuations", Some(turn).filter(|_| attempt.of_turn)),
+            ("sessions", Some(session.to_bytes())),
         ] {
+            let Some(row) = row else { continue };
             self.conn
                 .prepare_cached(&format!("UPDATE {table} SET {ADD_USAGE} WHERE id = ?1"))?
                 .execute(params![

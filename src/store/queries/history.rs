@@ -21,7 +21,7 @@ pub struct Exchange {
     pub continuation_id: ContinuationId,
     /// Who sent the message: outside text.
     pub requester: String,
-    /// The user's message: outside text.
+    /// The user's message as models read it: outside text.
     pub text: String,
     /// Its steps in order.
     pub steps: Vec<Step>,
@@ -55,13 +55,13 @@ pub struct PastCall {
 }
 
 /// The end of the index on the session holds the newest rows in order: as many are read as are wanted.
-const HISTORY: &str = "SELECT id, text, requester_display FROM continuations
-     WHERE session_id = ?1 AND +state = 'completed'
+const HISTORY: &str = "SELECT id, coalesce(sent_text, text), requester_display FROM continuations
+     WHERE session_id = ?1 AND +state = 'completed' AND +archived_at IS NULL
         AND position < (SELECT position FROM continuations WHERE id = ?2)
      ORDER BY position DESC LIMIT ?3";
 
 impl Reader<'_> {
-    /// The last completed exchanges of a session before a continuation, oldest first.
+    /// The last completed exchanges of a session before a continuation that its summary does not cover, oldest first.
     pub fn history(
         &self,
         session: SessionId,

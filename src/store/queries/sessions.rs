@@ -50,6 +50,7 @@ fn session_row(row: &Row<'_>) -> rusqlite::Result<(i64, Session, u32)> {
         last_sender: row.get(8)?,
         usage: usage(row, 10)?,
         turns: row.get(9)?,
+        memory: None,
         created_at: Timestamp(row.get(15)?),
         updated_at: Timestamp(row.get(16)?),
     };

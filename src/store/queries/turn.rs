@@ -9,7 +9,7 @@ use crate::protocol::policy::Verdict;
 use crate::protocol::session::{Step, ToolCall};
 use crate::protocol::words::{ApprovalState, ContinuationState, Surface};
 use crate::store::error::StoreError;
-use crate::store::input::{TurnCache, TurnLimits, TurnUsed};
+use crate::store::input::{TurnBounds, TurnCache, TurnLimits, TurnUsed};
 use crate::store::queries::continuations::load_steps;
 use crate::store::reader::Reader;
 use crate::store::rows::{json, json_opt, word, word_opt};
@@ -58,6 +58,8 @@ pub struct TurnRows {
     pub surface: Surface,
     /// The user's message: outside text.
     pub text: String,
+    /// What models read instead, where a hook changed it.
+    pub sent_text: Option<String>,
     /// Model of this turn, else of its session.
     pub model: Option<String>,
     /// Real input tokens per estimated one, as its session has learned; none = nothing yet.
@@ -68,12 +70,16 @@ pub struct TurnRows {
     pub used: TurnUsed,
     /// Platform id of the user's message.
     pub message_ref: Option<String>,
+    /// Turns of its session that its summary does not cover, at most: this one, and failed ones too.
+    pub uncovered: u64,
     /// Whether its session ends with it.
     pub temporary: bool,
     /// The continuation it repeats.
     pub retry_of: Option<ContinuationId>,
     /// What the response cache may do for it.
     pub cache: TurnCache,
+    /// What bounds it.
+    pub bounds: TurnBounds,
     /// Its steps in order.
     pub steps: Vec<Step>,
     /// Its calls in order.
@@ -176,7 +182,9 @@ impl Reader<'_> {
                     c.requester_display, c.requester_person, c.surface, c.text, coalesce(c.model, s.model),
                     c.max_steps, c.max_tool_calls, c.max_active_ms, c.max_tokens,
                     c.used_steps, c.used_tool_calls, c.used_active_ms, c.input_tokens + c.output_tokens,
-                    c.message_ref, s.temporary, c.retry_of, s.estimate_ratio, c.fresh, c.private, c.max_cost_usd
+                    c.message_ref, s.temporary, c.retry_of, s.estimate_ratio, c.fresh, c.private, c.max_cost_usd,
+                    s.turns - coalesce((SELECT m.turns FROM summaries m WHERE m.session_id = s.id), 0),
+                    c.unattended, c.autonomy_ceiling, c.sent_text
                  FROM continuations c JOIN sessions s ON s.id = c.session_id WHERE c.id = ?1",
             )?
             .query_row([id.to_bytes()], |row| {
@@ -195,6 +203,7 @@ impl Reader<'_> {
                     },
                     surface: word(row, 9)?,
                     text: row.get(10)?,
+                    sent_text: row.get(30)?,
                     model: row.get(11)?,
                     estimate_ratio: row.get(23)?,
                     limits: TurnLimits {
@@ -211,11 +220,16 @@ impl Reader<'_> {
                         tokens: row.get(19)?,
                     },
                     message_ref: row.get(20)?,
+                    uncovered: row.get::<_, i64>(27)?.max(0).unsigned_abs(),
                     temporary: row.get(21)?,
                     retry_of: row.get::<_, Option<[u8; 16]>>(22)?.map(ContinuationId::from_bytes),
                     cache: TurnCache {
                         fresh: row.get(24)?,
                         private: row.get(25)?,
+                    },
+                    bounds: TurnBounds {
+                        unattended: word_opt(row, 28)?,
+                        autonomy_ceiling: word_opt(row, 29)?,
                     },
                     steps: Vec::new(),
                     calls: Vec::new(),

@@ -4,11 +4,13 @@ use rusqlite::{OptionalExtension, params};
 
 use crate::clock::Timestamp;
 use crate::protocol::approval::{Approval, Requester};
+use crate::protocol::hook::HookNote;
 use crate::protocol::ids::ToolCallId;
 use crate::protocol::session::ToolCall;
 use crate::protocol::words::ToolCallState;
 use crate::store::error::StoreError;
 use crate::store::queries::approvals::load_approvals;
+use crate::store::queries::hooks::load_notes;
 use crate::store::queries::turn::load_call;
 use crate::store::reader::Reader;
 use crate::store::rows::word_opt;
@@ -49,6 +51,8 @@ pub struct WhyRows {
     pub approvals: Vec<Approval>,
     /// Its starts.
     pub attempts: Vec<ToolAttemptRow>,
+    /// What hooks did to it.
+    pub hooks: Vec<HookNote>,
 }
 
 impl Reader<'_> {
@@ -122,6 +126,7 @@ impl Reader<'_> {
                 .map(|(_, approval)| approval)
                 .collect(),
             attempts,
+            hooks: load_notes(self.conn, call)?,
         })
     }
 }

@@ -216,6 +216,13 @@ pub(super) fn of_channel(conn: &Connection, channel: Option<&str>) -> rusqlite::
         .collect()
 }
 
+/// Entries of one who asked.
+pub(super) fn of_requester(conn: &Connection, requester: &str) -> rusqlite::Result<Vec<Gone>> {
+    conn.prepare_cached(&format!("{GONE} WHERE requester = ?1"))?
+        .query_map([requester], gone)?
+        .collect()
+}
+
 /// Number of entries, their bytes, the pinned ones, and the highest order of use.
 pub(super) fn totals(conn: &Connection) -> rusqlite::Result<(u64, u64, i64)> {
     conn.query_row(

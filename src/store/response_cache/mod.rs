@@ -323,6 +323,31 @@ impl ResponseCache {
             .map_err(CacheError::Unusable)?
     }
 
+    /// Number of kept answers to one who asked; 0 where there is no file.
+    pub async fn count_of(&self, requester: &str) -> Result<u64, CacheError> {
+        self.of_requester(requester.to_owned(), None).await
+    }
+
+    /// Forgets the answers to one who asked; their text is overwritten in the file.
+    pub async fn forget(&self, requester: &str, day: String) -> Result<u64, CacheError> {
+        self.of_requester(requester.to_owned(), Some(day)).await
+    }
+
+    async fn of_requester(
+        &self,
+        requester: String,
+        day: Option<String>,
+    ) -> Result<u64, CacheError> {
+        if !self.is_there() {
+            return Ok(0);
+        }
+        self.ask(ANSWER_WITHIN, move |worker| {
+            worker.of_requester(&requester, day.as_deref())
+        })
+        .await
+        .map_err(CacheError::Unusable)?
+    }
+
     /// Writes what is only in memory and ends the thread.
     pub async fn close(&self) {
         let sender = unpoisoned(&self.inner.queue).take();

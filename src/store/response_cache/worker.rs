@@ -445,6 +445,36 @@ impl Worker {
         self.show(id)
     }
 
+    /// Counts the answers to one who asked, and forgets them unless it is only a preview.
+    pub(super) fn of_requester(
+        &mut self,
+        requester: &str,
+        forget: Option<&str>,
+    ) -> Result<u64, CacheError> {
+        self.with(|worker| {
+            let gone = entries::of_requester(worker.conn()?, requester)?;
+            if let Some(day) = forget {
+                // Results of tools do not say who asked: what they saved is made again.
+                results::forget(worker.conn()?, None)?;
+                worker.remove_for_good(&gone, day)?;
+            }
+            Ok(gone.len() as u64)
+        })
+        .map_err(CacheError::Unusable)
+    }
+
+    fn remove_for_good(&mut self, gone: &[Gone], day: &str) -> Result<(), Fault> {
+        self.conn()?.execute_batch("BEGIN IMMEDIATE")?;
+        for entry in gone {
+            self.drop_entry(entry, CacheEviction::Purged, day)?;
+        }
+        self.conn()?.execute_batch("COMMIT")?;
+        // So that the text is not in the log either.
+        self.conn()?
+            .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
+        Ok(())
+    }
+
     pub(super) fn purge(
         &mut self,
         what: &CachePurge,
@@ -461,19 +491,11 @@ impl Worker {
             };
             let mut gone = entries::of_channel(worker.conn()?, channel)?;
             gone.retain(|entry| one.is_none_or(|row| entry.row == row));
-            worker.conn()?.execute_batch("BEGIN IMMEDIATE")?;
-            for entry in &gone {
-                worker.drop_entry(entry, CacheEviction::Purged, day)?;
-            }
             let (results, result_bytes) = match one {
                 Some(_) => (0, 0),
                 None => results::forget(worker.conn()?, channel)?,
             };
-            worker.conn()?.execute_batch("COMMIT")?;
-            // So that the text is not in the log either.
-            worker
-                .conn()?
-                .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
+            worker.remove_for_good(&gone, day)?;
             Ok(CachePurged {
                 entries: gone.len() as u64,
                 bytes: gone.iter().map(|entry| entry.bytes).sum::<u64>() + result_bytes,

@@ -224,7 +224,12 @@ pub fn apply(world: &mut World, event: &Event) -> Vec<Missing> {
             *counts.misses.entry(*reason).or_default() += 1;
         }),
         EventBody::EngineState { engine } => world.engine = Some((**engine).clone()),
-        EventBody::Unknown => {}
+        // No screen shows these yet.
+        EventBody::MemoryChanged { .. }
+        | EventBody::HygieneFinished { .. }
+        | EventBody::HookRan { .. }
+        | EventBody::RoutineChanged { .. }
+        | EventBody::Unknown => {}
     }
     if event.seq.is_some()
         && let Some(session) = session(world, event)

@@ -2,6 +2,9 @@
 //! The engine checks everything again; this only keeps promises that are about this screen.
 
 use crate::protocol::command::{Command, Outcome};
+use crate::protocol::hook::HookCommand;
+use crate::protocol::hygiene::HygieneCommand;
+use crate::protocol::routine::RoutineCommand;
 use crate::protocol::words::DecisionWord;
 use crate::tui::message::Effect;
 use crate::tui::options::Access;
@@ -83,6 +86,10 @@ pub fn done_text(command: &Command, outcome: &Outcome) -> String {
                 | Outcome::ModelTest(_)
                 | Outcome::CacheEntry(_)
                 | Outcome::CachePurged(_)
+                | Outcome::Memory(_)
+                | Outcome::Hygiene(_)
+                | Outcome::Hook(_)
+                | Outcome::Routine(_)
                 | Outcome::Discovery(_) => "it",
             };
             format!("{}: {what}", decision_done(decision.decision))
@@ -102,6 +109,15 @@ pub fn done_text(command: &Command, outcome: &Outcome) -> String {
         Command::PinCacheEntry { pinned: true, .. } => "answer pinned".to_owned(),
         Command::PinCacheEntry { pinned: false, .. } => "answer unpinned".to_owned(),
         Command::PurgeCache { .. } => "kept answers forgotten".to_owned(),
+        Command::Memory(_) => "memory changed".to_owned(),
+        Command::Hygiene(HygieneCommand::Run { .. }) => "memory tidied".to_owned(),
+        Command::Hygiene(HygieneCommand::Undo { .. }) => "taken back".to_owned(),
+        Command::Hook(HookCommand::Try { .. }) => "hook tried".to_owned(),
+        Command::Hook(HookCommand::Reset { .. }) => "hook is called again".to_owned(),
+        Command::Routine(RoutineCommand::Add { .. }) => "routine made".to_owned(),
+        Command::Routine(RoutineCommand::Change { .. }) => "routine changed".to_owned(),
+        Command::Routine(RoutineCommand::Remove { .. }) => "routine removed".to_owned(),
+        Command::Routine(RoutineCommand::RunNow { .. }) => "routine started".to_owned(),
         Command::DiscoverModels => "looked for model servers".to_owned(),
     }
 }

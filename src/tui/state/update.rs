@@ -298,6 +298,10 @@ fn submitted(
                 | Outcome::ModelTest(_)
                 | Outcome::CacheEntry(_)
                 | Outcome::CachePurged(_)
+                | Outcome::Memory(_)
+                | Outcome::Hygiene(_)
+                | Outcome::Hook(_)
+                | Outcome::Routine(_)
                 | Outcome::Discovery(_) => Vec::new(),
             }
         }
@@ -413,6 +417,10 @@ fn answered(state: &mut State, query: &Query, result: Result<Box<Answer>, Box<Pr
         | Answer::Cache(_)
         | Answer::CacheEntries(_)
         | Answer::CacheEntry(_)
-        | Answer::Costs(_) => {}
+        | Answer::Costs(_)
+        | Answer::Memory(_)
+        | Answer::Hygiene(_)
+        | Answer::Hooks(_)
+        | Answer::Routines(_) => {}
     }
 }

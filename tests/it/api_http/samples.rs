@@ -28,6 +28,7 @@ use leverframe::protocol::words::{
 use serde_json::json;
 
 use crate::api_http::cache_samples;
+use crate::api_http::samples_memory;
 use crate::api_http::samples_models;
 use crate::api_http::samples_rare::{anchor, artifact, audit_report, audit_row, doctor, uncertain};
 
@@ -106,6 +107,12 @@ pub fn session() -> Session {
         last_sender: None,
         usage: usage(),
         turns: 2,
+        memory: Some(leverframe::protocol::memory::SessionMemory {
+            summary_version: 2,
+            summary_bytes: 300,
+            covered_turns: 1,
+            ..Default::default()
+        }),
         created_at: at(),
         updated_at: at(),
     }
@@ -368,6 +375,7 @@ pub fn why() -> Why {
         taint: vec!["web page".to_owned()],
         policy_author: Some("anna".to_owned()),
         approval: Some(approval(ApprovalState::Denied)),
+        hooks: Vec::new(),
         story: vec!["the policy asked".to_owned()],
     }
 }
@@ -458,6 +466,9 @@ pub fn commands() -> Vec<Command> {
         samples_models::command(),
         Command::DiscoverModels,
     ]
+    .into_iter()
+    .chain(samples_memory::commands())
+    .collect()
 }
 
 pub fn decision_request() -> DecisionRequest {
@@ -494,6 +505,9 @@ pub fn outcomes() -> Vec<Outcome> {
         samples_models::outcome(),
         samples_models::discovery(),
     ]
+    .into_iter()
+    .chain(samples_memory::outcomes())
+    .collect()
 }
 
 /// Every query with its answer.
@@ -514,6 +528,7 @@ pub fn queries() -> Vec<(Query, Answer)> {
                 channels: vec![channel()],
                 deliveries: vec![delivery()],
                 cache: cache_samples::summary(),
+                memory: samples_memory::stats(),
                 streams: vec![OpenStream {
                     continuation_id: continuation_id(),
                     session_id: session_id(),
@@ -650,6 +665,9 @@ pub fn queries() -> Vec<(Query, Answer)> {
         ),
         samples_models::query(),
     ]
+    .into_iter()
+    .chain(samples_memory::queries())
+    .collect()
 }
 
 /// A durable event with this number.

@@ -192,6 +192,7 @@ fn the_configuration_example_names_every_setting() {
         format!("{:#?}", tables::ModelTable::default()),
         format!("{:#?}", tables::ProviderTable::default()),
         format!("{:#?}", tables::ChannelTable::default()),
+        format!("{:#?}", tables::HookTable::default()),
         format!("{:#?}", tables::ApprovalsTable::default()),
         format!("{:#?}", tables::BudgetsTable::default()),
         format!("{:#?}", tables::EngineTable::default()),

@@ -23,6 +23,8 @@ const TOOLS: &[&str] = &[
     "list_files",
     "search_files",
     "execute_command",
+    "remember",
+    "recall",
 ];
 
 /// A configuration file with data directory and home of its own.

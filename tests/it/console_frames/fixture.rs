@@ -154,6 +154,7 @@ pub fn session(n: u8, channel: &str, sender: &str, line: &str) -> Session {
         last_sender: Some(sender.into()),
         usage: usage(),
         turns: 3,
+        memory: None,
         created_at: ago(9000),
         updated_at: ago(60 * i64::from(n)),
     }
@@ -270,6 +271,7 @@ pub fn snapshot() -> Snapshot {
         ],
         deliveries: vec![],
         cache: CacheSummary::default(),
+        memory: leverframe::protocol::memory::MemoryStats::default(),
         streams: vec![],
         engine: engine(),
     }

@@ -85,6 +85,7 @@ fn snapshot_of(world: &World) -> Snapshot {
         channels: world.channels.values().cloned().collect(),
         deliveries: world.deliveries.values().cloned().collect(),
         cache: world.cache.clone(),
+        memory: leverframe::protocol::memory::MemoryStats::default(),
         streams: world
             .streams
             .iter()

@@ -153,11 +153,37 @@ impl Operator {
                 _ => {}
             }
         }
+        if busy.is_empty()
+            && self.scenario == Scenario::Compact
+            && let Some(first) = all.first()
+        {
+            busy.extend(self.compact(daemon, text(first, "session_id")).await?);
+        }
         Ok(if busy.is_empty() {
             Look::Quiet
         } else {
             Look::Busy(busy.join("\n"))
         })
+    }
+
+    /// Waits for a compaction that is under way, and asks for one where none came by itself.
+    async fn compact(
+        &mut self,
+        daemon: &Daemon,
+        session: &str,
+    ) -> Result<Option<String>, reqwest::Error> {
+        let list = self.get(daemon, "/v1/compactions").await?;
+        if items(&list).iter().any(|item| item["state"] == "running") {
+            return Ok(Some("a compaction is under way".to_owned()));
+        }
+        let session = format!("/v1/sessions/{session}");
+        let covered = self.get(daemon, &session).await?["memory"]["covered_turns"].clone();
+        if covered != 0 {
+            return Ok(None);
+        }
+        let path = format!("{session}/compact");
+        let (status, answer) = self.post(daemon, &path, json!({})).await?;
+        Ok(Some(format!("to be compacted: {status} {answer}")))
     }
 
     async fn get(&mut self, daemon: &Daemon, path: &str) -> Result<Value, reqwest::Error> {

@@ -15,14 +15,26 @@ pub const OF_OTHER_SCENARIOS: &[&str] = &[
     "resume.post",
     "settle.pre_commit",
     "settle.post",
+    "compact.pre_model",
+    "compact.post_model",
+    "compact.pre_commit",
+    "compact.post_commit",
 ];
 
-/// Points off the path of a turn: `retention::crashes` kills there, and at the last two `backup::killed`.
+/// Points off the path of a turn: `retention::crashes` kills there, at those of backups `backup::killed`, at those of
+/// forgetting `memory_data::forget`, at those of hygiene `hygiene::crashes`, and at those of routines
+/// `routines::crashes`.
 pub const ELSEWHERE: &[&str] = &[
     "artifact.pre_rename",
     "sweep.mid",
+    "forget.mid",
+    "forget.pre_end",
     "backup.mid",
     "restore.mid",
+    "routine.begin_pre_commit",
+    "routine.begin_post_commit",
+    "hygiene.mid",
+    "hygiene.pre_end",
 ];
 
 /// Every name in `crash_point!("…")` below `src/`, except where the macro is defined.

@@ -95,6 +95,8 @@ pub enum Scenario {
     Queue,
     /// The script that was approved is changed while the daemon is away.
     Changed,
+    /// Four messages of one conversation, of which the oldest become a summary.
+    Compact,
 }
 
 /// What the operator does about a command that waits.
@@ -133,6 +135,7 @@ impl Scenario {
         Self::Drop,
         Self::Queue,
         Self::Changed,
+        Self::Compact,
     ];
 
     /// Its name in schedules and in the report.
@@ -154,6 +157,7 @@ impl Scenario {
             Self::Drop => "unknown reply, dropped",
             Self::Queue => "two messages of one conversation",
             Self::Changed => "script changed while the daemon was away",
+            Self::Compact => "a conversation that is compacted",
         }
     }
 
@@ -161,6 +165,9 @@ impl Scenario {
     pub const fn settings(self) -> &'static str {
         match self {
             Self::Expiry => "[approvals]\nlife_seconds = 1\nhigh_risk_life_seconds = 1\n",
+            Self::Compact => {
+                "[engine]\nhistory_exchanges = 1\n\n[memory]\ncompaction_exchanges = 2\n"
+            }
             Self::Approve
             | Self::ApproveByButton
             | Self::Deny
@@ -241,6 +248,12 @@ impl Scenario {
                 let answer = long_answer();
                 vec![bea(format!("SAY:{answer}"), End::Answered(answer, 2))]
             }
+            Self::Compact => ["first", "second", "third", "fourth"]
+                .map(|which| {
+                    let answer = format!("the {which} of four");
+                    bea(format!("SAY:{answer}"), End::Answered(answer, 1))
+                })
+                .to_vec(),
             Self::Queue => ["first", "second"]
                 .map(|which| {
                     let answer = format!("the {which} answer");
@@ -272,7 +285,8 @@ impl Scenario {
             | Self::Reply
             | Self::ReplyFromList
             | Self::Drop
-            | Self::Queue => Word::Wait,
+            | Self::Queue
+            | Self::Compact => Word::Wait,
         }
     }
 
@@ -294,7 +308,8 @@ impl Scenario {
             | Self::ReplyFromList
             | Self::Drop
             | Self::Queue
-            | Self::Changed => false,
+            | Self::Changed
+            | Self::Compact => false,
         }
     }
 
@@ -313,7 +328,8 @@ impl Scenario {
             | Self::Reply
             | Self::ReplyFromList
             | Self::Drop
-            | Self::Queue => &[],
+            | Self::Queue
+            | Self::Compact => &[],
         }
     }
 
@@ -330,7 +346,7 @@ impl Scenario {
             Self::Parallel => ran,
             Self::GiveUp => ran || state == "abandoned",
             Self::Changed => ran || state == "denied",
-            Self::Reply | Self::ReplyFromList | Self::Drop | Self::Queue => false,
+            Self::Reply | Self::ReplyFromList | Self::Drop | Self::Queue | Self::Compact => false,
         }
     }
 
@@ -355,7 +371,8 @@ impl Scenario {
             | Self::ReplyFromList
             | Self::Drop
             | Self::Queue
-            | Self::Changed => None,
+            | Self::Changed
+            | Self::Compact => None,
         }
     }
 }

@@ -199,6 +199,19 @@ const OTHERS: &[(Scenario, &[&[&str]])] = &[
             &["tool.effect_done:1"],
         ],
     ),
+    (
+        Scenario::Compact,
+        &[
+            &["compact.pre_model:1"],
+            &["compact.post_model:1"],
+            &["compact.pre_commit:1"],
+            &["compact.post_commit:1"],
+            &["compact.pre_model:1", "compact.post_commit:1"],
+            &["compact.pre_commit:1", "compact.pre_commit:1"],
+            &["final.post:3"],
+            &["final.post:4", "compact.post_model:1"],
+        ],
+    ),
 ];
 
 /// One schedule.

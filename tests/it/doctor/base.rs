@@ -3,15 +3,21 @@
 use std::path::{Path, PathBuf};
 
 use leverframe::protocol::channel::SendIdempotency;
-use leverframe::protocol::ids::ContinuationId;
-use leverframe::protocol::words::{ApprovalKind, DecisionWord, Effect};
+use leverframe::protocol::command::BudgetRequest;
+use leverframe::protocol::ids::{ContinuationId, RoutineId};
+use leverframe::protocol::words::{
+    ApprovalKind, Autonomy, DecisionWord, Effect, MissedRuns, Surface, Unattended,
+};
+use leverframe::store::commands::begin_routine::{BeginRoutine, Begun, Deed, Occasion};
 use leverframe::store::commands::begin_send::BeginSend;
 use leverframe::store::commands::end_send::{EndSend, SendOutcome};
 use leverframe::store::commands::park::Park;
-use leverframe::store::input::NewCallOutcome;
+use leverframe::store::commands::put_routine::{NextDue, PutRoutine, RoutineFields};
+use leverframe::store::input::{ActorRef, NewCallOutcome, TurnBounds};
 use leverframe::store::queries::outbox::NextOutbox;
 
-use crate::store::world::{World, approval, call, gated};
+use crate::memory_data::world as memories;
+use crate::store::world::{START, World, approval, call, gated, turn};
 
 /// Sends everything that waits; answers of `unknown` end unknown and are asked about.
 async fn send_all(world: &World, unknown: Option<ContinuationId>) {
@@ -94,9 +100,14 @@ pub(crate) async fn sound_database() -> (PathBuf, World) {
     send_all(&world, None).await;
 
     // An answer nobody knows the delivery of.
-    let (_, doubtful) = world.running("doubtful").await;
+    let (doubtful_session, doubtful) = world.running("doubtful").await;
     world.finish(doubtful, 1).await;
     send_all(&world, Some(doubtful)).await;
+
+    // One whose summary stands for its turn, and one that is being compacted.
+    let done_attempt = world.compacting(session, done).await;
+    world.compact(done_attempt, &[done]).await;
+    world.compacting(doubtful_session, doubtful).await;
 
     // One that waits for a person, and two that run.
     let (_, waiting) = world.running("waiting").await;
@@ -105,6 +116,23 @@ pub(crate) async fn sound_database() -> (PathBuf, World) {
     park(&world, waiting).await;
     world.running("busy").await;
     world.running("busier").await;
+    routine(&world).await;
+    // Two memories, one of which hygiene put aside.
+    crate::hygiene::world::insert(&world, 2, |n| 60 * n).await;
+    let engine = crate::hygiene::world::engine(&world, "");
+    let run = crate::hygiene::world::tidy(&engine).await.unwrap();
+    assert_eq!(run.report.archived, 1);
+    drop(engine);
+    // Two memories, with their embeddings.
+    memories::add(&world, memories::in_session(session, "of a session")).await;
+    memories::add(&world, memories::global("of all")).await;
+    let embed =
+        "INSERT INTO memory_vectors SELECT id, 'local/e', 1, digest, x'0000803f', 1 FROM memories";
+    world
+        .store
+        .with_writer(move |conn| conn.execute(embed, []).unwrap())
+        .await
+        .unwrap();
     world.sound().await;
     let path = world.dir.join("leverframe.db");
     world.store.clone().close().await;
@@ -132,4 +160,48 @@ pub(crate) fn corrupt(path: &Path, sql: &str) {
     .unwrap();
     conn.execute_batch(sql)
         .unwrap_or_else(|error| panic!("{sql}: {error}"));
+}
+
+/// A routine whose first run waits for its turn.
+async fn routine(world: &World) {
+    let (id, due) = (RoutineId::generate(), START.plus_seconds(60));
+    let put = PutRoutine {
+        id,
+        version: 0,
+        fields: RoutineFields {
+            name: "daily".to_owned(),
+            schedule: "every 1d".to_owned(),
+            time_zone: None,
+            prompt: "hello".to_owned(),
+            channel: "team".to_owned(),
+            conversation: "daily".to_owned(),
+            model: None,
+            budgets: BudgetRequest::default(),
+            autonomy_ceiling: Autonomy::Supervised,
+            park: false,
+            missed: MissedRuns::Skip,
+            jitter_seconds: 0,
+            enabled: true,
+        },
+        due: NextDue::At(Some((due, due))),
+        by: ActorRef::engine(),
+    };
+    world.ok(put).await;
+    let mut turn = turn("daily", None);
+    turn.origin.surface = Surface::Engine;
+    turn.bounds = TurnBounds {
+        unattended: Some(Unattended::Deny),
+        autonomy_ceiling: Some(Autonomy::Supervised),
+    };
+    let next = due.plus_seconds(24 * 3600);
+    let begin = BeginRoutine {
+        id,
+        occasion: Occasion::Due {
+            due_at: due,
+            next: Some((next, next)),
+        },
+        deed: Deed::Turn(Box::new(turn)),
+        note: None,
+    };
+    assert!(matches!(world.ok(begin).await, Begun::Run(..)));
 }

@@ -97,7 +97,7 @@ async fn wrong_calls_never_run_and_odd_answers_are_told() {
     for (phrase, told) in [
         ("refuse", "I will not do that."),
         ("cut short", "cut at the output limit"),
-        ("remember the milk", "no tool `remember`"),
+        ("remember the milk", "remembered for this session"),
         ("help", "`two things`"),
         ("hello", "no AI model"),
     ] {

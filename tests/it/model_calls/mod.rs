@@ -6,7 +6,7 @@ mod chain;
 mod choice;
 mod decisions;
 mod interrupted;
-pub(crate) mod server;
+pub mod server;
 mod spend;
 mod stable;
 mod time_bound;

@@ -4,6 +4,8 @@ use crate::model_calls::server::{ModelServer, ask, claude, fails, home, says, st
 use crate::support::fake_http::Reply;
 
 const ONE: &str = "[model]\ndefault = \"one/m\"";
+/// Nothing else ends the turn, and no turn is compacted after it.
+const ROOM: &str = "[budgets]\nmax_tokens = 100_000_000\n[memory]\ncompaction = false";
 
 fn too_long() -> Reply {
     fails(
@@ -17,7 +19,7 @@ fn too_long() -> Reply {
 async fn what_is_too_long_is_compacted_once_and_asked_again() {
     let one = ModelServer::chat(Vec::new());
     // The answers are long, and each turn is sent the ones before it.
-    let config = format!("{ONE}\n[budgets]\nmax_tokens = 100_000_000");
+    let config = format!("{ONE}\n{ROOM}");
     let home = home(&config, &[("one", &one)]);
     let daemon = home.daemon();
     let session = daemon.session().await;
@@ -99,7 +101,7 @@ async fn a_window_that_is_full_in_the_middle_cuts_the_answer() {
 #[tokio::test]
 async fn a_compaction_that_fails_loses_nothing_and_is_made_anew_later() {
     let one = ModelServer::chat(Vec::new());
-    let config = format!("{ONE}\n[budgets]\nmax_tokens = 100_000_000");
+    let config = format!("{ONE}\n{ROOM}");
     let home = home(&config, &[("one", &one)]);
     let daemon = home.daemon();
     let session = daemon.session().await;

@@ -7,8 +7,9 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use leverframe::config::model_tables::{OwnTables, Rates};
 use leverframe::config::settings::{
-    ApprovalSettings, BudgetSettings, EngineSettings, LimitSettings, Paths, ProviderKind,
-    ProviderSettings, ResponseCacheSettings, RetentionSettings, SelfApproval, Settings,
+    ApprovalSettings, BudgetSettings, EngineSettings, HygieneSettings, LimitSettings,
+    MemorySettings, Paths, ProviderKind, ProviderSettings, ResponseCacheSettings,
+    RetentionSettings, SelfApproval, Settings,
 };
 use leverframe::model::prices;
 use leverframe::model::profiles::Profile;
@@ -67,9 +68,24 @@ pub fn all_settings(providers: Vec<(&str, ProviderSettings)>) -> Settings {
             session_idle: 7,
             audit: 400,
         },
+        hooks: leverframe::config::settings::HookSettings::default(),
+        memory: MemorySettings {
+            embeddings: None,
+            compaction: true,
+            compaction_model: None,
+            compaction_share: 70,
+            compaction_exchanges: 40,
+        },
         response_cache: ResponseCacheSettings {
             ttl_minutes: 60,
             max_entries: 500,
+        },
+        hygiene: HygieneSettings {
+            session_days: 30,
+            channel_days: 30,
+            global_days: 30,
+            max_memories: 10_000,
+            undo_days: 7,
         },
         tool_risk: BTreeMap::new(),
         listen: None,

@@ -65,8 +65,9 @@ fn circumstances() -> impl Strategy<Value = Circumstances> {
         proptest::option::weighted(0.3, policy()),
         proptest::bool::weighted(0.1),
         any::<bool>(),
+        proptest::option::of(proptest::sample::select(Autonomy::ALL.to_vec())),
     )
-        .prop_map(|(policy, also, held, granted)| Circumstances {
+        .prop_map(|(policy, also, held, granted, ceiling)| Circumstances {
             policy,
             also,
             held,
@@ -84,6 +85,7 @@ fn circumstances() -> impl Strategy<Value = Circumstances> {
                 Vec::new()
             },
             requester_id: "telegram:1".to_owned(),
+            ceiling,
         })
 }
 
@@ -116,7 +118,8 @@ proptest! {
             else if granted { VerdictWord::Allow }
             else if any_covers(&policy.auto_approve, &facts.tool) { VerdictWord::Allow }
             else {
-                match policy.autonomy {
+                let ceiling = circumstances.ceiling.unwrap_or(Autonomy::Full);
+                match if ceiling < policy.autonomy { ceiling } else { policy.autonomy } {
                     Autonomy::Supervised => VerdictWord::Ask,
                     Autonomy::SemiAuto => if facts.access == Access::ReadLocal { VerdictWord::Allow } else { VerdictWord::Ask },
                     Autonomy::Full => VerdictWord::Allow,
@@ -154,6 +157,15 @@ proptest! {
         };
         let facts = CallFacts { taint: vec!["a web page".to_owned()], access, ..facts };
         prop_assert_ne!(verdict(&facts, &circumstances).decision, VerdictWord::Allow);
+    }
+
+    /// With a ceiling nothing runs that would not run without it, and the rule names it where it decides.
+    #[test]
+    fn a_ceiling_only_takes_away(facts in facts(), circumstances in circumstances()) {
+        let free = Circumstances { ceiling: None, ..circumstances.clone() };
+        let (said, free) = (verdict(&facts, &circumstances), verdict(&facts, &free));
+        prop_assert!(said.decision != VerdictWord::Allow || free.decision == VerdictWord::Allow);
+        prop_assert!(said.decision == free.decision || said.rule.contains("the ceiling of this turn"), "{}", said.rule);
     }
 
     /// Lowering the level never lets anything run that asked before.
@@ -202,6 +214,7 @@ fn a_grant_is_for_its_requester_and_shape_only() {
         held: false,
         grants: vec![grant],
         requester_id: "telegram:1".to_owned(),
+        ceiling: None,
     };
     assert_eq!(verdict(&facts, &circumstances).decision, VerdictWord::Allow);
     let other_shape = CallFacts {

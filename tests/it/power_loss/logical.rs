@@ -9,7 +9,7 @@ use rusqlite::types::ValueRef;
 /// Sums over a database.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Logical {
-    /// Over every row of every table; 0 = no rows at all.
+    /// Over every row of every table; 0 = nothing in any of them yet.
     pub state: u64,
     /// Over what people and the engine go on with after a start: everything but the marks of starts.
     pub work: u64,
@@ -73,7 +73,8 @@ impl Logical {
             let mut rows = statement.query([])?;
             table.hash(&mut state);
             while let Some(row) = rows.next()? {
-                rows_found += 1;
+                // An index of words has rows of its own from the beginning.
+                rows_found += u64::from(!table.starts_with("memory_fts_"));
                 hash_row(row, columns, &mut state)?;
                 if !matches!(table.as_str(), "meta" | "audit" | "audit_segments") {
                     hash_row(row, columns, &mut work)?;

@@ -8,4 +8,4 @@ mod files;
 mod pieces;
 mod property;
 mod size;
-mod world;
+pub mod world;

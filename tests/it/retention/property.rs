@@ -138,7 +138,8 @@ async fn look(world: &World) -> Look {
                         "SELECT max(coalesce((SELECT max(updated_at) FROM approvals WHERE continuation_id = ?1), 0),
                             coalesce((SELECT max(updated_at) FROM outbox WHERE continuation_id = ?1), 0)),
                          EXISTS (SELECT 1 FROM approvals WHERE continuation_id = ?1 AND state IN ('pending', 'approved'))
-                            OR EXISTS (SELECT 1 FROM outbox WHERE continuation_id = ?1 AND state IN ('pending', 'sending', 'unknown'))",
+                            OR EXISTS (SELECT 1 FROM outbox WHERE continuation_id = ?1 AND state IN ('pending', 'sending', 'unknown'))
+                            OR EXISTS (SELECT 1 FROM model_attempts WHERE continuation_id = ?1 AND settled_at IS NULL)",
                         [turn.id],
                         |row| Ok((row.get(0)?, row.get(1)?)),
                     )

@@ -2,7 +2,9 @@
 //! store itself is `store_model`.
 
 use leverframe::protocol::channel::SendIdempotency;
-use leverframe::protocol::ids::{ContinuationId, SessionId, ToolCallId};
+use leverframe::protocol::ids::{
+    CompactionId, ContinuationId, ModelAttemptId, SessionId, ToolCallId,
+};
 use leverframe::protocol::snapshot::PageRequest;
 use leverframe::protocol::words::{
     ApprovalKind, ApprovalState, ContinuationState, DecisionWord, Effect, ToolCallState,
@@ -12,18 +14,23 @@ use leverframe::store::commands::cancel::Cancel;
 use leverframe::store::commands::claim::Claim;
 use leverframe::store::commands::end_send::{EndSend, SendOutcome};
 use leverframe::store::commands::expire_due::ExpireDue;
+use leverframe::store::commands::fail_compaction::FailCompaction;
 use leverframe::store::commands::finish_tool::FinishTool;
 use leverframe::store::commands::park::Park;
 use leverframe::store::commands::resume::Resume;
+use leverframe::store::commands::retry_compaction::RetryCompaction;
 use leverframe::store::commands::start_tool::StartTool;
 use leverframe::store::commands::yield_turn::{Yield, YieldTo};
 use leverframe::store::input::NewCallOutcome;
 use leverframe::store::queries::approvals::ApprovalFilter;
+use leverframe::store::queries::compactions::Reach;
 use leverframe::store::queries::continuations::ContinuationFilter;
 use leverframe::store::queries::outbox::NextOutbox;
 use proptest::prelude::*;
 
-use crate::store::world::{World, approval, by, call, gated, turn};
+use crate::store::world::{
+    Compacting, World, approval, by, call, compaction_call, gated, turn, usage,
+};
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Op {
@@ -39,6 +46,7 @@ pub(crate) enum Op {
     Resume,
     Yield(bool),
     Send(u8),
+    Compact(u8),
     Later,
     Crash,
     Restart,
@@ -58,6 +66,7 @@ pub(crate) fn op() -> impl Strategy<Value = Op> {
         3 => Just(Op::Resume),
         1 => any::<bool>().prop_map(Op::Yield),
         4 => any::<u8>().prop_map(Op::Send),
+        2 => any::<u8>().prop_map(Op::Compact),
         1 => Just(Op::Later),
         2 => Just(Op::Crash),
         1 => Just(Op::Restart),
@@ -109,6 +118,90 @@ async fn view(world: &World) -> View {
         })
         .await
         .unwrap()
+}
+
+/// Begins a compaction of some session, or ends the one that is under way there, well, badly or with another try.
+async fn compact(world: &World, n: u8) {
+    let conversation = format!("c{}", n % 3);
+    let reach = Reach {
+        counted: 100,
+        oldest: 100,
+        newest: 0,
+    };
+    let epoch = world.epoch();
+    let found = world
+        .store
+        .read(move |reader| {
+            let Some(session) = reader.active_session("team", &conversation)? else {
+                return Ok(None);
+            };
+            Ok(Some((session, reader.compactable(session, epoch, reach)?)))
+        })
+        .await
+        .unwrap();
+    let Some((session, found)) = found else {
+        return;
+    };
+    let turns: Vec<ContinuationId> = found
+        .oldest
+        .iter()
+        .map(|turn| turn.exchange.continuation_id)
+        .take(usize::from(n / 3 % 4) + 1)
+        .collect();
+    if !found.running {
+        if let Some(newest) = turns.last() {
+            world.compacting(session, *newest).await;
+        }
+        return;
+    }
+    let (id, attempt_id) = world
+        .store
+        .with_writer(move |conn| {
+            conn.query_row(
+                "SELECT k.id, m.id FROM compactions k JOIN model_attempts m ON m.purpose = 'compaction'
+                    AND m.settled_at IS NULL
+                 JOIN continuations c ON c.id = m.continuation_id AND c.session_id = k.session_id
+                 WHERE k.session_id = ?1 AND k.state = 'running'",
+                [session.to_bytes()],
+                |row| {
+                    let id = CompactionId::from_bytes(row.get(0)?);
+                    Ok((id, ModelAttemptId::from_bytes(row.get(1)?)))
+                },
+            )
+            .unwrap()
+        })
+        .await
+        .unwrap();
+    let begun = Compacting {
+        id,
+        attempt_id,
+        version: found.summary.map_or(0, |summary| summary.version),
+    };
+    match (n % 4, turns.last()) {
+        (0, _) | (_, None) => {
+            world
+                .ok(FailCompaction {
+                    id,
+                    epoch,
+                    call: Some((attempt_id, usage())),
+                    error: "no".to_owned(),
+                })
+                .await;
+        }
+        (1, Some(newest)) => {
+            world
+                .ok(RetryCompaction {
+                    id,
+                    epoch,
+                    attempt_id,
+                    usage: usage(),
+                    error: "not JSON".to_owned(),
+                    call: compaction_call(*newest),
+                })
+                .await;
+        }
+        (_, Some(_)) => world.compact(begun, &turns).await,
+    }
 }
 
 /// Refusals are fine (the walk tries much that is not allowed); broken invariants are not.
@@ -304,6 +397,7 @@ pub(crate) async fn step(world: World, op: Op) -> World {
                 }
             }
         }
+        Op::Compact(n) => compact(&world, n).await,
         Op::Later => {
             world.clock.advance_millis(3_000_000);
             let now = world.clock.now();

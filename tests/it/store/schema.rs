@@ -3,15 +3,17 @@
 use std::collections::BTreeSet;
 
 use leverframe::protocol::words::{
-    Access, ApprovalKind, ApprovalState, Autonomy, ChannelKind, ContinuationState, DecisionWord,
-    Disposition, Effect, OutboxClass, OutboxState, Risk, SessionState, StepKind, Surface,
-    ToolCallState, VerdictWord,
+    Access, ApprovalKind, ApprovalState, Autonomy, ChannelKind, CompactionState, ContinuationState,
+    DecisionWord, Disposition, Effect, HygieneState, MemoryAuthor, MemoryKind, MemoryScope,
+    MemoryState, MissedRuns, OutboxClass, OutboxState, Risk, RoutineRunState, SessionState,
+    StepKind, Surface, ToolCallState, Unattended, VerdictWord,
 };
 use leverframe::store::transitions;
 
 use crate::store::world::World;
 
 const SQL: &str = include_str!("../../../src/store/migrations/001_initial.sql");
+const MEMORY_SQL: &str = include_str!("../../../src/store/migrations/004_memory.sql");
 
 fn words_of<T: Copy + ToString>(all: &[T]) -> BTreeSet<String> {
     all.iter().map(ToString::to_string).collect()
@@ -45,27 +47,7 @@ fn every_check_lists_exactly_the_words_of_its_vocabulary() {
         ("card_tokens", "decision", words_of(DecisionWord::ALL)),
         ("audit", "surface", words_of(Surface::ALL)),
     ];
-    let mut checked = 0;
-    for (table, column, words) in expected {
-        let body = SQL
-            .split(&format!("CREATE TABLE {table} ("))
-            .nth(1)
-            .and_then(|rest| rest.split(") STRICT").next())
-            .unwrap();
-        let list = body
-            .split(&format!("CHECK ({column} IN ("))
-            .nth(1)
-            .unwrap_or_else(|| panic!("{table}.{column} has no CHECK"))
-            .split(')')
-            .next()
-            .unwrap();
-        let found: BTreeSet<String> = list
-            .split(',')
-            .map(|word| word.trim().trim_matches('\'').to_owned())
-            .collect();
-        assert_eq!(found, words, "{table}.{column}");
-        checked += 1;
-    }
+    let checked = compare(SQL, &expected);
     // A column added later is added here too (paused, temporary, notified and budget_kind are no vocabulary).
     let all = SQL.matches(" IN ('").count();
     assert_eq!(
@@ -73,6 +55,64 @@ fn every_check_lists_exactly_the_words_of_its_vocabulary() {
         checked + 3,
         "a CHECK is not compared with its vocabulary"
     );
+}
+
+#[test]
+fn every_check_of_schema_4_lists_exactly_the_words_of_its_vocabulary() {
+    let expected = [
+        ("memories", "scope", words_of(MemoryScope::ALL)),
+        ("memories", "kind", words_of(MemoryKind::ALL)),
+        ("memories", "author", words_of(MemoryAuthor::ALL)),
+        ("memories", "state", words_of(MemoryState::ALL)),
+        ("memories", "archived_from", words_of(MemoryState::ALL)),
+        ("compactions", "state", words_of(CompactionState::ALL)),
+        ("hygiene_runs", "state", words_of(HygieneState::ALL)),
+        ("routines", "autonomy_ceiling", words_of(Autonomy::ALL)),
+        ("routines", "missed", words_of(MissedRuns::ALL)),
+        ("routine_runs", "state", words_of(RoutineRunState::ALL)),
+    ];
+    let checked = compare(MEMORY_SQL, &expected);
+    let added = [
+        ("unattended", words_of(Unattended::ALL)),
+        ("autonomy_ceiling", words_of(Autonomy::ALL)),
+    ];
+    for (column, words) in &added {
+        let list = MEMORY_SQL.split(&format!("COLUMN {column} ")).nth(1);
+        assert_eq!(&listed(list.unwrap(), column), words, "{column}");
+    }
+    // The purpose of a model call is the store's own.
+    assert_eq!(
+        MEMORY_SQL.matches(" IN ('").count(),
+        checked + added.len() + 1,
+        "a CHECK is not compared with its vocabulary"
+    );
+}
+
+/// The words that the first CHECK of a column lists.
+fn listed(sql: &str, column: &str) -> BTreeSet<String> {
+    let list = sql
+        .split(&format!("CHECK ({column} IN ("))
+        .nth(1)
+        .unwrap_or_else(|| panic!("{column} has no CHECK"))
+        .split(')')
+        .next()
+        .unwrap();
+    list.split(',')
+        .map(|word| word.trim().trim_matches('\'').to_owned())
+        .collect()
+}
+
+/// Compares the CHECKs of columns with vocabularies; how many.
+fn compare(sql: &str, expected: &[(&str, &str, BTreeSet<String>)]) -> usize {
+    for (table, column, words) in expected {
+        let body = sql
+            .split(&format!("CREATE TABLE {table} ("))
+            .nth(1)
+            .and_then(|rest| rest.split(") STRICT").next())
+            .unwrap();
+        assert_eq!(&listed(body, column), words, "{table}.{column}");
+    }
+    expected.len()
 }
 
 #[test]

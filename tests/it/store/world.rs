@@ -6,17 +6,19 @@ use std::sync::Arc;
 use leverframe::clock::{Clock, Timestamp};
 use leverframe::protocol::approval::{PlanFacts, Preview, Requester};
 use leverframe::protocol::ids::{
-    ApprovalId, ContinuationId, ModelAttemptId, SessionId, ToolCallId,
+    ApprovalId, CompactionId, ContinuationId, ModelAttemptId, SessionId, ToolCallId,
 };
 use leverframe::protocol::policy::Verdict;
 use leverframe::protocol::session::Usage;
 use leverframe::protocol::words::{
-    Access, ApprovalKind, Autonomy, ChannelKind, DecisionWord, Effect, Risk, Surface,
+    Access, ApprovalKind, Autonomy, ChannelKind, DecisionWord, Effect, MemoryKind, Risk, Surface,
     ToolCallState, VerdictWord,
 };
 use leverframe::store::check::check;
 use leverframe::store::command::{Durability, WriteCommand};
+use leverframe::store::commands::begin_compaction::BeginCompaction;
 use leverframe::store::commands::claim::Claim;
+use leverframe::store::commands::commit_compaction::{CommitCompaction, FoundFact};
 use leverframe::store::commands::decide::Decide;
 use leverframe::store::commands::ensure_channel::{Baseline, EnsureChannel};
 use leverframe::store::commands::finish_tool::FinishTool;
@@ -28,8 +30,8 @@ use leverframe::store::commands::reserve_model::{Reservation, ReserveModel};
 use leverframe::store::commands::start_tool::{StartTool, StartToolOutcome};
 use leverframe::store::error::StoreError;
 use leverframe::store::input::{
-    ActorRef, AnswerSource, ModelStep, NewApproval, NewCall, NewCallOutcome, NewCard, NewPart,
-    Origin, SessionChoice, SharedLimits, TurnCache, TurnLimits,
+    ActorRef, AnswerSource, CompactionCall, ModelStep, NewApproval, NewCall, NewCallOutcome,
+    NewCard, NewPart, Origin, SessionChoice, SharedLimits, TurnBounds, TurnCache, TurnLimits,
 };
 use leverframe::store::{OpenOptions, Store};
 use tempfile::TempDir;
@@ -112,6 +114,7 @@ pub(crate) fn turn(conversation: &str, key: Option<&str>) -> IngestTurn {
         queue_full_notice: None,
         title: None,
         cache: TurnCache::default(),
+        bounds: TurnBounds::default(),
     }
 }
 
@@ -346,7 +349,7 @@ impl World {
     }
 
     pub(crate) async fn sound(&self) {
-        let violations = self.store.read(|reader| check(reader)).await.unwrap();
+        let violations = self.store.read(check).await.unwrap();
         assert!(violations.is_empty(), "{violations:#?}");
     }
 
@@ -470,6 +473,82 @@ impl World {
         .await;
     }
 
+    /// Begins a compaction of a session that is to cover turns up to this one.
+    pub(crate) async fn compacting(
+        &self,
+        session: SessionId,
+        newest: ContinuationId,
+    ) -> Compacting {
+        self.try_compacting(session, newest).await.unwrap()
+    }
+
+    /// The same, where it may be refused.
+    pub(crate) async fn try_compacting(
+        &self,
+        session_id: SessionId,
+        newest: ContinuationId,
+    ) -> Result<Compacting, StoreError> {
+        let version = self
+            .store
+            .read(move |reader| reader.summary(session_id))
+            .await?
+            .map_or(0, |summary| summary.version);
+        let id = CompactionId::generate();
+        let begun = self
+            .write(BeginCompaction {
+                id,
+                session_id,
+                epoch: self.epoch(),
+                version,
+                turns: 1,
+                tokens_before: 1000,
+                call: compaction_call(newest),
+            })
+            .await?;
+        let Reservation::Granted(attempt_id) = begun else {
+            panic!("{begun:?}")
+        };
+        Ok(Compacting {
+            id,
+            attempt_id,
+            version,
+        })
+    }
+
+    /// Commits a compaction of these turns, with a fact of the first.
+    pub(crate) async fn compact(&self, begun: Compacting, turns: &[ContinuationId]) {
+        let command = self.commit_of(begun, turns);
+        self.ok(command).await;
+    }
+
+    pub(crate) fn commit_of(
+        &self,
+        begun: Compacting,
+        turns: &[ContinuationId],
+    ) -> CommitCompaction {
+        CommitCompaction {
+            id: begun.id,
+            epoch: self.epoch(),
+            attempt_id: begun.attempt_id,
+            usage: usage(),
+            version: begun.version,
+            summary: format!("{} turns", turns.len()),
+            turns: turns.to_vec(),
+            taint: Vec::new(),
+            facts: turns
+                .first()
+                .map(|turn| FoundFact {
+                    text: format!("Anna asked {turn}"),
+                    kind: MemoryKind::Fact,
+                    confidence: 0.5,
+                    source: *turn,
+                })
+                .into_iter()
+                .collect(),
+            tokens_after: 100,
+        }
+    }
+
     pub(crate) async fn decide_command(
         &self,
         approval_id: ApprovalId,
@@ -499,6 +578,24 @@ impl World {
             grant_expires_at: None,
             card_update: true,
         }
+    }
+}
+
+/// A compaction under way.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Compacting {
+    pub(crate) id: CompactionId,
+    pub(crate) attempt_id: ModelAttemptId,
+    pub(crate) version: u64,
+}
+
+pub(crate) fn compaction_call(newest: ContinuationId) -> CompactionCall {
+    CompactionCall {
+        model: "scripted/demo".to_owned(),
+        newest,
+        estimated_tokens: 500,
+        estimated_cost_usd: Some(0.05),
+        limits: SharedLimits::default(),
     }
 }
 

@@ -1,7 +1,11 @@
 //! Each step as the store's command.
 
+use leverframe::clock::Timestamp;
 use leverframe::protocol::channel::SendIdempotency;
-use leverframe::protocol::words::{ApprovalKind, DecisionScope, OutboxClass, ToolCallState};
+use leverframe::protocol::hook::{HookNote, HookVerdict};
+use leverframe::protocol::words::{
+    ApprovalKind, DecisionScope, HookPoint, OutboxClass, ToolCallState,
+};
 use leverframe::store::commands::ask_budget::AskBudget;
 use leverframe::store::commands::begin_send::{BeginSend, BeginSendOutcome};
 use leverframe::store::commands::cancel::Cancel;
@@ -17,9 +21,10 @@ use leverframe::store::commands::ingest_turn::{IngestOutcome, IngestTurn};
 use leverframe::store::commands::llm_result::LlmResult;
 use leverframe::store::commands::once::Once;
 use leverframe::store::commands::park::{Park, Parked};
+use leverframe::store::commands::record_hooks::{HookRow, RecordHooks};
 use leverframe::store::commands::recover::Recovery;
 use leverframe::store::commands::refuse_call::RefuseCall;
-use leverframe::store::commands::reserve_model::{Reservation, ReserveModel};
+use leverframe::store::commands::reserve_model::ReserveModel;
 use leverframe::store::commands::return_to_ask::ReturnToAsk;
 use leverframe::store::commands::revise_approval::ReviseApproval;
 use leverframe::store::commands::settle_model::SettleModel;
@@ -27,7 +32,10 @@ use leverframe::store::commands::start_session::StartSession;
 use leverframe::store::commands::start_tool::{StartTool, StartToolOutcome};
 use leverframe::store::commands::update_session::UpdateSession;
 use leverframe::store::commands::yield_turn::{Yield, YieldTo};
-use leverframe::store::input::{Limit, SessionChoice, SharedLimits, TurnCache, TurnLimits};
+use leverframe::store::input::{
+    ActorRef, Limit, SessionChoice, SharedLimits, TurnBounds, TurnCache, TurnLimits,
+};
+use serde_json::json;
 
 use crate::store_model::model::{CHANNELS, Model, Outcome, Recovered};
 use crate::store_model::rules_delivery::message_ref;
@@ -192,13 +200,11 @@ impl System {
                     limits: shared_limits(),
                     estimated_input_tokens: None,
                 })
-                .map(|reservation| match reservation {
-                    Reservation::Granted(id) => {
-                        self.ids.tries.push(id.to_bytes());
-                        Outcome::Done
-                    }
-                    Reservation::Exhausted(stop) => Outcome::Exhausted(stop.budget),
-                }),
+                .map(|reservation| self.reserved(reservation)),
+            Step::BeginCompaction { .. }
+            | Step::CommitCompaction { .. }
+            | Step::FailCompaction { .. }
+            | Step::RetryCompaction { .. } => self.with_memory(model, step, epoch),
             Step::Propose {
                 turn,
                 attempt,
@@ -492,6 +498,7 @@ impl System {
                         .then(|| Self::notice(item.channel, item.chat, OutboxClass::Notice, None)),
                     title: None,
                     cache: TurnCache::default(),
+                    bounds: TurnBounds::default(),
                 };
                 let outcome = self.write(command)?;
                 Ok(self.ingested(&outcome))
@@ -614,6 +621,35 @@ impl System {
                 });
                 Ok(Self::decided(report?))
             }
+            Step::RecordHooks { call, sent } => {
+                let epoch = self.world().epoch();
+                let id = self.call(*call);
+                let note = HookNote {
+                    hook: "check".to_owned(),
+                    point: HookPoint::BeforeToolCall,
+                    at_start: false,
+                    dry_run: false,
+                    verdict: HookVerdict::Change {
+                        field: "args".to_owned(),
+                        value: json!({}),
+                    },
+                    before: None,
+                    at: Timestamp(1),
+                };
+                let turn = self.turn(model.calls[*call].turn);
+                self.write(RecordHooks {
+                    notes: vec![(id, vec![note])],
+                    sent_text: sent.then(|| (turn, epoch, "changed".to_owned())),
+                    rows: vec![HookRow {
+                        action: "hook.changed",
+                        by: ActorRef::engine(),
+                        channel: None,
+                        subject: id.to_string(),
+                        detail: json!({}),
+                    }],
+                })
+                .map(|()| Outcome::Done)
+            }
             other => self.by_operators(model, other),
         }
     }
@@ -629,7 +665,7 @@ impl System {
 }
 
 /// What every call of a walk must stay within.
-fn shared_limits() -> SharedLimits {
+pub(crate) fn shared_limits() -> SharedLimits {
     let tokens = |most| Limit {
         max_tokens: Some(most),
         max_cost_usd: None,

@@ -1,6 +1,9 @@
 //! Steps of operators, bridges and the engine itself as the store's commands.
 
 use leverframe::protocol::command::Waiting;
+use leverframe::protocol::hygiene::HygieneReport;
+use leverframe::protocol::ids::HygieneRunId;
+use leverframe::protocol::words::{HygieneReason, HygieneState, MemoryScope};
 use leverframe::store::commands::drop_stale::DropStale;
 use leverframe::store::commands::drop_waiting::DropWaiting;
 use leverframe::store::commands::end_look_up::{EndLookUp, Found};
@@ -12,10 +15,15 @@ use leverframe::store::commands::queue_notice::QueueNotice;
 use leverframe::store::commands::release_quarantine::ReleaseQuarantine;
 use leverframe::store::commands::resolve_delivery::ResolveDelivery;
 use leverframe::store::commands::resume::Resume;
+use leverframe::store::commands::run_hygiene::{BeginHygiene, EndHygiene, HygieneEnd};
 use leverframe::store::commands::set_channel_paused::SetChannelPaused;
 use leverframe::store::commands::set_held::SetHeld;
 use leverframe::store::commands::set_policy::SetPolicy;
+use leverframe::store::commands::tidy_memories::TidyMemories;
+use leverframe::store::commands::undo_hygiene::{BeginUndo, EndUndo, RestoreMemories};
+use leverframe::store::hygiene::{Cuts, HygieneRules};
 
+use crate::hygiene::world::{DAY_MS, Row};
 use crate::store_model::model::{CHANNELS, Model, Outcome};
 use crate::store_model::rules_delivery::message_ref;
 use crate::store_model::step::{Look, Step};
@@ -118,6 +126,8 @@ impl System {
                 .map(|()| Outcome::Done)
             }
             Step::Probe => self.write(Probe).map(|()| Outcome::Done),
+            Step::Tidy => self.tidy(model),
+            Step::TakeBack => self.take_back(model),
             Step::ReleaseQuarantine => self.write(ReleaseQuarantine { by }).map(|()| Outcome::Done),
             Step::QueueNotice {
                 channel,
@@ -175,5 +185,73 @@ impl System {
                 .map(|()| Outcome::Done),
             other => unreachable!("{other:?} is carried out elsewhere"),
         }
+    }
+
+    /// Remembers what is old already and puts it aside.
+    fn tidy(&mut self, model: &Model) -> Result<Outcome, Outcome> {
+        let now = self.now();
+        let since = now.plus_millis(-30 * DAY_MS);
+        let position = self.hook(move |conn| {
+            Row::old(now.as_millis(), 60).insert(conn);
+            conn.last_insert_rowid()
+        });
+        let run = HygieneRunId::generate();
+        self.write(BeginHygiene {
+            id: run,
+            by: person(1),
+            undo_ms: 365 * DAY_MS,
+            report: HygieneReport::default(),
+        })?;
+        self.write(TidyMemories {
+            run,
+            rules: HygieneRules {
+                now,
+                kept_since: MemoryScope::ALL
+                    .iter()
+                    .map(|scope| (*scope, since))
+                    .collect(),
+                max_memories: 1000,
+                undo_ms: 365 * DAY_MS,
+                embeddings: None,
+            },
+            cuts: Cuts::default(),
+            memories: vec![(position, HygieneReason::Retention)],
+        })?;
+        let ended = self.write(EndHygiene {
+            id: run,
+            end: HygieneEnd::Whole,
+            freed_bytes: 0,
+            duration_ms: 1,
+        })?;
+        assert_eq!(
+            (ended.state, ended.report.archived),
+            (HygieneState::Done, 1)
+        );
+        self.put_aside(model);
+        Ok(Outcome::Done)
+    }
+
+    fn take_back(&mut self, model: &Model) -> Result<Outcome, Outcome> {
+        let newest: Option<[u8; 16]> = self.hook(|conn| {
+            let newest = "SELECT id FROM hygiene_runs ORDER BY position DESC LIMIT 1";
+            conn.query_row(newest, [], |row| row.get(0)).ok()
+        });
+        let Some(id) = newest.map(HygieneRunId::from_bytes) else {
+            return Ok(Outcome::Done);
+        };
+        self.write(BeginUndo { id, by: person(1) })?;
+        assert_eq!(self.write(RestoreMemories { id, at_most: 500 })?, 1);
+        assert_eq!(self.write(EndUndo { id })?.restored, 1);
+        self.put_aside(model);
+        Ok(Outcome::Done)
+    }
+
+    /// As many are put aside as the model says.
+    fn put_aside(&self, model: &Model) {
+        let count: usize = self.hook(|conn| {
+            let archived = "SELECT count(*) FROM memories WHERE state = 'archived'";
+            conn.query_row(archived, [], |row| row.get(0)).unwrap()
+        });
+        assert_eq!(count, model.tidied.iter().filter(|back| !**back).count());
     }
 }

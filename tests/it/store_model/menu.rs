@@ -1,8 +1,8 @@
 //! What a walk may do next: mostly what brings the open turns on, sometimes what is not allowed.
 
 use leverframe::protocol::words::{
-    ApprovalKind, ApprovalState, Autonomy, ContinuationState, DecisionWord, Disposition, Effect,
-    OutboxClass, OutboxState, ToolCallState,
+    ApprovalKind, ApprovalState, Autonomy, CompactionState, ContinuationState, DecisionWord,
+    Disposition, Effect, OutboxClass, OutboxState, ToolCallState,
 };
 use leverframe::store::commands::resolve_delivery::Settlement;
 use leverframe::store::input::BudgetKind;
@@ -341,6 +341,12 @@ fn call_steps(model: &Model, call: usize, menu: &mut Menu) {
         ));
         menu.push((1, Just(Step::RefuseCall { call }).boxed()));
         menu.push((
+            1,
+            any::<bool>()
+                .prop_map(move |sent| Step::RecordHooks { call, sent })
+                .boxed(),
+        ));
+        menu.push((
             if died { 40 } else { 4 },
             question()
                 .prop_map(move |question| Step::ReturnToAsk { call, question })
@@ -436,6 +442,40 @@ fn autonomy() -> impl Strategy<Value = Autonomy> {
     select(Autonomy::ALL.to_vec())
 }
 
+/// What is compacted, and how that ends.
+fn memory_steps(model: &Model, menu: &mut Menu) {
+    for session in 0..model.sessions.len() {
+        let last = (0..model.turns.len())
+            .rev()
+            .find(|turn| model.turns[*turn].session == session);
+        let running = model
+            .compaction_of(session)
+            .is_some_and(|at| model.compactions[at].state == CompactionState::Running);
+        if let Some(turn) = last {
+            let weight = if running { 1 } else { 4 };
+            menu.push((
+                weight,
+                (0..=turn, 1..30_u32)
+                    .prop_map(move |(turn, tokens)| Step::BeginCompaction { turn, tokens })
+                    .boxed(),
+            ));
+        }
+        if model.compaction_of(session).is_some() {
+            let weight = if running { 6 } else { 1 };
+            menu.push((
+                weight,
+                (0..5_u8, 1..30_u32)
+                    .prop_map(move |(which, tokens)| match which {
+                        0 => Step::FailCompaction { session, tokens },
+                        1 => Step::RetryCompaction { session, tokens },
+                        _ => Step::CommitCompaction { session, tokens },
+                    })
+                    .boxed(),
+            ));
+        }
+    }
+}
+
 /// What operators and time do.
 fn engine_steps(model: &Model, menu: &mut Menu) {
     let mortal = model
@@ -462,6 +502,8 @@ fn engine_steps(model: &Model, menu: &mut Menu) {
         .any(|call| call.state == ToolCallState::Started && call.effect == Effect::Keyed);
     menu.push((if flying { 12 } else { 3 }, Just(Step::Crash).boxed()));
     menu.push((1, Just(Step::Probe).boxed()));
+    menu.push((1, Just(Step::Tidy).boxed()));
+    menu.push((1, Just(Step::TakeBack).boxed()));
     menu.push((1, Just(Step::Restart).boxed()));
     menu.push((1, Just(Step::Restore).boxed()));
     if model.quarantine {
@@ -659,7 +701,7 @@ fn wild(model: &Model) -> BoxedStrategy<Step> {
                 any::<bool>(),
                 ended(),
                 question(),
-                0..4_u8,
+                0..5_u8,
             )
                 .prop_map(|(call, flag, ended, question, which)| match which {
                     0 => Step::StartTool {
@@ -673,6 +715,7 @@ fn wild(model: &Model) -> BoxedStrategy<Step> {
                         ended,
                     },
                     2 => Step::RefuseCall { call },
+                    3 => Step::RecordHooks { call, sent: flag },
                     _ => Step::ReturnToAsk { call, question },
                 })
                 .boxed(),
@@ -766,6 +809,7 @@ pub(crate) fn steps(model: &Model) -> BoxedStrategy<Named> {
     for part in 0..model.parts.len() {
         part_steps(model, part, &mut menu);
     }
+    memory_steps(model, &mut menu);
     engine_steps(model, &mut menu);
     menu.push((24, wild(model)));
     let (label, names) = (model.label + 1, model.names.clone());

@@ -16,6 +16,7 @@
 )]
 
 mod carry_out;
+mod carry_out_memory;
 mod carry_out_operators;
 mod coverage;
 mod menu;
@@ -23,6 +24,7 @@ mod model;
 mod picture;
 mod rules_delivery;
 mod rules_gate;
+mod rules_memory;
 mod rules_turn;
 mod step;
 mod system;

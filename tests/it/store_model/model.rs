@@ -4,8 +4,8 @@
 //! a copy and keeps it only when nothing was refused.
 
 use leverframe::protocol::words::{
-    ApprovalKind, ApprovalState, Autonomy, ContinuationState, DecisionWord, Disposition, Effect,
-    OutboxClass, OutboxState, SessionState, ToolCallState,
+    ApprovalKind, ApprovalState, Autonomy, CompactionState, ContinuationState, DecisionWord,
+    Disposition, Effect, OutboxClass, OutboxState, SessionState, ToolCallState,
 };
 use leverframe::store::input::BudgetKind;
 
@@ -24,6 +24,20 @@ pub(crate) struct Session {
     pub(crate) paused: bool,
     pub(crate) turns: u32,
     pub(crate) tokens: u64,
+    /// Version of its summary.
+    pub(crate) summary: u64,
+}
+
+/// A compaction of a session.
+#[derive(Debug, Clone)]
+pub(crate) struct Compaction {
+    pub(crate) session: usize,
+    pub(crate) state: CompactionState,
+    pub(crate) epoch: u64,
+    /// The newest turn it covers.
+    pub(crate) newest: usize,
+    /// Its last call.
+    pub(crate) attempt: usize,
 }
 
 #[derive(Debug, Clone)]
@@ -41,6 +55,8 @@ pub(crate) struct Turn {
     /// When the last gate fell.
     pub(crate) decided: Option<i64>,
     pub(crate) retry: Option<usize>,
+    /// Whether a summary stands for it.
+    pub(crate) put_away: bool,
     /// Kinds of its steps in order.
     pub(crate) steps: Vec<&'static str>,
     /// Every state it was in, in order.
@@ -152,6 +168,8 @@ pub(crate) struct Try {
     /// What it used, once known.
     pub(crate) used: Option<u32>,
     pub(crate) failed: bool,
+    /// Made for its turn, and not for the session around it.
+    pub(crate) of_turn: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -271,11 +289,14 @@ pub(crate) struct Model {
     pub(crate) tokens: Vec<Token>,
     pub(crate) inbox: Vec<Inbox>,
     pub(crate) tries: Vec<Try>,
+    pub(crate) compactions: Vec<Compaction>,
     pub(crate) added: Vec<Added>,
     pub(crate) channels: Vec<Channel>,
     pub(crate) grants: Vec<Grant>,
     /// (approval, person, until).
     pub(crate) snoozes: Vec<(usize, u8, i64)>,
+    /// Runs of hygiene; whether each was taken back.
+    pub(crate) tidied: Vec<bool>,
     /// Actions in order.
     pub(crate) audit: Vec<&'static str>,
     /// Answer to the last command.
@@ -315,10 +336,12 @@ impl Model {
             tokens: Vec::new(),
             inbox: Vec::new(),
             tries: Vec::new(),
+            compactions: Vec::new(),
             added: Vec::new(),
             channels: vec![channel.clone(), channel],
             grants: Vec::new(),
             snoozes: Vec::new(),
+            tidied: Vec::new(),
             audit: vec!["engine.started", "policy.changed", "policy.changed"],
             last: Outcome::Done,
             label: 0,
@@ -481,8 +504,10 @@ impl Model {
         }
         found.used = Some(tokens);
         found.failed = failed;
-        let turn = found.turn;
-        self.turns[turn].tokens += u64::from(tokens);
+        let (turn, of_turn) = (found.turn, found.of_turn);
+        if of_turn {
+            self.turns[turn].tokens += u64::from(tokens);
+        }
         let session = self.turns[turn].session;
         self.sessions[session].tokens += u64::from(tokens);
         Ok(())

@@ -30,14 +30,15 @@ impl Model {
                     .iter()
                     .map(|row| {
                         format!(
-                            "{}/chat-{} {} temporary={} paused={} turns={} tokens={}",
+                            "{}/chat-{} {} temporary={} paused={} turns={} tokens={} summary={}",
                             CHANNELS[row.channel],
                             row.chat,
                             row.state,
                             u8::from(row.temporary),
                             u8::from(row.paused),
                             row.turns,
-                            row.tokens
+                            row.tokens,
+                            row.summary
                         )
                     })
                     .collect(),
@@ -48,7 +49,7 @@ impl Model {
                     .iter()
                     .map(|row| {
                         format!(
-                            "s{} {} epoch={} attempt={} limits={:?} used={}/{}/{}/{} decided={} retry={} ended={}",
+                            "s{} {} epoch={} attempt={} limits={:?} used={}/{}/{}/{} decided={} retry={} ended={} away={}",
                             row.session,
                             row.state,
                             row.epoch,
@@ -60,7 +61,8 @@ impl Model {
                             row.tokens,
                             or_dash(row.decided),
                             or_dash(row.retry),
-                            u8::from(row.state.is_terminal())
+                            u8::from(row.state.is_terminal()),
+                            u8::from(row.put_away)
                         )
                     })
                     .collect(),
@@ -228,6 +230,13 @@ impl Model {
                         })
                         .collect(),
                 ),
+            ),
+            (
+                "compactions",
+                self.compactions
+                    .iter()
+                    .map(|row| format!("s{} {} epoch={}", row.session, row.state, row.epoch))
+                    .collect(),
             ),
             (
                 "channels",
@@ -448,9 +457,10 @@ pub(crate) fn tables(conn: &Connection, ids: &Ids) -> rusqlite::Result<Picture> 
         (
             "sessions",
             lines(
-                "SELECT channel, conversation, state, temporary, paused, turns, input_tokens + output_tokens
-                 FROM sessions ORDER BY position",
-                &form("%/% % temporary=% paused=% turns=% tokens=%"),
+                "SELECT channel, conversation, state, temporary, paused, turns, input_tokens + output_tokens,
+                    coalesce((SELECT version FROM summaries m WHERE m.session_id = s.id), 0)
+                 FROM sessions s ORDER BY position",
+                &form("%/% % temporary=% paused=% turns=% tokens=% summary=%"),
             )?,
         ),
         (
@@ -458,10 +468,10 @@ pub(crate) fn tables(conn: &Connection, ids: &Ids) -> rusqlite::Result<Picture> 
             lines(
                 "SELECT session_id, state, epoch, attempt, max_steps, max_tool_calls, max_active_ms, max_tokens,
                     used_steps, used_tool_calls, used_active_ms, input_tokens + output_tokens, gates_decided_at,
-                    retry_of, ended_at IS NOT NULL
+                    retry_of, ended_at IS NOT NULL, archived_at IS NOT NULL
                  FROM continuations ORDER BY position",
                 &form(
-                    "s%i % epoch=% attempt=% limits=[%, %, %, %] used=%/%/%/% decided=% retry=%i ended=%",
+                    "s%i % epoch=% attempt=% limits=[%, %, %, %] used=%/%/%/% decided=% retry=%i ended=% away=%",
                 ),
             )?,
         ),
@@ -547,6 +557,13 @@ pub(crate) fn tables(conn: &Connection, ids: &Ids) -> rusqlite::Result<Picture> 
                  FROM model_attempts",
                 &form("m%i t%i epoch=% estimate=% used=%"),
             )?),
+        ),
+        (
+            "compactions",
+            lines(
+                "SELECT session_id, state, epoch FROM compactions ORDER BY position",
+                &form("s%i % epoch=%"),
+            )?,
         ),
         (
             "channels",

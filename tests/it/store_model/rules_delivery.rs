@@ -1,8 +1,8 @@
 //! Rules of deliveries, of time and of starts.
 
 use leverframe::protocol::words::{
-    ApprovalKind, ApprovalState, ContinuationState, DecisionWord, Effect, OutboxClass, OutboxState,
-    ToolCallState,
+    ApprovalKind, ApprovalState, CompactionState, ContinuationState, DecisionWord, Effect,
+    OutboxClass, OutboxState, ToolCallState,
 };
 use leverframe::store::commands::resolve_delivery::Settlement;
 
@@ -336,6 +336,11 @@ impl Model {
         for attempt in 0..self.tries.len() {
             if self.tries[attempt].used.is_none() {
                 self.settle_try(attempt, self.tries[attempt].estimate, true)?;
+            }
+        }
+        for row in &mut self.compactions {
+            if row.state == CompactionState::Running {
+                row.state = CompactionState::Failed;
             }
         }
         let mut found = Recovered {

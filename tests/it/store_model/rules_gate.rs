@@ -143,6 +143,20 @@ impl Model {
                 Ok(Outcome::Done)
             }
             Step::Probe => Ok(Outcome::Done),
+            Step::Tidy => {
+                self.tidied.push(false);
+                self.audit.push("hygiene.run");
+                Ok(Outcome::Done)
+            }
+            Step::TakeBack => match self.tidied.last_mut() {
+                None => Ok(Outcome::Done),
+                Some(true) => Err(No::Illegal),
+                Some(back) => {
+                    *back = true;
+                    self.audit.push("hygiene.undone");
+                    Ok(Outcome::Done)
+                }
+            },
             Step::ReleaseQuarantine => {
                 if self.quarantine {
                     self.quarantine = false;

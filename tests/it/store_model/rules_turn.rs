@@ -117,6 +117,10 @@ impl Model {
                 }
                 Ok(Outcome::Waits(true))
             }
+            Step::BeginCompaction { turn, tokens } => self.begin_compaction(*turn, *tokens),
+            Step::CommitCompaction { session, tokens } => self.commit_compaction(*session, *tokens),
+            Step::FailCompaction { session, tokens } => self.fail_compaction(*session, *tokens),
+            Step::RetryCompaction { session, tokens } => self.retry_compaction(*session, *tokens),
             Step::StartTool {
                 call,
                 right_plan,
@@ -127,6 +131,13 @@ impl Model {
                 self.drop_gate_of(*call)?;
                 self.settle_call(*call, ToolCallState::Denied)?;
                 self.audit.push("tool.refused");
+                Ok(Outcome::Done)
+            }
+            Step::RecordHooks { call, sent } => {
+                if *sent {
+                    self.running(self.calls[*call].turn)?;
+                }
+                self.audit.push("hook.changed");
                 Ok(Outcome::Done)
             }
             Step::ReturnToAsk { call, question } => {
@@ -291,6 +302,7 @@ impl Model {
             paused: false,
             turns: 0,
             tokens: 0,
+            summary: 0,
         });
         self.sessions.len() - 1
     }
@@ -342,6 +354,7 @@ impl Model {
             tokens: 0,
             decided: None,
             retry,
+            put_away: false,
             steps: Vec::new(),
             path: vec![ContinuationState::Pending],
         });
@@ -380,7 +393,7 @@ impl Model {
         if self.quarantine || self.unanswered(turn) {
             return Err(No::Illegal);
         }
-        if let Some(budget) = self.used_up(turn, u64::from(tokens)) {
+        if let Some(budget) = self.used_up(turn, u64::from(tokens), true) {
             return Ok(Outcome::Exhausted(budget));
         }
         self.tries.push(Try {
@@ -389,23 +402,24 @@ impl Model {
             estimate: tokens,
             used: None,
             failed: false,
+            of_turn: true,
         });
         Ok(Outcome::Done)
     }
 
     /// The first limit that a call does not fit in: what calls used or may use, of the turn, its session, its channel
     /// and in all.
-    fn used_up(&self, turn: usize, asked: u64) -> Option<BudgetKind> {
+    pub(crate) fn used_up(&self, turn: usize, asked: u64, of_turn: bool) -> Option<BudgetKind> {
         let session = self.turns[turn].session;
         let channel = self.sessions[session].channel;
-        let sum = |which: &dyn Fn(usize) -> bool| -> u64 {
+        let sum = |which: &dyn Fn(&Try) -> bool| -> u64 {
             self.tries
                 .iter()
-                .filter(|row| which(row.turn))
+                .filter(|row| which(row))
                 .map(|row| u64::from(row.used.unwrap_or(row.estimate)))
                 .sum()
         };
-        let of = |turn: usize| self.turns[turn].session;
+        let of = |row: &Try| self.turns[row.turn].session;
         let added = |budget: BudgetKind| -> u64 {
             self.added
                 .iter()
@@ -420,7 +434,7 @@ impl Model {
             (
                 BudgetKind::Tokens,
                 self.turns[turn].limits[3],
-                sum(&|row| row == turn),
+                sum(&|row| row.turn == turn && row.of_turn),
             ),
             (
                 BudgetKind::SessionTokens,
@@ -435,6 +449,7 @@ impl Model {
             (BudgetKind::DayTokens, of_day, sum(&|_| true)),
         ]
         .into_iter()
+        .filter(|(budget, ..)| of_turn || *budget != BudgetKind::Tokens)
         .find(|(budget, limit, used)| used + asked > limit + added(*budget))
         .map(|(budget, _, _)| budget)
     }

@@ -214,6 +214,11 @@ pub(crate) enum Step {
     RefuseCall {
         call: usize,
     },
+    /// What hooks did to a call, and whether they changed what models read of its turn.
+    RecordHooks {
+        call: usize,
+        sent: bool,
+    },
     FinishTool {
         call: usize,
         last_attempt: bool,
@@ -297,8 +302,32 @@ pub(crate) enum Step {
     NoteUnknown {
         gate: usize,
     },
+    /// Begins a compaction of the session of a turn, up to that turn.
+    BeginCompaction {
+        turn: usize,
+        tokens: u32,
+    },
+    /// Commits the newest compaction of a session, with everything that lies open before its turn.
+    CommitCompaction {
+        session: usize,
+        tokens: u32,
+    },
+    /// Ends it without a change.
+    FailCompaction {
+        session: usize,
+        tokens: u32,
+    },
+    /// Asks its model once more.
+    RetryCompaction {
+        session: usize,
+        tokens: u32,
+    },
     /// A write that means nothing.
     Probe,
+    /// Something is remembered, grows old, and a run of hygiene puts it aside.
+    Tidy,
+    /// The newest run of hygiene is taken back.
+    TakeBack,
     /// The same by a caller of the epoch before.
     Stale(Box<Step>),
     /// SIGKILL and a new start.
@@ -315,10 +344,12 @@ impl Step {
     /// Every name, for the count of what a run exercised.
     pub(crate) const NAMES: &'static [&'static str] = &[
         "ask_budget",
+        "begin_compaction",
         "begin_send",
         "cancel",
         "claim",
         "clock",
+        "commit_compaction",
         "crash",
         "decide",
         "drop_stale",
@@ -328,6 +359,7 @@ impl Step {
         "end_session",
         "ensure_channel",
         "expire_due",
+        "fail_compaction",
         "fail_turn",
         "finish_tool",
         "finish_turn",
@@ -342,6 +374,7 @@ impl Step {
         "queue_cards",
         "queue_notice",
         "refuse_call",
+        "record_hooks",
         "release",
         "release_quarantine",
         "reserve_model",
@@ -349,6 +382,7 @@ impl Step {
         "restart",
         "restore",
         "resume",
+        "retry_compaction",
         "return_to_ask",
         "revise_approval",
         "set_channel_paused",
@@ -356,6 +390,8 @@ impl Step {
         "settle_model",
         "start_session",
         "start_tool",
+        "take_back",
+        "tidy",
         "update_session",
         "yield_turn",
     ];
@@ -380,6 +416,7 @@ impl Step {
             Step::ReturnToAsk { .. } => "return_to_ask",
             Step::StartTool { .. } => "start_tool",
             Step::RefuseCall { .. } => "refuse_call",
+            Step::RecordHooks { .. } => "record_hooks",
             Step::FinishTool { .. } => "finish_tool",
             Step::FinishTurn { .. } => "finish_turn",
             Step::FailTurn { .. } => "fail_turn",
@@ -402,7 +439,13 @@ impl Step {
             Step::EndSend { .. } => "end_send",
             Step::ResolveDelivery { .. } => "resolve_delivery",
             Step::NoteUnknown { .. } => "note_unknown",
+            Step::BeginCompaction { .. } => "begin_compaction",
+            Step::CommitCompaction { .. } => "commit_compaction",
+            Step::FailCompaction { .. } => "fail_compaction",
+            Step::RetryCompaction { .. } => "retry_compaction",
             Step::Probe => "probe",
+            Step::Tidy => "tidy",
+            Step::TakeBack => "take_back",
             Step::Stale(step) => step.name(),
             Step::Crash => "crash",
             Step::Restart => "restart",
@@ -429,6 +472,10 @@ impl Step {
                 | Step::Yield { .. }
                 | Step::BeginSend { .. }
                 | Step::EndSend { .. }
+                | Step::BeginCompaction { .. }
+                | Step::CommitCompaction { .. }
+                | Step::FailCompaction { .. }
+                | Step::RetryCompaction { .. }
         )
     }
 
@@ -461,9 +508,13 @@ impl Step {
             | Step::Park { turn, .. }
             | Step::Yield { turn, .. }
             | Step::Cancel { turn, .. }
+            | Step::BeginCompaction { turn, .. }
             | Step::Resume { turn } => exchange(Kind::Turn, turn)?,
             Step::UpdateSession { session, .. }
             | Step::EndSession { session }
+            | Step::CommitCompaction { session, .. }
+            | Step::FailCompaction { session, .. }
+            | Step::RetryCompaction { session, .. }
             | Step::Claim { session } => exchange(Kind::Session, session)?,
             Step::Settle { attempt, .. } => exchange(Kind::Try, attempt)?,
             Step::Propose { turn, attempt, .. } => {
@@ -485,6 +536,7 @@ impl Step {
             Step::ReturnToAsk { call, .. }
             | Step::StartTool { call, .. }
             | Step::RefuseCall { call }
+            | Step::RecordHooks { call, .. }
             | Step::FinishTool { call, .. } => exchange(Kind::Call, call)?,
             Step::BeginSend { part, .. }
             | Step::EndLookUp { part, .. }
@@ -503,6 +555,8 @@ impl Step {
             | Step::ReleaseQuarantine
             | Step::QueueNotice { .. }
             | Step::Probe
+            | Step::Tidy
+            | Step::TakeBack
             | Step::Crash
             | Step::Restart
             | Step::Restore

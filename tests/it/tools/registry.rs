@@ -28,7 +28,9 @@ fn the_catalogue_is_short_ordered_and_stable() {
             "write_file",
             "list_files",
             "search_files",
-            "execute_command"
+            "execute_command",
+            "remember",
+            "recall"
         ]
     );
     let size: usize = registry()
@@ -38,7 +40,7 @@ fn the_catalogue_is_short_ordered_and_stable() {
         .sum();
     assert!(
         size < 4096,
-        "the five definitions take {size} bytes of every request"
+        "the definitions take {size} bytes of every request"
     );
     for tool in registry().definitions() {
         assert_eq!(tool.input_schema["type"], "object");
@@ -142,9 +144,9 @@ impl Tool for Odd {
 fn other_tools_come_after_and_bad_ones_not_at_all() {
     let mut registry = registry();
     registry
-        .add(Odd::shared("remember", "x", json!({"type": "object"})))
+        .add(Odd::shared("translate", "x", json!({"type": "object"})))
         .unwrap();
-    assert_eq!(registry.names().last(), Some("remember"));
+    assert_eq!(registry.names().last(), Some("translate"));
     let twice = registry.add(Odd::shared("read_file", "x", json!({"type": "object"})));
     assert_eq!(twice, Err(RegistryError::Duplicate("read_file".to_owned())));
     for schema in [

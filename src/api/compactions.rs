@@ -1,0 +1,97 @@
+//! Compactions of sessions, and the summaries they leave.
+
+use std::sync::Arc;
+
+use axum::http::StatusCode;
+use axum::response::Response;
+use serde::Deserialize;
+
+use crate::api::error::{Refusal, json};
+use crate::api::outcome;
+use crate::api::request::Call;
+use crate::api::route::{Method, Route, Shape, command, fields, get, ok, optional, page};
+use crate::api::router::Api;
+use crate::protocol::command::Command;
+use crate::protocol::memory::{MemoryAnswer, MemoryCommand, MemoryOutcome, MemoryQuery};
+use crate::protocol::problem::{Problem, ProblemKind};
+use crate::protocol::snapshot::{Answer, Query};
+
+/// The routes of this module.
+pub fn routes() -> Vec<Route> {
+    vec![
+        get(
+            "/v1/sessions/{id}/summary",
+            "The summary that stands for the oldest turns of a session",
+            &[],
+            &[ok("Summary")],
+            |api, call| Box::pin(summary(api, call)),
+        ),
+        command(
+            Method::Post,
+            "/v1/sessions/{id}/compact",
+            "Put all but the newest turn of a session into its summary; answers when that has ended, well or badly",
+            fields(&[]),
+            &[ok("Compaction")],
+            |api, call| Box::pin(compact(api, call)),
+        ),
+        get(
+            "/v1/compactions",
+            "Compactions, newest first, with the size of the next prompt before and after",
+            &[
+                optional("session", Shape::Text, "only of this session"),
+                optional("limit", Shape::Number, "at most this many, 1 to 500"),
+                optional("cursor", Shape::Text, "`next_cursor` of the page before"),
+            ],
+            &[page("Compaction")],
+            |api, call| Box::pin(list(api, call)),
+        ),
+    ]
+}
+
+async fn summary(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
+    let session_id = call.id()?;
+    let query = Query::Memory(MemoryQuery::Summary { session_id });
+    match api.client.query(query).await? {
+        Answer::Memory(MemoryAnswer::Summary(Some(summary))) => json(StatusCode::OK, &summary),
+        Answer::Memory(MemoryAnswer::Summary(None)) => Err(Problem::new(
+            ProblemKind::NotFound,
+            "no summary",
+            format!("session {session_id} has no summary: it was not compacted yet"),
+        )
+        .hint("a long session is compacted by itself; `POST /v1/sessions/{id}/compact` does it now")
+        .into()),
+        other => Err(outcome::unexpected(
+            "a summary",
+            outcome::answer_name(&other),
+        )),
+    }
+}
+
+/// A body without fields.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Nothing {}
+
+async fn compact(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
+    let Nothing {} = call.json()?;
+    let session_id = call.id()?;
+    let envelope = call.envelope(Command::Memory(MemoryCommand::Compact { session_id }))?;
+    match outcome::memory(&*api.client, envelope).await? {
+        MemoryOutcome::Compacted(compaction) => json(StatusCode::OK, &compaction),
+        MemoryOutcome::Memory(_)
+        | MemoryOutcome::Forgotten(_)
+        | MemoryOutcome::PersonForgotten(_)
+        | MemoryOutcome::Imported(_) => Err(outcome::unexpected(
+            "a compaction",
+            "another outcome of memory",
+        )),
+    }
+}
+
+async fn list(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
+    let query = Query::Memory(MemoryQuery::Compactions {
+        session_id: call.word("session")?,
+        page: call.page()?,
+    });
+    outcome::answer_json(&*api.client, query).await
+}

@@ -1,0 +1,98 @@
+//! Hooks: how they do, trying one out, calling one again.
+
+use std::sync::Arc;
+
+use axum::http::StatusCode;
+use axum::response::Response;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::api::error::{Refusal, json};
+use crate::api::outcome;
+use crate::api::request::Call;
+use crate::api::route::{Body, Method, Route, Shape, command, fields, get, ok, optional, page};
+use crate::api::router::Api;
+use crate::protocol::command::Command;
+use crate::protocol::hook::{HookCommand, HookOutcome};
+use crate::protocol::snapshot::{Page, Query};
+use crate::protocol::words::HookPoint;
+use crate::words_of;
+
+words_of!(points, HookPoint);
+
+/// The routes of this module.
+pub fn routes() -> Vec<Route> {
+    vec![
+        get(
+            "/v1/hooks",
+            "Every hook at every point, in the order they are called in, with counters",
+            &[],
+            &[page("Hook")],
+            |api, call| Box::pin(list(api, call)),
+        ),
+        command(
+            Method::Post,
+            "/v1/hooks/{name}/try",
+            "Call a hook with an example or a document; nothing follows from what it says",
+            fields(&[
+                optional(
+                    "point",
+                    Shape::Words(points),
+                    "one of its points; its first when left out",
+                ),
+                optional(
+                    "input",
+                    Shape::Object,
+                    "the document it reads; an example when left out",
+                ),
+            ]),
+            &[ok("HookTrial")],
+            |api, call| Box::pin(try_out(api, call)),
+        ),
+        command(
+            Method::Post,
+            "/v1/hooks/{name}/reset",
+            "Call a hook again at once that failed too often; answers its points",
+            Body::None,
+            &[page("Hook")],
+            |api, call| Box::pin(reset(api, call)),
+        ),
+    ]
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Try {
+    point: Option<HookPoint>,
+    input: Option<Value>,
+}
+
+async fn list(api: Arc<Api>, _call: Call) -> Result<Response, Refusal> {
+    outcome::answer_json(&*api.client, Query::Hooks).await
+}
+
+async fn try_out(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
+    let body: Try = call.json()?;
+    let name = call.text("name")?.to_owned();
+    let Try { point, input } = body;
+    carry_out(&api, &call, HookCommand::Try { name, point, input }).await
+}
+
+async fn reset(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
+    let name = call.text("name")?.to_owned();
+    carry_out(&api, &call, HookCommand::Reset { name }).await
+}
+
+async fn carry_out(api: &Api, call: &Call, command: HookCommand) -> Result<Response, Refusal> {
+    let envelope = call.envelope(Command::Hook(command))?;
+    match outcome::hook(&*api.client, envelope).await? {
+        HookOutcome::Tried(trial) => json(StatusCode::OK, &trial),
+        HookOutcome::Hooks(items) => json(
+            StatusCode::OK,
+            &Page {
+                items,
+                next_cursor: None,
+            },
+        ),
+    }
+}

@@ -1,0 +1,98 @@
+//! Hygiene of the memory: how it stands, what would go, running it, taking it back.
+
+use std::sync::Arc;
+
+use axum::http::StatusCode;
+use axum::response::Response;
+use serde::Deserialize;
+
+use crate::api::error::{Refusal, json};
+use crate::api::outcome;
+use crate::api::request::Call;
+use crate::api::route::{Body, Method, Route, Shape, command, fields, get, ok, optional, page};
+use crate::api::router::Api;
+use crate::protocol::command::Command;
+use crate::protocol::hygiene::{HygieneCommand, HygieneQuery};
+use crate::protocol::snapshot::Query;
+
+/// The routes of this module.
+pub fn routes() -> Vec<Route> {
+    vec![
+        get(
+            "/v1/memory/hygiene",
+            "Settings of hygiene, its last and next run, sizes by day",
+            &[],
+            &[ok("HygieneStatus")],
+            |api, _call| Box::pin(ask(api, HygieneQuery::Status)),
+        ),
+        get(
+            "/v1/memory/hygiene/preview",
+            "What a run would put aside or remove now, and why; changes nothing",
+            &[],
+            &[ok("HygieneReport")],
+            |api, _call| Box::pin(ask(api, HygieneQuery::Preview)),
+        ),
+        get(
+            "/v1/memory/hygiene/runs",
+            "Runs, newest first",
+            &[
+                optional("limit", Shape::Number, "at most this many, 1 to 500"),
+                optional("cursor", Shape::Text, "`next_cursor` of the page before"),
+            ],
+            &[page("HygieneRun")],
+            |api, call| Box::pin(runs(api, call)),
+        ),
+        command(
+            Method::Post,
+            "/v1/memory/hygiene",
+            "Put aside now what is old or too much, remove for good what was long ago",
+            fields(&[optional(
+                "yes",
+                Shape::Flag,
+                "also where a scope would lose more than half of what it holds to retention",
+            )]),
+            &[ok("HygieneRun")],
+            |api, call| Box::pin(run(api, call)),
+        ),
+        command(
+            Method::Post,
+            "/v1/memory/hygiene/{id}/undo",
+            "Bring back what a run put aside",
+            Body::None,
+            &[ok("HygieneRun")],
+            |api, call| Box::pin(undo(api, call)),
+        ),
+    ]
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Run {
+    #[serde(default)]
+    yes: bool,
+}
+
+async fn ask(api: Arc<Api>, query: HygieneQuery) -> Result<Response, Refusal> {
+    outcome::answer_json(&*api.client, Query::Hygiene(query)).await
+}
+
+async fn runs(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
+    let page = call.page()?;
+    ask(api, HygieneQuery::Runs { page }).await
+}
+
+async fn carry_out(api: &Api, call: &Call, what: HygieneCommand) -> Result<Response, Refusal> {
+    let envelope = call.envelope(Command::Hygiene(what))?;
+    let run = outcome::hygiene(&*api.client, envelope).await?;
+    json(StatusCode::OK, &run)
+}
+
+async fn run(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
+    let body: Run = call.json()?;
+    carry_out(&api, &call, HygieneCommand::Run { yes: body.yes }).await
+}
+
+async fn undo(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
+    let id = call.id()?;
+    carry_out(&api, &call, HygieneCommand::Undo { id }).await
+}

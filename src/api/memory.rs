@@ -1,0 +1,429 @@
+//! Memory: what is remembered, changing and forgetting it, taking it out and in.
+
+use std::sync::Arc;
+
+use axum::body::{Body as Content, Bytes};
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::Response;
+use futures_util::stream;
+use serde::Deserialize;
+
+use crate::api::error::{Refusal, json};
+use crate::api::outcome;
+use crate::api::request::Call;
+use crate::api::route::{
+    AnswerShape, Body, Field, Method, Route, Shape, Success, command, fields, get, ok, optional,
+    page, required,
+};
+use crate::api::router::Api;
+use crate::client::memory_lines;
+use crate::clock::Timestamp;
+use crate::protocol::command::Command;
+use crate::protocol::ids::MemoryId;
+use crate::protocol::memory::{
+    MemoryAnswer, MemoryCommand, MemoryFilter, MemoryImport, MemoryOutcome, MemoryPlace,
+    MemoryQuery,
+};
+use crate::protocol::problem::Problem;
+use crate::protocol::snapshot::{Answer, PageRequest, Query};
+use crate::protocol::words::{MemoryKind, MemoryScope, MemoryState};
+use crate::words_of;
+
+words_of!(scopes, MemoryScope);
+words_of!(states, MemoryState);
+words_of!(kinds, MemoryKind);
+
+const FILTER: [Field; 6] = [
+    optional("scope", Shape::Words(scopes), "only this scope"),
+    optional("session", Shape::Text, "only this session"),
+    optional("channel", Shape::Text, "only this channel"),
+    optional(
+        "state",
+        Shape::Words(states),
+        "only this state; without it, all but archived ones",
+    ),
+    optional("person", Shape::Text, "only of this person (platform id)"),
+    optional("pinned", Shape::Flag, "only pinned ones, or only others"),
+];
+
+fn with(more: &[Field]) -> Vec<Field> {
+    [&FILTER[..], more].concat()
+}
+
+/// The routes of this module.
+pub fn routes() -> Vec<Route> {
+    let few = optional("limit", Shape::Number, "at most this many, 1 to 200");
+    vec![
+        get(
+            "/v1/memory",
+            "What is remembered, newest change first",
+            &with(&[
+                optional("limit", Shape::Number, "at most this many, 1 to 500"),
+                optional("cursor", Shape::Text, "`next_cursor` of the page before"),
+            ]),
+            &[page("Memory")],
+            |api, call| Box::pin(list(api, call)),
+        ),
+        command(
+            Method::Post,
+            "/v1/memory",
+            "Remember something",
+            fields(&[
+                required("text", Shape::Text, "what it says, at most 4096 bytes"),
+                required(
+                    "place",
+                    Shape::Object,
+                    "`{scope: global}`, `{scope: channel, channel}` or `{scope: session, session_id}`",
+                ),
+                optional("kind", Shape::Words(kinds), "default `fact`"),
+                optional("pinned", Shape::Flag, "into every context of its scope"),
+                optional("expires_at", Shape::Text, "when it ends by itself"),
+            ]),
+            &[ok("Memory")],
+            |api, call| Box::pin(add(api, call)),
+        ),
+        get(
+            "/v1/memory/search",
+            "Best first; any text is a valid search. `found_by` says what each was found by, `words_only` why meaning \
+             was not looked for",
+            &with(&[required("q", Shape::Text, "what for"), few]),
+            &[ok("MemoryFound")],
+            |api, call| Box::pin(search(api, call)),
+        ),
+        get(
+            "/v1/memory/stats",
+            "Counts and sizes",
+            &[],
+            &[ok("MemoryStats")],
+            |api, _call| Box::pin(async move { ask(&api, MemoryQuery::Stats).await }),
+        ),
+        get(
+            "/v1/memory/review",
+            "What waits for a person, says the same, contradicts, or was never used",
+            &[few],
+            &[ok("MemoryReview")],
+            |api, call| {
+                Box::pin(async move {
+                    let limit = call.small("limit", 1..=200)?;
+                    ask(&api, MemoryQuery::Review { limit }).await
+                })
+            },
+        ),
+        get(
+            "/v1/memory/export",
+            "Everything that is recalled, one JSON object a line, as an import takes it",
+            &[FILTER[0], FILTER[1], FILTER[2], FILTER[4], FILTER[5]],
+            &[Success {
+                status: 200,
+                answer: AnswerShape::Content,
+            }],
+            |api, call| Box::pin(export(api, call)),
+        ),
+        Route {
+            query: vec![optional(
+                "lines",
+                Shape::Flag,
+                "the body holds lines as an export writes them",
+            )],
+            ..command(
+                Method::Post,
+                "/v1/memory/import",
+                "Remember many things: all of them or none",
+                fields(&[required("items", Shape::List, "the objects of an export")]),
+                &[ok("MemoryImported")],
+                |api, call| Box::pin(import(api, call)),
+            )
+        },
+        get(
+            "/v1/memory/people/{id}",
+            "What forgetting a person would remove",
+            &[],
+            &[ok("Forgotten")],
+            |api, call| {
+                Box::pin(async move {
+                    let person = call.text("id")?.to_owned();
+                    ask(&api, MemoryQuery::ForgetPreview { person }).await
+                })
+            },
+        ),
+        command(
+            Method::Delete,
+            "/v1/memory/people/{id}",
+            "Remove everything of a person for good: in memory, sessions, artifacts and caches",
+            Body::None,
+            &[ok("Forgotten")],
+            |api, call| {
+                Box::pin(async move {
+                    let person = call.text("id")?.to_owned();
+                    carry_out(&api, &call, MemoryCommand::ForgetPerson { person }).await
+                })
+            },
+        ),
+        get(
+            "/v1/memory/{id}",
+            "One memory",
+            &[],
+            &[ok("Memory")],
+            |api, call| {
+                Box::pin(async move {
+                    let id = call.id()?;
+                    ask(&api, MemoryQuery::One { id }).await
+                })
+            },
+        ),
+        command(
+            Method::Patch,
+            "/v1/memory/{id}",
+            "Change a memory; what is absent stays",
+            fields(&[
+                optional("text", Shape::Text, "what it says, at most 4096 bytes"),
+                optional("kind", Shape::Words(kinds), "its kind"),
+                optional("expires_at", Shape::Text, "when it ends by itself"),
+            ]),
+            &[ok("Memory")],
+            |api, call| Box::pin(edit(api, call)),
+        ),
+        command(
+            Method::Delete,
+            "/v1/memory/{id}",
+            "Forget a memory for good; a proposed one is refused that way",
+            Body::None,
+            &[ok("MemoryForgotten")],
+            |api, call| {
+                Box::pin(async move {
+                    let id = call.id()?;
+                    carry_out(&api, &call, MemoryCommand::Forget { id }).await
+                })
+            },
+        ),
+        command(
+            Method::Post,
+            "/v1/memory/{id}/pin",
+            "Put a memory into every context of its scope, or no longer",
+            fields(&[optional("pinned", Shape::Flag, "whether; default true")]),
+            &[ok("Memory")],
+            |api, call| Box::pin(pin(api, call)),
+        ),
+        command(
+            Method::Post,
+            "/v1/memory/{id}/accept",
+            "Accept a proposed memory",
+            Body::None,
+            &[ok("Memory")],
+            |api, call| {
+                Box::pin(async move {
+                    let id = call.id()?;
+                    carry_out(&api, &call, MemoryCommand::Accept { id }).await
+                })
+            },
+        ),
+        command(
+            Method::Post,
+            "/v1/memory/{id}/supersede",
+            "This memory says better what others say: they are recalled no longer",
+            fields(&[required(
+                "others",
+                Shape::Texts,
+                "ids of the others, 1 to 100",
+            )]),
+            &[ok("Memory")],
+            |api, call| Box::pin(supersede(api, call)),
+        ),
+    ]
+}
+
+async fn ask(api: &Api, query: MemoryQuery) -> Result<Response, Refusal> {
+    outcome::answer_json(&*api.client, Query::Memory(query)).await
+}
+
+async fn carry_out(api: &Api, call: &Call, command: MemoryCommand) -> Result<Response, Refusal> {
+    let envelope = call.envelope(Command::Memory(command))?;
+    let ok = StatusCode::OK;
+    match outcome::memory(&*api.client, envelope).await? {
+        MemoryOutcome::Memory(memory) => json(ok, &memory),
+        MemoryOutcome::Forgotten(id) => json(ok, &serde_json::json!({ "id": id })),
+        MemoryOutcome::PersonForgotten(forgotten) => json(ok, &forgotten),
+        MemoryOutcome::Imported(imported) => json(ok, &imported),
+        MemoryOutcome::Compacted(compaction) => json(ok, &compaction),
+    }
+}
+
+fn filter(call: &Call) -> Result<MemoryFilter, Refusal> {
+    Ok(MemoryFilter {
+        scope: call.word("scope")?,
+        session_id: call.word("session")?,
+        channel: call.query.get("channel").cloned(),
+        state: call.word("state")?,
+        person: call.query.get("person").cloned(),
+        pinned: call.word("pinned")?,
+    })
+}
+
+async fn list(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
+    let query = MemoryQuery::List {
+        filter: filter(&call)?,
+        page: call.page()?,
+    };
+    ask(&api, query).await
+}
+
+async fn search(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
+    let Some(text) = call.query.get("q").cloned() else {
+        return Err(Problem::invalid("query parameter `q`: say what to look for").into());
+    };
+    let query = MemoryQuery::Search {
+        text,
+        filter: filter(&call)?,
+        limit: call.small("limit", 1..=200)?,
+    };
+    ask(&api, query).await
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Add {
+    place: MemoryPlace,
+    text: String,
+    #[serde(default)]
+    kind: Option<MemoryKind>,
+    #[serde(default)]
+    pinned: bool,
+    #[serde(default)]
+    expires_at: Option<Timestamp>,
+}
+
+async fn add(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
+    let body: Add = call.json()?;
+    let command = MemoryCommand::Add {
+        place: body.place,
+        text: body.text,
+        kind: body.kind,
+        pinned: body.pinned,
+        expires_at: body.expires_at,
+    };
+    carry_out(&api, &call, command).await
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Edit {
+    text: Option<String>,
+    kind: Option<MemoryKind>,
+    expires_at: Option<Timestamp>,
+}
+
+async fn edit(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
+    let body: Edit = call.json()?;
+    let command = MemoryCommand::Edit {
+        id: call.id()?,
+        text: body.text,
+        kind: body.kind,
+        expires_at: body.expires_at,
+    };
+    carry_out(&api, &call, command).await
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Pin {
+    pinned: Option<bool>,
+}
+
+async fn pin(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
+    let body: Pin = call.json()?;
+    let command = MemoryCommand::Pin {
+        id: call.id()?,
+        pinned: body.pinned.unwrap_or(true),
+    };
+    carry_out(&api, &call, command).await
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Supersede {
+    others: Vec<MemoryId>,
+}
+
+async fn supersede(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
+    let body: Supersede = call.json()?;
+    let command = MemoryCommand::Supersede {
+        id: call.id()?,
+        others: body.others,
+    };
+    carry_out(&api, &call, command).await
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Import {
+    items: Vec<MemoryImport>,
+}
+
+async fn import(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
+    let lines = call.word::<bool>("lines")?.unwrap_or(false);
+    let items = if lines {
+        memory_lines::parse(&call.body).map_err(|error| {
+            Problem::invalid(format!("request body: {error}"))
+                .hint("nothing was imported; send what `GET /v1/memory/export` answers")
+        })?
+    } else {
+        call.json::<Import>()?.items
+    };
+    carry_out(&api, &call, MemoryCommand::Import { items }).await
+}
+
+/// Media type of an export.
+const LINES: &str = "application/x-ndjson";
+
+/// Page by page, so that an export takes no memory of its own.
+async fn export(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
+    let filter = MemoryFilter {
+        state: Some(MemoryState::Active),
+        ..filter(&call)?
+    };
+    let first = export_page(&api, &filter, None).await?;
+    let rest = stream::try_unfold(first.1.clone(), move |cursor| {
+        let (api, filter) = (Arc::clone(&api), filter.clone());
+        async move {
+            let Some(cursor) = cursor else {
+                return Ok(None);
+            };
+            // The headers are sent: all that is left is to break off.
+            let next = export_page(&api, &filter, Some(cursor)).await;
+            next.map(Some)
+                .map_err(|_| std::io::Error::other("the export broke off"))
+        }
+    });
+    let whole =
+        futures_util::StreamExt::chain(stream::iter([Ok::<Bytes, std::io::Error>(first.0)]), rest);
+    let mut response = Response::new(Content::from_stream(whole));
+    response
+        .headers_mut()
+        .insert(header::CONTENT_TYPE, HeaderValue::from_static(LINES));
+    Ok(response)
+}
+
+async fn export_page(
+    api: &Api,
+    filter: &MemoryFilter,
+    cursor: Option<String>,
+) -> Result<(Bytes, Option<String>), Refusal> {
+    let query = MemoryQuery::List {
+        filter: filter.clone(),
+        page: PageRequest {
+            limit: Some(500),
+            cursor,
+        },
+    };
+    let answer = api.client.query(Query::Memory(query)).await?;
+    let Answer::Memory(MemoryAnswer::List(page)) = answer else {
+        return Err(outcome::unexpected("memory", outcome::answer_name(&answer)));
+    };
+    let mut lines = Vec::new();
+    for item in page.items.into_iter().filter_map(memory_lines::item) {
+        serde_json::to_writer(&mut lines, &item)
+            .map_err(|error| Problem::internal(error.to_string()))?;
+        lines.push(b'\n');
+    }
+    Ok((lines.into(), page.next_cursor))
+}

@@ -1,0 +1,145 @@
+//! `leverframe memory summary|compact|compactions`.
+
+use crate::cli::exit::{Failure, unexpected};
+use crate::cli::find::submit;
+use crate::cli::table;
+use crate::cli::terminal::{Format, Terminal, cell};
+use crate::client::console_client::ConsoleClient;
+use crate::protocol::command::{Command, Outcome};
+use crate::protocol::ids::SessionId;
+use crate::protocol::memory::{
+    Compaction, MemoryAnswer, MemoryCommand, MemoryOutcome, MemoryQuery,
+};
+use crate::protocol::problem::{Problem, ProblemKind};
+use crate::protocol::snapshot::{Answer, PageRequest, Query};
+use crate::text::untrusted::{limit_line, reveal};
+
+/// Shows the summary of a session.
+pub async fn summary(
+    client: &dyn ConsoleClient,
+    terminal: &mut Terminal<'_>,
+    format: Format,
+    session_id: SessionId,
+) -> Result<(), Failure> {
+    let query = Query::Memory(MemoryQuery::Summary { session_id });
+    let Answer::Memory(MemoryAnswer::Summary(found)) = client.query(query).await? else {
+        return Err(unexpected("a summary"));
+    };
+    let Some(summary) = found else {
+        let problem = Problem::new(
+            ProblemKind::NotFound,
+            "no summary",
+            format!("session {session_id} has no summary: it was not compacted yet"),
+        );
+        let hint = format!("`leverframe memory compact {session_id}` compacts it now");
+        return Err(problem.hint(hint).into());
+    };
+    if format == Format::Json {
+        return terminal.json(&summary);
+    }
+    terminal.line(&format!(
+        "version {} for {} turns, by {} at {}",
+        summary.version,
+        summary.turns,
+        cell(&summary.model),
+        summary.at
+    ))?;
+    for taint in &summary.taint {
+        terminal.line(&format!("untrusted {}", cell(taint)))?;
+    }
+    summary
+        .text
+        .lines()
+        .try_for_each(|line| terminal.line(&reveal(line)))
+}
+
+/// Compacts a session now.
+pub async fn compact(
+    client: &dyn ConsoleClient,
+    terminal: &mut Terminal<'_>,
+    format: Format,
+    session_id: SessionId,
+) -> Result<(), Failure> {
+    let command = Command::Memory(MemoryCommand::Compact { session_id });
+    let Outcome::Memory(MemoryOutcome::Compacted(done)) = submit(client, command).await? else {
+        return Err(unexpected("a compaction"));
+    };
+    if format == Format::Json {
+        terminal.json(&done)?;
+    }
+    if let Some(error) = &done.error {
+        let problem = Problem::new(ProblemKind::Unavailable, "not compacted", error.clone());
+        let hint = "nothing was lost; `leverframe memory compactions` keeps what happened";
+        return Err(problem.hint(hint).into());
+    }
+    match format {
+        Format::Json => Ok(()),
+        Format::Human => terminal.line(&format!(
+            "{}  {} turns put into the summary, {} facts, next prompt {}",
+            done.id,
+            done.turns,
+            done.facts,
+            sizes(&done)
+        )),
+    }
+}
+
+/// Before and after.
+fn sizes(compaction: &Compaction) -> String {
+    match compaction.tokens_after {
+        Some(after) => format!("{} -> {after} tokens", compaction.tokens_before),
+        None => format!("{} tokens", compaction.tokens_before),
+    }
+}
+
+/// Lists compactions.
+pub async fn list(
+    client: &dyn ConsoleClient,
+    terminal: &mut Terminal<'_>,
+    format: Format,
+    session_id: Option<SessionId>,
+    limit: Option<u32>,
+) -> Result<(), Failure> {
+    let query = Query::Memory(MemoryQuery::Compactions {
+        session_id,
+        page: PageRequest {
+            limit,
+            cursor: None,
+        },
+    });
+    let Answer::Memory(MemoryAnswer::Compactions(page)) = client.query(query).await? else {
+        return Err(unexpected("compactions"));
+    };
+    if format == Format::Json {
+        return page.items.iter().try_for_each(|item| terminal.json(item));
+    }
+    let rows: Vec<Vec<String>> = page
+        .items
+        .iter()
+        .map(|item| {
+            vec![
+                item.id.to_string(),
+                item.session_id.to_string(),
+                item.state.to_string(),
+                item.turns.to_string(),
+                item.facts.to_string(),
+                sizes(item),
+                item.started_at.to_string(),
+                item.error
+                    .as_deref()
+                    .map_or_else(|| "-".to_owned(), |error| limit_line(error, 60)),
+            ]
+        })
+        .collect();
+    let heads = [
+        "ID",
+        "SESSION",
+        "STATE",
+        "TURNS",
+        "FACTS",
+        "NEXT PROMPT",
+        "BEGAN",
+        "ERROR",
+    ];
+    table::print(terminal, &heads, &rows, "no compactions")
+}

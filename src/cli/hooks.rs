@@ -1,0 +1,147 @@
+//! `leverframe hooks list|try|reset`.
+
+use std::io::Read as _;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::cli::arguments::HookCommands;
+use crate::cli::exit::{Failure, unexpected};
+use crate::cli::find::submit;
+use crate::cli::table;
+use crate::cli::terminal::{Format, Terminal, cell};
+use crate::client::console_client::ConsoleClient;
+use crate::protocol::command::{Command, Outcome};
+use crate::protocol::hook::{Hook, HookCommand, HookOutcome, HookTrial, HookVerdict};
+use crate::protocol::snapshot::{Answer, Query};
+use crate::text::untrusted::limit_line;
+
+/// Largest document that is read, in bytes.
+const MAX_INPUT: u64 = 1024 * 1024;
+
+/// Carries out one of the commands.
+pub async fn run(
+    client: &dyn ConsoleClient,
+    terminal: &mut Terminal<'_>,
+    format: Format,
+    command: HookCommands,
+) -> Result<(), Failure> {
+    let command = match command {
+        HookCommands::List => {
+            let Answer::Hooks(page) = client.query(Query::Hooks).await? else {
+                return Err(unexpected("hooks"));
+            };
+            return list(terminal, format, &page.items);
+        }
+        HookCommands::Try { name, point, input } => {
+            let input = input.map(|file| document(&file, terminal)).transpose()?;
+            HookCommand::Try { name, point, input }
+        }
+        HookCommands::Reset { name } => HookCommand::Reset { name },
+    };
+    match submit(client, Command::Hook(command)).await? {
+        Outcome::Hook(HookOutcome::Tried(trial)) => tried(terminal, format, &trial),
+        Outcome::Hook(HookOutcome::Hooks(hooks)) => list(terminal, format, &hooks),
+        _ => Err(unexpected("what came of it")),
+    }
+}
+
+fn document(file: &Path, terminal: &mut Terminal<'_>) -> Result<Value, Failure> {
+    let mut text = String::new();
+    let shown = file.display();
+    let read = if file == Path::new("-") {
+        (&mut *terminal.input)
+            .take(MAX_INPUT)
+            .read_to_string(&mut text)
+    } else {
+        std::fs::File::open(file).and_then(|file| file.take(MAX_INPUT).read_to_string(&mut text))
+    };
+    read.map_err(|error| Failure::Usage(format!("{shown} cannot be read: {error}")))?;
+    serde_json::from_str(&text).map_err(|error| {
+        Failure::Usage(format!(
+            "{shown} is not a JSON document: {error}; without --input an example is used"
+        ))
+    })
+}
+
+fn list(terminal: &mut Terminal<'_>, format: Format, hooks: &[Hook]) -> Result<(), Failure> {
+    if format == Format::Json {
+        return hooks.iter().try_for_each(|hook| terminal.json(hook));
+    }
+    let rows: Vec<Vec<String>> = hooks
+        .iter()
+        .map(|hook| {
+            let counts = &hook.counts;
+            vec![
+                hook.point.to_string(),
+                cell(&hook.name),
+                hook.priority.to_string(),
+                counts.runs.to_string(),
+                counts.changes.to_string(),
+                counts.cancels.to_string(),
+                counts.failures.to_string(),
+                (counts.skipped + counts.dropped).to_string(),
+                format!("{} µs", counts.p95_us),
+                standing(hook),
+            ]
+        })
+        .collect();
+    let heads = [
+        "POINT",
+        "HOOK",
+        "PRIORITY",
+        "RUNS",
+        "CHANGED",
+        "CANCELLED",
+        "FAILED",
+        "LEFT OUT",
+        "P95",
+        "",
+    ];
+    table::print(terminal, &heads, &rows, "no hooks")
+}
+
+/// What an operator should know beside the counters.
+fn standing(hook: &Hook) -> String {
+    let mut words = Vec::new();
+    if hook.built_in {
+        words.push("built in".to_owned());
+    }
+    if hook.dry_run {
+        words.push("dry run".to_owned());
+    }
+    if let Some(why) = &hook.refused {
+        words.push(format!("not run: {}", limit_line(why, 200)));
+    }
+    if let Some(until) = hook.broken_until {
+        words.push(format!(
+            "failed too often, not asked until {until} (`leverframe hooks reset {}`)",
+            cell(&hook.name)
+        ));
+    }
+    if let Some(error) = &hook.last_error {
+        words.push(format!("last failure: {}", limit_line(error, 120)));
+    }
+    words.join("; ")
+}
+
+fn tried(terminal: &mut Terminal<'_>, format: Format, trial: &HookTrial) -> Result<(), Failure> {
+    match format {
+        Format::Json => terminal.json(trial)?,
+        Format::Human => {
+            let said = match &trial.verdict {
+                HookVerdict::Pass => "pass".to_owned(),
+                HookVerdict::Change { field, value } => {
+                    format!("change {} to {}", cell(field), cell(&value.to_string()))
+                }
+                HookVerdict::Cancel { reason } => format!("cancel: {}", cell(reason)),
+                HookVerdict::Failed { error } => format!("failed: {}", cell(error)),
+            };
+            terminal.line(&format!("{said}  ({} µs)", trial.duration_us))?;
+        }
+    }
+    match &trial.verdict {
+        HookVerdict::Failed { .. } => Err(Failure::Ended("the hook failed".to_owned())),
+        HookVerdict::Pass | HookVerdict::Change { .. } | HookVerdict::Cancel { .. } => Ok(()),
+    }
+}

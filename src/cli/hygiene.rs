@@ -1,0 +1,344 @@
+//! `leverframe memory hygiene [--preview | --run [--yes] | --undo RUN | --runs]`. Whoever waits for long is told how far
+//! it is.
+
+use std::future::Future;
+use std::pin::pin;
+use std::time::{Duration, Instant};
+
+use crate::cli::exit::{Failure, unexpected};
+use crate::cli::find::{self, submit};
+use crate::cli::memory_arguments::HygieneArguments;
+use crate::cli::table;
+use crate::cli::terminal::{Attended, Format, Terminal, cell};
+use crate::client::console_client::ConsoleClient;
+use crate::protocol::command::{Command, Outcome};
+use crate::protocol::hygiene::{
+    Growth, HygieneAnswer, HygieneCommand, HygieneExcess, HygieneQuery, HygieneReport, HygieneRun,
+    HygieneStatus,
+};
+use crate::protocol::snapshot::{Answer, PageRequest, Query};
+use crate::protocol::words::HygieneState;
+
+/// Ids that are printed for people.
+const NAMED: usize = 20;
+/// Days that the chart shows.
+const CHART: usize = 60;
+
+/// How often a person who waits is told how far it is.
+const TOLD_EVERY: Duration = Duration::from_secs(2);
+
+/// Carries out what the arguments say.
+pub async fn run(
+    client: &dyn ConsoleClient,
+    terminal: &mut Terminal<'_>,
+    format: Format,
+    given: HygieneArguments,
+) -> Result<(), Failure> {
+    let HygieneArguments {
+        preview,
+        run,
+        yes,
+        undo,
+        runs,
+        limit,
+    } = given;
+    if let Some(text) = undo {
+        let id = find::hygiene_run(client, &text).await?;
+        let undo = carry_out(client, HygieneCommand::Undo { id });
+        let run = waited(client, terminal, Awaited::Undo, undo).await?;
+        return match format {
+            Format::Json => terminal.json(&run),
+            Format::Human => {
+                terminal.line(&format!("{}  {} memories came back", run.id, run.restored))?;
+                terminal.note(
+                    "they go again with the next run unless they are used, pinned or kept longer until then",
+                )
+            }
+        };
+    }
+    if run {
+        let run = carry_out(client, HygieneCommand::Run { yes });
+        let run = waited(client, terminal, Awaited::Run, run).await?;
+        return match format {
+            Format::Json => terminal.json(&run),
+            Format::Human => {
+                groups(terminal, &run.report)?;
+                ran(terminal, &run)
+            }
+        };
+    }
+    let query = if preview {
+        HygieneQuery::Preview
+    } else if runs {
+        HygieneQuery::Runs {
+            page: PageRequest {
+                limit,
+                cursor: None,
+            },
+        }
+    } else {
+        HygieneQuery::Status
+    };
+    let asked = async { Ok(client.query(Query::Hygiene(query)).await?) };
+    let Answer::Hygiene(answer) = waited(client, terminal, Awaited::Answer, asked).await? else {
+        return Err(unexpected("hygiene"));
+    };
+    match (answer, format) {
+        (HygieneAnswer::Status(status), Format::Json) => terminal.json(&status),
+        (HygieneAnswer::Preview(report), Format::Json) => terminal.json(&report),
+        (HygieneAnswer::Runs(page), Format::Json) => {
+            page.items.iter().try_for_each(|run| terminal.json(run))
+        }
+        (HygieneAnswer::Status(status), Format::Human) => print_status(terminal, &status),
+        (HygieneAnswer::Preview(report), Format::Human) => print_preview(terminal, &report),
+        (HygieneAnswer::Runs(page), Format::Human) => print_runs(terminal, &page.items),
+    }
+}
+
+async fn carry_out(
+    client: &dyn ConsoleClient,
+    command: HygieneCommand,
+) -> Result<HygieneRun, Failure> {
+    match submit(client, Command::Hygiene(command)).await? {
+        Outcome::Hygiene(run) => Ok(run),
+        _ => Err(unexpected("a run of hygiene")),
+    }
+}
+
+/// What a person waits for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Awaited {
+    Answer,
+    Run,
+    Undo,
+}
+
+/// Waits for it, and tells a person now and then how far it is.
+async fn waited<T>(
+    client: &dyn ConsoleClient,
+    terminal: &mut Terminal<'_>,
+    what: Awaited,
+    work: impl Future<Output = Result<T, Failure>>,
+) -> Result<T, Failure> {
+    let (mut work, began) = (pin!(work), Instant::now());
+    loop {
+        tokio::select! {
+            done = &mut work => return done,
+            () = tokio::time::sleep(TOLD_EVERY) => {}
+        }
+        if terminal.attended != Attended::Person {
+            continue;
+        }
+        let seconds = began.elapsed().as_secs();
+        let so_far = match what {
+            Awaited::Answer => "looking through everything that is remembered".to_owned(),
+            Awaited::Undo => "bringing memories back; it goes on if you leave".to_owned(),
+            Awaited::Run => match newest(client).await? {
+                Some(run) => format!(
+                    "{} memories put aside, {} removed so far; it goes on if you leave",
+                    run.report.archived, run.report.removed
+                ),
+                None => "looking through everything that is remembered".to_owned(),
+            },
+        };
+        terminal.note(&format!("{seconds} s: {so_far}"))?;
+    }
+}
+
+/// The run that is under way, if there is one.
+async fn newest(client: &dyn ConsoleClient) -> Result<Option<HygieneRun>, Failure> {
+    let page = PageRequest {
+        limit: Some(1),
+        cursor: None,
+    };
+    let query = Query::Hygiene(HygieneQuery::Runs { page });
+    let Answer::Hygiene(HygieneAnswer::Runs(page)) = client.query(query).await? else {
+        return Err(unexpected("runs of hygiene"));
+    };
+    let running = |run: &HygieneRun| run.state == HygieneState::Running;
+    Ok(page.items.into_iter().find(running))
+}
+
+fn groups(terminal: &mut Terminal<'_>, report: &HygieneReport) -> Result<(), Failure> {
+    let rows: Vec<Vec<String>> = report
+        .groups
+        .iter()
+        .map(|group| {
+            vec![
+                group
+                    .scope
+                    .map_or_else(|| "-".to_owned(), |scope| scope.to_string()),
+                cell(group.channel.as_deref().unwrap_or("-")),
+                cell(&group.what),
+                group.reason.to_string(),
+                group.count.to_string(),
+                group.bytes.to_string(),
+            ]
+        })
+        .collect();
+    let heads = ["SCOPE", "CHANNEL", "WHAT", "WHY", "COUNT", "BYTES"];
+    table::print(terminal, &heads, &rows, "nothing goes")
+}
+
+fn excess(terminal: &mut Terminal<'_>, scopes: &[HygieneExcess]) -> Result<(), Failure> {
+    scopes.iter().try_for_each(|HygieneExcess { scope, count, of }| {
+        terminal.line(&format!(
+            "scope {scope}: {count} of {of} memories would go at once by retention. It does not happen by itself: \
+             look at the clock of this machine, then run it with --yes"
+        ))
+    })
+}
+
+fn print_preview(terminal: &mut Terminal<'_>, report: &HygieneReport) -> Result<(), Failure> {
+    groups(terminal, report)?;
+    for id in report.memories.iter().take(NAMED) {
+        terminal.line(&id.to_string())?;
+    }
+    let all = report.archived + report.removed;
+    let named = report.memories.len().min(NAMED) as u64;
+    if all > named {
+        terminal.line(&format!("and {} more (--json names 500)", all - named))?;
+    }
+    excess(terminal, &report.too_much)?;
+    terminal.line(&format!(
+        "{} memories would be put aside, {} removed for good; nothing was changed",
+        report.archived, report.removed
+    ))
+}
+
+fn ran(terminal: &mut Terminal<'_>, run: &HygieneRun) -> Result<(), Failure> {
+    terminal.line(&format!(
+        "{}  {} memories put aside, {} removed for good, {} bytes given back, in {} ms",
+        run.id,
+        run.report.archived,
+        run.report.removed,
+        run.freed_bytes,
+        run.duration_ms.unwrap_or(0)
+    ))?;
+    if run.report.archived == 0 {
+        return Ok(());
+    }
+    terminal.line(&format!(
+        "until {} `leverframe memory hygiene --undo {}` brings them back",
+        run.undo_until, run.id
+    ))
+}
+
+fn print_runs(terminal: &mut Terminal<'_>, runs: &[HygieneRun]) -> Result<(), Failure> {
+    let rows: Vec<Vec<String>> = runs
+        .iter()
+        .map(|run| {
+            vec![
+                run.id.to_string(),
+                run.at.to_string(),
+                run.state.to_string(),
+                cell(&run.by),
+                run.report.archived.to_string(),
+                run.report.removed.to_string(),
+                run.restored.to_string(),
+                run.freed_bytes.to_string(),
+                run.duration_ms
+                    .map_or_else(|| "-".to_owned(), |ms| ms.to_string()),
+                cell(run.report.note.as_deref().unwrap_or_default()),
+            ]
+        })
+        .collect();
+    let heads = [
+        "RUN", "AT", "STATE", "BY", "ASIDE", "REMOVED", "BACK", "BYTES", "MS", "NOTE",
+    ];
+    table::print(terminal, &heads, &rows, "no run yet")
+}
+
+fn print_status(terminal: &mut Terminal<'_>, status: &HygieneStatus) -> Result<(), Failure> {
+    let kept: Vec<String> = status
+        .retention_days
+        .iter()
+        .map(|(scope, days)| match days {
+            0 => format!("{scope} for ever"),
+            1 => format!("{scope} 1 day"),
+            days => format!("{scope} {days} days"),
+        })
+        .collect();
+    terminal.line(&format!(
+        "kept       {} after the last use",
+        kept.join(", ")
+    ))?;
+    terminal.line(&format!(
+        "at most    {} memories of a scope and channel; a run can be taken back for {} days",
+        status.max_memories, status.undo_days
+    ))?;
+    let sizes = &status.sizes;
+    terminal.line(&format!(
+        "holds      {} memories, {} put aside, {} embeddings; database {:.1} MiB, log {:.1} MiB",
+        sizes.memories,
+        sizes.archived,
+        sizes.vectors,
+        mebibytes(sizes.database_bytes),
+        mebibytes(sizes.log_bytes)
+    ))?;
+    match &status.last {
+        None => terminal.line("last run   none yet")?,
+        Some(run) => {
+            terminal.line(&format!(
+                "last run   {} {} by {}: {} put aside, {} removed for good, {} bytes given back",
+                run.at,
+                run.state,
+                cell(&run.by),
+                run.report.archived,
+                run.report.removed,
+                run.freed_bytes
+            ))?;
+            if let Some(note) = &run.report.note {
+                terminal.line(&format!("           {}", cell(note)))?;
+            }
+            if run.report.archived > 0 && run.state != HygieneState::Undone {
+                terminal.line(&format!(
+                    "           {} can be taken back until {}",
+                    run.id, run.undo_until
+                ))?;
+            }
+        }
+    }
+    terminal.line(&match (status.running, status.next_at) {
+        (true, _) => "next run   one is under way".to_owned(),
+        (false, Some(at)) => format!("next run   {at}"),
+        (false, None) => "next run   none: nothing was ever remembered".to_owned(),
+    })?;
+    if let Some(problem) = &status.problem {
+        terminal.line(&format!("problem    {}", cell(problem)))?;
+    }
+    chart(terminal, "memories", &status.growth, |day| day.memories)?;
+    chart(terminal, "database", &status.growth, |day| {
+        day.database_bytes
+    })
+}
+
+fn mebibytes(bytes: u64) -> f64 {
+    bytes as f64 / 1_048_576.0
+}
+
+/// One column a day, from nothing to the most there was.
+fn chart(
+    terminal: &mut Terminal<'_>,
+    title: &str,
+    growth: &[Growth],
+    value: fn(&Growth) -> u64,
+) -> Result<(), Failure> {
+    const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let days = growth.get(growth.len().saturating_sub(CHART)..);
+    let Some(days @ [first, .., last]) = days else {
+        return Ok(());
+    };
+    let most = days.iter().map(value).max().unwrap_or(0).max(1);
+    let bars: String = days
+        .iter()
+        .map(|day| {
+            let level = u128::from(value(day)) * 7 / u128::from(most);
+            LEVELS[usize::try_from(level).unwrap_or(7).min(7)]
+        })
+        .collect();
+    terminal.line(&format!(
+        "{title:<10} {bars}  {} to {}, at most {most}",
+        first.day, last.day
+    ))
+}

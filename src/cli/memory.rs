@@ -1,0 +1,487 @@
+//! `leverframe memory …`: looking at what is remembered, changing and forgetting it, taking it out and in.
+
+use std::io::Read as _;
+use std::path::Path;
+
+use crate::cli::compaction;
+use crate::cli::exit::{Failure, unexpected};
+use crate::cli::find::{self, submit};
+use crate::cli::hygiene;
+use crate::cli::memory_arguments::{MemoryCommands, Which};
+use crate::cli::terminal::{Attended, Format, Terminal, cell};
+use crate::cli::{memory_forget, memory_lines, span, table};
+use crate::client::console_client::ConsoleClient;
+use crate::clock::{Clock, Timestamp};
+use crate::protocol::command::{Command, Outcome};
+use crate::protocol::ids::MemoryId;
+use crate::protocol::memory::{
+    MAX_TEXT, Memory, MemoryAnswer, MemoryCommand, MemoryFilter, MemoryFound, MemoryOutcome,
+    MemoryPlace, MemoryQuery, MemoryReview, MemoryStats,
+};
+use crate::protocol::snapshot::{Answer, PageRequest, Query};
+use crate::protocol::words::{FoundBy, MemoryScope, MemoryState};
+use crate::text::untrusted::{limit_line, reveal};
+
+/// Carries out one of the commands.
+pub async fn run(
+    client: &dyn ConsoleClient,
+    terminal: &mut Terminal<'_>,
+    format: Format,
+    command: MemoryCommands,
+) -> Result<(), Failure> {
+    match command {
+        MemoryCommands::Summary { session } => {
+            let session = find::session(client, &session).await?;
+            compaction::summary(client, terminal, format, session).await
+        }
+        MemoryCommands::Compact { session } => {
+            let session = find::session(client, &session).await?;
+            compaction::compact(client, terminal, format, session).await
+        }
+        MemoryCommands::Compactions { session, limit } => {
+            let session_id = match session {
+                Some(session) => Some(find::session(client, &session).await?),
+                None => None,
+            };
+            compaction::list(client, terminal, format, session_id, limit).await
+        }
+        MemoryCommands::Hygiene(given) => hygiene::run(client, terminal, format, given).await,
+        MemoryCommands::List {
+            state,
+            which,
+            limit,
+        } => {
+            let page = PageRequest {
+                limit,
+                cursor: None,
+            };
+            let filter = filter(which, state);
+            let MemoryAnswer::List(page) = ask(client, MemoryQuery::List { filter, page }).await?
+            else {
+                return Err(unexpected("memories"));
+            };
+            print(terminal, format, &page.items)
+        }
+        MemoryCommands::Search {
+            text,
+            state,
+            which,
+            limit,
+        } => {
+            let query = MemoryQuery::Search {
+                text: text.join(" "),
+                filter: filter(which, state),
+                limit,
+            };
+            let MemoryAnswer::Search(found) = ask(client, query).await? else {
+                return Err(unexpected("what was found"));
+            };
+            hits(terminal, format, &found)
+        }
+        MemoryCommands::Show { id } => {
+            let id = find::memory(client, &id).await?;
+            let MemoryAnswer::One(memory) = ask(client, MemoryQuery::One { id }).await? else {
+                return Err(unexpected("a memory"));
+            };
+            show(terminal, format, &memory)
+        }
+        MemoryCommands::Add {
+            text,
+            channel,
+            session,
+            kind,
+            pin,
+            expires,
+        } => {
+            let place = match (channel, session) {
+                (_, Some(session_id)) => MemoryPlace::Session { session_id },
+                (Some(channel), None) => MemoryPlace::Channel { channel },
+                (None, None) => MemoryPlace::Global,
+            };
+            let command = MemoryCommand::Add {
+                place,
+                text: given(terminal, text.join(" "))?,
+                kind,
+                pinned: pin,
+                expires_at: end(expires.as_deref())?,
+            };
+            change(client, terminal, format, command).await
+        }
+        MemoryCommands::Edit {
+            id,
+            text,
+            kind,
+            expires,
+        } => {
+            let text = text.map(|text| given(terminal, text)).transpose()?;
+            let command = MemoryCommand::Edit {
+                id: find::memory(client, &id).await?,
+                text,
+                kind,
+                expires_at: end(expires.as_deref())?,
+            };
+            change(client, terminal, format, command).await
+        }
+        MemoryCommands::Pin { id } => pin(client, terminal, format, &id, true).await,
+        MemoryCommands::Unpin { id } => pin(client, terminal, format, &id, false).await,
+        MemoryCommands::Accept { id } => {
+            let id = find::memory(client, &id).await?;
+            change(client, terminal, format, MemoryCommand::Accept { id }).await
+        }
+        MemoryCommands::Supersede { id, others } => {
+            let id = find::memory(client, &id).await?;
+            let mut found = Vec::with_capacity(others.len());
+            for other in &others {
+                found.push(find::memory(client, other).await?);
+            }
+            let others = found;
+            change(
+                client,
+                terminal,
+                format,
+                MemoryCommand::Supersede { id, others },
+            )
+            .await
+        }
+        MemoryCommands::Forget {
+            person: Some(person),
+            yes,
+            ..
+        } => memory_forget::person(client, terminal, format, person, yes).await,
+        MemoryCommands::Forget { id, .. } => {
+            let id = find::memory(client, &id.unwrap_or_default()).await?;
+            forget(client, terminal, format, id).await
+        }
+        MemoryCommands::Review { limit } => {
+            let MemoryAnswer::Review(found) = ask(client, MemoryQuery::Review { limit }).await?
+            else {
+                return Err(unexpected("what to look through"));
+            };
+            review(terminal, format, &found)
+        }
+        MemoryCommands::Export { file, which } => {
+            let filter = filter(which, Some(MemoryState::Active));
+            memory_lines::export(client, terminal, &file, &filter).await
+        }
+        MemoryCommands::Import { file } => {
+            memory_lines::import(client, terminal, format, &file).await
+        }
+        MemoryCommands::Stats => {
+            let MemoryAnswer::Stats(found) = ask(client, MemoryQuery::Stats).await? else {
+                return Err(unexpected("the memory"));
+            };
+            stats(terminal, format, &found)
+        }
+    }
+}
+
+/// Asks about memory.
+pub async fn ask(client: &dyn ConsoleClient, query: MemoryQuery) -> Result<MemoryAnswer, Failure> {
+    match client.query(Query::Memory(query)).await? {
+        Answer::Memory(answer) => Ok(answer),
+        _ => Err(unexpected("memory")),
+    }
+}
+
+/// Commands memory.
+pub async fn command(
+    client: &dyn ConsoleClient,
+    command: MemoryCommand,
+) -> Result<MemoryOutcome, Failure> {
+    match submit(client, Command::Memory(command)).await? {
+        Outcome::Memory(outcome) => Ok(outcome),
+        _ => Err(unexpected("what came of it")),
+    }
+}
+
+fn filter(which: Which, state: Option<MemoryState>) -> MemoryFilter {
+    MemoryFilter {
+        scope: which.scope,
+        session_id: which.session,
+        channel: which.channel,
+        state,
+        person: which.person,
+        pinned: which.pinned.then_some(true),
+    }
+}
+
+/// The text given, or that of standard input; no longer than one may be.
+fn given(terminal: &mut Terminal<'_>, text: String) -> Result<String, Failure> {
+    let mut read = text;
+    if read == "-" {
+        read = String::new();
+        let most = MAX_TEXT as u64 * 1024;
+        terminal.input.take(most).read_to_string(&mut read)?;
+    }
+    if read.len() > MAX_TEXT {
+        return Err(Failure::Usage(format!(
+            "the text has {} bytes{}; a remembered one has at most {MAX_TEXT}: shorten it, or keep it in a file",
+            read.len(),
+            if read.len() == MAX_TEXT * 1024 {
+                " or more"
+            } else {
+                ""
+            }
+        )));
+    }
+    Ok(read)
+}
+
+fn end(text: Option<&str>) -> Result<Option<Timestamp>, Failure> {
+    let Some(text) = text else { return Ok(None) };
+    let end = span::time(text)
+        .or_else(|| span::seconds(text).map(|seconds| Clock::System.now().plus_seconds(seconds)));
+    end.map(Some).ok_or_else(|| {
+        Failure::Usage(format!(
+            "--expires {}: expected a time like 2026-01-31T12:00:00Z, or how long from now: 2h, 3d, 1w",
+            limit_line(text, 64)
+        ))
+    })
+}
+
+async fn change(
+    client: &dyn ConsoleClient,
+    terminal: &mut Terminal<'_>,
+    format: Format,
+    order: MemoryCommand,
+) -> Result<(), Failure> {
+    let MemoryOutcome::Memory(memory) = command(client, order).await? else {
+        return Err(unexpected("a memory"));
+    };
+    show(terminal, format, &memory)
+}
+
+async fn pin(
+    client: &dyn ConsoleClient,
+    terminal: &mut Terminal<'_>,
+    format: Format,
+    id: &str,
+    pinned: bool,
+) -> Result<(), Failure> {
+    let id = find::memory(client, id).await?;
+    change(client, terminal, format, MemoryCommand::Pin { id, pinned }).await
+}
+
+async fn forget(
+    client: &dyn ConsoleClient,
+    terminal: &mut Terminal<'_>,
+    format: Format,
+    id: MemoryId,
+) -> Result<(), Failure> {
+    let MemoryOutcome::Forgotten(id) = command(client, MemoryCommand::Forget { id }).await? else {
+        return Err(unexpected("what was forgotten"));
+    };
+    match format {
+        Format::Json => terminal.json(&serde_json::json!({ "id": id })),
+        Format::Human => terminal.line(&format!("{id}  forgotten for good")),
+    }
+}
+
+/// Where one is recalled, in a few words.
+fn place(memory: &Memory) -> String {
+    match (memory.scope, &memory.channel) {
+        (MemoryScope::Global, _) | (_, None) => "everywhere".to_owned(),
+        (MemoryScope::Channel, Some(channel)) => format!("channel {}", cell(channel)),
+        (MemoryScope::Session, Some(channel)) => format!("session on {}", cell(channel)),
+    }
+}
+
+fn row(memory: &Memory) -> Vec<String> {
+    let pin = if memory.pinned { " pinned" } else { "" };
+    vec![
+        memory.id.to_string(),
+        place(memory),
+        format!("{}{pin}", memory.state),
+        memory.kind.to_string(),
+        cell(&memory.author_id),
+        memory.uses.to_string(),
+        limit_line(&memory.text, 60),
+    ]
+}
+
+const HEADS: [&str; 7] = ["ID", "WHERE", "STATE", "KIND", "BY", "USES", "TEXT"];
+
+fn print(terminal: &mut Terminal<'_>, format: Format, memories: &[Memory]) -> Result<(), Failure> {
+    if format == Format::Json {
+        return memories.iter().try_for_each(|memory| terminal.json(memory));
+    }
+    let rows: Vec<Vec<String>> = memories.iter().map(row).collect();
+    table::print(terminal, &HEADS, &rows, "nothing remembered")
+}
+
+/// What a search found; how, where meaning was looked for.
+fn hits(terminal: &mut Terminal<'_>, format: Format, found: &MemoryFound) -> Result<(), Failure> {
+    let items = &found.items;
+    if format == Format::Json {
+        items.iter().try_for_each(|hit| terminal.json(hit))?;
+    } else if items.iter().all(|hit| hit.found_by == FoundBy::Words) {
+        let memories: Vec<Memory> = items.iter().map(|hit| hit.memory.clone()).collect();
+        print(terminal, format, &memories)?;
+    } else {
+        let heads = [HEADS[0], HEADS[1], HEADS[2], "FOUND BY", HEADS[6]];
+        let rows: Vec<Vec<String>> = items
+            .iter()
+            .map(|hit| {
+                let mut cells = row(&hit.memory);
+                cells.splice(3..6, [hit.found_by.to_string()]);
+                cells
+            })
+            .collect();
+        table::print(terminal, &heads, &rows, "nothing remembered")?;
+    }
+    match &found.words_only {
+        Some(why) => terminal.note(&format!("only words were looked for: {}", cell(why))),
+        None => Ok(()),
+    }
+}
+
+fn show(terminal: &mut Terminal<'_>, format: Format, memory: &Memory) -> Result<(), Failure> {
+    if format == Format::Json {
+        return terminal.json(memory);
+    }
+    let pin = if memory.pinned { ", pinned" } else { "" };
+    terminal.line(&format!(
+        "{}  {} {}{pin}, {}",
+        memory.id,
+        memory.state,
+        memory.kind,
+        place(memory)
+    ))?;
+    let from = memory
+        .person_id
+        .as_ref()
+        .map_or_else(String::new, |person| format!(", from {}", cell(person)));
+    terminal.line(&format!(
+        "by        {} {}{from}, confidence {:.2}",
+        memory.author,
+        cell(&memory.author_id),
+        memory.confidence
+    ))?;
+    let mut times = format!("written   {}", memory.created_at);
+    if memory.updated_at != memory.created_at {
+        times.push_str(&format!(", changed {}", memory.updated_at));
+    }
+    if let Some(end) = memory.expires_at {
+        times.push_str(&format!(", ends {end}"));
+    }
+    terminal.line(&times)?;
+    let last = memory
+        .last_used_at
+        .map_or_else(String::new, |at| format!(", last {at}"));
+    terminal.line(&format!("used      {} times{last}", memory.uses))?;
+    if let Some(source) = memory.source {
+        terminal.line(&format!("source    {source}"))?;
+    }
+    if let Some(by) = memory.superseded_by {
+        terminal.line(&format!("replaced  by {by}"))?;
+    }
+    for taint in &memory.taint {
+        terminal.line(&format!("tainted   {}", cell(taint)))?;
+    }
+    terminal.line(&format!("text      {}", reveal(&memory.text)))
+}
+
+fn review(
+    terminal: &mut Terminal<'_>,
+    format: Format,
+    found: &MemoryReview,
+) -> Result<(), Failure> {
+    if format == Format::Json {
+        return terminal.json(found);
+    }
+    let groups = |groups: &[Vec<Memory>]| groups.concat();
+    let lists = [
+        ("proposed: accept or forget each", found.proposed.clone()),
+        (
+            "say the same: supersede the others",
+            groups(&found.duplicates),
+        ),
+        (
+            "seem to contradict each other",
+            groups(&found.contradictions),
+        ),
+        ("never used for a week", found.never_used.clone()),
+    ];
+    let mut any = false;
+    for (title, memories) in lists {
+        if memories.is_empty() {
+            continue;
+        }
+        if any {
+            terminal.line("")?;
+        }
+        any = true;
+        terminal.line(title)?;
+        let rows: Vec<Vec<String>> = memories.iter().map(row).collect();
+        table::print(terminal, &HEADS, &rows, "")?;
+    }
+    if !any {
+        terminal.note("nothing to look through")?;
+    }
+    Ok(())
+}
+
+fn stats(terminal: &mut Terminal<'_>, format: Format, stats: &MemoryStats) -> Result<(), Failure> {
+    if format == Format::Json {
+        return terminal.json(stats);
+    }
+    let rows: Vec<Vec<String>> = stats
+        .groups
+        .iter()
+        .map(|group| {
+            vec![
+                group.scope.to_string(),
+                group.channel.as_deref().map_or_else(String::new, cell),
+                group.state.to_string(),
+                group.count.to_string(),
+                group.pinned.to_string(),
+                group.bytes.to_string(),
+            ]
+        })
+        .collect();
+    let heads = ["SCOPE", "CHANNEL", "STATE", "COUNT", "PINNED", "BYTES"];
+    table::print(terminal, &heads, &rows, "nothing remembered")?;
+    terminal.line(&format!(
+        "summaries {} standing for {} turns; compactions {} done, {} failed",
+        stats.summaries, stats.covered, stats.compactions, stats.failed_compactions
+    ))?;
+    let embeddings = stats.embeddings.as_deref().map_or_else(
+        || "off".to_owned(),
+        |model| {
+            let waiting = match stats.unembedded {
+                0 => String::new(),
+                count => format!(", {count} memories wait for theirs"),
+            };
+            format!("{} by {}{waiting}", stats.vectors, cell(model))
+        },
+    );
+    if let Some(error) = &stats.embedding_error {
+        terminal.line(&format!(
+            "embedding failed {} times since the start, last: {}",
+            stats.embedding_failures,
+            cell(error)
+        ))?;
+    }
+    terminal.line(&format!(
+        "embeddings {embeddings}; searches of the agent since the start {}",
+        stats.recalls
+    ))
+}
+
+/// Whether somebody is there to be asked.
+pub fn attended(terminal: &Terminal<'_>, format: Format) -> bool {
+    format == Format::Human && terminal.attended == Attended::Person
+}
+
+/// Standard input for `-`, else a file; at most one byte more than `most`.
+pub fn read(terminal: &mut Terminal<'_>, file: &Path, most: u64) -> Result<Vec<u8>, Failure> {
+    let mut bytes = Vec::new();
+    if file == Path::new("-") {
+        terminal.input.take(most + 1).read_to_end(&mut bytes)?;
+        return Ok(bytes);
+    }
+    std::fs::File::open(file)
+        .and_then(|open| open.take(most + 1).read_to_end(&mut bytes))
+        .map_err(|error| Failure::Usage(format!("{}: {error}", file.display())))?;
+    Ok(bytes)
+}

@@ -1,0 +1,83 @@
+//! `leverframe memory forget --person ID`: shows first what would go, then asks for the id again.
+
+use crate::cli::exit::{Failure, unexpected};
+use crate::cli::memory::{ask, attended, command};
+use crate::cli::terminal::{Format, Terminal, cell};
+use crate::client::console_client::ConsoleClient;
+use crate::protocol::memory::{Forgotten, MemoryAnswer, MemoryCommand, MemoryOutcome, MemoryQuery};
+
+/// Forgets a person.
+pub async fn person(
+    client: &dyn ConsoleClient,
+    terminal: &mut Terminal<'_>,
+    format: Format,
+    person: String,
+    yes: bool,
+) -> Result<(), Failure> {
+    let query = MemoryQuery::ForgetPreview {
+        person: person.clone(),
+    };
+    let MemoryAnswer::ForgetPreview(found) = ask(client, query).await? else {
+        return Err(unexpected("what would be forgotten"));
+    };
+    if !yes {
+        match format {
+            Format::Json => terminal.json(&found)?,
+            Format::Human => list(terminal, "would be removed for good", &found)?,
+        }
+        if !attended(terminal, format) {
+            terminal.note("Nothing was removed: say --yes to remove it.")?;
+            return Err(Failure::Waiting);
+        }
+        let typed = terminal.ask("This cannot be taken back. Type the id to go on:")?;
+        if typed != person {
+            terminal.note("Nothing was removed.")?;
+            return Err(Failure::Waiting);
+        }
+    }
+    let order = MemoryCommand::ForgetPerson { person };
+    let MemoryOutcome::PersonForgotten(gone) = command(client, order).await? else {
+        return Err(unexpected("what was forgotten"));
+    };
+    match format {
+        Format::Json => terminal.json(&gone)?,
+        Format::Human => {
+            list(terminal, "removed for good", &gone)?;
+            terminal.line(&format!("{} rows still hold the id", gone.left))?;
+            terminal.note(
+                "The audit keeps who decided what, without what was said. Backups, and copies made before a migration, \
+                 are files of yours and keep what they held.",
+            )?;
+        }
+    }
+    if gone.left > 0 {
+        return Err(Failure::Ended(format!(
+            "{} rows still hold the id: they came in meanwhile; forget again",
+            gone.left
+        )));
+    }
+    Ok(())
+}
+
+fn list(terminal: &mut Terminal<'_>, what: &str, found: &Forgotten) -> Result<(), Failure> {
+    terminal.line(&format!("{}: {what}", cell(&found.person)))?;
+    for (count, name) in [
+        (found.memories, "memories"),
+        (found.summaries, "summaries made from their messages"),
+        (
+            found.continuations,
+            "turns with their calls, approvals and deliveries",
+        ),
+        (found.artifacts, "artifacts"),
+        (found.cached, "kept answers"),
+    ] {
+        terminal.line(&format!("{count:>8}  {name}"))?;
+    }
+    if found.open > 0 {
+        terminal.line(&format!(
+            "{:>8}  of the turns are under way and must be ended first",
+            found.open
+        ))?;
+    }
+    Ok(())
+}

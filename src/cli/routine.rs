@@ -1,0 +1,502 @@
+//! `leverframe routine list|show|add|edit|enable|disable|remove|run|history|upcoming`.
+
+use std::io::Read as _;
+
+use clap::{Args, Subcommand};
+
+use crate::cli::exit::{Failure, unexpected};
+use crate::cli::find::submit;
+use crate::cli::table;
+use crate::cli::terminal::{Format, Terminal, cell};
+use crate::client::console_client::ConsoleClient;
+use crate::protocol::command::{BudgetRequest, Command, Outcome};
+use crate::protocol::routine::{
+    Routine, RoutineAnswer, RoutineCommand, RoutineOutcome, RoutinePatch, RoutineQuery, RoutineRun,
+};
+use crate::protocol::snapshot::{Answer, PageRequest, Query};
+use crate::protocol::words::{Autonomy, MissedRuns};
+use crate::text::untrusted::{limit_line, reveal};
+
+/// Longest prompt read from standard input, in bytes; the engine takes less.
+const MAX_INPUT: u64 = 64 * 1024;
+
+/// `routine`.
+#[derive(Debug, Subcommand)]
+pub enum RoutineCommands {
+    /// List routines with what is due next
+    List,
+    /// Show one
+    Show {
+        /// Name or id
+        routine: String,
+    },
+    /// Make one: `routine add morning --schedule "0 9 * * MON-FRI" --prompt "What is new?"`
+    Add {
+        /// Name: 1 to 32 of a-z, 0-9, _ and -
+        name: String,
+        /// What it is
+        #[command(flatten)]
+        fields: RoutineFlags,
+        /// Make it, but do not let it run by itself yet
+        #[arg(long)]
+        disabled: bool,
+    },
+    /// Change one; what is not named stays
+    Edit {
+        /// Name or id
+        routine: String,
+        /// New name
+        #[arg(long)]
+        name: Option<String>,
+        /// What it is
+        #[command(flatten)]
+        fields: RoutineFlags,
+    },
+    /// Let it run by itself
+    Enable {
+        /// Name or id
+        routine: String,
+    },
+    /// Do not let it run by itself
+    Disable {
+        /// Name or id
+        routine: String,
+    },
+    /// Remove it with its history; its turns stay
+    Remove {
+        /// Name or id
+        routine: String,
+    },
+    /// Run it now, enabled or not
+    Run {
+        /// Name or id
+        routine: String,
+    },
+    /// Its runs, newest first
+    History {
+        /// Name or id
+        routine: String,
+        /// At most this many
+        #[arg(long, value_parser = clap::value_parser!(u32).range(1..=500))]
+        limit: Option<u32>,
+    },
+    /// When a schedule, or that of a routine, is due next
+    Upcoming {
+        /// Name or id
+        #[arg(required_unless_present = "schedule")]
+        routine: Option<String>,
+        /// Cron or `every 90m`
+        #[arg(long, conflicts_with = "routine")]
+        schedule: Option<String>,
+        /// IANA name; of the machine where it is left out
+        #[arg(long, value_name = "ZONE", requires = "schedule")]
+        time_zone: Option<String>,
+        /// How many times
+        #[arg(long, value_parser = clap::value_parser!(u32).range(1..=50))]
+        limit: Option<u32>,
+    },
+}
+
+/// What can be set of a routine.
+#[derive(Debug, Args)]
+pub struct RoutineFlags {
+    /// Cron of five or six fields (minute hour day month weekday), or `every 2h30m`
+    #[arg(long)]
+    schedule: Option<String>,
+    /// IANA name, for example Europe/Berlin; empty = of the machine
+    #[arg(long, value_name = "ZONE")]
+    time_zone: Option<String>,
+    /// What the bot is told; `-` reads standard input
+    #[arg(long)]
+    prompt: Option<String>,
+    /// Channel whose conversation it goes to; `routine` where it is left out
+    #[arg(long)]
+    channel: Option<String>,
+    /// The conversation; needed on a chat platform
+    #[arg(long)]
+    conversation: Option<String>,
+    /// PROVIDER/MODEL; empty = of the session
+    #[arg(long)]
+    model: Option<String>,
+    /// US dollars of one run at most
+    #[arg(long, value_name = "USD")]
+    max_cost_usd: Option<f64>,
+    /// Model calls of one run at most
+    #[arg(long, value_name = "N")]
+    max_steps: Option<u32>,
+    /// Tool calls of one run at most
+    #[arg(long, value_name = "N")]
+    max_tool_calls: Option<u32>,
+    /// Tokens of one run at most
+    #[arg(long, value_name = "N")]
+    max_tokens: Option<u64>,
+    /// Seconds of model and engine time of one run at most
+    #[arg(long, value_name = "S")]
+    max_duration_seconds: Option<u32>,
+    /// The most it may do by itself: supervised, semi_auto or full
+    #[arg(long, value_name = "LEVEL")]
+    ceiling: Option<Autonomy>,
+    /// Let gated calls wait for a person instead of denying them (`--park false` takes it back)
+    #[arg(long, num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
+    park: Option<bool>,
+    /// What happens to runs that were due while nothing ran: skip or run_once
+    #[arg(long, value_name = "WORD")]
+    missed: Option<MissedRuns>,
+    /// A run begins up to this many seconds later, at random
+    #[arg(long, value_name = "S")]
+    jitter: Option<u32>,
+}
+
+impl RoutineFlags {
+    /// The same as a change of a routine with these limits.
+    fn patch(self, before: BudgetRequest) -> Result<RoutinePatch, Failure> {
+        let prompt = match self.prompt.as_deref() {
+            Some("-") => {
+                let mut text = String::new();
+                std::io::stdin()
+                    .take(MAX_INPUT)
+                    .read_to_string(&mut text)
+                    .map_err(|error| Failure::Usage(format!("cannot read the prompt: {error}")))?;
+                Some(text)
+            }
+            Some(_) | None => self.prompt,
+        };
+        let budgets = BudgetRequest {
+            max_steps: self.max_steps.or(before.max_steps),
+            max_tool_calls: self.max_tool_calls.or(before.max_tool_calls),
+            max_duration_seconds: self.max_duration_seconds.or(before.max_duration_seconds),
+            max_tokens: self.max_tokens.or(before.max_tokens),
+            max_cost_usd: self.max_cost_usd.or(before.max_cost_usd),
+        };
+        Ok(RoutinePatch {
+            name: None,
+            schedule: self.schedule,
+            time_zone: self.time_zone,
+            prompt,
+            channel: self.channel,
+            conversation: self.conversation,
+            model: self.model,
+            budgets: (budgets != before).then_some(budgets),
+            autonomy_ceiling: self.ceiling,
+            park: self.park,
+            missed: self.missed,
+            jitter_seconds: self.jitter,
+            enabled: None,
+        })
+    }
+}
+
+/// Carries out one of the commands.
+pub async fn run(
+    client: &dyn ConsoleClient,
+    terminal: &mut Terminal<'_>,
+    format: Format,
+    command: RoutineCommands,
+) -> Result<(), Failure> {
+    match command {
+        RoutineCommands::List => list(client, terminal, format).await,
+        RoutineCommands::Show { routine } => {
+            let routine = one(client, routine).await?;
+            show(terminal, format, &routine)
+        }
+        RoutineCommands::Add {
+            name,
+            fields,
+            disabled,
+        } => {
+            let patch = RoutinePatch {
+                name: Some(name),
+                enabled: disabled.then_some(false),
+                ..fields.patch(BudgetRequest::default())?
+            };
+            let add = RoutineCommand::Add { routine: patch };
+            told(client, terminal, format, add).await
+        }
+        RoutineCommands::Edit {
+            routine,
+            name,
+            fields,
+        } => {
+            let before = one(client, routine).await?;
+            let patch = RoutinePatch {
+                name,
+                ..fields.patch(before.budgets)?
+            };
+            if patch == RoutinePatch::default() {
+                return Err(Failure::Usage(
+                    "say what changes; `leverframe routine edit --help` lists what can".to_owned(),
+                ));
+            }
+            let routine = before.id.to_string();
+            told(
+                client,
+                terminal,
+                format,
+                RoutineCommand::Change { routine, patch },
+            )
+            .await
+        }
+        RoutineCommands::Enable { routine } => {
+            enable(client, terminal, format, routine, true).await
+        }
+        RoutineCommands::Disable { routine } => {
+            enable(client, terminal, format, routine, false).await
+        }
+        RoutineCommands::Remove { routine } => {
+            told(client, terminal, format, RoutineCommand::Remove { routine }).await
+        }
+        RoutineCommands::Run { routine } => {
+            told(client, terminal, format, RoutineCommand::RunNow { routine }).await
+        }
+        RoutineCommands::History { routine, limit } => {
+            history(client, terminal, format, routine, limit).await
+        }
+        RoutineCommands::Upcoming {
+            routine,
+            schedule,
+            time_zone,
+            limit,
+        } => {
+            let (schedule, time_zone) = match (routine, schedule) {
+                (Some(routine), _) => {
+                    let routine = one(client, routine).await?;
+                    (routine.schedule, routine.time_zone)
+                }
+                (None, Some(schedule)) => (schedule, time_zone),
+                (None, None) => {
+                    return Err(Failure::Usage("name a routine or a --schedule".to_owned()));
+                }
+            };
+            let query = RoutineQuery::Upcoming {
+                schedule,
+                time_zone,
+                limit,
+            };
+            let RoutineAnswer::Upcoming(times) = ask(client, query).await? else {
+                return Err(unexpected("times"));
+            };
+            times.iter().try_for_each(|time| match format {
+                Format::Json => terminal.json(time),
+                Format::Human => terminal.line(&time.to_string()),
+            })
+        }
+    }
+}
+
+async fn ask(client: &dyn ConsoleClient, query: RoutineQuery) -> Result<RoutineAnswer, Failure> {
+    match client.query(Query::Routines(query)).await? {
+        Answer::Routines(answer) => Ok(answer),
+        _ => Err(unexpected("routines")),
+    }
+}
+
+async fn one(client: &dyn ConsoleClient, routine: String) -> Result<Routine, Failure> {
+    match ask(client, RoutineQuery::One { routine }).await? {
+        RoutineAnswer::One(routine) => Ok(*routine),
+        RoutineAnswer::List(_) | RoutineAnswer::Runs(_) | RoutineAnswer::Upcoming(_) => {
+            Err(unexpected("a routine"))
+        }
+    }
+}
+
+async fn enable(
+    client: &dyn ConsoleClient,
+    terminal: &mut Terminal<'_>,
+    format: Format,
+    routine: String,
+    enabled: bool,
+) -> Result<(), Failure> {
+    let patch = RoutinePatch {
+        enabled: Some(enabled),
+        ..RoutinePatch::default()
+    };
+    told(
+        client,
+        terminal,
+        format,
+        RoutineCommand::Change { routine, patch },
+    )
+    .await
+}
+
+/// Submits a command and says what came of it.
+async fn told(
+    client: &dyn ConsoleClient,
+    terminal: &mut Terminal<'_>,
+    format: Format,
+    command: RoutineCommand,
+) -> Result<(), Failure> {
+    let Outcome::Routine(outcome) = submit(client, Command::Routine(command)).await? else {
+        return Err(unexpected("a routine"));
+    };
+    match (outcome, format) {
+        (RoutineOutcome::Routine(routine), Format::Json) => terminal.json(&routine),
+        (RoutineOutcome::Routine(routine), Format::Human) => {
+            terminal.line(&format!("{}  {}", cell(&routine.name), next(&routine)))
+        }
+        (RoutineOutcome::Removed(id), Format::Json) => {
+            terminal.json(&serde_json::json!({ "removed": id }))
+        }
+        (RoutineOutcome::Removed(id), Format::Human) => terminal.line(&format!("{id}  removed")),
+        (RoutineOutcome::Ran(run), Format::Json) => terminal.json(&run),
+        (RoutineOutcome::Ran(run), Format::Human) => terminal.line(&happened(&run)),
+    }
+}
+
+/// When it runs next, in words.
+fn next(routine: &Routine) -> String {
+    match (routine.enabled, routine.due_at, routine.begin_at) {
+        (false, _, _) => "disabled".to_owned(),
+        (true, Some(due), Some(begin)) if begin > due => format!("next {due}, begins {begin}"),
+        (true, Some(due), _) => format!("next {due}"),
+        (true, None, _) => "never due again".to_owned(),
+    }
+}
+
+/// A run in words.
+fn happened(run: &RoutineRun) -> String {
+    let turn = match (run.continuation_id, run.continuation_state) {
+        (Some(turn), Some(state)) => format!("  {turn} {state}"),
+        (Some(turn), None) => format!("  {turn}"),
+        (None, _) => String::new(),
+    };
+    let detail = run
+        .detail
+        .as_deref()
+        .map_or_else(String::new, |detail| format!("  {}", cell(detail)));
+    format!("{}  {}{turn}{detail}", run.at, run.state)
+}
+
+async fn list(
+    client: &dyn ConsoleClient,
+    terminal: &mut Terminal<'_>,
+    format: Format,
+) -> Result<(), Failure> {
+    let RoutineAnswer::List(page) = ask(client, RoutineQuery::List).await? else {
+        return Err(unexpected("routines"));
+    };
+    if format == Format::Json {
+        return page
+            .items
+            .iter()
+            .try_for_each(|routine| terminal.json(routine));
+    }
+    let rows: Vec<Vec<String>> = page
+        .items
+        .iter()
+        .map(|routine| {
+            let zone = routine.time_zone.as_deref().unwrap_or("local");
+            vec![
+                cell(&routine.name),
+                format!("{} ({})", cell(&routine.schedule), cell(zone)),
+                format!(
+                    "{} {}",
+                    cell(&routine.channel),
+                    limit_line(&routine.conversation, 20)
+                ),
+                next(routine),
+                routine.last_run.as_ref().map_or_else(
+                    || "-".to_owned(),
+                    |run| {
+                        let state = run
+                            .continuation_state
+                            .map_or_else(|| run.state.to_string(), |state| state.to_string());
+                        format!("{} {state}", run.at)
+                    },
+                ),
+            ]
+        })
+        .collect();
+    let heads = ["NAME", "SCHEDULE", "GOES TO", "NEXT", "LAST"];
+    table::print(terminal, &heads, &rows, "no routines")
+}
+
+fn show(terminal: &mut Terminal<'_>, format: Format, routine: &Routine) -> Result<(), Failure> {
+    if format == Format::Json {
+        return terminal.json(routine);
+    }
+    let none = || "of the session".to_owned();
+    let zone = routine
+        .time_zone
+        .as_deref()
+        .map_or_else(|| "of the machine".to_owned(), cell);
+    terminal.line(&format!(
+        "{}  {}  {}",
+        cell(&routine.name),
+        routine.id,
+        next(routine)
+    ))?;
+    terminal.line(&format!(
+        "schedule  {}, time zone {zone}",
+        cell(&routine.schedule)
+    ))?;
+    terminal.line(&format!(
+        "goes to   {} {}",
+        cell(&routine.channel),
+        cell(&routine.conversation)
+    ))?;
+    terminal.line(&format!(
+        "model     {}",
+        routine.model.as_deref().map_or_else(none, cell)
+    ))?;
+    let gated = if routine.park {
+        "wait for a person"
+    } else {
+        "are denied"
+    };
+    terminal.line(&format!(
+        "by itself {} at most; calls that ask {gated}",
+        routine.autonomy_ceiling
+    ))?;
+    let budgets = &routine.budgets;
+    let limits: Vec<String> = [
+        budgets.max_steps.map(|n| format!("{n} steps")),
+        budgets.max_tool_calls.map(|n| format!("{n} tool calls")),
+        budgets.max_duration_seconds.map(|n| format!("{n} s")),
+        budgets.max_tokens.map(|n| format!("{n} tokens")),
+        budgets.max_cost_usd.map(|usd| format!("${usd}")),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    if !limits.is_empty() {
+        terminal.line(&format!("limits    {}", limits.join(", ")))?;
+    }
+    terminal.line(&format!(
+        "missed    {}, jitter {} s",
+        routine.missed, routine.jitter_seconds
+    ))?;
+    terminal.line(&format!(
+        "changed   {} by {}",
+        routine.updated_at,
+        cell(&routine.by)
+    ))?;
+    if let Some(run) = &routine.last_run {
+        terminal.line(&format!("last run  {}", happened(run)))?;
+    }
+    terminal.line(&format!("prompt    {}", reveal(&routine.prompt)))
+}
+
+async fn history(
+    client: &dyn ConsoleClient,
+    terminal: &mut Terminal<'_>,
+    format: Format,
+    routine: String,
+    limit: Option<u32>,
+) -> Result<(), Failure> {
+    let page = PageRequest {
+        limit,
+        cursor: None,
+    };
+    let query = RoutineQuery::Runs { routine, page };
+    let RoutineAnswer::Runs(page) = ask(client, query).await? else {
+        return Err(unexpected("runs"));
+    };
+    if format == Format::Human && page.items.is_empty() {
+        return terminal.note("no runs yet");
+    }
+    page.items.iter().try_for_each(|run| match format {
+        Format::Json => terminal.json(run),
+        Format::Human => terminal.line(&happened(run)),
+    })
+}

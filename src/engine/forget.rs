@@ -1,0 +1,424 @@
+//! Forgetting a person: everything of a platform id goes for good, in small pieces, and then it is counted what is left.
+//!
+//! It is noted before the first piece and goes on after the next start, whatever ended it half-way. The audit stays as it
+//! is, because it is append-only: it says who decided what and holds nothing of what was said.
+
+use std::time::Duration;
+
+use serde_json::json;
+use sha2::{Digest, Sha256};
+
+use crate::engine::core::Engine;
+use crate::engine::handle::Caller;
+use crate::engine::problem::from_store;
+use crate::engine::response_cache::stats;
+use crate::protocol::memory::Forgotten;
+use crate::protocol::problem::{Problem, ProblemKind};
+use crate::store::command::WriteCommand;
+use crate::store::commands::ensure_channel::hex;
+use crate::store::commands::forget_person::{
+    BeginForget, EndForget, ForgetLoose, ForgetSessions, ForgetTurns, Loose, Rename,
+};
+use crate::store::commands::reclaim_space::ReclaimSpace;
+use crate::store::commands::sweep_artifacts::SweepArtifacts;
+use crate::store::commands::sweep_history::CHUNK;
+use crate::store::error::StoreError;
+use crate::store::input::ActorRef;
+use crate::store::queries::forget::Traces;
+use crate::store::response_cache::counters::local_day;
+
+/// Longest id of a person.
+const MAX_ID: usize = 255;
+/// Times that traces are looked for again: what comes in meanwhile is removed too, but not for ever.
+const PASSES: usize = 3;
+/// Pages given back in one step (4 KiB each).
+const VACUUM_PAGES: u32 = 256;
+/// How often it is tried to empty the log and to remove files while somebody reads, and how long is waited in between.
+const TRIES: usize = 100;
+const PAUSE: Duration = Duration::from_millis(50);
+/// After a start, until it is tried again to go on.
+const AGAIN: Duration = Duration::from_secs(1);
+
+/// An id that can stand in the database: `telegram:123456`.
+fn checked(person: &str) -> Result<(), Problem> {
+    let fits = person
+        .split_once(':')
+        .is_some_and(|(kind, id)| !kind.is_empty() && !id.is_empty())
+        && person.len() <= MAX_ID
+        && !person
+            .chars()
+            .any(|c| c.is_whitespace() || c.is_control() || matches!(c, '"' | '\\'));
+    if fits {
+        return Ok(());
+    }
+    Err(Problem::invalid(format!(
+        "`{}` is not the id of a person: expected one like `telegram:123456`",
+        person.chars().take(64).collect::<String>()
+    ))
+    .hint("ids stand with a session's turns, not display names; a person of several platforms has several"))
+}
+
+/// A name that only says whether two are the same.
+fn digest(person: &str) -> String {
+    hex(&Sha256::digest(person.as_bytes()))
+}
+
+/// What stands where the id stood.
+fn other_name(person: &str) -> String {
+    format!("forgotten:{}", digest(person).get(..12).unwrap_or_default())
+}
+
+fn counts(person: &str, traces: &Traces) -> Forgotten {
+    Forgotten {
+        person: person.to_owned(),
+        memories: traces.memories.len() as u64,
+        summaries: traces.summaries,
+        continuations: traces.turns.len() as u64,
+        open: traces.open.len() as u64,
+        artifacts: traces.artifacts.len() as u64,
+        cached: 0,
+        left: 0,
+    }
+}
+
+/// What a forgetting would remove.
+pub async fn preview(engine: &Engine, person: String) -> Result<Forgotten, Problem> {
+    checked(&person)?;
+    let traces = engine.store.traces(&person).await.map_err(from_store)?;
+    let cached = engine.response_cache.file.count_of(&person).await;
+    Ok(Forgotten {
+        cached: cached.map_err(stats::problem)?,
+        ..counts(&person, &traces)
+    })
+}
+
+/// Forgets a person. Goes on when nobody waits for the answer any more.
+pub async fn person(
+    engine: &Engine,
+    caller: &Caller,
+    person: String,
+) -> Result<Forgotten, Problem> {
+    checked(&person)?;
+    let by = caller.reference();
+    let task = engine.tasks.spawn(forget(engine.clone(), person, by));
+    task.await
+        .map_err(|error| Problem::internal(format!("the forgetting did not end: {error}")))?
+}
+
+/// Goes on with what was begun before the process ended.
+pub async fn resume(engine: Engine) {
+    let begun = engine.store.read_here(|reader| reader.forgetting()).await;
+    let note: serde_json::Value = match begun {
+        Ok(Some(note)) => serde_json::from_str(&note).unwrap_or_default(),
+        Ok(None) => return,
+        Err(error) => {
+            tracing::warn!(%error, "cannot read whether somebody is being forgotten");
+            return;
+        }
+    };
+    let text = |name: &str| note[name].as_str().unwrap_or_default().to_owned();
+    let by = ActorRef {
+        label: text("label"),
+        id: text("id"),
+        surface: text("surface")
+            .parse()
+            .unwrap_or(crate::protocol::words::Surface::Engine),
+    };
+    loop {
+        match forget(engine.clone(), text("person"), by.clone()).await {
+            Ok(_) => tracing::info!("went on with forgetting a person, and ended it"),
+            // A sweep, something being sent, a copy that waits for its release.
+            Err(problem)
+                if matches!(
+                    problem.kind,
+                    ProblemKind::Conflict | ProblemKind::NotOffered
+                ) =>
+            {
+                tokio::select! {
+                    () = tokio::time::sleep(AGAIN) => continue,
+                    () = engine.shutdown.cancelled() => {}
+                }
+            }
+            Err(problem) => {
+                tracing::error!(%problem, "a person is forgotten only half; forget them again");
+            }
+        }
+        return;
+    }
+}
+
+async fn forget(engine: Engine, person: String, by: ActorRef) -> Result<Forgotten, Problem> {
+    // Also of a note: an empty name stands everywhere.
+    checked(&person)?;
+    let flags = engine.store.read_here(|reader| reader.flags()).await;
+    if flags.map_err(from_store)?.quarantine {
+        return Err(Problem::new(
+            ProblemKind::NotOffered,
+            "quarantined",
+            "the database is a restored copy: nothing is removed before it is released",
+        )
+        .hint("look at what is uncertain, then `leverframe release`"));
+    }
+    let Ok(_only) = engine.sweeping.try_lock() else {
+        return Err(Problem::new(
+            ProblemKind::Conflict,
+            "the database is being swept",
+            "what is removed by two at once would be counted twice",
+        )
+        .hint("try again when the sweep or the other forgetting has ended"));
+    };
+    let traces = engine.store.traces(&person).await.map_err(from_store)?;
+    refuse_open(&traces)?;
+    let mut work = Work {
+        engine: &engine,
+        person: &person,
+        gone: counts(&person, &traces),
+    };
+    work.carry_out(traces, by).await?;
+    Ok(work.gone)
+}
+
+fn refuse_open(traces: &Traces) -> Result<(), Problem> {
+    if traces.open.is_empty() {
+        return refuse_sending(traces);
+    }
+    let ids: Vec<String> = traces
+        .open
+        .iter()
+        .take(10)
+        .map(ToString::to_string)
+        .collect();
+    Err(Problem::new(
+        ProblemKind::Conflict,
+        "turns of theirs are under way",
+        format!(
+            "{} of their turns have not ended: {}; nothing was removed",
+            traces.open.len(),
+            ids.join(", ")
+        ),
+    )
+    .hint("end each with `leverframe continuations cancel ID`, then forget again"))
+}
+
+/// What is on its way cannot be called back.
+fn refuse_sending(traces: &Traces) -> Result<(), Problem> {
+    if traces.sending {
+        return Err(Problem::new(
+            ProblemKind::Conflict,
+            "something is being sent to them",
+            "a message to this person is on its way at this moment; nothing was removed",
+        )
+        .hint("try again in a moment; `leverframe outbox list` shows it"));
+    }
+    Ok(())
+}
+
+struct Work<'a> {
+    engine: &'a Engine,
+    person: &'a str,
+    gone: Forgotten,
+}
+
+impl Work<'_> {
+    /// One piece. Whoever waits for the writer comes first; a stop ends it between two pieces.
+    async fn piece<C: WriteCommand>(&self, command: C) -> Result<C::Output, StoreError> {
+        if self.engine.shutdown.is_cancelled() {
+            return Err(StoreError::Closed);
+        }
+        let output = self.engine.store.write(command).await?;
+        crate::crash_point!("forget.mid");
+        tokio::task::yield_now().await;
+        Ok(output)
+    }
+
+    async fn carry_out(&mut self, traces: Traces, by: ActorRef) -> Result<(), Problem> {
+        let note = json!({
+            "person": self.person,
+            "label": by.label,
+            "id": by.id,
+            "surface": by.surface,
+        });
+        let begin = BeginForget {
+            note: note.to_string(),
+            by: by.clone(),
+        };
+        self.piece(begin).await.map_err(from_store)?;
+        self.rows(traces).await.map_err(from_store)?;
+        let cache = &self.engine.response_cache.file;
+        let day = local_day(self.engine.clock.now());
+        let cached = cache.forget(self.person, day).await;
+        self.gone.cached = cached.map_err(stats::problem)?;
+        self.files().await?;
+        // What was said is off the disk before it is noted as done; after that, the note itself.
+        self.shorten().await?;
+        crate::crash_point!("forget.pre_end");
+        let end = EndForget {
+            digest: digest(self.person),
+            forgotten: Forgotten {
+                person: String::new(),
+                ..self.gone.clone()
+            },
+            by,
+        };
+        self.piece(end).await.map_err(from_store)?;
+        self.shorten().await?;
+        self.gone.left = self.count().await.map_err(from_store)?;
+        Ok(())
+    }
+
+    /// Their own rows, and their name in the rows of others.
+    async fn rows(&mut self, mut traces: Traces) -> Result<(), StoreError> {
+        for pass in 0..PASSES {
+            if pass > 0 {
+                traces = self.engine.store.traces(self.person).await?;
+                if traces.is_empty() {
+                    break;
+                }
+            }
+            self.remove(&traces).await?;
+        }
+        let tables = self
+            .engine
+            .store
+            .read(|reader| reader.tables_with_text())
+            .await?;
+        for table in tables {
+            let mut after = None;
+            loop {
+                let (of, person, other, from) = (
+                    table.clone(),
+                    self.person.to_owned(),
+                    other_name(self.person),
+                    after.take(),
+                );
+                let mentions = self
+                    .engine
+                    .store
+                    .read(move |reader| {
+                        reader.mentions(&of, &person, &other, from.as_deref(), CHUNK as usize)
+                    })
+                    .await?;
+                let Some(last) = mentions.last() else { break };
+                after = Some(last.key.clone());
+                self.piece(Rename {
+                    table: table.clone(),
+                    mentions,
+                })
+                .await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn remove(&self, traces: &Traces) -> Result<(), StoreError> {
+        let mut turns = &traces.turns[..];
+        while !turns.is_empty() {
+            let some = turns[..turns.len().min(CHUNK as usize)].to_vec();
+            let taken = self.piece(ForgetTurns { turns: some }).await?.taken.max(1);
+            turns = turns.get(taken..).unwrap_or_default();
+        }
+        let loose: Vec<Loose> = traces
+            .memories
+            .iter()
+            .map(|id| Loose::Memory(*id))
+            .chain(traces.approvals.iter().map(|id| Loose::Question(*id)))
+            .chain(traces.outbox.iter().map(|at| Loose::Message(*at)))
+            .chain(traces.inbox.iter().map(|id| Loose::Key(*id)))
+            .chain(traces.routines.iter().map(|id| Loose::Routine(*id)))
+            .chain(traces.events.iter().map(|seq| Loose::Event(*seq)))
+            .collect();
+        for things in loose.chunks(CHUNK as usize) {
+            self.piece(ForgetLoose {
+                things: things.to_vec(),
+            })
+            .await?;
+        }
+        for some in traces.sessions.chunks(CHUNK as usize / 5) {
+            self.piece(ForgetSessions {
+                whole: some.to_vec(),
+                shared: Vec::new(),
+            })
+            .await?;
+        }
+        for some in traces.shared.chunks(CHUNK as usize / 5) {
+            self.piece(ForgetSessions {
+                whole: Vec::new(),
+                shared: some.to_vec(),
+            })
+            .await?;
+        }
+        let unused = [&traces.artifacts[..], &traces.unreferred[..]].concat();
+        for hashes in unused.chunks(CHUNK as usize) {
+            self.piece(SweepArtifacts {
+                hashes: hashes.to_vec(),
+            })
+            .await?;
+        }
+        Ok(())
+    }
+
+    /// Files of artifacts that nobody refers to any more.
+    async fn files(&self) -> Result<(), Problem> {
+        for _ in 0..TRIES {
+            let removed = self.engine.store.remove_unnamed_files().await;
+            if removed.map_err(from_store)?.is_some() {
+                return Ok(());
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+        Err(half(
+            "the files of artifacts are needed by a backup or a running tool",
+        ))
+    }
+
+    /// Gives every free page back and empties the log.
+    async fn shorten(&self) -> Result<(), Problem> {
+        let store = &self.engine.store;
+        let pages = store.read(|reader| reader.pages()).await;
+        let (_, mut free) = pages.map_err(from_store)?;
+        while free > 0 {
+            let step = ReclaimSpace {
+                pages: VACUUM_PAGES,
+            };
+            let left = self.piece(step).await.map_err(from_store)?;
+            if left >= free {
+                break;
+            }
+            free = left;
+        }
+        for _ in 0..TRIES {
+            store.checkpoint().await.map_err(from_store)?;
+            if store.log_bytes() == 0 {
+                return Ok(());
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+        Err(half(
+            "the write-ahead log cannot be emptied, because somebody reads the database",
+        ))
+    }
+
+    /// Rows that still hold the id.
+    async fn count(&self) -> Result<u64, StoreError> {
+        let store = &self.engine.store;
+        let traces = store.traces(self.person).await?;
+        let mut left = (traces.turns.len() + traces.memories.len() + traces.outbox.len()) as u64;
+        for table in store.read(|reader| reader.tables_with_text()).await? {
+            let (person, other) = (self.person.to_owned(), other_name(self.person));
+            let all = usize::MAX;
+            let mentions =
+                store.read(move |reader| reader.mentions(&table, &person, &other, None, all));
+            left += mentions.await?.len() as u64;
+        }
+        Ok(left)
+    }
+}
+
+fn half(why: &str) -> Problem {
+    Problem::new(
+        ProblemKind::Unavailable,
+        "forgotten, but not yet gone from the disk",
+        why,
+    )
+    .hint("repeat it when that has ended; what is gone already stays gone")
+}

@@ -1,0 +1,73 @@
+//! Hygiene: running it, taking it back, and what it answers.
+
+use crate::engine::core::Engine;
+use crate::engine::handle::Caller;
+use crate::engine::hygiene;
+use crate::engine::problem::from_store;
+use crate::protocol::hygiene::{
+    HygieneAnswer, HygieneCommand, HygieneQuery, HygieneRun, HygieneStatus,
+};
+use crate::protocol::problem::Problem;
+use crate::protocol::snapshot::PageRequest;
+use crate::protocol::words::MemoryScope;
+
+/// Carries out a command. Goes on when nobody waits for the answer any more.
+pub async fn carry_out(
+    engine: &Engine,
+    caller: &Caller,
+    command: HygieneCommand,
+) -> Result<HygieneRun, Problem> {
+    let (engine, by) = (engine.clone(), caller.reference());
+    let tasks = engine.tasks.clone();
+    let task = tasks.spawn(async move {
+        match command {
+            HygieneCommand::Run { yes } => hygiene::run_now(&engine, by, yes).await,
+            HygieneCommand::Undo { id } => hygiene::undo(&engine, by, id).await,
+        }
+    });
+    task.await
+        .map_err(|error| Problem::internal(format!("hygiene did not end: {error}")))?
+}
+
+/// Answers a question.
+pub async fn answer(engine: &Engine, query: HygieneQuery) -> Result<HygieneAnswer, Problem> {
+    match query {
+        HygieneQuery::Status => status(engine)
+            .await
+            .map(|status| HygieneAnswer::Status(Box::new(status))),
+        HygieneQuery::Preview => hygiene::preview(engine).await.map(HygieneAnswer::Preview),
+        HygieneQuery::Runs { page } => engine
+            .store
+            .read(move |reader| reader.hygiene_runs(&page))
+            .await
+            .map(HygieneAnswer::Runs)
+            .map_err(from_store),
+    }
+}
+
+async fn status(engine: &Engine) -> Result<HygieneStatus, Problem> {
+    // Before the run is read: a run that is not under way any more has its end in its row.
+    let running = engine.hygiene.is_running();
+    let settings = &engine.settings.hygiene;
+    let newest = PageRequest {
+        limit: Some(1),
+        cursor: None,
+    };
+    let (runs, growth) = engine
+        .store
+        .read(move |reader| Ok((reader.hygiene_runs(&newest)?, reader.growth()?)))
+        .await
+        .map_err(from_store)?;
+    let days = |scope: &MemoryScope| (*scope, settings.days_of(*scope));
+    Ok(HygieneStatus {
+        retention_days: MemoryScope::ALL.iter().map(days).collect(),
+        max_memories: settings.max_memories,
+        undo_days: settings.undo_days,
+        running,
+        problem: engine.hygiene.problem(),
+        last: runs.items.into_iter().next(),
+        next_at: hygiene::next_at(engine).await?,
+        sizes: hygiene::sizes(engine).await.map_err(from_store)?,
+        growth,
+    })
+}

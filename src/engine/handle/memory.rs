@@ -1,0 +1,300 @@
+//! Memory: what people do with it, and what it answers.
+//!
+//! Secrets are taken out of every text before it is stored, whoever wrote it.
+
+use std::sync::atomic::Ordering;
+
+use crate::clock::Timestamp;
+use crate::engine::compaction;
+use crate::engine::core::Engine;
+use crate::engine::embeddings::{self, Searcher};
+use crate::engine::forget;
+use crate::engine::handle::Caller;
+use crate::engine::problem::from_store;
+use crate::protocol::command::Actor;
+use crate::protocol::ids::MemoryId;
+use crate::protocol::memory::{
+    MAX_IMPORT, MAX_TEXT, MemoryAnswer, MemoryCommand, MemoryFound, MemoryImport, MemoryOutcome,
+    MemoryQuery, MemoryStats,
+};
+use crate::protocol::problem::{Problem, ProblemKind};
+use crate::protocol::words::{MemoryAuthor, MemoryKind};
+use crate::store::commands::add_memory::{AddMemory, NewMemory};
+use crate::store::commands::change_memory::{ChangeMemory, ForgetMemory, MemoryChange};
+use crate::store::commands::import_memories::ImportMemories;
+
+/// Carries out a command.
+pub async fn carry_out(
+    engine: &Engine,
+    caller: &Caller,
+    command: MemoryCommand,
+) -> Result<MemoryOutcome, Problem> {
+    match command {
+        MemoryCommand::Add {
+            place,
+            text,
+            kind,
+            pinned,
+            expires_at,
+        } => {
+            check_end(engine, expires_at)?;
+            let item = MemoryImport {
+                place,
+                text,
+                kind,
+                pinned,
+                author: None,
+                author_id: None,
+                person_id: None,
+                confidence: None,
+                created_at: None,
+                expires_at,
+            };
+            let new = new(engine, caller, item)?;
+            let write = AddMemory {
+                new,
+                by: caller.reference(),
+                audited: true,
+            };
+            let (memory, _) = engine.store.write(write).await.map_err(from_store)?;
+            Ok(MemoryOutcome::Memory(Box::new(memory)))
+        }
+        MemoryCommand::Edit {
+            id,
+            text,
+            kind,
+            expires_at,
+        } => {
+            if text.is_none() && kind.is_none() && expires_at.is_none() {
+                return Err(Problem::invalid(
+                    "nothing to change: give a text, a kind or an end",
+                ));
+            }
+            check_end(engine, expires_at)?;
+            let text = text.map(|text| checked(engine, &text)).transpose()?;
+            let edit = MemoryChange::Edit {
+                text,
+                kind,
+                expires_at,
+            };
+            change(engine, caller, id, edit).await
+        }
+        MemoryCommand::Pin { id, pinned } => {
+            change(engine, caller, id, MemoryChange::Pin(pinned)).await
+        }
+        MemoryCommand::Accept { id } => change(engine, caller, id, MemoryChange::Accept).await,
+        MemoryCommand::Supersede { id, others } => {
+            if others.is_empty() || others.len() > MAX_OTHERS {
+                return Err(Problem::invalid(format!(
+                    "name 1 to {MAX_OTHERS} memories that this one replaces"
+                )));
+            }
+            change(engine, caller, id, MemoryChange::Supersede(others)).await
+        }
+        MemoryCommand::Forget { id } => {
+            let by = caller.reference();
+            let write = engine.store.write(ForgetMemory { id, by }).await;
+            write.map(MemoryOutcome::Forgotten).map_err(from_store)
+        }
+        MemoryCommand::ForgetPerson { person } => forget::person(engine, caller, person)
+            .await
+            .map(MemoryOutcome::PersonForgotten),
+        MemoryCommand::Import { items } => import(engine, caller, items).await,
+        MemoryCommand::Compact { session_id } => compaction::on_demand(engine, session_id).await,
+    }
+}
+
+/// Most memories that one replaces at once.
+const MAX_OTHERS: usize = 100;
+
+async fn change(
+    engine: &Engine,
+    caller: &Caller,
+    id: MemoryId,
+    change: MemoryChange,
+) -> Result<MemoryOutcome, Problem> {
+    let by = caller.reference();
+    let write = engine.store.write(ChangeMemory { id, change, by }).await;
+    write
+        .map(|memory| MemoryOutcome::Memory(Box::new(memory)))
+        .map_err(from_store)
+}
+
+/// A text without secrets that may be stored.
+fn checked(engine: &Engine, text: &str) -> Result<String, Problem> {
+    if text.len() > MAX_TEXT {
+        return Err(Problem::invalid(format!(
+            "the text has {} bytes; a remembered one has at most {MAX_TEXT}",
+            text.len()
+        ))
+        .hint("shorten it, or put it into a file of the channel's workspace"));
+    }
+    let text = crate::text::fold::kept(&engine.redactor.redact(text));
+    if text.is_empty() {
+        return Err(Problem::invalid(
+            "there is nothing to remember: the text is empty",
+        ));
+    }
+    Ok(text)
+}
+
+fn check_end(engine: &Engine, expires_at: Option<Timestamp>) -> Result<(), Problem> {
+    match expires_at {
+        Some(end) if end <= engine.clock.now() => Err(Problem::invalid(format!(
+            "expires_at: {end} is over already"
+        ))),
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// What is stored for a line of an import, or for what somebody wrote here.
+fn new(engine: &Engine, caller: &Caller, item: MemoryImport) -> Result<NewMemory, Problem> {
+    let confidence = item.confidence.unwrap_or(1.0);
+    if !(0.0..=1.0).contains(&confidence) {
+        return Err(Problem::invalid(format!(
+            "confidence: {confidence} is not between 0 and 1"
+        )));
+    }
+    let person = match &caller.actor {
+        Actor::Person { platform_id, .. } => Some(platform_id.clone()),
+        Actor::Operator { .. } | Actor::Token { .. } | Actor::Engine => None,
+    };
+    let short = |text: String, what: &str| {
+        if text.is_empty() || text.len() > 255 {
+            return Err(Problem::invalid(format!("{what}: expected 1 to 255 bytes")));
+        }
+        Ok(text)
+    };
+    Ok(NewMemory {
+        id: MemoryId::generate(),
+        place: item.place,
+        kind: item.kind.unwrap_or(MemoryKind::Fact),
+        text: checked(engine, &item.text)?,
+        author: item.author.unwrap_or(MemoryAuthor::Operator),
+        author_id: match item.author_id {
+            Some(id) => short(id, "author_id")?,
+            None => caller.actor.label(),
+        },
+        person_id: match item.person_id {
+            Some(id) => Some(short(id, "person_id")?),
+            None => person,
+        },
+        source: None,
+        message_ref: None,
+        confidence,
+        taint: Vec::new(),
+        pinned: item.pinned,
+        proposed: false,
+        created_at: item.created_at.map(|at| at.min(engine.clock.now())),
+        expires_at: item.expires_at,
+    })
+}
+
+async fn import(
+    engine: &Engine,
+    caller: &Caller,
+    items: Vec<MemoryImport>,
+) -> Result<MemoryOutcome, Problem> {
+    if items.is_empty() || items.len() > MAX_IMPORT {
+        return Err(Problem::invalid(format!(
+            "an import has {} items; 1 to {MAX_IMPORT} are taken at once",
+            items.len()
+        ))
+        .hint("nothing was imported; split a longer file"));
+    }
+    let items = items
+        .into_iter()
+        .enumerate()
+        .map(|(n, item)| {
+            new(engine, caller, item).map_err(|problem| Problem {
+                detail: format!("item {}: {}", n + 1, problem.detail),
+                hint: Some("nothing was imported".to_owned()),
+                ..problem
+            })
+        })
+        .collect::<Result<_, _>>()?;
+    let by = caller.reference();
+    let write = engine.store.write(ImportMemories { items, by }).await;
+    write.map(MemoryOutcome::Imported).map_err(from_store)
+}
+
+/// Counts and sizes.
+pub async fn stats(engine: &Engine) -> Result<MemoryStats, Problem> {
+    let stats = engine.store.read(|reader| reader.memory_stats()).await;
+    let stats = stats.map_err(from_store)?;
+    let stats = embeddings::stats(engine, stats).await.map_err(from_store)?;
+    Ok(MemoryStats {
+        recalls: engine.recalls.load(Ordering::Relaxed),
+        ..stats
+    })
+}
+
+/// Answers a question.
+pub async fn answer(engine: &Engine, query: MemoryQuery) -> Result<MemoryAnswer, Problem> {
+    let store = &engine.store;
+    let now = engine.clock.now();
+    match query {
+        MemoryQuery::Stats => stats(engine).await.map(MemoryAnswer::Stats),
+        MemoryQuery::List { filter, page } => store
+            .read(move |reader| reader.memories(&filter, &page))
+            .await
+            .map(MemoryAnswer::List)
+            .map_err(from_store),
+        MemoryQuery::Search {
+            text,
+            filter,
+            limit,
+        } => {
+            let limit = few(limit)?;
+            let (meaning, words_only) =
+                match embeddings::meaning(engine, &text, Searcher::Person).await {
+                    Ok(meaning) => (meaning, None),
+                    Err(why) => (None, Some(why)),
+                };
+            let items = store
+                .read(move |reader| {
+                    let meaning = meaning.as_deref();
+                    reader.search_memories(&text, meaning, &filter, limit, now)
+                })
+                .await
+                .map_err(from_store)?;
+            Ok(MemoryAnswer::Search(MemoryFound {
+                items,
+                next_cursor: None,
+                words_only,
+            }))
+        }
+        MemoryQuery::One { id } => store
+            .read_here(move |reader| reader.memory(id))
+            .await
+            .map(|memory| MemoryAnswer::One(Box::new(memory)))
+            .map_err(from_store),
+        MemoryQuery::Review { limit } => {
+            let limit = few(limit)?;
+            store
+                .read(move |reader| reader.memory_review(limit, now))
+                .await
+                .map(|review| MemoryAnswer::Review(Box::new(review)))
+                .map_err(from_store)
+        }
+        MemoryQuery::Summary { session_id } => compaction::summary(engine, session_id).await,
+        MemoryQuery::Compactions { session_id, page } => {
+            compaction::list(engine, session_id, page).await
+        }
+        MemoryQuery::ForgetPreview { person } => forget::preview(engine, person)
+            .await
+            .map(MemoryAnswer::ForgetPreview),
+    }
+}
+
+/// 1 to 200, default 20.
+fn few(limit: Option<u32>) -> Result<u32, Problem> {
+    match limit.unwrap_or(20) {
+        limit @ 1..=200 => Ok(limit),
+        limit => Err(Problem::new(
+            ProblemKind::Invalid,
+            "invalid request",
+            format!("limit: {limit} is not from 1 to 200"),
+        )),
+    }
+}

@@ -1,0 +1,208 @@
+//! Messages that the bot sends itself on a schedule.
+
+use serde::{Deserialize, Serialize};
+
+use crate::clock::Timestamp;
+use crate::protocol::command::BudgetRequest;
+use crate::protocol::ids::{ContinuationId, RoutineId, RoutineRunId};
+use crate::protocol::snapshot::{Page, PageRequest};
+use crate::protocol::words::{Autonomy, ContinuationState, MissedRuns, RoutineRunState};
+
+/// One routine.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Routine {
+    /// Id.
+    pub id: RoutineId,
+    /// Name; unique.
+    pub name: String,
+    /// Cron of five or six fields, or `every 90m`.
+    pub schedule: String,
+    /// IANA name; none = of the machine.
+    pub time_zone: Option<String>,
+    /// What the bot is told.
+    pub prompt: String,
+    /// Channel whose conversation it goes to.
+    pub channel: String,
+    /// The conversation.
+    pub conversation: String,
+    /// Model; none = of the session.
+    pub model: Option<String>,
+    /// Limits of a run.
+    pub budgets: BudgetRequest,
+    /// The most it may do by itself.
+    pub autonomy_ceiling: Autonomy,
+    /// Whether gated calls wait for a person instead of being denied.
+    pub park: bool,
+    /// What happens to runs that were due while nothing ran.
+    pub missed: MissedRuns,
+    /// Seconds by which a run is delayed at most, at random.
+    pub jitter_seconds: u32,
+    /// Whether it runs by itself.
+    pub enabled: bool,
+    /// Who changed it last.
+    pub by: String,
+    /// Grows with each change.
+    pub version: u64,
+    /// When it is due next by its schedule.
+    pub due_at: Option<Timestamp>,
+    /// When that run really begins.
+    pub begin_at: Option<Timestamp>,
+    /// The last run.
+    pub last_run: Option<RoutineRun>,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// Last change.
+    pub updated_at: Timestamp,
+}
+
+/// What a person sets.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RoutinePatch {
+    /// New name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Cron of five or six fields, or `every 90m`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schedule: Option<String>,
+    /// IANA name; empty = of the machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_zone: Option<String>,
+    /// What the bot is told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<String>,
+    /// Channel.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub channel: Option<String>,
+    /// Conversation; default the routine's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conversation: Option<String>,
+    /// Model; empty = of the session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Limits of a run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budgets: Option<BudgetRequest>,
+    /// The most it may do by itself; default supervised.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub autonomy_ceiling: Option<Autonomy>,
+    /// Whether gated calls wait for a person.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub park: Option<bool>,
+    /// What happens to missed runs; default skip.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub missed: Option<MissedRuns>,
+    /// Seconds of delay at most, at random; default 0, at most 3600.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub jitter_seconds: Option<u32>,
+    /// Whether it runs by itself; default yes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub enabled: Option<bool>,
+}
+
+/// One run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RoutineRun {
+    /// Id.
+    pub id: RoutineRunId,
+    /// Its routine.
+    pub routine_id: RoutineId,
+    /// Where it stands.
+    pub state: RoutineRunState,
+    /// Why it was skipped or failed; who asked for it.
+    pub detail: Option<String>,
+    /// Its turn.
+    pub continuation_id: Option<ContinuationId>,
+    /// State of its turn; none = it has none, or it was swept.
+    pub continuation_state: Option<ContinuationState>,
+    /// The time by the schedule; none = a person asked for it.
+    pub due_at: Option<Timestamp>,
+    /// When it happened.
+    pub at: Timestamp,
+}
+
+/// What a surface can ask about routines.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "of", rename_all = "snake_case")]
+pub enum RoutineQuery {
+    /// All, by name.
+    List,
+    /// One, by id or name.
+    One {
+        /// Which.
+        routine: String,
+    },
+    /// Runs of one, newest first.
+    Runs {
+        /// Which, by id or name.
+        routine: String,
+        /// Page.
+        #[serde(flatten)]
+        page: PageRequest,
+    },
+    /// When a schedule is due next; checks the text.
+    Upcoming {
+        /// Cron or `every …`.
+        schedule: String,
+        /// IANA name; none = of the machine.
+        #[serde(default)]
+        time_zone: Option<String>,
+        /// How many times (1 to 50, default 5).
+        #[serde(default)]
+        limit: Option<u32>,
+    },
+}
+
+/// The answer to a [`RoutineQuery`], of the variant of the same name.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "of", content = "value", rename_all = "snake_case")]
+pub enum RoutineAnswer {
+    /// To [`RoutineQuery::List`].
+    List(Page<Routine>),
+    /// To [`RoutineQuery::One`].
+    One(Box<Routine>),
+    /// To [`RoutineQuery::Runs`].
+    Runs(Page<RoutineRun>),
+    /// To [`RoutineQuery::Upcoming`].
+    Upcoming(Vec<Timestamp>),
+}
+
+/// What can be done.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "action", rename_all = "snake_case")]
+pub enum RoutineCommand {
+    /// Makes one.
+    Add {
+        /// What it is; name, schedule and prompt are needed.
+        routine: RoutinePatch,
+    },
+    /// Changes one; what is absent stays.
+    Change {
+        /// Which, by id or name.
+        routine: String,
+        /// What changes.
+        patch: RoutinePatch,
+    },
+    /// Removes one with its history. Its turns stay.
+    Remove {
+        /// Which, by id or name.
+        routine: String,
+    },
+    /// Runs one now, enabled or not.
+    RunNow {
+        /// Which, by id or name.
+        routine: String,
+    },
+}
+
+/// What came of a [`RoutineCommand`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "of", content = "value", rename_all = "snake_case")]
+pub enum RoutineOutcome {
+    /// As it is now.
+    Routine(Box<Routine>),
+    /// It is gone.
+    Removed(RoutineId),
+    /// A run.
+    Ran(RoutineRun),
+}

@@ -1,0 +1,77 @@
+//! Begins a compaction and reserves its model call; refuses it where a budget is used up.
+
+use rusqlite::params;
+
+use crate::protocol::ids::{CompactionId, SessionId};
+use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::commands::reserve_model::Reservation;
+use crate::store::error::StoreError;
+use crate::store::input::CompactionCall;
+
+/// Begins a compaction. Durable: recorded spend is never below real calls. Refused while another one is under way in
+/// the session, and where the session's summary is not the one it was planned upon.
+#[derive(Debug, Clone)]
+pub struct BeginCompaction {
+    /// Its id.
+    pub id: CompactionId,
+    /// The session.
+    pub session_id: SessionId,
+    /// Epoch of the caller.
+    pub epoch: u64,
+    /// Version of the summary it goes on from; 0 = none.
+    pub version: u64,
+    /// Turns it is to cover.
+    pub turns: u64,
+    /// Estimated tokens of the next prompt as it is.
+    pub tokens_before: u64,
+    /// Its model call.
+    pub call: CompactionCall,
+}
+
+impl WriteCommand for BeginCompaction {
+    /// Nothing is written where a budget is used up.
+    type Output = Reservation;
+    const DURABILITY: Durability = Durability::Durable;
+
+    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<Reservation, StoreError> {
+        tx.same_epoch(self.epoch)?;
+        tx.active(self.session_id)?;
+        let running: bool = tx
+            .conn
+            .prepare_cached(
+                "SELECT EXISTS (SELECT 1 FROM compactions WHERE session_id = ?1 AND state = 'running')",
+            )?
+            .query_row([self.session_id.to_bytes()], |row| row.get(0))?;
+        if running {
+            return Err(StoreError::illegal(format!(
+                "session {} is being compacted already",
+                self.session_id
+            )));
+        }
+        let version = tx.summary_version(self.session_id)?;
+        if version != self.version {
+            return Err(StoreError::illegal(format!(
+                "session {}: its summary is version {version}, the compaction was planned upon {}",
+                self.session_id, self.version
+            )));
+        }
+        let reservation = tx.reserve_for_compaction(self.session_id, &self.call, 1)?;
+        if matches!(reservation, Reservation::Granted(_)) {
+            tx.conn
+                .prepare_cached(
+                    "INSERT INTO compactions (id, session_id, state, epoch, model, turns, tokens_before, started_at)
+                     VALUES (?1, ?2, 'running', ?3, ?4, ?5, ?6, ?7)",
+                )?
+                .execute(params![
+                    self.id.to_bytes(),
+                    self.session_id.to_bytes(),
+                    self.epoch,
+                    self.call.model,
+                    self.turns,
+                    self.tokens_before,
+                    tx.now.as_millis()
+                ])?;
+        }
+        Ok(reservation)
+    }
+}

@@ -1,0 +1,40 @@
+//! Ends a compaction that changed nothing.
+
+use crate::protocol::ids::{CompactionId, ModelAttemptId};
+use crate::protocol::memory::Compaction;
+use crate::protocol::session::Usage;
+use crate::protocol::words::CompactionState;
+use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::error::StoreError;
+use crate::store::queries::compactions::load_compaction;
+
+/// Ends a compaction as failed and settles its open call. Durable: money counts, also where something else ended it
+/// meanwhile, which then stands.
+#[derive(Debug, Clone)]
+pub struct FailCompaction {
+    /// The compaction.
+    pub id: CompactionId,
+    /// Epoch of the caller.
+    pub epoch: u64,
+    /// Its open call and what that used, where there is one.
+    pub call: Option<(ModelAttemptId, Usage)>,
+    /// Why, for people, redacted.
+    pub error: String,
+}
+
+impl WriteCommand for FailCompaction {
+    type Output = Compaction;
+    const DURABILITY: Durability = Durability::Durable;
+
+    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<Compaction, StoreError> {
+        tx.same_epoch(self.epoch)?;
+        let compaction = load_compaction(tx.conn, self.id)?;
+        if let Some((attempt, usage)) = self.call {
+            tx.settle_attempt(attempt, compaction.session_id, usage, Some(&self.error))?;
+        }
+        if compaction.state == CompactionState::Running {
+            return tx.fail_compaction(self.id, &self.error);
+        }
+        Ok(compaction)
+    }
+}

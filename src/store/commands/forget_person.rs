@@ -1,0 +1,359 @@
+//! Removes a person for good, piece by piece. The first piece notes that it is under way, the last one that it is done:
+//! whoever dies in between goes on after the next start.
+
+use rusqlite::types::Value;
+use rusqlite::{ToSql, params, params_from_iter};
+use serde_json::json;
+
+use crate::protocol::event::EventBody;
+use crate::protocol::ids::{MemoryId, SessionId};
+use crate::protocol::memory::Forgotten;
+use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::commands::sweep_history::{CHUNK, SweepHistory, Swept};
+use crate::store::error::StoreError;
+use crate::store::input::ActorRef;
+use crate::store::ops::memories::digest;
+use crate::store::queries::forget::UNDER_WAY;
+use crate::store::queries::mentions::{Mention, Table};
+use crate::store::queries::sweep::{OldTurn, RawId};
+use crate::store::schema;
+
+/// Overwrites what is deleted, wherever it was, for as long as this lives: otherwise only what costs nothing more is.
+struct Overwriting<'a>(&'a rusqlite::Connection);
+
+impl<'a> Overwriting<'a> {
+    fn begin(tx: &WriteTx<'a>) -> Result<Self, StoreError> {
+        tx.conn.pragma_update(None, "secure_delete", true)?;
+        Ok(Self(tx.conn))
+    }
+}
+
+impl Drop for Overwriting<'_> {
+    fn drop(&mut self) {
+        if let Err(error) = self.0.pragma_update(None, "secure_delete", "FAST") {
+            tracing::warn!(%error, "deleted content goes on being overwritten; deleting is slower");
+        }
+    }
+}
+
+/// Notes that a person is being forgotten. Durable.
+#[derive(Debug, Clone)]
+pub struct BeginForget {
+    /// What is needed to go on after a crash: names the person.
+    pub note: String,
+    /// Who asked for it.
+    pub by: ActorRef,
+}
+
+impl WriteCommand for BeginForget {
+    type Output = ();
+    const DURABILITY: Durability = Durability::Durable;
+
+    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
+        schema::set_meta(tx.conn, UNDER_WAY, &self.note)?;
+        // From here on the newest event is not one that goes: the side-car names the newest one that was there.
+        tx.emit_memory("forgetting", None, None, 0, &self.by.label)
+    }
+}
+
+/// Removes turns that ended, in the given order, as many as fit. Relaxed: a power loss brings back what is forgotten
+/// again after the next start. One that is under way stays.
+#[derive(Debug, Clone)]
+pub struct ForgetTurns {
+    /// Which.
+    pub turns: Vec<OldTurn>,
+}
+
+impl WriteCommand for ForgetTurns {
+    type Output = Swept;
+    const DURABILITY: Durability = Durability::Relaxed;
+    const ALONE: bool = true;
+
+    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<Swept, StoreError> {
+        let _overwriting = Overwriting::begin(tx)?;
+        let mut swept = Swept::default();
+        for turn in &self.turns {
+            if swept.rows >= CHUNK {
+                break;
+            }
+            swept.taken += 1;
+            let ended: bool = tx
+                .conn
+                .prepare_cached(
+                    "SELECT EXISTS (SELECT 1 FROM continuations WHERE id = ?1 AND ended_at IS NOT NULL)",
+                )?
+                .query_row([turn.id], |row| row.get(0))?;
+            if !ended {
+                continue;
+            }
+            tx.conn
+                .prepare_cached(
+                    "DELETE FROM session_grants WHERE approval_id IN
+                        (SELECT id FROM approvals WHERE continuation_id = ?1)",
+                )?
+                .execute([turn.id])?;
+            for by in &turn.retried_by {
+                tx.conn
+                    .prepare_cached("UPDATE continuations SET retry_of = NULL WHERE id = ?1")?
+                    .execute([by])?;
+            }
+            swept.rows += SweepHistory::remove(tx, turn)?;
+            swept.removed += 1;
+        }
+        Ok(swept)
+    }
+}
+
+/// Things that belong to no turn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Loose {
+    /// An event.
+    Event(u64),
+    /// A message, by position.
+    Message(i64),
+    /// A key.
+    Key(RawId),
+    /// A question.
+    Question(RawId),
+    /// A routine.
+    Routine(RawId),
+    /// Something remembered.
+    Memory(MemoryId),
+}
+
+/// Removes things that belong to no turn, at most as many as fit one command. Relaxed.
+#[derive(Debug, Clone)]
+pub struct ForgetLoose {
+    /// Which.
+    pub things: Vec<Loose>,
+}
+
+impl WriteCommand for ForgetLoose {
+    type Output = Swept;
+    const DURABILITY: Durability = Durability::Relaxed;
+    const ALONE: bool = true;
+
+    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<Swept, StoreError> {
+        let _overwriting = Overwriting::begin(tx)?;
+        let mut swept = Swept::default();
+        for thing in self.things.iter().take(CHUNK as usize) {
+            swept.taken += 1;
+            let run = |query: &str, key: &dyn ToSql| -> Result<u64, StoreError> {
+                Ok(tx.conn.prepare_cached(query)?.execute([key])? as u64)
+            };
+            swept.rows += match thing {
+                Loose::Event(seq) => run(
+                    "DELETE FROM events WHERE seq = ?1 AND seq < (SELECT max(seq) FROM events)",
+                    seq,
+                )?,
+                Loose::Message(position) => {
+                    run(
+                        "DELETE FROM card_tokens WHERE outbox_id = (SELECT id FROM outbox WHERE position = ?1)",
+                        position,
+                    )? + run("DELETE FROM outbox WHERE position = ?1", position)?
+                }
+                Loose::Key(id) => run(
+                    "DELETE FROM inbox WHERE id = ?1 AND continuation_id IS NULL",
+                    id,
+                )?,
+                Loose::Question(id) => {
+                    let mut rows = 0;
+                    for query in [
+                        "DELETE FROM session_grants WHERE approval_id = ?1",
+                        "DELETE FROM card_tokens WHERE approval_id = ?1",
+                        "DELETE FROM approval_snoozes WHERE approval_id = ?1",
+                        "DELETE FROM outbox WHERE approval_id = ?1",
+                        "DELETE FROM approvals WHERE id = ?1",
+                    ] {
+                        rows += run(query, id)?;
+                    }
+                    rows
+                }
+                Loose::Routine(id) => {
+                    run("DELETE FROM routine_runs WHERE routine_id = ?1", id)?
+                        + run("DELETE FROM routines WHERE id = ?1", id)?
+                }
+                Loose::Memory(id) => {
+                    run(
+                        "DELETE FROM memory_vectors WHERE memory_id = ?1",
+                        &id.to_bytes(),
+                    )? + run("DELETE FROM memories WHERE id = ?1", &id.to_bytes())?
+                }
+            };
+            swept.removed += 1;
+        }
+        Ok(swept)
+    }
+}
+
+/// Removes sessions that nobody else took part in, and what others' sessions hold of the person. Relaxed.
+#[derive(Debug, Clone)]
+pub struct ForgetSessions {
+    /// Those that go, once they have no turn left.
+    pub whole: Vec<RawId>,
+    /// Those that stay without their summary and last line.
+    pub shared: Vec<RawId>,
+}
+
+/// What hangs on a session that goes.
+const OF_SESSION: [&str; 5] = [
+    "DELETE FROM summaries WHERE session_id = ?1",
+    "DELETE FROM compactions WHERE session_id = ?1",
+    "DELETE FROM session_grants WHERE session_id = ?1",
+    "DELETE FROM budget_grants WHERE session_id = ?1",
+    "DELETE FROM sessions WHERE id = ?1",
+];
+
+/// What a session that others took part in loses: the turns of the others are sent along again until they are
+/// summarised anew, and a summary that is being written is not taken.
+const OF_SHARED: [&str; 3] = [
+    "DELETE FROM summaries WHERE session_id = ?1",
+    "UPDATE continuations SET archived_at = NULL WHERE session_id = ?1 AND archived_at IS NOT NULL",
+    "UPDATE sessions SET last_line = NULL, last_sender = NULL WHERE id = ?1
+        AND (last_line IS NOT NULL OR last_sender IS NOT NULL)",
+];
+
+impl WriteCommand for ForgetSessions {
+    type Output = Swept;
+    const DURABILITY: Durability = Durability::Relaxed;
+    const ALONE: bool = true;
+
+    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<Swept, StoreError> {
+        let _overwriting = Overwriting::begin(tx)?;
+        let mut swept = Swept::default();
+        for id in &self.whole {
+            let state: Option<String> = {
+                let mut find = tx.conn.prepare_cached(
+                    "SELECT state FROM sessions WHERE id = ?1
+                        AND NOT EXISTS (SELECT 1 FROM continuations c WHERE c.session_id = sessions.id)",
+                )?;
+                let mut rows = find.query([id])?;
+                rows.next()?.map(|row| row.get(0)).transpose()?
+            };
+            let Some(state) = state else { continue };
+            for query in OF_SESSION {
+                swept.rows += tx.conn.prepare_cached(query)?.execute([id])? as u64;
+            }
+            if state == "active" {
+                tx.emit(
+                    Some(SessionId::from_bytes(*id)),
+                    None,
+                    EventBody::SessionEnded {
+                        reason: "the person was forgotten".to_owned(),
+                    },
+                )?;
+            }
+            swept.removed += 1;
+        }
+        for id in &self.shared {
+            tx.conn
+                .prepare_cached(
+                    "UPDATE compactions SET state = 'failed', error = 'a person was forgotten meanwhile', ended_at = ?2
+                     WHERE session_id = ?1 AND state = 'running'",
+                )?
+                .execute(params![id, tx.now.as_millis()])?;
+            for query in OF_SHARED {
+                swept.rows += tx.conn.prepare_cached(query)?.execute([id])? as u64;
+            }
+        }
+        Ok(swept)
+    }
+}
+
+/// Takes a name out of rows that are not the person's own; a row whose key holds it goes. Relaxed.
+#[derive(Debug, Clone)]
+pub struct Rename {
+    /// Which table.
+    pub table: Table,
+    /// Which rows, and what they say instead.
+    pub mentions: Vec<Mention>,
+}
+
+impl WriteCommand for Rename {
+    type Output = Swept;
+    const DURABILITY: Durability = Durability::Relaxed;
+    const ALONE: bool = true;
+
+    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<Swept, StoreError> {
+        let _overwriting = Overwriting::begin(tx)?;
+        let mut swept = Swept::default();
+        // Names of tables and columns come from the schema.
+        let key: Vec<String> = self
+            .table
+            .key
+            .iter()
+            .map(|column| format!("{column} = ?"))
+            .collect();
+        let name = &self.table.name;
+        for mention in &self.mentions {
+            let mut values: Vec<Value> = Vec::new();
+            let query = if mention.texts.is_empty() {
+                format!("DELETE FROM {name} WHERE {}", key.join(" AND "))
+            } else {
+                let mut set = Vec::new();
+                for (column, text) in &mention.texts {
+                    set.push(format!("{column} = ?"));
+                    values.push(Value::from(text.clone()));
+                    if name == "memories" && column == "text" {
+                        set.push("digest = ?".to_owned());
+                        values.push(Value::from(digest(text).to_vec()));
+                        tx.conn
+                            .prepare_cached(
+                                "DELETE FROM memory_vectors WHERE memory_id =
+                                    (SELECT id FROM memories WHERE position = ?1)",
+                            )?
+                            .execute(params_from_iter(&mention.key))?;
+                    }
+                }
+                format!(
+                    "UPDATE {name} SET {} WHERE {}",
+                    set.join(", "),
+                    key.join(" AND ")
+                )
+            };
+            values.extend(mention.key.iter().cloned());
+            swept.rows += tx.conn.prepare(&query)?.execute(params_from_iter(
+                values.iter().map(|value| value as &dyn ToSql),
+            ))? as u64;
+            swept.removed += 1;
+        }
+        Ok(swept)
+    }
+}
+
+/// Notes that a person was forgotten, under a name that only says whether two are the same. Durable; audited.
+#[derive(Debug, Clone)]
+pub struct EndForget {
+    /// SHA-256 of the person's id, in hexadecimal digits.
+    pub digest: String,
+    /// What went.
+    pub forgotten: Forgotten,
+    /// Who asked for it.
+    pub by: ActorRef,
+}
+
+impl WriteCommand for EndForget {
+    type Output = ();
+    const DURABILITY: Durability = Durability::Durable;
+    const ALONE: bool = true;
+
+    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
+        let _overwriting = Overwriting::begin(tx)?;
+        schema::clear_meta(tx.conn, UNDER_WAY)?;
+        let gone = &self.forgotten;
+        tx.audit(
+            "person.forgotten",
+            &self.by,
+            None,
+            format!("sha256:{}", self.digest),
+            &json!({
+                "memories": gone.memories,
+                "summaries": gone.summaries,
+                "continuations": gone.continuations,
+                "artifacts": gone.artifacts,
+                "cached": gone.cached,
+            }),
+        )?;
+        tx.emit_memory("forgotten", None, None, gone.memories, &self.by.label)
+    }
+}

@@ -1,0 +1,29 @@
+//! Counts that remembered things went into a context.
+
+use rusqlite::params;
+
+use crate::protocol::ids::MemoryId;
+use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::error::StoreError;
+
+/// Counts one use of each. Relaxed; one that is gone is passed over.
+#[derive(Debug, Clone)]
+pub struct NoteUsed {
+    /// Which.
+    pub ids: Vec<MemoryId>,
+}
+
+impl WriteCommand for NoteUsed {
+    type Output = ();
+    const DURABILITY: Durability = Durability::Relaxed;
+
+    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
+        let mut note = tx.conn.prepare_cached(
+            "UPDATE memories SET uses = uses + 1, last_used_at = ?2 WHERE id = ?1",
+        )?;
+        for id in &self.ids {
+            note.execute(params![id.to_bytes(), tx.now.as_millis()])?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,77 @@
+//! Records what hooks did: with the call they did it to, and in the audit.
+
+use rusqlite::params;
+use serde_json::Value;
+
+use crate::protocol::hook::HookNote;
+use crate::protocol::ids::{ContinuationId, ToolCallId};
+use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::error::StoreError;
+use crate::store::input::ActorRef;
+use crate::store::queries::hooks::load_notes;
+use crate::store::rows::to_json;
+
+/// A row of the audit about a hook.
+#[derive(Debug, Clone)]
+pub struct HookRow {
+    /// `hook.changed`, `hook.cancelled`, `hook.failed` or `hook.reset`.
+    pub action: &'static str,
+    /// Who: the engine, or who reset it.
+    pub by: ActorRef,
+    /// Channel name.
+    pub channel: Option<String>,
+    /// The call, the turn or the hook.
+    pub subject: String,
+    /// Facts, redacted.
+    pub detail: Value,
+}
+
+/// Adds notes to calls and rows to the audit, and keeps what models read instead of a message. Durable.
+#[derive(Debug, Clone, Default)]
+pub struct RecordHooks {
+    /// What was done to calls; they exist when this is applied.
+    pub notes: Vec<(ToolCallId, Vec<HookNote>)>,
+    /// What models read instead of the text of this turn, which runs in this epoch.
+    pub sent_text: Option<(ContinuationId, u64, String)>,
+    /// Rows for the audit, in order.
+    pub rows: Vec<HookRow>,
+}
+
+impl RecordHooks {
+    /// Whether there is nothing to record.
+    pub fn is_empty(&self) -> bool {
+        self.notes.is_empty() && self.sent_text.is_none() && self.rows.is_empty()
+    }
+}
+
+impl WriteCommand for RecordHooks {
+    type Output = ();
+    const DURABILITY: Durability = Durability::Durable;
+
+    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
+        for (call, notes) in &self.notes {
+            tx.call(*call)?;
+            let mut all = load_notes(tx.conn, *call)?;
+            all.extend(notes.iter().cloned());
+            tx.conn
+                .prepare_cached("UPDATE tool_calls SET hooks = ?2 WHERE id = ?1")?
+                .execute(params![call.to_bytes(), to_json(&all)?])?;
+        }
+        if let Some((continuation, epoch, text)) = &self.sent_text {
+            tx.running(*continuation, *epoch)?;
+            tx.conn
+                .prepare_cached("UPDATE continuations SET sent_text = ?2 WHERE id = ?1")?
+                .execute(params![continuation.to_bytes(), text])?;
+        }
+        for row in &self.rows {
+            tx.audit(
+                row.action,
+                &row.by,
+                row.channel.as_deref(),
+                &row.subject,
+                &row.detail,
+            )?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,199 @@
+//! The beginning and the end of a run of hygiene, and the sizes of a day.
+
+use rusqlite::params;
+use serde_json::json;
+
+use crate::protocol::event::EventBody;
+use crate::protocol::hygiene::{Growth, HygieneReport, HygieneRun};
+use crate::protocol::ids::HygieneRunId;
+use crate::protocol::words::{HygieneState, Surface};
+use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::error::StoreError;
+use crate::store::input::ActorRef;
+use crate::store::ops::hygiene::load_run;
+use crate::store::rows::to_json;
+use crate::store::schema;
+
+/// What a run says that was cut short by the end of its process.
+pub const CUT_SHORT: &str = "the process ended before the run did; the next one does the rest";
+/// Runs that are kept in the history.
+const KEPT_RUNS: i64 = 1000;
+
+/// Begins a run. Durable: what it puts aside names it. With its audit row where a person asked for it.
+#[derive(Debug, Clone)]
+pub struct BeginHygiene {
+    /// Its id.
+    pub id: HygieneRunId,
+    /// Who asked for it.
+    pub by: ActorRef,
+    /// Milliseconds for which it can be taken back.
+    pub undo_ms: i64,
+    /// What it begins with: nothing done yet.
+    pub report: HygieneReport,
+}
+
+impl WriteCommand for BeginHygiene {
+    type Output = ();
+    const DURABILITY: Durability = Durability::Durable;
+
+    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
+        tx.cut_runs_short(CUT_SHORT)?;
+        tx.conn
+            .prepare_cached(
+                "INSERT INTO hygiene_runs (id, state, by_label, report, at, undo_until)
+                 VALUES (?1, 'running', ?2, ?3, ?4, ?5)",
+            )?
+            .execute(params![
+                self.id.to_bytes(),
+                self.by.label,
+                to_json(&self.report)?,
+                tx.now.as_millis(),
+                tx.now.plus_millis(self.undo_ms).as_millis()
+            ])?;
+        // Whose rows are gone for good or back in place; the memories of the others still name them.
+        tx.conn
+            .prepare_cached(
+                "DELETE FROM hygiene_runs WHERE position <= (SELECT max(position) FROM hygiene_runs) - ?1
+                    AND ended_at IS NOT NULL AND NOT EXISTS (SELECT 1 FROM memories m WHERE m.archived_by = hygiene_runs.id)",
+            )?
+            .execute([KEPT_RUNS])?;
+        if self.by.surface == Surface::Engine {
+            return Ok(());
+        }
+        tx.audit(
+            "hygiene.run",
+            &self.by,
+            None,
+            self.id,
+            &json!({ "too_much": self.report.too_much }),
+        )
+    }
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum HygieneEnd {
+    /// It did everything.
+    Whole,
+    /// It was not begun, because too much would have gone: the next one is due as after a whole one.
+    Refused(String),
+    /// Something stood in its way, in words: the rest is still due.
+    Cut(String),
+}
+
+/// Ends a run and tells of it. Durable.
+#[derive(Debug, Clone)]
+pub struct EndHygiene {
+    /// Which.
+    pub id: HygieneRunId,
+    /// How.
+    pub end: HygieneEnd,
+    /// Bytes by which the file became shorter.
+    pub freed_bytes: u64,
+    /// Milliseconds it took.
+    pub duration_ms: u64,
+}
+
+impl WriteCommand for EndHygiene {
+    type Output = HygieneRun;
+    const DURABILITY: Durability = Durability::Durable;
+
+    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<HygieneRun, StoreError> {
+        let (state, note) = match &self.end {
+            HygieneEnd::Whole => (HygieneState::Done, None),
+            HygieneEnd::Refused(why) | HygieneEnd::Cut(why) => (HygieneState::Stopped, Some(why)),
+        };
+        tx.tell_run(self.id, |report| report.note = note.cloned())?;
+        tx.conn
+            .prepare_cached(
+                "UPDATE hygiene_runs SET state = ?2, freed_bytes = ?3, duration_ms = ?4, ended_at = ?5 WHERE id = ?1",
+            )?
+            .execute(params![
+                self.id.to_bytes(),
+                state.as_str(),
+                self.freed_bytes,
+                self.duration_ms,
+                tx.now.as_millis()
+            ])?;
+        match self.end {
+            HygieneEnd::Whole | HygieneEnd::Refused(_) => {
+                schema::set_meta(tx.conn, "last_hygiene", &tx.now.as_millis().to_string())?;
+            }
+            HygieneEnd::Cut(_) => {}
+        }
+        // Nothing of them is left: they cannot be taken back any more.
+        tx.conn
+            .prepare_cached(
+                "UPDATE hygiene_runs SET state = 'removed', report = json_set(report, '$.memories', json('[]'))
+                 WHERE state IN ('done', 'stopped') AND undo_until <= ?1 AND archived > 0 AND id <> ?2
+                    AND NOT EXISTS (SELECT 1 FROM memories m WHERE m.archived_by = hygiene_runs.id)",
+            )?
+            .execute(params![tx.now.as_millis(), self.id.to_bytes()])?;
+        let run = load_run(tx.conn, self.id)?;
+        tell(tx, &run)?;
+        Ok(run)
+    }
+}
+
+/// The event of a run. Ids are left out: it is kept for weeks, and whoever needs them reads the run.
+pub(crate) fn tell(tx: &mut WriteTx<'_>, run: &HygieneRun) -> Result<(), StoreError> {
+    let mut run = run.clone();
+    run.report.memories.clear();
+    let run = Box::new(run);
+    tx.emit(None, None, EventBody::HygieneFinished { run })
+}
+
+/// Ends what a process that is gone left under way; whether there was something. Durable.
+#[derive(Debug, Clone)]
+pub struct CutHygieneShort;
+
+impl WriteCommand for CutHygieneShort {
+    type Output = bool;
+    const DURABILITY: Durability = Durability::Durable;
+
+    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<bool, StoreError> {
+        Ok(tx.cut_runs_short(CUT_SHORT)? > 0)
+    }
+}
+
+/// Notes the sizes of a day; those noted before on the same day are replaced. Relaxed.
+#[derive(Debug, Clone)]
+pub struct NoteGrowth {
+    /// The sizes.
+    pub growth: Growth,
+}
+
+impl WriteCommand for NoteGrowth {
+    type Output = ();
+    const DURABILITY: Durability = Durability::Relaxed;
+
+    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
+        let Growth {
+            day,
+            memories,
+            archived,
+            vectors,
+            sessions,
+            continuations,
+            database_bytes,
+            log_bytes,
+            artifact_bytes,
+        } = self.growth;
+        tx.conn
+            .prepare_cached(
+                "INSERT OR REPLACE INTO growth VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+            )?
+            .execute(params![
+                day.0,
+                memories,
+                archived,
+                vectors,
+                sessions,
+                continuations,
+                database_bytes,
+                log_bytes,
+                artifact_bytes
+            ])?;
+        Ok(())
+    }
+}

@@ -1,0 +1,229 @@
+//! The pieces of a run of hygiene: each decides again about the rows it was given, and tells the run what it did with
+//! them in the same transaction.
+
+use rusqlite::{OptionalExtension, params};
+
+use crate::protocol::hygiene::HygieneReport;
+use crate::protocol::ids::HygieneRunId;
+use crate::protocol::words::HygieneReason;
+use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::error::StoreError;
+use crate::store::hygiene::{CHUNK, Cuts, HygieneRules, add_memory, add_orphans, reason};
+use crate::store::queries::hygiene::{FACTS, STALE_SUMMARY, STALE_VECTOR, facts_of};
+
+/// Puts memories aside, or removes for good those that were long ago. Relaxed: what a power loss brings back goes with
+/// the next run.
+#[derive(Debug, Clone)]
+pub struct TidyMemories {
+    /// The run.
+    pub run: HygieneRunId,
+    /// What is old and too much.
+    pub rules: HygieneRules,
+    /// What has to go for the caps.
+    pub cuts: Cuts,
+    /// Positions of those that were found, with the reason: one that stays for now, or would go for another reason than
+    /// the preview gave, is left alone. At most [`CHUNK`].
+    pub memories: Vec<(i64, HygieneReason)>,
+}
+
+impl WriteCommand for TidyMemories {
+    type Output = ();
+    const DURABILITY: Durability = Durability::Relaxed;
+    const ALONE: bool = true;
+
+    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
+        let mut gone = Vec::new();
+        for (position, expected) in self.memories.iter().take(CHUNK) {
+            let facts = tx
+                .conn
+                .prepare_cached(&format!("{FACTS} WHERE m.position = ?2"))?
+                .query_row(params![self.rules.undo_ms, position], facts_of)
+                .optional()?;
+            let Some(facts) = facts else { continue };
+            if reason(&facts, &self.rules, &self.cuts) != Some(*expected) {
+                continue;
+            }
+            match expected {
+                HygieneReason::Removed => {
+                    for delete in [
+                        "DELETE FROM memory_vectors WHERE memory_id = ?1",
+                        "DELETE FROM memories WHERE id = ?1",
+                    ] {
+                        tx.conn
+                            .prepare_cached(delete)?
+                            .execute([facts.id.to_bytes()])?;
+                    }
+                }
+                HygieneReason::Expired
+                | HygieneReason::Retention
+                | HygieneReason::Size
+                | HygieneReason::Orphan => {
+                    // Its times stay: brought back, it is what it was.
+                    tx.conn
+                        .prepare_cached(
+                            "UPDATE memories SET state = 'archived', archived_from = state, archived_by = ?2
+                             WHERE position = ?1",
+                        )?
+                        .execute(params![position, self.run.to_bytes()])?;
+                }
+            }
+            gone.push((facts, *expected));
+            if gone.len() == CHUNK / 2 {
+                crate::crash_point!("hygiene.mid");
+            }
+        }
+        tx.tell_run(self.run, |report| {
+            for (facts, reason) in &gone {
+                add_memory(report, facts, *reason);
+            }
+        })
+    }
+}
+
+/// Removes embeddings that nothing needs. Relaxed.
+#[derive(Debug, Clone)]
+pub struct TidyVectors {
+    /// The run.
+    pub run: HygieneRunId,
+    /// The model that they must be of.
+    pub rules: HygieneRules,
+    /// Memories that they were made of, with their bytes; at most [`CHUNK`].
+    pub vectors: Vec<([u8; 16], u64)>,
+}
+
+impl WriteCommand for TidyVectors {
+    type Output = ();
+    const DURABILITY: Durability = Durability::Relaxed;
+    const ALONE: bool = true;
+
+    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
+        let (mut count, mut freed) = (0, 0);
+        for (id, bytes) in self.vectors.iter().take(CHUNK) {
+            let rows = tx
+                .conn
+                .prepare_cached(&format!(
+                    "DELETE FROM memory_vectors AS v WHERE v.memory_id = ?2 AND {STALE_VECTOR}"
+                ))?
+                .execute(params![self.rules.embeddings, id])? as u64;
+            count += rows;
+            freed += rows * bytes;
+        }
+        tx.tell_run(self.run, |report| {
+            add_orphans(report, "vectors", count, freed);
+        })
+    }
+}
+
+/// Removes summaries of sessions that are gone, as many as fit; how many. Relaxed.
+#[derive(Debug, Clone)]
+pub struct TidySummaries {
+    /// The run.
+    pub run: HygieneRunId,
+}
+
+impl WriteCommand for TidySummaries {
+    type Output = u64;
+    const DURABILITY: Durability = Durability::Relaxed;
+    const ALONE: bool = true;
+
+    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<u64, StoreError> {
+        let gone = tx
+            .conn
+            .prepare_cached(&format!(
+                "DELETE FROM summaries WHERE session_id IN (
+                    SELECT u.session_id FROM summaries u WHERE {STALE_SUMMARY} LIMIT ?1)
+                 RETURNING octet_length(text)"
+            ))?
+            .query_map([CHUNK as u64], |row| row.get(0))?
+            .collect::<rusqlite::Result<Vec<u64>>>()?;
+        let count = gone.len() as u64;
+        tx.tell_run(self.run, |report| {
+            add_orphans(report, "summaries", count, gone.iter().sum());
+        })?;
+        Ok(count)
+    }
+}
+
+/// How the index is made to agree with the memories.
+#[derive(Debug, Clone)]
+pub enum Mend {
+    /// These positions are added, where they are still missing; at most [`CHUNK`].
+    Add(Vec<i64>),
+    /// It holds what no memory has, or other words than they have: it is built anew in one piece, because what has to
+    /// leave it is not known. Takes a second for about 100 000 memories.
+    Anew,
+}
+
+/// Makes the index agree with the memories. Relaxed.
+#[derive(Debug, Clone)]
+pub struct MendIndex {
+    /// The run.
+    pub run: HygieneRunId,
+    /// How.
+    pub mend: Mend,
+}
+
+impl WriteCommand for MendIndex {
+    type Output = ();
+    const DURABILITY: Durability = Durability::Relaxed;
+    const ALONE: bool = true;
+
+    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
+        let mut count = 0;
+        match &self.mend {
+            Mend::Add(positions) => {
+                for position in positions.iter().take(CHUNK) {
+                    count += tx
+                        .conn
+                        .prepare_cached(
+                            "INSERT INTO memory_fts (rowid, text) SELECT m.position, m.text FROM memories m
+                             WHERE m.position = ?1
+                                AND NOT EXISTS (SELECT 1 FROM memory_fts_docsize d WHERE d.id = m.position)",
+                        )?
+                        .execute([position])? as u64;
+                }
+            }
+            Mend::Anew => {
+                tx.conn
+                    .execute("INSERT INTO memory_fts (memory_fts) VALUES ('rebuild')", [])?;
+                count = indexed(tx)?;
+            }
+        }
+        tx.tell_run(self.run, |report: &mut HygieneReport| {
+            add_orphans(report, "index", count, 0);
+        })
+    }
+}
+
+fn indexed(tx: &WriteTx<'_>) -> Result<u64, StoreError> {
+    Ok(tx
+        .conn
+        .query_row("SELECT count(*) FROM memories", [], |row| row.get(0))?)
+}
+
+/// Compares the words of the index with those of the memories; none = they agree, else how many memories there are.
+/// Changes nothing, and yet only a writing connection can. Reads all of both: for small memories only.
+#[derive(Debug, Clone)]
+pub struct CompareIndex;
+
+impl WriteCommand for CompareIndex {
+    type Output = Option<u64>;
+    const DURABILITY: Durability = Durability::Relaxed;
+    const ALONE: bool = true;
+
+    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<Option<u64>, StoreError> {
+        /// What SQLite says of an index that disagrees: `SQLITE_CORRUPT_VTAB`.
+        const DISAGREES: i32 = 267;
+        let compared = tx.conn.execute(
+            "INSERT INTO memory_fts (memory_fts, rank) VALUES ('integrity-check', 1)",
+            [],
+        );
+        match compared {
+            Ok(_) => Ok(None),
+            Err(rusqlite::Error::SqliteFailure(error, _)) if error.extended_code == DISAGREES => {
+                indexed(tx).map(Some)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+}

@@ -1,0 +1,416 @@
+//! Everything there is of a person: found in pages, so that no transaction is long.
+//!
+//! A person is a stable platform id. What is said to them in a chat of two is theirs, whoever said it.
+
+use std::collections::{HashMap, HashSet};
+
+use rusqlite::Connection;
+use rusqlite::types::Value;
+
+use crate::protocol::ids::{ContinuationId, MemoryId};
+use crate::store::Store;
+use crate::store::error::StoreError;
+use crate::store::queries::sweep::{OldTurn, RawId};
+use crate::store::reader::Reader;
+use crate::store::schema;
+
+/// Rows read in one transaction.
+const PAGE: usize = 4000;
+/// Name of the note that a forgetting is under way.
+pub(crate) const UNDER_WAY: &str = "forgetting";
+
+/// Where a person writes alone with the bot.
+#[derive(Debug, Clone, Default)]
+struct Direct {
+    channels: HashSet<String>,
+    id: String,
+}
+
+impl Direct {
+    fn of(conn: &Connection, person: &str) -> Result<Self, StoreError> {
+        let Some((kind, id)) = person.split_once(':') else {
+            return Ok(Self::default());
+        };
+        let channels = conn
+            .prepare_cached("SELECT name FROM channel_accounts WHERE kind = ?1")?
+            .query_map([kind], |row| row.get(0))?
+            .collect::<rusqlite::Result<_>>()?;
+        Ok(Self {
+            channels,
+            id: id.to_owned(),
+        })
+    }
+
+    fn holds(&self, channel: &str, conversation: &str) -> bool {
+        let rest = || {
+            conversation
+                .strip_prefix(self.id.as_str())
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '#']))
+        };
+        let own = || {
+            conversation
+                .rsplit_once('#')
+                .is_some_and(|(_, sender)| sender == self.id)
+        };
+        !self.id.is_empty() && self.channels.contains(channel) && (rest() || own())
+    }
+}
+
+/// What there is of a person.
+#[derive(Debug, Clone, Default)]
+pub struct Traces {
+    /// Their turns that ended, newest first.
+    pub turns: Vec<OldTurn>,
+    /// Their turns that have not.
+    pub open: Vec<ContinuationId>,
+    /// Whether something to them is being sent at this moment.
+    pub sending: bool,
+    /// Sessions that only they took part in.
+    pub sessions: Vec<RawId>,
+    /// Sessions that others took part in too.
+    pub shared: Vec<RawId>,
+    /// Summaries that may stand for what they said.
+    pub summaries: u64,
+    /// What is remembered of them.
+    pub memories: Vec<MemoryId>,
+    /// Events about their turns and sessions.
+    pub events: Vec<u64>,
+    /// Messages to them that belong to no turn.
+    pub outbox: Vec<i64>,
+    /// Their keys that belong to no turn.
+    pub inbox: Vec<RawId>,
+    /// Questions about them that belong to no turn of theirs.
+    pub approvals: Vec<RawId>,
+    /// Routines that write to them.
+    pub routines: Vec<RawId>,
+    /// Artifacts that only their turns refer to.
+    pub artifacts: Vec<[u8; 32]>,
+    /// Artifacts that nobody refers to: what a forgetting leaves that died between the turns and their artifacts.
+    pub unreferred: Vec<[u8; 32]>,
+}
+
+impl Traces {
+    /// Whether there is nothing left that goes row by row.
+    pub fn is_empty(&self) -> bool {
+        self.turns.is_empty()
+            && self.sessions.is_empty()
+            && self.summaries == 0
+            && self.memories.is_empty()
+            && self.events.is_empty()
+            && self.outbox.is_empty()
+            && self.inbox.is_empty()
+            && self.approvals.is_empty()
+            && self.routines.is_empty()
+            && self.artifacts.is_empty()
+            && self.unreferred.is_empty()
+    }
+}
+
+impl Store {
+    /// Reads a table in pages. `query` takes the last key (?1) and the size of a page (?2); `note` answers the key of a
+    /// row. Keys are positions.
+    async fn pages<T: Send + 'static>(
+        &self,
+        query: &'static str,
+        read: fn(&rusqlite::Row<'_>) -> rusqlite::Result<(Value, T)>,
+        first: Value,
+        mut note: impl FnMut(T),
+    ) -> Result<(), StoreError> {
+        let mut after = first;
+        loop {
+            let from = after.clone();
+            let rows: Vec<(Value, T)> = self
+                .read(move |reader| {
+                    let mut statement = reader.conn.prepare_cached(query)?;
+                    let rows = statement.query_map((from, PAGE), read)?;
+                    Ok(rows.collect::<rusqlite::Result<_>>()?)
+                })
+                .await?;
+            let full = rows.len() == PAGE;
+            for (key, row) in rows {
+                after = key;
+                note(row);
+            }
+            if !full {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Everything there is of a person.
+    pub async fn traces(&self, person: &str) -> Result<Traces, StoreError> {
+        let owned = person.to_owned();
+        let direct = self
+            .read(move |reader| Direct::of(reader.conn, &owned))
+            .await?;
+        let start = || Value::from(0);
+        let mut traces = Traces::default();
+
+        let mut alone: HashSet<RawId> = HashSet::new();
+        self.pages(
+            "SELECT position, id, channel, conversation FROM sessions WHERE position > ?1 ORDER BY position LIMIT ?2",
+            |row| Ok((row.get(0)?, (row.get(1)?, row.get(2)?, row.get(3)?))),
+            start(),
+            |(id, channel, conversation): (RawId, String, String)| {
+                if direct.holds(&channel, &conversation) {
+                    alone.insert(id);
+                }
+            },
+        )
+        .await?;
+
+        let mut turns: HashMap<RawId, OldTurn> = HashMap::new();
+        let mut with_others: HashSet<RawId> = HashSet::new();
+        let mut of_theirs: HashSet<RawId> = HashSet::new();
+        let mut retries: Vec<(RawId, RawId)> = Vec::new();
+        self.pages(
+            "SELECT position, id, session_id, ended_at IS NULL, requester_id, retry_of FROM continuations
+             WHERE position > ?1 ORDER BY position LIMIT ?2",
+            |row| {
+                let key: i64 = row.get(0)?;
+                Ok((
+                    Value::from(key),
+                    (key, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?),
+                ))
+            },
+            start(),
+            |(position, id, session, open, requester, retry_of): (
+                i64,
+                RawId,
+                RawId,
+                bool,
+                String,
+                Option<RawId>,
+            )| {
+                if let Some(of) = retry_of {
+                    retries.push((of, id));
+                }
+                if requester != person && !alone.contains(&session) {
+                    with_others.insert(session);
+                    return;
+                }
+                of_theirs.insert(session);
+                if open {
+                    traces.open.push(ContinuationId::from_bytes(id));
+                }
+                turns.insert(
+                    id,
+                    OldTurn {
+                        id,
+                        position,
+                        ..OldTurn::default()
+                    },
+                );
+            },
+        )
+        .await?;
+        for (of, by) in retries {
+            if !turns.contains_key(&by)
+                && let Some(turn) = turns.get_mut(&of)
+            {
+                turn.retried_by.push(by);
+            }
+        }
+        let whole: HashSet<RawId> = alone
+            .iter()
+            .chain(&of_theirs)
+            .filter(|id| !with_others.contains(*id))
+            .copied()
+            .collect();
+        traces.shared = of_theirs.intersection(&with_others).copied().collect();
+
+        let mut sent: HashSet<RawId> = HashSet::new();
+        self.pages(
+            "SELECT position, id, continuation_id, channel, conversation, state = 'sending' FROM outbox
+             WHERE position > ?1 ORDER BY position LIMIT ?2",
+            |row| {
+                let key: i64 = row.get(0)?;
+                Ok((
+                    Value::from(key),
+                    (key, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?),
+                ))
+            },
+            start(),
+            |(position, id, of, channel, conversation, sending): (
+                i64,
+                RawId,
+                Option<RawId>,
+                String,
+                String,
+                bool,
+            )| {
+                match of.and_then(|of| turns.get_mut(&of)) {
+                    Some(turn) => turn.outbox.push(position),
+                    None if direct.holds(&channel, &conversation) => traces.outbox.push(position),
+                    None => return,
+                }
+                sent.insert(id);
+                traces.sending |= sending;
+            },
+        )
+        .await?;
+
+        self.pages(
+            "SELECT id, continuation_id, principal FROM inbox WHERE id > ?1 ORDER BY id LIMIT ?2",
+            |row| {
+                let key: RawId = row.get(0)?;
+                Ok((Value::from(key.to_vec()), (key, row.get(1)?, row.get(2)?)))
+            },
+            Value::from(vec![]),
+            |(id, of, principal): (RawId, Option<RawId>, String)| match of
+                .and_then(|of| turns.get_mut(&of))
+            {
+                Some(turn) => turn.inbox.push(id),
+                None if of.is_none() && principal == person => traces.inbox.push(id),
+                None => {}
+            },
+        )
+        .await?;
+
+        self.pages(
+            "SELECT id, continuation_id FROM model_attempts WHERE id > ?1 ORDER BY id LIMIT ?2",
+            |row| {
+                let key: RawId = row.get(0)?;
+                Ok((Value::from(key.to_vec()), (key, row.get(1)?)))
+            },
+            Value::from(vec![]),
+            |(id, of): (RawId, RawId)| {
+                if let Some(turn) = turns.get_mut(&of) {
+                    turn.models.push(id);
+                }
+            },
+        )
+        .await?;
+
+        self.pages(
+            "SELECT seq, session_id, continuation_id FROM events WHERE seq > ?1 AND seq < (SELECT max(seq) FROM events)
+             ORDER BY seq LIMIT ?2",
+            |row| {
+                let key: i64 = row.get(0)?;
+                Ok((Value::from(key), (key as u64, row.get(1)?, row.get(2)?)))
+            },
+            start(),
+            |(seq, session, of): (u64, Option<RawId>, Option<RawId>)| {
+                if of.is_some_and(|of| turns.contains_key(&of))
+                    || session.is_some_and(|session| whole.contains(&session))
+                {
+                    traces.events.push(seq);
+                }
+            },
+        )
+        .await?;
+
+        self.pages(
+            "SELECT position, id, continuation_id, session_id, outbox_id, requester_id FROM approvals
+             WHERE position > ?1 ORDER BY position LIMIT ?2",
+            |row| {
+                Ok((
+                    row.get(0)?,
+                    (row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?),
+                ))
+            },
+            start(),
+            |(id, of, session, outbox, requester): (
+                RawId,
+                Option<RawId>,
+                Option<RawId>,
+                Option<RawId>,
+                String,
+            )| {
+                let with_turn = of.is_some_and(|of| turns.contains_key(&of));
+                if !with_turn
+                    && (requester == person
+                        || session.is_some_and(|session| whole.contains(&session))
+                        || outbox.is_some_and(|outbox| sent.contains(&outbox)))
+                {
+                    traces.approvals.push(id);
+                }
+            },
+        )
+        .await?;
+
+        self.pages(
+            "SELECT position, id, person_id, author_id, source_id, session_id FROM memories WHERE position > ?1
+             ORDER BY position LIMIT ?2",
+            |row| {
+                Ok((
+                    row.get(0)?,
+                    (row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?),
+                ))
+            },
+            start(),
+            |(id, of, author, source, session): (
+                RawId,
+                Option<String>,
+                String,
+                Option<RawId>,
+                Option<RawId>,
+            )| {
+                if of.as_deref() == Some(person)
+                    || author == person
+                    || source.is_some_and(|source| turns.contains_key(&source))
+                    || session.is_some_and(|session| whole.contains(&session))
+                {
+                    traces.memories.push(MemoryId::from_bytes(id));
+                }
+            },
+        )
+        .await?;
+
+        self.pages(
+            "SELECT position, id, channel, conversation FROM routines WHERE position > ?1 ORDER BY position LIMIT ?2",
+            |row| Ok((row.get(0)?, (row.get(1)?, row.get(2)?, row.get(3)?))),
+            start(),
+            |(id, channel, conversation): (RawId, String, String)| {
+                if direct.holds(&channel, &conversation) {
+                    traces.routines.push(id);
+                }
+            },
+        )
+        .await?;
+
+        let mut after = None;
+        loop {
+            let (artifacts, next) = self
+                .read(move |reader| reader.referred_artifacts(after))
+                .await?;
+            for artifact in artifacts {
+                if artifact.by.is_empty() {
+                    traces.unreferred.push(artifact.hash);
+                } else if artifact.by.iter().all(|by| turns.contains_key(by)) {
+                    traces.artifacts.push(artifact.hash);
+                }
+            }
+            after = next;
+            if after.is_none() {
+                break;
+            }
+        }
+
+        let concerned: Vec<RawId> = whole.iter().chain(&traces.shared).copied().collect();
+        traces.summaries = self
+            .read(move |reader| {
+                let mut there = reader
+                    .conn
+                    .prepare_cached("SELECT count(*) FROM summaries WHERE session_id = ?1")?;
+                concerned.iter().try_fold(0, |sum, id| {
+                    let count: u64 = there.query_row([id], |row| row.get(0))?;
+                    Ok(sum + count)
+                })
+            })
+            .await?;
+        traces.sessions = whole.into_iter().collect();
+        traces.turns = turns.into_values().collect();
+        traces
+            .turns
+            .sort_unstable_by_key(|turn| std::cmp::Reverse(turn.position));
+        Ok(traces)
+    }
+}
+
+impl Reader<'_> {
+    /// The forgetting that was begun and not ended: whom, and who asked for it.
+    pub fn forgetting(&self) -> Result<Option<String>, StoreError> {
+        schema::meta(self.conn, UNDER_WAY)
+    }
+}

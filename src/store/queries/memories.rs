@@ -1,0 +1,400 @@
+//! What is remembered: lists, one, counts, and everything that goes into a context.
+//!
+//! Only active ones whose end has not come go into a context.
+
+use rusqlite::types::Value;
+use rusqlite::{Connection, OptionalExtension, Row, ToSql, params, params_from_iter};
+
+use crate::clock::Timestamp;
+use crate::protocol::ids::{ContinuationId, HygieneRunId, MemoryId, SessionId};
+use crate::protocol::memory::{Memory, MemoryFilter, MemoryGroup, MemoryStats};
+use crate::protocol::snapshot::{Page, PageRequest};
+use crate::store::error::StoreError;
+use crate::store::meaning::Meaning;
+use crate::store::ops::memories::digest;
+use crate::store::queries::memory_search;
+use crate::store::queries::page::page_limit;
+use crate::store::reader::Reader;
+use crate::store::rows::{json, word};
+
+/// The columns that [`memory_row`] reads, of `memories m`.
+pub(crate) const MEMORY: &str = "m.id, m.scope, m.session_id, m.channel, m.kind, m.text, m.author, m.author_id,
+    m.person_id, m.source_id, m.message_ref, m.confidence, m.taint, m.pinned, m.state, m.archived_by, m.superseded_by,
+    m.uses, m.created_at, m.updated_at, m.last_used_at, m.expires_at, m.position";
+
+/// One from its columns, with its position.
+pub(crate) fn memory_row(row: &Row<'_>) -> rusqlite::Result<(i64, Memory)> {
+    let memory = Memory {
+        id: MemoryId::from_bytes(row.get(0)?),
+        scope: word(row, 1)?,
+        session_id: row.get::<_, Option<_>>(2)?.map(SessionId::from_bytes),
+        channel: row.get(3)?,
+        kind: word(row, 4)?,
+        text: row.get(5)?,
+        author: word(row, 6)?,
+        author_id: row.get(7)?,
+        person_id: row.get(8)?,
+        source: row.get::<_, Option<_>>(9)?.map(ContinuationId::from_bytes),
+        message_ref: row.get(10)?,
+        confidence: row.get(11)?,
+        taint: json(row, 12)?,
+        pinned: row.get(13)?,
+        state: word(row, 14)?,
+        archived_by: row.get::<_, Option<_>>(15)?.map(HygieneRunId::from_bytes),
+        superseded_by: row.get::<_, Option<_>>(16)?.map(MemoryId::from_bytes),
+        uses: row.get(17)?,
+        created_at: Timestamp(row.get(18)?),
+        updated_at: Timestamp(row.get(19)?),
+        last_used_at: row.get::<_, Option<_>>(20)?.map(Timestamp),
+        expires_at: row.get::<_, Option<_>>(21)?.map(Timestamp),
+    };
+    Ok((row.get(22)?, memory))
+}
+
+/// One.
+pub(crate) fn load_memory(conn: &Connection, id: MemoryId) -> Result<Memory, StoreError> {
+    conn.prepare_cached(&format!("SELECT {MEMORY} FROM memories m WHERE m.id = ?1"))?
+        .query_row([id.to_bytes()], memory_row)
+        .optional()?
+        .map(|(_, memory)| memory)
+        .ok_or_else(|| StoreError::not_found("memory", id))
+}
+
+/// A condition on `memories m`, with what it compares with.
+#[derive(Debug, Clone)]
+pub(crate) struct Condition {
+    /// Begins with the condition itself, no AND before it.
+    pub(crate) text: String,
+    pub(crate) values: Vec<Value>,
+}
+
+impl Condition {
+    /// Those of a filter.
+    pub(crate) fn of(filter: &MemoryFilter) -> Self {
+        let mut found = Self {
+            text: match filter.state {
+                Some(_) => "m.state = ?".to_owned(),
+                None => "m.state <> 'archived'".to_owned(),
+            },
+            values: Vec::new(),
+        };
+        if let Some(state) = filter.state {
+            found.values.push(Value::from(state.as_str().to_owned()));
+        }
+        let mut and = |text: &str, value: Option<Value>| {
+            if let Some(value) = value {
+                found.text.push_str(text);
+                found.values.push(value);
+            }
+        };
+        let text = |value: &Option<String>| value.clone().map(Value::from);
+        and(
+            " AND m.scope = ?",
+            filter
+                .scope
+                .map(|scope| Value::from(scope.as_str().to_owned())),
+        );
+        and(
+            " AND m.session_id = ?",
+            filter
+                .session_id
+                .map(|id| Value::from(id.to_bytes().to_vec())),
+        );
+        and(" AND m.channel = ?", text(&filter.channel));
+        and(" AND m.person_id = ?", text(&filter.person));
+        and(" AND m.pinned = ?", filter.pinned.map(Value::from));
+        found
+    }
+
+    /// Those that go into a context of this place now.
+    pub(crate) fn recalled(place: &RecallPlace) -> Self {
+        Self {
+            text: "m.state = 'active' AND (m.expires_at IS NULL OR m.expires_at > ?)
+                AND ((m.scope = 'session' AND m.session_id = ?) OR (m.scope = 'channel' AND m.channel = ?)
+                    OR m.scope = 'global')"
+                .to_owned(),
+            values: vec![
+                Value::from(place.now.as_millis()),
+                Value::from(place.session_id.to_bytes().to_vec()),
+                Value::from(place.channel.clone()),
+            ],
+        }
+    }
+}
+
+/// Whose context it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RecallPlace {
+    /// The session.
+    pub session_id: SessionId,
+    /// Its channel.
+    pub channel: String,
+    /// Now: what has ended is not recalled.
+    pub now: Timestamp,
+}
+
+/// How much goes into a context.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RecallLimits {
+    /// Most pins, newest first.
+    pub pins: u32,
+    /// Most facts, most useful first.
+    pub facts: u32,
+    /// Most of what a search for the message finds.
+    pub hits: u32,
+}
+
+/// What goes into a context. Nothing is in it twice.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Recalled {
+    /// Pinned ones, newest first.
+    pub pins: Vec<Memory>,
+    /// Most useful of the others first.
+    pub facts: Vec<Memory>,
+    /// What the message is about beside all that, best first.
+    pub hits: Vec<Memory>,
+}
+
+impl Recalled {
+    /// Everything remembered in it.
+    pub fn memories(&self) -> impl Iterator<Item = &Memory> {
+        self.pins.iter().chain(&self.hits).chain(&self.facts)
+    }
+}
+
+/// Of each scope that many of the newest are weighed for a context; what is older is found by what it says.
+const NEWEST: &str = "SELECT * FROM (SELECT position FROM memories WHERE session_id = ? AND state = 'active'
+        ORDER BY position DESC LIMIT 200)
+    UNION ALL SELECT * FROM (SELECT position FROM memories WHERE scope = 'channel' AND channel = ? AND state = 'active'
+        ORDER BY position DESC LIMIT 200)
+    UNION ALL SELECT * FROM (SELECT position FROM memories WHERE scope = 'global' AND state = 'active'
+        ORDER BY position DESC LIMIT 200)";
+
+/// Whether anything can go into a context of a session (`?1`) and channel (`?2`). Each part is one step in an index.
+const ANY: &str =
+    "SELECT EXISTS (SELECT 1 FROM memories WHERE session_id = ?1 AND state = 'active')
+    OR EXISTS (SELECT 1 FROM memories WHERE scope = 'channel' AND channel = ?2 AND state = 'active')
+    OR EXISTS (SELECT 1 FROM memories INDEXED BY memories_global WHERE scope = 'global' AND state = 'active')";
+
+/// Most rows that are looked through for a message in a script without spaces.
+const LOOKED_THROUGH: u32 = 20_000;
+
+/// How useful one is without a question: sure ones, often used ones, new ones. `?` is now; a week without a change
+/// weighs as much as two uses, of which at most twenty count.
+const USEFUL: &str =
+    "m.confidence + 0.05 * min(m.uses, 20) - max(? - m.updated_at, 0) / 6048000000.0";
+
+/// Which remembered things of untrusted origin a session has read.
+pub(crate) fn load_session_taint(
+    conn: &Connection,
+    session_id: SessionId,
+) -> Result<Vec<String>, StoreError> {
+    conn.prepare_cached("SELECT taint FROM sessions WHERE id = ?1")?
+        .query_row([session_id.to_bytes()], |row| json(row, 0))
+        .optional()?
+        .ok_or_else(|| StoreError::not_found("session", session_id))
+}
+
+impl Reader<'_> {
+    /// One.
+    pub fn memory(&self, id: MemoryId) -> Result<Memory, StoreError> {
+        load_memory(self.conn, id)
+    }
+
+    /// Newest change first.
+    pub fn memories(
+        &self,
+        filter: &MemoryFilter,
+        page: &PageRequest,
+    ) -> Result<Page<Memory>, StoreError> {
+        let limit = page_limit(page);
+        let mut condition = Condition::of(filter);
+        if let Some(cursor) = &page.cursor {
+            let (at, position) = cursor
+                .split_once('.')
+                .and_then(|(at, position)| {
+                    Some((at.parse::<i64>().ok()?, position.parse::<i64>().ok()?))
+                })
+                .ok_or_else(|| {
+                    StoreError::not_found("page", cursor.chars().take(64).collect::<String>())
+                })?;
+            condition
+                .text
+                .push_str(" AND (m.updated_at, m.position) < (?, ?)");
+            condition
+                .values
+                .extend([Value::from(at), Value::from(position)]);
+        }
+        condition.values.push(Value::from(i64::from(limit) + 1));
+        let mut rows = self.select(
+            &format!(
+                "SELECT {MEMORY} FROM memories m WHERE {} ORDER BY m.updated_at DESC, m.position DESC LIMIT ?",
+                condition.text
+            ),
+            &condition.values,
+        )?;
+        let more = rows.len() > limit as usize;
+        rows.truncate(limit as usize);
+        Ok(Page {
+            next_cursor: rows
+                .last()
+                .filter(|_| more)
+                .map(|(position, memory)| format!("{}.{position}", memory.updated_at.as_millis())),
+            items: rows.into_iter().map(|(_, memory)| memory).collect(),
+        })
+    }
+
+    /// Memories of a query that selects [`MEMORY`].
+    pub(crate) fn select(
+        &self,
+        query: &str,
+        values: &[Value],
+    ) -> Result<Vec<(i64, Memory)>, StoreError> {
+        Ok(self
+            .conn
+            .prepare_cached(query)?
+            .query_map(
+                params_from_iter(values.iter().map(|value| value as &dyn ToSql)),
+                memory_row,
+            )?
+            .collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// Everything that goes into a context beside the summary: pins, the most useful facts, and what the message is
+    /// about beside them. The facts do not depend on the message, so that the beginning of a request stays the same. Where
+    /// nothing is remembered this is one look-up; where there is a lot, only the newest are weighed.
+    pub fn recall(
+        &self,
+        place: &RecallPlace,
+        message: &str,
+        meaning: Option<&Meaning>,
+        limits: RecallLimits,
+    ) -> Result<Recalled, StoreError> {
+        let mut recalled = Recalled::default();
+        let condition = Condition::recalled(place);
+        let any: bool = self
+            .conn
+            .prepare_cached(ANY)?
+            .query_row(params![place.session_id.to_bytes(), place.channel], |row| {
+                row.get(0)
+            })?;
+        if !any {
+            return Ok(recalled);
+        }
+        let mut values = condition.values.clone();
+        values.push(Value::from(limits.pins));
+        recalled.pins = self.only(
+            &format!(
+                "SELECT {MEMORY} FROM memories m INDEXED BY memories_pinned WHERE m.pinned = 1 AND {}
+                 ORDER BY m.updated_at DESC, m.position DESC LIMIT ?",
+                condition.text
+            ),
+            &values,
+        )?;
+        let mut values = vec![
+            Value::from(place.session_id.to_bytes().to_vec()),
+            Value::from(place.channel.clone()),
+        ];
+        values.extend(condition.values.iter().cloned());
+        values.push(Value::from(place.now.as_millis()));
+        values.push(Value::from(limits.facts));
+        recalled.facts = self.only(
+            &format!(
+                "SELECT {MEMORY} FROM ({NEWEST}) n CROSS JOIN memories m ON m.position = n.position
+                 WHERE m.pinned = 0 AND {} ORDER BY {USEFUL} DESC, m.position DESC LIMIT ?",
+                condition.text
+            ),
+            &values,
+        )?;
+        if !message.trim().is_empty() {
+            let mut unpinned = condition;
+            unpinned.text.push_str(" AND m.pinned = 0");
+            if memory_search::looks_through(message) {
+                unpinned.text.push_str(&format!(
+                    " AND m.position > (SELECT max(position) FROM memories) - {LOOKED_THROUGH}"
+                ));
+            }
+            let shown = recalled.facts.len() as u32;
+            let most = limits.hits + shown;
+            let found = self.find_also(message, meaning, &unpinned, most, place.now)?;
+            let mut hits: Vec<Memory> = found.into_iter().map(|hit| hit.memory).collect();
+            hits.retain(|hit| !recalled.facts.iter().any(|fact| fact.id == hit.id));
+            hits.truncate(limits.hits as usize);
+            recalled.hits = hits;
+        }
+        Ok(recalled)
+    }
+
+    /// What a conversation at this place sees and says the same as a text; the one recalled most widely.
+    pub fn recalled_equal(
+        &self,
+        place: &RecallPlace,
+        text: &str,
+    ) -> Result<Option<Memory>, StoreError> {
+        let condition = Condition::recalled(place);
+        let mut values = vec![Value::from(digest(text).to_vec())];
+        values.extend(condition.values);
+        let found = self.only(
+            &format!(
+                "SELECT {MEMORY} FROM memories m WHERE m.digest = ? AND {}
+                 ORDER BY m.scope = 'session', m.scope = 'channel', m.position LIMIT 1",
+                condition.text
+            ),
+            &values,
+        )?;
+        Ok(found.into_iter().next())
+    }
+
+    /// Which remembered things of untrusted origin a session has read.
+    pub fn session_taint(&self, session_id: SessionId) -> Result<Vec<String>, StoreError> {
+        load_session_taint(self.conn, session_id)
+    }
+
+    fn only(&self, query: &str, values: &[Value]) -> Result<Vec<Memory>, StoreError> {
+        Ok(self
+            .select(query, values)?
+            .into_iter()
+            .map(|(_, memory)| memory)
+            .collect())
+    }
+
+    /// Counts and sizes. What the process counts itself is left at nothing.
+    pub fn memory_stats(&self) -> Result<MemoryStats, StoreError> {
+        let groups = self
+            .conn
+            .prepare_cached(
+                "SELECT scope, channel, state, count(*), total(pinned), total(octet_length(text)) FROM memories
+                 GROUP BY scope, channel, state ORDER BY scope, channel, state",
+            )?
+            .query_map([], |row| {
+                Ok(MemoryGroup {
+                    scope: word(row, 0)?,
+                    channel: row.get(1)?,
+                    state: word(row, 2)?,
+                    count: row.get(3)?,
+                    pinned: row.get::<_, f64>(4)? as u64,
+                    bytes: row.get::<_, f64>(5)? as u64,
+                })
+            })?
+            .collect::<rusqlite::Result<_>>()?;
+        let (summaries, covered, compactions, failed_compactions, vectors) = self
+            .conn
+            .prepare_cached(
+                "SELECT (SELECT count(*) FROM summaries), (SELECT coalesce(sum(turns), 0) FROM summaries),
+                    (SELECT count(*) FROM compactions WHERE state = 'done'),
+                    (SELECT count(*) FROM compactions WHERE state = 'failed'), (SELECT count(*) FROM memory_vectors)",
+            )?
+            .query_row(params![], |row| {
+                Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?))
+            })?;
+        Ok(MemoryStats {
+            groups,
+            summaries,
+            covered,
+            compactions,
+            failed_compactions,
+            vectors,
+            ..MemoryStats::default()
+        })
+    }
+}

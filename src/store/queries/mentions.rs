@@ -1,0 +1,183 @@
+//! Where a person's id stands in any text of any table: to put another name there, and to count what is left.
+//!
+//! Tables and columns come from the schema, so that no table can be forgotten here.
+
+use rusqlite::types::{Value, ValueRef};
+use rusqlite::{ToSql, params_from_iter};
+
+use crate::store::error::StoreError;
+use crate::store::queries::forget::UNDER_WAY;
+use crate::store::reader::Reader;
+
+/// A row that names a person, with what its texts would be without the name.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Mention {
+    /// Its key, in the order of the table's key columns.
+    pub key: Vec<Value>,
+    /// Columns that change; empty = the key itself names the person.
+    pub texts: Vec<(String, String)>,
+}
+
+/// A table, as the database describes it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Table {
+    /// Name.
+    pub name: String,
+    /// Columns of its key, in order.
+    pub key: Vec<String>,
+    /// Columns of text.
+    texts: Vec<String>,
+}
+
+/// What stays: the audit, which is append-only.
+const KEPT: [&str; 2] = ["audit", "audit_segments"];
+
+/// Where `id` stands in the text as a name of its own, not as a part of a longer one.
+fn mentions(text: &str, id: &str) -> Vec<usize> {
+    let part = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
+    text.match_indices(id)
+        .map(|(at, _)| at)
+        .filter(|at| {
+            let before = text.get(..*at).and_then(|text| text.chars().next_back());
+            let after = text
+                .get(at + id.len()..)
+                .and_then(|text| text.chars().next());
+            !before.is_some_and(part) && !after.is_some_and(part)
+        })
+        .collect()
+}
+
+/// The text with another name.
+fn renamed(text: &str, id: &str, other: &str) -> Option<String> {
+    let found = mentions(text, id);
+    if found.is_empty() {
+        return None;
+    }
+    let mut new = String::with_capacity(text.len());
+    let mut from = 0;
+    for at in found {
+        new.push_str(text.get(from..at).unwrap_or_default());
+        new.push_str(other);
+        from = at + id.len();
+    }
+    new.push_str(text.get(from..).unwrap_or_default());
+    Some(new)
+}
+
+impl Reader<'_> {
+    /// Every table that may hold a name.
+    pub fn tables_with_text(&self) -> Result<Vec<Table>, StoreError> {
+        let names = self
+            .conn
+            .prepare(
+                "SELECT name, wr FROM pragma_table_list
+                 WHERE schema = 'main' AND type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name",
+            )?
+            .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
+            .collect::<rusqlite::Result<Vec<(String, bool)>>>()?;
+        let mut tables = Vec::new();
+        for (name, without_rowid) in names {
+            if KEPT.contains(&name.as_str()) {
+                continue;
+            }
+            let columns = self
+                .conn
+                .prepare("SELECT name, type, pk FROM pragma_table_info(?1)")?
+                .query_map([&name], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?
+                .collect::<rusqlite::Result<Vec<(String, String, u32)>>>()?;
+            let mut key: Vec<(u32, String)> = columns
+                .iter()
+                .filter(|(_, _, pk)| *pk > 0)
+                .map(|(column, _, pk)| (*pk, column.clone()))
+                .collect();
+            key.sort();
+            tables.push(Table {
+                key: if without_rowid {
+                    key.into_iter().map(|(_, column)| column).collect()
+                } else {
+                    vec!["rowid".to_owned()]
+                },
+                texts: columns
+                    .into_iter()
+                    .filter(|(_, kind, _)| kind == "TEXT")
+                    .map(|(column, _, _)| column)
+                    .collect(),
+                name,
+            });
+        }
+        tables.retain(|table| !table.texts.is_empty());
+        Ok(tables)
+    }
+
+    /// At most `limit` rows after a key that name a person.
+    pub fn mentions(
+        &self,
+        table: &Table,
+        person: &str,
+        other: &str,
+        after: Option<&[Value]>,
+        limit: usize,
+    ) -> Result<Vec<Mention>, StoreError> {
+        let key = table.key.join(", ");
+        let columns = [&table.key[..], &table.texts[..]].concat().join(", ");
+        let any: Vec<String> = table
+            .texts
+            .iter()
+            .map(|column| format!("instr({column}, ?1) > 0"))
+            .collect();
+        let mut values = vec![Value::from(person.to_owned())];
+        let mut from = String::new();
+        if let Some(after) = after {
+            // The first one is the name.
+            let marks: Vec<String> = (0..after.len()).map(|n| format!("?{}", n + 2)).collect();
+            let marks = marks.join(", ");
+            from = format!("({key}) > ({marks}) AND ");
+            values.extend(after.iter().cloned());
+        }
+        let mut statement = self.conn.prepare(&format!(
+            "SELECT {columns} FROM {} WHERE {from}({}) ORDER BY {key}",
+            table.name,
+            any.join(" OR ")
+        ))?;
+        let mut rows = statement.query(params_from_iter(
+            values.iter().map(|value| value as &dyn ToSql),
+        ))?;
+        let mut found = Vec::new();
+        while let Some(row) = rows.next()? {
+            let mut mention = Mention {
+                key: (0..table.key.len())
+                    .map(|at| row.get(at))
+                    .collect::<rusqlite::Result<_>>()?,
+                texts: Vec::new(),
+            };
+            if table.name == "meta" && mention.key == [Value::from(UNDER_WAY.to_owned())] {
+                // Whoever dies half-way has to know afterwards whom it was about; goes at the end.
+                continue;
+            }
+            let mut in_key = false;
+            for (at, column) in table.texts.iter().enumerate() {
+                let ValueRef::Text(text) = row.get_ref(table.key.len() + at)? else {
+                    continue;
+                };
+                let Some(new) = std::str::from_utf8(text)
+                    .ok()
+                    .and_then(|text| renamed(text, person, other))
+                else {
+                    continue;
+                };
+                in_key |= table.key.contains(column);
+                mention.texts.push((column.clone(), new));
+            }
+            if in_key {
+                mention.texts.clear();
+            } else if mention.texts.is_empty() {
+                continue;
+            }
+            found.push(mention);
+            if found.len() >= limit {
+                break;
+            }
+        }
+        Ok(found)
+    }
+}

@@ -1,0 +1,202 @@
+//! Values of what is remembered.
+
+use leverframe::protocol::command::{Command, Outcome};
+use leverframe::protocol::ids::MemoryId;
+use leverframe::protocol::memory::*;
+use leverframe::protocol::snapshot::{Answer, Page, PageRequest, Query};
+use leverframe::protocol::words::{FoundBy, MemoryAuthor, MemoryKind, MemoryScope, MemoryState};
+
+use crate::api_http::samples::{NASTY, at, continuation_id, session_id};
+
+pub fn id() -> MemoryId {
+    MemoryId::from_bytes([9; 16])
+}
+
+pub fn memory() -> Memory {
+    Memory {
+        id: id(),
+        scope: MemoryScope::Session,
+        session_id: Some(session_id()),
+        channel: Some("team".to_owned()),
+        kind: MemoryKind::Preference,
+        text: NASTY.to_owned(),
+        author: MemoryAuthor::Model,
+        author_id: NASTY.to_owned(),
+        person_id: Some("telegram:1".to_owned()),
+        source: Some(continuation_id()),
+        message_ref: Some("7".to_owned()),
+        confidence: 0.1 + 0.2,
+        taint: vec![NASTY.to_owned()],
+        pinned: false,
+        state: MemoryState::Superseded,
+        archived_by: None,
+        superseded_by: Some(MemoryId::from_bytes([8; 16])),
+        uses: u64::MAX,
+        created_at: at(),
+        updated_at: at(),
+        last_used_at: Some(at()),
+        expires_at: Some(at()),
+    }
+}
+
+fn item() -> MemoryImport {
+    MemoryImport {
+        place: MemoryPlace::Channel {
+            channel: "team".to_owned(),
+        },
+        text: NASTY.to_owned(),
+        kind: Some(MemoryKind::Task),
+        pinned: true,
+        author: Some(MemoryAuthor::User),
+        author_id: Some(NASTY.to_owned()),
+        person_id: Some("telegram:1".to_owned()),
+        confidence: Some(1e-9),
+        created_at: Some(at()),
+        expires_at: Some(at()),
+    }
+}
+
+fn filter() -> MemoryFilter {
+    MemoryFilter {
+        scope: Some(MemoryScope::Session),
+        session_id: Some(session_id()),
+        channel: Some("team".to_owned()),
+        state: Some(MemoryState::Proposed),
+        person: Some("telegram:1".to_owned()),
+        pinned: Some(false),
+    }
+}
+
+pub fn forgotten() -> Forgotten {
+    Forgotten {
+        person: "telegram:1".to_owned(),
+        memories: 1,
+        summaries: 2,
+        continuations: 3,
+        open: 4,
+        artifacts: 5,
+        cached: 6,
+        left: u64::MAX,
+    }
+}
+
+pub fn commands() -> Vec<Command> {
+    [
+        MemoryCommand::Add {
+            place: MemoryPlace::Session {
+                session_id: session_id(),
+            },
+            text: NASTY.to_owned(),
+            kind: Some(MemoryKind::Person),
+            pinned: true,
+            expires_at: Some(at()),
+        },
+        MemoryCommand::Edit {
+            id: id(),
+            text: Some(NASTY.to_owned()),
+            kind: None,
+            expires_at: None,
+        },
+        MemoryCommand::Pin {
+            id: id(),
+            pinned: false,
+        },
+        MemoryCommand::Accept { id: id() },
+        MemoryCommand::Supersede {
+            id: id(),
+            others: vec![id(), id()],
+        },
+        MemoryCommand::Forget { id: id() },
+        MemoryCommand::ForgetPerson {
+            person: "telegram:1".to_owned(),
+        },
+        MemoryCommand::Import {
+            items: vec![item()],
+        },
+    ]
+    .into_iter()
+    .map(Command::Memory)
+    .collect()
+}
+
+pub fn outcomes() -> Vec<Outcome> {
+    [
+        MemoryOutcome::Memory(Box::new(memory())),
+        MemoryOutcome::Forgotten(id()),
+        MemoryOutcome::PersonForgotten(forgotten()),
+        MemoryOutcome::Imported(MemoryImported { added: 1, known: 2 }),
+    ]
+    .into_iter()
+    .map(Outcome::Memory)
+    .collect()
+}
+
+pub fn stats() -> MemoryStats {
+    MemoryStats {
+        groups: vec![MemoryGroup {
+            scope: MemoryScope::Global,
+            channel: None,
+            state: MemoryState::Active,
+            count: 1,
+            pinned: 2,
+            bytes: u64::MAX,
+        }],
+        embeddings: Some(NASTY.to_owned()),
+        ..MemoryStats::default()
+    }
+}
+
+pub fn queries() -> Vec<(Query, Answer)> {
+    let page = PageRequest {
+        limit: Some(7),
+        cursor: Some("c".to_owned()),
+    };
+    [
+        (MemoryQuery::Stats, MemoryAnswer::Stats(stats())),
+        (
+            MemoryQuery::List {
+                filter: filter(),
+                page,
+            },
+            MemoryAnswer::List(Page {
+                items: vec![memory()],
+                next_cursor: Some(NASTY.to_owned()),
+            }),
+        ),
+        (
+            MemoryQuery::Search {
+                text: "what's \"up\"?".to_owned(),
+                filter: filter(),
+                limit: Some(3),
+            },
+            MemoryAnswer::Search(MemoryFound {
+                items: vec![MemoryHit {
+                    memory: memory(),
+                    found_by: FoundBy::Both,
+                }],
+                next_cursor: None,
+                words_only: Some(NASTY.to_owned()),
+            }),
+        ),
+        (
+            MemoryQuery::One { id: id() },
+            MemoryAnswer::One(Box::new(memory())),
+        ),
+        (
+            MemoryQuery::Review { limit: None },
+            MemoryAnswer::Review(Box::new(MemoryReview {
+                duplicates: vec![vec![memory()]],
+                ..MemoryReview::default()
+            })),
+        ),
+        (
+            MemoryQuery::ForgetPreview {
+                person: "telegram:1".to_owned(),
+            },
+            MemoryAnswer::ForgetPreview(forgotten()),
+        ),
+    ]
+    .into_iter()
+    .map(|(query, answer)| (Query::Memory(query), Answer::Memory(answer)))
+    .collect()
+}

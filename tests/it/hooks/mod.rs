@@ -1,0 +1,11 @@
+//! Hooks: order, change, cancel, failing closed, observers that block nobody, and that the pipeline really calls them.
+
+mod limits;
+mod observers;
+mod pure;
+mod registry;
+mod scripts;
+mod settings;
+mod trust;
+mod turns;
+mod vetoes;

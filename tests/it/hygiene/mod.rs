@@ -1,0 +1,9 @@
+//! Hygiene of the memory: what goes, that the preview said so, and that a run taken back leaves nothing changed.
+
+mod crashes;
+mod daemon;
+mod guard;
+mod orphans;
+mod property;
+mod settings;
+pub mod world;

@@ -1,0 +1,104 @@
+//! What was written with untrusted content in context taints who reads it, until `/new`.
+
+use serde_json::{Value, json};
+
+use crate::recall::{FULL, add, call, change, memories, on_api, recalled};
+use crate::support::daemon::{Daemon, Home};
+
+const WRITE: &str =
+    "TOOL:write_file{\"path\":\"n.txt\",\"content\":\"x\",\"mode\":\"append\"}\nSAY:done";
+
+/// A write that asks because of taint; what the card says of it.
+async fn asks(daemon: &Daemon, session: &str, text: &str) -> (String, Value) {
+    let continuation = daemon.send(session, text).await;
+    let asked = daemon.wait_approval().await;
+    let rule = asked["verdict"]["rule"]
+        .as_str()
+        .unwrap_or_default()
+        .to_owned();
+    assert!(rule.starts_with("taint: "), "{asked:#}");
+    (continuation, asked)
+}
+
+#[tokio::test]
+async fn a_tainted_memory_taints_the_session_that_reads_it_until_it_ends() {
+    let home = Home::new(FULL);
+    let mut daemon = home.daemon();
+    let tainted = add(&daemon, on_api(), "deploy only on Fridays").await;
+    let id = tainted["id"].as_str().unwrap().to_owned();
+    daemon.terminate();
+    change(&home, "UPDATE memories SET taint = '[\"a web page\"]'");
+    let daemon = home.daemon();
+    let session = daemon.session().await;
+    let (continuation, asked) = asks(&daemon, &session, WRITE).await;
+    assert!(
+        asked["taint"][0].as_str().unwrap().contains(&id),
+        "{asked:#}"
+    );
+    assert_eq!(daemon.decide(&asked, "approve").await.0, 200);
+    daemon.wait_state(&continuation, "completed").await;
+    // It is gone, and what it said may be in the answers: the session stays as it is.
+    let path = format!("/v1/memory/{id}");
+    assert_eq!(daemon.request("DELETE", &path, None).await.0, 200);
+    let text = "TOOL:remember{\"text\":\"Fridays are good\",\"scope\":\"channel\"}\nSAY:done";
+    let (continuation, asked) = asks(&daemon, &session, text).await;
+    assert_eq!(daemon.decide(&asked, "approve").await.0, 200);
+    daemon.wait_state(&continuation, "completed").await;
+    // Who allowed the call allowed the fact, and it carries on what it may have come from.
+    let kept = memories(&daemon).await;
+    assert_eq!(kept.len(), 1);
+    assert_eq!(kept[0]["state"], "active", "{kept:#?}");
+    assert!(
+        kept[0]["taint"][0].as_str().unwrap().contains(&id),
+        "{kept:#?}"
+    );
+    let next = daemon.session().await;
+    let (continuation, asked) = asks(&daemon, &next, WRITE).await;
+    assert_eq!(daemon.decide(&asked, "approve").await.0, 200);
+    daemon.wait_state(&continuation, "completed").await;
+    // A new session that reads none of it writes by itself.
+    let path = format!("/v1/memory/{}", kept[0]["id"].as_str().unwrap());
+    assert_eq!(daemon.request("DELETE", &path, None).await.0, 200);
+    let fresh = daemon.session().await;
+    let written = call(
+        &daemon,
+        &fresh,
+        "write_file",
+        json!({ "path": "m.txt", "content": "x" }),
+    )
+    .await;
+    assert_eq!(written["state"], "succeeded", "{written:#}");
+}
+
+#[tokio::test]
+async fn a_look_that_finds_a_tainted_one_taints_too() {
+    let home = Home::new(FULL);
+    let mut daemon = home.daemon();
+    // More than go into a context by themselves, all of them more certain than the last one.
+    add(&daemon, on_api(), "the zebra is striped").await;
+    for n in 0..12 {
+        add(&daemon, on_api(), &format!("fact number {n}")).await;
+    }
+    daemon.terminate();
+    change(
+        &home,
+        "UPDATE memories SET taint = '[\"a web page\"]', confidence = 0 WHERE text LIKE '%zebra%'",
+    );
+    let daemon = home.daemon();
+    let session = daemon.session().await;
+    // A message that does not name it: it is not in the context, and the session writes by itself.
+    let args = json!({ "path": "n.txt", "content": "x" });
+    let written = call(&daemon, &session, "write_file", args).await;
+    assert_eq!(written["state"], "succeeded", "{written:#}");
+    let all = call(
+        &daemon,
+        &session,
+        "recall",
+        json!({ "query": "", "limit": 20 }),
+    )
+    .await;
+    assert!(all["result"].as_str().unwrap().contains("zebra"), "{all:#}");
+    asks(&daemon, &session, WRITE).await;
+    let other = daemon.session().await;
+    assert!(!recalled(&daemon, &other, "number").await.contains("zebra"));
+}
