@@ -240,18 +240,18 @@ impl Look<'_> {
     /// Memories that the index does not have are added to it; where it holds what they do not, it is built anew.
     async fn index(&mut self) -> Result<(), StoreError> {
         let store = &self.engine.store;
-        let in_vain = store.read(|reader| {
-            let mut after = 0;
-            // A page at a time only because of memory: a first one ends the search.
-            loop {
-                let page = reader.indexed_in_vain(after)?;
-                match page.next {
-                    Some(next) if page.found.is_empty() => after = next,
-                    Some(_) | None => return Ok(!page.found.is_empty()),
-                }
+        let (mut anew, mut after, mut more) = (false, 0, true);
+        // A page at a time, as with everything else; the first one found ends the search.
+        while more && !anew {
+            let page = store
+                .read(move |reader| reader.indexed_in_vain(after))
+                .await?;
+            anew = !page.found.is_empty();
+            match page.next {
+                Some(next) => after = next,
+                None => more = false,
             }
-        });
-        let mut anew = in_vain.await?;
+        }
         let mut missing = 0;
         let mut after = 0;
         let mut more = !anew;
