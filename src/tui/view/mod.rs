@@ -7,6 +7,7 @@ pub mod card;
 pub mod card_body;
 pub mod channels;
 pub mod continuations;
+pub mod cost_numbers;
 pub mod dial;
 pub mod dialog;
 pub mod doctor;

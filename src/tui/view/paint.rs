@@ -179,3 +179,16 @@ pub fn select(buf: &mut Buffer, area: Rect, theme: &Theme, role: Role) {
     }
     buf.set_style(area, theme.style(Role::Text).patch(theme.style(role)));
 }
+
+/// A bar of `share` (0.0 to 1.0) of `cells`, filled up with spaces; what is not nothing shows.
+pub fn bar(share: f64, cells: usize) -> String {
+    const PARTS: [char; 8] = [' ', '▏', '▎', '▍', '▌', '▋', '▊', '▉'];
+    let eighths = (share.clamp(0.0, 1.0) * cells as f64 * 8.0).round() as usize;
+    let eighths = eighths.max(usize::from(share > 0.0)).min(cells * 8);
+    let mut out = "█".repeat(eighths / 8);
+    if eighths / 8 < cells {
+        out.push(PARTS.get(eighths % 8).copied().unwrap_or(' '));
+        out.extend(std::iter::repeat_n(' ', cells - eighths / 8 - 1));
+    }
+    out
+}
