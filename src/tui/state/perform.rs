@@ -151,7 +151,9 @@ pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
         | Action::Numbers
         | Action::PinAnswer
         | Action::PurgeAnswer
-        | Action::PurgeAnswers => {
+        | Action::PurgeAnswers
+        | Action::FullCheck
+        | Action::ResetHook => {
             state.flash(
                 Tone::Warning,
                 format!("{}: not on this screen", action.short()),
@@ -238,8 +240,12 @@ pub fn go(state: &mut State, screen: Screen) -> Vec<Effect> {
             state.cache_cost.opens();
             state.asking.now();
         }
-        Screen::Continuations | Screen::Rules | Screen::Memory | Screen::Audit | Screen::Doctor => {
-            state.asking.now()
+        Screen::Doctor => {
+            state.doctor.opens();
+            state.asking.now();
+        }
+        Screen::Continuations | Screen::Rules | Screen::Memory | Screen::Audit => {
+            state.asking.now();
         }
     }
     match (left, screen) {

@@ -96,6 +96,7 @@ fn drawn(state: &mut State, report: FrameReport) {
     state.queue.card_scroll = state.queue.card_scroll.min(report.card_max_scroll);
     if let Some(most) = report.panel_max_scroll {
         state.cache_cost.scroll = state.cache_cost.scroll.min(most);
+        state.doctor.scroll = state.doctor.scroll.min(most);
     }
     if let Some(session) = report.session {
         state.session.report = Some(session);
@@ -150,6 +151,7 @@ fn tell_of_budget(state: &mut State, event: &Event) {
 fn take_event(state: &mut State, event: &Event) -> Vec<Effect> {
     let missing = fold::apply(&mut state.world, event);
     panel::happened(state, event);
+    state.doctor.note(event);
     tell_of_budget(state, event);
     let mut effects: Vec<Effect> = missing
         .into_iter()

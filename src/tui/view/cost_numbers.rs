@@ -7,9 +7,11 @@ use crate::tui::format;
 use crate::tui::shown;
 use crate::tui::state::app::State;
 use crate::tui::theme::roles::Role;
-use crate::tui::view::cache_cost::{
-    self, Row, budget_amounts, budget_name, budget_reset, budget_role, budget_word,
+use crate::tui::view::cache_cost;
+use crate::tui::view::cost_words::{
+    self, budget_amounts, budget_name, budget_reset, budget_role, budget_word,
 };
+use crate::tui::view::paint::Row;
 
 /// Columns from which spending is a table.
 const TABLE: usize = 76;
@@ -17,12 +19,12 @@ const TABLE: usize = 76;
 /// The lines at this width.
 pub fn rows(state: &State, width: usize) -> Vec<Row> {
     let mut rows = Vec::new();
-    match cache_cost::known_costs(state) {
+    match cost_words::known_costs(state) {
         Ok(costs) => spending(state, costs, width, &mut rows),
         Err(row) => rows.push(row),
     }
     rows.push((Role::Text, String::new()));
-    match cache_cost::known_cache(state) {
+    match cost_words::known_cache(state) {
         Ok(stats) => cache(stats, &mut rows),
         Err(row) => rows.push(row),
     }
@@ -67,7 +69,7 @@ fn spending(state: &State, costs: &Costs, width: usize, rows: &mut Vec<Row>) {
     for item in items.into_iter().chain([&total]) {
         rows.push((Role::Text, item_line(item, name, width >= TABLE)));
     }
-    let prompt = cache_cost::prompt_cache(&costs.total);
+    let prompt = cost_words::prompt_cache(&costs.total);
     rows.push((Role::Text, format!("prompt cache: {prompt}")));
     if costs.total.unpriced_tokens > 0 {
         let tokens = format::count(costs.total.unpriced_tokens);
@@ -104,9 +106,9 @@ fn spending(state: &State, costs: &Costs, width: usize, rows: &mut Vec<Row>) {
 }
 
 fn item_line(item: &CostItem, name: usize, table: bool) -> String {
-    let cached = cache_cost::percent(item.cached_input_tokens, item.input_tokens);
+    let cached = cost_words::percent(item.cached_input_tokens, item.input_tokens);
     let part = cached.map_or_else(|| "-".to_owned(), |part| format!("{part} %"));
-    let spent = cache_cost::spent(item);
+    let spent = cost_words::spent(item);
     let [input, output, read] = [
         item.input_tokens,
         item.output_tokens,
@@ -192,8 +194,8 @@ fn cache(stats: &CacheStats, rows: &mut Vec<Row>) {
 }
 
 fn group_line(group: &CacheGroup) -> Row {
-    let words = cache_cost::rate_words(&group.counts);
-    let saved = cache_cost::saved(&group.counts);
+    let words = cost_words::rate_words(&group.counts);
+    let saved = cost_words::saved(&group.counts);
     let text = format!("{}: {words}, saved {saved}", group.name);
     (Role::Text, text)
 }
@@ -213,10 +215,10 @@ fn counts(title: &str, counts: &CacheCounts, rows: &mut Vec<Row>) {
     rows.push((Role::Text, String::new()));
     rows.push(head(format!(
         "Cache {title}: {}",
-        cache_cost::rate_words(counts)
+        cost_words::rate_words(counts)
     )));
     let misses = counts.misses.iter();
-    let misses = reasons(misses.map(|(why, n)| (cache_cost::miss_words(*why), *n)));
+    let misses = reasons(misses.map(|(why, n)| (cost_words::miss_words(*why), *n)));
     let refused = reasons(counts.not_kept.iter().map(|(why, n)| (why.as_str(), *n)));
     let gone = reasons(counts.evictions.iter().map(|(why, n)| (why.as_str(), *n)));
     let tools = &counts.tools;
@@ -235,7 +237,7 @@ fn counts(title: &str, counts: &CacheCounts, rows: &mut Vec<Row>) {
             "saved: {} input and {} output tokens, {}{unpriced}",
             format::count(counts.input_tokens_saved),
             format::count(counts.output_tokens_saved),
-            cache_cost::saved(counts)
+            cost_words::saved(counts)
         ),
         format!(
             "results of tools: {} given again; ran: {ran}; {} kept; not kept: {tools_refused}",

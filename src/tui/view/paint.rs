@@ -6,9 +6,13 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Clear, Widget};
 
 use crate::protocol::words::Risk;
+use crate::tui::message::FrameReport;
 use crate::tui::shown;
 use crate::tui::state::world::SessionWord;
 use crate::tui::theme::roles::{Role, Theme};
+
+/// A line: what it means and what it says.
+pub type Row = (Role, String);
 
 /// Columns of a label in a card.
 pub const LABEL: usize = 13;
@@ -191,4 +195,30 @@ pub fn bar(share: f64, cells: usize) -> String {
         out.extend(std::iter::repeat_n(' ', cells - eighths / 8 - 1));
     }
     out
+}
+
+/// Rows in a panel, from a place on; reports how far they can be scrolled.
+pub fn scrolled(
+    theme: &Theme,
+    area: Rect,
+    buf: &mut Buffer,
+    title: &str,
+    rows: &[Row],
+    scroll: usize,
+    report: &mut FrameReport,
+) {
+    let inner = padded(panel(buf, area, theme, title, true));
+    let height = usize::from(inner.height);
+    let most = rows.len().saturating_sub(height);
+    let first = scroll.min(most);
+    report.panel_max_scroll = Some(most);
+    for (at, (role, text)) in rows.iter().skip(first).take(height).enumerate() {
+        let text = shown::line(text, usize::from(inner.width));
+        let at = u16::try_from(at).unwrap_or(u16::MAX);
+        line(buf, inner, at, &Line::from(span(theme, *role, text)));
+    }
+    if most > first {
+        let note = format!("{} lines below", most - first);
+        panel_note(buf, area, theme, Role::TextMuted, &note);
+    }
 }

@@ -74,7 +74,7 @@ pub fn draw(
         Screen::CacheCost => cache_cost::draw(state, theme, body, buf, &mut report),
         Screen::Memory => memory::draw(state, theme, body, buf),
         Screen::Audit => audit::draw(state, theme, body, buf),
-        Screen::Doctor => doctor::draw(state, theme, body, buf),
+        Screen::Doctor => doctor::draw(state, theme, body, buf, &mut report),
     }
     if !state.is_live() {
         buf.set_style(body, theme.style(Role::Dimmed));
