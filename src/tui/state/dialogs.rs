@@ -9,12 +9,13 @@ use crate::tui::message::{Effect, QuitKind};
 use crate::tui::options::Hosting;
 use crate::tui::state::app::{Dirty, State, Tone};
 use crate::tui::state::arming::Subject;
+use crate::tui::state::memory::MemoryText;
 use crate::tui::state::modal::{
     Bound, Dial, Help, HelpScope, Modal, QuitChoice, SNOOZES, TextEntry, TextPurpose,
 };
 use crate::tui::state::release::{Place, Release};
 use crate::tui::state::text_field::{Edit, Lines, TextField};
-use crate::tui::state::{command_line, decide, models, perform, queue, submit};
+use crate::tui::state::{command_line, decide, memory_keys, models, perform, queue, submit};
 
 /// Past calls a what-if looks at.
 pub const WHAT_IF_CALLS: u32 = 50;
@@ -32,20 +33,27 @@ fn draft_key(purpose: &TextPurpose) -> Option<String> {
         )),
         TextPurpose::Answer(bound) => Some(format!("answer {}", bound.approval_id)),
         TextPurpose::Compose(session) => Some(format!("message {session}")),
-        TextPurpose::Code(..) | TextPurpose::Search | TextPurpose::CommandLine => None,
+        TextPurpose::Memory(MemoryText::Add(_)) => Some("remember".to_owned()),
+        TextPurpose::Memory(MemoryText::Edit(id, _)) => Some(format!("memory {id}")),
+        TextPurpose::Code(..)
+        | TextPurpose::Search
+        | TextPurpose::CommandLine
+        | TextPurpose::Memory(MemoryText::Search) => None,
     }
 }
 
 /// Opens a text field, with the draft left behind, when there is one.
 pub fn open_text(state: &mut State, purpose: TextPurpose) -> Vec<Effect> {
     let lines = match purpose {
-        TextPurpose::EditArguments(_) | TextPurpose::Answer(_) | TextPurpose::Compose(_) => {
-            Lines::Many
-        }
+        TextPurpose::EditArguments(_)
+        | TextPurpose::Answer(_)
+        | TextPurpose::Compose(_)
+        | TextPurpose::Memory(MemoryText::Add(_) | MemoryText::Edit(..)) => Lines::Many,
         TextPurpose::DenyReason(_)
         | TextPurpose::Code(..)
         | TextPurpose::Search
-        | TextPurpose::CommandLine => Lines::One,
+        | TextPurpose::CommandLine
+        | TextPurpose::Memory(MemoryText::Search) => Lines::One,
     };
     let draft = draft_key(&purpose).and_then(|key| state.drafts.get(&key).cloned());
     let start = match (&purpose, draft) {
@@ -56,6 +64,14 @@ pub fn open_text(state: &mut State, purpose: TextPurpose) -> Vec<Effect> {
             .get(&bound.approval_id)
             .and_then(|approval| serde_json::to_string_pretty(&approval.args).ok())
             .unwrap_or_default(),
+        (TextPurpose::Memory(MemoryText::Edit(..)), None) => state
+            .memory
+            .memory()
+            .map(|one| one.text.clone())
+            .unwrap_or_default(),
+        (TextPurpose::Memory(MemoryText::Search), None) => {
+            state.memory.search.clone().unwrap_or_default()
+        }
         (_, None) => String::new(),
     };
     let mut entry = TextEntry {
@@ -151,7 +167,8 @@ fn changed(state: &mut State) {
                 | TextPurpose::EditArguments(_)
                 | TextPurpose::Answer(_)
                 | TextPurpose::Code(..)
-                | TextPurpose::Compose(_) => {}
+                | TextPurpose::Compose(_)
+                | TextPurpose::Memory(_) => {}
             }
         }
         Some(
@@ -392,7 +409,10 @@ fn finish(state: &mut State) -> Vec<Effect> {
             request.confirm_code = Some(code);
             Some((bound.clone(), request))
         }
-        TextPurpose::Compose(_) | TextPurpose::Search | TextPurpose::CommandLine => None,
+        TextPurpose::Compose(_)
+        | TextPurpose::Search
+        | TextPurpose::CommandLine
+        | TextPurpose::Memory(_) => None,
     };
     if let Some((bound, request)) = decision {
         return finish_decision(state, &entry, &bound, request);
@@ -427,10 +447,24 @@ fn finish(state: &mut State) -> Vec<Effect> {
             state.modals.pop();
             command_line::run(state, &text)
         }
+        TextPurpose::Memory(purpose) => finish_memory(state, &purpose, text),
         TextPurpose::DenyReason(_)
         | TextPurpose::EditArguments(_)
         | TextPurpose::Answer(_)
         | TextPurpose::Code(..) => Vec::new(),
+    }
+}
+
+fn finish_memory(state: &mut State, purpose: &MemoryText, text: String) -> Vec<Effect> {
+    match memory_keys::finished(state, purpose, text) {
+        Err(why) => refuse(state, why),
+        // A console that may not act keeps the text.
+        Ok(effects) if effects.is_empty() && *purpose != MemoryText::Search => effects,
+        Ok(effects) => {
+            state.modals.pop();
+            forget_draft(state, &TextPurpose::Memory(purpose.clone()));
+            effects
+        }
     }
 }
 

@@ -14,6 +14,7 @@ pub mod doctor;
 pub mod fold;
 pub mod input;
 pub mod memory;
+pub mod memory_keys;
 pub mod modal;
 pub mod models;
 pub mod panel;

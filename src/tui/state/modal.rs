@@ -9,6 +9,7 @@ use crate::protocol::words::{Autonomy, DecisionWord};
 use crate::tui::action::Action;
 use crate::tui::keymap::context::Context;
 use crate::tui::state::arming::Subject;
+use crate::tui::state::memory::MemoryText;
 use crate::tui::state::models::ModelsDialog;
 use crate::tui::state::release::Release;
 use crate::tui::state::text_field::TextField;
@@ -52,6 +53,8 @@ pub enum TextPurpose {
     Search,
     /// The `:` line.
     CommandLine,
+    /// Something of the Memory screen.
+    Memory(MemoryText),
 }
 
 /// What a dialog about a card is bound to.

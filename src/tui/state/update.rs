@@ -10,7 +10,7 @@ use crate::tui::state::app::{Dirty, Link, Screen, State, Tone};
 use crate::tui::state::fold::{self, Missing};
 use crate::tui::state::modal::{Modal, TextPurpose};
 use crate::tui::state::world::World;
-use crate::tui::state::{dialogs, input, models, panel, perform, submit};
+use crate::tui::state::{dialogs, input, memory, models, panel, perform, submit};
 
 /// Least time between two bells.
 const BELL_MS: u64 = 10_000;
@@ -94,6 +94,7 @@ fn tick(state: &mut State) {
 fn drawn(state: &mut State, report: FrameReport) {
     state.arming.drawn(report.card, state.now.steady);
     state.queue.card_scroll = state.queue.card_scroll.min(report.card_max_scroll);
+    state.memory.scroll = state.memory.scroll.min(report.card_max_scroll);
     if let Some(session) = report.session {
         state.session.report = Some(session);
         if state.session.anchor.is_some() {
@@ -261,6 +262,7 @@ fn submitted(
         state.deciding.remove(approval_id);
     }
     models::submitted(state, command, &result);
+    memory::submitted(state, command, &result);
     match result {
         Err(problem) => {
             state.flash(Tone::Error, problem_text(&problem));

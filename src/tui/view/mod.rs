@@ -15,6 +15,7 @@ pub mod header;
 pub mod help;
 pub mod live;
 pub mod memory;
+pub mod memory_words;
 pub mod models;
 pub mod paint;
 pub mod queue;

@@ -10,6 +10,7 @@ use crate::tui::state::app::State;
 use crate::tui::state::modal::{TextEntry, TextPurpose};
 use crate::tui::state::text_field::{Lines, TextField};
 use crate::tui::theme::roles::{Role, Theme};
+use crate::tui::view::memory;
 use crate::tui::view::paint::{self, span};
 
 /// Draws the entry on top.
@@ -21,7 +22,8 @@ pub fn draw(state: &State, theme: &Theme, entry: &TextEntry, area: Rect, buf: &m
         | TextPurpose::EditArguments(_)
         | TextPurpose::Answer(_)
         | TextPurpose::Code(..)
-        | TextPurpose::Compose(_) => 0,
+        | TextPurpose::Compose(_)
+        | TextPurpose::Memory(_) => 0,
     };
     let rows = match entry.field.kind() {
         Lines::One => 1 + extra,
@@ -93,7 +95,8 @@ pub fn draw(state: &State, theme: &Theme, entry: &TextEntry, area: Rect, buf: &m
         | TextPurpose::EditArguments(_)
         | TextPurpose::Answer(_)
         | TextPurpose::Code(..)
-        | TextPurpose::Compose(_) => {}
+        | TextPurpose::Compose(_)
+        | TextPurpose::Memory(_) => {}
     }
     if let Some(error) = &entry.error {
         paint::line(
@@ -143,6 +146,7 @@ fn words(state: &State, entry: &TextEntry) -> (String, String) {
         }
         TextPurpose::Search => ("Search".to_owned(), String::new()),
         TextPurpose::CommandLine => ("Command".to_owned(), String::new()),
+        TextPurpose::Memory(text) => memory::entry_words(text),
     }
 }
 
