@@ -15,6 +15,7 @@ pub mod doctor_rows;
 pub mod fold;
 pub mod input;
 pub mod memory;
+pub mod memory_keys;
 pub mod modal;
 pub mod models;
 pub mod panel;

@@ -10,6 +10,7 @@ use crate::tui::action::Action;
 use crate::tui::keymap::context::Context;
 use crate::tui::state::app::Screen;
 use crate::tui::state::arming::Subject;
+use crate::tui::state::memory::MemoryText;
 use crate::tui::state::models::ModelsDialog;
 use crate::tui::state::release::Release;
 use crate::tui::state::text_field::TextField;
@@ -56,6 +57,8 @@ pub enum TextPurpose {
     CommandLine,
     /// Which rows a screen shows.
     Filter(Screen),
+    /// Something of the Memory screen.
+    Memory(MemoryText),
 }
 
 /// What a dialog about a card is bound to.

@@ -164,6 +164,22 @@ pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
             );
             Vec::new()
         }
+        Action::MemoryAdd
+        | Action::MemoryEdit
+        | Action::MemoryPin
+        | Action::MemoryAccept
+        | Action::MemoryForget
+        | Action::MemorySupersede
+        | Action::MemoryMark
+        | Action::MemorySummary
+        | Action::MemoryHygiene
+        | Action::MemoryRoutines
+        | Action::MemoryRun
+        | Action::MemoryUndo
+        | Action::MemoryToggle => {
+            state.flash(Tone::Warning, "this is done on the screen Memory (8)");
+            Vec::new()
+        }
         Action::Approve
         | Action::Deny
         | Action::DenyWithReason
@@ -238,6 +254,7 @@ pub fn go(state: &mut State, screen: Screen) -> Vec<Effect> {
     state.screen = screen;
     state.high = None;
     state.arming.drawn(None, state.now.steady);
+    state.memory.unselect();
     match screen {
         Screen::Queue => state.queue.open(&state.world, state.now.wall),
         Screen::Live | Screen::Channels => open_lists(state),

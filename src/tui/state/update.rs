@@ -10,7 +10,7 @@ use crate::tui::state::app::{Dirty, Link, Screen, State, Tone};
 use crate::tui::state::fold::{self, Missing};
 use crate::tui::state::modal::{Modal, TextPurpose};
 use crate::tui::state::world::World;
-use crate::tui::state::{audit, dialogs, input, models, panel, perform, submit, why};
+use crate::tui::state::{audit, dialogs, input, memory, models, panel, perform, submit, why};
 
 /// Least time between two bells.
 const BELL_MS: u64 = 10_000;
@@ -108,6 +108,7 @@ fn drawn(state: &mut State, report: FrameReport) {
             *scroll = (*scroll).min(most);
         }
     }
+    state.memory.scroll = state.memory.scroll.min(report.card_max_scroll);
     if let Some(session) = report.session {
         state.session.report = Some(session);
         if state.session.anchor.is_some() {
@@ -276,6 +277,7 @@ fn submitted(
         state.deciding.remove(approval_id);
     }
     models::submitted(state, command, &result);
+    memory::submitted(state, command, &result);
     match result {
         Err(problem) => {
             state.flash(Tone::Error, problem_text(&problem));

@@ -111,7 +111,11 @@ pub fn confirm(theme: &Theme, confirm: &Confirm, area: Rect, buf: &mut Buffer) {
         .iter()
         .map(|text| (Role::Text, text.clone()))
         .collect();
-    let height = u16::try_from(lines.len()).unwrap_or(4).saturating_add(5);
+    let wrapped: u16 = lines
+        .iter()
+        .map(|(_, text)| rows(text, area.width.min(66)))
+        .fold(0, u16::saturating_add);
+    let height = wrapped.saturating_add(5);
     let inner = paint::padded(paint::popup(buf, area, theme, &confirm.title, 66, height));
     let at = texts(buf, inner, theme, 0, &lines);
     paint::line(

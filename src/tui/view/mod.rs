@@ -19,6 +19,7 @@ pub mod help;
 pub mod kept_answers;
 pub mod live;
 pub mod memory;
+pub mod memory_words;
 pub mod models;
 pub mod paint;
 pub mod queue;

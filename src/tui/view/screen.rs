@@ -72,7 +72,7 @@ pub fn draw(
         Screen::Continuations => continuations::draw(state, theme, body, buf, &mut report),
         Screen::Rules => rules::draw(state, theme, body, buf),
         Screen::CacheCost => cache_cost::draw(state, theme, body, buf, &mut report),
-        Screen::Memory => memory::draw(state, theme, body, buf),
+        Screen::Memory => memory::draw(state, theme, body, buf, &mut report),
         Screen::Audit => audit::draw(state, theme, body, buf, &mut report),
         Screen::Doctor => doctor::draw(state, theme, body, buf, &mut report),
     }

@@ -11,6 +11,7 @@ use crate::tui::state::audit;
 use crate::tui::state::modal::{TextEntry, TextPurpose};
 use crate::tui::state::text_field::{Lines, TextField};
 use crate::tui::theme::roles::{Role, Theme};
+use crate::tui::view::memory;
 use crate::tui::view::paint::{self, span};
 
 /// Draws the entry on top.
@@ -23,7 +24,8 @@ pub fn draw(state: &State, theme: &Theme, entry: &TextEntry, area: Rect, buf: &m
         | TextPurpose::EditArguments(_)
         | TextPurpose::Answer(_)
         | TextPurpose::Code(..)
-        | TextPurpose::Compose(_) => 0,
+        | TextPurpose::Compose(_)
+        | TextPurpose::Memory(_) => 0,
     };
     let rows = match entry.field.kind() {
         Lines::One => 1 + extra,
@@ -96,7 +98,8 @@ pub fn draw(state: &State, theme: &Theme, entry: &TextEntry, area: Rect, buf: &m
         | TextPurpose::Answer(_)
         | TextPurpose::Code(..)
         | TextPurpose::Compose(_)
-        | TextPurpose::Filter(_) => {}
+        | TextPurpose::Filter(_)
+        | TextPurpose::Memory(_) => {}
     }
     if let Some(error) = &entry.error {
         paint::line(
@@ -161,6 +164,7 @@ fn words(state: &State, entry: &TextEntry) -> (String, String) {
             };
             (format!("Filter {}", screen.title()), note.to_owned())
         }
+        TextPurpose::Memory(text) => memory::entry_words(text),
     }
 }
 
