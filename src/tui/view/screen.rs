@@ -14,7 +14,7 @@ use crate::tui::view::cache::ViewCache;
 use crate::tui::view::paint::{self, span};
 use crate::tui::view::{
     audit, cache_cost, channels, continuations, dial, dialog, doctor, footer, header, help, live,
-    memory, models, queue, release, rules, text_entry, transcript,
+    memory, models, queue, release, rules, text_entry, transcript, which_key,
 };
 
 /// Draws everything. Returns what was shown of the selected card and of the transcript.
@@ -104,6 +104,9 @@ pub fn draw(
             Modal::Snooze { bound, chosen } => dialog::snooze(theme, bound, *chosen, body, buf),
             Modal::Models(overlay) => models::draw(state, theme, overlay, body, buf),
         }
+    }
+    if which_key::draw(state, theme, body, buf) {
+        report.card = None;
     }
     report
 }
