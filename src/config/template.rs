@@ -339,8 +339,8 @@ self_approval = "console"
 # undo_days = 7
 
 [console]
-# theme = "terminal"
-# keymap = "default"
+# theme = "terminal"  # `leverframe themes` lists them
+# keymap = "default"  # or "vim"
 
 # [server]
 # listen = "127.0.0.1:8787"  # loopback only; from elsewhere use ssh -L or a proxy with TLS

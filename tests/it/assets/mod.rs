@@ -1,6 +1,7 @@
 //! Shipped themes and keymaps load; broken ones are refused with the line to blame.
 
 mod contrast;
+mod printed;
 mod readme;
 
 use leverframe::tui::action::{Action, ActionClass};
