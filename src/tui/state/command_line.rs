@@ -287,15 +287,19 @@ pub fn run(state: &mut State, line: &str) -> Vec<Effect> {
         ("quit!" | "q!", None) if state.hosting == crate::tui::options::Hosting::Attached => {
             vec![Effect::Quit(QuitKind::Stop)]
         }
-        (word, None) if Action::from_name(word).is_some() => match Action::from_name(word) {
-            Some(action) => perform::from_palette(state, action),
-            None => Vec::new(),
-        },
+        (word, None) if ordinary(word).is_some() => {
+            ordinary(word).map_or_else(Vec::new, |action| perform::from_palette(state, action))
+        }
         (word, _) => {
             unknown(state, word);
             Vec::new()
         }
     }
+}
+
+/// The action of this name; decisions have none here.
+fn ordinary(word: &str) -> Option<Action> {
+    Action::from_name(word).filter(|action| action.class() == ActionClass::Ordinary)
 }
 
 fn unknown(state: &mut State, word: &str) {

@@ -62,9 +62,9 @@ fn keys_are_those_of_the_configured_keymap_or_the_named_one() {
         "{row}"
     );
 
-    let (status, _, err) = program(&home, &["keys", "--keymap", "vmi"]);
+    let (status, _, err) = program(&home, &["keys", "--keymap", "defalt"]);
     assert_eq!(status, 2);
-    assert!(err.contains("did you mean `vim`?"), "{err}");
+    assert!(err.contains("did you mean `default`?"), "{err}");
     write(&home, "keymaps/mine.toml", "[queue]\n\"a\" = \"aprove\"\n");
     let (status, _, err) = program(&home, &["keys", "--keymap", "mine"]);
     assert_eq!(status, 2);

@@ -48,14 +48,14 @@ fn a_theme_is_chosen_and_what_is_written_is_taken_up() {
 #[test]
 fn a_keymap_is_chosen_changed_and_kept_when_broken() {
     let home = Home::new("");
-    let mut pty = Pty::start(&command(&home), 100, 30);
+    let mut pty = Pty::start(&command(&home), 138, 30);
     pty.see("nothing needs you");
     pty.send(":keymap vim\r");
     pty.see("keymap vim");
     pty.send("gc");
     pty.see("┌ Channels");
-    pty.send(":keymap vmi\r");
-    pty.see("did you mean `vim`?");
+    pty.send(":keymap defalt\r");
+    pty.see("did you mean `default`?");
     write(
         &home,
         "keymaps/vim.toml",
