@@ -88,6 +88,7 @@ pub fn open_text(state: &mut State, purpose: TextPurpose) -> Vec<Effect> {
     };
     if entry.purpose == TextPurpose::CommandLine {
         entry.choices = command_line::completions(state, "");
+        state.commands.opened();
     }
     state.modals.push(Modal::Text(entry));
     state.touch(Dirty::Now);
@@ -291,6 +292,17 @@ fn move_choice(state: &mut State, action: Action) -> Vec<Effect> {
                 help.chosen.saturating_sub(1)
             };
         }
+        Some(Modal::Text(entry)) if entry.purpose == TextPurpose::CommandLine => {
+            let recalled = if down {
+                state.commands.newer()
+            } else {
+                state.commands.older(&entry.field.text())
+            };
+            if let Some(line) = recalled {
+                entry.field = TextField::new(Lines::One, &line);
+                changed(state);
+            }
+        }
         Some(Modal::Text(entry)) => entry.field.edit(if down { Edit::Down } else { Edit::Up }),
         Some(
             Modal::Quit { .. }
@@ -309,7 +321,7 @@ fn move_choice(state: &mut State, action: Action) -> Vec<Effect> {
 fn complete(state: &mut State) {
     if let Some(Modal::Text(entry)) = state.modals.last_mut()
         && entry.purpose == TextPurpose::CommandLine
-        && let Some(choice) = command_line::common_completion(&entry.choices)
+        && let Some(choice) = command_line::common_completion(&entry.choices, &entry.field.text())
     {
         entry.field = TextField::new(Lines::One, &choice);
     }
@@ -455,6 +467,7 @@ fn finish(state: &mut State) -> Vec<Effect> {
         }
         TextPurpose::CommandLine => {
             state.modals.pop();
+            state.commands.ran(&text);
             command_line::run(state, &text)
         }
         TextPurpose::Filter(screen) => {

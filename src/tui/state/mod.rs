@@ -5,6 +5,7 @@
 pub mod app;
 pub mod arming;
 pub mod audit;
+pub mod available;
 pub mod cache_cost;
 pub mod command_line;
 pub mod continuations;

@@ -10,7 +10,7 @@ use crate::tui::state::app::{Screen, State, Tone};
 use crate::tui::state::modal::{Confirm, HelpScope, Modal, TextPurpose};
 use crate::tui::state::queue::{self, ItemKey, Step};
 use crate::tui::state::session_view::SessionView;
-use crate::tui::state::{continuations, dialogs, models, panel, submit, why};
+use crate::tui::state::{available, continuations, dialogs, models, panel, submit, why};
 
 /// Carries out an action that is not a decision.
 pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
@@ -221,7 +221,13 @@ pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
 /// Carries out an action chosen in help or the palette. Decisions are made with their key, on the card.
 pub fn from_palette(state: &mut State, action: Action) -> Vec<Effect> {
     match action.class() {
-        ActionClass::Ordinary => perform(state, action),
+        ActionClass::Ordinary => match available::why_not(state, action) {
+            Some(why) => {
+                state.flash(Tone::Warning, format!("{}: {why}", action.short()));
+                Vec::new()
+            }
+            None => perform(state, action),
+        },
         ActionClass::Decision => {
             state.flash(
                 Tone::Warning,
@@ -541,7 +547,7 @@ pub fn focused_channel(state: &State) -> Option<String> {
 }
 
 /// The continuation of what has the focus, with its state.
-fn focused_continuation(state: &State) -> Option<(ContinuationId, ContinuationState)> {
+pub fn focused_continuation(state: &State) -> Option<(ContinuationId, ContinuationState)> {
     if state.screen == Screen::Queue
         && let Some(key) = &state.queue.selected
     {

@@ -30,4 +30,5 @@ pub mod text_entry;
 pub mod transcript;
 pub mod transcript_entry;
 pub mod unknown;
+pub mod which_key;
 pub mod why;

@@ -14,7 +14,7 @@ use crate::tui::view::cache::ViewCache;
 use crate::tui::view::paint::{self, span};
 use crate::tui::view::{
     audit, cache_cost, channels, continuations, dial, dialog, doctor, footer, header, help, live,
-    memory, models, queue, release, rules, text_entry, transcript, why,
+    memory, models, queue, release, rules, text_entry, transcript, which_key, why,
 };
 
 /// Draws everything. Returns what was shown of the selected card and of the transcript.
@@ -108,6 +108,9 @@ pub fn draw(
                 report.panel_max_scroll = Some(why::draw(state, theme, pager, body, buf));
             }
         }
+    }
+    if which_key::draw(state, theme, body, buf) {
+        report.card = None;
     }
     report
 }

@@ -48,7 +48,9 @@ fn costs() -> (Query, Answer) {
             session_id: None,
             limit: 5.0,
             used: 1.25,
+            reserved: 0.25,
             percent: 25.0,
+            resets_at: None,
         }],
         more_sessions: 0,
     };

@@ -5,6 +5,7 @@
 
 pub mod driver;
 pub mod fixture;
+pub mod look;
 pub mod styled;
 
 pub mod any_size;
