@@ -175,6 +175,12 @@ fn misplaced(action: Action, context: Context) -> Option<String> {
             Context::Live,
             Context::Session,
             Context::Channels,
+            Context::Continuations,
+            Context::Rules,
+            Context::CacheCost,
+            Context::Memory,
+            Context::Audit,
+            Context::Doctor,
         ],
     };
     if action == Action::EmergencyStop && context != Context::Global {
