@@ -120,11 +120,17 @@ actions! {
     PurgeAnswers = "purge-answers", Ordinary, "forget channel", "forget everything kept for this channel; asks first";
     FullCheck = "full-check", Ordinary, "full check", "verify every rule of the database; says first what that reads";
     ResetHook = "reset-hook", Ordinary, "reset hook", "call this hook again although it failed too often";
+    Filter = "filter", Ordinary, "filter", "show only the rows with these words";
+    Why = "why", Ordinary, "why", "why did this run, ask or get refused: rule, level, lists, history";
+    OpenQuestion = "open-question", Ordinary, "its question", "go to the question that this turn waits for";
+    VerifyAudit = "verify-audit", Ordinary, "verify", "walk the whole chain of the audit";
     DialogNext = "dialog-next", Dialog, "next", "next choice";
     DialogPrevious = "dialog-previous", Dialog, "previous", "previous choice";
     DialogAccept = "dialog-accept", Dialog, "choose", "take the choice";
     DialogCancel = "dialog-cancel", Dialog, "cancel", "close without doing anything";
     DialogDiscover = "dialog-discover", Dialog, "look for servers", "look for model servers on this machine";
+    DialogPageDown = "dialog-page-down", Dialog, "page down", "scroll down half a page";
+    DialogPageUp = "dialog-page-up", Dialog, "page up", "scroll up half a page";
     TextEnter = "text-enter", Text, "done", "new line, or finish a one-line field";
     TextSubmit = "text-submit", Text, "send", "finish the field";
     TextCancel = "text-cancel", Text, "close", "close the field; the draft is kept";

@@ -26,4 +26,5 @@ pub mod session_view;
 pub mod submit;
 pub mod text_field;
 pub mod update;
+pub mod why;
 pub mod world;
