@@ -111,11 +111,12 @@ pub fn confirm(theme: &Theme, confirm: &Confirm, area: Rect, buf: &mut Buffer) {
         .iter()
         .map(|text| (Role::Text, text.clone()))
         .collect();
-    let wrapped: u16 = lines
+    // A line may need several rows; the buttons must stay in sight.
+    let needed = confirm
+        .lines
         .iter()
-        .map(|(_, text)| rows(text, area.width.min(66)))
-        .fold(0, u16::saturating_add);
-    let height = wrapped.saturating_add(5);
+        .map(|text| rows(text, 66.min(area.width)));
+    let height = needed.fold(5, u16::saturating_add);
     let inner = paint::padded(paint::popup(buf, area, theme, &confirm.title, 66, height));
     let at = texts(buf, inner, theme, 0, &lines);
     paint::line(
