@@ -8,5 +8,6 @@ pub mod fixture;
 pub mod styled;
 
 pub mod any_size;
+pub mod memory;
 pub mod models_dialog;
 pub(crate) mod screens;

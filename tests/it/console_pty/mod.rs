@@ -6,6 +6,7 @@ mod detach;
 pub(crate) mod door;
 mod hostile;
 mod large_output;
+mod memory;
 mod models;
 mod resize;
 mod restart;

@@ -7,5 +7,6 @@ mod arming_rule;
 mod connection;
 mod dialogs;
 mod folding;
+mod memory;
 mod models_dialog;
 mod selection;
