@@ -19,7 +19,10 @@ async fn a_fact_is_written_pinned_found_and_forgotten() {
     pty.see("Nothing is remembered here yet.");
     pty.send("n");
     pty.see("Remember in every session of every channel");
-    pty.send("The report is due on Friday.\x1b\r");
+    pty.send("The report is due on Friday.");
+    pty.see("due on Friday.");
+    pty.send("\x1b\r");
+    pty.gone("Remember in every session");
     pty.see("The report is due");
     let listed = door.get("/v1/memory").await;
     assert_eq!(items(&listed).count(), 1);
@@ -63,6 +66,8 @@ async fn a_fact_is_written_pinned_found_and_forgotten() {
 #[tokio::test]
 async fn hygiene_runs_and_is_taken_back() {
     let home = remembering("[memory.hygiene]\nretention_days = 20\n", 30, |n| n * 2);
+    // The daemon that left this runs no more; the engine is in the console now.
+    std::fs::remove_file(home.data().join("served-by-daemon")).unwrap();
     let mut pty = Pty::start(&command(&home), 120, 40);
     pty.see("nothing needs you");
     let door = Door::of(&home);
@@ -74,7 +79,10 @@ async fn hygiene_runs_and_is_taken_back() {
     pty.see("Run hygiene now?");
     pty.send("\t\r");
     pty.see("ran: 20 put aside");
-    assert_eq!(door.get("/v1/memory/hygiene").await["sizes"]["archived"], 20);
+    assert_eq!(
+        door.get("/v1/memory/hygiene").await["sizes"]["archived"],
+        20
+    );
     pty.see("Nothing would go.");
     pty.send("u");
     pty.see("Take this run back?");
