@@ -694,8 +694,7 @@ impl<'a> Canvas<'a> {
                 return;
             }
             Some([]) => {
-                let how = "`leverframe routine add NAME --schedule \"0 9 * * *\" --prompt \"…\"` makes one; \
-                           so does `/routine` in a chat.";
+                let how = "`leverframe routine add NAME --schedule \"0 9 * * *\" --prompt \"…\"` makes one.";
                 let lines = [
                     (Role::TextStrong, "No routine yet.".to_owned()),
                     (Role::TextMuted, how.to_owned()),

@@ -9,5 +9,6 @@ pub mod look;
 pub mod styled;
 
 pub mod any_size;
+pub mod memory;
 pub mod models_dialog;
 pub(crate) mod screens;

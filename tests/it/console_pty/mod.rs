@@ -7,6 +7,7 @@ pub(crate) mod door;
 mod hostile;
 mod large_output;
 mod look;
+mod memory;
 mod models;
 mod resize;
 mod restart;

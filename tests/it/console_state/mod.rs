@@ -8,5 +8,6 @@ mod connection;
 mod dialogs;
 mod folding;
 mod look;
+mod memory;
 mod models_dialog;
 mod selection;
