@@ -6,7 +6,8 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Clear, Widget};
 
 use crate::tui::shown;
-use crate::tui::state::app::State;
+use crate::tui::state::app::{Screen, State};
+use crate::tui::state::audit;
 use crate::tui::state::command_line::Completion;
 use crate::tui::state::modal::{TextEntry, TextPurpose};
 use crate::tui::state::text_field::{Lines, TextField};
@@ -23,6 +24,7 @@ pub fn draw(state: &State, theme: &Theme, entry: &TextEntry, area: Rect, buf: &m
         // Always as many, so that the line stays where it is while choices come and go.
         TextPurpose::CommandLine => CHOICES.min(area.height.saturating_sub(3)),
         TextPurpose::Search => 1,
+        TextPurpose::Filter(_) => 0,
         TextPurpose::DenyReason(_)
         | TextPurpose::EditArguments(_)
         | TextPurpose::Answer(_)
@@ -93,7 +95,8 @@ pub fn draw(state: &State, theme: &Theme, entry: &TextEntry, area: Rect, buf: &m
         | TextPurpose::EditArguments(_)
         | TextPurpose::Answer(_)
         | TextPurpose::Code(..)
-        | TextPurpose::Compose(_) => {}
+        | TextPurpose::Compose(_)
+        | TextPurpose::Filter(_) => {}
     }
     if let Some(error) = &entry.error {
         paint::line(
@@ -179,6 +182,21 @@ fn words(state: &State, entry: &TextEntry) -> (String, String) {
         }
         TextPurpose::Search => ("Search".to_owned(), String::new()),
         TextPurpose::CommandLine => ("Command".to_owned(), String::new()),
+        TextPurpose::Filter(screen) => {
+            let note = match screen {
+                Screen::Audit => audit::FILTER_WORDS,
+                Screen::Continuations => "words of state, channel, person, text; empty shows all",
+                Screen::Queue
+                | Screen::Live
+                | Screen::Session
+                | Screen::Channels
+                | Screen::Rules
+                | Screen::CacheCost
+                | Screen::Memory
+                | Screen::Doctor => "",
+            };
+            (format!("Filter {}", screen.title()), note.to_owned())
+        }
     }
 }
 
