@@ -35,7 +35,6 @@ pub mod resolve;
 pub mod routine;
 pub mod run;
 pub mod sessions;
-pub mod span;
 pub mod sweep;
 pub mod table;
 pub mod terminal;

@@ -681,3 +681,13 @@ words!(/// Why a tool's result was not kept.
     /// Something that may write in the workspace ran at the same time.
     WorkspaceChanged = "workspace_changed",
 });
+
+words!(/// By what a search found something.
+    FoundBy as "way to find" {
+    /// Its words.
+    Words = "words",
+    /// Its meaning.
+    Meaning = "meaning",
+    /// Both.
+    Both = "both",
+});

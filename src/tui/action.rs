@@ -113,6 +113,17 @@ actions! {
     Redraw = "redraw", Ordinary, "redraw", "draw the whole screen again";
     Suspend = "suspend", Ordinary, "suspend", "suspend the console";
     Quit = "quit", Ordinary, "back/quit", "back, then the quit menu";
+    GroupCosts = "group-costs", Ordinary, "channel/model/day", "sum spending by channel, by model or by day";
+    Numbers = "numbers", Ordinary, "numbers", "all the numbers of this screen, or the overview again";
+    PinAnswer = "pin-answer", Ordinary, "pin", "keep this answer past its time, or no longer";
+    PurgeAnswer = "purge-answer", Ordinary, "forget", "forget this kept answer; asks first";
+    PurgeAnswers = "purge-answers", Ordinary, "forget channel", "forget everything kept for this channel; asks first";
+    FullCheck = "full-check", Ordinary, "full check", "verify every rule of the database; says first what that reads";
+    ResetHook = "reset-hook", Ordinary, "reset hook", "call this hook again although it failed too often";
+    Filter = "filter", Ordinary, "filter", "show only the rows with these words";
+    Why = "why", Ordinary, "why", "why did this run, ask or get refused: rule, level, lists, history";
+    OpenQuestion = "open-question", Ordinary, "its question", "go to the question that this turn waits for";
+    VerifyAudit = "verify-audit", Ordinary, "verify", "walk the whole chain of the audit";
     MemoryAdd = "memory-add", Ordinary, "remember", "write something to be remembered in the scope that is shown";
     MemoryEdit = "memory-edit", Ordinary, "edit", "change the text of what is remembered";
     MemoryPin = "memory-pin", Ordinary, "pin", "pin: into every context of its scope, or no longer";
@@ -131,6 +142,8 @@ actions! {
     DialogAccept = "dialog-accept", Dialog, "choose", "take the choice";
     DialogCancel = "dialog-cancel", Dialog, "cancel", "close without doing anything";
     DialogDiscover = "dialog-discover", Dialog, "look for servers", "look for model servers on this machine";
+    DialogPageDown = "dialog-page-down", Dialog, "page down", "scroll down half a page";
+    DialogPageUp = "dialog-page-up", Dialog, "page up", "scroll up half a page";
     TextEnter = "text-enter", Text, "done", "new line, or finish a one-line field";
     TextSubmit = "text-submit", Text, "send", "finish the field";
     TextCancel = "text-cancel", Text, "close", "close the field; the draft is kept";

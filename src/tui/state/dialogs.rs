@@ -7,7 +7,7 @@ use crate::protocol::words::{Autonomy, DecisionWord};
 use crate::tui::action::Action;
 use crate::tui::message::{Effect, QuitKind};
 use crate::tui::options::Hosting;
-use crate::tui::state::app::{Dirty, State, Tone};
+use crate::tui::state::app::{Dirty, Screen, State, Tone};
 use crate::tui::state::arming::Subject;
 use crate::tui::state::memory::MemoryText;
 use crate::tui::state::modal::{
@@ -15,7 +15,9 @@ use crate::tui::state::modal::{
 };
 use crate::tui::state::release::{Place, Release};
 use crate::tui::state::text_field::{Edit, Lines, TextField};
-use crate::tui::state::{command_line, decide, memory_keys, models, perform, queue, submit};
+use crate::tui::state::{
+    audit, command_line, continuations, decide, memory_keys, models, perform, queue, submit, why,
+};
 
 /// Past calls a what-if looks at.
 pub const WHAT_IF_CALLS: u32 = 50;
@@ -38,6 +40,7 @@ fn draft_key(purpose: &TextPurpose) -> Option<String> {
         TextPurpose::Code(..)
         | TextPurpose::Search
         | TextPurpose::CommandLine
+        | TextPurpose::Filter(_)
         | TextPurpose::Memory(MemoryText::Search) => None,
     }
 }
@@ -53,6 +56,7 @@ pub fn open_text(state: &mut State, purpose: TextPurpose) -> Vec<Effect> {
         | TextPurpose::Code(..)
         | TextPurpose::Search
         | TextPurpose::CommandLine
+        | TextPurpose::Filter(_)
         | TextPurpose::Memory(MemoryText::Search) => Lines::One,
     };
     let draft = draft_key(&purpose).and_then(|key| state.drafts.get(&key).cloned());
@@ -64,6 +68,8 @@ pub fn open_text(state: &mut State, purpose: TextPurpose) -> Vec<Effect> {
             .get(&bound.approval_id)
             .and_then(|approval| serde_json::to_string_pretty(&approval.args).ok())
             .unwrap_or_default(),
+        (TextPurpose::Filter(Screen::Continuations), None) => state.continuations.filter.clone(),
+        (TextPurpose::Filter(Screen::Audit), None) => state.audit.filter.clone(),
         (TextPurpose::Memory(MemoryText::Edit(..)), None) => state
             .memory
             .memory()
@@ -168,6 +174,7 @@ fn changed(state: &mut State) {
                 | TextPurpose::Answer(_)
                 | TextPurpose::Code(..)
                 | TextPurpose::Compose(_)
+                | TextPurpose::Filter(_)
                 | TextPurpose::Memory(_) => {}
             }
         }
@@ -177,7 +184,8 @@ fn changed(state: &mut State) {
             | Modal::Confirm(_)
             | Modal::Dial(_)
             | Modal::Snooze { .. }
-            | Modal::Models(_),
+            | Modal::Models(_)
+            | Modal::Why(_),
         )
         | None => {}
     }
@@ -290,7 +298,8 @@ fn move_choice(state: &mut State, action: Action) -> Vec<Effect> {
             | Modal::Confirm(_)
             | Modal::Dial(_)
             | Modal::Snooze { .. }
-            | Modal::Models(_),
+            | Modal::Models(_)
+            | Modal::Why(_),
         )
         | None => {}
     }
@@ -412,6 +421,7 @@ fn finish(state: &mut State) -> Vec<Effect> {
         TextPurpose::Compose(_)
         | TextPurpose::Search
         | TextPurpose::CommandLine
+        | TextPurpose::Filter(_)
         | TextPurpose::Memory(_) => None,
     };
     if let Some((bound, request)) = decision {
@@ -446,6 +456,27 @@ fn finish(state: &mut State) -> Vec<Effect> {
         TextPurpose::CommandLine => {
             state.modals.pop();
             command_line::run(state, &text)
+        }
+        TextPurpose::Filter(screen) => {
+            match screen {
+                Screen::Continuations => continuations::filter(state, &text),
+                Screen::Audit => {
+                    if let Err(why) = audit::filter(state, &text) {
+                        return refuse(state, why);
+                    }
+                }
+                // Each of these has words of its own, or nothing to filter.
+                Screen::Queue
+                | Screen::Live
+                | Screen::Session
+                | Screen::Channels
+                | Screen::Rules
+                | Screen::CacheCost
+                | Screen::Memory
+                | Screen::Doctor => {}
+            }
+            state.modals.pop();
+            Vec::new()
         }
         TextPurpose::Memory(purpose) => finish_memory(state, &purpose, text),
         TextPurpose::DenyReason(_)
@@ -506,6 +537,14 @@ pub fn dialog_action(state: &mut State, action: Action) -> Vec<Effect> {
         Action::DialogPrevious => turn(state, false),
         Action::DialogAccept => accept(state),
         Action::DialogDiscover => models::discover(state),
+        Action::DialogPageDown | Action::DialogPageUp => {
+            let half = i64::from((state.size.1 / 2).max(2)) - 1;
+            let down = action == Action::DialogPageDown;
+            if let Some(Modal::Why(pager)) = state.modals.last_mut() {
+                why::scroll(pager, if down { half } else { -half });
+            }
+            Vec::new()
+        }
         Action::DialogCancel => {
             if let Some(Modal::Dial(dial)) = state.modals.last_mut()
                 && dial.confirming.take().is_some()
@@ -539,6 +578,7 @@ fn turn(state: &mut State, forward: bool) -> Vec<Effect> {
         Some(Modal::Models(dialog)) => {
             dialog.chosen = stepped(dialog.chosen, dialog.models().len(), forward);
         }
+        Some(Modal::Why(pager)) => why::scroll(pager, if forward { 1 } else { -1 }),
         Some(Modal::Dial(dial)) => {
             if let Some(chosen) = &mut dial.confirming {
                 *chosen = stepped(*chosen, 2, forward);
@@ -610,6 +650,10 @@ fn accept(state: &mut State) -> Vec<Effect> {
         }
         Some(Modal::Dial(dial)) => accept_dial(state, &dial),
         Some(Modal::Models(dialog)) => models::accept(state, &dialog),
+        Some(Modal::Why(_)) => {
+            state.modals.pop();
+            Vec::new()
+        }
         Some(Modal::Help(_) | Modal::Text(_)) | None => Vec::new(),
     }
 }

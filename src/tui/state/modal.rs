@@ -8,11 +8,13 @@ use crate::protocol::policy::WhatIf;
 use crate::protocol::words::{Autonomy, DecisionWord};
 use crate::tui::action::Action;
 use crate::tui::keymap::context::Context;
+use crate::tui::state::app::Screen;
 use crate::tui::state::arming::Subject;
 use crate::tui::state::memory::MemoryText;
 use crate::tui::state::models::ModelsDialog;
 use crate::tui::state::release::Release;
 use crate::tui::state::text_field::TextField;
+use crate::tui::state::why::WhyPager;
 
 /// What the help overlay lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,6 +55,8 @@ pub enum TextPurpose {
     Search,
     /// The `:` line.
     CommandLine,
+    /// Which rows a screen shows.
+    Filter(Screen),
     /// Something of the Memory screen.
     Memory(MemoryText),
 }
@@ -156,6 +160,8 @@ pub enum Modal {
     },
     /// The models of a session.
     Models(Box<ModelsDialog>),
+    /// Why calls ran, asked or were refused.
+    Why(Box<WhyPager>),
 }
 
 impl Modal {
@@ -168,7 +174,8 @@ impl Modal {
             | Self::Confirm(_)
             | Self::Dial(_)
             | Self::Snooze { .. }
-            | Self::Models(_) => Context::Dialog,
+            | Self::Models(_)
+            | Self::Why(_) => Context::Dialog,
         }
     }
 }

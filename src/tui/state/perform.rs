@@ -10,7 +10,7 @@ use crate::tui::state::app::{Screen, State, Tone};
 use crate::tui::state::modal::{Confirm, HelpScope, Modal, TextPurpose};
 use crate::tui::state::queue::{self, ItemKey, Step};
 use crate::tui::state::session_view::SessionView;
-use crate::tui::state::{dialogs, models, panel, submit};
+use crate::tui::state::{continuations, dialogs, models, panel, submit, why};
 
 /// Carries out an action that is not a decision.
 pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
@@ -147,7 +147,18 @@ pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
             }
             Vec::new()
         }
-        Action::MemoryAdd
+        Action::Why => why::open(state),
+        Action::GroupCosts
+        | Action::Numbers
+        | Action::PinAnswer
+        | Action::PurgeAnswer
+        | Action::PurgeAnswers
+        | Action::FullCheck
+        | Action::ResetHook
+        | Action::Filter
+        | Action::OpenQuestion
+        | Action::VerifyAudit
+        | Action::MemoryAdd
         | Action::MemoryEdit
         | Action::MemoryPin
         | Action::MemoryAccept
@@ -160,7 +171,10 @@ pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
         | Action::MemoryRun
         | Action::MemoryUndo
         | Action::MemoryToggle => {
-            state.flash(Tone::Warning, "this is done on the screen Memory (8)");
+            state.flash(
+                Tone::Warning,
+                format!("{}: not on this screen", action.short()),
+            );
             Vec::new()
         }
         Action::Approve
@@ -178,6 +192,8 @@ pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
         | Action::DialogAccept
         | Action::DialogCancel
         | Action::DialogDiscover
+        | Action::DialogPageDown
+        | Action::DialogPageUp
         | Action::TextEnter
         | Action::TextSubmit
         | Action::TextCancel
@@ -240,12 +256,23 @@ pub fn go(state: &mut State, screen: Screen) -> Vec<Effect> {
         Screen::Queue => state.queue.open(&state.world, state.now.wall),
         Screen::Live | Screen::Channels => open_lists(state),
         Screen::Session => {}
-        Screen::Continuations
-        | Screen::Rules
-        | Screen::CacheCost
-        | Screen::Memory
-        | Screen::Audit
-        | Screen::Doctor => state.asking.now(),
+        Screen::Continuations => {
+            state.continuations.opens();
+            state.asking.now();
+        }
+        Screen::Audit => {
+            state.audit.opens();
+            state.asking.now();
+        }
+        Screen::CacheCost => {
+            state.cache_cost.opens();
+            state.asking.now();
+        }
+        Screen::Doctor => {
+            state.doctor.opens();
+            state.asking.now();
+        }
+        Screen::Rules | Screen::Memory => state.asking.now(),
     }
     match (left, screen) {
         (_, Screen::Session) => {
@@ -526,7 +553,8 @@ fn focused_continuation(state: &State) -> Option<(ContinuationId, ContinuationSt
     }
     if let Some(panel) = panel::of(state.screen) {
         let id = (panel.continuation)(state)?;
-        return Some((id, state.world.continuations.get(&id)?.state));
+        let known = state.world.continuations.get(&id).map(|turn| turn.state);
+        return Some((id, known.or_else(|| continuations::state_of(state, id))?));
     }
     let session = state.world.sessions.get(&focused_session(state)?)?;
     if let Some(open) = &session.open_continuation {

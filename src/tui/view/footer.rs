@@ -144,6 +144,13 @@ fn hints(state: &State, context: Context) -> Vec<Hint> {
                 Action::DialogCancel,
             ]);
         }
+        Some(Modal::Why(_)) => {
+            return plain(&[
+                Action::DialogNext,
+                Action::DialogPageDown,
+                Action::DialogCancel,
+            ]);
+        }
         Some(
             Modal::Quit { .. }
             | Modal::Release(_)

@@ -6,7 +6,8 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Clear, Widget};
 
 use crate::tui::shown;
-use crate::tui::state::app::State;
+use crate::tui::state::app::{Screen, State};
+use crate::tui::state::audit;
 use crate::tui::state::modal::{TextEntry, TextPurpose};
 use crate::tui::state::text_field::{Lines, TextField};
 use crate::tui::theme::roles::{Role, Theme};
@@ -18,6 +19,7 @@ pub fn draw(state: &State, theme: &Theme, entry: &TextEntry, area: Rect, buf: &m
     let (title, note) = words(state, entry);
     let extra = match entry.purpose {
         TextPurpose::CommandLine | TextPurpose::Search => 1,
+        TextPurpose::Filter(_) => 0,
         TextPurpose::DenyReason(_)
         | TextPurpose::EditArguments(_)
         | TextPurpose::Answer(_)
@@ -96,6 +98,7 @@ pub fn draw(state: &State, theme: &Theme, entry: &TextEntry, area: Rect, buf: &m
         | TextPurpose::Answer(_)
         | TextPurpose::Code(..)
         | TextPurpose::Compose(_)
+        | TextPurpose::Filter(_)
         | TextPurpose::Memory(_) => {}
     }
     if let Some(error) = &entry.error {
@@ -146,6 +149,21 @@ fn words(state: &State, entry: &TextEntry) -> (String, String) {
         }
         TextPurpose::Search => ("Search".to_owned(), String::new()),
         TextPurpose::CommandLine => ("Command".to_owned(), String::new()),
+        TextPurpose::Filter(screen) => {
+            let note = match screen {
+                Screen::Audit => audit::FILTER_WORDS,
+                Screen::Continuations => "words of state, channel, person, text; empty shows all",
+                Screen::Queue
+                | Screen::Live
+                | Screen::Session
+                | Screen::Channels
+                | Screen::Rules
+                | Screen::CacheCost
+                | Screen::Memory
+                | Screen::Doctor => "",
+            };
+            (format!("Filter {}", screen.title()), note.to_owned())
+        }
         TextPurpose::Memory(text) => memory::entry_words(text),
     }
 }

@@ -236,7 +236,14 @@ impl Kept {
             Query::Memory(MemoryQuery::Search { text, filter, .. }) => {
                 let mut found = listed(filter);
                 found.retain(|one| one.text.contains(text.as_str()));
-                Answer::Memory(MemoryAnswer::Search(found))
+                let hits = found.into_iter().map(|memory| MemoryHit {
+                    memory,
+                    found_by: FoundBy::Words,
+                });
+                Answer::Memory(MemoryAnswer::Search(MemoryFound {
+                    items: hits.collect(),
+                    ..MemoryFound::default()
+                }))
             }
             Query::Memory(MemoryQuery::One { id }) => {
                 let one = self.facts.iter().find(|one| one.id == *id)?;

@@ -155,6 +155,9 @@ const CASES: &[(&str, &str, &[&str])] = &[
         "UPDATE memories SET superseded_by = id WHERE scope = 'global'", &["M1"]),
     ("memory of a session that is not in its session's channel",
         "UPDATE memories SET channel = 'desk' WHERE scope = 'session'", &["M1"]),
+    ("embedding of a memory that is gone, or of a text that its memory does not have",
+        "UPDATE memory_vectors SET digest = zeroblob(32)", &["M1"]),
+    ("embedding that is not of length 1", "UPDATE memory_vectors SET vector = zeroblob(4)", &["M1"]),
     ("memory whose digest is not that of its text", "UPDATE memories SET digest = zeroblob(32)", &["M1"]),
 ];
 
