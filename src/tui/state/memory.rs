@@ -130,6 +130,8 @@ pub struct MemoryPanel {
     pub cursor: Option<String>,
     /// What is looked for.
     pub search: Option<String>,
+    /// Why only words were looked for although embeddings are configured.
+    pub words_only: Option<String>,
     /// The selected row.
     pub selected: Option<MemoryId>,
     /// Marked rows.
@@ -605,8 +607,15 @@ fn remembered(memory: &mut MemoryPanel, query: &MemoryQuery, answer: &MemoryAnsw
         }
         (MemoryQuery::Search { text, filter, .. }, MemoryAnswer::Search(found)) => {
             if *filter == memory.filter() && memory.search.as_ref() == Some(text) {
-                let hits = found.items.iter().map(|hit| listed(hit.memory.clone()));
-                memory.replace(hits.collect(), None);
+                memory.words_only.clone_from(&found.words_only);
+                memory.replace(
+                    found
+                        .items
+                        .iter()
+                        .map(|hit| listed(hit.memory.clone()))
+                        .collect(),
+                    None,
+                );
             }
         }
         (MemoryQuery::One { id }, MemoryAnswer::One(one)) => {

@@ -157,14 +157,8 @@ pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
         | Action::ResetHook
         | Action::Filter
         | Action::OpenQuestion
-        | Action::VerifyAudit => {
-            state.flash(
-                Tone::Warning,
-                format!("{}: not on this screen", action.short()),
-            );
-            Vec::new()
-        }
-        Action::MemoryAdd
+        | Action::VerifyAudit
+        | Action::MemoryAdd
         | Action::MemoryEdit
         | Action::MemoryPin
         | Action::MemoryAccept
@@ -177,7 +171,10 @@ pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
         | Action::MemoryRun
         | Action::MemoryUndo
         | Action::MemoryToggle => {
-            state.flash(Tone::Warning, "this is done on the screen Memory (8)");
+            state.flash(
+                Tone::Warning,
+                format!("{}: not on this screen", action.short()),
+            );
             Vec::new()
         }
         Action::Approve

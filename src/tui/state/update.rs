@@ -100,6 +100,7 @@ fn drawn(state: &mut State, report: FrameReport) {
             (Some(Modal::Why(pager)), _) => Some(&mut pager.scroll),
             (_, Screen::Continuations) => Some(&mut state.continuations.scroll),
             (_, Screen::Audit) => Some(&mut state.audit.scroll),
+            (_, Screen::Memory) => Some(&mut state.memory.scroll),
             (_, Screen::CacheCost) => Some(&mut state.cache_cost.scroll),
             (_, Screen::Doctor) => Some(&mut state.doctor.scroll),
             _ => None,
@@ -108,7 +109,6 @@ fn drawn(state: &mut State, report: FrameReport) {
             *scroll = (*scroll).min(most);
         }
     }
-    state.memory.scroll = state.memory.scroll.min(report.card_max_scroll);
     if let Some(session) = report.session {
         state.session.report = Some(session);
         if state.session.anchor.is_some() {

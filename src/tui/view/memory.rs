@@ -36,7 +36,7 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: 
     if memory.zoomed
         && let Some(title) = detail_title(state)
     {
-        report.card_max_scroll = canvas.detail(area, &title, true);
+        report.panel_max_scroll = Some(canvas.detail(area, &title, true));
         return;
     }
     let area = canvas.beside(area);
@@ -372,6 +372,10 @@ impl<'a> Canvas<'a> {
         let mut inner = paint::padded(panel);
         if let Some(problem) = &memory.problem {
             inner = self.say(inner, &[(Role::NoticeError, problem.clone())]);
+        }
+        if let (Some(why), Some(_)) = (&memory.words_only, &memory.search) {
+            let text = format!("by words only: {why}");
+            inner = self.say(inner, &[(Role::NoticeWarning, text)]);
         }
         let Some(rows) = &memory.rows else {
             self.say(inner, &[(Role::TextMuted, "asking …".to_owned())]);

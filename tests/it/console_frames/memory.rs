@@ -236,14 +236,12 @@ impl Kept {
             Query::Memory(MemoryQuery::Search { text, filter, .. }) => {
                 let mut found = listed(filter);
                 found.retain(|one| one.text.contains(text.as_str()));
+                let hits = found.into_iter().map(|memory| MemoryHit {
+                    memory,
+                    found_by: FoundBy::Words,
+                });
                 Answer::Memory(MemoryAnswer::Search(MemoryFound {
-                    items: found
-                        .into_iter()
-                        .map(|memory| MemoryHit {
-                            memory,
-                            found_by: FoundBy::Words,
-                        })
-                        .collect(),
+                    items: hits.collect(),
                     ..MemoryFound::default()
                 }))
             }
