@@ -9,4 +9,5 @@ pub mod styled;
 
 pub mod any_size;
 pub mod models_dialog;
+pub mod money;
 pub(crate) mod screens;

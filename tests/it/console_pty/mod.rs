@@ -7,6 +7,7 @@ pub(crate) mod door;
 mod hostile;
 mod large_output;
 mod models;
+mod money;
 mod resize;
 mod restart;
 mod setup;

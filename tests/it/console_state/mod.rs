@@ -8,4 +8,5 @@ mod connection;
 mod dialogs;
 mod folding;
 mod models_dialog;
+mod money;
 mod selection;
