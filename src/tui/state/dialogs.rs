@@ -9,13 +9,14 @@ use crate::tui::message::{Effect, QuitKind};
 use crate::tui::options::Hosting;
 use crate::tui::state::app::{Dirty, Screen, State, Tone};
 use crate::tui::state::arming::Subject;
+use crate::tui::state::memory::MemoryText;
 use crate::tui::state::modal::{
     Bound, Dial, Help, HelpScope, Modal, QuitChoice, SNOOZES, TextEntry, TextPurpose,
 };
 use crate::tui::state::release::{Place, Release};
 use crate::tui::state::text_field::{Edit, Lines, TextField};
 use crate::tui::state::{
-    audit, command_line, continuations, decide, models, perform, queue, submit, why,
+    audit, command_line, continuations, decide, memory_keys, models, perform, queue, submit, why,
 };
 
 /// Past calls a what-if looks at.
@@ -34,24 +35,29 @@ fn draft_key(purpose: &TextPurpose) -> Option<String> {
         )),
         TextPurpose::Answer(bound) => Some(format!("answer {}", bound.approval_id)),
         TextPurpose::Compose(session) => Some(format!("message {session}")),
+        TextPurpose::Memory(MemoryText::Add(_)) => Some("remember".to_owned()),
+        TextPurpose::Memory(MemoryText::Edit(id, _)) => Some(format!("memory {id}")),
         TextPurpose::Code(..)
         | TextPurpose::Search
         | TextPurpose::CommandLine
-        | TextPurpose::Filter(_) => None,
+        | TextPurpose::Filter(_)
+        | TextPurpose::Memory(MemoryText::Search) => None,
     }
 }
 
 /// Opens a text field, with the draft left behind, when there is one.
 pub fn open_text(state: &mut State, purpose: TextPurpose) -> Vec<Effect> {
     let lines = match purpose {
-        TextPurpose::EditArguments(_) | TextPurpose::Answer(_) | TextPurpose::Compose(_) => {
-            Lines::Many
-        }
+        TextPurpose::EditArguments(_)
+        | TextPurpose::Answer(_)
+        | TextPurpose::Compose(_)
+        | TextPurpose::Memory(MemoryText::Add(_) | MemoryText::Edit(..)) => Lines::Many,
         TextPurpose::DenyReason(_)
         | TextPurpose::Code(..)
         | TextPurpose::Search
         | TextPurpose::CommandLine
-        | TextPurpose::Filter(_) => Lines::One,
+        | TextPurpose::Filter(_)
+        | TextPurpose::Memory(MemoryText::Search) => Lines::One,
     };
     let draft = draft_key(&purpose).and_then(|key| state.drafts.get(&key).cloned());
     let start = match (&purpose, draft) {
@@ -64,6 +70,14 @@ pub fn open_text(state: &mut State, purpose: TextPurpose) -> Vec<Effect> {
             .unwrap_or_default(),
         (TextPurpose::Filter(Screen::Continuations), None) => state.continuations.filter.clone(),
         (TextPurpose::Filter(Screen::Audit), None) => state.audit.filter.clone(),
+        (TextPurpose::Memory(MemoryText::Edit(..)), None) => state
+            .memory
+            .memory()
+            .map(|one| one.text.clone())
+            .unwrap_or_default(),
+        (TextPurpose::Memory(MemoryText::Search), None) => {
+            state.memory.search.clone().unwrap_or_default()
+        }
         (_, None) => String::new(),
     };
     let mut entry = TextEntry {
@@ -74,6 +88,7 @@ pub fn open_text(state: &mut State, purpose: TextPurpose) -> Vec<Effect> {
     };
     if entry.purpose == TextPurpose::CommandLine {
         entry.choices = command_line::completions(state, "");
+        state.commands.opened();
     }
     state.modals.push(Modal::Text(entry));
     state.touch(Dirty::Now);
@@ -160,7 +175,8 @@ fn changed(state: &mut State) {
                 | TextPurpose::Answer(_)
                 | TextPurpose::Code(..)
                 | TextPurpose::Compose(_)
-                | TextPurpose::Filter(_) => {}
+                | TextPurpose::Filter(_)
+                | TextPurpose::Memory(_) => {}
             }
         }
         Some(
@@ -276,6 +292,17 @@ fn move_choice(state: &mut State, action: Action) -> Vec<Effect> {
                 help.chosen.saturating_sub(1)
             };
         }
+        Some(Modal::Text(entry)) if entry.purpose == TextPurpose::CommandLine => {
+            let recalled = if down {
+                state.commands.newer()
+            } else {
+                state.commands.older(&entry.field.text())
+            };
+            if let Some(line) = recalled {
+                entry.field = TextField::new(Lines::One, &line);
+                changed(state);
+            }
+        }
         Some(Modal::Text(entry)) => entry.field.edit(if down { Edit::Down } else { Edit::Up }),
         Some(
             Modal::Quit { .. }
@@ -294,7 +321,7 @@ fn move_choice(state: &mut State, action: Action) -> Vec<Effect> {
 fn complete(state: &mut State) {
     if let Some(Modal::Text(entry)) = state.modals.last_mut()
         && entry.purpose == TextPurpose::CommandLine
-        && let Some(choice) = command_line::common_completion(&entry.choices)
+        && let Some(choice) = command_line::common_completion(&entry.choices, &entry.field.text())
     {
         entry.field = TextField::new(Lines::One, &choice);
     }
@@ -406,7 +433,8 @@ fn finish(state: &mut State) -> Vec<Effect> {
         TextPurpose::Compose(_)
         | TextPurpose::Search
         | TextPurpose::CommandLine
-        | TextPurpose::Filter(_) => None,
+        | TextPurpose::Filter(_)
+        | TextPurpose::Memory(_) => None,
     };
     if let Some((bound, request)) = decision {
         return finish_decision(state, &entry, &bound, request);
@@ -439,6 +467,7 @@ fn finish(state: &mut State) -> Vec<Effect> {
         }
         TextPurpose::CommandLine => {
             state.modals.pop();
+            state.commands.ran(&text);
             command_line::run(state, &text)
         }
         TextPurpose::Filter(screen) => {
@@ -462,10 +491,24 @@ fn finish(state: &mut State) -> Vec<Effect> {
             state.modals.pop();
             Vec::new()
         }
+        TextPurpose::Memory(purpose) => finish_memory(state, &purpose, text),
         TextPurpose::DenyReason(_)
         | TextPurpose::EditArguments(_)
         | TextPurpose::Answer(_)
         | TextPurpose::Code(..) => Vec::new(),
+    }
+}
+
+fn finish_memory(state: &mut State, purpose: &MemoryText, text: String) -> Vec<Effect> {
+    match memory_keys::finished(state, purpose, text) {
+        Err(why) => refuse(state, why),
+        // A console that may not act keeps the text.
+        Ok(effects) if effects.is_empty() && *purpose != MemoryText::Search => effects,
+        Ok(effects) => {
+            state.modals.pop();
+            forget_draft(state, &TextPurpose::Memory(purpose.clone()));
+            effects
+        }
     }
 }
 

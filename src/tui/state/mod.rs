@@ -5,6 +5,7 @@
 pub mod app;
 pub mod arming;
 pub mod audit;
+pub mod available;
 pub mod cache_cost;
 pub mod command_line;
 pub mod continuations;
@@ -15,6 +16,7 @@ pub mod doctor_rows;
 pub mod fold;
 pub mod input;
 pub mod memory;
+pub mod memory_keys;
 pub mod modal;
 pub mod models;
 pub mod panel;

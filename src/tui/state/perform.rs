@@ -10,7 +10,7 @@ use crate::tui::state::app::{Screen, State, Tone};
 use crate::tui::state::modal::{Confirm, HelpScope, Modal, TextPurpose};
 use crate::tui::state::queue::{self, ItemKey, Step};
 use crate::tui::state::session_view::SessionView;
-use crate::tui::state::{continuations, dialogs, models, panel, submit, why};
+use crate::tui::state::{available, continuations, dialogs, models, panel, submit, why};
 
 /// Carries out an action that is not a decision.
 pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
@@ -157,7 +157,20 @@ pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
         | Action::ResetHook
         | Action::Filter
         | Action::OpenQuestion
-        | Action::VerifyAudit => {
+        | Action::VerifyAudit
+        | Action::MemoryAdd
+        | Action::MemoryEdit
+        | Action::MemoryPin
+        | Action::MemoryAccept
+        | Action::MemoryForget
+        | Action::MemorySupersede
+        | Action::MemoryMark
+        | Action::MemorySummary
+        | Action::MemoryHygiene
+        | Action::MemoryRoutines
+        | Action::MemoryRun
+        | Action::MemoryUndo
+        | Action::MemoryToggle => {
             state.flash(
                 Tone::Warning,
                 format!("{}: not on this screen", action.short()),
@@ -205,7 +218,13 @@ pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
 /// Carries out an action chosen in help or the palette. Decisions are made with their key, on the card.
 pub fn from_palette(state: &mut State, action: Action) -> Vec<Effect> {
     match action.class() {
-        ActionClass::Ordinary => perform(state, action),
+        ActionClass::Ordinary => match available::why_not(state, action) {
+            Some(why) => {
+                state.flash(Tone::Warning, format!("{}: {why}", action.short()));
+                Vec::new()
+            }
+            None => perform(state, action),
+        },
         ActionClass::Decision => {
             state.flash(
                 Tone::Warning,
@@ -238,6 +257,7 @@ pub fn go(state: &mut State, screen: Screen) -> Vec<Effect> {
     state.screen = screen;
     state.high = None;
     state.arming.drawn(None, state.now.steady);
+    state.memory.unselect();
     match screen {
         Screen::Queue => state.queue.open(&state.world, state.now.wall),
         Screen::Live | Screen::Channels => open_lists(state),
@@ -524,7 +544,7 @@ pub fn focused_channel(state: &State) -> Option<String> {
 }
 
 /// The continuation of what has the focus, with its state.
-fn focused_continuation(state: &State) -> Option<(ContinuationId, ContinuationState)> {
+pub fn focused_continuation(state: &State) -> Option<(ContinuationId, ContinuationState)> {
     if state.screen == Screen::Queue
         && let Some(key) = &state.queue.selected
     {

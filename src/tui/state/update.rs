@@ -10,7 +10,7 @@ use crate::tui::state::app::{Dirty, Link, Screen, State, Tone};
 use crate::tui::state::fold::{self, Missing};
 use crate::tui::state::modal::{Modal, TextPurpose};
 use crate::tui::state::world::World;
-use crate::tui::state::{audit, dialogs, input, models, panel, perform, submit, why};
+use crate::tui::state::{audit, dialogs, input, memory, models, panel, perform, submit, why};
 
 /// Least time between two bells.
 const BELL_MS: u64 = 10_000;
@@ -100,6 +100,7 @@ fn drawn(state: &mut State, report: FrameReport) {
             (Some(Modal::Why(pager)), _) => Some(&mut pager.scroll),
             (_, Screen::Continuations) => Some(&mut state.continuations.scroll),
             (_, Screen::Audit) => Some(&mut state.audit.scroll),
+            (_, Screen::Memory) => Some(&mut state.memory.scroll),
             (_, Screen::CacheCost) => Some(&mut state.cache_cost.scroll),
             (_, Screen::Doctor) => Some(&mut state.doctor.scroll),
             _ => None,
@@ -276,6 +277,7 @@ fn submitted(
         state.deciding.remove(approval_id);
     }
     models::submitted(state, command, &result);
+    memory::submitted(state, command, &result);
     match result {
         Err(problem) => {
             state.flash(Tone::Error, problem_text(&problem));

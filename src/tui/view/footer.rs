@@ -122,6 +122,7 @@ fn hints(state: &State, context: Context) -> Vec<Hint> {
             actions.push(Action::TextCancel);
             if entry.purpose == TextPurpose::CommandLine {
                 actions.push(Action::TextComplete);
+                actions.push(Action::TextUp);
             }
             if entry.field.kind() == Lines::Many && state.has_editor {
                 actions.push(Action::TextEditor);

@@ -14,7 +14,7 @@ use crate::tui::view::cache::ViewCache;
 use crate::tui::view::paint::{self, span};
 use crate::tui::view::{
     audit, cache_cost, channels, continuations, dial, dialog, doctor, footer, header, help, live,
-    memory, models, queue, release, rules, text_entry, transcript, why,
+    memory, models, queue, release, rules, text_entry, transcript, which_key, why,
 };
 
 /// Draws everything. Returns what was shown of the selected card and of the transcript.
@@ -72,7 +72,7 @@ pub fn draw(
         Screen::Continuations => continuations::draw(state, theme, body, buf, &mut report),
         Screen::Rules => rules::draw(state, theme, body, buf),
         Screen::CacheCost => cache_cost::draw(state, theme, body, buf, &mut report),
-        Screen::Memory => memory::draw(state, theme, body, buf),
+        Screen::Memory => memory::draw(state, theme, body, buf, &mut report),
         Screen::Audit => audit::draw(state, theme, body, buf, &mut report),
         Screen::Doctor => doctor::draw(state, theme, body, buf, &mut report),
     }
@@ -108,6 +108,9 @@ pub fn draw(
                 report.panel_max_scroll = Some(why::draw(state, theme, pager, body, buf));
             }
         }
+    }
+    if which_key::draw(state, theme, body, buf) {
+        report.card = None;
     }
     report
 }

@@ -5,9 +5,11 @@
 
 pub mod driver;
 pub mod fixture;
+pub mod look;
 pub mod styled;
 
 pub mod any_size;
+pub mod memory;
 pub mod models_dialog;
 pub mod money;
 pub(crate) mod screens;

@@ -7,6 +7,8 @@ mod arming_rule;
 mod connection;
 mod dialogs;
 mod folding;
+mod look;
+mod memory;
 mod models_dialog;
 mod money;
 mod selection;
