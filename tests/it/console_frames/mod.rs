@@ -11,4 +11,5 @@ pub mod styled;
 pub mod any_size;
 pub mod memory;
 pub mod models_dialog;
+pub mod money;
 pub(crate) mod screens;

@@ -10,4 +10,5 @@ mod folding;
 mod look;
 mod memory;
 mod models_dialog;
+mod money;
 mod selection;
