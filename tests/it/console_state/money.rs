@@ -189,7 +189,7 @@ fn forgetting_says_what_is_lost_and_asks_first() {
     let one = Command::PurgeCache {
         what: CachePurge::Entry(answer(1).id),
     };
-    assert_eq!(sent(&driver), [one.clone()]);
+    assert_eq!(sent(&driver), std::slice::from_ref(&one));
     driver.press("X");
     let text = driver.text();
     assert!(
