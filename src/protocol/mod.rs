@@ -23,5 +23,6 @@ pub mod problem;
 pub mod routine;
 pub mod session;
 pub mod snapshot;
+pub mod span;
 pub mod uncertain;
 pub mod words;

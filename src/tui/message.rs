@@ -119,6 +119,8 @@ pub enum Effect {
     Redraw,
     /// Ring.
     Bell,
+    /// Load another keymap.
+    LoadKeymap(String),
 }
 
 /// What a frame that was really drawn showed, where the reducer must know.
@@ -130,4 +132,6 @@ pub struct FrameReport {
     pub session: Option<SessionReport>,
     /// How far the card can be scrolled.
     pub card_max_scroll: usize,
+    /// How far what a screen shows in full can be scrolled; none = nothing is.
+    pub panel_max_scroll: Option<usize>,
 }

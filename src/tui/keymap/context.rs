@@ -13,6 +13,18 @@ pub enum Context {
     Session,
     /// Channels.
     Channels,
+    /// Continuations.
+    Continuations,
+    /// Rules.
+    Rules,
+    /// Cache & cost.
+    CacheCost,
+    /// Memory.
+    Memory,
+    /// Audit & log.
+    Audit,
+    /// Doctor.
+    Doctor,
     /// Dialogs.
     Dialog,
     /// Text fields.
@@ -27,6 +39,12 @@ impl Context {
         Context::Live,
         Context::Session,
         Context::Channels,
+        Context::Continuations,
+        Context::Rules,
+        Context::CacheCost,
+        Context::Memory,
+        Context::Audit,
+        Context::Doctor,
         Context::Dialog,
         Context::Text,
     ];
@@ -39,6 +57,12 @@ impl Context {
             Self::Live => "live",
             Self::Session => "session",
             Self::Channels => "channels",
+            Self::Continuations => "continuations",
+            Self::Rules => "rules",
+            Self::CacheCost => "cache-cost",
+            Self::Memory => "memory",
+            Self::Audit => "audit",
+            Self::Doctor => "doctor",
             Self::Dialog => "dialog",
             Self::Text => "text",
         }
@@ -52,7 +76,16 @@ impl Context {
     /// Whether `[global]` holds here too.
     pub const fn sees_global(self) -> bool {
         match self {
-            Self::Queue | Self::Live | Self::Session | Self::Channels => true,
+            Self::Queue
+            | Self::Live
+            | Self::Session
+            | Self::Channels
+            | Self::Continuations
+            | Self::Rules
+            | Self::CacheCost
+            | Self::Memory
+            | Self::Audit
+            | Self::Doctor => true,
             Self::Global | Self::Dialog | Self::Text => false,
         }
     }

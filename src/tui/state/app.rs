@@ -11,8 +11,16 @@ use crate::tui::keymap::lookup::Keymap;
 use crate::tui::message::{Millis, Now};
 use crate::tui::options::{Access, Hosting};
 use crate::tui::state::arming::{Arming, Subject};
+use crate::tui::state::audit::AuditPanel;
+use crate::tui::state::cache_cost::CacheCostPanel;
+use crate::tui::state::command_line::History;
+use crate::tui::state::continuations::ContinuationsPanel;
+use crate::tui::state::doctor::DoctorPanel;
+use crate::tui::state::memory::MemoryPanel;
 use crate::tui::state::modal::Modal;
+use crate::tui::state::panel::Asking;
 use crate::tui::state::queue::QueueState;
+use crate::tui::state::rules::RulesPanel;
 use crate::tui::state::session_view::SessionView;
 use crate::tui::state::world::World;
 
@@ -20,6 +28,8 @@ use crate::tui::state::world::World;
 pub const FLASH_MS: u64 = 6_000;
 /// How long the keys of a sequence may be apart; also the emergency stop's window.
 pub const SEQUENCE_MS: u64 = 1_500;
+/// How long a begun sequence waits before the keys that go on with it are shown.
+pub const WHICH_KEY_MS: u64 = 300;
 /// At this width the detail sits beside the list.
 pub const WIDE_COLUMNS: u16 = 140;
 /// Below this size there is one pane.
@@ -36,6 +46,18 @@ pub enum Screen {
     Session,
     /// Channels.
     Channels,
+    /// What runs, waits, was interrupted or has ended.
+    Continuations,
+    /// Rules and session grants, and what they match.
+    Rules,
+    /// Kept answers, spending, budgets.
+    CacheCost,
+    /// What is remembered, and what goes.
+    Memory,
+    /// Who did what.
+    Audit,
+    /// Checks with fixes, hooks, models.
+    Doctor,
 }
 
 impl Screen {
@@ -45,6 +67,12 @@ impl Screen {
         Screen::Live,
         Screen::Session,
         Screen::Channels,
+        Screen::Continuations,
+        Screen::Rules,
+        Screen::CacheCost,
+        Screen::Memory,
+        Screen::Audit,
+        Screen::Doctor,
     ];
 
     /// Its title.
@@ -54,6 +82,12 @@ impl Screen {
             Self::Live => "Live",
             Self::Session => "Session",
             Self::Channels => "Channels",
+            Self::Continuations => "Continuations",
+            Self::Rules => "Rules",
+            Self::CacheCost => "Cache & cost",
+            Self::Memory => "Memory",
+            Self::Audit => "Audit & log",
+            Self::Doctor => "Doctor",
         }
     }
 
@@ -64,6 +98,12 @@ impl Screen {
             Self::Live => Context::Live,
             Self::Session => Context::Session,
             Self::Channels => Context::Channels,
+            Self::Continuations => Context::Continuations,
+            Self::Rules => Context::Rules,
+            Self::CacheCost => Context::CacheCost,
+            Self::Memory => Context::Memory,
+            Self::Audit => Context::Audit,
+            Self::Doctor => Context::Doctor,
         }
     }
 }
@@ -197,6 +237,10 @@ pub struct State {
     pub has_editor: bool,
     /// Names that `:theme` completes.
     pub theme_names: Vec<String>,
+    /// Names that `:keymap` completes.
+    pub keymap_names: Vec<String>,
+    /// Lines of `:` that were run.
+    pub commands: History,
     /// Keys.
     pub keymap: Keymap,
     /// What is known of the engine.
@@ -215,6 +259,20 @@ pub struct State {
     pub channels: ListState<String>,
     /// Session.
     pub session: SessionView,
+    /// Questions of the screen that is shown.
+    pub asking: Asking,
+    /// Continuations.
+    pub continuations: ContinuationsPanel,
+    /// Rules.
+    pub rules: RulesPanel,
+    /// Cache & cost.
+    pub cache_cost: CacheCostPanel,
+    /// Memory.
+    pub memory: MemoryPanel,
+    /// Audit & log.
+    pub audit: AuditPanel,
+    /// Doctor.
+    pub doctor: DoctorPanel,
     /// Overlays.
     pub modals: Vec<Modal>,
     /// Texts that were left without being sent.
@@ -250,6 +308,8 @@ impl State {
             access,
             has_editor: false,
             theme_names: Vec::new(),
+            keymap_names: Vec::new(),
+            commands: History::default(),
             keymap,
             world: World::default(),
             link: Link::Connecting,
@@ -259,6 +319,13 @@ impl State {
             live: ListState::default(),
             channels: ListState::default(),
             session: SessionView::default(),
+            asking: Asking::default(),
+            continuations: ContinuationsPanel::default(),
+            rules: RulesPanel::default(),
+            cache_cost: CacheCostPanel::default(),
+            memory: MemoryPanel::default(),
+            audit: AuditPanel::default(),
+            doctor: DoctorPanel::default(),
             modals: Vec::new(),
             drafts: BTreeMap::new(),
             arming: Arming::default(),
@@ -305,6 +372,12 @@ impl State {
         self.size.0 < ONE_PANE.0 || self.size.1 < ONE_PANE.1
     }
 
+    /// The keys of a sequence that has waited long enough for help: what can follow is shown.
+    pub fn which_key(&self) -> Option<&PendingKeys> {
+        let waited = |pending: &&PendingKeys| self.now.steady.since(pending.since) >= WHICH_KEY_MS;
+        self.pending.as_ref().filter(waited)
+    }
+
     /// The next time something changes by itself.
     pub fn next_deadline(&self) -> Option<Millis> {
         let steady = self.now.steady;
@@ -329,6 +402,19 @@ impl State {
                 .as_ref()
                 .map(|pending| pending.since.plus(SEQUENCE_MS)),
         );
+        next.extend(
+            self.pending
+                .as_ref()
+                .map(|pending| pending.since.plus(WHICH_KEY_MS))
+                .filter(|at| *at > steady),
+        );
+        if self.is_live() && crate::tui::state::panel::of(self.screen).is_some() {
+            next.extend(
+                self.asking
+                    .due(self.screen)
+                    .map(|at| at.max(steady.plus(1))),
+            );
+        }
         if self.screen == Screen::Queue {
             next.extend(self.queue.next_change(steady));
             next.extend(self.arming.next_change(steady));

@@ -101,9 +101,17 @@ fn perform_action(state: &mut State, context: Context, action: Action) -> Vec<Ef
     match context {
         Context::Dialog => dialogs::dialog_action(state, action),
         Context::Text => dialogs::text_action(state, action),
-        Context::Global | Context::Queue | Context::Live | Context::Session | Context::Channels => {
-            perform::perform(state, action)
-        }
+        Context::Global
+        | Context::Queue
+        | Context::Live
+        | Context::Session
+        | Context::Channels
+        | Context::Continuations
+        | Context::Rules
+        | Context::CacheCost
+        | Context::Memory
+        | Context::Audit
+        | Context::Doctor => perform::perform(state, action),
     }
 }
 
@@ -125,7 +133,8 @@ pub fn paste(state: &mut State, text: &str) -> Vec<Effect> {
             | Modal::Confirm(_)
             | Modal::Dial(_)
             | Modal::Snooze { .. }
-            | Modal::Models(_),
+            | Modal::Models(_)
+            | Modal::Why(_),
         )
         | None => {
             state.flash(

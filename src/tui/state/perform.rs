@@ -10,15 +10,26 @@ use crate::tui::state::app::{Screen, State, Tone};
 use crate::tui::state::modal::{Confirm, HelpScope, Modal, TextPurpose};
 use crate::tui::state::queue::{self, ItemKey, Step};
 use crate::tui::state::session_view::SessionView;
-use crate::tui::state::{dialogs, models, submit};
+use crate::tui::state::{available, continuations, dialogs, models, panel, submit, why};
 
 /// Carries out an action that is not a decision.
 pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
+    if let Some(panel) = panel::of(state.screen)
+        && let Some(effects) = (panel.perform)(state, action)
+    {
+        return effects;
+    }
     match action {
         Action::ScreenQueue => go(state, Screen::Queue),
         Action::ScreenLive => go(state, Screen::Live),
         Action::ScreenSession => go(state, Screen::Session),
         Action::ScreenChannels => go(state, Screen::Channels),
+        Action::ScreenContinuations => go(state, Screen::Continuations),
+        Action::ScreenRules => go(state, Screen::Rules),
+        Action::ScreenCacheCost => go(state, Screen::CacheCost),
+        Action::ScreenMemory => go(state, Screen::Memory),
+        Action::ScreenAudit => go(state, Screen::Audit),
+        Action::ScreenDoctor => go(state, Screen::Doctor),
         Action::LastScreen => go(state, state.last_screen),
         Action::MoveDown => moved(state, Step::Down),
         Action::MoveUp => moved(state, Step::Up),
@@ -119,12 +130,51 @@ pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
             }
             Vec::new()
         }
+        Action::Refresh => {
+            state.asking.now();
+            state.session.stale = true;
+            if state.is_live() {
+                Vec::new()
+            } else {
+                vec![Effect::Reconnect]
+            }
+        }
         Action::Redraw => vec![Effect::Redraw],
         Action::Suspend => vec![Effect::Suspend],
         Action::Quit => {
             if !back(state) {
                 dialogs::open_quit(state);
             }
+            Vec::new()
+        }
+        Action::Why => why::open(state),
+        Action::GroupCosts
+        | Action::Numbers
+        | Action::PinAnswer
+        | Action::PurgeAnswer
+        | Action::PurgeAnswers
+        | Action::FullCheck
+        | Action::ResetHook
+        | Action::Filter
+        | Action::OpenQuestion
+        | Action::VerifyAudit
+        | Action::MemoryAdd
+        | Action::MemoryEdit
+        | Action::MemoryPin
+        | Action::MemoryAccept
+        | Action::MemoryForget
+        | Action::MemorySupersede
+        | Action::MemoryMark
+        | Action::MemorySummary
+        | Action::MemoryHygiene
+        | Action::MemoryRoutines
+        | Action::MemoryRun
+        | Action::MemoryUndo
+        | Action::MemoryToggle => {
+            state.flash(
+                Tone::Warning,
+                format!("{}: not on this screen", action.short()),
+            );
             Vec::new()
         }
         Action::Approve
@@ -142,6 +192,8 @@ pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
         | Action::DialogAccept
         | Action::DialogCancel
         | Action::DialogDiscover
+        | Action::DialogPageDown
+        | Action::DialogPageUp
         | Action::TextEnter
         | Action::TextSubmit
         | Action::TextCancel
@@ -166,7 +218,13 @@ pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
 /// Carries out an action chosen in help or the palette. Decisions are made with their key, on the card.
 pub fn from_palette(state: &mut State, action: Action) -> Vec<Effect> {
     match action.class() {
-        ActionClass::Ordinary => perform(state, action),
+        ActionClass::Ordinary => match available::why_not(state, action) {
+            Some(why) => {
+                state.flash(Tone::Warning, format!("{}: {why}", action.short()));
+                Vec::new()
+            }
+            None => perform(state, action),
+        },
         ActionClass::Decision => {
             state.flash(
                 Tone::Warning,
@@ -199,10 +257,28 @@ pub fn go(state: &mut State, screen: Screen) -> Vec<Effect> {
     state.screen = screen;
     state.high = None;
     state.arming.drawn(None, state.now.steady);
+    state.memory.unselect();
     match screen {
         Screen::Queue => state.queue.open(&state.world, state.now.wall),
         Screen::Live | Screen::Channels => open_lists(state),
         Screen::Session => {}
+        Screen::Continuations => {
+            state.continuations.opens();
+            state.asking.now();
+        }
+        Screen::Audit => {
+            state.audit.opens();
+            state.asking.now();
+        }
+        Screen::CacheCost => {
+            state.cache_cost.opens();
+            state.asking.now();
+        }
+        Screen::Doctor => {
+            state.doctor.opens();
+            state.asking.now();
+        }
+        Screen::Rules | Screen::Memory => state.asking.now(),
     }
     match (left, screen) {
         (_, Screen::Session) => {
@@ -212,10 +288,7 @@ pub fn go(state: &mut State, screen: Screen) -> Vec<Effect> {
             )]
         }
         (Screen::Session, _) => vec![Effect::SetDeltas(Vec::new())],
-        (
-            Screen::Queue | Screen::Live | Screen::Channels,
-            Screen::Queue | Screen::Live | Screen::Channels,
-        ) => Vec::new(),
+        _ => Vec::new(),
     }
 }
 
@@ -265,6 +338,16 @@ fn moved(state: &mut State, step: Step) -> Vec<Effect> {
         }
         Screen::Live => state.live.select(step),
         Screen::Channels => state.channels.select(step),
+        screen @ (Screen::Continuations
+        | Screen::Rules
+        | Screen::CacheCost
+        | Screen::Memory
+        | Screen::Audit
+        | Screen::Doctor) => {
+            if let Some(panel) = panel::of(screen) {
+                (panel.moved)(state, step);
+            }
+        }
         Screen::Session => {
             let report = state.session.report;
             let inside = match step {
@@ -306,6 +389,16 @@ fn page(state: &mut State, direction: i64) -> Vec<Effect> {
             }
         }
         Screen::Session => state.session.scroll(direction * half),
+        screen @ (Screen::Continuations
+        | Screen::Rules
+        | Screen::CacheCost
+        | Screen::Memory
+        | Screen::Audit
+        | Screen::Doctor) => {
+            if let Some(panel) = panel::of(screen) {
+                (panel.page)(state, direction * half);
+            }
+        }
         Screen::Live | Screen::Channels => {
             for _ in 0..half {
                 moved(state, if direction > 0 { Step::Down } else { Step::Up });
@@ -337,6 +430,12 @@ fn open(state: &mut State) -> Vec<Effect> {
             None => nothing(state, Action::Open),
         },
         Screen::Session => perform(state, Action::Fold),
+        screen @ (Screen::Continuations
+        | Screen::Rules
+        | Screen::CacheCost
+        | Screen::Memory
+        | Screen::Audit
+        | Screen::Doctor) => panel::of(screen).map_or_else(Vec::new, |panel| (panel.open)(state)),
     }
 }
 
@@ -353,6 +452,12 @@ fn back(state: &mut State) -> bool {
         Screen::Live if state.live.selected.is_some() => state.live.selected = None,
         Screen::Channels if state.channels.selected.is_some() => state.channels.selected = None,
         Screen::Queue | Screen::Session | Screen::Live | Screen::Channels => return false,
+        screen @ (Screen::Continuations
+        | Screen::Rules
+        | Screen::CacheCost
+        | Screen::Memory
+        | Screen::Audit
+        | Screen::Doctor) => return panel::of(screen).is_some_and(|panel| (panel.back)(state)),
     }
     true
 }
@@ -404,6 +509,12 @@ pub fn focused_session(state: &State) -> Option<SessionId> {
         Screen::Live => state.live.selected,
         Screen::Session => state.session.session_id,
         Screen::Channels => None,
+        screen @ (Screen::Continuations
+        | Screen::Rules
+        | Screen::CacheCost
+        | Screen::Memory
+        | Screen::Audit
+        | Screen::Doctor) => panel::of(screen).and_then(|panel| (panel.session)(state)),
     }
 }
 
@@ -423,11 +534,17 @@ pub fn focused_channel(state: &State) -> Option<String> {
         Screen::Live | Screen::Session => focused_session(state)
             .and_then(|id| state.world.sessions.get(&id))
             .map(|s| s.channel.clone()),
+        screen @ (Screen::Continuations
+        | Screen::Rules
+        | Screen::CacheCost
+        | Screen::Memory
+        | Screen::Audit
+        | Screen::Doctor) => panel::of(screen).and_then(|panel| (panel.channel)(state)),
     }
 }
 
 /// The continuation of what has the focus, with its state.
-fn focused_continuation(state: &State) -> Option<(ContinuationId, ContinuationState)> {
+pub fn focused_continuation(state: &State) -> Option<(ContinuationId, ContinuationState)> {
     if state.screen == Screen::Queue
         && let Some(key) = &state.queue.selected
     {
@@ -439,6 +556,11 @@ fn focused_continuation(state: &State) -> Option<(ContinuationId, ContinuationSt
         }?;
         let known = state.world.continuations.get(&id).map(|c| c.state);
         return Some((id, known.unwrap_or(ContinuationState::AwaitingApproval)));
+    }
+    if let Some(panel) = panel::of(state.screen) {
+        let id = (panel.continuation)(state)?;
+        let known = state.world.continuations.get(&id).map(|turn| turn.state);
+        return Some((id, known.or_else(|| continuations::state_of(state, id))?));
     }
     let session = state.world.sessions.get(&focused_session(state)?)?;
     if let Some(open) = &session.open_continuation {
@@ -592,6 +714,12 @@ fn copied_id(state: &State) -> Option<String> {
             None => state.session.session_id.map(|id| id.to_string()),
         },
         Screen::Channels => state.channels.selected.clone(),
+        screen @ (Screen::Continuations
+        | Screen::Rules
+        | Screen::CacheCost
+        | Screen::Memory
+        | Screen::Audit
+        | Screen::Doctor) => panel::of(screen).and_then(|panel| (panel.copied)(state, false)),
     }
 }
 
@@ -639,6 +767,12 @@ fn copied_all(state: &State) -> Option<String> {
                 .get(state.channels.selected.as_ref()?)?,
         )
         .ok(),
+        screen @ (Screen::Continuations
+        | Screen::Rules
+        | Screen::CacheCost
+        | Screen::Memory
+        | Screen::Audit
+        | Screen::Doctor) => panel::of(screen).and_then(|panel| (panel.copied)(state, true)),
     }
 }
 

@@ -10,7 +10,7 @@ use crate::tui::state::app::{Dirty, Link, Screen, State, Tone};
 use crate::tui::state::fold::{self, Missing};
 use crate::tui::state::modal::{Modal, TextPurpose};
 use crate::tui::state::world::World;
-use crate::tui::state::{dialogs, input, models, perform, submit};
+use crate::tui::state::{audit, dialogs, input, memory, models, panel, perform, submit, why};
 
 /// Least time between two bells.
 const BELL_MS: u64 = 10_000;
@@ -57,13 +57,15 @@ pub fn update(state: &mut State, message: Message, now: Now) -> Vec<Effect> {
         }
         Message::Terminate => vec![Effect::Quit(QuitKind::Terminated)],
     };
+    effects.extend(panel::refresh(state));
     if state.screen == Screen::Session && state.is_live() {
         effects.extend(state.session.refresh().map(Effect::Query));
-        if state
+        let reads_back = state
             .session
             .report
-            .is_some_and(|r| r.near_start && state.session.anchor.is_some())
-        {
+            .is_some_and(|r| r.near_start && state.session.anchor.is_some());
+        let searches = state.session.wanted.is_some() && !state.session.loading;
+        if reads_back || searches {
             effects.extend(state.session.older().map(Effect::Query));
         }
     }
@@ -93,6 +95,20 @@ fn tick(state: &mut State) {
 fn drawn(state: &mut State, report: FrameReport) {
     state.arming.drawn(report.card, state.now.steady);
     state.queue.card_scroll = state.queue.card_scroll.min(report.card_max_scroll);
+    if let Some(most) = report.panel_max_scroll {
+        let scroll = match (state.modals.last_mut(), state.screen) {
+            (Some(Modal::Why(pager)), _) => Some(&mut pager.scroll),
+            (_, Screen::Continuations) => Some(&mut state.continuations.scroll),
+            (_, Screen::Audit) => Some(&mut state.audit.scroll),
+            (_, Screen::Memory) => Some(&mut state.memory.scroll),
+            (_, Screen::CacheCost) => Some(&mut state.cache_cost.scroll),
+            (_, Screen::Doctor) => Some(&mut state.doctor.scroll),
+            _ => None,
+        };
+        if let Some(scroll) = scroll {
+            *scroll = (*scroll).min(most);
+        }
+    }
     if let Some(session) = report.session {
         state.session.report = Some(session);
         if state.session.anchor.is_some() {
@@ -115,6 +131,7 @@ fn take_snapshot(state: &mut State, snapshot: Snapshot) -> Vec<Effect> {
         perform::open_lists(state);
     }
     state.session.stale = true;
+    state.asking.lost();
     refresh_lists(state);
     state.touch(Dirty::Soon);
     Vec::new()
@@ -144,6 +161,8 @@ fn tell_of_budget(state: &mut State, event: &Event) {
 
 fn take_event(state: &mut State, event: &Event) -> Vec<Effect> {
     let missing = fold::apply(&mut state.world, event);
+    panel::happened(state, event);
+    state.doctor.note(event);
     tell_of_budget(state, event);
     let mut effects: Vec<Effect> = missing
         .into_iter()
@@ -258,6 +277,7 @@ fn submitted(
         state.deciding.remove(approval_id);
     }
     models::submitted(state, command, &result);
+    memory::submitted(state, command, &result);
     match result {
         Err(problem) => {
             state.flash(Tone::Error, problem_text(&problem));
@@ -266,6 +286,8 @@ fn submitted(
         Ok(outcome) => {
             let text = submit::done_text(command, &outcome);
             state.flash(Tone::Info, text);
+            // What was done may show on the screen; not everything that is done is told by an event.
+            state.asking.later();
             match *outcome {
                 Outcome::Session(session) if matches!(command, Command::StartSession { .. }) => {
                     let id = session.id;
@@ -326,6 +348,13 @@ pub fn problem_text(problem: &Problem) -> String {
 
 fn answered(state: &mut State, query: &Query, result: Result<Box<Answer>, Box<Problem>>) {
     state.touch(Dirty::Soon);
+    let borrowed = result
+        .as_ref()
+        .map(|answer| &**answer)
+        .map_err(|problem| &**problem);
+    if panel::answered(state, query, borrowed) {
+        return;
+    }
     let answer = match result {
         Ok(answer) => answer,
         Err(problem) => {
@@ -347,6 +376,10 @@ fn answered(state: &mut State, query: &Query, result: Result<Box<Answer>, Box<Pr
                     }
                 }
                 Query::Models => models::listed(state, Err(problem_text(&problem))),
+                Query::Why { tool_call_id } => {
+                    why::answered(state, *tool_call_id, Err(problem_text(&problem)));
+                }
+                Query::AuditVerify { .. } => audit::verified(state, Err(problem_text(&problem))),
                 _ => tracing::debug!(%problem, "a background query failed"),
             }
             return;
@@ -385,6 +418,8 @@ fn answered(state: &mut State, query: &Query, result: Result<Box<Answer>, Box<Pr
             refresh_lists(state);
         }
         Answer::Models(page) => models::listed(state, Ok(page.items)),
+        Answer::Why(found) => why::answered(state, found.call.id, Ok(*found)),
+        Answer::AuditVerify(report) => audit::verified(state, Ok(*report)),
         Answer::Snapshot(snapshot) => {
             // Only asked for to learn what an open stream has said; the rest is followed by events.
             let fresh = World::from_snapshot(*snapshot);
@@ -408,12 +443,10 @@ fn answered(state: &mut State, query: &Query, result: Result<Box<Answer>, Box<Pr
         | Answer::Channels(_)
         | Answer::Channel(_)
         | Answer::Outbox(_)
-        | Answer::Why(_)
         | Answer::Uncertain(_)
         | Answer::Artifact(_)
         | Answer::Doctor(_)
         | Answer::Audit(_)
-        | Answer::AuditVerify(_)
         | Answer::Cache(_)
         | Answer::CacheEntries(_)
         | Answer::CacheEntry(_)

@@ -10,6 +10,7 @@ use crate::tui::shown;
 use crate::tui::state::app::{Screen, State, Tone};
 use crate::tui::state::decide;
 use crate::tui::state::modal::{Modal, TextPurpose};
+use crate::tui::state::panel;
 use crate::tui::state::queue::ItemKey;
 use crate::tui::state::text_field::Lines;
 use crate::tui::theme::roles::{Role, Theme};
@@ -121,6 +122,7 @@ fn hints(state: &State, context: Context) -> Vec<Hint> {
             actions.push(Action::TextCancel);
             if entry.purpose == TextPurpose::CommandLine {
                 actions.push(Action::TextComplete);
+                actions.push(Action::TextUp);
             }
             if entry.field.kind() == Lines::Many && state.has_editor {
                 actions.push(Action::TextEditor);
@@ -140,6 +142,13 @@ fn hints(state: &State, context: Context) -> Vec<Hint> {
                 Action::DialogNext,
                 Action::DialogAccept,
                 Action::DialogDiscover,
+                Action::DialogCancel,
+            ]);
+        }
+        Some(Modal::Why(_)) => {
+            return plain(&[
+                Action::DialogNext,
+                Action::DialogPageDown,
                 Action::DialogCancel,
             ]);
         }
@@ -183,6 +192,14 @@ fn hints(state: &State, context: Context) -> Vec<Hint> {
             Action::KillContinuation,
         ]),
         Screen::Channels => plain(&[Action::Autonomy, Action::PauseChannel]),
+        screen @ (Screen::Continuations
+        | Screen::Rules
+        | Screen::CacheCost
+        | Screen::Memory
+        | Screen::Audit
+        | Screen::Doctor) => {
+            panel::of(screen).map_or_else(Vec::new, |panel| plain(&(panel.hints)(state)))
+        }
     };
     hints.extend(plain(&[
         Action::Help,

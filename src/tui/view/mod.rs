@@ -1,21 +1,34 @@
 //! Drawing. Reads the state, never changes it; returns what was really shown.
 
+pub mod audit;
 pub mod cache;
+pub mod cache_cost;
 pub mod card;
 pub mod card_body;
 pub mod channels;
+pub mod continuations;
+pub mod cost_numbers;
+pub mod cost_words;
+pub mod detail;
 pub mod dial;
 pub mod dialog;
+pub mod doctor;
 pub mod footer;
 pub mod header;
 pub mod help;
+pub mod kept_answers;
 pub mod live;
+pub mod memory;
+pub mod memory_words;
 pub mod models;
 pub mod paint;
 pub mod queue;
 pub mod release;
+pub mod rules;
 pub mod screen;
 pub mod text_entry;
 pub mod transcript;
 pub mod transcript_entry;
 pub mod unknown;
+pub mod which_key;
+pub mod why;

@@ -5,8 +5,12 @@
 
 pub mod driver;
 pub mod fixture;
+pub mod look;
 pub mod styled;
 
 pub mod any_size;
+pub mod fleet;
+pub mod memory;
 pub mod models_dialog;
+pub mod money;
 pub(crate) mod screens;
