@@ -46,12 +46,11 @@ fn known<'s, T>(
     key: Key,
     about: &str,
 ) -> Result<&'s T, Box<Row>> {
-    let why = match answer {
-        Some(Ok(value)) => return Ok(value),
-        Some(Err(why)) => why,
-        None => "asking …",
-    };
-    Err(Box::new(row(key, Word::NotKnown, about, why)))
+    match answer {
+        Some(Ok(value)) => Ok(value),
+        Some(Err(why)) => Err(Box::new(row(key, Word::NotKnown, about, why.clone()))),
+        None => Err(Box::new(row(key, Word::NotKnown, about, "asking …"))),
+    }
 }
 
 fn engine(state: &State) -> Row {

@@ -6,6 +6,7 @@
 mod arming_rule;
 mod connection;
 mod dialogs;
+mod fleet;
 mod folding;
 mod look;
 mod memory;
