@@ -134,10 +134,12 @@ fn head(state: &State) -> Vec<Row> {
     match known_costs(state) {
         Err(row) => rows.push(row),
         Ok(costs) => {
-            rows.push((
-                Role::TextStrong,
-                format!("30 days: {}", spent(&costs.total)),
-            ));
+            let text = if costs.items.is_empty() {
+                "30 days: no model was asked".to_owned()
+            } else {
+                format!("30 days: {}", spent(&costs.total))
+            };
+            rows.push((Role::TextStrong, text));
             let worst = budgets(costs).into_iter().next();
             rows.extend(worst.map(|budget| budget_line(state, budget)));
         }
@@ -168,12 +170,16 @@ fn spending(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
     } else {
         ", bars are tokens"
     };
-    let summary = format!(
-        "{} since {} · {} tokens{what}",
-        spent(&costs.total),
-        costs.since,
-        format::count(tokens(&costs.total))
-    );
+    let summary = if costs.items.is_empty() {
+        format!("nothing since {}", costs.since)
+    } else {
+        format!(
+            "{} since {} · {} tokens{what}",
+            spent(&costs.total),
+            costs.since,
+            format::count(tokens(&costs.total))
+        )
+    };
     put(buf, 0, (Role::TextStrong, summary));
     let limits: Vec<Row> = if costs.budgets.is_empty() {
         vec![(Role::TextMuted, "no budget is set".to_owned())]

@@ -68,7 +68,7 @@ fn title(state: &State) -> String {
         Some(Err(_)) | None => String::new(),
     };
     format!(
-        "Doctor  {} problems, {} warnings, {} ok{at}",
+        "Doctor  problems {}, warnings {}, ok {}{at}",
         count(Word::Problem),
         count(Word::Warning),
         count(Word::Ok)
@@ -187,7 +187,7 @@ fn list(
     }
     let below = lines.len().saturating_sub(first + height);
     if below > 0 {
-        let note = format!("{below} lines below");
+        let note = format!("{below} more below");
         paint::panel_note(buf, area, theme, Role::TextMuted, &note);
     }
 }

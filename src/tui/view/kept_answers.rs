@@ -54,12 +54,12 @@ pub fn list(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
     }
     let model = if width >= 96 { 22 } else { 0 };
     let channel = if width >= 52 { 12 } else { 0 };
-    let fixed = 2 + 5 + 7 + 6;
+    let fixed = 2 + 5 + 7 + 7;
     let gap = |n: usize| if n == 0 { 0 } else { n + 1 };
     let question = width.saturating_sub(fixed + gap(model) + gap(channel) + 1);
     let compose = |cells: [&str; 6]| {
         let [hits, cost, left, on, by, text] = cells;
-        let mut line = format!("{hits:>5}{cost:>7}{left:>6}");
+        let mut line = format!("{hits:>5}{cost:>7}{left:>7}");
         for (text, width) in [(on, channel), (by, model), (text, question)] {
             if width > 0 {
                 line.push(' ');

@@ -218,7 +218,7 @@ pub fn scrolled(
         line(buf, inner, at, &Line::from(span(theme, *role, text)));
     }
     if most > first {
-        let note = format!("{} lines below", most - first);
+        let note = format!("{} more below", most - first);
         panel_note(buf, area, theme, Role::TextMuted, &note);
     }
 }

@@ -337,7 +337,7 @@ fn problems_stand_first_and_a_fix_unfolds() {
     assert!(found.is_sorted_by_key(|(word, _)| *word), "{found:?}");
     assert!(driver.state.doctor.selected.is_none());
     let text = driver.text();
-    assert!(text.contains("Doctor  3 problems, 1 warnings"), "{text}");
+    assert!(text.contains("Doctor  problems 3, warnings 1"), "{text}");
     assert!(!text.contains("fix:"), "{text}");
     driver.press("enter");
     assert!(!driver.text().contains("fix:"), "nothing is selected");
