@@ -165,6 +165,9 @@ pub enum Subcommands {
     /// What is remembered, and what goes
     #[command(subcommand)]
     Memory(MemoryCommands),
+    /// Rules: which calls run, ask or never run, whatever the level says
+    #[command(subcommand)]
+    Rules(crate::cli::rules::RuleCommands),
 }
 
 /// `hooks`.

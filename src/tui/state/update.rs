@@ -305,7 +305,8 @@ fn submitted(
                 | Outcome::Hygiene(_)
                 | Outcome::Hook(_)
                 | Outcome::Routine(_)
-                | Outcome::Discovery(_) => Vec::new(),
+                | Outcome::Discovery(_)
+                | Outcome::Rule(_) => Vec::new(),
             }
         }
     }
@@ -431,6 +432,7 @@ fn answered(state: &mut State, query: &Query, result: Result<Box<Answer>, Box<Pr
         | Answer::Memory(_)
         | Answer::Hygiene(_)
         | Answer::Hooks(_)
-        | Answer::Routines(_) => {}
+        | Answer::Routines(_)
+        | Answer::Rules(_) => {}
     }
 }

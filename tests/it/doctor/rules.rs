@@ -155,6 +155,10 @@ const CASES: &[(&str, &str, &[&str])] = &[
         "UPDATE memories SET superseded_by = id WHERE scope = 'global'", &["M1"]),
     ("memory of a session that is not in its session's channel",
         "UPDATE memories SET channel = 'desk' WHERE scope = 'session'", &["M1"]),
+    ("rule that counts fewer uses than the calls it decided", "UPDATE rules SET uses = 0", &["rule"]),
+    ("rule of a session that has ended", "UPDATE sessions SET state = 'ended' WHERE conversation = 'done'", &["rule"]),
+    ("permission for a shape that was of high risk or tainted",
+        "UPDATE tool_calls SET risk = 'high' WHERE id = {USED_CALL}", &["rule"]),
     ("memory whose digest is not that of its text", "UPDATE memories SET digest = zeroblob(32)", &["M1"]),
 ];
 

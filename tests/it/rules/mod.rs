@@ -1,0 +1,6 @@
+//! Rules: what they match, that their uses and ends hold, and what a person does with them.
+
+mod daemon;
+mod matching;
+mod store;
+pub(crate) mod world;
