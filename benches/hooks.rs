@@ -67,6 +67,14 @@ fn main() {
         let result = hooks.clean_result("wrote notes/today.md (290 bytes)");
         (asked, result)
     });
+    let mut secret = args.clone();
+    secret["path"] = "notes/secret-number-7-of-the-bench.md".into();
+    let found = harness::measure("hooks: the same, a secret taken out and audited", || {
+        let asked = hooks.ask(HookPoint::BeforeToolCall, false, &about, secret.clone());
+        let asked = runtime.block_on(asked);
+        assert_eq!(asked.audited.len(), 1);
+        asked
+    });
     let about = About {
         call: None,
         model: Some("local/m"),
@@ -77,13 +85,12 @@ fn main() {
         let asked = hooks.ask(HookPoint::BeforeLlmCall, false, &about, text.clone());
         runtime.block_on(asked)
     });
+    let load = std::fs::read_to_string("/proc/loadavg").unwrap();
+    let most = call.max(found).max(ask);
     println!(
-        "limit {LIMIT:?}: {}",
-        if call.max(ask) <= LIMIT {
-            "held"
-        } else {
-            "MISSED"
-        }
+        "limit {LIMIT:?}: {}; load {}",
+        if most <= LIMIT { "held" } else { "MISSED" },
+        load.split_whitespace().next().unwrap_or_default()
     );
-    assert!(call.max(ask) <= LIMIT);
+    assert!(most <= LIMIT);
 }

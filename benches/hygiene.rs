@@ -1,7 +1,12 @@
 //! Hygiene of 1 000 000 memories while 50 sessions run: what it adds to a turn, and what it adds to the daemon's memory.
-//! And the size of a database over ten days of traffic under retention.
+//! First one run that puts all of them aside, then one that removes them for good and gives the space back.
 //!
-//! Run it alone on a quiet machine: `cargo bench --bench hygiene`. `LEVERFRAME_BENCH_MEMORIES` makes it shorter.
+//! Run it alone on a quiet machine: `cargo bench --bench hygiene`. `LEVERFRAME_BENCH_MEMORIES` makes it shorter, and
+//! `LEVERFRAME_BENCH_SECONDS` measures only so many seconds of each run. `LEVERFRAME_BENCH_DATA` is a data directory that
+//! is filled where it is empty, and kept.
+//!
+//! Sessions take a turn every `LEVERFRAME_BENCH_PAUSE_MS` (250; 0 = the next one as soon as one has ended); a turn
+//! that is late counts from the time it was due.
 
 #![allow(
     clippy::unwrap_used,
@@ -12,6 +17,8 @@
     dead_code
 )] // a bench is a test, and uses a part of the tests' world
 
+#[path = "harness/daemon.rs"]
+mod daemon;
 mod harness;
 // The paths in it count from a directory that is there.
 #[path = "harness"]
@@ -22,105 +29,39 @@ mod store {
 #[path = "../tests/it/hygiene/world.rs"]
 mod memories;
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::os::unix::net::UnixStream;
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use leverframe::clock::Clock;
 use rusqlite::Connection;
 
-use crate::memories::{DAY_MS, Row, engine, tidy_anyway};
-use crate::store::world::World;
+use crate::daemon::{Daemon, load};
+use crate::memories::Row;
 
 /// Sessions that are used at the same time.
 const AT_ONCE: usize = 50;
-/// Turns that each of them takes before hygiene begins.
-const BEFORE: usize = 20;
-/// Days of traffic.
-const DAYS: i64 = 10;
-/// Memories written on each of them.
-const A_DAY: i64 = 5_000;
+/// How long turns are taken before anything is measured, so that sessions have their history and were compacted.
+const WARM_UP: Duration = Duration::from_secs(5);
+/// How long they are measured without hygiene.
+const ALONE: Duration = Duration::from_secs(15);
+/// The most that hygiene may add to the time of a turn.
+const LIMIT: Duration = Duration::from_millis(10);
 
-struct Daemon(Child);
-
-impl Drop for Daemon {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
+fn setting(name: &str, otherwise: u64) -> u64 {
+    std::env::var(name)
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(otherwise)
 }
 
-impl Daemon {
-    fn start(dir: &Path) -> Daemon {
-        let child = Command::new(env!("CARGO_BIN_EXE_leverframe"))
-            .env_clear()
-            .env("PATH", "/usr/bin:/bin")
-            .env("HOME", dir)
-            .arg("--data-dir")
-            .arg(dir.join("data"))
-            .arg("--daemon")
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let daemon = Daemon(child);
-        let deadline = Instant::now() + Duration::from_secs(20);
-        while UnixStream::connect(dir.join("data/leverframe.sock")).is_err() {
-            assert!(Instant::now() < deadline, "the daemon does not listen");
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        daemon
-    }
-
-    /// Resident memory, in KiB.
-    fn rss(&self) -> u64 {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.0.id())).unwrap();
-        let line = status
-            .lines()
-            .find(|line| line.starts_with("VmRSS:"))
-            .unwrap();
-        line.split_whitespace().nth(1).unwrap().parse().unwrap()
-    }
+fn open(dir: &Path) -> Connection {
+    Connection::open(dir.join("leverframe.db")).unwrap()
 }
 
-fn connect(socket: &Path) -> BufReader<UnixStream> {
-    BufReader::new(UnixStream::connect(socket).unwrap())
-}
-
-/// One request on a connection that stays open; the body of the answer.
-fn post(stream: &mut BufReader<UnixStream>, path: &str, body: &str) -> serde_json::Value {
-    write!(
-        stream.get_mut(),
-        "POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
-        body.len()
-    )
-    .unwrap();
-    let mut length = 0;
-    let mut line = String::new();
-    stream.read_line(&mut line).unwrap();
-    assert!(line.contains(" 20"), "{line}");
-    loop {
-        line.clear();
-        stream.read_line(&mut line).unwrap();
-        if line == "\r\n" {
-            break;
-        }
-        if let Some(text) = line.to_ascii_lowercase().strip_prefix("content-length:") {
-            length = text.trim().parse().unwrap();
-        }
-    }
-    let mut body = vec![0; length];
-    stream.read_exact(&mut body).unwrap();
-    serde_json::from_slice(&body).unwrap()
-}
-
-fn fill(dir: &Path, memories: i64) {
-    let conn = Connection::open(dir.join("data/leverframe.db")).unwrap();
+fn fill(dir: &Path, memories: u64) {
+    let conn = open(dir);
     let now = Clock::System.now().as_millis();
     conn.execute_batch("PRAGMA synchronous = OFF; BEGIN")
         .unwrap();
@@ -141,123 +82,159 @@ fn fill(dir: &Path, memories: i64) {
     conn.execute(ran, [now.to_string()]).unwrap();
 }
 
-/// Every session takes turns one after the other until hygiene is over; (before, during).
-fn latencies(daemon: &Daemon, socket: &Path) -> (Vec<Duration>, Vec<Duration>) {
-    let (before, during) = (Mutex::new(Vec::new()), Mutex::new(Vec::new()));
-    let (over, ready) = (AtomicBool::new(false), AtomicU64::new(0));
+/// When a turn is taken.
+#[derive(Clone, Copy, PartialEq)]
+enum Phase {
+    WarmUp,
+    Alone,
+    Hygiene,
+    Over,
+}
+
+/// What was measured.
+#[derive(Default)]
+struct Times {
+    alone: Vec<Duration>,
+    during: Vec<Duration>,
+    /// Answers of the daemon to `GET /readyz` while hygiene ran.
+    health: Vec<Duration>,
+}
+
+/// Every session takes turns until hygiene is over.
+fn beside_turns(daemon: &Daemon, pause: Duration) -> Times {
+    let times = Mutex::new(Times::default());
+    let phase = Mutex::new(Phase::WarmUp);
+    let now = || *phase.lock().unwrap();
+    let over = AtomicBool::new(false);
+    let first = AtomicUsize::new(0);
     std::thread::scope(|scope| {
         for _ in 0..AT_ONCE {
             scope.spawn(|| {
-                let mut stream = connect(socket);
-                let session = post(&mut stream, "/v1/sessions", "{}")["id"].clone();
+                let mut connection = daemon.connect();
+                let session = connection.post("/v1/sessions", "{}")["id"].clone();
                 let path = format!(
                     "/v1/sessions/{}/messages?wait=30",
                     session.as_str().unwrap()
                 );
-                let mut turn = || {
-                    let began = Instant::now();
-                    let done = post(&mut stream, &path, r#"{"text":"SAY:an answer"}"#);
+                let (mut alone, mut during) = (Vec::new(), Vec::new());
+                // They do not all begin at once.
+                let at = first.fetch_add(1, Ordering::SeqCst) as u32;
+                let mut due = Instant::now() + pause * at / AT_ONCE as u32;
+                loop {
+                    let phase = now();
+                    if phase == Phase::Over {
+                        break;
+                    }
+                    match due.checked_duration_since(Instant::now()) {
+                        Some(early) => std::thread::sleep(early),
+                        None if pause.is_zero() => due = Instant::now(),
+                        None => {}
+                    }
+                    let done = connection.post(&path, r#"{"text":"SAY:an answer"}"#);
                     assert_eq!(done["state"], "completed", "{done}");
-                    began.elapsed()
-                };
-                let taken: Vec<Duration> = (0..BEFORE).map(|_| turn()).collect();
-                before.lock().unwrap().extend(&taken[BEFORE / 4..]);
-                ready.fetch_add(1, Ordering::SeqCst);
-                let mut taken = Vec::new();
-                while !over.load(Ordering::SeqCst) {
-                    taken.push(turn());
+                    let took = due.elapsed();
+                    match phase {
+                        Phase::Alone => alone.push(took),
+                        Phase::Hygiene => during.push(took),
+                        Phase::WarmUp | Phase::Over => {}
+                    }
+                    due += pause;
                 }
-                during.lock().unwrap().extend(taken);
+                let mut times = times.lock().unwrap();
+                times.alone.extend(alone);
+                times.during.extend(during);
             });
         }
-        while ready.load(Ordering::SeqCst) < AT_ONCE as u64 {
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        let rss = daemon.rss();
-        let most = AtomicU64::new(rss);
+        std::thread::sleep(WARM_UP);
+        *phase.lock().unwrap() = Phase::Alone;
+        std::thread::sleep(ALONE);
+        let before = daemon.rss();
+        println!(
+            "resident before {} KiB, {} KiB of it anonymous; load {}",
+            before.0,
+            before.1,
+            load()
+        );
+        *phase.lock().unwrap() = Phase::Hygiene;
         let began = Instant::now();
         std::thread::scope(|inner| {
             inner.spawn(|| {
+                let mut connection = daemon.connect();
+                let (mut most, mut answers) = (before, Vec::new());
                 while !over.load(Ordering::SeqCst) {
-                    most.fetch_max(daemon.rss(), Ordering::SeqCst);
-                    std::thread::sleep(Duration::from_millis(20));
+                    let asked = Instant::now();
+                    assert!(connection.get("/readyz").is_object());
+                    answers.push(asked.elapsed());
+                    let now = daemon.rss();
+                    most = (most.0.max(now.0), most.1.max(now.1));
+                    std::thread::sleep(Duration::from_millis(50));
                 }
+                println!(
+                    "resident at most {} KiB while it ran ({:+} KiB), {} KiB of it anonymous ({:+} KiB)",
+                    most.0,
+                    most.0.cast_signed() - before.0.cast_signed(),
+                    most.1,
+                    most.1.cast_signed() - before.1.cast_signed()
+                );
+                times.lock().unwrap().health = answers;
             });
-            let run = post(
-                &mut connect(socket),
-                "/v1/memory/hygiene",
-                r#"{"yes":true}"#,
-            );
+            let mut looking = daemon.connect();
+            let mut newest = || looking.get("/v1/memory/hygiene/runs?limit=1")["items"][0].clone();
+            let earlier = newest()["id"].clone();
+            let mut asking = daemon.connect();
+            asking.send("POST", "/v1/memory/hygiene", r#"{"yes":true}"#);
+            let most = Duration::from_secs(setting("LEVERFRAME_BENCH_SECONDS", 24 * 3600));
+            let run = loop {
+                std::thread::sleep(Duration::from_millis(20));
+                let run = newest();
+                let ended = run["id"] != earlier && run["state"] != "running";
+                if ended || began.elapsed() > most {
+                    break run;
+                }
+            };
+            let took = began.elapsed();
+            *phase.lock().unwrap() = Phase::Over;
             over.store(true, Ordering::SeqCst);
             println!(
-                "{} memories put aside in {:?}",
+                "{}: {} memories put aside, {} removed, {} bytes given back in {:.1} s; load {}",
+                run["state"].as_str().unwrap(),
                 run["report"]["archived"],
-                began.elapsed()
+                run["report"]["removed"],
+                run["freed_bytes"],
+                took.as_secs_f64(),
+                load()
             );
         });
-        let most = most.load(Ordering::SeqCst);
-        println!("resident before {rss} KiB, at most {most} KiB while it ran");
     });
-    (before.into_inner().unwrap(), during.into_inner().unwrap())
+    times.into_inner().unwrap()
 }
 
-fn beside_turns() {
-    let memories = std::env::var("LEVERFRAME_BENCH_MEMORIES")
-        .ok()
-        .and_then(|text| text.parse().ok())
-        .unwrap_or(1_000_000);
-    let dir = tempfile::tempdir().unwrap();
-    drop(Daemon::start(dir.path()));
-    fill(dir.path(), memories);
-    let daemon = Daemon::start(dir.path());
-    let socket = dir.path().join("data/leverframe.sock");
-    let (before, during) = latencies(&daemon, &socket);
-    harness::report("a turn, 50 sessions", before);
-    harness::report("a turn, 50 sessions, during hygiene", during);
+fn p99(times: &mut [Duration]) -> Duration {
+    times.sort_unstable();
+    times[times.len() * 99 / 100]
 }
 
-async fn ten_days() {
-    let world = World::new().await;
-    let engine = engine(
-        &world,
-        "retention_days = 2\nundo_days = 1\nmax_memories = 1000000\n",
+/// Runs hygiene beside turns; whether the limit was held.
+fn measure(dir: &Path, what: &str, pause: Duration) -> bool {
+    println!("--- {what}");
+    let daemon = Daemon::start(dir);
+    let (preview, took) = daemon.command(&["memory", "hygiene", "--preview"]);
+    println!(
+        "`memory hygiene --preview` takes {:.2} s: {}",
+        took.as_secs_f64(),
+        preview.lines().last().unwrap_or_default()
     );
-    let mut sizes = Vec::new();
-    for day in 0..DAYS {
-        let now = world.clock.now().as_millis();
-        world
-            .store
-            .with_writer(move |conn| {
-                conn.execute_batch("BEGIN").unwrap();
-                for n in 0..A_DAY {
-                    let row = Row {
-                        text: format!("day {day}: person {n} likes the colour {}", n % 97),
-                        ..Row::old(now, 0)
-                    };
-                    row.insert(conn);
-                }
-                conn.execute_batch("COMMIT").unwrap();
-            })
-            .await
-            .unwrap();
-        world.clock.advance_millis(DAY_MS / 2);
-        tidy_anyway(&engine).await;
-        world.clock.advance_millis(DAY_MS / 2);
-        let run = tidy_anyway(&engine).await;
-        let pages = memories::count(&world, "SELECT * FROM pragma_page_count").await;
-        sizes.push(pages * 4096);
-        println!(
-            "day {:>2}: {:>9} bytes, {} put aside, {} removed in {} ms",
-            day + 1,
-            pages * 4096,
-            run.report.archived,
-            run.report.removed,
-            run.duration_ms.unwrap_or(0)
-        );
-    }
-    let (full, last) = (sizes[4], sizes[sizes.len() - 1]);
-    println!("from day 5 to day {DAYS}: {full} to {last} bytes");
-    assert!(last <= full + full / 5, "it goes on growing");
+    let mut times = beside_turns(&daemon, pause);
+    let added = p99(&mut times.during).saturating_sub(p99(&mut times.alone));
+    harness::report("a turn, 50 sessions", times.alone);
+    harness::report("a turn, 50 sessions, during hygiene", times.during);
+    harness::report("GET /readyz during hygiene", times.health);
+    let held = added <= LIMIT;
+    println!(
+        "added at p99: {added:?} (limit {LIMIT:?}): {}",
+        if held { "held" } else { "MISSED" }
+    );
+    held
 }
 
 fn main() {
@@ -265,10 +242,21 @@ fn main() {
     if !std::env::args().any(|argument| argument == "--bench") {
         return;
     }
-    tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .unwrap()
-        .block_on(ten_days());
-    beside_turns();
+    let memories = setting("LEVERFRAME_BENCH_MEMORIES", 1_000_000);
+    let pause = Duration::from_millis(setting("LEVERFRAME_BENCH_PAUSE_MS", 250));
+    let temporary = tempfile::tempdir().unwrap();
+    let kept = std::env::var_os("LEVERFRAME_BENCH_DATA");
+    let dir = kept.map_or_else(|| temporary.path().to_owned(), PathBuf::from);
+    if !dir.join("leverframe.db").exists() {
+        drop(Daemon::start(&dir));
+        fill(&dir, memories);
+    }
+    println!("{memories} memories; each session takes a turn every {pause:?}");
+    let aside = measure(&dir, "all of them are put aside", pause);
+    // As if the time were over in which the run can be taken back.
+    open(&dir)
+        .execute("UPDATE hygiene_runs SET undo_until = 0", [])
+        .unwrap();
+    let removed = measure(&dir, "all of them are removed, a week has passed", pause);
+    assert!(aside && removed);
 }

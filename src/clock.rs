@@ -54,6 +54,17 @@ impl Day {
             Ok(Err(_)) | Err(_) => Self(at.0.div_euclid(86_400_000)),
         }
     }
+
+    /// When it begins in the time zone of this machine; none = it is out of range.
+    pub fn begins(self) -> Option<Timestamp> {
+        let seconds = self.0.checked_mul(86_400)?;
+        let date = jiff::Timestamp::from_second(seconds)
+            .ok()?
+            .to_zoned(jiff::tz::TimeZone::UTC)
+            .date();
+        let begin = date.to_zoned(jiff::tz::TimeZone::system()).ok()?;
+        Some(Timestamp(begin.timestamp().as_millisecond()))
+    }
 }
 
 impl std::fmt::Display for Day {

@@ -84,9 +84,10 @@ pub fn routes() -> Vec<Route> {
         ),
         get(
             "/v1/memory/search",
-            "Best first; any text is a valid search",
+            "Best first; any text is a valid search. `found_by` says what each was found by, `words_only` why meaning \
+             was not looked for",
             &with(&[required("q", Shape::Text, "what for"), few]),
-            &[page("Memory")],
+            &[ok("MemoryFound")],
             |api, call| Box::pin(search(api, call)),
         ),
         get(

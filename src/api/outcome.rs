@@ -203,7 +203,7 @@ pub async fn answer_json(
         Answer::Memory(answer) => match answer {
             MemoryAnswer::Stats(value) => json(ok, &value),
             MemoryAnswer::List(value) => json(ok, &value),
-            MemoryAnswer::Search(items) => json(ok, &whole(items)),
+            MemoryAnswer::Search(value) => json(ok, &value),
             MemoryAnswer::One(value) => json(ok, &value),
             MemoryAnswer::Review(value) => json(ok, &value),
             MemoryAnswer::Summary(value) => json(ok, &value),

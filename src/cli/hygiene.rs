@@ -1,10 +1,15 @@
-//! `leverframe memory hygiene [--preview | --run [--yes] | --undo RUN | --runs]`.
+//! `leverframe memory hygiene [--preview | --run [--yes] | --undo RUN | --runs]`. Whoever waits for long is told how far
+//! it is.
+
+use std::future::Future;
+use std::pin::pin;
+use std::time::{Duration, Instant};
 
 use crate::cli::exit::{Failure, unexpected};
 use crate::cli::find::{self, submit};
 use crate::cli::memory_arguments::HygieneArguments;
 use crate::cli::table;
-use crate::cli::terminal::{Format, Terminal, cell};
+use crate::cli::terminal::{Attended, Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
 use crate::protocol::command::{Command, Outcome};
 use crate::protocol::hygiene::{
@@ -18,6 +23,9 @@ use crate::protocol::words::HygieneState;
 const NAMED: usize = 20;
 /// Days that the chart shows.
 const CHART: usize = 60;
+
+/// How often a person who waits is told how far it is.
+const TOLD_EVERY: Duration = Duration::from_secs(2);
 
 /// Carries out what the arguments say.
 pub async fn run(
@@ -36,7 +44,8 @@ pub async fn run(
     } = given;
     if let Some(text) = undo {
         let id = find::hygiene_run(client, &text).await?;
-        let run = carry_out(client, HygieneCommand::Undo { id }).await?;
+        let undo = carry_out(client, HygieneCommand::Undo { id });
+        let run = waited(client, terminal, Awaited::Undo, undo).await?;
         return match format {
             Format::Json => terminal.json(&run),
             Format::Human => {
@@ -48,7 +57,8 @@ pub async fn run(
         };
     }
     if run {
-        let run = carry_out(client, HygieneCommand::Run { yes }).await?;
+        let run = carry_out(client, HygieneCommand::Run { yes });
+        let run = waited(client, terminal, Awaited::Run, run).await?;
         return match format {
             Format::Json => terminal.json(&run),
             Format::Human => {
@@ -69,7 +79,8 @@ pub async fn run(
     } else {
         HygieneQuery::Status
     };
-    let Answer::Hygiene(answer) = client.query(Query::Hygiene(query)).await? else {
+    let asked = async { Ok(client.query(Query::Hygiene(query)).await?) };
+    let Answer::Hygiene(answer) = waited(client, terminal, Awaited::Answer, asked).await? else {
         return Err(unexpected("hygiene"));
     };
     match (answer, format) {
@@ -92,6 +103,60 @@ async fn carry_out(
         Outcome::Hygiene(run) => Ok(run),
         _ => Err(unexpected("a run of hygiene")),
     }
+}
+
+/// What a person waits for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Awaited {
+    Answer,
+    Run,
+    Undo,
+}
+
+/// Waits for it, and tells a person now and then how far it is.
+async fn waited<T>(
+    client: &dyn ConsoleClient,
+    terminal: &mut Terminal<'_>,
+    what: Awaited,
+    work: impl Future<Output = Result<T, Failure>>,
+) -> Result<T, Failure> {
+    let (mut work, began) = (pin!(work), Instant::now());
+    loop {
+        tokio::select! {
+            done = &mut work => return done,
+            () = tokio::time::sleep(TOLD_EVERY) => {}
+        }
+        if terminal.attended != Attended::Person {
+            continue;
+        }
+        let seconds = began.elapsed().as_secs();
+        let so_far = match what {
+            Awaited::Answer => "looking through everything that is remembered".to_owned(),
+            Awaited::Undo => "bringing memories back; it goes on if you leave".to_owned(),
+            Awaited::Run => match newest(client).await? {
+                Some(run) => format!(
+                    "{} memories put aside, {} removed so far; it goes on if you leave",
+                    run.report.archived, run.report.removed
+                ),
+                None => "looking through everything that is remembered".to_owned(),
+            },
+        };
+        terminal.note(&format!("{seconds} s: {so_far}"))?;
+    }
+}
+
+/// The run that is under way, if there is one.
+async fn newest(client: &dyn ConsoleClient) -> Result<Option<HygieneRun>, Failure> {
+    let page = PageRequest {
+        limit: Some(1),
+        cursor: None,
+    };
+    let query = Query::Hygiene(HygieneQuery::Runs { page });
+    let Answer::Hygiene(HygieneAnswer::Runs(page)) = client.query(query).await? else {
+        return Err(unexpected("runs of hygiene"));
+    };
+    let running = |run: &HygieneRun| run.state == HygieneState::Running;
+    Ok(page.items.into_iter().find(running))
 }
 
 fn groups(terminal: &mut Terminal<'_>, report: &HygieneReport) -> Result<(), Failure> {

@@ -15,11 +15,11 @@ use crate::clock::{Clock, Timestamp};
 use crate::protocol::command::{Command, Outcome};
 use crate::protocol::ids::MemoryId;
 use crate::protocol::memory::{
-    MAX_TEXT, Memory, MemoryAnswer, MemoryCommand, MemoryFilter, MemoryOutcome, MemoryPlace,
-    MemoryQuery, MemoryReview, MemoryStats,
+    MAX_TEXT, Memory, MemoryAnswer, MemoryCommand, MemoryFilter, MemoryFound, MemoryOutcome,
+    MemoryPlace, MemoryQuery, MemoryReview, MemoryStats,
 };
 use crate::protocol::snapshot::{Answer, PageRequest, Query};
-use crate::protocol::words::{MemoryScope, MemoryState};
+use crate::protocol::words::{FoundBy, MemoryScope, MemoryState};
 use crate::text::untrusted::{limit_line, reveal};
 
 /// Carries out one of the commands.
@@ -76,7 +76,7 @@ pub async fn run(
             let MemoryAnswer::Search(found) = ask(client, query).await? else {
                 return Err(unexpected("what was found"));
             };
-            print(terminal, format, &found)
+            hits(terminal, format, &found)
         }
         MemoryCommands::Show { id } => {
             let id = find::memory(client, &id).await?;
@@ -309,6 +309,32 @@ fn print(terminal: &mut Terminal<'_>, format: Format, memories: &[Memory]) -> Re
     table::print(terminal, &HEADS, &rows, "nothing remembered")
 }
 
+/// What a search found; how, where meaning was looked for.
+fn hits(terminal: &mut Terminal<'_>, format: Format, found: &MemoryFound) -> Result<(), Failure> {
+    let items = &found.items;
+    if format == Format::Json {
+        items.iter().try_for_each(|hit| terminal.json(hit))?;
+    } else if items.iter().all(|hit| hit.found_by == FoundBy::Words) {
+        let memories: Vec<Memory> = items.iter().map(|hit| hit.memory.clone()).collect();
+        print(terminal, format, &memories)?;
+    } else {
+        let heads = [HEADS[0], HEADS[1], HEADS[2], "FOUND BY", HEADS[6]];
+        let rows: Vec<Vec<String>> = items
+            .iter()
+            .map(|hit| {
+                let mut cells = row(&hit.memory);
+                cells.splice(3..6, [hit.found_by.to_string()]);
+                cells
+            })
+            .collect();
+        table::print(terminal, &heads, &rows, "nothing remembered")?;
+    }
+    match &found.words_only {
+        Some(why) => terminal.note(&format!("only words were looked for: {}", cell(why))),
+        None => Ok(()),
+    }
+}
+
 fn show(terminal: &mut Terminal<'_>, format: Format, memory: &Memory) -> Result<(), Failure> {
     if format == Format::Json {
         return terminal.json(memory);
@@ -421,8 +447,21 @@ fn stats(terminal: &mut Terminal<'_>, format: Format, stats: &MemoryStats) -> Re
     ))?;
     let embeddings = stats.embeddings.as_deref().map_or_else(
         || "off".to_owned(),
-        |model| format!("{} by {}", stats.vectors, cell(model)),
+        |model| {
+            let waiting = match stats.unembedded {
+                0 => String::new(),
+                count => format!(", {count} memories wait for theirs"),
+            };
+            format!("{} by {}{waiting}", stats.vectors, cell(model))
+        },
     );
+    if let Some(error) = &stats.embedding_error {
+        terminal.line(&format!(
+            "embedding failed {} times since the start, last: {}",
+            stats.embedding_failures,
+            cell(error)
+        ))?;
+    }
     terminal.line(&format!(
         "embeddings {embeddings}; searches of the agent since the start {}",
         stats.recalls

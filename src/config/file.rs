@@ -374,6 +374,22 @@ pub struct MemoryTable {
     pub compaction_exchanges: Option<u32>,
     /// `[memory.hygiene]`.
     pub hygiene: HygieneTable,
+    /// `[memory.embeddings]`.
+    pub embeddings: Option<EmbeddingsTable>,
+}
+
+/// `[memory.embeddings]`.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct EmbeddingsTable {
+    /// Name under `[providers]`.
+    pub provider: Option<String>,
+    /// Its model.
+    pub model: Option<String>,
+    /// Numbers of an embedding.
+    pub dimensions: Option<u32>,
+    /// Percent.
+    pub min_similarity: Option<u32>,
 }
 
 /// `[memory.hygiene]`.

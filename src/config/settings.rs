@@ -418,6 +418,36 @@ pub struct MemorySettings {
     pub compaction_share: u32,
     /// Exchanges beyond those that are sent along at which a session is compacted.
     pub compaction_exchanges: u32,
+    /// How texts are compared by meaning; none = only by words.
+    pub embeddings: Option<EmbeddingSettings>,
+}
+
+/// The model that turns texts into vectors.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EmbeddingSettings {
+    /// Name of its provider.
+    pub provider: String,
+    /// Its id there.
+    pub model: String,
+    /// Numbers of a vector, where the model is to be told.
+    pub dimensions: Option<u32>,
+    /// Percent of similarity below which two texts have nothing to do with each other.
+    pub min_similarity: u32,
+}
+
+impl EmbeddingSettings {
+    /// `<provider>/<model>`, as prices and costs name it.
+    pub fn name(&self) -> String {
+        format!("{}/{}", self.provider, self.model)
+    }
+
+    /// What its vectors are stored under: those of another name cannot be compared with them.
+    pub fn stored_as(&self) -> String {
+        match self.dimensions {
+            Some(dimensions) => format!("{}@{dimensions}", self.name()),
+            None => self.name(),
+        }
+    }
 }
 
 /// Accesses that `semi_auto` lets run.

@@ -338,6 +338,12 @@ self_approval = "console"
 # max_memories = 10000       # of each scope and channel: the least useful go first
 # undo_days = 7
 
+# [memory.embeddings]        # searches in memory find what is meant too; left out: only words. Costs one call a search
+# provider = "ollama"        # of kind openai-chat, openai-responses or ollama; texts of memories are sent to it
+# model = "nomic-embed-text"
+# dimensions = 768           # left out: what the model gives
+# min_similarity = 30        # percent below which a text does not count as found
+
 [console]
 # theme = "terminal"
 # keymap = "default"

@@ -15,6 +15,7 @@ use tokio_util::task::TaskTracker;
 use crate::clock::{Clock, Timestamp};
 use crate::config::settings::{ChannelSettings, Settings};
 use crate::engine::context::prefix::Prefix;
+use crate::engine::embeddings::Embeddings;
 use crate::engine::hooks::Hooks;
 use crate::engine::hygiene::Hygiene;
 use crate::engine::response_cache::Caching;
@@ -163,6 +164,8 @@ pub struct Shared {
     pub tool_cache: ToolCache,
     /// Hygiene of the memory.
     pub hygiene: Hygiene,
+    /// Searches by meaning.
+    pub embeddings: Embeddings,
     running: Mutex<HashMap<SessionId, RunningSession>>,
     permits: Arc<Semaphore>,
 }
@@ -246,6 +249,7 @@ impl Engine {
                 routines: Notify::new(),
                 next_routine: Mutex::default(),
                 hygiene: Hygiene::default(),
+                embeddings: Embeddings::default(),
                 running: Mutex::default(),
                 permits,
             }),

@@ -81,8 +81,14 @@ pub async fn costs(
         add(item, row, saved);
     }
     "total".clone_into(&mut total.name);
+    let midnight = Day(today.0 + 1).begins();
     let of_today = added.iter().flat_map(|((channel, kinds, limit), added)| {
         standings(channel.as_deref(), *kinds, *limit, *added, &used, &open)
+            .into_iter()
+            .map(move |standing| BudgetStanding {
+                resets_at: midnight,
+                ..standing
+            })
     });
     let listed = sessions.len() as u64;
     let of_sessions = sessions
@@ -138,29 +144,29 @@ fn standings(
     let of = |name: &str| channel.is_none_or(|channel| channel == name);
     let spent = used.iter().filter(|row| of(&row.channel));
     let open = open.iter().filter(|call| of(&call.channel));
-    let used_tokens = spent
+    let spent_tokens = spent
         .clone()
         .map(|row| row.input_tokens + row.output_tokens)
-        .chain(open.clone().map(|call| call.tokens))
         .sum::<u64>() as f64;
-    let used_cost = spent
-        .map(|row| row.cost_usd)
-        .chain(open.filter_map(|call| call.cost_usd))
-        .sum::<f64>();
+    let spent_usd = spent.map(|row| row.cost_usd).sum::<f64>();
+    let open_tokens = open.clone().map(|call| call.tokens).sum::<u64>() as f64;
+    let open_usd = open.filter_map(|call| call.cost_usd).sum::<f64>();
     [
         (
             tokens,
             limit.max_tokens.map(|most| most as f64 + added_tokens),
-            used_tokens,
+            [spent_tokens, open_tokens],
         ),
         (
             cost,
             limit.max_cost_usd.map(|most| most + added_cost),
-            used_cost,
+            [spent_usd, open_usd],
         ),
     ]
     .into_iter()
-    .filter_map(|(budget, limit, used)| Some(standing(budget, limit?, used)))
+    .filter_map(|(budget, limit, [spent, reserved])| {
+        Some(standing(budget, limit?, spent + reserved, reserved))
+    })
     .map(|standing| BudgetStanding {
         channel: channel.map(str::to_owned),
         ..standing
@@ -171,11 +177,22 @@ fn standings(
 fn session_standings(limit: Limit, session: &SessionUse) -> Vec<BudgetStanding> {
     let tokens = limit.max_tokens.map(|most| {
         let most = most as f64 + session.added_tokens;
-        standing(BudgetKind::SessionTokens, most, session.tokens as f64)
+        let reserved = session.reserved_tokens as f64;
+        standing(
+            BudgetKind::SessionTokens,
+            most,
+            session.tokens as f64,
+            reserved,
+        )
     });
     let cost = limit.max_cost_usd.map(|most| {
         let most = most + session.added_usd;
-        standing(BudgetKind::SessionCost, most, session.cost_usd)
+        standing(
+            BudgetKind::SessionCost,
+            most,
+            session.cost_usd,
+            session.reserved_usd,
+        )
     });
     [tokens, cost]
         .into_iter()
@@ -187,13 +204,15 @@ fn session_standings(limit: Limit, session: &SessionUse) -> Vec<BudgetStanding> 
         .collect()
 }
 
-fn standing(budget: BudgetKind, limit: f64, used: f64) -> BudgetStanding {
+fn standing(budget: BudgetKind, limit: f64, used: f64, reserved: f64) -> BudgetStanding {
     BudgetStanding {
         budget: budget.as_str().to_owned(),
         channel: None,
         session_id: None,
         limit,
         used,
+        reserved,
+        resets_at: None,
         percent: if limit > 0.0 {
             used / limit * 100.0
         } else {

@@ -171,7 +171,10 @@ pub fn rules(engine: &Engine) -> HygieneRules {
         kept_since: MemoryScope::ALL.iter().filter_map(since).collect(),
         max_memories: settings.max_memories,
         undo_ms: i64::from(settings.undo_days) * DAY_MS,
-        embeddings: None,
+        embeddings: engine
+            .models
+            .embedder()
+            .map(|embedder| embedder.settings().stored_as()),
     }
 }
 

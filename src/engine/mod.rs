@@ -11,6 +11,7 @@ pub mod costs;
 pub mod deadlines;
 pub mod doctor;
 pub mod drain;
+pub mod embeddings;
 pub mod forget;
 pub mod handle;
 pub mod hooks;

@@ -4,6 +4,7 @@
 
 use crate::engine::core::{Engine, Held};
 use crate::engine::deadlines;
+use crate::engine::embeddings;
 use crate::engine::forget;
 use crate::engine::handle::Caller;
 use crate::engine::hooks::observe;
@@ -98,6 +99,7 @@ pub async fn begin(engine: &Engine, recovery: &Recovery) -> Result<(), Problem> 
     }
     engine.tasks.spawn(deadlines::run(engine.clone()));
     engine.tasks.spawn(scheduler::run(engine.clone()));
+    engine.tasks.spawn(embeddings::run(engine.clone()));
     for id in &recovery.interrupted {
         if let Err(problem) = resume_by_policy(engine, *id).await {
             tracing::warn!(continuation = %id, %problem, "stays interrupted");

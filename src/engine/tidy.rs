@@ -9,18 +9,21 @@ use crate::engine::pieces::{piece, reclaim};
 use crate::protocol::hygiene::{HygieneExcess, HygieneReport};
 use crate::protocol::ids::HygieneRunId;
 use crate::protocol::words::HygieneReason;
-use crate::store::command::WriteCommand;
+use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::commands::tidy_memories::{
     CompareIndex, Mend, MendIndex, TidyMemories, TidySummaries, TidyVectors,
 };
 use crate::store::error::StoreError;
 use crate::store::hygiene::{CHUNK, Cuts, HygieneRules, Tally, add_memory, add_orphans, reason};
 
-/// A piece that holds the writer longer than this is followed by a smaller one.
-const LONG_PIECE: Duration = Duration::from_millis(4);
+/// A piece that holds the writer longer than this is followed by a smaller one. A turn commits about ten times, and may
+/// meet a piece each time.
+const LONG_PIECE: Duration = Duration::from_millis(1);
 /// Fewest rows of a piece.
-const SMALL_CHUNK: usize = 25;
-/// The writer is left to others after each piece for as long as that took, and at most this long.
+const SMALL_CHUNK: usize = 2;
+/// The writer is left to others after each piece for this many times as long as that took,
+const PAUSE: u32 = 3;
+/// and at most this long.
 const LONGEST_PAUSE: Duration = Duration::from_millis(20);
 /// Bytes of remembered text up to which the words of the index are compared with it: a few milliseconds.
 const COMPARED_BYTES: u64 = 256 * 1024;
@@ -104,16 +107,33 @@ pub async fn paced<C: WriteCommand>(
     chunk: &mut usize,
     command: C,
 ) -> Result<C::Output, StoreError> {
-    let began = Instant::now();
-    let output = piece(engine, command).await?;
-    let took = began.elapsed();
+    let (output, took) = piece(engine, Timed(command)).await?;
     if took > LONG_PIECE {
         *chunk = (*chunk / 2).max(SMALL_CHUNK);
     } else if took < LONG_PIECE / 2 {
         *chunk = (*chunk * 2).min(CHUNK);
     }
-    tokio::time::sleep(took.min(LONGEST_PAUSE)).await;
+    tokio::time::sleep((took * PAUSE).min(LONGEST_PAUSE)).await;
     Ok(output)
+}
+
+/// A command, and for how long it held the writer. Waiting for others' commits makes no piece too large.
+struct Timed<C>(C);
+
+impl<C: WriteCommand> WriteCommand for Timed<C> {
+    type Output = (C::Output, Duration);
+    const DURABILITY: Durability = C::DURABILITY;
+    const ALONE: bool = C::ALONE;
+
+    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<Self::Output, StoreError> {
+        let began = Instant::now();
+        let output = self.0.apply(tx)?;
+        Ok((output, began.elapsed()))
+    }
+
+    fn committed(&self) {
+        self.0.committed();
+    }
 }
 
 /// Where what is found goes.
@@ -204,7 +224,7 @@ impl Look<'_> {
                 }
                 Sink::Run(run) => {
                     let run = *run;
-                    for vectors in page.found.chunks(SMALL_CHUNK) {
+                    for vectors in page.found.chunks(self.chunk) {
                         self.paced(TidyVectors {
                             run,
                             rules: plan.rules.clone(),
@@ -240,18 +260,18 @@ impl Look<'_> {
     /// Memories that the index does not have are added to it; where it holds what they do not, it is built anew.
     async fn index(&mut self) -> Result<(), StoreError> {
         let store = &self.engine.store;
-        let in_vain = store.read(|reader| {
-            let mut after = 0;
-            // A page at a time only because of memory: a first one ends the search.
-            loop {
-                let page = reader.indexed_in_vain(after)?;
-                match page.next {
-                    Some(next) if page.found.is_empty() => after = next,
-                    Some(_) | None => return Ok(!page.found.is_empty()),
-                }
+        let (mut anew, mut after, mut more) = (false, 0, true);
+        // A page at a time, as with everything else; the first one found ends the search.
+        while more && !anew {
+            let page = store
+                .read(move |reader| reader.indexed_in_vain(after))
+                .await?;
+            anew = !page.found.is_empty();
+            match page.next {
+                Some(next) => after = next,
+                None => more = false,
             }
-        });
-        let mut anew = in_vain.await?;
+        }
         let mut missing = 0;
         let mut after = 0;
         let mut more = !anew;
@@ -259,7 +279,7 @@ impl Look<'_> {
             let page = store.read(move |reader| reader.not_indexed(after)).await?;
             missing += page.found.len() as u64;
             if let Sink::Run(run) = self.into {
-                for positions in page.found.chunks(SMALL_CHUNK) {
+                for positions in page.found.chunks(self.chunk) {
                     let mend = Mend::Add(positions.to_vec());
                     self.paced(MendIndex { run, mend }).await?;
                 }

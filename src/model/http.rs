@@ -58,6 +58,7 @@ pub struct Endpoint {
     idle_timeout: Duration,
     request_timeout: Option<Duration>,
     lines: bool,
+    whole: bool,
     client: OnceLock<Result<Client, String>>,
 }
 
@@ -108,6 +109,7 @@ impl Endpoint {
                 .filter(|seconds| *seconds > 0)
                 .map(Duration::from_secs),
             lines: false,
+            whole: false,
             client: OnceLock::new(),
         })
     }
@@ -125,6 +127,12 @@ impl Endpoint {
     /// The same endpoint, whose stream is JSON lines in place of events.
     pub fn answering_in_lines(mut self) -> Self {
         self.lines = true;
+        self
+    }
+
+    /// The same endpoint, which answers with one JSON value.
+    pub fn answering_whole(mut self) -> Self {
+        self.whole = true;
         self
     }
 
@@ -256,6 +264,8 @@ impl Endpoint {
         let content_type = header(CONTENT_TYPE);
         let (stream, wanted) = if self.lines {
             ("application/x-ndjson", "JSON lines")
+        } else if self.whole {
+            ("text/event-stream", "JSON")
         } else {
             ("text/event-stream", "an event stream")
         };

@@ -8,6 +8,7 @@ pub mod anthropic;
 pub mod catalogue;
 pub mod check;
 pub mod discovery;
+pub mod embeddings;
 pub mod exchange;
 pub mod failure;
 pub mod gemini;

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use crate::config::model_tables::OwnTables;
 use crate::config::settings::{ProviderKind, ProviderSettings, Settings};
 use crate::model::anthropic::Anthropic;
+use crate::model::embeddings::Embedder;
 use crate::model::gemini::Gemini;
 use crate::model::http::EndpointProblem;
 use crate::model::limits::Limited;
@@ -62,6 +63,7 @@ fn nearest_hint(nearest: Option<&str>) -> String {
 pub struct Models {
     providers: Arc<BTreeMap<String, Entry>>,
     tables: Arc<OwnTables>,
+    embedder: Option<Arc<Embedder>>,
 }
 
 struct Entry {
@@ -100,7 +102,23 @@ impl Models {
                 },
             );
         }
+        let embedder = match &settings.memory.embeddings {
+            Some(of) => match providers.get(&of.provider) {
+                Some(entry) => {
+                    let limiter = entry.model.limiter().clone();
+                    let made = Embedder::new(of.clone(), &entry.settings, limiter);
+                    Some(Arc::new(made.map_err(|problem| ConfigProblem {
+                        provider: of.provider.clone(),
+                        problem,
+                    })?))
+                }
+                // The configuration was refused for that.
+                None => None,
+            },
+            None => None,
+        };
         Ok(Self {
+            embedder,
             providers: Arc::new(providers),
             tables: Arc::new(settings.tables.clone()),
         })
@@ -117,6 +135,11 @@ impl Models {
     pub fn limited(&self, name: &str) -> Result<(Limited, String), ModelLookupError> {
         let (entry, model) = self.find(name)?;
         Ok((entry.model.clone(), model.to_owned()))
+    }
+
+    /// The model for embeddings; none = texts are not compared by meaning.
+    pub fn embedder(&self) -> Option<Arc<Embedder>> {
+        self.embedder.clone()
     }
 
     /// Whether `<provider>/<model>` is the built-in script, which is no LLM.

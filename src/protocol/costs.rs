@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::clock::Day;
+use crate::clock::{Day, Timestamp};
 use crate::protocol::ids::SessionId;
 use crate::protocol::words::CostsBy;
 
@@ -71,6 +71,12 @@ pub struct BudgetStanding {
     pub limit: f64,
     /// Tokens or US dollars that are used or reserved.
     pub used: f64,
+    /// The part of them that calls under way have reserved.
+    #[serde(default)]
+    pub reserved: f64,
+    /// When it begins anew; none = it lasts as long as its session.
+    #[serde(default)]
+    pub resets_at: Option<Timestamp>,
     /// Of the limit; 100 and more = used up.
     pub percent: f64,
 }

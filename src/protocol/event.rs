@@ -361,8 +361,7 @@ pub enum EventBody {
     #[serde(rename = "memory.changed")]
     MemoryChanged {
         /// What happened: `added`, `edited`, `pinned`, `accepted`, `superseded`, `forgotten`, `imported`, `compacted`,
-        /// `forgetting` (a person, from now on).
-        /// `compaction_failed`.
+        /// `forgetting` (a person, from now on), `compaction_failed`, `embedded` (their meaning can be searched for).
         change: String,
         /// Channel; none = global, or several.
         #[serde(default, skip_serializing_if = "Option::is_none")]

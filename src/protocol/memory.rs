@@ -7,7 +7,9 @@ use serde::{Deserialize, Serialize};
 use crate::clock::Timestamp;
 use crate::protocol::ids::{CompactionId, ContinuationId, HygieneRunId, MemoryId, SessionId};
 use crate::protocol::snapshot::PageRequest;
-use crate::protocol::words::{CompactionState, MemoryAuthor, MemoryKind, MemoryScope, MemoryState};
+use crate::protocol::words::{
+    CompactionState, FoundBy, MemoryAuthor, MemoryKind, MemoryScope, MemoryState,
+};
 
 /// Most bytes of one remembered text.
 pub const MAX_TEXT: usize = 4 * 1024;
@@ -145,6 +147,29 @@ pub struct Compaction {
     pub started_at: Timestamp,
     /// When it ended.
     pub ended_at: Option<Timestamp>,
+}
+
+/// Something that a search found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MemoryHit {
+    /// What.
+    #[serde(flatten)]
+    pub memory: Memory,
+    /// By what.
+    pub found_by: FoundBy,
+}
+
+/// What a search found.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct MemoryFound {
+    /// Best first.
+    pub items: Vec<MemoryHit>,
+    /// Always none: a search has one page.
+    #[serde(default)]
+    pub next_cursor: Option<String>,
+    /// Why only words were looked for although embeddings are configured.
+    #[serde(default)]
+    pub words_only: Option<String>,
 }
 
 /// Which memories.
@@ -395,8 +420,17 @@ pub struct MemoryStats {
     pub failed_compactions: u64,
     /// Embeddings.
     pub vectors: u64,
-    /// `<provider>/<model>` of embeddings; none = off.
+    /// `<provider>/<model>` of embeddings, with `@<dimensions>` where some are asked for; none = off.
     pub embeddings: Option<String>,
+    /// Memories that are recalled and have no embedding of that model yet; 0 where it is off.
+    #[serde(default)]
+    pub unembedded: u64,
+    /// Since this process started: calls for embeddings that failed.
+    #[serde(default)]
+    pub embedding_failures: u64,
+    /// Why the last one failed, if none went well after it.
+    #[serde(default)]
+    pub embedding_error: Option<String>,
     /// Since this process started: searches of the agent.
     pub recalls: u64,
 }
@@ -427,7 +461,7 @@ pub enum MemoryAnswer {
     /// To [`MemoryQuery::List`].
     List(crate::protocol::snapshot::Page<Memory>),
     /// To [`MemoryQuery::Search`].
-    Search(Vec<Memory>),
+    Search(MemoryFound),
     /// To [`MemoryQuery::One`].
     One(Box<Memory>),
     /// To [`MemoryQuery::Review`].

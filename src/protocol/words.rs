@@ -701,3 +701,13 @@ words!(/// How far a rule reaches.
     /// Every channel.
     Global = "global",
 });
+
+words!(/// By what a search found something.
+    FoundBy as "way to find" {
+    /// Its words.
+    Words = "words",
+    /// Its meaning.
+    Meaning = "meaning",
+    /// Both.
+    Both = "both",
+});

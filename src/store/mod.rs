@@ -35,6 +35,7 @@ pub mod event_log;
 pub mod files;
 pub mod hygiene;
 pub mod input;
+pub mod meaning;
 pub mod offline;
 mod open;
 mod ops;

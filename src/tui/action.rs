@@ -113,6 +113,13 @@ actions! {
     Redraw = "redraw", Ordinary, "redraw", "draw the whole screen again";
     Suspend = "suspend", Ordinary, "suspend", "suspend the console";
     Quit = "quit", Ordinary, "back/quit", "back, then the quit menu";
+    GroupCosts = "group-costs", Ordinary, "channel/model/day", "sum spending by channel, by model or by day";
+    Numbers = "numbers", Ordinary, "numbers", "all the numbers of this screen, or the overview again";
+    PinAnswer = "pin-answer", Ordinary, "pin", "keep this answer past its time, or no longer";
+    PurgeAnswer = "purge-answer", Ordinary, "forget", "forget this kept answer; asks first";
+    PurgeAnswers = "purge-answers", Ordinary, "forget channel", "forget everything kept for this channel; asks first";
+    FullCheck = "full-check", Ordinary, "full check", "verify every rule of the database; says first what that reads";
+    ResetHook = "reset-hook", Ordinary, "reset hook", "call this hook again although it failed too often";
     DialogNext = "dialog-next", Dialog, "next", "next choice";
     DialogPrevious = "dialog-previous", Dialog, "previous", "previous choice";
     DialogAccept = "dialog-accept", Dialog, "choose", "take the choice";

@@ -24,6 +24,7 @@ mod crash_points;
 mod deliveries;
 mod doctor;
 mod effects;
+mod embeddings;
 mod end_to_end_models;
 mod first_run;
 mod hooks;

@@ -13,8 +13,10 @@ use crate::client::console_client::{ConsoleClient, EventStream};
 use crate::client::remote::events;
 use crate::client::remote::target::{Address, Target};
 use crate::client::remote::wire::{PROTOCOL_HEADER, PROTOCOL_VERSION, Submission};
-use crate::protocol::command::{Envelope, Outcome};
+use crate::protocol::command::{Command, Envelope, Outcome};
 use crate::protocol::event::EventFilter;
+use crate::protocol::hygiene::HygieneQuery;
+use crate::protocol::memory::MemoryCommand;
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::snapshot::{Answer, Query};
 
@@ -25,6 +27,8 @@ pub struct Limits {
     pub connect: Duration,
     /// For a whole request, or for the head of an event stream.
     pub request: Duration,
+    /// For a request whose work grows with what is kept, or that asks a model.
+    pub long: Duration,
     /// Without any byte of an event stream; the daemon sends a comment every 15 s.
     pub idle: Duration,
 }
@@ -34,6 +38,7 @@ impl Default for Limits {
         Self {
             connect: Duration::from_secs(3),
             request: Duration::from_secs(30),
+            long: Duration::from_secs(3600),
             idle: Duration::from_secs(40),
         }
     }
@@ -146,6 +151,7 @@ impl RemoteClient {
         &self,
         path: &str,
         body: &impl Serialize,
+        long: bool,
     ) -> Result<T, Problem> {
         let body = serde_json::to_vec(body).map_err(|error| {
             Problem::internal(format!("the request cannot be written: {error}"))
@@ -154,7 +160,11 @@ impl RemoteClient {
             .request(Method::POST, path, &[])?
             .header(CONTENT_TYPE, "application/json")
             .header(ACCEPT, "application/json")
-            .timeout(self.limits.request)
+            .timeout(if long {
+                self.limits.long
+            } else {
+                self.limits.request
+            })
             .body(body)
             .send()
             .await
@@ -264,9 +274,25 @@ fn no_tls() -> Result<rustls::ClientConfig, Problem> {
         .with_no_client_auth())
 }
 
+/// Whether a command may take longer than a request usually may.
+fn takes_long(command: &Command) -> bool {
+    matches!(
+        command,
+        Command::Hygiene(_)
+            | Command::Sweep { .. }
+            | Command::Backup { .. }
+            | Command::Memory(
+                MemoryCommand::ForgetPerson { .. }
+                    | MemoryCommand::Import { .. }
+                    | MemoryCommand::Compact { .. }
+            )
+    )
+}
+
 #[async_trait]
 impl ConsoleClient for RemoteClient {
     async fn submit(&self, envelope: Envelope) -> Result<Outcome, Problem> {
+        let long = takes_long(&envelope.command);
         self.post(
             "v1/submit",
             &Submission {
@@ -274,12 +300,14 @@ impl ConsoleClient for RemoteClient {
                 surface: envelope.surface,
                 idempotency_key: envelope.idempotency_key,
             },
+            long,
         )
         .await
     }
 
     async fn query(&self, query: Query) -> Result<Answer, Problem> {
-        self.post("v1/query", &query).await
+        let long = matches!(query, Query::Hygiene(HygieneQuery::Preview));
+        self.post("v1/query", &query, long).await
     }
 
     async fn events(&self, filter: EventFilter) -> Result<EventStream, Problem> {

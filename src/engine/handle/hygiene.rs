@@ -11,16 +11,22 @@ use crate::protocol::problem::Problem;
 use crate::protocol::snapshot::PageRequest;
 use crate::protocol::words::MemoryScope;
 
-/// Carries out a command.
+/// Carries out a command. Goes on when nobody waits for the answer any more.
 pub async fn carry_out(
     engine: &Engine,
     caller: &Caller,
     command: HygieneCommand,
 ) -> Result<HygieneRun, Problem> {
-    match command {
-        HygieneCommand::Run { yes } => hygiene::run_now(engine, caller.reference(), yes).await,
-        HygieneCommand::Undo { id } => hygiene::undo(engine, caller.reference(), id).await,
-    }
+    let (engine, by) = (engine.clone(), caller.reference());
+    let tasks = engine.tasks.clone();
+    let task = tasks.spawn(async move {
+        match command {
+            HygieneCommand::Run { yes } => hygiene::run_now(&engine, by, yes).await,
+            HygieneCommand::Undo { id } => hygiene::undo(&engine, by, id).await,
+        }
+    });
+    task.await
+        .map_err(|error| Problem::internal(format!("hygiene did not end: {error}")))?
 }
 
 /// Answers a question.
@@ -40,6 +46,8 @@ pub async fn answer(engine: &Engine, query: HygieneQuery) -> Result<HygieneAnswe
 }
 
 async fn status(engine: &Engine) -> Result<HygieneStatus, Problem> {
+    // Before the run is read: a run that is not under way any more has its end in its row.
+    let running = engine.hygiene.is_running();
     let settings = &engine.settings.hygiene;
     let newest = PageRequest {
         limit: Some(1),
@@ -55,7 +63,7 @@ async fn status(engine: &Engine) -> Result<HygieneStatus, Problem> {
         retention_days: MemoryScope::ALL.iter().map(days).collect(),
         max_memories: settings.max_memories,
         undo_days: settings.undo_days,
-        running: engine.hygiene.is_running(),
+        running,
         problem: engine.hygiene.problem(),
         last: runs.items.into_iter().next(),
         next_at: hygiene::next_at(engine).await?,

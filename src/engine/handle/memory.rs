@@ -7,13 +7,14 @@ use std::sync::atomic::Ordering;
 use crate::clock::Timestamp;
 use crate::engine::compaction;
 use crate::engine::core::Engine;
+use crate::engine::embeddings::{self, Searcher};
 use crate::engine::forget;
 use crate::engine::handle::Caller;
 use crate::engine::problem::from_store;
 use crate::protocol::command::Actor;
 use crate::protocol::ids::MemoryId;
 use crate::protocol::memory::{
-    MAX_IMPORT, MAX_TEXT, Memory, MemoryAnswer, MemoryCommand, MemoryImport, MemoryOutcome,
+    MAX_IMPORT, MAX_TEXT, MemoryAnswer, MemoryCommand, MemoryFound, MemoryImport, MemoryOutcome,
     MemoryQuery, MemoryStats,
 };
 use crate::protocol::problem::{Problem, ProblemKind};
@@ -221,6 +222,7 @@ async fn import(
 pub async fn stats(engine: &Engine) -> Result<MemoryStats, Problem> {
     let stats = engine.store.read(|reader| reader.memory_stats()).await;
     let stats = stats.map_err(from_store)?;
+    let stats = embeddings::stats(engine, stats).await.map_err(from_store)?;
     Ok(MemoryStats {
         recalls: engine.recalls.load(Ordering::Relaxed),
         ..stats
@@ -244,11 +246,23 @@ pub async fn answer(engine: &Engine, query: MemoryQuery) -> Result<MemoryAnswer,
             limit,
         } => {
             let limit = few(limit)?;
-            let found: Vec<Memory> = store
-                .read(move |reader| reader.search_memories(&text, &filter, limit, now))
+            let (meaning, words_only) =
+                match embeddings::meaning(engine, &text, Searcher::Person).await {
+                    Ok(meaning) => (meaning, None),
+                    Err(why) => (None, Some(why)),
+                };
+            let items = store
+                .read(move |reader| {
+                    let meaning = meaning.as_deref();
+                    reader.search_memories(&text, meaning, &filter, limit, now)
+                })
                 .await
                 .map_err(from_store)?;
-            Ok(MemoryAnswer::Search(found))
+            Ok(MemoryAnswer::Search(MemoryFound {
+                items,
+                next_cursor: None,
+                words_only,
+            }))
         }
         MemoryQuery::One { id } => store
             .read_here(move |reader| reader.memory(id))

@@ -3,6 +3,7 @@
 use crate::protocol::ids::MemoryId;
 use crate::store::check::rule::{Found, Rule, Subject, code, query};
 use crate::store::error::StoreError;
+use crate::store::meaning;
 use crate::store::ops::memories::digest;
 use crate::store::reader::Reader;
 
@@ -23,12 +24,39 @@ pub(crate) const RULES: &[Rule] = &[
         Subject::Memory,
         "SELECT m.id FROM memories m JOIN sessions s ON s.id = m.session_id WHERE m.channel IS NOT s.channel",
     ),
+    query(
+        "M1",
+        "embedding of a memory that is gone, or of a text that its memory does not have",
+        "memory_vectors",
+        Subject::Memory,
+        "SELECT v.memory_id FROM memory_vectors v LEFT JOIN memories m ON m.id = v.memory_id
+         WHERE m.digest IS NOT v.digest",
+    ),
+    code("M1", "embedding that is not of length 1", lengths),
     code(
         "M1",
         "memory whose digest is not that of its text",
         digests,
     ),
 ];
+
+/// A vector of another length would be nearer to everything, or to nothing, than it is.
+fn lengths(reader: &Reader<'_>, found: &mut Found) -> Result<(), StoreError> {
+    let mut statement = reader
+        .conn
+        .prepare("SELECT memory_id, vector FROM memory_vectors")?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        found.rows += 1;
+        let vector = row.get_ref(1)?.as_blob().unwrap_or_default();
+        let square = meaning::square(vector);
+        if !(0.99..=1.01).contains(&square) {
+            let id = MemoryId::from_bytes(row.get(0)?);
+            found.add(|| id.to_string());
+        }
+    }
+    Ok(())
+}
 
 fn digests(reader: &Reader<'_>, found: &mut Found) -> Result<(), StoreError> {
     let mut statement = reader

@@ -13,6 +13,7 @@ pub mod commit_compaction;
 pub mod decide;
 pub mod drop_stale;
 pub mod drop_waiting;
+pub mod embed;
 pub mod end_look_up;
 pub mod end_send;
 pub mod end_session;

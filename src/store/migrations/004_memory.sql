@@ -60,11 +60,15 @@ BEGIN
     INSERT INTO memory_fts (rowid, text) VALUES (NEW.position, NEW.text);
 END;
 
--- Embeddings, little-endian f32. A row of another model than the configured one is stale.
+-- Embeddings: little-endian f32 of length 1 together. A row of another model than the configured one, or of another
+-- text than the memory has now, is stale.
 CREATE TABLE memory_vectors (
     memory_id BLOB NOT NULL PRIMARY KEY CHECK (length(memory_id) = 16),
+    -- `<provider>/<model>`, with `@<dimensions>` where some are asked for.
     model TEXT NOT NULL,
     dimension INTEGER NOT NULL CHECK (dimension > 0),
+    -- Of the memory that it was made of.
+    digest BLOB NOT NULL CHECK (length(digest) = 32),
     vector BLOB NOT NULL,
     at INTEGER NOT NULL,
     CHECK (length(vector) = 4 * dimension)
@@ -110,8 +114,8 @@ ALTER TABLE continuations ADD COLUMN unattended TEXT CHECK (unattended IN ('deny
 ALTER TABLE continuations ADD COLUMN autonomy_ceiling TEXT CHECK (autonomy_ceiling IN ('supervised', 'semi_auto', 'full'));
 -- Which remembered things of untrusted origin a session has read, until it ends: a JSON list without names.
 ALTER TABLE sessions ADD COLUMN taint TEXT NOT NULL DEFAULT '[]';
--- What a model call was for.
-ALTER TABLE model_attempts ADD COLUMN purpose TEXT NOT NULL DEFAULT 'turn' CHECK (purpose IN ('turn', 'compaction', 'embedding'));
+-- What a model call was for. Embeddings are of no turn and count in `spend` alone.
+ALTER TABLE model_attempts ADD COLUMN purpose TEXT NOT NULL DEFAULT 'turn' CHECK (purpose IN ('turn', 'compaction'));
 
 -- Runs of hygiene. What a run put aside can be restored until `undo_until`; after that it is removed for good.
 CREATE TABLE hygiene_runs (

@@ -51,9 +51,10 @@ pub(crate) fn facts_of(row: &Row<'_>) -> rusqlite::Result<MemoryFacts> {
     })
 }
 
-/// An embedding (`v`) that nothing needs. `?1` = the model that it must be of, null = any.
+/// An embedding (`v`) that nothing needs: of another model, or of a text that no memory has. `?1` = the model that it
+/// must be of, null = any.
 pub(crate) const STALE_VECTOR: &str = "((?1 IS NOT NULL AND v.model <> ?1)
-    OR NOT EXISTS (SELECT 1 FROM memories m WHERE m.id = v.memory_id))";
+    OR NOT EXISTS (SELECT 1 FROM memories m WHERE m.id = v.memory_id AND m.digest = v.digest))";
 
 /// A summary (`u`) of a session that is gone.
 pub(crate) const STALE_SUMMARY: &str =

@@ -10,6 +10,7 @@ use crate::protocol::ids::{ContinuationId, HygieneRunId, MemoryId, SessionId};
 use crate::protocol::memory::{Memory, MemoryFilter, MemoryGroup, MemoryStats};
 use crate::protocol::snapshot::{Page, PageRequest};
 use crate::store::error::StoreError;
+use crate::store::meaning::Meaning;
 use crate::store::ops::memories::digest;
 use crate::store::queries::memory_search;
 use crate::store::queries::page::page_limit;
@@ -266,6 +267,7 @@ impl Reader<'_> {
         &self,
         place: &RecallPlace,
         message: &str,
+        meaning: Option<&Meaning>,
         limits: RecallLimits,
     ) -> Result<Recalled, StoreError> {
         let mut recalled = Recalled::default();
@@ -313,23 +315,14 @@ impl Reader<'_> {
                 ));
             }
             let shown = recalled.facts.len() as u32;
-            let mut hits = self.find(message, &unpinned, limits.hits + shown, place.now)?;
+            let most = limits.hits + shown;
+            let found = self.find_also(message, meaning, &unpinned, most, place.now)?;
+            let mut hits: Vec<Memory> = found.into_iter().map(|hit| hit.memory).collect();
             hits.retain(|hit| !recalled.facts.iter().any(|fact| fact.id == hit.id));
             hits.truncate(limits.hits as usize);
             recalled.hits = hits;
         }
         Ok(recalled)
-    }
-
-    /// What a conversation at this place may see and a text is found in, best first. Any text is a valid search; an
-    /// empty one finds the newest.
-    pub fn search_recalled(
-        &self,
-        place: &RecallPlace,
-        text: &str,
-        limit: u32,
-    ) -> Result<Vec<Memory>, StoreError> {
-        self.find(text, &Condition::recalled(place), limit, place.now)
     }
 
     /// What a conversation at this place sees and says the same as a text; the one recalled most widely.

@@ -10,7 +10,7 @@ use rusqlite::types::Value;
 use rusqlite::{ToSql, params, params_from_iter};
 
 use crate::clock::Timestamp;
-use crate::protocol::memory::{Memory, MemoryFilter};
+use crate::protocol::memory::Memory;
 use crate::store::error::StoreError;
 use crate::store::queries::memories::{Condition, MEMORY, memory_row};
 use crate::store::reader::Reader;
@@ -129,18 +129,7 @@ const LIFT: &str = "m.pinned * 0.6 + 0.03 * min(m.uses, 20)
     + 0.4 / (1.0 + max(? - m.updated_at, 0) / 2419200000.0)";
 
 impl Reader<'_> {
-    /// Best first. Without anything to look for: newest change first.
-    pub fn search_memories(
-        &self,
-        text: &str,
-        filter: &MemoryFilter,
-        limit: u32,
-        now: Timestamp,
-    ) -> Result<Vec<Memory>, StoreError> {
-        self.find(text, &Condition::of(filter), limit, now)
-    }
-
-    /// The same within any condition.
+    /// What a text is found in by its words, best first. Without anything to look for: newest change first.
     pub(crate) fn find(
         &self,
         text: &str,

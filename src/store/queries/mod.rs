@@ -14,6 +14,7 @@ pub mod hygiene;
 pub mod memories;
 pub mod memory_review;
 pub mod memory_search;
+pub mod memory_vectors;
 pub mod mentions;
 pub mod outbox;
 mod page;

@@ -27,6 +27,10 @@ pub struct SessionUse {
     pub tokens: u64,
     /// US dollars that are used or reserved.
     pub cost_usd: f64,
+    /// The part of the tokens that is reserved.
+    pub reserved_tokens: u64,
+    /// The part of the US dollars that is reserved.
+    pub reserved_usd: f64,
     /// Tokens that people added to its budget.
     pub added_tokens: f64,
     /// US dollars that people added to its budget.
@@ -56,11 +60,12 @@ impl Reader<'_> {
                  ), used AS (
                     SELECT s.id, s.updated_at, s.input_tokens + s.output_tokens + coalesce(r.tokens, 0) AS tokens,
                         s.spent_usd + coalesce(r.usd, 0.0) AS usd, coalesce(a.tokens, 0.0) AS more_tokens,
-                        coalesce(a.usd, 0.0) AS more_usd
+                        coalesce(a.usd, 0.0) AS more_usd, coalesce(r.tokens, 0) AS open_tokens,
+                        coalesce(r.usd, 0.0) AS open_usd
                     FROM sessions s LEFT JOIN reserved r ON r.id = s.id LEFT JOIN added a ON a.id = s.id
                     WHERE s.state = 'active'
                  )
-                 SELECT id, tokens, usd, more_tokens, more_usd, count(*) OVER () FROM used
+                 SELECT id, tokens, usd, more_tokens, more_usd, count(*) OVER (), open_tokens, open_usd FROM used
                  ORDER BY max(coalesce(tokens / nullif(?1 + more_tokens, 0.0), 0.0),
                         coalesce(usd / nullif(?2 + more_usd, 0.0), 0.0)) DESC, updated_at DESC, id
                  LIMIT ?3",
@@ -79,6 +84,8 @@ impl Reader<'_> {
                         cost_usd: row.get(2)?,
                         added_tokens: row.get(3)?,
                         added_usd: row.get(4)?,
+                        reserved_tokens: row.get(6)?,
+                        reserved_usd: row.get(7)?,
                     })
                 },
             )?

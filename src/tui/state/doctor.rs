@@ -1,20 +1,172 @@
 //! Doctor: checks with fixes, hooks, models.
 //!
-//! Nothing here is drawn or asked by itself: `panel` asks, `view::doctor` draws.
+//! Nothing here is drawn or asked by itself: `panel` asks, `view::doctor` draws. Problems stand first; while a row is
+//! selected no row changes its place.
 
-use crate::protocol::event::Event;
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::clock::Timestamp;
+use crate::protocol::command::Command;
+use crate::protocol::costs::Costs;
+use crate::protocol::doctor::{CheckReport, Doctor};
+use crate::protocol::event::{Event, EventBody};
+use crate::protocol::hook::{Hook, HookCommand};
 use crate::protocol::ids::{ContinuationId, SessionId};
+use crate::protocol::models::ProviderModels;
 use crate::protocol::problem::Problem;
 use crate::protocol::snapshot::{Answer, Query};
+use crate::protocol::words::CostsBy;
 use crate::tui::action::Action;
 use crate::tui::message::Effect;
-use crate::tui::state::app::State;
-use crate::tui::state::panel::Panel;
+use crate::tui::state::app::{Screen, State, Tone};
+use crate::tui::state::cache_cost::Known;
+use crate::tui::state::doctor_rows;
+use crate::tui::state::panel::{self, Panel};
 use crate::tui::state::queue::Step;
+use crate::tui::state::submit;
+use crate::tui::state::update::problem_text;
+
+/// How a row stands; the worst first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Word {
+    /// Does not work.
+    Problem,
+    /// Works, and somebody should look.
+    Warning,
+    /// Nobody has looked.
+    NotKnown,
+    /// As it should be.
+    Ok,
+    /// Not switched on.
+    Off,
+}
+
+impl Word {
+    /// The word shown.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Problem => "problem",
+            Self::Warning => "warning",
+            Self::NotKnown => "not known",
+            Self::Ok => "ok",
+            Self::Off => "off",
+        }
+    }
+}
+
+/// What a row is about, in the order of equally bad rows.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Key {
+    /// The engine.
+    Engine,
+    /// A finding, by what it is about and its number among those of the same.
+    Finding(String, usize),
+    /// The rules of the database as a whole.
+    Rules,
+    /// A rule that is broken, by its name.
+    Rule(String),
+    /// A hook at a point, by both names.
+    Hook(String, &'static str),
+    /// All hooks, where there are none or they are not known.
+    Hooks,
+    /// A model, by its name.
+    Model(String),
+    /// All models, where there are none or they are not known.
+    Models,
+    /// Tools.
+    Tools,
+    /// MCP servers.
+    Mcp,
+}
+
+/// A check.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Row {
+    /// What it is about.
+    pub key: Key,
+    /// How it stands.
+    pub word: Word,
+    /// The same in one or two words.
+    pub about: String,
+    /// What is the case.
+    pub detail: String,
+    /// What to do about it.
+    pub fix: Option<String>,
+    /// What else is known, line by line.
+    pub more: Vec<String>,
+}
 
 /// What the screen knows.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct DoctorPanel {}
+pub struct DoctorPanel {
+    /// Findings.
+    pub doctor: Known<Box<Doctor>>,
+    /// What the last full check found, and when it was made.
+    pub check: Known<(Timestamp, CheckReport)>,
+    /// Hooks.
+    pub hooks: Known<Vec<Hook>>,
+    /// Providers and models.
+    pub models: Known<Vec<ProviderModels>>,
+    /// Calls by model.
+    pub calls: Known<Box<Costs>>,
+    /// The last failure of each model that this console saw: when, and in which words.
+    pub failures: BTreeMap<String, (Timestamp, String)>,
+    /// Checks in the order they are shown in.
+    pub rows: Vec<Row>,
+    /// The selected one.
+    pub selected: Option<Key>,
+    /// Those that are unfolded.
+    pub unfolded: BTreeSet<Key>,
+    /// Lines by which what is selected is scrolled.
+    pub scroll: usize,
+    /// It was said what a full check reads; the next press starts it.
+    pub confirming: bool,
+}
+
+impl DoctorPanel {
+    /// As when the screen opens: nothing selected.
+    pub fn opens(&mut self) {
+        self.selected = None;
+        self.unfolded.clear();
+        self.scroll = 0;
+        self.confirming = false;
+    }
+
+    /// The selected check.
+    pub fn chosen(&self) -> Option<&Row> {
+        let key = self.selected.as_ref()?;
+        self.rows.iter().find(|row| row.key == *key)
+    }
+
+    /// Remembers what went wrong with a model.
+    pub fn note(&mut self, event: &Event) {
+        if let EventBody::ModelFinished {
+            model,
+            error: Some(error),
+            ..
+        } = &event.body
+        {
+            self.failures
+                .insert(model.clone(), (event.at, error.clone()));
+        }
+    }
+}
+
+/// Makes the rows again from what is known.
+fn rebuild(state: &mut State) {
+    let mut fresh = doctor_rows::rows(state);
+    fresh.sort_by(|a, b| (a.word, &a.key).cmp(&(b.word, &b.key)));
+    let panel = &mut state.doctor;
+    if panel.selected.is_some() {
+        let place = |key: &Key| panel.rows.iter().position(|row| row.key == *key);
+        // A stable sort: what is new stands below, in its own order.
+        fresh.sort_by_key(|row| place(&row.key).unwrap_or(usize::MAX));
+    }
+    panel.rows = fresh;
+    if panel.chosen().is_none() {
+        panel.selected = None;
+    }
+}
 
 /// Its table.
 pub const PANEL: Panel = Panel {
@@ -34,33 +186,176 @@ pub const PANEL: Panel = Panel {
 };
 
 fn ask(_state: &State) -> Vec<Query> {
+    vec![
+        Query::Doctor { check: false },
+        Query::Hooks,
+        Query::Models,
+        Query::Costs {
+            by: CostsBy::Model,
+            since: None,
+            until: None,
+        },
+    ]
+}
+
+fn answered(state: &mut State, query: &Query, result: Result<&Answer, &Problem>) {
+    let panel = &mut state.doctor;
+    let why = result.err().map(problem_text).unwrap_or_default();
+    match (query, result.ok()) {
+        (Query::Doctor { check }, Some(Answer::Doctor(doctor))) => {
+            if *check && let Some(report) = &doctor.check {
+                panel.check = Some(Ok((doctor.at, report.clone())));
+            }
+            panel.doctor = Some(Ok(doctor.clone()));
+        }
+        (Query::Doctor { check: true }, None) => panel.check = Some(Err(why)),
+        (Query::Doctor { check: false }, None) => panel.doctor = Some(Err(why)),
+        (Query::Hooks, Some(Answer::Hooks(page))) => panel.hooks = Some(Ok(page.items.clone())),
+        (Query::Hooks, None) => panel.hooks = Some(Err(why)),
+        (Query::Models, Some(Answer::Models(page))) => {
+            panel.models = Some(Ok(page.items.clone()));
+        }
+        (Query::Models, None) => panel.models = Some(Err(why)),
+        (Query::Costs { .. }, Some(Answer::Costs(costs))) => panel.calls = Some(Ok(costs.clone())),
+        (Query::Costs { .. }, None) => panel.calls = Some(Err(why)),
+        _ => return,
+    }
+    rebuild(state);
+}
+
+fn concerns(event: &Event) -> bool {
+    match &event.body {
+        EventBody::EngineState { .. }
+        | EventBody::ChannelState { .. }
+        | EventBody::HookRan { .. }
+        | EventBody::HygieneFinished { .. } => true,
+        EventBody::ModelFinished { error, .. } => error.is_some(),
+        _ => false,
+    }
+}
+
+fn moved(state: &mut State, step: Step) {
+    let panel = &mut state.doctor;
+    panel.confirming = false;
+    panel.scroll = 0;
+    let last = panel.rows.len().saturating_sub(1);
+    let at = panel
+        .selected
+        .as_ref()
+        .and_then(|key| panel.rows.iter().position(|row| row.key == *key));
+    let index = match (step, at) {
+        (Step::Down, Some(index)) => (index + 1).min(last),
+        (Step::Up, Some(index)) => index.saturating_sub(1),
+        (Step::Down | Step::Top, _) => 0,
+        (Step::Up | Step::Bottom, _) => last,
+    };
+    panel.selected = panel.rows.get(index).map(|row| row.key.clone());
+}
+
+fn page(state: &mut State, lines: i64) {
+    let panel = &mut state.doctor;
+    let by = usize::try_from(lines.unsigned_abs()).unwrap_or(usize::MAX);
+    panel.scroll = if lines > 0 {
+        panel.scroll.saturating_add(by)
+    } else {
+        panel.scroll.saturating_sub(by)
+    };
+}
+
+fn open(state: &mut State) -> Vec<Effect> {
+    let panel = &mut state.doctor;
+    let Some(key) = panel.selected.clone() else {
+        state.flash(Tone::Warning, "open: no check is selected");
+        return Vec::new();
+    };
+    panel.scroll = 0;
+    if !panel.unfolded.remove(&key) {
+        panel.unfolded.insert(key);
+    }
     Vec::new()
 }
 
-fn answered(_state: &mut State, _query: &Query, _result: Result<&Answer, &Problem>) {}
-
-fn concerns(_event: &Event) -> bool {
-    false
+fn back(state: &mut State) -> bool {
+    let panel = &mut state.doctor;
+    panel.scroll = 0;
+    if std::mem::take(&mut panel.confirming) {
+        return true;
+    }
+    match panel.selected.take() {
+        Some(key) => {
+            // Its fix is closed first, then the selection goes.
+            if panel.unfolded.remove(&key) {
+                panel.selected = Some(key);
+            }
+            true
+        }
+        None => false,
+    }
 }
 
-fn moved(_state: &mut State, _step: Step) {}
-
-fn page(_state: &mut State, _lines: i64) {}
-
-fn open(_state: &mut State) -> Vec<Effect> {
-    Vec::new()
+fn perform(state: &mut State, action: Action) -> Option<Vec<Effect>> {
+    match action {
+        Action::FullCheck => Some(full_check(state)),
+        Action::ResetHook => Some(reset_hook(state)),
+        _ => None,
+    }
 }
 
-fn back(_state: &mut State) -> bool {
-    false
+/// The question of a full check.
+pub const FULL_CHECK: Query = Query::Doctor { check: true };
+
+fn full_check(state: &mut State) -> Vec<Effect> {
+    if !state.is_live() {
+        state.flash(Tone::Warning, "not asked: not connected");
+        return Vec::new();
+    }
+    if state.asking.awaits(&FULL_CHECK) {
+        state.flash(Tone::Info, "the full check is under way");
+        return Vec::new();
+    }
+    if !std::mem::take(&mut state.doctor.confirming) {
+        state.doctor.confirming = true;
+        return Vec::new();
+    }
+    vec![panel::ask(state, Screen::Doctor, FULL_CHECK)]
 }
 
-fn perform(_state: &mut State, _action: Action) -> Option<Vec<Effect>> {
-    None
+fn reset_hook(state: &mut State) -> Vec<Effect> {
+    let hook = state.doctor.chosen().and_then(|row| match &row.key {
+        Key::Hook(name, point) => Some((name.clone(), *point)),
+        _ => None,
+    });
+    let Some((name, point)) = hook else {
+        state.flash(Tone::Warning, "reset hook: no hook is selected");
+        return Vec::new();
+    };
+    let broken = matches!(&state.doctor.hooks, Some(Ok(hooks)) if hooks.iter().any(|hook| {
+        hook.name == name && hook.point.as_str() == point && hook.broken_until.is_some()
+    }));
+    if !broken {
+        state.flash(
+            Tone::Warning,
+            format!("{name} is called already: nothing to reset"),
+        );
+        return Vec::new();
+    }
+    submit::submit(state, Command::Hook(HookCommand::Reset { name }))
 }
 
-fn copied(_state: &State, _all: bool) -> Option<String> {
-    None
+fn copied(state: &State, all: bool) -> Option<String> {
+    let row = state.doctor.chosen()?;
+    if !all {
+        return Some(row.about.clone());
+    }
+    let mut lines = vec![format!(
+        "{}  {}: {}",
+        row.word.as_str(),
+        row.about,
+        row.detail
+    )];
+    lines.extend(row.fix.as_ref().map(|fix| format!("fix: {fix}")));
+    lines.extend(row.more.iter().cloned());
+    Some(lines.join("\n"))
 }
 
 fn session(_state: &State) -> Option<SessionId> {
@@ -71,10 +366,21 @@ fn continuation(_state: &State) -> Option<ContinuationId> {
     None
 }
 
-fn channel(_state: &State) -> Option<String> {
-    None
+fn channel(state: &State) -> Option<String> {
+    match state.doctor.selected.as_ref()? {
+        Key::Finding(about, _) => about.strip_prefix("channel ").map(str::to_owned),
+        _ => None,
+    }
 }
 
-fn hints(_state: &State) -> Vec<Action> {
-    Vec::new()
+fn hints(state: &State) -> Vec<Action> {
+    let mut hints = Vec::new();
+    if let Some(key) = &state.doctor.selected {
+        hints.push(Action::Open);
+        if matches!(key, Key::Hook(..)) {
+            hints.push(Action::ResetHook);
+        }
+    }
+    hints.extend([Action::FullCheck, Action::Refresh]);
+    hints
 }

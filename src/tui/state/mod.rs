@@ -11,6 +11,7 @@ pub mod continuations;
 pub mod decide;
 pub mod dialogs;
 pub mod doctor;
+pub mod doctor_rows;
 pub mod fold;
 pub mod input;
 pub mod memory;

@@ -86,6 +86,11 @@ impl Asking {
         self.open.iter().any(|(asker, _)| *asker == screen)
     }
 
+    /// Whether an answer to this is awaited.
+    pub fn awaits(&self, query: &Query) -> bool {
+        self.open.iter().any(|(_, asked)| asked == query)
+    }
+
     /// Whose question this was.
     fn answered(&mut self, query: &Query) -> Option<Screen> {
         let at = self.open.iter().position(|(_, asked)| asked == query)?;

@@ -147,6 +147,19 @@ pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
             }
             Vec::new()
         }
+        Action::GroupCosts
+        | Action::Numbers
+        | Action::PinAnswer
+        | Action::PurgeAnswer
+        | Action::PurgeAnswers
+        | Action::FullCheck
+        | Action::ResetHook => {
+            state.flash(
+                Tone::Warning,
+                format!("{}: not on this screen", action.short()),
+            );
+            Vec::new()
+        }
         Action::Approve
         | Action::Deny
         | Action::DenyWithReason
@@ -223,12 +236,17 @@ pub fn go(state: &mut State, screen: Screen) -> Vec<Effect> {
         Screen::Queue => state.queue.open(&state.world, state.now.wall),
         Screen::Live | Screen::Channels => open_lists(state),
         Screen::Session => {}
-        Screen::Continuations
-        | Screen::Rules
-        | Screen::CacheCost
-        | Screen::Memory
-        | Screen::Audit
-        | Screen::Doctor => state.asking.now(),
+        Screen::CacheCost => {
+            state.cache_cost.opens();
+            state.asking.now();
+        }
+        Screen::Doctor => {
+            state.doctor.opens();
+            state.asking.now();
+        }
+        Screen::Continuations | Screen::Rules | Screen::Memory | Screen::Audit => {
+            state.asking.now();
+        }
     }
     match (left, screen) {
         (_, Screen::Session) => {

@@ -94,6 +94,10 @@ fn tick(state: &mut State) {
 fn drawn(state: &mut State, report: FrameReport) {
     state.arming.drawn(report.card, state.now.steady);
     state.queue.card_scroll = state.queue.card_scroll.min(report.card_max_scroll);
+    if let Some(most) = report.panel_max_scroll {
+        state.cache_cost.scroll = state.cache_cost.scroll.min(most);
+        state.doctor.scroll = state.doctor.scroll.min(most);
+    }
     if let Some(session) = report.session {
         state.session.report = Some(session);
         if state.session.anchor.is_some() {
@@ -147,6 +151,7 @@ fn tell_of_budget(state: &mut State, event: &Event) {
 fn take_event(state: &mut State, event: &Event) -> Vec<Effect> {
     let missing = fold::apply(&mut state.world, event);
     panel::happened(state, event);
+    state.doctor.note(event);
     tell_of_budget(state, event);
     let mut effects: Vec<Effect> = missing
         .into_iter()
@@ -269,6 +274,8 @@ fn submitted(
         Ok(outcome) => {
             let text = submit::done_text(command, &outcome);
             state.flash(Tone::Info, text);
+            // What was done may show on the screen; not everything that is done is told by an event.
+            state.asking.later();
             match *outcome {
                 Outcome::Session(session) if matches!(command, Command::StartSession { .. }) => {
                     let id = session.id;

@@ -1,10 +1,193 @@
-//! Doctor, drawn.
+//! Doctor, drawn: a word, what it is about and what is the case; the fix unfolds below, or stands beside.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
 
-use crate::tui::state::app::State;
-use crate::tui::theme::roles::Theme;
+use crate::tui::format;
+use crate::tui::message::FrameReport;
+use crate::tui::shown;
+use crate::tui::state::app::{State, WIDE_COLUMNS};
+use crate::tui::state::doctor::{FULL_CHECK, Row, Word};
+use crate::tui::theme::roles::{Role, Theme};
+use crate::tui::view::paint::{self, scrolled, span};
+
+/// Columns of the word.
+const WORD: usize = 10;
+
+const fn role(word: Word) -> Role {
+    match word {
+        Word::Problem => Role::StateBad,
+        Word::Warning => Role::StateWaiting,
+        Word::NotKnown | Word::Off => Role::StateIdle,
+        Word::Ok => Role::StateGood,
+    }
+}
 
 /// Draws the screen.
-pub fn draw(_state: &State, _theme: &Theme, _area: Rect, _buf: &mut Buffer) {}
+pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut FrameReport) {
+    let panel = &state.doctor;
+    let wide = area.width >= WIDE_COLUMNS;
+    let mut left = area;
+    if wide && let Some(row) = panel.chosen() {
+        left.width = area.width * 3 / 5;
+        let right = Rect {
+            x: left.right(),
+            width: area.width - left.width,
+            ..area
+        };
+        let width = usize::from(right.width.saturating_sub(4)).max(1);
+        let mut rows = vec![(role(row.word), row.word.as_str().to_owned())];
+        let lines = shown::block(&row.detail, width);
+        rows.extend(lines.into_iter().map(|line| (Role::Text, line)));
+        rows.extend(unfolded(row, width));
+        scrolled(theme, right, buf, &row.about, &rows, panel.scroll, report);
+    }
+    list(state, theme, left, buf, report, wide);
+}
+
+/// What unfolds: the fix, then what else is known.
+fn unfolded(row: &Row, width: usize) -> Vec<(Role, String)> {
+    let mut lines = Vec::new();
+    if let Some(fix) = &row.fix {
+        let text = shown::block(&format!("fix: {fix}"), width);
+        lines.extend(text.into_iter().map(|line| (Role::TextStrong, line)));
+    }
+    for text in &row.more {
+        let text = shown::block(text, width);
+        lines.extend(text.into_iter().map(|line| (Role::TextMuted, line)));
+    }
+    lines
+}
+
+fn title(state: &State) -> String {
+    let rows = &state.doctor.rows;
+    let count = |word: Word| rows.iter().filter(|row| row.word == word).count();
+    let at = match &state.doctor.doctor {
+        Some(Ok(doctor)) => format!("  at {}", format::clock(doctor.at)),
+        Some(Err(_)) | None => String::new(),
+    };
+    format!(
+        "Doctor  {} problems, {} warnings, {} ok{at}",
+        count(Word::Problem),
+        count(Word::Warning),
+        count(Word::Ok)
+    )
+}
+
+/// What stands above the list: the question before a full check, or that it runs.
+fn notice(state: &State) -> Option<(Role, String)> {
+    let panel = &state.doctor;
+    if panel.confirming {
+        let size = panel
+            .rows
+            .iter()
+            .find(|row| row.about == "database")
+            .map_or_else(String::new, |row| format!(" ({})", row.detail));
+        return Some((
+            Role::NoticeWarning,
+            format!(
+                "The full check reads the whole database{size} and may take minutes; work goes on meanwhile. The same \
+                 key again starts it, esc does not."
+            ),
+        ));
+    }
+    state.asking.awaits(&FULL_CHECK).then(|| {
+        (
+            Role::NoticeInfo,
+            "full check: reading the whole database …".to_owned(),
+        )
+    })
+}
+
+fn list(
+    state: &State,
+    theme: &Theme,
+    area: Rect,
+    buf: &mut Buffer,
+    report: &mut FrameReport,
+    wide: bool,
+) {
+    let panel = &state.doctor;
+    let mut inner = paint::padded(paint::panel(buf, area, theme, &title(state), true));
+    let width = usize::from(inner.width);
+    if let Some((role, text)) = notice(state) {
+        for piece in shown::block(&text, width.max(1)) {
+            let line = Line::from(span(theme, role, piece));
+            paint::line(buf, inner, 0, &line);
+            let taken = inner.height.min(1);
+            inner.y += taken;
+            inner.height -= taken;
+        }
+    }
+    if panel.rows.is_empty() {
+        let line = Line::from(span(theme, Role::TextMuted, "asking …"));
+        paint::line(buf, inner, 0, &line);
+        return;
+    }
+    let about = (width / 3).clamp(8, 30);
+    let mut lines: Vec<(Line<'static>, bool)> = Vec::new();
+    let mut first_of_selected = None;
+    let mut last_of_selected = 0;
+    for row in &panel.rows {
+        let is_selected = panel.selected.as_ref() == Some(&row.key);
+        if is_selected {
+            first_of_selected = Some(lines.len());
+        }
+        let room = width.saturating_sub(2 + WORD + about + 1);
+        let line = Line::from(vec![
+            Span::raw(if is_selected { "> " } else { "  " }),
+            span(
+                theme,
+                role(row.word),
+                format!("{:<WORD$}", row.word.as_str()),
+            ),
+            span(theme, Role::TextStrong, shown::column(&row.about, about)),
+            Span::raw(" "),
+            span(theme, Role::Text, shown::line(&row.detail, room)),
+        ]);
+        lines.push((line, is_selected));
+        if !wide && panel.unfolded.contains(&row.key) {
+            let indent = 4.min(width);
+            let cells = width.saturating_sub(indent).max(1);
+            // What the line above had no room for is read here.
+            let mut texts = Vec::new();
+            if shown::width(&row.detail) > room {
+                let detail = shown::block(&row.detail, cells);
+                texts.extend(detail.into_iter().map(|line| (Role::Text, line)));
+            }
+            texts.extend(unfolded(row, cells));
+            for (role, text) in texts {
+                let line = Line::from(vec![Span::raw(" ".repeat(indent)), span(theme, role, text)]);
+                lines.push((line, false));
+            }
+        }
+        if is_selected {
+            last_of_selected = lines.len() - 1;
+        }
+    }
+    let height = usize::from(inner.height);
+    let most = lines.len().saturating_sub(height);
+    let shown_from = first_of_selected.map_or(0, |first| {
+        let whole = paint::first_row(Some(last_of_selected), lines.len(), height);
+        whole.min(first)
+    });
+    let first = if wide {
+        shown_from
+    } else {
+        report.panel_max_scroll = Some(most - shown_from.min(most));
+        shown_from.saturating_add(panel.scroll).min(most)
+    };
+    for (at, (line, is_selected)) in lines.iter().skip(first).take(height).enumerate() {
+        let at = u16::try_from(at).unwrap_or(u16::MAX);
+        paint::line(buf, inner, at, line);
+        if *is_selected {
+            paint::select(buf, paint::row(inner, at), theme, Role::Selection);
+        }
+    }
+    let below = lines.len().saturating_sub(first + height);
+    if below > 0 {
+        let note = format!("{below} lines below");
+        paint::panel_note(buf, area, theme, Role::TextMuted, &note);
+    }
+}

@@ -6,9 +6,13 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Clear, Widget};
 
 use crate::protocol::words::Risk;
+use crate::tui::message::FrameReport;
 use crate::tui::shown;
 use crate::tui::state::world::SessionWord;
 use crate::tui::theme::roles::{Role, Theme};
+
+/// A line: what it means and what it says.
+pub type Row = (Role, String);
 
 /// Columns of a label in a card.
 pub const LABEL: usize = 13;
@@ -178,4 +182,43 @@ pub fn select(buf: &mut Buffer, area: Rect, theme: &Theme, role: Role) {
         }
     }
     buf.set_style(area, theme.style(Role::Text).patch(theme.style(role)));
+}
+
+/// A bar of `share` (0.0 to 1.0) of `cells`, filled up with spaces; what is not nothing shows.
+pub fn bar(share: f64, cells: usize) -> String {
+    const PARTS: [char; 8] = [' ', '▏', '▎', '▍', '▌', '▋', '▊', '▉'];
+    let eighths = (share.clamp(0.0, 1.0) * cells as f64 * 8.0).round() as usize;
+    let eighths = eighths.max(usize::from(share > 0.0)).min(cells * 8);
+    let mut out = "█".repeat(eighths / 8);
+    if eighths / 8 < cells {
+        out.push(PARTS.get(eighths % 8).copied().unwrap_or(' '));
+        out.extend(std::iter::repeat_n(' ', cells - eighths / 8 - 1));
+    }
+    out
+}
+
+/// Rows in a panel, from a place on; reports how far they can be scrolled.
+pub fn scrolled(
+    theme: &Theme,
+    area: Rect,
+    buf: &mut Buffer,
+    title: &str,
+    rows: &[Row],
+    scroll: usize,
+    report: &mut FrameReport,
+) {
+    let inner = padded(panel(buf, area, theme, title, true));
+    let height = usize::from(inner.height);
+    let most = rows.len().saturating_sub(height);
+    let first = scroll.min(most);
+    report.panel_max_scroll = Some(most);
+    for (at, (role, text)) in rows.iter().skip(first).take(height).enumerate() {
+        let text = shown::line(text, usize::from(inner.width));
+        let at = u16::try_from(at).unwrap_or(u16::MAX);
+        line(buf, inner, at, &Line::from(span(theme, *role, text)));
+    }
+    if most > first {
+        let note = format!("{} lines below", most - first);
+        panel_note(buf, area, theme, Role::TextMuted, &note);
+    }
 }

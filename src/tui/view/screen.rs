@@ -71,10 +71,10 @@ pub fn draw(
         Screen::Channels => channels::draw(state, theme, body, buf),
         Screen::Continuations => continuations::draw(state, theme, body, buf),
         Screen::Rules => rules::draw(state, theme, body, buf),
-        Screen::CacheCost => cache_cost::draw(state, theme, body, buf),
+        Screen::CacheCost => cache_cost::draw(state, theme, body, buf, &mut report),
         Screen::Memory => memory::draw(state, theme, body, buf),
         Screen::Audit => audit::draw(state, theme, body, buf),
-        Screen::Doctor => doctor::draw(state, theme, body, buf),
+        Screen::Doctor => doctor::draw(state, theme, body, buf, &mut report),
     }
     if !state.is_live() {
         buf.set_style(body, theme.style(Role::Dimmed));

@@ -4,7 +4,7 @@ use leverframe::protocol::command::{Command, Outcome};
 use leverframe::protocol::ids::MemoryId;
 use leverframe::protocol::memory::*;
 use leverframe::protocol::snapshot::{Answer, Page, PageRequest, Query};
-use leverframe::protocol::words::{MemoryAuthor, MemoryKind, MemoryScope, MemoryState};
+use leverframe::protocol::words::{FoundBy, MemoryAuthor, MemoryKind, MemoryScope, MemoryState};
 
 use crate::api_http::samples::{NASTY, at, continuation_id, session_id};
 
@@ -169,7 +169,14 @@ pub fn queries() -> Vec<(Query, Answer)> {
                 filter: filter(),
                 limit: Some(3),
             },
-            MemoryAnswer::Search(vec![memory()]),
+            MemoryAnswer::Search(MemoryFound {
+                items: vec![MemoryHit {
+                    memory: memory(),
+                    found_by: FoundBy::Both,
+                }],
+                next_cursor: None,
+                words_only: Some(NASTY.to_owned()),
+            }),
         ),
         (
             MemoryQuery::One { id: id() },

@@ -106,6 +106,37 @@ async fn an_answer_that_cannot_be_used_is_asked_for_once_more_with_what_was_wron
 }
 
 #[tokio::test]
+async fn secrets_stay_out_of_what_a_compaction_writes() {
+    const SECRET: &str = "sk-canarycanarycanarycanary1234";
+    let good = summary(
+        &format!("They shared {SECRET}."),
+        vec![fact(&format!("The key is {SECRET}"))],
+    );
+    let one = ModelServer::chat(vec![says("a0"), says("a1"), says("a2"), says(&good)]);
+    let home = small(SMALL, &one);
+    let mut daemon = home.daemon();
+    let session = daemon.session().await;
+    for n in 0..3 {
+        ask(&daemon, &session, &format!("question {n}"), "completed").await;
+    }
+    let compaction = ended(&daemon, 1).await.remove(0);
+    assert_eq!(compaction["state"], "done", "{compaction:#}");
+    let kept = daemon.get("/v1/memory").await["items"][0].clone();
+    assert_eq!(kept["text"], "The key is [redacted]", "{kept:#}");
+    assert!(daemon.terminate().success());
+    for entry in std::fs::read_dir(home.data()).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_file() {
+            let bytes = std::fs::read(&path).unwrap();
+            let found = bytes
+                .windows(SECRET.len())
+                .any(|part| part == SECRET.as_bytes());
+            assert!(!found, "{}", path.display());
+        }
+    }
+}
+
+#[tokio::test]
 async fn two_bad_answers_fail_visibly_lose_nothing_and_are_not_asked_for_again_at_once() {
     let many = summary("s", (0..1000).map(|n| fact(&n.to_string())).collect());
     let huge = summary("s", vec![fact(&"x".repeat(1_000_000))]);

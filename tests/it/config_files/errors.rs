@@ -479,3 +479,54 @@ fn control_characters_of_the_file_do_not_reach_the_terminal() {
         "{error:?}"
     );
 }
+
+#[test]
+fn embeddings_that_cannot_be_made() {
+    let local = "[providers.local]\nkind = \"openai-chat\"\nbase_url = \"http://127.0.0.1:1/v1\"\n";
+    let embeddings = |rest: &str| format!("{local}[memory.embeddings]\n{rest}\n");
+    refused(
+        &embeddings("provider = \"loca\"\nmodel = \"m\""),
+        5,
+        &[
+            "memory.embeddings.provider",
+            "no provider `loca`",
+            "did you mean `local`?",
+        ],
+    );
+    refused(
+        &embeddings("provider = \"scripted\"\nmodel = \"m\""),
+        5,
+        &[
+            "`scripted` makes no embeddings",
+            "openai-chat, openai-responses or ollama",
+        ],
+    );
+    refused(
+        &embeddings("provider = \"local\""),
+        4,
+        &[
+            "embeddings without a model",
+            "leave out [memory.embeddings]",
+        ],
+    );
+    refused(
+        &embeddings("provider = \"openai\"\nmodel = \"m\""),
+        5,
+        &["has no key", "OPENAI_API_KEY"],
+    );
+    refused(
+        &embeddings("provider = \"local\"\nmodel = \"m\"\ndimensions = 0"),
+        7,
+        &["memory.embeddings.dimensions", "1 to 8192"],
+    );
+    refused(
+        &embeddings("provider = \"local\"\nmodel = \"m\"\nmin_similarity = 101"),
+        7,
+        &["0 to 100"],
+    );
+    refused(
+        &embeddings("provider = \"local\"\nmodle = \"m\""),
+        6,
+        &["modle", "did you mean `model`?"],
+    );
+}

@@ -64,8 +64,7 @@ async fn five_megabytes_of_escapes_are_capped_kept_and_shown_as_marks() {
     // The console: the whole of what the step says is unfolded, and no escape of the program is written.
     // Escape and a digit in one read would be alt with that digit.
     pty.press_until("\x1b", "┌ Queue");
-    pty.send("2");
-    pty.see("┌ Live");
+    pty.press_until("2", "┌ Live");
     pty.send("j\r");
     pty.see("┌ Session");
     pty.wait("the call with its result", |screen| {

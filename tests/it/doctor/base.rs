@@ -134,9 +134,16 @@ pub(crate) async fn sound_database() -> (PathBuf, World) {
     let run = crate::hygiene::world::tidy(&engine).await.unwrap();
     assert_eq!(run.report.archived, 1);
     drop(engine);
-    // Two memories.
+    // Two memories, with their embeddings.
     memories::add(&world, memories::in_session(session, "of a session")).await;
     memories::add(&world, memories::global("of all")).await;
+    let embed =
+        "INSERT INTO memory_vectors SELECT id, 'local/e', 1, digest, x'0000803f', 1 FROM memories";
+    world
+        .store
+        .with_writer(move |conn| conn.execute(embed, []).unwrap())
+        .await
+        .unwrap();
     world.sound().await;
     let path = world.dir.join("leverframe.db");
     world.store.clone().close().await;

@@ -159,6 +159,9 @@ const CASES: &[(&str, &str, &[&str])] = &[
     ("rule of a session that has ended", "UPDATE sessions SET state = 'ended' WHERE conversation = 'done'", &["rule"]),
     ("permission for a shape that was of high risk or tainted",
         "UPDATE tool_calls SET risk = 'high' WHERE id = {USED_CALL}", &["rule"]),
+    ("embedding of a memory that is gone, or of a text that its memory does not have",
+        "UPDATE memory_vectors SET digest = zeroblob(32)", &["M1"]),
+    ("embedding that is not of length 1", "UPDATE memory_vectors SET vector = zeroblob(4)", &["M1"]),
     ("memory whose digest is not that of its text", "UPDATE memories SET digest = zeroblob(32)", &["M1"]),
 ];
 

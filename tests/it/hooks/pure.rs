@@ -94,6 +94,51 @@ fn each_person_channel_and_tool_has_its_own_minute() {
     call(&mut limiter, "anna", "bash").unwrap();
 }
 
+#[test]
+fn nobody_is_limited_by_what_others_do() {
+    let mut limits = limits();
+    limits.channel_tool_calls = Some(3);
+    let mut limiter = Limiter::default();
+    let message = |limiter: &mut Limiter, channel: &str, person: &str| {
+        limiter
+            .take(START, &of_message(&limits, channel, person))
+            .is_ok()
+    };
+    for person in ["anna", "anna", "bob"] {
+        assert!(message(&mut limiter, "team", person));
+    }
+    // The channel is full, and bob is not: elsewhere he speaks.
+    assert!(!message(&mut limiter, "team", "bob"));
+    assert!(message(&mut limiter, "desk", "bob"));
+    let call = |limiter: &mut Limiter, channel: &str, person: &str, tool: &str| {
+        limiter
+            .take(START, &of_call(&limits, channel, person, tool))
+            .is_ok()
+    };
+    for tool in ["bash", "list_files"] {
+        assert!(call(&mut limiter, "team", "anna", tool));
+    }
+    assert!(!call(&mut limiter, "team", "anna", "list_files"));
+    // Neither her calls nor those of the one tool count for another person and another tool.
+    assert!(!call(&mut limiter, "team", "bob", "bash"));
+    assert!(call(&mut limiter, "team", "bob", "list_files"));
+    assert!(!call(&mut limiter, "team", "carl", "list_files"));
+    assert!(call(&mut limiter, "desk", "carl", "list_files"));
+}
+
+#[test]
+fn each_tool_has_a_limit_of_its_own() {
+    let limits = RateLimits {
+        per_tool: BTreeMap::from([("bash".to_owned(), 1), ("grep".to_owned(), 1)]),
+        ..RateLimits::default()
+    };
+    let mut limiter = Limiter::default();
+    let mut call = |tool: &str| limiter.take(START, &of_call(&limits, "team", "anna", tool));
+    call("bash").unwrap();
+    call("grep").unwrap();
+    assert!(call("bash").is_err() && call("grep").is_err());
+}
+
 proptest! {
     /// Whatever comes when: within any minute no more is let through than the limit says.
     #[test]

@@ -330,6 +330,67 @@ async fn the_breaker_opens_after_five_and_closes_after_a_good_call() {
     assert_eq!(hooks.reset("flakey").unwrap_err().title, "no such hook");
 }
 
+#[test]
+fn one_person_has_one_count_whichever_account_they_use() {
+    let mut world = World::new();
+    world.settings.rate_limit.messages = Some(1);
+    let hooks = world.hooks();
+    let from = |id: &str, person: Option<&str>| Requester {
+        id: id.to_owned(),
+        display: "Anna".to_owned(),
+        person: person.map(str::to_owned),
+    };
+    let anna = Some("anna");
+    hooks
+        .limit_message("team", &from("telegram:1", anna))
+        .unwrap();
+    let over = hooks
+        .limit_message("desk", &from("telegram:2", anna))
+        .unwrap_err();
+    assert!(over.reason.contains("from one person"), "{over:?}");
+    // Nobody knows that these two are one: a name that is shown is no person.
+    hooks
+        .limit_message("team", &from("telegram:3", None))
+        .unwrap();
+    hooks
+        .limit_message("team", &from("telegram:4", None))
+        .unwrap();
+}
+
+#[tokio::test]
+async fn a_trial_that_is_given_up_leaves_room_for_another() {
+    let mut world = World::new();
+    let (hangs, began) = (world.file("hangs"), world.file("began"));
+    let body = format!(
+        "cat > /dev/null\n[ -e {} ] || exit 3\n: > {}\nsleep 600",
+        hangs.display(),
+        began.display()
+    );
+    let path = script(world.dir.path(), "flaky", &body);
+    world.add("flaky", hook(&path, &[TOOL]));
+    let hooks = world.hooks();
+    for _ in 0..5 {
+        ask(&hooks, false, json!({})).await;
+    }
+    world.clock.advance_millis(60_000);
+    // The one call that is let through hangs, and its turn is cancelled meanwhile.
+    std::fs::write(&hangs, "").unwrap();
+    let deadline = Instant::now() + Duration::from_secs(10);
+    let started = async {
+        while !began.exists() {
+            assert!(Instant::now() < deadline, "it does not begin");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::select! {
+        asked = ask(&hooks, false, json!({})) => panic!("{asked:?}"),
+        () = started => {}
+    }
+    // That says nothing about the hook: the next call is asked.
+    std::fs::remove_file(&hangs).unwrap();
+    assert!(stopped(&ask(&hooks, false, json!({})).await).contains("exit status: 3"));
+}
+
 #[tokio::test]
 async fn a_dry_run_is_counted_and_changes_nothing() {
     let mut world = World::new();
@@ -437,19 +498,29 @@ async fn secrets_go_neither_in_nor_out() {
     assert_eq!(asked.notes[0].hook, "redaction");
     assert_eq!(asked.notes[0].before, None);
 
-    let bad = script(world.dir.path(), "bad", "echo \"$TOKEN\"");
-    let bad = CommandHook {
-        environment: vec![("TOKEN".to_owned(), Secret::new(KEY))],
-        ..hook(&bad, &[TOOL])
-    };
-    world.settings.commands.clear();
-    world.add("bad", bad);
-    let hooks = world.hooks();
-    let asked = ask(&hooks, false, json!({})).await;
-    assert!(
-        !format!("{asked:?}{:?}", hooks.list()).contains(KEY),
-        "{asked:?}"
-    );
+    // Neither in what is wrong with an answer, nor in a reason.
+    for (body, says) in [
+        ("echo \"$TOKEN\"", "no verdict"),
+        (
+            "echo \"{\\\"verdict\\\":\\\"cancel\\\",\\\"reason\\\":\\\"not $TOKEN\\\"}\"",
+            "not [redacted]",
+        ),
+    ] {
+        let bad = script(world.dir.path(), "bad", body);
+        let bad = CommandHook {
+            environment: vec![("TOKEN".to_owned(), Secret::new(KEY))],
+            ..hook(&bad, &[TOOL])
+        };
+        world.settings.commands.clear();
+        world.add("bad", bad);
+        let hooks = world.hooks();
+        let asked = ask(&hooks, false, json!({})).await;
+        assert!(stopped(&asked).contains(says), "{asked:?}");
+        assert!(
+            !format!("{asked:?}{:?}", hooks.list()).contains(KEY),
+            "{asked:?}"
+        );
+    }
 }
 
 #[tokio::test]

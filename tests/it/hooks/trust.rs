@@ -1,6 +1,6 @@
 //! Which programs may be run: only what nobody but root and us, and no tool, could have written.
 
-use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::os::unix::fs::{PermissionsExt as _, chown, symlink};
 use std::path::Path;
 
 use leverframe::engine::hooks::trust::check;
@@ -81,4 +81,28 @@ fn nothing_of_it_lies_where_tools_write() {
         &[root],
     )
     .unwrap();
+}
+
+#[test]
+fn what_belongs_to_somebody_else_is_not_run() {
+    // Only root can give a file away; everybody else has nothing here that is neither root's nor theirs.
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let somebody = Some(54_321);
+    let home = tempfile::tempdir().unwrap();
+    let script = says(home.path(), "hook", r#"{"verdict":"pass"}"#);
+    let command = vec![script.to_str().unwrap().to_owned()];
+    check(&command, &[]).unwrap();
+    chown(&script, somebody, None).unwrap();
+    refused(&command, &[], "belongs to user id 54321");
+    chown(&script, Some(0), None).unwrap();
+    let dir = script.parent().unwrap();
+    chown(dir, somebody, None).unwrap();
+    refused(&command, &[], "belongs to user id 54321");
+    // Whoever owns a directory moves everything in it, whatever its sticky bit says.
+    mode(dir, 0o1777);
+    refused(&command, &[], "belongs to user id 54321");
+    chown(dir, Some(0), None).unwrap();
+    check(&command, &[]).unwrap();
 }

@@ -1,5 +1,7 @@
 //! The real binary: what would go is listed, goes, comes back, and goes by itself when it is time.
 
+use std::io::Write as _;
+use std::os::unix::net::UnixStream;
 use std::process::Output;
 
 use leverframe::clock::Clock;
@@ -94,12 +96,8 @@ async fn what_the_preview_lists_goes_and_comes_back() {
     // Too much of a small scope is no sign of a wrong clock.
     let run = json_of(&home, "memory hygiene --run --json").await;
     assert_eq!(run["report"], said);
-    assert_eq!(
-        run["by"]
-            .as_str()
-            .is_some_and(|by| !by.is_empty() && by != "engine"),
-        true
-    );
+    let by = run["by"].as_str().unwrap();
+    assert!(!by.is_empty() && by != "engine", "{by}");
     let status = daemon.get("/v1/memory/hygiene").await;
     assert_eq!(status["sizes"]["memories"], 10, "{status:#}");
     assert_eq!(status["sizes"]["archived"], 20);
@@ -201,6 +199,37 @@ async fn too_much_at_once_waits_for_a_person_who_says_yes() {
     assert_eq!(run["report"]["archived"], 120);
     let engine = daemon.get("/v1/snapshot").await["engine"].clone();
     assert_eq!(engine["problems"], json!([]));
+}
+
+#[tokio::test]
+async fn a_run_goes_on_when_nobody_waits_for_it_any_more() {
+    const COUNT: i64 = 4_000;
+    let home = remembering("[memory.hygiene]\nretention_days = 20\n", COUNT, |_| 30);
+    let daemon = home.daemon();
+    let mut asking = UnixStream::connect(home.data().join("leverframe.sock")).unwrap();
+    let body = r#"{"yes":true}"#;
+    write!(
+        asking,
+        "POST /v1/memory/hygiene HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
+         Content-Length: {}\r\n\r\n{body}",
+        body.len()
+    )
+    .unwrap();
+    let began = daemon
+        .wait("/v1/memory/hygiene", "it is under way", |status| {
+            status["last"]["report"]["archived"].as_i64() > Some(0)
+        })
+        .await;
+    assert_eq!(began["running"], true, "too few memories: {began:#}");
+    drop(asking);
+    let ended = daemon
+        .wait("/v1/memory/hygiene", "it is over", |status| {
+            status["running"] == false
+        })
+        .await;
+    assert_eq!(ended["last"]["state"], "done", "{ended:#}");
+    assert_eq!(ended["last"]["report"]["archived"], COUNT);
+    checked(&daemon).await;
 }
 
 #[tokio::test]

@@ -2,8 +2,9 @@
 
 use leverframe::engine::hygiene;
 use leverframe::protocol::event::EventBody;
+use leverframe::protocol::hygiene::HygieneReport;
 use leverframe::protocol::problem::ProblemKind;
-use leverframe::protocol::snapshot::{Answer, Query};
+use leverframe::protocol::snapshot::{Answer, PageRequest, Query};
 use leverframe::protocol::words::{HygieneState, MemoryScope};
 use leverframe::store::commands::set_held::SetHeld;
 use leverframe::store::input::ActorRef;
@@ -267,7 +268,7 @@ async fn a_run_that_is_stopped_in_the_middle_says_what_it_did() {
     running.await.unwrap();
     let run = world
         .store
-        .read(|reader| reader.hygiene_runs(&Default::default()))
+        .read(|reader| reader.hygiene_runs(&PageRequest::default()))
         .await
         .unwrap()
         .items
@@ -326,7 +327,7 @@ async fn a_memory_that_is_used_after_the_look_stays() {
             id: run,
             by: ActorRef::engine(),
             undo_ms: DAY_MS,
-            report: Default::default(),
+            report: HygieneReport::default(),
         })
         .await;
     world

@@ -19,18 +19,20 @@ async fn embeddings_without_a_memory_go() {
     insert(&world, 3, |_| 1).await;
     sql(
         &world,
-        "INSERT INTO memory_vectors SELECT id, 'local/e', 3, zeroblob(12), 1 FROM memories;
-        INSERT INTO memory_vectors VALUES (zeroblob(16), 'local/e', 2, zeroblob(8), 1)",
+        "INSERT INTO memory_vectors SELECT id, 'local/e', 3, digest, x'0000803f0000000000000000', 1 FROM memories;
+        INSERT INTO memory_vectors VALUES (zeroblob(16), 'local/e', 2, zeroblob(32), zeroblob(8), 1);
+        UPDATE memory_vectors SET digest = zeroblob(32) WHERE memory_id = (SELECT max(id) FROM memories)",
     )
     .await;
     let engine = engine(&world, "");
     let said = preview(&engine).await;
-    assert_eq!(counted(&said, "vectors"), (1, 8));
+    // One of a text that its memory does not have.
+    assert_eq!(counted(&said, "vectors"), (2, 8 + 12));
     let run = tidy(&engine).await.unwrap();
     assert_eq!(run.report, said);
     assert_eq!(
         count(&world, "SELECT count(*) FROM memory_vectors").await,
-        3
+        2
     );
     assert_eq!(counted(&preview(&engine).await, "vectors"), (0, 0));
 }

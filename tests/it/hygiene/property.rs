@@ -184,7 +184,8 @@ async fn check(drawn: Vec<Drawn>, days: [i64; 3], most: usize) {
                 row.insert(conn);
                 if vector {
                     conn.execute(
-                        "INSERT INTO memory_vectors VALUES (?1, 'local/e', 2, zeroblob(8), 5)",
+                        "INSERT INTO memory_vectors SELECT id, 'local/e', 2, digest, x'0000803f00000000', 5
+                         FROM memories WHERE id = ?1",
                         [row.id.to_bytes()],
                     )
                     .unwrap();

@@ -163,7 +163,11 @@ async fn talked(telegram: &FakeTelegram, home: &Home, daemon: &Daemon, rounds: u
         .await;
     assert_eq!(status, 409, "{refused}");
     let open = daemon
-        .get("/v1/continuations?state=awaiting_approval")
+        .wait(
+            "/v1/continuations?state=awaiting_approval",
+            "the turn waits",
+            |open| open["items"][0]["id"].is_string(),
+        )
         .await;
     let id = open["items"][0]["id"].as_str().unwrap();
     assert!(

@@ -1,6 +1,7 @@
 //! What is remembered, as data: the store's commands and search, the interface, the command line, forgetting a person.
 
 mod forget;
+mod guards;
 mod search;
 mod store;
 mod surfaces;

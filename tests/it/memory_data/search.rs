@@ -148,7 +148,7 @@ async fn a_word_that_is_everywhere_finds_the_rare_ones_beside_it() {
     let now = world.clock.now();
     let few = world
         .store
-        .read(move |reader| reader.search_memories("box", &MemoryFilter::default(), 3, now))
+        .read(move |reader| reader.search_memories("box", None, &MemoryFilter::default(), 3, now))
         .await
         .unwrap();
     assert_eq!(few.len(), 3);
@@ -166,6 +166,7 @@ async fn a_search_keeps_to_its_filter() {
             .read(move |reader| {
                 reader.search_memories(
                     text,
+                    None,
                     &MemoryFilter {
                         scope: Some(MemoryScope::Channel),
                         ..MemoryFilter::default()
@@ -176,6 +177,7 @@ async fn a_search_keeps_to_its_filter() {
             })
             .await
             .unwrap();
+        let found: Vec<_> = found.into_iter().map(|hit| hit.memory).collect();
         assert_eq!(found, std::slice::from_ref(&there), "{text:?}");
     }
 }

@@ -284,6 +284,7 @@ async fn a_context_gets_what_is_of_its_place_and_nothing_twice() {
             reader.recall(
                 &place,
                 "which lamp?",
+                None,
                 RecallLimits {
                     pins: 5,
                     facts: 2,
@@ -366,6 +367,9 @@ async fn a_review_shows_what_waits_what_is_double_what_differs_and_what_nobody_n
     ] {
         add(&world, global(text)).await;
     }
+    // Of another place: nobody there reads both.
+    add(&world, in_channel("The backup runs at 06:00 every night")).await;
+    add(&world, in_channel("the server room is on floor 3")).await;
     let now = world.clock.now();
     let review = world
         .store

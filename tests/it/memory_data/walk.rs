@@ -7,12 +7,14 @@ use leverframe::protocol::memory::{MemoryFilter, MemoryPlace};
 use leverframe::protocol::snapshot::PageRequest;
 use leverframe::protocol::words::MemoryState;
 use leverframe::store::commands::change_memory::{ForgetMemory, MemoryChange};
+use leverframe::store::commands::embed::{NewVector, PutVectors};
 use leverframe::store::commands::import_memories::ImportMemories;
 use leverframe::store::commands::note_used::NoteUsed;
 use leverframe::text::fold::fold;
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 
+use crate::embeddings::store::{MODEL, waiting};
 use crate::memory_data::world::{adding, change, new};
 use crate::store::world::{World, by};
 
@@ -49,6 +51,10 @@ enum Step {
     Use {
         which: usize,
     },
+    /// Looks for what has no embedding.
+    Look,
+    /// Keeps the embeddings of what was found then, whatever happened to it since.
+    Embed,
 }
 
 /// Two of them are equal, one is empty, one is too long.
@@ -86,6 +92,8 @@ fn step() -> impl Strategy<Value = Step> {
             .prop_map(|(which, others)| Step::Supersede { which, others }),
         1 => which.clone().prop_map(|which| Step::Forget { which }),
         1 => which.prop_map(|which| Step::Use { which }),
+        2 => Just(Step::Look),
+        2 => Just(Step::Embed),
     ]
 }
 
@@ -160,6 +168,7 @@ impl Model {
 async fn walk(steps: Vec<Step>) {
     let world = World::new().await;
     let mut model = Model::default();
+    let mut looked: Vec<NewVector> = Vec::new();
     for step in steps {
         let before = model.clone();
         let (expected, done): (Option<()>, bool) = match &step {
@@ -265,6 +274,18 @@ async fn walk(steps: Vec<Step>) {
                 let ids = vec![model.0[at].0, MemoryId::generate()];
                 (Some(()), world.write(NoteUsed { ids }).await.is_ok())
             }
+            Step::Look => {
+                looked = waiting(&world, 2).await;
+                continue;
+            }
+            Step::Embed => {
+                let model = MODEL.to_owned();
+                let vectors = looked.clone();
+                (
+                    Some(()),
+                    world.write(PutVectors { model, vectors }).await.is_ok(),
+                )
+            }
         };
         assert_eq!(expected.is_some(), done, "{step:?} on {before:#?}");
         if expected.is_none() {
@@ -291,6 +312,11 @@ async fn walk(steps: Vec<Step>) {
             .collect();
         assert_eq!(held, model.0.iter().cloned().collect(), "after {step:?}");
     }
+    // Nothing that is recalled is left without an embedding once all are looked for.
+    let vectors = waiting(&world, 64).await;
+    let model = MODEL.to_owned();
+    world.ok(PutVectors { model, vectors }).await;
+    assert!(waiting(&world, 64).await.is_empty());
     world.sound().await;
 }
 

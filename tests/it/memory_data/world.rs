@@ -70,10 +70,10 @@ pub(crate) async fn search(world: &World, text: &str) -> Vec<String> {
     let (text, now) = (text.to_owned(), world.clock.now());
     world
         .store
-        .read(move |reader| reader.search_memories(&text, &MemoryFilter::default(), 20, now))
+        .read(move |reader| reader.search_memories(&text, None, &MemoryFilter::default(), 20, now))
         .await
         .unwrap()
         .into_iter()
-        .map(|memory| memory.text)
+        .map(|hit| hit.memory.text)
         .collect()
 }

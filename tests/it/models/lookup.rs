@@ -70,6 +70,7 @@ pub fn all_settings(providers: Vec<(&str, ProviderSettings)>) -> Settings {
         },
         hooks: leverframe::config::settings::HookSettings::default(),
         memory: MemorySettings {
+            embeddings: None,
             compaction: true,
             compaction_model: None,
             compaction_share: 70,

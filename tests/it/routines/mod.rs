@@ -6,6 +6,7 @@
 mod command_line;
 mod crashes;
 mod daemon;
+mod guards;
 mod schedule;
 mod scheduler;
 mod walk;

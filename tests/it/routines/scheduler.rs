@@ -587,7 +587,14 @@ async fn runs_are_kept_up_to_a_limit() {
         place.advance(2 * 3600 + 77);
         place.settled("often").await;
     }
-    assert_eq!(place.runs("often").await.len(), 500);
+    // Counted where they are kept: a page holds no more than that anyway.
+    let kept = place.world.store.with_writer(|conn| {
+        let count = conn.query_row("SELECT count(*) FROM routine_runs", [], |row| {
+            row.get::<_, u64>(0)
+        });
+        count.unwrap()
+    });
+    assert_eq!(kept.await.unwrap(), 500);
     place.end().await;
 }
 

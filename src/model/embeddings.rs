@@ -1,0 +1,177 @@
+//! Texts as vectors: `/embeddings` as OpenAI made it, and Ollama's own `/api/embed`.
+//!
+//! What is given back is complete: one vector for each text, in the order of the texts, all of the same size.
+
+use std::sync::Arc;
+
+use reqwest::header::{ACCEPT, AUTHORIZATION, HeaderMap, HeaderValue};
+use serde_json::{Value, json};
+
+use crate::config::settings::{EmbeddingSettings, ProviderKind, ProviderSettings};
+use crate::model::failure::Failure;
+use crate::model::http::{Answer, Endpoint, EndpointProblem, has_no_path, secret_header};
+use crate::model::limits::Limiter;
+use crate::model::request::{ModelError, ModelErrorKind};
+
+/// Most texts of one call.
+pub const MOST_TEXTS: usize = 64;
+/// Most numbers of a vector.
+const MOST_NUMBERS: usize = 8192;
+
+/// The configured model for embeddings.
+#[derive(Debug, Clone)]
+pub struct Embedder {
+    endpoint: Arc<Endpoint>,
+    settings: EmbeddingSettings,
+    ollama: bool,
+    limiter: Limiter,
+}
+
+/// What a call gave.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Embedded {
+    /// One for each text, as the server made them.
+    pub vectors: Vec<Vec<f32>>,
+    /// Tokens of the texts, where the server counts them.
+    pub input_tokens: Option<u64>,
+}
+
+impl Embedder {
+    /// Of a provider, whose bound on calls at once it shares.
+    pub fn new(
+        settings: EmbeddingSettings,
+        provider: &ProviderSettings,
+        limiter: Limiter,
+    ) -> Result<Self, EndpointProblem> {
+        let mut headers = HeaderMap::new();
+        headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
+        if let Some(key) = &provider.api_key {
+            headers.insert(
+                AUTHORIZATION,
+                secret_header(&format!("Bearer {}", key.expose()), "api_key")?,
+            );
+        }
+        let ollama = provider.kind == ProviderKind::Ollama;
+        let mut provider = provider.clone();
+        // People give the whole address of the one or the other.
+        for path in ["/chat/completions", "/responses"] {
+            let base = provider.base_url.trim_end_matches('/');
+            if let Some(base) = base.strip_suffix(path) {
+                provider.base_url = base.to_owned();
+            }
+        }
+        let path = if ollama {
+            "/api/embed"
+        } else if has_no_path(&provider.base_url) {
+            "/v1/embeddings"
+        } else {
+            "/embeddings"
+        };
+        let endpoint = Endpoint::new(&settings.provider, &provider, path, headers)?;
+        Ok(Self {
+            endpoint: Arc::new(endpoint.answering_whole()),
+            settings,
+            ollama,
+            limiter,
+        })
+    }
+
+    /// What it was made of.
+    pub fn settings(&self) -> &EmbeddingSettings {
+        &self.settings
+    }
+
+    /// The provider's bound on calls at once.
+    pub fn limiter(&self) -> &Limiter {
+        &self.limiter
+    }
+
+    /// Asks for the vectors of at most [`MOST_TEXTS`] texts. Does not wait for a place and does not try again.
+    pub async fn embed(&self, texts: &[String]) -> Result<Embedded, ModelError> {
+        let mut body = json!({ "model": self.settings.model, "input": texts });
+        if let Some(dimensions) = self.settings.dimensions {
+            body["dimensions"] = Value::from(dimensions);
+        }
+        if !self.ollama {
+            body["encoding_format"] = Value::from("float");
+        }
+        let asked = self.endpoint.post_to(self.endpoint.url(), &body);
+        let answer = match self.endpoint.request_timeout() {
+            Some(most) => tokio::time::timeout(most, asked).await.map_err(|_| {
+                self.failure(
+                    ModelErrorKind::Timeout,
+                    format!("expected the whole answer within {} s", most.as_secs()),
+                )
+            })?,
+            None => asked.await,
+        };
+        match answer {
+            Ok(Answer::Whole(answer)) => read(&answer, texts.len(), self.settings.dimensions)
+                .map_err(|what| self.failure(ModelErrorKind::Protocol, what)),
+            Ok(Answer::Events(_)) => Err(self.failure(
+                ModelErrorKind::Protocol,
+                "expected JSON, got an answer without a content type".to_owned(),
+            )),
+            Err(refused) => Err(refused.error),
+        }
+    }
+
+    fn failure(&self, kind: ModelErrorKind, what: String) -> ModelError {
+        self.endpoint.error(Failure::new(kind, what))
+    }
+}
+
+/// The vectors of an answer, in the order of the texts; what is wrong with it, where it cannot be used.
+fn read(answer: &Value, texts: usize, dimensions: Option<u32>) -> Result<Embedded, String> {
+    let (list, input_tokens) = match (answer.get("data"), answer.get("embeddings")) {
+        (Some(data), _) => (data, answer.pointer("/usage/prompt_tokens")),
+        (None, Some(embeddings)) => (embeddings, answer.get("prompt_eval_count")),
+        (None, None) => return Err("expected embeddings, the answer has none".to_owned()),
+    };
+    let list = list
+        .as_array()
+        .ok_or_else(|| "expected a list of embeddings".to_owned())?;
+    if list.len() != texts {
+        return Err(format!("expected {texts} embeddings, got {}", list.len()));
+    }
+    let mut vectors: Vec<Option<Vec<f32>>> = vec![None; texts];
+    let mut size = dimensions.map(|dimensions| dimensions as usize);
+    for (n, item) in list.iter().enumerate() {
+        let (at, numbers) = match item.get("embedding") {
+            Some(numbers) => {
+                let at = item.get("index").map_or(Some(n as u64), Value::as_u64);
+                (at.and_then(|at| usize::try_from(at).ok()), numbers)
+            }
+            None => (Some(n), item),
+        };
+        let slot = at
+            .and_then(|at| vectors.get_mut(at))
+            .filter(|slot| slot.is_none())
+            .ok_or_else(|| format!("embedding {n} has an index that is none, or not its own"))?;
+        let vector = numbers
+            .as_array()
+            .and_then(|numbers| {
+                let number = |number: &Value| Some(number.as_f64()? as f32);
+                numbers.iter().map(number).collect::<Option<Vec<f32>>>()
+            })
+            .filter(|vector| vector.iter().all(|x| x.is_finite()))
+            .ok_or_else(|| format!("embedding {n} is not a list of numbers"))?;
+        let expected = *size.get_or_insert(vector.len());
+        if vector.len() != expected || vector.is_empty() || vector.len() > MOST_NUMBERS {
+            return Err(format!(
+                "embedding {n} has {} numbers, expected {}",
+                vector.len(),
+                if expected == 0 || expected > MOST_NUMBERS {
+                    format!("1 to {MOST_NUMBERS}")
+                } else {
+                    expected.to_string()
+                }
+            ));
+        }
+        *slot = Some(vector);
+    }
+    Ok(Embedded {
+        vectors: vectors.into_iter().flatten().collect(),
+        input_tokens: input_tokens.and_then(Value::as_u64),
+    })
+}
