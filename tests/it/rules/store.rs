@@ -108,7 +108,7 @@ async fn a_rule_that_ended_or_was_taken_away_meanwhile_lets_nothing_run() {
             by: by("anna"),
         })
         .await;
-    world.clock.set(START.plus_seconds(60));
+    world.clock.advance_millis(60_000);
     let calls = [ended.id, disabled.id, removed.id].map(leaning).to_vec();
     world.propose(turn, calls).await;
     let denied = (ToolCallState::Denied, VerdictWord::Deny);
@@ -282,7 +282,7 @@ async fn rules_and_permissions_of_a_session_end_with_it() {
         .ok(EndSession {
             session_id: session,
             by: by("anna"),
-            cancel_notice: None,
+            reason: "over".to_owned(),
         })
         .await;
     let left = world.store.read(|reader| reader.rules()).await.unwrap();
