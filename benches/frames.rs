@@ -101,7 +101,15 @@ fn main() {
                 &mut state,
                 if name.contains("10000") { 10_000 } else { 100 },
             ),
-            Screen::Queue | Screen::Live | Screen::Channels => state.screen = shown,
+            Screen::Queue
+            | Screen::Live
+            | Screen::Channels
+            | Screen::Continuations
+            | Screen::Rules
+            | Screen::CacheCost
+            | Screen::Memory
+            | Screen::Audit
+            | Screen::Doctor => state.screen = shown,
         }
         let mut cache = ViewCache::default();
         let mut before = Buffer::empty(area);

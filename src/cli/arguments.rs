@@ -165,6 +165,13 @@ pub enum Subcommands {
     /// What is remembered, and what goes
     #[command(subcommand)]
     Memory(MemoryCommands),
+    /// The console's keys; --keymap names another keymap
+    Keys,
+    /// The console's themes, or the roles of one
+    Themes {
+        /// Name of a theme
+        name: Option<String>,
+    },
     /// Rules: which calls run, ask or never run, whatever the level says
     #[command(subcommand)]
     Rules(crate::cli::rules::RuleCommands),

@@ -7,13 +7,14 @@ use std::path::Path;
 use crate::cli::arguments::AuditCommands;
 use crate::cli::connect;
 use crate::cli::exit::{Failure, unexpected};
+use crate::cli::table;
 use crate::cli::terminal::{Format, Terminal, cell};
-use crate::cli::{span, table};
 use crate::client::console_client::ConsoleClient as _;
 use crate::client::remote::connection::RemoteClient;
 use crate::clock::{Clock, Timestamp};
 use crate::protocol::doctor::{AnchorCheck, AnchorVerdict, AuditAnchor, AuditReport, AuditRow};
 use crate::protocol::snapshot::{Answer, AuditFilter, Page, PageRequest, Query};
+use crate::protocol::span;
 use crate::runtime::offline::OfflineAudit;
 use crate::text::untrusted::limit_line;
 

@@ -9,7 +9,7 @@ use crate::cli::find::{self, submit};
 use crate::cli::hygiene;
 use crate::cli::memory_arguments::{MemoryCommands, Which};
 use crate::cli::terminal::{Attended, Format, Terminal, cell};
-use crate::cli::{memory_forget, memory_lines, span, table};
+use crate::cli::{memory_forget, memory_lines, table};
 use crate::client::console_client::ConsoleClient;
 use crate::clock::{Clock, Timestamp};
 use crate::protocol::command::{Command, Outcome};
@@ -19,6 +19,7 @@ use crate::protocol::memory::{
     MemoryPlace, MemoryQuery, MemoryReview, MemoryStats,
 };
 use crate::protocol::snapshot::{Answer, PageRequest, Query};
+use crate::protocol::span;
 use crate::protocol::words::{FoundBy, MemoryScope, MemoryState};
 use crate::text::untrusted::{limit_line, reveal};
 

@@ -55,6 +55,11 @@ fn resolve(flags: &Flags) -> Result<Start, Failure> {
     })
 }
 
+/// The settings in force, for what needs nothing else.
+pub fn settings(flags: &Flags) -> Result<Settings, Failure> {
+    resolve(flags).map(|start| start.settings)
+}
+
 /// Refuses to open a console where nobody could see or use it, before anything is started.
 fn need_terminal() -> Result<(), Failure> {
     use std::io::IsTerminal as _;

@@ -16,8 +16,8 @@ use crate::cli::exit::Failure;
 use crate::cli::modes::{self, Rights};
 use crate::cli::terminal::{Attended, Format, Terminal, cell};
 use crate::cli::{
-    audit, backup, cache, channels, connect, costs, doctor, emergency, hooks, init, memory, models,
-    outbox, release, resolve, routine, rules, sessions, sweep, why,
+    audit, backup, cache, channels, connect, costs, doctor, emergency, hooks, init, keys, memory,
+    models, outbox, release, resolve, routine, rules, sessions, sweep, themes, why,
 };
 use crate::client::console_client::ConsoleClient;
 use crate::client::remote::connection::RemoteClient;
@@ -147,6 +147,10 @@ pub async fn run(arguments: Arguments, terminal: &mut Terminal<'_>) -> Result<()
             let (_, data_dir) = places(&flags, &environment)?;
             models::run(terminal, format, &flags, &environment, &data_dir, command).await
         }
+        Some(Subcommands::Keys) => keys::run(terminal, format, &modes::settings(&flags)?),
+        Some(Subcommands::Themes { name }) => {
+            themes::run(terminal, format, &modes::settings(&flags)?, name.as_deref())
+        }
         Some(command) => {
             let (_, data_dir) = places(&flags, &Environment::capture())?;
             let client = connect::daemon(&data_dir).await?;
@@ -189,7 +193,9 @@ pub async fn execute(
         | Subcommands::Restore { .. }
         | Subcommands::Doctor { .. }
         | Subcommands::Audit(_)
-        | Subcommands::Models(_) => Err(Failure::Usage(
+        | Subcommands::Models(_)
+        | Subcommands::Keys
+        | Subcommands::Themes { .. } => Err(Failure::Usage(
             "this subcommand does not go through a daemon".to_owned(),
         )),
         Subcommands::Ask { text, wait, fresh } => {

@@ -345,8 +345,8 @@ self_approval = "console"
 # min_similarity = 30        # percent below which a text does not count as found
 
 [console]
-# theme = "terminal"
-# keymap = "default"
+# theme = "terminal"  # `leverframe themes` lists them
+# keymap = "default"  # or "vim"
 
 # [server]
 # listen = "127.0.0.1:8787"  # loopback only; from elsewhere use ssh -L or a proxy with TLS

@@ -24,5 +24,6 @@ pub mod routine;
 pub mod rule;
 pub mod session;
 pub mod snapshot;
+pub mod span;
 pub mod uncertain;
 pub mod words;

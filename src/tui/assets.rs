@@ -5,12 +5,32 @@ use std::path::{Path, PathBuf};
 
 /// Themes in the binary, by name.
 pub const THEMES: &[(&str, &str)] = &[
+    ("catppuccin", include_str!("../../themes/catppuccin.toml")),
     ("dark", include_str!("../../themes/dark.toml")),
+    ("gruvbox", include_str!("../../themes/gruvbox.toml")),
+    (
+        "high-contrast",
+        include_str!("../../themes/high-contrast.toml"),
+    ),
+    ("light", include_str!("../../themes/light.toml")),
+    ("monochrome", include_str!("../../themes/monochrome.toml")),
+    ("nord", include_str!("../../themes/nord.toml")),
+    (
+        "solarized-dark",
+        include_str!("../../themes/solarized-dark.toml"),
+    ),
+    (
+        "solarized-light",
+        include_str!("../../themes/solarized-light.toml"),
+    ),
     ("terminal", include_str!("../../themes/terminal.toml")),
 ];
 
 /// Keymaps in the binary, by name.
-pub const KEYMAPS: &[(&str, &str)] = &[("default", include_str!("../../keymaps/default.toml"))];
+pub const KEYMAPS: &[(&str, &str)] = &[
+    ("default", include_str!("../../keymaps/default.toml")),
+    ("vim", include_str!("../../keymaps/vim.toml")),
+];
 
 /// Why a theme or keymap cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -166,6 +186,29 @@ fn user_file(kind: AssetKind, name: &str, user_dir: Option<&Path>) -> Option<Pat
         .join(kind.directory())
         .join(format!("{name}.toml"));
     path.exists().then_some(path)
+}
+
+/// What the user's files look like from outside: changes when one is written, added or taken away.
+pub type Fingerprint = Vec<(PathBuf, i64, i64, u64)>;
+
+/// The fingerprint of the user's themes and keymaps. Contents are not read.
+pub fn fingerprint(user_dir: &Path) -> Fingerprint {
+    use std::os::unix::fs::MetadataExt as _;
+    let mut files = Vec::new();
+    for kind in [AssetKind::Theme, AssetKind::Keymap] {
+        let Ok(entries) = std::fs::read_dir(user_dir.join(kind.directory())) else {
+            continue;
+        };
+        for path in entries.flatten().map(|entry| entry.path()) {
+            if path.extension().is_some_and(|e| e == "toml")
+                && let Ok(about) = std::fs::metadata(&path)
+            {
+                files.push((path, about.mtime(), about.mtime_nsec(), about.len()));
+            }
+        }
+    }
+    files.sort();
+    files
 }
 
 /// The known word most like `word`, when one is near enough to suggest.

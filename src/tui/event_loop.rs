@@ -23,6 +23,7 @@ use crate::tui::frames::{FrameScheduler, Wanted};
 use crate::tui::keymap;
 use crate::tui::message::{Effect, Message, Millis, Now, QuitKind};
 use crate::tui::options::ConsoleOptions;
+use crate::tui::reload::Watch;
 use crate::tui::state::app::{Dirty, State, Tone};
 use crate::tui::state::update::update;
 use crate::tui::terminal;
@@ -69,6 +70,7 @@ struct Console<T> {
     theme: Theme,
     cache: ViewCache,
     frames: FrameScheduler,
+    watch: Watch,
     started: Instant,
     deltas: watch::Sender<Vec<SessionId>>,
     reconnect: Arc<Notify>,
@@ -111,6 +113,8 @@ impl<T: ConsoleTerminal> Console<T> {
         );
         state.has_editor = options.editor.is_some();
         state.theme_names = assets::names(AssetKind::Theme, user_dir);
+        state.keymap_names = assets::names(AssetKind::Keymap, user_dir);
+        let watch = Watch::new(options.user_dir.clone());
         if !complaints.is_empty() {
             state.flash(Tone::Error, complaints.join("; "));
         }
@@ -132,6 +136,7 @@ impl<T: ConsoleTerminal> Console<T> {
             theme,
             cache: ViewCache::default(),
             frames: FrameScheduler::default(),
+            watch,
             started,
             deltas,
             reconnect,
@@ -251,6 +256,9 @@ impl<T: ConsoleTerminal> Console<T> {
             self.clear();
         }
         let effects = update(&mut self.state, message, now);
+        if self.watch.changed(now.steady) {
+            self.reload();
+        }
         let mut asked = None;
         for effect in effects {
             match effect {
@@ -266,6 +274,7 @@ impl<T: ConsoleTerminal> Console<T> {
                 Effect::Copy(text) => self.copy(&text),
                 Effect::OpenEditor(text) => asked = Some(Asked::Edit(text)),
                 Effect::LoadTheme(name) => self.load_theme(&name),
+                Effect::LoadKeymap(name) => self.load_keymap(&name),
                 Effect::Reconnect => self.reconnect.notify_one(),
                 Effect::Quit(kind) => asked = Some(Asked::Quit(kind)),
                 Effect::Suspend => asked = Some(Asked::Suspend),
@@ -315,11 +324,42 @@ impl<T: ConsoleTerminal> Console<T> {
             Ok(theme) => {
                 self.theme = theme;
                 self.cache.clear();
+                name.clone_into(&mut self.options.theme);
                 self.state.flash(Tone::Info, format!("theme {name}"));
             }
             Err(error) => self
                 .state
                 .flash(Tone::Error, format!("theme kept: {error}")),
+        }
+    }
+
+    fn load_keymap(&mut self, name: &str) {
+        match keymap::file::load(name, self.options.user_dir.as_deref()) {
+            Ok(keymap) => {
+                self.state.keymap = keymap;
+                self.state.pending = None;
+                name.clone_into(&mut self.options.keymap);
+                self.state.flash(Tone::Info, format!("keymap {name}"));
+            }
+            Err(error) => self
+                .state
+                .flash(Tone::Error, format!("keymap kept: {error}")),
+        }
+    }
+
+    /// The user's files are not what they were. What is wanted is loaded again, also where it could not be
+    /// at first; nothing is said where nothing changed.
+    fn reload(&mut self) {
+        let user_dir = self.options.user_dir.as_deref();
+        self.state.theme_names = assets::names(AssetKind::Theme, user_dir);
+        self.state.keymap_names = assets::names(AssetKind::Keymap, user_dir);
+        let theme = theme::file::load(&self.options.theme, user_dir, self.options.depth);
+        if theme.is_err() || theme.is_ok_and(|theme| theme != self.theme) {
+            self.load_theme(&self.options.theme.clone());
+        }
+        let keymap = keymap::file::load(&self.options.keymap, self.options.user_dir.as_deref());
+        if keymap.is_err() || keymap.is_ok_and(|keymap| keymap != self.state.keymap) {
+            self.load_keymap(&self.options.keymap.clone());
         }
     }
 

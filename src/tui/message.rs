@@ -119,6 +119,8 @@ pub enum Effect {
     Redraw,
     /// Ring.
     Bell,
+    /// Load another keymap.
+    LoadKeymap(String),
 }
 
 /// What a frame that was really drawn showed, where the reducer must know.

@@ -1,8 +1,8 @@
 //! The console: one state, one reducer, drawn on demand.
 //!
 //! Nothing here knows the engine or the store: everything comes and goes through `client::console_client`.
-//! The reducer never draws, the views never change state, and only `event_loop`, `connection`, `editor`
-//! and `terminal` do I/O.
+//! The reducer never draws, the views never change state, and only `event_loop`, `connection`, `editor`,
+//! `terminal` and what finds the user's files (`assets`, `reload`) do I/O.
 
 pub mod action;
 pub mod assets;
@@ -11,9 +11,11 @@ pub mod editor;
 pub mod event_loop;
 pub mod format;
 pub mod frames;
+pub mod fuzzy;
 pub mod keymap;
 pub mod message;
 pub mod options;
+pub mod reload;
 pub mod shown;
 pub mod state;
 pub mod terminal;

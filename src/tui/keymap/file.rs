@@ -165,26 +165,21 @@ fn bind(
 
 /// Why an action may not be bound there.
 fn misplaced(action: Action, context: Context) -> Option<String> {
-    let allowed: &[Context] = match action.class() {
-        ActionClass::Decision => &[Context::Queue],
-        ActionClass::Dialog => &[Context::Dialog],
-        ActionClass::Text => &[Context::Text],
-        ActionClass::Ordinary => &[
-            Context::Global,
-            Context::Queue,
-            Context::Live,
-            Context::Session,
-            Context::Channels,
-        ],
+    let fits = |context: Context| match action.class() {
+        ActionClass::Decision => context == Context::Queue,
+        ActionClass::Dialog => context == Context::Dialog,
+        ActionClass::Text => context == Context::Text,
+        ActionClass::Ordinary => context == Context::Global || context.sees_global(),
     };
     if action == Action::EmergencyStop && context != Context::Global {
         return Some(
             "`emergency-stop` belongs in [global]: it holds in every context from there".to_owned(),
         );
     }
-    (!allowed.contains(&context)).then(|| {
-        let tables = allowed
+    (!fits(context)).then(|| {
+        let tables = Context::ALL
             .iter()
+            .filter(|context| fits(**context))
             .map(|c| format!("[{}]", c.name()))
             .collect::<Vec<_>>()
             .join(", ");

@@ -69,6 +69,22 @@ impl Keymap {
             .filter(|binding| binding.action == Action::EmergencyStop)
     }
 
+    /// What can follow `keys` in `context`: the rest of each sequence and its action, in file order.
+    pub fn continuations(&self, context: Context, keys: &[Key]) -> Vec<(String, Action)> {
+        let global = self
+            .bindings(Context::Global)
+            .iter()
+            .filter(|binding| context.sees_global() || binding.action == Action::EmergencyStop);
+        self.bindings(context)
+            .iter()
+            .chain(global)
+            .filter_map(|binding| {
+                let rest = binding.keys.strip_prefix(keys)?;
+                (!rest.is_empty()).then(|| (print_sequence(rest), binding.action))
+            })
+            .collect()
+    }
+
     /// The keys of an action in a context (or in `[global]` where that holds), as text.
     pub fn keys_of(&self, context: Context, action: Action) -> Vec<String> {
         let global = if context.sees_global() {

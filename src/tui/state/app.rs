@@ -13,6 +13,7 @@ use crate::tui::options::{Access, Hosting};
 use crate::tui::state::arming::{Arming, Subject};
 use crate::tui::state::audit::AuditPanel;
 use crate::tui::state::cache_cost::CacheCostPanel;
+use crate::tui::state::command_line::History;
 use crate::tui::state::continuations::ContinuationsPanel;
 use crate::tui::state::doctor::DoctorPanel;
 use crate::tui::state::memory::MemoryPanel;
@@ -27,6 +28,8 @@ use crate::tui::state::world::World;
 pub const FLASH_MS: u64 = 6_000;
 /// How long the keys of a sequence may be apart; also the emergency stop's window.
 pub const SEQUENCE_MS: u64 = 1_500;
+/// How long a begun sequence waits before the keys that go on with it are shown.
+pub const WHICH_KEY_MS: u64 = 300;
 /// At this width the detail sits beside the list.
 pub const WIDE_COLUMNS: u16 = 140;
 /// Below this size there is one pane.
@@ -234,6 +237,10 @@ pub struct State {
     pub has_editor: bool,
     /// Names that `:theme` completes.
     pub theme_names: Vec<String>,
+    /// Names that `:keymap` completes.
+    pub keymap_names: Vec<String>,
+    /// Lines of `:` that were run.
+    pub commands: History,
     /// Keys.
     pub keymap: Keymap,
     /// What is known of the engine.
@@ -301,6 +308,8 @@ impl State {
             access,
             has_editor: false,
             theme_names: Vec::new(),
+            keymap_names: Vec::new(),
+            commands: History::default(),
             keymap,
             world: World::default(),
             link: Link::Connecting,
@@ -363,6 +372,12 @@ impl State {
         self.size.0 < ONE_PANE.0 || self.size.1 < ONE_PANE.1
     }
 
+    /// The keys of a sequence that has waited long enough for help: what can follow is shown.
+    pub fn which_key(&self) -> Option<&PendingKeys> {
+        let waited = |pending: &&PendingKeys| self.now.steady.since(pending.since) >= WHICH_KEY_MS;
+        self.pending.as_ref().filter(waited)
+    }
+
     /// The next time something changes by itself.
     pub fn next_deadline(&self) -> Option<Millis> {
         let steady = self.now.steady;
@@ -386,6 +401,12 @@ impl State {
             self.pending
                 .as_ref()
                 .map(|pending| pending.since.plus(SEQUENCE_MS)),
+        );
+        next.extend(
+            self.pending
+                .as_ref()
+                .map(|pending| pending.since.plus(WHICH_KEY_MS))
+                .filter(|at| *at > steady),
         );
         if self.is_live() && crate::tui::state::panel::of(self.screen).is_some() {
             next.extend(

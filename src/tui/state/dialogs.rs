@@ -7,14 +7,17 @@ use crate::protocol::words::{Autonomy, DecisionWord};
 use crate::tui::action::Action;
 use crate::tui::message::{Effect, QuitKind};
 use crate::tui::options::Hosting;
-use crate::tui::state::app::{Dirty, State, Tone};
+use crate::tui::state::app::{Dirty, Screen, State, Tone};
 use crate::tui::state::arming::Subject;
+use crate::tui::state::memory::MemoryText;
 use crate::tui::state::modal::{
     Bound, Dial, Help, HelpScope, Modal, QuitChoice, SNOOZES, TextEntry, TextPurpose,
 };
 use crate::tui::state::release::{Place, Release};
 use crate::tui::state::text_field::{Edit, Lines, TextField};
-use crate::tui::state::{command_line, decide, models, perform, queue, submit};
+use crate::tui::state::{
+    audit, command_line, continuations, decide, memory_keys, models, perform, queue, submit, why,
+};
 
 /// Past calls a what-if looks at.
 pub const WHAT_IF_CALLS: u32 = 50;
@@ -32,20 +35,29 @@ fn draft_key(purpose: &TextPurpose) -> Option<String> {
         )),
         TextPurpose::Answer(bound) => Some(format!("answer {}", bound.approval_id)),
         TextPurpose::Compose(session) => Some(format!("message {session}")),
-        TextPurpose::Code(..) | TextPurpose::Search | TextPurpose::CommandLine => None,
+        TextPurpose::Memory(MemoryText::Add(_)) => Some("remember".to_owned()),
+        TextPurpose::Memory(MemoryText::Edit(id, _)) => Some(format!("memory {id}")),
+        TextPurpose::Code(..)
+        | TextPurpose::Search
+        | TextPurpose::CommandLine
+        | TextPurpose::Filter(_)
+        | TextPurpose::Memory(MemoryText::Search) => None,
     }
 }
 
 /// Opens a text field, with the draft left behind, when there is one.
 pub fn open_text(state: &mut State, purpose: TextPurpose) -> Vec<Effect> {
     let lines = match purpose {
-        TextPurpose::EditArguments(_) | TextPurpose::Answer(_) | TextPurpose::Compose(_) => {
-            Lines::Many
-        }
+        TextPurpose::EditArguments(_)
+        | TextPurpose::Answer(_)
+        | TextPurpose::Compose(_)
+        | TextPurpose::Memory(MemoryText::Add(_) | MemoryText::Edit(..)) => Lines::Many,
         TextPurpose::DenyReason(_)
         | TextPurpose::Code(..)
         | TextPurpose::Search
-        | TextPurpose::CommandLine => Lines::One,
+        | TextPurpose::CommandLine
+        | TextPurpose::Filter(_)
+        | TextPurpose::Memory(MemoryText::Search) => Lines::One,
     };
     let draft = draft_key(&purpose).and_then(|key| state.drafts.get(&key).cloned());
     let start = match (&purpose, draft) {
@@ -56,6 +68,16 @@ pub fn open_text(state: &mut State, purpose: TextPurpose) -> Vec<Effect> {
             .get(&bound.approval_id)
             .and_then(|approval| serde_json::to_string_pretty(&approval.args).ok())
             .unwrap_or_default(),
+        (TextPurpose::Filter(Screen::Continuations), None) => state.continuations.filter.clone(),
+        (TextPurpose::Filter(Screen::Audit), None) => state.audit.filter.clone(),
+        (TextPurpose::Memory(MemoryText::Edit(..)), None) => state
+            .memory
+            .memory()
+            .map(|one| one.text.clone())
+            .unwrap_or_default(),
+        (TextPurpose::Memory(MemoryText::Search), None) => {
+            state.memory.search.clone().unwrap_or_default()
+        }
         (_, None) => String::new(),
     };
     let mut entry = TextEntry {
@@ -66,6 +88,7 @@ pub fn open_text(state: &mut State, purpose: TextPurpose) -> Vec<Effect> {
     };
     if entry.purpose == TextPurpose::CommandLine {
         entry.choices = command_line::completions(state, "");
+        state.commands.opened();
     }
     state.modals.push(Modal::Text(entry));
     state.touch(Dirty::Now);
@@ -151,7 +174,9 @@ fn changed(state: &mut State) {
                 | TextPurpose::EditArguments(_)
                 | TextPurpose::Answer(_)
                 | TextPurpose::Code(..)
-                | TextPurpose::Compose(_) => {}
+                | TextPurpose::Compose(_)
+                | TextPurpose::Filter(_)
+                | TextPurpose::Memory(_) => {}
             }
         }
         Some(
@@ -160,7 +185,8 @@ fn changed(state: &mut State) {
             | Modal::Confirm(_)
             | Modal::Dial(_)
             | Modal::Snooze { .. }
-            | Modal::Models(_),
+            | Modal::Models(_)
+            | Modal::Why(_),
         )
         | None => {}
     }
@@ -266,6 +292,17 @@ fn move_choice(state: &mut State, action: Action) -> Vec<Effect> {
                 help.chosen.saturating_sub(1)
             };
         }
+        Some(Modal::Text(entry)) if entry.purpose == TextPurpose::CommandLine => {
+            let recalled = if down {
+                state.commands.newer()
+            } else {
+                state.commands.older(&entry.field.text())
+            };
+            if let Some(line) = recalled {
+                entry.field = TextField::new(Lines::One, &line);
+                changed(state);
+            }
+        }
         Some(Modal::Text(entry)) => entry.field.edit(if down { Edit::Down } else { Edit::Up }),
         Some(
             Modal::Quit { .. }
@@ -273,7 +310,8 @@ fn move_choice(state: &mut State, action: Action) -> Vec<Effect> {
             | Modal::Confirm(_)
             | Modal::Dial(_)
             | Modal::Snooze { .. }
-            | Modal::Models(_),
+            | Modal::Models(_)
+            | Modal::Why(_),
         )
         | None => {}
     }
@@ -283,7 +321,7 @@ fn move_choice(state: &mut State, action: Action) -> Vec<Effect> {
 fn complete(state: &mut State) {
     if let Some(Modal::Text(entry)) = state.modals.last_mut()
         && entry.purpose == TextPurpose::CommandLine
-        && let Some(choice) = command_line::common_completion(&entry.choices)
+        && let Some(choice) = command_line::common_completion(&entry.choices, &entry.field.text())
     {
         entry.field = TextField::new(Lines::One, &choice);
     }
@@ -392,7 +430,11 @@ fn finish(state: &mut State) -> Vec<Effect> {
             request.confirm_code = Some(code);
             Some((bound.clone(), request))
         }
-        TextPurpose::Compose(_) | TextPurpose::Search | TextPurpose::CommandLine => None,
+        TextPurpose::Compose(_)
+        | TextPurpose::Search
+        | TextPurpose::CommandLine
+        | TextPurpose::Filter(_)
+        | TextPurpose::Memory(_) => None,
     };
     if let Some((bound, request)) = decision {
         return finish_decision(state, &entry, &bound, request);
@@ -425,12 +467,48 @@ fn finish(state: &mut State) -> Vec<Effect> {
         }
         TextPurpose::CommandLine => {
             state.modals.pop();
+            state.commands.ran(&text);
             command_line::run(state, &text)
         }
+        TextPurpose::Filter(screen) => {
+            match screen {
+                Screen::Continuations => continuations::filter(state, &text),
+                Screen::Audit => {
+                    if let Err(why) = audit::filter(state, &text) {
+                        return refuse(state, why);
+                    }
+                }
+                // Each of these has words of its own, or nothing to filter.
+                Screen::Queue
+                | Screen::Live
+                | Screen::Session
+                | Screen::Channels
+                | Screen::Rules
+                | Screen::CacheCost
+                | Screen::Memory
+                | Screen::Doctor => {}
+            }
+            state.modals.pop();
+            Vec::new()
+        }
+        TextPurpose::Memory(purpose) => finish_memory(state, &purpose, text),
         TextPurpose::DenyReason(_)
         | TextPurpose::EditArguments(_)
         | TextPurpose::Answer(_)
         | TextPurpose::Code(..) => Vec::new(),
+    }
+}
+
+fn finish_memory(state: &mut State, purpose: &MemoryText, text: String) -> Vec<Effect> {
+    match memory_keys::finished(state, purpose, text) {
+        Err(why) => refuse(state, why),
+        // A console that may not act keeps the text.
+        Ok(effects) if effects.is_empty() && *purpose != MemoryText::Search => effects,
+        Ok(effects) => {
+            state.modals.pop();
+            forget_draft(state, &TextPurpose::Memory(purpose.clone()));
+            effects
+        }
     }
 }
 
@@ -472,6 +550,14 @@ pub fn dialog_action(state: &mut State, action: Action) -> Vec<Effect> {
         Action::DialogPrevious => turn(state, false),
         Action::DialogAccept => accept(state),
         Action::DialogDiscover => models::discover(state),
+        Action::DialogPageDown | Action::DialogPageUp => {
+            let half = i64::from((state.size.1 / 2).max(2)) - 1;
+            let down = action == Action::DialogPageDown;
+            if let Some(Modal::Why(pager)) = state.modals.last_mut() {
+                why::scroll(pager, if down { half } else { -half });
+            }
+            Vec::new()
+        }
         Action::DialogCancel => {
             if let Some(Modal::Dial(dial)) = state.modals.last_mut()
                 && dial.confirming.take().is_some()
@@ -505,6 +591,7 @@ fn turn(state: &mut State, forward: bool) -> Vec<Effect> {
         Some(Modal::Models(dialog)) => {
             dialog.chosen = stepped(dialog.chosen, dialog.models().len(), forward);
         }
+        Some(Modal::Why(pager)) => why::scroll(pager, if forward { 1 } else { -1 }),
         Some(Modal::Dial(dial)) => {
             if let Some(chosen) = &mut dial.confirming {
                 *chosen = stepped(*chosen, 2, forward);
@@ -576,6 +663,10 @@ fn accept(state: &mut State) -> Vec<Effect> {
         }
         Some(Modal::Dial(dial)) => accept_dial(state, &dial),
         Some(Modal::Models(dialog)) => models::accept(state, &dialog),
+        Some(Modal::Why(_)) => {
+            state.modals.pop();
+            Vec::new()
+        }
         Some(Modal::Help(_) | Modal::Text(_)) | None => Vec::new(),
     }
 }

@@ -6,7 +6,9 @@ use crate::protocol::doctor::{RuleResult, Standing};
 use crate::protocol::hook::Hook;
 use crate::protocol::models::{KeyState, ModelEntry, ProviderModels};
 use crate::protocol::snapshot::EngineStatus;
+use crate::tui::action::Action;
 use crate::tui::format;
+use crate::tui::keymap::context::Context;
 use crate::tui::state::app::State;
 use crate::tui::state::cache_cost::Known;
 use crate::tui::state::doctor::{FULL_CHECK, Key, Row, Word};
@@ -136,7 +138,10 @@ fn rules(state: &State, rows: &mut Vec<Row>) {
         None => {
             let detail = "not verified since this console started";
             let mut unknown = row(Key::Rules, Word::NotKnown, about, detail);
-            unknown.fix = Some("C verifies every rule; it reads the whole database".to_owned());
+            unknown.fix = Some(format!(
+                "{} verifies every rule; it reads the whole database",
+                key_of(state, Action::FullCheck)
+            ));
             return rows.push(unknown);
         }
     };
@@ -181,6 +186,12 @@ fn violated(rule: &RuleResult) -> Row {
         ),
         more: rule.found.clone(),
     }
+}
+
+/// The key of an action here; its name where it has none.
+fn key_of(state: &State, action: Action) -> String {
+    let key = state.keymap.key_of(Context::Doctor, action);
+    key.unwrap_or_else(|| action.name().to_owned())
 }
 
 /// Microseconds for people.
@@ -234,7 +245,10 @@ fn of_hook(state: &State, hook: &Hook) -> Row {
         found.more.push(format!("not run: {why}"));
     } else if let Some(until) = hook.broken_until {
         found.word = Word::Problem;
-        found.fix = Some("mend it, then r calls it again at once".to_owned());
+        found.fix = Some(format!(
+            "mend it, then {} calls it again at once",
+            key_of(state, Action::ResetHook)
+        ));
         found.more.push(format!(
             "circuit broken: failed too often, not called for {}",
             format::left(state.now.wall, until)

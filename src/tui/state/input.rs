@@ -133,7 +133,8 @@ pub fn paste(state: &mut State, text: &str) -> Vec<Effect> {
             | Modal::Confirm(_)
             | Modal::Dial(_)
             | Modal::Snooze { .. }
-            | Modal::Models(_),
+            | Modal::Models(_)
+            | Modal::Why(_),
         )
         | None => {
             state.flash(

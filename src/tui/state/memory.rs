@@ -1,80 +1,723 @@
-//! Memory: what is remembered, and what goes.
+//! Memory: what is remembered, and what goes; routines stand beside it.
 //!
-//! Nothing here is drawn or asked by itself: `panel` asks, `view::memory` draws.
+//! Selection is by id; while something is selected, what is loaded again keeps its place and new rows go to the end.
+//! Nothing is drawn or asked by itself: `panel` asks, `view::memory` draws, `memory_keys` does what keys mean.
 
-use crate::protocol::event::Event;
-use crate::protocol::ids::{ContinuationId, SessionId};
-use crate::protocol::problem::Problem;
-use crate::protocol::snapshot::{Answer, Query};
-use crate::tui::action::Action;
-use crate::tui::message::Effect;
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::clock::Timestamp;
+use crate::protocol::command::{Command, Outcome};
+use crate::protocol::event::{Event, EventBody};
+use crate::protocol::hygiene::{
+    HygieneAnswer, HygieneCommand, HygieneQuery, HygieneReport, HygieneRun, HygieneStatus,
+};
+use crate::protocol::ids::{ContinuationId, HygieneRunId, MemoryId, RoutineId, SessionId};
+use crate::protocol::memory::{
+    Memory, MemoryAnswer, MemoryFilter, MemoryPlace, MemoryQuery, MemoryReview, MemoryStats,
+    Summary,
+};
+use crate::protocol::problem::{Problem, ProblemKind};
+use crate::protocol::routine::{Routine, RoutineAnswer, RoutineQuery};
+use crate::protocol::snapshot::{Answer, Page, PageRequest, Query};
+use crate::protocol::words::{MemoryScope, MemoryState};
 use crate::tui::state::app::State;
+use crate::tui::state::memory_keys;
 use crate::tui::state::panel::Panel;
-use crate::tui::state::queue::Step;
+use crate::tui::state::update::problem_text;
+
+/// Rows of one page.
+const PAGE: u32 = 100;
+/// Most rows that are loaded again at once.
+const MOST: usize = 500;
+/// Of each kind that a person should look through.
+pub const REVIEWED: u32 = 50;
+/// Texts of what would go that are asked for at once.
+const TEXTS: usize = 40;
+/// Runs that are listed.
+const RUNS: u32 = 50;
+
+/// What the screen shows.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum View {
+    /// Scopes and what they hold.
+    #[default]
+    Facts,
+    /// What would go, and what went.
+    Hygiene,
+    /// What the bot tells itself on a schedule.
+    Routines,
+}
+
+/// A line of the left pane.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Place {
+    /// What a person should look through.
+    Review,
+    /// Everything but what was put aside.
+    #[default]
+    All,
+    /// All sessions.
+    Session,
+    /// A channel.
+    Channel(String),
+    /// Recalled everywhere.
+    Global,
+    /// Put aside by hygiene.
+    Aside,
+}
+
+/// Why a row is among those to look through. The number is that of its group.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Why {
+    /// It is in a list of a scope.
+    #[default]
+    Listed,
+    /// It waits for a person.
+    Proposed,
+    /// Others of the group say the same.
+    Same(usize),
+    /// Others of the group seem to say something else.
+    Differs(usize),
+    /// Nobody needed it.
+    NeverUsed,
+}
+
+/// A row.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Row {
+    /// What is remembered.
+    pub memory: Memory,
+    /// Why it is here.
+    pub why: Why,
+}
+
+/// What a text of this screen is for.
+#[derive(Debug, Clone, PartialEq)]
+pub enum MemoryText {
+    /// What is looked for.
+    Search,
+    /// What is to be remembered there.
+    Add(MemoryPlace),
+    /// The new text of one, and its last change when the field opened.
+    Edit(MemoryId, Timestamp),
+}
+
+/// The summary of a session that is read.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reading {
+    /// Which session.
+    pub session_id: SessionId,
+    /// Its summary, that there is none, or why it is not known; none = asked.
+    pub summary: Option<Result<Option<Summary>, String>>,
+}
 
 /// What the screen knows.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct MemoryPanel {}
+pub struct MemoryPanel {
+    /// What it shows.
+    pub view: View,
+    /// Whether the second pane has the keys: the scopes, or the runs.
+    pub second: bool,
+    /// The chosen scope.
+    pub place: Place,
+    /// Counts and sizes.
+    pub stats: Option<MemoryStats>,
+    /// What a person should look through.
+    pub review: Option<MemoryReview>,
+    /// Rows of the chosen scope; none = not answered.
+    pub rows: Option<Vec<Row>>,
+    /// Goes on behind the last row.
+    pub cursor: Option<String>,
+    /// What is looked for.
+    pub search: Option<String>,
+    /// Why only words were looked for although embeddings are configured.
+    pub words_only: Option<String>,
+    /// The selected row.
+    pub selected: Option<MemoryId>,
+    /// Marked rows.
+    pub marked: BTreeSet<MemoryId>,
+    /// Whether the detail has the whole screen.
+    pub zoomed: bool,
+    /// Lines that the detail is scrolled by.
+    pub scroll: usize,
+    /// The summary that is read.
+    pub reading: Option<Reading>,
+    /// Settings, last and next run, growth.
+    pub status: Option<Box<HygieneStatus>>,
+    /// What would go now.
+    pub preview: Option<HygieneReport>,
+    /// Texts of what would go; none = not to be had.
+    pub texts: BTreeMap<MemoryId, Option<Memory>>,
+    /// Selected among what would go.
+    pub going: Option<MemoryId>,
+    /// Runs, newest first.
+    pub runs: Option<Vec<HygieneRun>>,
+    /// The selected run.
+    pub run: Option<HygieneRunId>,
+    /// What the last order to run came to, or why it was refused.
+    pub ran: Option<Result<Box<HygieneRun>, String>>,
+    /// The engine refused to run because too much would go.
+    pub too_much: bool,
+    /// Routines by name.
+    pub routines: Option<Vec<Routine>>,
+    /// The selected routine.
+    pub routine: Option<RoutineId>,
+    /// Sessions of last runs; none = not to be had.
+    pub sessions: BTreeMap<ContinuationId, Option<SessionId>>,
+    /// Why a question was not answered.
+    pub problem: Option<String>,
+}
 
 /// Its table.
 pub const PANEL: Panel = Panel {
     ask,
     answered,
     concerns,
-    moved,
-    page,
-    open,
-    back,
-    perform,
+    moved: memory_keys::moved,
+    page: memory_keys::page,
+    open: memory_keys::open,
+    back: memory_keys::back,
+    perform: memory_keys::perform,
     copied,
     session,
     continuation,
     channel,
-    hints,
+    hints: memory_keys::hints,
 };
 
-fn ask(_state: &State) -> Vec<Query> {
-    Vec::new()
+impl MemoryPanel {
+    /// Nothing is selected when the screen opens.
+    pub fn unselect(&mut self) {
+        self.selected = None;
+        self.marked.clear();
+        self.going = None;
+        self.run = None;
+        self.routine = None;
+        self.close();
+    }
+
+    /// Closes the detail.
+    pub fn close(&mut self) {
+        self.zoomed = false;
+        self.scroll = 0;
+        self.reading = None;
+    }
+
+    /// How many wait to be looked through.
+    pub fn to_review(&self) -> usize {
+        self.review
+            .as_ref()
+            .map_or(0, |review| reviewed(review).len())
+    }
+
+    /// The remembered thing that is selected.
+    pub fn memory(&self) -> Option<&Memory> {
+        match self.view {
+            View::Facts => {
+                let id = self.selected?;
+                let rows = self.rows.iter().flatten();
+                rows.map(|row| &row.memory).find(|memory| memory.id == id)
+            }
+            View::Hygiene if !self.second => self.texts.get(&self.going?)?.as_ref(),
+            View::Hygiene | View::Routines => None,
+        }
+    }
+
+    /// The run that is selected.
+    pub fn hygiene_run(&self) -> Option<&HygieneRun> {
+        let id = self
+            .run
+            .filter(|_| self.view == View::Hygiene && self.second)?;
+        self.runs.iter().flatten().find(|run| run.id == id)
+    }
+
+    /// The routine that is selected.
+    pub fn routine(&self) -> Option<&Routine> {
+        let id = self.routine.filter(|_| self.view == View::Routines)?;
+        self.routines
+            .iter()
+            .flatten()
+            .find(|routine| routine.id == id)
+    }
+
+    /// How many a scope holds, and the bytes of their texts.
+    pub fn held(&self, place: &Place) -> (u64, u64) {
+        let groups = self.stats.iter().flat_map(|stats| &stats.groups);
+        groups
+            .filter(|group| {
+                (group.state == MemoryState::Archived) == (*place == Place::Aside)
+                    && match place {
+                        Place::Review => false,
+                        Place::All | Place::Aside => true,
+                        Place::Session => group.scope == MemoryScope::Session,
+                        Place::Global => group.scope == MemoryScope::Global,
+                        Place::Channel(name) => {
+                            group.scope == MemoryScope::Channel
+                                && group.channel.as_ref() == Some(name)
+                        }
+                    }
+            })
+            .fold((0, 0), |(count, bytes), group| {
+                (count + group.count, bytes + group.bytes)
+            })
+    }
+
+    /// What the list of a scope is asked with.
+    pub fn filter(&self) -> MemoryFilter {
+        let mut filter = MemoryFilter::default();
+        match &self.place {
+            Place::Review | Place::All => {}
+            Place::Session => filter.scope = Some(MemoryScope::Session),
+            Place::Channel(name) => {
+                filter.scope = Some(MemoryScope::Channel);
+                filter.channel = Some(name.clone());
+            }
+            Place::Global => filter.scope = Some(MemoryScope::Global),
+            Place::Aside => filter.state = Some(MemoryState::Archived),
+        }
+        filter
+    }
+
+    /// The question for the rows; none = they come with what is to be looked through.
+    fn rows_query(&self) -> Option<Query> {
+        let loaded = self.rows.as_ref().map_or(0, Vec::len).min(MOST);
+        let limit = Some(u32::try_from(loaded).unwrap_or(PAGE).max(PAGE));
+        match (&self.search, &self.place) {
+            (Some(text), _) => Some(Query::Memory(MemoryQuery::Search {
+                text: text.clone(),
+                filter: self.filter(),
+                limit: Some(PAGE),
+            })),
+            (None, Place::Review) => None,
+            (None, _) => Some(Query::Memory(MemoryQuery::List {
+                filter: self.filter(),
+                page: PageRequest {
+                    limit,
+                    cursor: None,
+                },
+            })),
+        }
+    }
+
+    /// The question for the rows behind the last one; none = there are no more.
+    pub fn more_query(&self) -> Option<Query> {
+        Some(Query::Memory(MemoryQuery::List {
+            filter: self.filter(),
+            page: PageRequest {
+                limit: Some(PAGE),
+                cursor: Some(self.cursor.clone()?),
+            },
+        }))
+    }
+
+    /// Questions for texts of what would go, from the selected one on.
+    pub fn text_queries(&self) -> Vec<Query> {
+        let ids = self
+            .preview
+            .as_ref()
+            .map_or(&[][..], |report| &report.memories);
+        let from = self
+            .going
+            .and_then(|going| ids.iter().position(|id| *id == going))
+            .unwrap_or(0);
+        ids.iter()
+            .skip(from)
+            .take(TEXTS)
+            .filter(|id| !self.texts.contains_key(id))
+            .map(|id| Query::Memory(MemoryQuery::One { id: *id }))
+            .collect()
+    }
+
+    /// Questions for the sessions of last runs.
+    fn session_queries(&self, state: &State) -> Vec<Query> {
+        let runs = self.routines.iter().flatten();
+        runs.filter_map(|routine| routine.last_run.as_ref())
+            .filter(|run| run.continuation_state.is_some())
+            .filter_map(|run| run.continuation_id)
+            .filter(|id| {
+                !self.sessions.contains_key(id) && !state.world.continuations.contains_key(id)
+            })
+            .take(TEXTS)
+            .map(|id| Query::Continuation { id })
+            .collect()
+    }
+
+    /// Takes rows that were loaded again.
+    fn replace(&mut self, fresh: Vec<Row>, cursor: Option<String>) {
+        let old = self.rows.take().unwrap_or_default();
+        let ids: BTreeSet<MemoryId> = fresh.iter().map(|row| row.memory.id).collect();
+        // Older than all of these, so that they can only be on a later page.
+        let later = fresh
+            .last()
+            .filter(|_| cursor.is_some())
+            .map(|row| row.memory.updated_at);
+        let tail = |row: &Row| later.is_some_and(|last| row.memory.updated_at <= last);
+        let mut by_id: BTreeMap<MemoryId, Row> = fresh
+            .iter()
+            .map(|row| (row.memory.id, row.clone()))
+            .collect();
+        let mut rows = Vec::new();
+        let mut kept = Vec::new();
+        for row in old {
+            if let Some(now) = by_id.get(&row.memory.id) {
+                if self.selected.is_some() {
+                    rows.push(now.clone());
+                    by_id.remove(&row.memory.id);
+                }
+            } else if !ids.contains(&row.memory.id) && tail(&row) {
+                kept.push(row);
+            }
+        }
+        if kept.is_empty() {
+            self.cursor = cursor;
+        }
+        let new = fresh
+            .into_iter()
+            .filter(|row| by_id.contains_key(&row.memory.id));
+        rows.extend(new);
+        rows.extend(kept);
+        self.rows = Some(rows);
+        self.retain();
+    }
+
+    /// Takes a further page.
+    fn append(&mut self, page: Page<Memory>) {
+        let rows = self.rows.get_or_insert_default();
+        let known: BTreeSet<MemoryId> = rows.iter().map(|row| row.memory.id).collect();
+        let new = page.items.into_iter().filter(|m| !known.contains(&m.id));
+        rows.extend(new.map(listed));
+        self.cursor = page.next_cursor;
+    }
+
+    /// Forgets selection and marks of what is gone.
+    fn retain(&mut self) {
+        let ids: BTreeSet<MemoryId> = self
+            .rows
+            .iter()
+            .flatten()
+            .map(|row| row.memory.id)
+            .collect();
+        self.marked.retain(|id| ids.contains(id));
+        if self.selected.is_some_and(|id| !ids.contains(&id)) {
+            self.selected = None;
+            if self.view == View::Facts {
+                self.close();
+            }
+        }
+    }
 }
 
-fn answered(_state: &mut State, _query: &Query, _result: Result<&Answer, &Problem>) {}
-
-fn concerns(_event: &Event) -> bool {
-    false
+fn listed(memory: Memory) -> Row {
+    Row {
+        memory,
+        why: Why::Listed,
+    }
 }
 
-fn moved(_state: &mut State, _step: Step) {}
-
-fn page(_state: &mut State, _lines: i64) {}
-
-fn open(_state: &mut State) -> Vec<Effect> {
-    Vec::new()
+/// What a person should look through, each once: what waits, what differs, what is said twice, what nobody needed.
+fn reviewed(review: &MemoryReview) -> Vec<Row> {
+    let mut seen = BTreeSet::new();
+    let mut rows = Vec::new();
+    let mut take = |memory: &Memory, why: Why| {
+        if seen.insert(memory.id) {
+            rows.push(Row {
+                memory: memory.clone(),
+                why,
+            });
+        }
+    };
+    for memory in &review.proposed {
+        take(memory, Why::Proposed);
+    }
+    for (at, group) in review.contradictions.iter().enumerate() {
+        for memory in group {
+            take(memory, Why::Differs(at + 1));
+        }
+    }
+    for (at, group) in review.duplicates.iter().enumerate() {
+        for memory in group {
+            take(memory, Why::Same(at + 1));
+        }
+    }
+    for memory in &review.never_used {
+        take(memory, Why::NeverUsed);
+    }
+    rows
 }
 
-fn back(_state: &mut State) -> bool {
-    false
+/// The scopes, in the order of the left pane.
+pub fn places(state: &State) -> Vec<Place> {
+    let memory = &state.memory;
+    let mut channels: BTreeSet<&String> = state.world.channels.keys().collect();
+    let groups = memory.stats.iter().flat_map(|stats| &stats.groups);
+    channels.extend(
+        groups
+            .filter(|group| group.scope == MemoryScope::Channel)
+            .filter_map(|group| group.channel.as_ref()),
+    );
+    let mut places = Vec::new();
+    if memory.to_review() > 0 || memory.place == Place::Review {
+        places.push(Place::Review);
+    }
+    places.extend([Place::All, Place::Session]);
+    places.extend(
+        channels
+            .into_iter()
+            .map(|name| Place::Channel(name.clone())),
+    );
+    places.extend([Place::Global, Place::Aside]);
+    places
 }
 
-fn perform(_state: &mut State, _action: Action) -> Option<Vec<Effect>> {
-    None
+fn ask(state: &State) -> Vec<Query> {
+    let memory = &state.memory;
+    match memory.view {
+        View::Facts => [
+            Query::Memory(MemoryQuery::Stats),
+            Query::Memory(MemoryQuery::Review {
+                limit: Some(REVIEWED),
+            }),
+            Query::Hygiene(HygieneQuery::Status),
+        ]
+        .into_iter()
+        .chain(memory.rows_query())
+        .collect(),
+        View::Hygiene => [
+            Query::Hygiene(HygieneQuery::Status),
+            Query::Hygiene(HygieneQuery::Preview),
+            Query::Hygiene(HygieneQuery::Runs {
+                page: PageRequest {
+                    limit: Some(RUNS),
+                    cursor: None,
+                },
+            }),
+        ]
+        .into_iter()
+        .chain(memory.text_queries())
+        .collect(),
+        View::Routines => std::iter::once(Query::Routines(RoutineQuery::List))
+            .chain(memory.session_queries(state))
+            .collect(),
+    }
 }
 
-fn copied(_state: &State, _all: bool) -> Option<String> {
-    None
+fn answered(state: &mut State, query: &Query, result: Result<&Answer, &Problem>) {
+    let memory = &mut state.memory;
+    let answer = match result {
+        Ok(answer) => answer,
+        Err(problem) => {
+            match query {
+                Query::Memory(MemoryQuery::One { id }) => {
+                    memory.texts.insert(*id, None);
+                }
+                Query::Continuation { id } => {
+                    memory.sessions.insert(*id, None);
+                }
+                Query::Memory(MemoryQuery::Summary { session_id }) => {
+                    read(memory, *session_id, Err(problem_text(problem)));
+                }
+                _ => memory.problem = Some(problem_text(problem)),
+            }
+            return;
+        }
+    };
+    match (query, answer) {
+        (Query::Memory(query), Answer::Memory(answer)) => remembered(memory, query, answer),
+        (_, Answer::Hygiene(HygieneAnswer::Status(status))) => {
+            memory.problem = None;
+            memory.status = Some(status.clone());
+        }
+        (_, Answer::Hygiene(HygieneAnswer::Preview(report))) => {
+            if report.too_much.is_empty() {
+                memory.too_much = false;
+            }
+            if memory
+                .going
+                .is_some_and(|id| !report.memories.contains(&id))
+            {
+                memory.going = None;
+                memory.close();
+            }
+            memory.texts.retain(|id, _| report.memories.contains(id));
+            memory.preview = Some(report.clone());
+            if !memory.text_queries().is_empty() {
+                state.asking.now();
+            }
+        }
+        (_, Answer::Hygiene(HygieneAnswer::Runs(page))) => {
+            memory.runs = Some(page.items.clone());
+            if memory
+                .run
+                .is_some_and(|id| page.items.iter().all(|run| run.id != id))
+            {
+                memory.run = None;
+                memory.close();
+            }
+        }
+        (_, Answer::Routines(RoutineAnswer::List(page))) => {
+            memory.problem = None;
+            if memory
+                .routine
+                .is_some_and(|id| page.items.iter().all(|routine| routine.id != id))
+            {
+                memory.routine = None;
+                memory.close();
+            }
+            memory.routines = Some(page.items.clone());
+            if !state.memory.session_queries(state).is_empty() {
+                state.asking.now();
+            }
+        }
+        (Query::Continuation { id }, Answer::Continuation(continuation)) => {
+            memory.sessions.insert(*id, Some(continuation.session_id));
+        }
+        _ => {}
+    }
 }
 
-fn session(_state: &State) -> Option<SessionId> {
-    None
+fn remembered(memory: &mut MemoryPanel, query: &MemoryQuery, answer: &MemoryAnswer) {
+    match (query, answer) {
+        (_, MemoryAnswer::Stats(stats)) => memory.stats = Some(stats.clone()),
+        (_, MemoryAnswer::Review(review)) => {
+            if memory.place == Place::Review && memory.search.is_none() {
+                memory.replace(reviewed(review), None);
+            }
+            memory.review = Some((**review).clone());
+        }
+        // Another scope or search may have been chosen since it was asked.
+        (
+            MemoryQuery::List {
+                filter,
+                page: asked,
+            },
+            MemoryAnswer::List(page),
+        ) => {
+            if *filter != memory.filter()
+                || memory.search.is_some()
+                || memory.place == Place::Review
+            {
+                return;
+            }
+            if asked.cursor.is_some() {
+                memory.append(page.clone());
+            } else {
+                let rows = page.items.iter().cloned().map(listed).collect();
+                memory.replace(rows, page.next_cursor.clone());
+            }
+        }
+        (MemoryQuery::Search { text, filter, .. }, MemoryAnswer::Search(found)) => {
+            if *filter == memory.filter() && memory.search.as_ref() == Some(text) {
+                memory.words_only.clone_from(&found.words_only);
+                memory.replace(
+                    found
+                        .items
+                        .iter()
+                        .map(|hit| listed(hit.memory.clone()))
+                        .collect(),
+                    None,
+                );
+            }
+        }
+        (MemoryQuery::One { id }, MemoryAnswer::One(one)) => {
+            memory.texts.insert(*id, Some((**one).clone()));
+        }
+        (MemoryQuery::Summary { session_id }, MemoryAnswer::Summary(summary)) => {
+            read(memory, *session_id, Ok(summary.clone()));
+        }
+        _ => {}
+    }
 }
 
-fn continuation(_state: &State) -> Option<ContinuationId> {
-    None
+fn read(memory: &mut MemoryPanel, session: SessionId, summary: Result<Option<Summary>, String>) {
+    if let Some(reading) = &mut memory.reading
+        && reading.session_id == session
+    {
+        reading.summary = Some(summary);
+    }
 }
 
-fn channel(_state: &State) -> Option<String> {
-    None
+fn concerns(event: &Event) -> bool {
+    matches!(
+        event.body,
+        EventBody::MemoryChanged { .. }
+            | EventBody::HygieneFinished { .. }
+            | EventBody::RoutineChanged { .. }
+    )
 }
 
-fn hints(_state: &State) -> Vec<Action> {
-    Vec::new()
+/// A command ended: what it says to this screen.
+pub fn submitted(
+    state: &mut State,
+    command: &Command,
+    result: &Result<Box<Outcome>, Box<Problem>>,
+) {
+    if let Command::Hygiene(HygieneCommand::Run { .. }) = command {
+        state.memory.too_much = result.as_ref().is_err_and(|problem| {
+            problem.kind == ProblemKind::Conflict && problem.title == "too much would go"
+        });
+        state.memory.ran = match result {
+            Ok(outcome) => match outcome.as_ref() {
+                Outcome::Hygiene(run) => Some(Ok(Box::new(run.clone()))),
+                _ => None,
+            },
+            Err(problem) => Some(Err(format!("{}: {}", problem.title, problem.detail))),
+        };
+    }
+}
+
+fn copied(state: &State, all: bool) -> Option<String> {
+    let memory = &state.memory;
+    if let Some(Reading {
+        summary: Some(Ok(Some(summary))),
+        ..
+    }) = &memory.reading
+    {
+        return Some(if all {
+            summary.text.clone()
+        } else {
+            summary.session_id.to_string()
+        });
+    }
+    if let Some(one) = memory.memory() {
+        return if all {
+            serde_json::to_string_pretty(one).ok()
+        } else {
+            Some(one.id.to_string())
+        };
+    }
+    if let Some(run) = memory.hygiene_run() {
+        return if all {
+            serde_json::to_string_pretty(run).ok()
+        } else {
+            Some(run.id.to_string())
+        };
+    }
+    let routine = memory.routine()?;
+    if all {
+        serde_json::to_string_pretty(routine).ok()
+    } else {
+        Some(routine.id.to_string())
+    }
+}
+
+fn session(state: &State) -> Option<SessionId> {
+    if let Some(run) = continuation(state).filter(|_| state.memory.view == View::Routines) {
+        let known = state.world.continuations.get(&run).map(|c| c.session_id);
+        return known.or_else(|| state.memory.sessions.get(&run).copied().flatten());
+    }
+    state.memory.memory()?.session_id
+}
+
+fn continuation(state: &State) -> Option<ContinuationId> {
+    match state.memory.routine() {
+        Some(routine) => routine.last_run.as_ref()?.continuation_id,
+        None => state.memory.memory()?.source,
+    }
+}
+
+fn channel(state: &State) -> Option<String> {
+    match state.memory.routine() {
+        Some(routine) => Some(routine.channel.clone()),
+        None => state.memory.memory()?.channel.clone(),
+    }
 }

@@ -7,11 +7,16 @@ use crate::protocol::ids::{ApprovalId, SessionId};
 use crate::protocol::policy::WhatIf;
 use crate::protocol::words::{Autonomy, DecisionWord};
 use crate::tui::action::Action;
+use crate::tui::fuzzy;
 use crate::tui::keymap::context::Context;
+use crate::tui::state::app::Screen;
 use crate::tui::state::arming::Subject;
+use crate::tui::state::command_line::Completion;
+use crate::tui::state::memory::MemoryText;
 use crate::tui::state::models::ModelsDialog;
 use crate::tui::state::release::Release;
 use crate::tui::state::text_field::TextField;
+use crate::tui::state::why::WhyPager;
 
 /// What the help overlay lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,6 +57,10 @@ pub enum TextPurpose {
     Search,
     /// The `:` line.
     CommandLine,
+    /// Which rows a screen shows.
+    Filter(Screen),
+    /// Something of the Memory screen.
+    Memory(MemoryText),
 }
 
 /// What a dialog about a card is bound to.
@@ -77,7 +86,7 @@ pub struct TextEntry {
     /// Why it was not taken.
     pub error: Option<String>,
     /// Completions of the command line.
-    pub choices: Vec<String>,
+    pub choices: Vec<Completion>,
 }
 
 /// A question with Cancel and one way to go on; Cancel is focused.
@@ -153,6 +162,8 @@ pub enum Modal {
     },
     /// The models of a session.
     Models(Box<ModelsDialog>),
+    /// Why calls ran, asked or were refused.
+    Why(Box<WhyPager>),
 }
 
 impl Modal {
@@ -165,15 +176,16 @@ impl Modal {
             | Self::Confirm(_)
             | Self::Dial(_)
             | Self::Snooze { .. }
-            | Self::Models(_) => Context::Dialog,
+            | Self::Models(_)
+            | Self::Why(_) => Context::Dialog,
         }
     }
 }
 
 impl Help {
-    /// Actions that match, in order.
+    /// Actions that match, best first; in the order of [`Action::ALL`] where nothing is searched for.
     pub fn matches(&self, keymap: &crate::tui::keymap::lookup::Keymap) -> Vec<Action> {
-        let wanted = self.field.text().to_lowercase();
+        let wanted = self.field.text();
         let all = keymap.actions_in(self.context);
         let listed: Vec<Action> = match self.scope {
             HelpScope::Screen => all,
@@ -185,14 +197,15 @@ impl Help {
                 })
                 .collect(),
         };
-        listed
+        let mut scored: Vec<(i32, Action)> = listed
             .into_iter()
-            .filter(|action| {
-                let keys = keymap.keys_of(self.context, *action).join(" ");
-                let line =
-                    format!("{} {} {keys}", action.name(), action.description()).to_lowercase();
-                wanted.split_whitespace().all(|word| line.contains(word))
+            .filter_map(|action| {
+                let keys = keymap.keys_of(self.context, action).join(" ");
+                let beside = format!("{} {} {keys}", action.short(), action.description());
+                Some((fuzzy::score(&wanted, action.name(), &beside)?, action))
             })
-            .collect()
+            .collect();
+        scored.sort_by_key(|(score, _)| std::cmp::Reverse(*score));
+        scored.into_iter().map(|(_, action)| action).collect()
     }
 }

@@ -10,7 +10,7 @@ use crate::tui::state::app::{Screen, State, Tone};
 use crate::tui::state::modal::{Confirm, HelpScope, Modal, TextPurpose};
 use crate::tui::state::queue::{self, ItemKey, Step};
 use crate::tui::state::session_view::SessionView;
-use crate::tui::state::{dialogs, models, panel, submit};
+use crate::tui::state::{available, continuations, dialogs, models, panel, submit, why};
 
 /// Carries out an action that is not a decision.
 pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
@@ -147,13 +147,30 @@ pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
             }
             Vec::new()
         }
+        Action::Why => why::open(state),
         Action::GroupCosts
         | Action::Numbers
         | Action::PinAnswer
         | Action::PurgeAnswer
         | Action::PurgeAnswers
         | Action::FullCheck
-        | Action::ResetHook => {
+        | Action::ResetHook
+        | Action::Filter
+        | Action::OpenQuestion
+        | Action::VerifyAudit
+        | Action::MemoryAdd
+        | Action::MemoryEdit
+        | Action::MemoryPin
+        | Action::MemoryAccept
+        | Action::MemoryForget
+        | Action::MemorySupersede
+        | Action::MemoryMark
+        | Action::MemorySummary
+        | Action::MemoryHygiene
+        | Action::MemoryRoutines
+        | Action::MemoryRun
+        | Action::MemoryUndo
+        | Action::MemoryToggle => {
             state.flash(
                 Tone::Warning,
                 format!("{}: not on this screen", action.short()),
@@ -175,6 +192,8 @@ pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
         | Action::DialogAccept
         | Action::DialogCancel
         | Action::DialogDiscover
+        | Action::DialogPageDown
+        | Action::DialogPageUp
         | Action::TextEnter
         | Action::TextSubmit
         | Action::TextCancel
@@ -199,7 +218,13 @@ pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
 /// Carries out an action chosen in help or the palette. Decisions are made with their key, on the card.
 pub fn from_palette(state: &mut State, action: Action) -> Vec<Effect> {
     match action.class() {
-        ActionClass::Ordinary => perform(state, action),
+        ActionClass::Ordinary => match available::why_not(state, action) {
+            Some(why) => {
+                state.flash(Tone::Warning, format!("{}: {why}", action.short()));
+                Vec::new()
+            }
+            None => perform(state, action),
+        },
         ActionClass::Decision => {
             state.flash(
                 Tone::Warning,
@@ -232,10 +257,19 @@ pub fn go(state: &mut State, screen: Screen) -> Vec<Effect> {
     state.screen = screen;
     state.high = None;
     state.arming.drawn(None, state.now.steady);
+    state.memory.unselect();
     match screen {
         Screen::Queue => state.queue.open(&state.world, state.now.wall),
         Screen::Live | Screen::Channels => open_lists(state),
         Screen::Session => {}
+        Screen::Continuations => {
+            state.continuations.opens();
+            state.asking.now();
+        }
+        Screen::Audit => {
+            state.audit.opens();
+            state.asking.now();
+        }
         Screen::CacheCost => {
             state.cache_cost.opens();
             state.asking.now();
@@ -244,9 +278,7 @@ pub fn go(state: &mut State, screen: Screen) -> Vec<Effect> {
             state.doctor.opens();
             state.asking.now();
         }
-        Screen::Continuations | Screen::Rules | Screen::Memory | Screen::Audit => {
-            state.asking.now();
-        }
+        Screen::Rules | Screen::Memory => state.asking.now(),
     }
     match (left, screen) {
         (_, Screen::Session) => {
@@ -512,7 +544,7 @@ pub fn focused_channel(state: &State) -> Option<String> {
 }
 
 /// The continuation of what has the focus, with its state.
-fn focused_continuation(state: &State) -> Option<(ContinuationId, ContinuationState)> {
+pub fn focused_continuation(state: &State) -> Option<(ContinuationId, ContinuationState)> {
     if state.screen == Screen::Queue
         && let Some(key) = &state.queue.selected
     {
@@ -527,7 +559,8 @@ fn focused_continuation(state: &State) -> Option<(ContinuationId, ContinuationSt
     }
     if let Some(panel) = panel::of(state.screen) {
         let id = (panel.continuation)(state)?;
-        return Some((id, state.world.continuations.get(&id)?.state));
+        let known = state.world.continuations.get(&id).map(|turn| turn.state);
+        return Some((id, known.or_else(|| continuations::state_of(state, id))?));
     }
     let session = state.world.sessions.get(&focused_session(state)?)?;
     if let Some(open) = &session.open_continuation {

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::protocol::ids::{SessionId, ToolCallId};
+use crate::protocol::ids::{ContinuationId, SessionId, ToolCallId};
 use crate::protocol::session::{StepBody, TranscriptBody, TranscriptEntry};
 use crate::protocol::snapshot::Query;
 
@@ -13,6 +13,8 @@ use crate::protocol::snapshot::Query;
 pub const PAGE: u32 = 100;
 /// Entries kept; beyond it the oldest are dropped while following.
 const KEPT: usize = 600;
+/// Entries read back at most to find a turn.
+const SEARCHED: usize = 5_000;
 /// Position of what is being streamed, after every stored entry.
 pub const STREAM_POSITION: u64 = u64::MAX;
 
@@ -88,6 +90,8 @@ pub struct SessionView {
     pub search: Option<Search>,
     /// What the last frame showed.
     pub report: Option<SessionReport>,
+    /// The turn to go to once its entries are loaded; until then older ones are asked for.
+    pub wanted: Option<ContinuationId>,
     versions: u64,
 }
 
@@ -171,7 +175,7 @@ impl SessionView {
                 }
             }
         }
-        if before.is_none() && self.anchor.is_none() {
+        if before.is_none() && self.anchor.is_none() && self.wanted.is_none() {
             while self.entries.len() > KEPT {
                 self.entries.pop_first();
                 self.at_start = false;
@@ -184,12 +188,33 @@ impl SessionView {
             self.selected = None;
         }
         self.search_again();
+        self.find_wanted();
+    }
+
+    /// Goes to the wanted turn where it is loaded; gives up at the start of the session.
+    fn find_wanted(&mut self) {
+        let Some(wanted) = self.wanted else {
+            return;
+        };
+        let first = self.visible().into_iter().find(|position| {
+            let held = self.entries.get(position);
+            held.is_some_and(|held| held.entry.continuation_id == wanted)
+        });
+        if let Some(position) = first {
+            self.anchor = Some(Anchor { position, line: 0 });
+            self.selected = Some(position);
+            self.reveal_selected = true;
+        }
+        if first.is_some() || self.at_start || self.entries.len() >= SEARCHED {
+            self.wanted = None;
+        }
     }
 
     /// A query failed: let the next event try again.
     pub fn failed(&mut self, before: Option<u64>) {
         if before.is_some() {
             self.loading_older = false;
+            self.wanted = None;
         } else {
             self.loading = false;
             self.stale = true;

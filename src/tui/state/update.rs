@@ -10,7 +10,7 @@ use crate::tui::state::app::{Dirty, Link, Screen, State, Tone};
 use crate::tui::state::fold::{self, Missing};
 use crate::tui::state::modal::{Modal, TextPurpose};
 use crate::tui::state::world::World;
-use crate::tui::state::{dialogs, input, models, panel, perform, submit};
+use crate::tui::state::{audit, dialogs, input, memory, models, panel, perform, submit, why};
 
 /// Least time between two bells.
 const BELL_MS: u64 = 10_000;
@@ -60,11 +60,12 @@ pub fn update(state: &mut State, message: Message, now: Now) -> Vec<Effect> {
     effects.extend(panel::refresh(state));
     if state.screen == Screen::Session && state.is_live() {
         effects.extend(state.session.refresh().map(Effect::Query));
-        if state
+        let reads_back = state
             .session
             .report
-            .is_some_and(|r| r.near_start && state.session.anchor.is_some())
-        {
+            .is_some_and(|r| r.near_start && state.session.anchor.is_some());
+        let searches = state.session.wanted.is_some() && !state.session.loading;
+        if reads_back || searches {
             effects.extend(state.session.older().map(Effect::Query));
         }
     }
@@ -95,8 +96,18 @@ fn drawn(state: &mut State, report: FrameReport) {
     state.arming.drawn(report.card, state.now.steady);
     state.queue.card_scroll = state.queue.card_scroll.min(report.card_max_scroll);
     if let Some(most) = report.panel_max_scroll {
-        state.cache_cost.scroll = state.cache_cost.scroll.min(most);
-        state.doctor.scroll = state.doctor.scroll.min(most);
+        let scroll = match (state.modals.last_mut(), state.screen) {
+            (Some(Modal::Why(pager)), _) => Some(&mut pager.scroll),
+            (_, Screen::Continuations) => Some(&mut state.continuations.scroll),
+            (_, Screen::Audit) => Some(&mut state.audit.scroll),
+            (_, Screen::Memory) => Some(&mut state.memory.scroll),
+            (_, Screen::CacheCost) => Some(&mut state.cache_cost.scroll),
+            (_, Screen::Doctor) => Some(&mut state.doctor.scroll),
+            _ => None,
+        };
+        if let Some(scroll) = scroll {
+            *scroll = (*scroll).min(most);
+        }
     }
     if let Some(session) = report.session {
         state.session.report = Some(session);
@@ -266,6 +277,7 @@ fn submitted(
         state.deciding.remove(approval_id);
     }
     models::submitted(state, command, &result);
+    memory::submitted(state, command, &result);
     match result {
         Err(problem) => {
             state.flash(Tone::Error, problem_text(&problem));
@@ -365,6 +377,10 @@ fn answered(state: &mut State, query: &Query, result: Result<Box<Answer>, Box<Pr
                     }
                 }
                 Query::Models => models::listed(state, Err(problem_text(&problem))),
+                Query::Why { tool_call_id } => {
+                    why::answered(state, *tool_call_id, Err(problem_text(&problem)));
+                }
+                Query::AuditVerify { .. } => audit::verified(state, Err(problem_text(&problem))),
                 _ => tracing::debug!(%problem, "a background query failed"),
             }
             return;
@@ -403,6 +419,8 @@ fn answered(state: &mut State, query: &Query, result: Result<Box<Answer>, Box<Pr
             refresh_lists(state);
         }
         Answer::Models(page) => models::listed(state, Ok(page.items)),
+        Answer::Why(found) => why::answered(state, found.call.id, Ok(*found)),
+        Answer::AuditVerify(report) => audit::verified(state, Ok(*report)),
         Answer::Snapshot(snapshot) => {
             // Only asked for to learn what an open stream has said; the rest is followed by events.
             let fresh = World::from_snapshot(*snapshot);
@@ -426,12 +444,10 @@ fn answered(state: &mut State, query: &Query, result: Result<Box<Answer>, Box<Pr
         | Answer::Channels(_)
         | Answer::Channel(_)
         | Answer::Outbox(_)
-        | Answer::Why(_)
         | Answer::Uncertain(_)
         | Answer::Artifact(_)
         | Answer::Doctor(_)
         | Answer::Audit(_)
-        | Answer::AuditVerify(_)
         | Answer::Cache(_)
         | Answer::CacheEntries(_)
         | Answer::CacheEntry(_)

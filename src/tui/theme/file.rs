@@ -1,11 +1,13 @@
 //! Theme files: `inherits`, `[palette]` names, `[roles]` styles. A role that a file does not name takes
-//! the style of its dotted parent, so a theme written today has every role of tomorrow.
+//! the style of its dotted parent, so a theme written today has every role of tomorrow. Names of the palette
+//! are looked up last, so that a theme which only names other colours recolours what it inherits.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::str::FromStr;
 
 use ratatui::style::{Color, Modifier, Style};
+use serde::Serialize;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -15,12 +17,53 @@ use crate::tui::theme::roles::{Role, Theme};
 
 /// How deep `inherits` may go.
 const MAX_DEPTH: usize = 4;
+/// What a role can be beside coloured.
+const MODIFIERS: &[(&str, Modifier)] = &[
+    ("bold", Modifier::BOLD),
+    ("dim", Modifier::DIM),
+    ("italic", Modifier::ITALIC),
+    ("underlined", Modifier::UNDERLINED),
+    ("reversed", Modifier::REVERSED),
+];
 
 /// What a file and its parents say, before roles fall back and colours are reduced.
 #[derive(Debug, Default)]
 struct Raw {
     palette: BTreeMap<String, Color>,
-    styles: BTreeMap<String, Style>,
+    styles: BTreeMap<String, Written>,
+}
+
+/// A style as a file writes it.
+#[derive(Debug, Clone, Default)]
+struct Written {
+    fg: Option<Paint>,
+    bg: Option<Paint>,
+    modifiers: Modifier,
+}
+
+/// A colour as a file writes it.
+#[derive(Debug, Clone)]
+enum Paint {
+    /// This one.
+    Fixed(Color),
+    /// Whatever the palette calls so in the end.
+    Named(String),
+}
+
+impl Raw {
+    fn style(&self, written: &Written) -> Style {
+        let color = |paint: &Option<Paint>| match paint {
+            Some(Paint::Fixed(color)) => Some(*color),
+            Some(Paint::Named(name)) => self.palette.get(name).copied(),
+            None => None,
+        };
+        Style {
+            fg: color(&written.fg),
+            bg: color(&written.bg),
+            ..Style::new()
+        }
+        .add_modifier(written.modifiers)
+    }
 }
 
 /// Loads a theme by name for a terminal of this depth: the user's file first, then the shipped one.
@@ -54,8 +97,8 @@ pub fn parse(
 fn with_fallback(raw: &Raw, role: Role) -> Style {
     let mut name = role.name();
     loop {
-        if let Some(style) = raw.styles.get(name) {
-            return *style;
+        if let Some(written) = raw.styles.get(name) {
+            return raw.style(written);
         }
         match name.rsplit_once('.') {
             Some((parent, _)) => name = parent,
@@ -187,15 +230,25 @@ fn color(source: &Source, raw: &Raw, value: &Spanned<DeValue<'_>>) -> Result<Col
     })
 }
 
-fn style(source: &Source, raw: &Raw, value: &Spanned<DeValue<'_>>) -> Result<Style, AssetError> {
+/// A colour of a role. What the palette names stays a name: a theme that inherits this one may change it.
+fn paint(source: &Source, raw: &Raw, value: &Spanned<DeValue<'_>>) -> Result<Paint, AssetError> {
+    let color = color(source, raw, value)?;
+    Ok(match value.get_ref().as_str() {
+        Some(word) if raw.palette.contains_key(word) => Paint::Named(word.to_owned()),
+        Some(_) | None => Paint::Fixed(color),
+    })
+}
+
+fn style(source: &Source, raw: &Raw, value: &Spanned<DeValue<'_>>) -> Result<Written, AssetError> {
+    let mut style = Written::default();
     let Some(table) = value.get_ref().as_table() else {
-        return Ok(Style::new().fg(color(source, raw, value)?));
+        style.fg = Some(paint(source, raw, value)?);
+        return Ok(style);
     };
-    let mut style = Style::new();
     for (key, value) in table {
         match key.get_ref().as_ref() {
-            "fg" => style = style.fg(color(source, raw, value)?),
-            "bg" => style = style.bg(color(source, raw, value)?),
+            "fg" => style.fg = Some(paint(source, raw, value)?),
+            "bg" => style.bg = Some(paint(source, raw, value)?),
             "modifiers" => {
                 let Some(words) = value.get_ref().as_array() else {
                     return Err(AssetError::at(
@@ -206,7 +259,7 @@ fn style(source: &Source, raw: &Raw, value: &Spanned<DeValue<'_>>) -> Result<Sty
                     ));
                 };
                 for word in words {
-                    style = style.add_modifier(modifier(source, word)?);
+                    style.modifiers |= modifier(source, word)?;
                 }
             }
             word => {
@@ -223,19 +276,54 @@ fn style(source: &Source, raw: &Raw, value: &Spanned<DeValue<'_>>) -> Result<Sty
 }
 
 fn modifier(source: &Source, value: &Spanned<DeValue<'_>>) -> Result<Modifier, AssetError> {
-    match value.get_ref().as_str() {
-        Some("bold") => Ok(Modifier::BOLD),
-        Some("dim") => Ok(Modifier::DIM),
-        Some("italic") => Ok(Modifier::ITALIC),
-        Some("underlined") => Ok(Modifier::UNDERLINED),
-        Some("reversed") => Ok(Modifier::REVERSED),
-        Some(_) | None => Err(AssetError::at(
+    let word = value.get_ref().as_str();
+    let known = MODIFIERS.iter().find(|(name, _)| Some(*name) == word);
+    known.map(|(_, modifier)| *modifier).ok_or_else(|| {
+        AssetError::at(
             &source.file,
             &source.text,
             value.span().start,
             "a modifier is one of bold, dim, italic, underlined, reversed",
-        )),
-    }
+        )
+    })
+}
+
+/// A role with its style in the words of a theme file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RoleLine {
+    /// Dotted name.
+    pub role: &'static str,
+    /// Colour of the text; none = the terminal's own, or what lies below.
+    pub fg: Option<String>,
+    /// Colour of the ground; the same.
+    pub bg: Option<String>,
+    /// bold, dim, italic, underlined, reversed.
+    pub modifiers: Vec<&'static str>,
+}
+
+/// Every role of a theme, for printing.
+pub fn describe(theme: &Theme) -> Vec<RoleLine> {
+    let color = |color: Option<Color>| {
+        color
+            .filter(|color| *color != Color::Reset)
+            .map(|color| color.to_string().to_lowercase())
+    };
+    Role::ALL
+        .iter()
+        .map(|role| {
+            let style = theme.style(*role);
+            RoleLine {
+                role: role.name(),
+                fg: color(style.fg),
+                bg: color(style.bg),
+                modifiers: MODIFIERS
+                    .iter()
+                    .filter(|(_, modifier)| style.add_modifier.contains(*modifier))
+                    .map(|(word, _)| *word)
+                    .collect(),
+            }
+        })
+        .collect()
 }
 
 /// The shipped default theme. Its validity is a test; a broken one yields no colours.

@@ -17,8 +17,8 @@ use crate::tui::shown;
 use crate::tui::state::app::{State, WIDE_COLUMNS};
 use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::cost_words::{
-    budget_amounts, budget_name, budget_reset, budget_role, budget_word, known_cache, known_costs,
-    miss_words, prompt_cache, rate, rate_words, saved, spent,
+    budget_line, budgets, known_cache, known_costs, miss_words, prompt_cache, rate, rate_words,
+    saved, spent,
 };
 use crate::tui::view::paint::{self, Row, scrolled, span};
 use crate::tui::view::{cost_numbers, kept_answers};
@@ -138,14 +138,8 @@ fn head(state: &State) -> Vec<Row> {
                 Role::TextStrong,
                 format!("30 days: {}", spent(&costs.total)),
             ));
-            let worst = costs
-                .budgets
-                .iter()
-                .max_by(|a, b| a.percent.total_cmp(&b.percent));
-            if let Some(budget) = worst {
-                let text = format!("{}: {}", budget_name(budget), budget_amounts(budget));
-                rows.push((budget_role(budget), text));
-            }
+            let worst = budgets(costs).into_iter().next();
+            rows.extend(worst.map(|budget| budget_line(state, budget)));
         }
     }
     rows.push(match known_cache(state) {
@@ -181,28 +175,17 @@ fn spending(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
         format::count(tokens(&costs.total))
     );
     put(buf, 0, (Role::TextStrong, summary));
-    let budgets: Vec<Row> = if costs.budgets.is_empty() {
+    let limits: Vec<Row> = if costs.budgets.is_empty() {
         vec![(Role::TextMuted, "no budget is set".to_owned())]
     } else {
-        costs
-            .budgets
-            .iter()
-            .map(|budget| {
-                let text = format!(
-                    "{:<8}{:>4.0} % {}: {} · {}",
-                    budget_word(budget),
-                    budget.percent,
-                    budget_name(budget),
-                    budget_amounts(budget),
-                    budget_reset(state, budget)
-                );
-                (budget_role(budget), text)
-            })
+        budgets(costs)
+            .into_iter()
+            .map(|budget| budget_line(state, budget))
             .collect()
     };
-    let kept = budgets.len().min((height / 3).max(1));
+    let kept = limits.len().min((height / 3).max(1));
     let room = height.saturating_sub(kept + 1);
-    let mut hidden = budgets.len() - kept;
+    let mut hidden = limits.len() - kept;
     if costs.items.is_empty() {
         put(buf, 1, (Role::TextMuted, "no model was asked".to_owned()));
     } else if by == CostsBy::Day {
@@ -275,7 +258,7 @@ fn spending(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
             paint::line(buf, inner, u16::try_from(at + 1).unwrap_or(u16::MAX), &line);
         }
     }
-    for (at, row) in budgets.into_iter().take(kept).enumerate() {
+    for (at, row) in limits.into_iter().take(kept).enumerate() {
         put(buf, height.saturating_sub(kept) + at, row);
     }
     if hidden > 0 {

@@ -1,10 +1,516 @@
-//! Continuations, drawn.
+//! The Continuations screen: what runs, waits, was interrupted or has ended, and how far each came.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
+use ratatui::text::Line;
 
+use crate::protocol::ids::ContinuationId;
+use crate::protocol::session::{Continuation, Step, StepBody, ToolCall};
+use crate::protocol::words::{ContinuationState, Surface};
+use crate::tui::action::Action;
+use crate::tui::format;
+use crate::tui::keymap::context::Context;
+use crate::tui::message::FrameReport;
+use crate::tui::shown;
 use crate::tui::state::app::State;
-use crate::tui::theme::roles::Theme;
+use crate::tui::state::continuations::{self, Group, in_flight, uncertain, word};
+use crate::tui::theme::roles::{Role, Theme};
+use crate::tui::view::card_body::Body;
+use crate::tui::view::detail;
+use crate::tui::view::paint::{self, span};
+use crate::tui::view::queue::outcome;
+
+/// Characters of a message or an answer that the detail shows; the session has all of it.
+const TEXT_SHOWN: usize = 1_200;
+/// Characters of a step's text.
+const STEP_SHOWN: usize = 160;
+
+/// The role of a state's word.
+const fn role(state: ContinuationState) -> Role {
+    match state {
+        ContinuationState::Running | ContinuationState::Streaming => Role::StateRunning,
+        ContinuationState::AwaitingApproval | ContinuationState::Interrupted => Role::StateWaiting,
+        ContinuationState::Pending => Role::Text,
+        ContinuationState::Completed => Role::StateGood,
+        ContinuationState::Failed => Role::StateBad,
+        ContinuationState::Cancelled | ContinuationState::Expired => Role::StateIdle,
+    }
+}
 
 /// Draws the screen.
-pub fn draw(_state: &State, _theme: &Theme, _area: Rect, _buf: &mut Buffer) {}
+pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut FrameReport) {
+    let panel = &state.continuations;
+    let rows = display(&panel.order).len();
+    let turn = panel.turn();
+    let (above, below) = detail::split(state, area, rows, turn.is_some(), panel.zoomed);
+    if let Some(area) = above {
+        list(state, theme, area, buf);
+    }
+    if let (Some(area), Some(turn)) = (below, turn) {
+        let lines = body(state, theme, turn, detail::columns(area));
+        let title = format!("{}  {}", word(turn.state), turn.id);
+        let most = detail::scrolled(buf, area, theme, &title, panel.zoomed, &lines, panel.scroll);
+        report.panel_max_scroll = Some(most);
+    }
+}
+
+fn title(state: &State) -> String {
+    let panel = &state.continuations;
+    let older = if panel.next.is_some() { "+" } else { "" };
+    let mut title = format!("Continuations  {}{older}", panel.order.len());
+    if !panel.filter.is_empty() {
+        title.push_str(&format!("  filter: {}", panel.filter));
+    }
+    let new = panel
+        .order
+        .iter()
+        .filter(|(group, _)| *group == Group::Arrived)
+        .count();
+    if new > 0 {
+        title.push_str(&format!("  {new} new at the end"));
+    }
+    title
+}
+
+fn list(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
+    let panel = &state.continuations;
+    let inner = paint::padded(paint::panel(buf, area, theme, &title(state), !panel.zoomed));
+    if panel.order.is_empty() {
+        detail::texts(buf, inner, theme, &empty(state));
+        return;
+    }
+    let columns = Columns::of(usize::from(inner.width));
+    let heads = [
+        "state",
+        "channel",
+        "who",
+        "step",
+        "tools and message",
+        "model",
+        "tokens",
+        "cost",
+        "age",
+    ];
+    let head = columns.cells(heads.map(str::to_owned)).join(" ");
+    paint::line(
+        buf,
+        inner,
+        0,
+        &Line::from(vec!["  ".into(), span(theme, Role::TableHead, head)]),
+    );
+    let lines = display(&panel.order);
+    let height = usize::from(inner.height.saturating_sub(1));
+    let chosen = panel.selected.and_then(|id| {
+        let own = |line: &Shown| matches!(line, Shown::Row(known) if *known == id);
+        lines.iter().position(own)
+    });
+    let first = paint::first_row(chosen, lines.len(), height);
+    for (offset, line) in lines.iter().skip(first).take(height).enumerate() {
+        let at = 1 + u16::try_from(offset).unwrap_or(u16::MAX);
+        match line {
+            Shown::Heading(group, count) => {
+                let text = format!("{}  {count}", group.title());
+                paint::line(buf, inner, at, &Line::from(span(theme, Role::Title, text)));
+            }
+            Shown::Row(id) => {
+                if let Some(turn) = panel.known.get(id) {
+                    let cells = row(state, turn, &columns);
+                    detail::row(buf, inner, theme, at, cells, panel.selected == Some(*id));
+                }
+            }
+        }
+    }
+    let hidden = lines.len().saturating_sub(first + height);
+    if hidden > 0 {
+        let note = format!("{hidden} more below");
+        paint::panel_note(buf, area, theme, Role::TextMuted, &note);
+    }
+}
+
+/// A line of the list.
+enum Shown {
+    Heading(Group, usize),
+    Row(ContinuationId),
+}
+
+fn display(rows: &[(Group, ContinuationId)]) -> Vec<Shown> {
+    let mut lines = Vec::with_capacity(rows.len() + 4);
+    for run in rows.chunk_by(|before, after| before.0 == after.0) {
+        if let Some((group, _)) = run.first() {
+            lines.push(Shown::Heading(*group, run.len()));
+        }
+        lines.extend(run.iter().map(|(_, id)| Shown::Row(*id)));
+    }
+    lines
+}
+
+fn empty(state: &State) -> Vec<(Role, String)> {
+    let panel = &state.continuations;
+    if let Some(problem) = &panel.problem {
+        return vec![(Role::NoticeError, problem.clone())];
+    }
+    if !panel.answered {
+        return vec![(Role::TextMuted, "asking for the turns …".to_owned())];
+    }
+    if !panel.filter.is_empty() {
+        let more = if panel.next.is_some() {
+            " among the newest; a state word (failed, interrupted …) also looks among older ones"
+        } else {
+            ""
+        };
+        let text = format!("No turn has the words of the filter{more}. esc shows all.");
+        return vec![(Role::TextStrong, text)];
+    }
+    vec![
+        (Role::TextStrong, "No turn yet.".to_owned()),
+        (Role::Text, String::new()),
+        (
+            Role::TextMuted,
+            "Every message that is accepted becomes one: it runs, waits for you, can be resumed after a crash \
+             from its last durable step, and stays here when it has ended."
+                .to_owned(),
+        ),
+    ]
+}
+
+/// Widths of the columns; 0 = left out.
+struct Columns([usize; 9]);
+
+impl Columns {
+    fn of(width: usize) -> Self {
+        let when = |least: usize, columns: usize| if width >= least { columns } else { 0 };
+        let mut widths = [
+            14,
+            if width >= 60 { 12 } else { 8 },
+            when(76, 10),
+            4,
+            0,
+            when(130, 20),
+            when(90, 7),
+            when(64, 7),
+            4,
+        ];
+        let used: usize = widths.iter().filter(|w| **w > 0).map(|w| w + 1).sum();
+        widths[4] = width.saturating_sub(used + 2).max(1);
+        Self(widths)
+    }
+
+    /// The cells that are shown, each as wide as its column; numbers to the right.
+    fn cells(&self, texts: [String; 9]) -> Vec<String> {
+        let mut out = Vec::with_capacity(9);
+        for (index, text) in texts.into_iter().enumerate() {
+            out.extend(self.cell(index, &text));
+        }
+        out
+    }
+
+    fn cell(&self, index: usize, text: &str) -> Option<String> {
+        let width = self.0.get(index).copied().filter(|width| *width > 0)?;
+        Some(match index {
+            3 | 6.. => format!("{:>width$}", shown::line(text, width)),
+            _ => shown::column(text, width),
+        })
+    }
+}
+
+fn who(turn: &Continuation) -> &str {
+    let requester = &turn.requester;
+    requester.person.as_deref().unwrap_or(&requester.display)
+}
+
+fn names<'c>(calls: impl Iterator<Item = &'c ToolCall>) -> String {
+    let names: Vec<&str> = calls.map(|call| call.name.as_str()).collect();
+    names.join(" ")
+}
+
+/// What nobody knows first, then what runs, then the message.
+fn about(turn: &Continuation) -> String {
+    let unknown = names(uncertain(turn));
+    let running = names(in_flight(turn));
+    let text = &turn.request.text;
+    match (unknown.is_empty(), running.is_empty()) {
+        (false, _) => format!("UNKNOWN {unknown}: {text}"),
+        (true, false) => format!("{running}: {text}"),
+        (true, true) => text.clone(),
+    }
+}
+
+/// The model of a turn: its own, its session's, else the engine's.
+fn model<'s>(state: &'s State, turn: &'s Continuation) -> &'s str {
+    let session = state.world.sessions.get(&turn.session_id);
+    let own = turn.model.as_deref();
+    own.or_else(|| session.and_then(|session| session.model.as_deref()))
+        .or_else(|| {
+            state
+                .world
+                .engine
+                .as_ref()
+                .map(|engine| engine.model.as_str())
+        })
+        .unwrap_or("?")
+}
+
+fn row(state: &State, turn: &Continuation, columns: &Columns) -> Vec<(Role, String)> {
+    let texts = [
+        (role(turn.state), word(turn.state).to_owned()),
+        (Role::TextMuted, turn.channel.clone()),
+        (Role::Outside, who(turn).to_owned()),
+        (Role::TextMuted, turn.steps.to_string()),
+        (Role::Outside, about(turn)),
+        (Role::TextMuted, model(state, turn).to_owned()),
+        (
+            Role::TextMuted,
+            format::count(turn.usage.input_tokens + turn.usage.output_tokens),
+        ),
+        (Role::TextMuted, format::money(turn.usage.cost_usd)),
+        (
+            Role::TextMuted,
+            format::age(state.now.wall, turn.created_at),
+        ),
+    ];
+    let cells = texts.into_iter().enumerate();
+    cells
+        .filter_map(|(index, (role, text))| Some((role, columns.cell(index, &text)?)))
+        .collect()
+}
+
+fn cut(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{} …", text.get(..end).unwrap_or(text)),
+        None => text.to_owned(),
+    }
+}
+
+/// Where a turn came from.
+fn begun(turn: &Continuation) -> String {
+    let from = match (turn.requester.id.strip_prefix("routine:"), turn.surface) {
+        (Some(routine), _) => format!("routine {routine}"),
+        (None, Surface::Console) => "a message at this desk's console".to_owned(),
+        (None, Surface::Http) => "a message over HTTP".to_owned(),
+        (None, Surface::Cli) => "a message on the command line".to_owned(),
+        (None, Surface::Chat) => format!("a message on {}", turn.channel),
+        (None, Surface::Scripted) => "a scripted message of the demo".to_owned(),
+        (None, Surface::Engine) => "the engine itself".to_owned(),
+    };
+    match &turn.retry_of {
+        Some(id) => format!("{from}; again, after {id}"),
+        None => from,
+    }
+}
+
+fn at(state: &State, when: crate::clock::Timestamp) -> String {
+    let age = format::age(state.now.wall, when);
+    format!("{} ({age} ago)", format::clock(when))
+}
+
+fn body(state: &State, theme: &Theme, turn: &Continuation, width: usize) -> Vec<Line<'static>> {
+    let mut body = Body::new(theme, width);
+    if let Some(error) = &turn.error {
+        let role = if turn.state == ContinuationState::Failed {
+            Role::StateBad
+        } else {
+            Role::StateWaiting
+        };
+        body.field("why", role, &format!("{}: {}", error.code, error.message));
+    }
+    let unknown = names(uncertain(turn));
+    if unknown.is_empty() {
+        body.field("unknown", Role::TextMuted, "no effect is uncertain");
+    } else {
+        let text = format!("{unknown}: started, and nobody knows whether it happened");
+        body.field("unknown", Role::StateBad, &text);
+    }
+    let running = names(in_flight(turn));
+    if !running.is_empty() {
+        body.field("in flight", Role::StateRunning, &running);
+    }
+    let steps = state
+        .continuations
+        .steps
+        .as_ref()
+        .filter(|(id, _)| *id == turn.id);
+    let checkpoint = match steps.map(|(_, steps)| steps) {
+        Some(Ok(steps)) => steps.last().map_or_else(
+            || "none: nothing of it is stored but the message".to_owned(),
+            |step| format!("step {}: {} · {}", step.n, step.kind, at(state, step.at)),
+        ),
+        Some(Err(why)) => why.clone(),
+        None => format!("step {} (asking for the steps …)", turn.steps),
+    };
+    body.field("checkpoint", Role::TextStrong, &checkpoint);
+    body.field("begun by", Role::Text, &begun(turn));
+    let place = format!("{} · {}", turn.channel, turn.conversation);
+    body.field("channel", Role::Text, &place);
+    let person = match &turn.requester.person {
+        Some(person) => format!("known as {person}"),
+        None => "not linked to a person".to_owned(),
+    };
+    let requester = &turn.requester;
+    let by = format!("{} · {} · {person}", requester.display, requester.id);
+    body.field("asked by", Role::Outside, &by);
+    let times = format!(
+        "came {} · changed {} · taken up {} times",
+        at(state, turn.created_at),
+        at(state, turn.updated_at),
+        turn.attempt
+    );
+    body.field("times", Role::Text, &times);
+    body.field("model", Role::Text, model(state, turn));
+    let usage = &turn.usage;
+    let used = format!(
+        "{} in ({} cached) · {} out · {}",
+        format::count(usage.input_tokens),
+        format::count(usage.cached_input_tokens),
+        format::count(usage.output_tokens),
+        format::money(usage.cost_usd)
+    );
+    body.field("used", Role::Text, &used);
+    body.field(
+        "message",
+        Role::Outside,
+        &cut(&turn.request.text, TEXT_SHOWN),
+    );
+    if let Some(response) = &turn.response {
+        body.field("answer", Role::Outside, &cut(&response.text, TEXT_SHOWN));
+    }
+    questions(state, turn, &mut body);
+    calls(state, turn, &mut body);
+    if let Some((_, Ok(steps))) = steps {
+        body.heading("Steps");
+        if steps.is_empty() {
+            body.text(Role::TextMuted, "none yet");
+        }
+        for step in steps {
+            let (role, text) = step_line(step);
+            let label = format!("{:>3} {}", step.n, format::clock(step.at));
+            body.field(&label, role, &text);
+        }
+    }
+    deliveries(state, turn, &mut body);
+    body.lines
+}
+
+fn questions(state: &State, turn: &Continuation, body: &mut Body<'_>) {
+    body.heading("Approvals");
+    if turn.approvals.is_empty() {
+        body.text(Role::TextMuted, "none");
+    }
+    for id in &turn.approvals {
+        match continuations::approval(state, *id) {
+            Some(approval) => {
+                let (role, end) = outcome(approval);
+                let what = if approval.tool.is_empty() {
+                    approval.kind.as_str()
+                } else {
+                    approval.tool.as_str()
+                };
+                let text = format!("{} {what}: {end}", approval.kind);
+                body.field(&approval.short_code, role, &text);
+            }
+            None => body.field("", Role::TextMuted, &format!("{id} (asking …)")),
+        }
+    }
+}
+
+fn calls(state: &State, turn: &Continuation, body: &mut Body<'_>) {
+    body.heading("Tool calls");
+    if turn.tool_calls.is_empty() {
+        body.text(Role::TextMuted, "none");
+        return;
+    }
+    for call in &turn.tool_calls {
+        let role = if call.state.is_settled() {
+            Role::Outside
+        } else {
+            Role::StateWaiting
+        };
+        let took = call.duration_ms.map(format::duration).unwrap_or_default();
+        let text = format!(
+            "{} {} · {} {took} · {}: {}",
+            call.name,
+            cut(&call.args.to_string(), STEP_SHOWN),
+            call.state,
+            call.verdict.decision,
+            call.verdict.rule
+        );
+        body.field(&format!("step {}", call.step), role, &text);
+    }
+    let key = state.keymap.key_of(Context::Continuations, Action::Why);
+    if let Some(key) = key {
+        let text = format!("{key} tells why each ran, asked or was refused");
+        body.text(Role::TextMuted, &text);
+    }
+}
+
+fn step_line(step: &Step) -> (Role, String) {
+    match &step.body {
+        StepBody::Model {
+            model,
+            text,
+            tool_calls,
+            usage,
+            latency_ms,
+            cached,
+            ..
+        } => {
+            let kept = if cached.is_some() {
+                " · kept answer"
+            } else {
+                ""
+            };
+            let text = format!(
+                "model {model} · {} calls · {} in {} out · {} · {}{kept} · {}",
+                tool_calls.len(),
+                format::count(usage.input_tokens),
+                format::count(usage.output_tokens),
+                format::money(usage.cost_usd),
+                format::duration(*latency_ms),
+                cut(text, STEP_SHOWN)
+            );
+            (Role::OutsideModel, text)
+        }
+        StepBody::ToolResult {
+            name,
+            state,
+            content,
+            duration_ms,
+            ..
+        } => {
+            let took = duration_ms.map(format::duration).unwrap_or_default();
+            let text = format!("{name} {state} {took} · {}", cut(content, STEP_SHOWN));
+            (Role::OutsideTool, text)
+        }
+        StepBody::OperatorNote { by, text } => (Role::Text, format!("note of {by}: {text}")),
+        StepBody::Final { text, .. } => (
+            Role::OutsideModel,
+            format!("answer · {}", cut(text, STEP_SHOWN)),
+        ),
+        StepBody::Error { error } => (
+            Role::StateBad,
+            format!("error {}: {}", error.code, error.message),
+        ),
+    }
+}
+
+/// The snapshot holds what is under way, failed or unknown; what arrived is not kept by the console.
+fn deliveries(state: &State, turn: &Continuation, body: &mut Body<'_>) {
+    body.heading("Deliveries");
+    let mut any = false;
+    for item in state.world.deliveries.values() {
+        if item.continuation_id != Some(turn.id) {
+            continue;
+        }
+        any = true;
+        let error = item.last_error.as_deref().unwrap_or("");
+        let text = format!(
+            "{} · part {} of {} · {} · tried {} times {error}",
+            item.class, item.part, item.parts, item.state, item.attempts
+        );
+        body.field(&item.channel, Role::Text, &text);
+    }
+    if !any {
+        let text =
+            "none under way, failed or unknown (`leverframe outbox list` shows what was sent)";
+        body.text(Role::TextMuted, text);
+    }
+}

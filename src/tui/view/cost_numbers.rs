@@ -8,9 +8,7 @@ use crate::tui::shown;
 use crate::tui::state::app::State;
 use crate::tui::theme::roles::Role;
 use crate::tui::view::cache_cost;
-use crate::tui::view::cost_words::{
-    self, budget_amounts, budget_name, budget_reset, budget_role, budget_word,
-};
+use crate::tui::view::cost_words;
 use crate::tui::view::paint::Row;
 
 /// Columns from which spending is a table.
@@ -87,16 +85,11 @@ fn spending(state: &State, costs: &Costs, width: usize, rows: &mut Vec<Row>) {
         let text = "no budget is set: [budgets.day], [budgets.session], [channels.NAME.budget]";
         rows.push((Role::TextMuted, text.to_owned()));
     }
-    for budget in &costs.budgets {
-        let text = format!(
-            "{:<8}{:>4.0} % {}: {} · {}",
-            budget_word(budget),
-            budget.percent,
-            budget_name(budget),
-            budget_amounts(budget),
-            budget_reset(state, budget)
-        );
-        rows.push((budget_role(budget), text));
+    for budget in cost_words::budgets(costs) {
+        rows.push(cost_words::budget_line(state, budget));
+        if let Some(id) = &budget.session_id {
+            rows.push((Role::TextMuted, format!("  {id}")));
+        }
     }
     if costs.more_sessions > 0 {
         let more = costs.more_sessions;

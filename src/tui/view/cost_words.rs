@@ -90,13 +90,39 @@ pub fn prompt_cache(total: &CostItem) -> String {
     }
 }
 
-/// Whose budget it is.
-pub fn budget_name(budget: &BudgetStanding) -> String {
+/// Whose budget it is: a session by what it is called.
+pub fn budget_name(state: &State, budget: &BudgetStanding) -> String {
     match (&budget.session_id, &budget.channel) {
-        (Some(id), _) => format!("session {id}"),
+        (Some(id), _) => state.world.sessions.get(id).map_or_else(
+            || format!("session {id}"),
+            |session| {
+                let name = session.title.as_ref().unwrap_or(&session.conversation);
+                format!("session {name}")
+            },
+        ),
         (None, Some(name)) => format!("{name} today"),
         (None, None) => "all today".to_owned(),
     }
+}
+
+/// `all today 63 % ok: $12.60 of $20.00 · anew in 11h`: what matters most comes first, for narrow screens.
+pub fn budget_line(state: &State, budget: &BudgetStanding) -> Row {
+    let text = format!(
+        "{} {:.0} % {}: {} · {}",
+        budget_name(state, budget),
+        budget.percent,
+        budget_word(budget),
+        budget_amounts(budget),
+        budget_reset(state, budget)
+    );
+    (budget_role(budget), text)
+}
+
+/// The budgets, the furthest used up first.
+pub fn budgets(costs: &Costs) -> Vec<&BudgetStanding> {
+    let mut budgets: Vec<&BudgetStanding> = costs.budgets.iter().collect();
+    budgets.sort_by(|a, b| b.percent.total_cmp(&a.percent));
+    budgets
 }
 
 /// `$12.60 of $20.00, $0.40 of it reserved`.
@@ -122,7 +148,7 @@ pub fn budget_amounts(budget: &BudgetStanding) -> String {
 }
 
 /// `anew in 11h`.
-pub fn budget_reset(state: &State, budget: &BudgetStanding) -> String {
+fn budget_reset(state: &State, budget: &BudgetStanding) -> String {
     budget.resets_at.map_or_else(
         || "for the whole session".to_owned(),
         |at| format!("anew in {}", format::left(state.now.wall, at)),
@@ -130,7 +156,7 @@ pub fn budget_reset(state: &State, budget: &BudgetStanding) -> String {
 }
 
 /// The role of how far a budget is used up.
-pub fn budget_role(budget: &BudgetStanding) -> Role {
+fn budget_role(budget: &BudgetStanding) -> Role {
     if budget.percent >= 100.0 {
         Role::NoticeError
     } else if budget.percent >= NEARLY {
@@ -141,7 +167,7 @@ pub fn budget_role(budget: &BudgetStanding) -> Role {
 }
 
 /// The word for it.
-pub fn budget_word(budget: &BudgetStanding) -> &'static str {
+fn budget_word(budget: &BudgetStanding) -> &'static str {
     if budget.percent >= 100.0 {
         "USED UP"
     } else if budget.percent >= NEARLY {

@@ -111,7 +111,12 @@ pub fn confirm(theme: &Theme, confirm: &Confirm, area: Rect, buf: &mut Buffer) {
         .iter()
         .map(|text| (Role::Text, text.clone()))
         .collect();
-    let height = u16::try_from(lines.len()).unwrap_or(4).saturating_add(5);
+    // A line may need several rows; the buttons must stay in sight.
+    let needed = confirm
+        .lines
+        .iter()
+        .map(|text| rows(text, 66.min(area.width)));
+    let height = needed.fold(5, u16::saturating_add);
     let inner = paint::padded(paint::popup(buf, area, theme, &confirm.title, 66, height));
     let at = texts(buf, inner, theme, 0, &lines);
     paint::line(

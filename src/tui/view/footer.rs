@@ -122,6 +122,7 @@ fn hints(state: &State, context: Context) -> Vec<Hint> {
             actions.push(Action::TextCancel);
             if entry.purpose == TextPurpose::CommandLine {
                 actions.push(Action::TextComplete);
+                actions.push(Action::TextUp);
             }
             if entry.field.kind() == Lines::Many && state.has_editor {
                 actions.push(Action::TextEditor);
@@ -141,6 +142,13 @@ fn hints(state: &State, context: Context) -> Vec<Hint> {
                 Action::DialogNext,
                 Action::DialogAccept,
                 Action::DialogDiscover,
+                Action::DialogCancel,
+            ]);
+        }
+        Some(Modal::Why(_)) => {
+            return plain(&[
+                Action::DialogNext,
+                Action::DialogPageDown,
                 Action::DialogCancel,
             ]);
         }

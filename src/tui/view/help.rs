@@ -6,6 +6,7 @@ use ratatui::text::{Line, Span};
 
 use crate::tui::shown;
 use crate::tui::state::app::State;
+use crate::tui::state::available;
 use crate::tui::state::modal::{Help, HelpScope};
 use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::paint::{self, span};
@@ -46,15 +47,26 @@ pub fn draw(state: &State, theme: &Theme, help: &Help, area: Rect, buf: &mut Buf
         } else {
             keys
         };
+        let room = width.saturating_sub(keys_width + 3);
+        let why = available::why_not(state, *action);
+        let reason = why.as_deref().map_or_else(String::new, |why| {
+            shown::line(&format!(" · {why}"), room / 2)
+        });
+        let description = shown::column(
+            action.description(),
+            room.saturating_sub(shown::width(&reason)),
+        );
+        let (key_role, text_role) = if why.is_some() {
+            (Role::FooterDisabled, Role::TextMuted)
+        } else {
+            (Role::FooterKey, Role::Text)
+        };
         let line = Line::from(vec![
             Span::raw(if is_chosen { "> " } else { "  " }),
-            span(theme, Role::FooterKey, shown::column(&keys, keys_width)),
+            span(theme, key_role, shown::column(&keys, keys_width)),
             Span::raw(" "),
-            span(
-                theme,
-                Role::Text,
-                shown::column(action.description(), width.saturating_sub(keys_width + 3)),
-            ),
+            span(theme, text_role, description),
+            span(theme, Role::FooterDisabled, reason),
         ]);
         paint::line(buf, inner, at, &line);
         if is_chosen {

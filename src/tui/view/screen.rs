@@ -14,7 +14,7 @@ use crate::tui::view::cache::ViewCache;
 use crate::tui::view::paint::{self, span};
 use crate::tui::view::{
     audit, cache_cost, channels, continuations, dial, dialog, doctor, footer, header, help, live,
-    memory, models, queue, release, rules, text_entry, transcript,
+    memory, models, queue, release, rules, text_entry, transcript, which_key, why,
 };
 
 /// Draws everything. Returns what was shown of the selected card and of the transcript.
@@ -69,11 +69,11 @@ pub fn draw(
         Screen::Live => live::draw(state, theme, body, buf),
         Screen::Session => transcript::draw(state, theme, cache, body, buf, &mut report),
         Screen::Channels => channels::draw(state, theme, body, buf),
-        Screen::Continuations => continuations::draw(state, theme, body, buf),
+        Screen::Continuations => continuations::draw(state, theme, body, buf, &mut report),
         Screen::Rules => rules::draw(state, theme, body, buf),
         Screen::CacheCost => cache_cost::draw(state, theme, body, buf, &mut report),
-        Screen::Memory => memory::draw(state, theme, body, buf),
-        Screen::Audit => audit::draw(state, theme, body, buf),
+        Screen::Memory => memory::draw(state, theme, body, buf, &mut report),
+        Screen::Audit => audit::draw(state, theme, body, buf, &mut report),
         Screen::Doctor => doctor::draw(state, theme, body, buf, &mut report),
     }
     if !state.is_live() {
@@ -92,6 +92,7 @@ pub fn draw(
     if let Some(modal) = state.modals.last() {
         // A card under an overlay is not being looked at.
         report.card = None;
+        report.panel_max_scroll = None;
         match modal {
             Modal::Help(overlay) => help::draw(state, theme, overlay, body, buf),
             Modal::Text(entry) => text_entry::draw(state, theme, entry, body, buf),
@@ -103,7 +104,13 @@ pub fn draw(
             Modal::Confirm(confirm) => dialog::confirm(theme, confirm, body, buf),
             Modal::Snooze { bound, chosen } => dialog::snooze(theme, bound, *chosen, body, buf),
             Modal::Models(overlay) => models::draw(state, theme, overlay, body, buf),
+            Modal::Why(pager) => {
+                report.panel_max_scroll = Some(why::draw(state, theme, pager, body, buf));
+            }
         }
+    }
+    if which_key::draw(state, theme, body, buf) {
+        report.card = None;
     }
     report
 }

@@ -6,22 +6,32 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Clear, Widget};
 
 use crate::tui::shown;
-use crate::tui::state::app::State;
+use crate::tui::state::app::{Screen, State};
+use crate::tui::state::audit;
+use crate::tui::state::command_line::Completion;
 use crate::tui::state::modal::{TextEntry, TextPurpose};
 use crate::tui::state::text_field::{Lines, TextField};
 use crate::tui::theme::roles::{Role, Theme};
+use crate::tui::view::memory;
 use crate::tui::view::paint::{self, span};
+
+/// Rows for the choices of the command line.
+const CHOICES: u16 = 6;
 
 /// Draws the entry on top.
 pub fn draw(state: &State, theme: &Theme, entry: &TextEntry, area: Rect, buf: &mut Buffer) {
     let (title, note) = words(state, entry);
     let extra = match entry.purpose {
-        TextPurpose::CommandLine | TextPurpose::Search => 1,
+        // Always as many, so that the line stays where it is while choices come and go.
+        TextPurpose::CommandLine => CHOICES.min(area.height.saturating_sub(3)),
+        TextPurpose::Search => 1,
+        TextPurpose::Filter(_) => 0,
         TextPurpose::DenyReason(_)
         | TextPurpose::EditArguments(_)
         | TextPurpose::Answer(_)
         | TextPurpose::Code(..)
-        | TextPurpose::Compose(_) => 0,
+        | TextPurpose::Compose(_)
+        | TextPurpose::Memory(_) => 0,
     };
     let rows = match entry.field.kind() {
         Lines::One => 1 + extra,
@@ -66,13 +76,7 @@ pub fn draw(state: &State, theme: &Theme, entry: &TextEntry, area: Rect, buf: &m
     let below = at + field_rows;
     match entry.purpose {
         TextPurpose::CommandLine => {
-            let choices = entry.choices.join("  ");
-            paint::line(
-                buf,
-                inner,
-                below,
-                &Line::from(span(theme, Role::TextMuted, shown::line(&choices, width))),
-            );
+            choices(theme, &entry.choices, extra, inner, below, buf);
         }
         TextPurpose::Search => {
             let found = state.session.search.as_ref().map_or_else(String::new, |s| {
@@ -93,7 +97,9 @@ pub fn draw(state: &State, theme: &Theme, entry: &TextEntry, area: Rect, buf: &m
         | TextPurpose::EditArguments(_)
         | TextPurpose::Answer(_)
         | TextPurpose::Code(..)
-        | TextPurpose::Compose(_) => {}
+        | TextPurpose::Compose(_)
+        | TextPurpose::Filter(_)
+        | TextPurpose::Memory(_) => {}
     }
     if let Some(error) = &entry.error {
         paint::line(
@@ -102,6 +108,42 @@ pub fn draw(state: &State, theme: &Theme, entry: &TextEntry, area: Rect, buf: &m
             below + extra,
             &Line::from(span(theme, Role::NoticeError, shown::line(error, width))),
         );
+    }
+}
+
+/// The first choices, each with what it is; the last row counts what does not fit.
+fn choices(
+    theme: &Theme,
+    choices: &[Completion],
+    rows: u16,
+    inner: Rect,
+    below: u16,
+    buf: &mut Buffer,
+) {
+    let width = usize::from(inner.width);
+    let rows = usize::from(rows);
+    let fit = if choices.len() > rows {
+        rows.saturating_sub(1)
+    } else {
+        rows
+    };
+    let words = (width / 3).clamp(14, 32).min(width);
+    let mut at = below;
+    for choice in choices.iter().take(fit) {
+        let word = choice.line.get(choice.from..).unwrap_or(&choice.line);
+        let note = shown::line(&choice.note, width.saturating_sub(words + 1));
+        let line = Line::from(vec![
+            span(theme, Role::Outside, shown::column(word, words)),
+            Span::raw(" "),
+            span(theme, Role::TextMuted, note),
+        ]);
+        paint::line(buf, inner, at, &line);
+        at = at.saturating_add(1);
+    }
+    if choices.len() > fit {
+        let more = format!("and {} more", choices.len() - fit);
+        let line = Line::from(span(theme, Role::TextMuted, more));
+        paint::line(buf, inner, at, &line);
     }
 }
 
@@ -143,6 +185,22 @@ fn words(state: &State, entry: &TextEntry) -> (String, String) {
         }
         TextPurpose::Search => ("Search".to_owned(), String::new()),
         TextPurpose::CommandLine => ("Command".to_owned(), String::new()),
+        TextPurpose::Filter(screen) => {
+            let note = match screen {
+                Screen::Audit => audit::FILTER_WORDS,
+                Screen::Continuations => "words of state, channel, person, text; empty shows all",
+                Screen::Queue
+                | Screen::Live
+                | Screen::Session
+                | Screen::Channels
+                | Screen::Rules
+                | Screen::CacheCost
+                | Screen::Memory
+                | Screen::Doctor => "",
+            };
+            (format!("Filter {}", screen.title()), note.to_owned())
+        }
+        TextPurpose::Memory(text) => memory::entry_words(text),
     }
 }
 

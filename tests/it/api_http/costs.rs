@@ -3,7 +3,7 @@
 use leverframe::client::console_client::ConsoleClient as _;
 use leverframe::client::remote::connection::{Limits, RemoteClient};
 use leverframe::client::remote::target::Target;
-use leverframe::clock::Day;
+use leverframe::clock::{Day, Timestamp};
 use leverframe::protocol::costs::{BudgetStanding, CostItem, Costs};
 use leverframe::protocol::event::{BudgetLevel, EventBody};
 use leverframe::protocol::snapshot::{Answer, Query};
@@ -48,6 +48,8 @@ fn costs() -> (Query, Answer) {
             session_id: None,
             limit: 5.0,
             used: 1.25,
+            reserved: 0.25,
+            resets_at: Some(Timestamp(1_795_300_000_000)),
             percent: 25.0,
         }],
         more_sessions: 0,

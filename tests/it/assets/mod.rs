@@ -1,5 +1,7 @@
 //! Shipped themes and keymaps load; broken ones are refused with the line to blame.
 
+mod contrast;
+mod printed;
 mod readme;
 
 use leverframe::tui::action::{Action, ActionClass};
@@ -234,6 +236,83 @@ fn roles_fall_back_to_their_parent_and_themes_inherit() {
 }
 
 #[test]
+fn another_palette_recolours_what_is_inherited() {
+    let text = "inherits = \"dark\"\n[palette]\nsky = \"#010203\"\n";
+    let theme = theme_file::parse("mine", &source(text), None, ColorDepth::True).unwrap();
+    let dark = theme_file::load("dark", None, ColorDepth::True).unwrap();
+    let mine = Some(Color::Rgb(1, 2, 3));
+    assert_eq!(theme.style(Role::OutsideUser).fg, mine);
+    assert_eq!(theme.style(Role::DialogChosen).bg, mine);
+    assert_ne!(dark.style(Role::OutsideUser).fg, mine);
+    assert_eq!(theme.style(Role::RiskLow), dark.style(Role::RiskLow));
+}
+
+#[test]
+fn what_can_be_done_on_a_screen_can_be_bound_on_every_screen() {
+    for context in Context::ALL.iter().filter(|c| c.sees_global()) {
+        let text = format!(
+            "inherits = \"default\"\n[{}]\n\"ctrl-t\" = \"kill-continuation\"\n",
+            context.name()
+        );
+        let keymap = keymap_file::parse("mine", &source(&text), None, 0)
+            .unwrap_or_else(|error| panic!("{error}"));
+        let keys = keymap.keys_of(*context, Action::KillContinuation);
+        assert!(keys.contains(&"ctrl-t".to_owned()), "{keys:?}");
+    }
+}
+
+#[test]
+fn vim_says_what_vim_says() {
+    let keymap = keymap_file::load("vim", None).unwrap_or_else(|error| panic!("{error}"));
+    for (keys, context, action) in [
+        ("g g", Context::Live, Action::MoveTop),
+        ("G", Context::Live, Action::MoveBottom),
+        ("ctrl-d", Context::Session, Action::PageDown),
+        ("ctrl-f", Context::Session, Action::PageDown),
+        ("ctrl-o", Context::Queue, Action::LastScreen),
+        ("ctrl-w w", Context::Queue, Action::NextPane),
+        ("y y", Context::Channels, Action::CopyId),
+        ("z a", Context::Session, Action::Fold),
+        ("Z Z", Context::Session, Action::Quit),
+        ("/", Context::Session, Action::Search),
+        ("g m", Context::Doctor, Action::ScreenMemory),
+    ] {
+        let sequence = parse_sequence(keys).unwrap();
+        assert_eq!(
+            keymap.lookup(context, &sequence),
+            leverframe::tui::keymap::lookup::Lookup::Found(action),
+            "{keys}"
+        );
+    }
+    assert!(
+        keymap.key_of(Context::Queue, Action::Quit).unwrap() != "q",
+        "q records a macro there"
+    );
+}
+
+#[test]
+fn what_can_follow_a_key_is_known() {
+    let keymap = keymap_file::default_keymap();
+    let after = |context, keys: &str| keymap.continuations(context, &parse_sequence(keys).unwrap());
+    assert_eq!(
+        after(Context::Queue, "ctrl-x"),
+        [
+            ("ctrl-x".to_owned(), Action::EmergencyStop),
+            ("r".to_owned(), Action::ReleaseStop)
+        ]
+    );
+    assert_eq!(
+        after(Context::Text, "ctrl-x"),
+        [("ctrl-x".to_owned(), Action::EmergencyStop)]
+    );
+    assert_eq!(
+        after(Context::Queue, "g"),
+        [("g".to_owned(), Action::MoveTop)]
+    );
+    assert!(after(Context::Queue, "j").is_empty());
+}
+
+#[test]
 fn a_users_file_goes_first_and_lists() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::create_dir(dir.path().join("themes")).unwrap();
@@ -246,10 +325,10 @@ fn a_users_file_goes_first_and_lists() {
     let theme = theme_file::load("terminal", Some(dir.path()), ColorDepth::Sixteen).unwrap();
     assert_eq!(theme.style(Role::Label).fg, Some(Color::Green));
     assert_eq!(theme.style(Role::RiskLow).fg, Some(Color::Green));
-    assert_eq!(
-        names(AssetKind::Theme, Some(dir.path())),
-        ["dark", "mine", "terminal"]
-    );
+    let mut expected: Vec<&str> = THEMES.iter().map(|(name, _)| *name).collect();
+    expected.push("mine");
+    expected.sort_unstable();
+    assert_eq!(names(AssetKind::Theme, Some(dir.path())), expected);
     let error =
         theme_file::load("../../etc/passwd", Some(dir.path()), ColorDepth::Sixteen).unwrap_err();
     assert!(error.to_string().contains("no such theme"), "{error}");

@@ -70,6 +70,17 @@ fn the_key_table_is_the_default_keymap() {
 }
 
 #[test]
+fn every_shipped_theme_and_keymap_is_named() {
+    use leverframe::tui::assets::{KEYMAPS, THEMES};
+    let (_, keys) = README.split_once("\n## Keys\n").unwrap();
+    let (words, _) = keys.split_once("<!-- keys:").unwrap();
+    for (name, _) in THEMES.iter().chain(KEYMAPS) {
+        let named = words.contains(&format!("`{name}`")) || *name == "default";
+        assert!(named, "README.md does not name {name}");
+    }
+}
+
+#[test]
 fn the_slash_table_is_the_help_of_the_chat() {
     let mut table = "| command | |\n|---|---|\n".to_owned();
     for (name, what) in slash::COMMANDS {

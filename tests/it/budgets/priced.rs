@@ -239,6 +239,11 @@ async fn sessions_with_a_budget_are_listed_by_how_far_it_is_used_up() {
     near(&budgets[0]["used"], tokens);
     near(&budgets[0]["limit"], 1e6);
     near(&budgets[0]["percent"], tokens / 1e4);
+    near(&budgets[0]["reserved"], 0.0);
+    assert!(
+        budgets[0]["resets_at"].is_null(),
+        "a session has no midnight"
+    );
     // The others are equal: the newest comes first.
     assert_eq!(budgets[2]["session_id"], idle[21].as_str());
     let shown = run(&home, &["costs"]).out;

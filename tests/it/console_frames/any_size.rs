@@ -133,10 +133,17 @@ const TOURS: &[&str] = &[
     "2 j i",
     "2 j j enter /",
     "ctrl-x",
+    ": wait ctrl-x",
+    "ctrl-x wait",
+    "j g wait",
 ];
 
 fn tour(driver: &mut Driver, keys: &str) {
     for key in keys.split_whitespace() {
+        if key == "wait" {
+            driver.wait(400);
+            continue;
+        }
         driver.press(key);
         if driver.state.session.session_id.is_some() && driver.state.session.entries.is_empty() {
             let mut entries = fixture::transcript();

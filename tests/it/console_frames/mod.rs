@@ -5,8 +5,10 @@
 
 pub mod driver;
 pub mod fixture;
+pub mod look;
 pub mod styled;
 
 pub mod any_size;
+pub mod memory;
 pub mod models_dialog;
 pub(crate) mod screens;

@@ -13,11 +13,14 @@ const SIZES: &[(u16, u16)] = &[(80, 24), (120, 40), (48, 14)];
 
 /// Brings the console to a state at each size and compares the frame.
 pub(crate) fn check(name: &str, prepare: impl Fn(u16, u16) -> Driver) {
-    for (width, height) in SIZES
-        .iter()
-        .copied()
-        .chain((name == "queue_card").then_some((160, 45)))
-    {
+    let mut sizes = SIZES.to_vec();
+    sizes.extend((name == "queue_card").then_some((160, 45)));
+    check_at(name, &sizes, prepare);
+}
+
+/// The same at sizes of its own.
+pub(crate) fn check_at(name: &str, sizes: &[(u16, u16)], prepare: impl Fn(u16, u16) -> Driver) {
+    for (width, height) in sizes.iter().copied() {
         let mut driver = prepare(width, height);
         let buffer = driver.draw();
         let mut settings = insta::Settings::clone_current();

@@ -6,6 +6,8 @@ mod detach;
 pub(crate) mod door;
 mod hostile;
 mod large_output;
+mod look;
+mod memory;
 mod models;
 mod resize;
 mod restart;

@@ -7,5 +7,7 @@ mod arming_rule;
 mod connection;
 mod dialogs;
 mod folding;
+mod look;
+mod memory;
 mod models_dialog;
 mod selection;

@@ -1,7 +1,7 @@
 //! Hygiene of the memory: what goes, that the preview said so, and that a run taken back leaves nothing changed.
 
 mod crashes;
-mod daemon;
+pub mod daemon;
 mod guard;
 mod orphans;
 mod property;

@@ -1,0 +1,91 @@
+//! Why an action would do nothing now, in words. Help and the palette show it; what is carried out checks
+//! again for itself.
+
+use crate::tui::action::{Action, ActionClass};
+use crate::tui::keymap::context::Context;
+use crate::tui::options::Access;
+use crate::tui::state::app::{Screen, State};
+use crate::tui::state::perform::{focused_channel, focused_continuation, focused_session};
+use crate::tui::state::{decide, submit};
+
+/// What is about the session that has the focus, wherever it is bound.
+const SESSION: &[Action] = &[Action::Compose, Action::Models, Action::PauseSession];
+/// What is about its channel.
+const CHANNEL: &[Action] = &[Action::Autonomy, Action::PauseChannel];
+/// What is about its turn.
+const TURN: &[Action] = &[
+    Action::ResumeContinuation,
+    Action::RetryContinuation,
+    Action::KillContinuation,
+];
+
+/// Why this would do nothing now; none = it works.
+pub fn why_not(state: &State, action: Action) -> Option<String> {
+    match action.class() {
+        ActionClass::Decision if state.screen != Screen::Queue => {
+            Some("only on a card of the Queue".to_owned())
+        }
+        ActionClass::Decision => decide::unavailable(state, action),
+        ActionClass::Ordinary => ordinary(state, action).or_else(|| elsewhere(state, action)),
+        ActionClass::Dialog | ActionClass::Text => None,
+    }
+}
+
+fn ordinary(state: &State, action: Action) -> Option<String> {
+    let missing = if SESSION.contains(&action) && focused_session(state).is_none() {
+        Some("no session is selected")
+    } else if CHANNEL.contains(&action) && focused_channel(state).is_none() {
+        Some("no channel is selected")
+    } else if TURN.contains(&action) && focused_continuation(state).is_none() {
+        Some("no turn is selected")
+    } else if [Action::SearchNext, Action::SearchPrevious].contains(&action)
+        && state.screen == Screen::Session
+        && state.session.search.is_none()
+    {
+        Some("nothing is searched for")
+    } else if action == Action::ReleaseStop
+        && state
+            .world
+            .engine
+            .as_ref()
+            .is_none_or(|engine| engine.held_since.is_none())
+    {
+        Some("no emergency stop is in force")
+    } else if [Action::EmergencyStop, Action::Lock].contains(&action)
+        && state.access == Access::ReadOnly
+    {
+        Some("read-only console (--read-only)")
+    } else if sends(action) {
+        submit::blocked(state)
+    } else {
+        None
+    };
+    missing.map(str::to_owned)
+}
+
+/// Whether it sends something.
+fn sends(action: Action) -> bool {
+    TURN.contains(&action)
+        || [
+            Action::PauseSession,
+            Action::PauseChannel,
+            Action::NewSession,
+            Action::ReleaseStop,
+        ]
+        .contains(&action)
+}
+
+/// Screens that have it, where this one does not. What is about the focus works from everywhere.
+fn elsewhere(state: &State, action: Action) -> Option<String> {
+    let anywhere = [SESSION, CHANNEL, TURN, &[Action::NewSession]];
+    let bound = |context: Context| !state.keymap.keys_of(context, action).is_empty();
+    if anywhere.iter().any(|list| list.contains(&action)) || bound(state.screen.context()) {
+        return None;
+    }
+    let screens: Vec<&str> = Context::ALL
+        .iter()
+        .filter(|context| context.sees_global() && bound(**context))
+        .map(|context| context.name())
+        .collect();
+    (!screens.is_empty()).then(|| format!("only on {}", screens.join(", ")))
+}

@@ -1,0 +1,116 @@
+//! Why calls ran, asked or were refused: a pager over what the engine recorded. It decides nothing.
+
+use crate::protocol::ids::ToolCallId;
+use crate::protocol::session::{StepBody, TranscriptBody, Why};
+use crate::protocol::snapshot::Query;
+use crate::tui::message::Effect;
+use crate::tui::state::app::{Screen, State, Tone};
+use crate::tui::state::modal::Modal;
+use crate::tui::state::queue::ItemKey;
+use crate::tui::state::{audit, continuations};
+
+/// Calls that are explained at once.
+pub const MOST: usize = 20;
+
+/// The pager.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WhyPager {
+    /// The calls, oldest first; each with its explanation once that has come.
+    pub calls: Vec<(ToolCallId, Option<Result<Why, String>>)>,
+    /// Older calls that are left out.
+    pub left_out: usize,
+    /// Lines scrolled down.
+    pub scroll: usize,
+}
+
+/// The calls of what is selected, oldest first.
+fn focused(state: &State) -> Vec<ToolCallId> {
+    let of_turn = |id| {
+        let turn = state.world.continuations.get(id);
+        turn.map_or_else(Vec::new, |turn| {
+            turn.tool_calls.iter().map(|call| call.id).collect()
+        })
+    };
+    match state.screen {
+        Screen::Queue => match &state.queue.selected {
+            Some(ItemKey::Approval(id)) => {
+                let approval = state.world.approvals.get(id);
+                approval
+                    .and_then(|approval| approval.tool_call_id)
+                    .into_iter()
+                    .collect()
+            }
+            Some(ItemKey::Continuation(id)) => of_turn(id),
+            Some(ItemKey::Delivery(_) | ItemKey::Channel(_) | ItemKey::Problem(_)) | None => {
+                Vec::new()
+            }
+        },
+        Screen::Session => {
+            let selected = state.session.selected;
+            let held = selected.and_then(|position| state.session.entries.get(&position));
+            match held.map(|held| &held.entry.body) {
+                Some(TranscriptBody::Step { step, tool_calls }) => match &step.body {
+                    StepBody::ToolResult { call_id, .. } => vec![*call_id],
+                    StepBody::Model { .. }
+                    | StepBody::OperatorNote { .. }
+                    | StepBody::Final { .. }
+                    | StepBody::Error { .. } => tool_calls.iter().map(|call| call.id).collect(),
+                },
+                Some(TranscriptBody::User { .. } | TranscriptBody::State { .. }) | None => {
+                    Vec::new()
+                }
+            }
+        }
+        Screen::Continuations => continuations::calls(state),
+        Screen::Audit => audit::call(state).into_iter().collect(),
+        Screen::Live
+        | Screen::Channels
+        | Screen::Rules
+        | Screen::CacheCost
+        | Screen::Memory
+        | Screen::Doctor => Vec::new(),
+    }
+}
+
+/// Opens the pager for the calls of what is selected.
+pub fn open(state: &mut State) -> Vec<Effect> {
+    let mut calls = focused(state);
+    if calls.is_empty() {
+        state.flash(Tone::Warning, "why: what is selected has no tool call");
+        return Vec::new();
+    }
+    let left_out = calls.len().saturating_sub(MOST);
+    calls.drain(..left_out);
+    let effects = calls
+        .iter()
+        .map(|id| Effect::Query(Query::Why { tool_call_id: *id }));
+    let effects = effects.collect();
+    state.modals.push(Modal::Why(Box::new(WhyPager {
+        calls: calls.into_iter().map(|id| (id, None)).collect(),
+        left_out,
+        scroll: 0,
+    })));
+    effects
+}
+
+/// An explanation came, or why there is none.
+pub fn answered(state: &mut State, id: ToolCallId, answer: Result<Why, String>) {
+    for modal in &mut state.modals {
+        if let Modal::Why(pager) = modal
+            && let Some((_, slot)) = pager.calls.iter_mut().find(|(call, _)| *call == id)
+        {
+            *slot = Some(answer);
+            return;
+        }
+    }
+}
+
+/// Scrolls by lines.
+pub fn scroll(pager: &mut WhyPager, lines: i64) {
+    let by = usize::try_from(lines.unsigned_abs()).unwrap_or(usize::MAX);
+    pager.scroll = if lines > 0 {
+        pager.scroll.saturating_add(by)
+    } else {
+        pager.scroll.saturating_sub(by)
+    };
+}

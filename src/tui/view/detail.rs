@@ -1,0 +1,115 @@
+//! A list with the detail of what is selected: where each goes, and the detail's own window.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+
+use crate::tui::shown;
+use crate::tui::state::app::{State, WIDE_COLUMNS};
+use crate::tui::theme::roles::{Role, Theme};
+use crate::tui::view::paint::{self, span};
+
+/// Where the list and the detail go; none = it is not drawn.
+pub fn split(
+    state: &State,
+    area: Rect,
+    rows: usize,
+    selected: bool,
+    zoomed: bool,
+) -> (Option<Rect>, Option<Rect>) {
+    if selected && zoomed {
+        return (None, Some(area));
+    }
+    if !selected || state.one_pane() {
+        return (Some(area), None);
+    }
+    if state.size.0 >= WIDE_COLUMNS {
+        let left = Rect {
+            width: (area.width * 11 / 20).min(area.width),
+            ..area
+        };
+        let right = Rect {
+            x: left.right(),
+            width: area.width - left.width,
+            ..area
+        };
+        return (Some(left), Some(right));
+    }
+    let wanted = u16::try_from(rows).unwrap_or(u16::MAX).saturating_add(3);
+    let top = wanted
+        .clamp(5, (area.height * 2 / 5).max(5))
+        .min(area.height);
+    let above = Rect {
+        height: top,
+        ..area
+    };
+    let below = Rect {
+        y: above.bottom(),
+        height: area.height - top,
+        ..area
+    };
+    (Some(above), Some(below))
+}
+
+/// Draws lines in a panel, scrolled; how far they can be scrolled.
+pub fn scrolled(
+    buf: &mut Buffer,
+    area: Rect,
+    theme: &Theme,
+    title: &str,
+    focused: bool,
+    lines: &[Line<'_>],
+    scroll: usize,
+) -> usize {
+    let inner = paint::padded(paint::panel(buf, area, theme, title, focused));
+    let height = usize::from(inner.height);
+    let most = lines.len().saturating_sub(height);
+    let first = scroll.min(most);
+    for (at, line) in lines.iter().skip(first).take(height).enumerate() {
+        paint::line(buf, inner, u16::try_from(at).unwrap_or(u16::MAX), line);
+    }
+    let below = lines.len().saturating_sub(first + height);
+    if below > 0 {
+        let note = format!("{below} more lines below");
+        paint::panel_note(buf, area, theme, Role::TextMuted, &note);
+    }
+    most
+}
+
+/// Columns inside a panel of this area.
+pub const fn columns(area: Rect) -> usize {
+    area.width.saturating_sub(4) as usize
+}
+
+/// A row of a list: its mark and its cells, each in its role; the selected one is marked.
+pub fn row(
+    buf: &mut Buffer,
+    inner: Rect,
+    theme: &Theme,
+    at: u16,
+    cells: Vec<(Role, String)>,
+    selected: bool,
+) {
+    let mut spans = vec![Span::raw(if selected { "> " } else { "  " })];
+    for (index, (role, text)) in cells.into_iter().enumerate() {
+        if index > 0 {
+            spans.push(Span::raw(" "));
+        }
+        spans.push(span(theme, role, text));
+    }
+    paint::line(buf, inner, at, &Line::from(spans));
+    if selected {
+        paint::select(buf, paint::row(inner, at), theme, Role::Selection);
+    }
+}
+
+/// Texts that stand where a list is empty, wrapped.
+pub fn texts(buf: &mut Buffer, inner: Rect, theme: &Theme, texts: &[(Role, String)]) {
+    let mut at = 0_u16;
+    for (role, text) in texts {
+        for line in shown::block(text, usize::from(inner.width)) {
+            paint::line(buf, inner, at, &Line::from(span(theme, *role, line)));
+            at = at.saturating_add(1);
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! The pager that tells why calls ran, asked or were refused.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::Line;
+
+use crate::protocol::session::Why;
+use crate::tui::format;
+use crate::tui::shown;
+use crate::tui::state::app::State;
+use crate::tui::state::submit;
+use crate::tui::state::why::WhyPager;
+use crate::tui::theme::roles::{Role, Theme};
+use crate::tui::view::card_body::Body;
+use crate::tui::view::paint;
+use crate::tui::view::queue::outcome;
+
+/// Widest popup.
+const WIDTH: u16 = 110;
+
+/// Draws it; how far it can be scrolled.
+pub fn draw(state: &State, theme: &Theme, pager: &WhyPager, area: Rect, buf: &mut Buffer) -> usize {
+    let width = WIDTH.min(area.width);
+    let lines = lines(state, theme, pager, usize::from(width.saturating_sub(4)));
+    let wanted = u16::try_from(lines.len())
+        .unwrap_or(u16::MAX)
+        .saturating_add(2);
+    let height = wanted.min(area.height);
+    let first_call = pager.calls.first().and_then(|(_, answer)| answer.as_ref());
+    let title = match (pager.calls.len(), first_call) {
+        (1, Some(Ok(why))) => format!("Why {}", shown::whole_line(&why.call.name)),
+        (1, _) => "Why".to_owned(),
+        (many, _) => format!("Why  {many} calls"),
+    };
+    let popup = paint::popup(buf, area, theme, &title, width, height);
+    let inner = paint::padded(popup);
+    let room = usize::from(inner.height);
+    let most = lines.len().saturating_sub(room);
+    let first = pager.scroll.min(most);
+    for (at, line) in lines.iter().skip(first).take(room).enumerate() {
+        paint::line(buf, inner, u16::try_from(at).unwrap_or(u16::MAX), line);
+    }
+    let below = lines.len().saturating_sub(first + room);
+    if below > 0 {
+        let frame = Rect {
+            x: popup.x.saturating_sub(1),
+            y: popup.y.saturating_sub(1),
+            width: popup.width.saturating_add(2),
+            height: popup.height.saturating_add(2),
+        };
+        let note = format!("{below} more lines below");
+        paint::panel_note(buf, frame.intersection(area), theme, Role::TextMuted, &note);
+    }
+    most
+}
+
+fn lines(state: &State, theme: &Theme, pager: &WhyPager, width: usize) -> Vec<Line<'static>> {
+    let mut body = Body::new(theme, width);
+    if pager.left_out > 0 {
+        let text = format!(
+            "{} earlier calls are left out (`leverframe why CALL` tells of each)",
+            pager.left_out
+        );
+        body.text(Role::TextMuted, &text);
+    }
+    for (index, (id, answer)) in pager.calls.iter().enumerate() {
+        if index > 0 {
+            body.blank();
+        }
+        match answer {
+            None => body.text(Role::TextMuted, &format!("{id}: asking …")),
+            Some(Err(why)) => body.text(Role::NoticeError, &format!("{id}: {why}")),
+            Some(Ok(why)) => explain(state, why, &mut body),
+        }
+    }
+    body.lines
+}
+
+fn explain(state: &State, why: &Why, body: &mut Body<'_>) {
+    let call = &why.call;
+    body.field(
+        "call",
+        Role::TextStrong,
+        &format!("{} · {}", call.name, call.state),
+    );
+    body.field("id", Role::TextMuted, &call.id.to_string());
+    body.field("arguments", Role::Outside, &call.args.to_string());
+    let class = format!("{} · {} · {} risk", call.access, call.effect, call.risk);
+    body.field("class", Role::Text, &class);
+    for reason in &call.risk_reasons {
+        body.field("", paint::risk_role(call.risk), reason);
+    }
+    let verdict = format!("{}: {}", call.verdict.decision, call.verdict.rule);
+    body.field("verdict", Role::TextStrong, &verdict);
+    let author = why.policy_author.as_deref().unwrap_or("the configuration");
+    let policy = format!(
+        "version {} of channel {}, by {author}",
+        call.verdict.policy_version, why.channel
+    );
+    body.field("policy", Role::Text, &policy);
+    if let Some(channel) = state.world.channels.get(&why.channel) {
+        let now = &channel.policy;
+        let level = if now.version == call.verdict.policy_version {
+            format!("{} (the same version still)", now.autonomy)
+        } else {
+            format!("{} (version {})", now.autonomy, now.version)
+        };
+        body.field("level now", Role::Text, &level);
+        for (label, list) in [
+            ("runs alone", &now.auto_approve),
+            ("never runs", &now.block),
+            ("always asks", &now.always_ask),
+        ] {
+            let names = if list.is_empty() {
+                "none".to_owned()
+            } else {
+                list.join(", ")
+            };
+            body.field(label, Role::Text, &names);
+        }
+    }
+    body.field(
+        "asked by",
+        Role::Outside,
+        &format!("{} · {}", why.requester.display, why.requester.id),
+    );
+    body.field("message", Role::Outside, &why.request);
+    if let Some(reason) = &why.model_reason {
+        body.field("model says", Role::OutsideModel, reason);
+    }
+    for taint in &why.taint {
+        body.field("untrusted", Role::RiskMedium, taint);
+    }
+    if let Some(approval) = &why.approval {
+        let (role, end) = outcome(approval);
+        let text = format!("{} {}: {end}", approval.short_code, approval.kind);
+        body.field("approval", role, &text);
+    }
+    body.heading("What happened");
+    for line in &why.story {
+        body.text(Role::Outside, line);
+    }
+    let similar = why.approval.iter().flat_map(|approval| &approval.similar);
+    for (index, earlier) in similar.enumerate() {
+        if index == 0 {
+            body.heading("Earlier calls of this tool here");
+        }
+        let end = match (earlier.decision, &earlier.by) {
+            (Some(decision), Some(by)) => format!("{} by {by}", submit::decision_done(decision)),
+            (Some(decision), None) => submit::decision_done(decision).to_owned(),
+            (None, _) => earlier.verdict.to_string(),
+        };
+        let text = format!("{} · {end}", earlier.preview);
+        let age = format::age(state.now.wall, earlier.at);
+        body.field(&format!("{age} ago"), Role::Outside, &text);
+    }
+}
