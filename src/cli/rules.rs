@@ -4,7 +4,6 @@ use clap::{Args, Subcommand};
 
 use crate::cli::exit::{Failure, unexpected};
 use crate::cli::find::submit;
-use crate::cli::span;
 use crate::cli::table;
 use crate::cli::terminal::{Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
@@ -15,6 +14,7 @@ use crate::protocol::rule::{
     Grant, Rule, RuleAnswer, RuleCommand, RuleMatches, RuleOutcome, RulePatch, RuleQuery,
 };
 use crate::protocol::snapshot::{Answer, Query};
+use crate::protocol::span;
 use crate::protocol::words::{RuleMatcher, VerdictWord};
 use crate::text::untrusted::limit_line;
 

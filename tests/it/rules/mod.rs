@@ -3,4 +3,5 @@
 mod daemon;
 mod matching;
 mod store;
+mod walk;
 pub(crate) mod world;
