@@ -99,6 +99,7 @@ fn drawn(state: &mut State, report: FrameReport) {
         let scroll = match (state.modals.last_mut(), state.screen) {
             (Some(Modal::Why(pager)), _) => Some(&mut pager.scroll),
             (_, Screen::Continuations) => Some(&mut state.continuations.scroll),
+            (_, Screen::Rules) => Some(&mut state.rules.scroll),
             (_, Screen::Audit) => Some(&mut state.audit.scroll),
             (_, Screen::Memory) => Some(&mut state.memory.scroll),
             (_, Screen::CacheCost) => Some(&mut state.cache_cost.scroll),
