@@ -37,7 +37,7 @@ fn from(letters: &[char], text: &[char], start: usize) -> Option<i32> {
         }
         if index > 0 {
             score += if gap == 0 {
-                5
+                8
             } else {
                 -i32::try_from(gap.min(3)).unwrap_or(3)
             };

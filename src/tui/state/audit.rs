@@ -351,7 +351,7 @@ fn parse(text: &str, now: Timestamp) -> Result<AuditFilter, String> {
 pub fn filter(state: &mut State, text: &str) -> Result<(), String> {
     let asked = parse(text, state.now.wall)?;
     let panel = &mut state.audit;
-    panel.filter = text.trim().to_owned();
+    text.trim().clone_into(&mut panel.filter);
     panel.asked = asked;
     panel.rows.clear();
     panel.next = None;

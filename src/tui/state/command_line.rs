@@ -152,10 +152,13 @@ fn words() -> impl Iterator<Item = (&'static str, &'static str)> {
     COMMANDS.iter().copied().chain(actions)
 }
 
+/// A word, and what it does.
+type Choice<'a> = (Cow<'a, str>, Cow<'a, str>);
+
 /// Ways to go on with `text`: what begins so, else what fits best.
 pub fn completions(state: &State, text: &str) -> Vec<Completion> {
     let text = text.trim_start();
-    let (head, typed, known): (&str, &str, Vec<(Cow<'_, str>, Cow<'_, str>)>) =
+    let (head, typed, known): (&str, &str, Vec<Choice<'_>>) =
         match text.split_once(char::is_whitespace) {
             Some((word, rest)) => {
                 let Some(known) = arguments(state, word) else {

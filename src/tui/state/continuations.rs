@@ -521,7 +521,7 @@ fn back(state: &mut State) -> bool {
 pub fn filter(state: &mut State, text: &str) {
     let panel = &mut state.continuations;
     let before = panel.wanted_state();
-    panel.filter = text.trim().to_owned();
+    text.trim().clone_into(&mut panel.filter);
     panel.select(None);
     if panel.wanted_state() != before {
         // Pages of another question do not go on from here.

@@ -10,7 +10,6 @@ use crate::tui::action::Action;
 use crate::tui::format;
 use crate::tui::keymap::context::Context;
 use crate::tui::state::app::State;
-use crate::tui::state::cache_cost::Known;
 use crate::tui::state::doctor::{FULL_CHECK, Key, Row, Word};
 
 /// The rows, in no order.
@@ -42,11 +41,15 @@ fn row(key: Key, word: Word, about: &str, detail: impl Into<String>) -> Row {
 }
 
 /// What is known; else a row that says that it is not.
-fn known<'s, T>(answer: &'s Known<T>, key: Key, about: &str) -> Result<&'s T, Row> {
+fn known<'s, T>(
+    answer: Option<&'s Result<T, String>>,
+    key: Key,
+    about: &str,
+) -> Result<&'s T, Box<Row>> {
     match answer {
         Some(Ok(value)) => Ok(value),
-        Some(Err(why)) => Err(row(key, Word::NotKnown, about, why.clone())),
-        None => Err(row(key, Word::NotKnown, about, "asking …")),
+        Some(Err(why)) => Err(Box::new(row(key, Word::NotKnown, about, why.clone()))),
+        None => Err(Box::new(row(key, Word::NotKnown, about, "asking …"))),
     }
 }
 
@@ -93,9 +96,9 @@ fn engine_word(engine: &EngineStatus) -> (Word, Option<String>) {
 
 fn findings(state: &State, rows: &mut Vec<Row>) {
     let key = Key::Finding("doctor".to_owned(), 0);
-    let doctor = match known(&state.doctor.doctor, key, "findings") {
+    let doctor = match known(state.doctor.doctor.as_ref(), key, "findings") {
         Ok(doctor) => doctor,
-        Err(row) => return rows.push(row),
+        Err(row) => return rows.push(*row),
     };
     for finding in &doctor.findings {
         let same = rows
@@ -204,9 +207,9 @@ fn micros(micros: u64) -> String {
 }
 
 fn hooks(state: &State, rows: &mut Vec<Row>) {
-    let hooks = match known(&state.doctor.hooks, Key::Hooks, "hooks") {
+    let hooks = match known(state.doctor.hooks.as_ref(), Key::Hooks, "hooks") {
         Ok(hooks) => hooks,
-        Err(row) => return rows.push(row),
+        Err(row) => return rows.push(*row),
     };
     if hooks.is_empty() {
         rows.push(row(Key::Hooks, Word::Off, "hooks", "none is registered"));
@@ -281,9 +284,9 @@ fn of_hook(state: &State, hook: &Hook) -> Row {
 }
 
 fn models(state: &State, rows: &mut Vec<Row>) {
-    let providers = match known(&state.doctor.models, Key::Models, "models") {
+    let providers = match known(state.doctor.models.as_ref(), Key::Models, "models") {
         Ok(providers) => providers,
-        Err(row) => return rows.push(row),
+        Err(row) => return rows.push(*row),
     };
     let before = rows.len();
     for provider in providers {

@@ -605,18 +605,12 @@ fn remembered(memory: &mut MemoryPanel, query: &MemoryQuery, answer: &MemoryAnsw
                 memory.replace(rows, page.next_cursor.clone());
             }
         }
-        (MemoryQuery::Search { text, filter, .. }, MemoryAnswer::Search(found)) => {
-            if *filter == memory.filter() && memory.search.as_ref() == Some(text) {
-                memory.words_only.clone_from(&found.words_only);
-                memory.replace(
-                    found
-                        .items
-                        .iter()
-                        .map(|hit| listed(hit.memory.clone()))
-                        .collect(),
-                    None,
-                );
-            }
+        (MemoryQuery::Search { text, filter, .. }, MemoryAnswer::Search(found))
+            if *filter == memory.filter() && memory.search.as_ref() == Some(text) =>
+        {
+            memory.words_only.clone_from(&found.words_only);
+            let hits = found.items.iter().map(|hit| listed(hit.memory.clone()));
+            memory.replace(hits.collect(), None);
         }
         (MemoryQuery::One { id }, MemoryAnswer::One(one)) => {
             memory.texts.insert(*id, Some((**one).clone()));

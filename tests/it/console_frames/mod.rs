@@ -9,6 +9,8 @@ pub mod look;
 pub mod styled;
 
 pub mod any_size;
+pub mod fleet;
 pub mod memory;
 pub mod models_dialog;
+pub mod money;
 pub(crate) mod screens;

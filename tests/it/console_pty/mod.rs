@@ -9,6 +9,7 @@ mod large_output;
 mod look;
 mod memory;
 mod models;
+mod money;
 mod resize;
 mod restart;
 mod setup;

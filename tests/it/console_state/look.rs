@@ -202,6 +202,7 @@ fn the_palette_finds_by_letters_and_puts_the_best_first() {
         ("frz", Action::Freeze),
         ("lock", Action::Lock),
         ("scr mem", Action::ScreenMemory),
+        ("pau", Action::PauseSession),
         ("emst", Action::EmergencyStop),
         ("autonomy", Action::Autonomy),
     ] {

@@ -418,7 +418,7 @@ fn hygiene_runs_after_a_question_and_too_much_after_another() {
     driver.press("r");
     assert!(!driver.text().contains("although too much goes"));
     // Where nothing goes there is nothing to run.
-    kept.report = Default::default();
+    kept.report = leverframe::protocol::hygiene::HygieneReport::default();
     let mut driver = at(120, 40, &kept, "H r");
     assert!(driver.state.modals.is_empty());
     assert!(driver.text().contains("nothing would go"));

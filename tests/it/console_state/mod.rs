@@ -6,8 +6,10 @@
 mod arming_rule;
 mod connection;
 mod dialogs;
+mod fleet;
 mod folding;
 mod look;
 mod memory;
 mod models_dialog;
+mod money;
 mod selection;
