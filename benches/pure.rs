@@ -11,6 +11,7 @@ use futures_util::StreamExt as _;
 use leverframe::engine::policy::{CallFacts, Circumstances, SessionGrant, verdict};
 use leverframe::model::exchange::Decode;
 use leverframe::model::{anthropic, gemini, ollama, openai_chat, openai_responses, sse};
+use leverframe::protocol::ids::ApprovalId;
 use leverframe::protocol::policy::Policy;
 use leverframe::protocol::words::{Access, Autonomy, Effect, Risk};
 use leverframe::text::redact::Redactor;
@@ -54,8 +55,10 @@ fn policy() {
                 args_digest: format!("{n:064}"),
                 requester_id: "telegram:1".to_owned(),
                 by: "anna".to_owned(),
+                approval_id: ApprovalId::from_bytes([7; 16]),
             })
             .collect(),
+        rules: Vec::new(),
         requester_id: "telegram:1".to_owned(),
         ceiling: None,
     };

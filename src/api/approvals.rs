@@ -14,6 +14,7 @@ use crate::api::route::{
 };
 use crate::api::router::Api;
 use crate::protocol::command::{Command, DecisionRequest};
+use crate::protocol::rule::RulePatch;
 use crate::protocol::snapshot::Query;
 use crate::protocol::words::{ApprovalState, DecisionScope, DecisionWord};
 use crate::words_of;
@@ -42,6 +43,11 @@ const DECISION: &[Field] = &[
     optional("minutes", Shape::Number, "how long (snooze)"),
     optional("extra", Shape::Number, "how much more (budget)"),
     optional("seen_ms", Shape::Number, "time the card was on screen"),
+    optional(
+        "rule",
+        Shape::Object,
+        "a rule that is made with it, as for `POST /v1/rules`; needs the scope admin (approve, deny)",
+    ),
 ];
 
 /// The routes of this module.
@@ -91,6 +97,7 @@ struct DecisionBody {
     minutes: Option<u32>,
     extra: Option<f64>,
     seen_ms: Option<u64>,
+    rule: Option<Box<RulePatch>>,
 }
 
 async fn list(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
@@ -121,6 +128,7 @@ async fn decide(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
             minutes: body.minutes,
             extra: body.extra,
             seen_ms: body.seen_ms,
+            rule: body.rule,
         },
     })?;
     json(

@@ -33,6 +33,7 @@ pub mod request;
 pub mod route;
 pub mod router;
 pub mod routines;
+pub mod rules;
 pub mod serve;
 pub mod sessions;
 pub mod snapshot;

@@ -15,6 +15,7 @@ use crate::protocol::memory::{MemoryAnswer, MemoryOutcome};
 use crate::protocol::models::{Discovery, ModelTest};
 use crate::protocol::problem::Problem;
 use crate::protocol::routine::{RoutineAnswer, RoutineOutcome};
+use crate::protocol::rule::{RuleAnswer, RuleOutcome};
 use crate::protocol::session::{Continuation, OutboxItem, Session};
 use crate::protocol::snapshot::{Answer, EngineStatus, Page, Query, SweepReport};
 
@@ -59,6 +60,7 @@ expect_outcome!(
     RoutineOutcome,
     "what came of a command to a routine"
 );
+expect_outcome!(rule, Rule, RuleOutcome, "what came of a command to a rule");
 expect_outcome!(discovery, Discovery, Discovery, "a look for model servers");
 
 /// Submits a command after which a continuation is shown: the one it names, or the new one it started.
@@ -83,7 +85,8 @@ pub async fn continuation(
         | Outcome::Hygiene(_)
         | Outcome::Hook(_)
         | Outcome::Routine(_)
-        | Outcome::Discovery(_)) => Err(unexpected("a continuation", outcome_name(&other))),
+        | Outcome::Discovery(_)
+        | Outcome::Rule(_)) => Err(unexpected("a continuation", outcome_name(&other))),
     }
 }
 
@@ -122,6 +125,7 @@ fn outcome_name(outcome: &Outcome) -> &'static str {
         Outcome::Hook(_) => "what came of a command to a hook",
         Outcome::Routine(_) => "what came of a command to a routine",
         Outcome::Discovery(_) => "a look for model servers",
+        Outcome::Rule(_) => "what came of a command to a rule",
     }
 }
 
@@ -158,6 +162,7 @@ pub fn answer_name(answer: &Answer) -> &'static str {
         Answer::Hygiene(_) => "hygiene",
         Answer::Hooks(_) => "hooks",
         Answer::Routines(_) => "routines",
+        Answer::Rules(_) => "rules",
     }
 }
 
@@ -216,6 +221,13 @@ pub async fn answer_json(
             RoutineAnswer::One(value) => json(ok, &value),
             RoutineAnswer::Runs(value) => json(ok, &value),
             RoutineAnswer::Upcoming(items) => json(ok, &whole(items)),
+        },
+        Answer::Rules(answer) => match answer {
+            RuleAnswer::List(value) => json(ok, &value),
+            RuleAnswer::One(value) => json(ok, &value),
+            RuleAnswer::Grants(value) => json(ok, &value),
+            RuleAnswer::Matches(value) => json(ok, &value),
+            RuleAnswer::Test(value) => json(ok, &value),
         },
     }
 }

@@ -20,7 +20,7 @@ use crate::api::route::{Body, Needs, Route};
 use crate::api::{
     approvals, artifacts, backup, cache, channels, compactions, continuations, costs, doctor,
     emergency, events, generic, health, hooks, hygiene, memory, models, openapi, outbox, routines,
-    sessions, snapshot, sweep,
+    rules, sessions, snapshot, sweep,
 };
 use crate::client::console_client::ConsoleClient;
 use crate::client::remote::wire::{PROTOCOL_HEADER, PROTOCOL_VERSION};
@@ -64,6 +64,7 @@ pub fn table() -> Vec<Route> {
         hygiene::routes(),
         memory::routes(),
         compactions::routes(),
+        rules::routes(),
     ]
     .concat()
 }

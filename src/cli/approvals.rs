@@ -147,6 +147,7 @@ pub async fn decide_found(
         minutes: None,
         extra: order.extra,
         seen_ms,
+        rule: None,
     };
     let command = Command::Decide {
         approval_id: approval.id,

@@ -172,6 +172,9 @@ pub enum Subcommands {
         /// Name of a theme
         name: Option<String>,
     },
+    /// Rules: which calls run, ask or never run, whatever the level says
+    #[command(subcommand)]
+    Rules(crate::cli::rules::RuleCommands),
 }
 
 /// `hooks`.

@@ -111,6 +111,7 @@ pub async fn act(
             | Outcome::Hygiene(_)
             | Outcome::Hook(_)
             | Outcome::Routine(_)
+            | Outcome::Rule(_)
             | Outcome::Discovery(_) => return Err(unexpected("a continuation")),
         },
     };

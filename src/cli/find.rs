@@ -13,6 +13,7 @@ use crate::protocol::ids::{
     ApprovalId, ContinuationId, HygieneRunId, MemoryId, OutboxId, SessionId,
 };
 use crate::protocol::memory::{MemoryAnswer, MemoryFilter, MemoryQuery};
+use crate::protocol::rule::Rule;
 use crate::protocol::snapshot::{Answer, PageRequest, Query};
 use crate::protocol::words::{MemoryState, Surface};
 use crate::text::untrusted::limit_line;
@@ -194,6 +195,15 @@ pub async fn memory(client: &dyn ConsoleClient, text: &str) -> Result<MemoryId, 
         )));
     }
     one("memory", text, matching, |id| *id)
+}
+
+/// A rule by a beginning of its id.
+pub fn rule(text: &str, rules: Vec<Rule>) -> Result<Rule, Failure> {
+    let matching = rules
+        .into_iter()
+        .filter(|rule| starts(rule.id, text))
+        .collect();
+    one("rule", text, matching, |rule| rule.id)
 }
 
 /// Whether an id starts with what was typed, with or without its kind's prefix.

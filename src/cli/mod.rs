@@ -34,6 +34,7 @@ pub mod outbox;
 pub mod release;
 pub mod resolve;
 pub mod routine;
+pub mod rules;
 pub mod run;
 pub mod sessions;
 pub mod sweep;

@@ -17,7 +17,7 @@ use crate::cli::modes::{self, Rights};
 use crate::cli::terminal::{Attended, Format, Terminal, cell};
 use crate::cli::{
     audit, backup, cache, channels, connect, costs, doctor, emergency, hooks, init, keys, memory,
-    models, outbox, release, resolve, routine, sessions, sweep, themes, why,
+    models, outbox, release, resolve, routine, rules, sessions, sweep, themes, why,
 };
 use crate::client::console_client::ConsoleClient;
 use crate::client::remote::connection::RemoteClient;
@@ -262,6 +262,7 @@ pub async fn execute(
         Subcommands::Hooks(command) => hooks::run(client, terminal, format, command).await,
         Subcommands::Memory(command) => memory::run(client, terminal, format, command).await,
         Subcommands::Routine(command) => routine::run(client, terminal, format, command).await,
+        Subcommands::Rules(command) => rules::run(client, terminal, format, command).await,
         Subcommands::Why { call } => why::run(client, terminal, format, &call).await,
     }
 }

@@ -410,6 +410,7 @@ pub fn plain_decision(decision: DecisionWord, digest: String) -> DecisionRequest
         minutes: None,
         extra: None,
         seen_ms: None,
+        rule: None,
     }
 }
 

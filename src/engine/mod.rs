@@ -27,6 +27,7 @@ pub mod query;
 pub mod recovery;
 pub mod response_cache;
 pub mod routine;
+pub mod rules;
 pub mod scheduler;
 pub mod slash;
 pub mod slash_routines;

@@ -4,8 +4,11 @@
 //! text of the rule that gave it. Schema and path guards come before this module is asked.
 
 use crate::config::settings::SEMI_AUTO_RUNS;
+use crate::protocol::ids::ApprovalId;
 use crate::protocol::policy::{Policy, Verdict};
+use crate::protocol::rule::Rule;
 use crate::protocol::words::{Access, Autonomy, Effect, Risk, VerdictWord};
+use crate::store::input::LeansOn;
 
 /// What the policy looks at in a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,6 +40,8 @@ pub struct SessionGrant {
     pub requester_id: String,
     /// Who gave it.
     pub by: String,
+    /// The approval it was given with.
+    pub approval_id: ApprovalId,
 }
 
 /// Everything beside the call itself.
@@ -50,6 +55,8 @@ pub struct Circumstances {
     pub held: bool,
     /// Live grants of the session.
     pub grants: Vec<SessionGrant>,
+    /// Rules in force that match the call.
+    pub rules: Vec<Rule>,
     /// Id of the requester of this turn.
     pub requester_id: String,
     /// The most that this turn may do by itself, whatever the policies allow.
@@ -87,10 +94,26 @@ pub fn grantable(facts: &CallFacts) -> bool {
 
 /// The verdict on a call: the stricter one where two policies apply.
 pub fn verdict(facts: &CallFacts, circumstances: &Circumstances) -> Verdict {
+    judged(facts, circumstances).0
+}
+
+/// The same, with the rule or grant that it leans on.
+pub fn judged(facts: &CallFacts, circumstances: &Circumstances) -> (Verdict, Option<LeansOn>) {
     let first = verdict_under(facts, circumstances, &circumstances.policy);
     match &circumstances.also {
         None => first,
-        Some(also) => stricter(first, verdict_under(facts, circumstances, also)),
+        Some(also) => {
+            let second = verdict_under(facts, circumstances, also);
+            // What both policies need is needed, whichever of them is told.
+            let leans_on = first.1.or(second.1);
+            let strict = stricter(first.0.clone(), second.0.clone());
+            let leans_on = match strict.decision {
+                VerdictWord::Allow => leans_on,
+                VerdictWord::Ask | VerdictWord::Deny if strict == first.0 => first.1,
+                VerdictWord::Ask | VerdictWord::Deny => second.1,
+            };
+            (strict, leans_on)
+        }
     }
 }
 
@@ -108,11 +131,27 @@ pub fn stricter(first: Verdict, second: Verdict) -> Verdict {
     }
 }
 
-fn verdict_under(facts: &CallFacts, circumstances: &Circumstances, policy: &Policy) -> Verdict {
-    let say = |decision, rule: String| Verdict {
-        decision,
-        rule,
-        policy_version: policy.version,
+fn verdict_under(
+    facts: &CallFacts,
+    circumstances: &Circumstances,
+    policy: &Policy,
+) -> (Verdict, Option<LeansOn>) {
+    let lean = |decision, rule: String, leans_on| {
+        let verdict = Verdict {
+            decision,
+            rule,
+            policy_version: policy.version,
+        };
+        (verdict, leans_on)
+    };
+    let say = |decision, rule: String| lean(decision, rule, None);
+    let ruled = |word: VerdictWord| {
+        let rule = circumstances
+            .rules
+            .iter()
+            .find(|rule| rule.verdict == word)?;
+        let text = format!("rule {} of {}: {}", rule.id, rule.by, rule.in_words());
+        Some(lean(word, text, Some(LeansOn::Rule(rule.id))))
     };
     if circumstances.held {
         return say(
@@ -123,8 +162,14 @@ fn verdict_under(facts: &CallFacts, circumstances: &Circumstances, policy: &Poli
     if let Some(entry) = listed(&policy.block, &facts.tool) {
         return say(VerdictWord::Deny, format!("block list: `{entry}`"));
     }
+    if let Some(denied) = ruled(VerdictWord::Deny) {
+        return denied;
+    }
     if let Some(entry) = listed(&policy.always_ask, &facts.tool) {
         return say(VerdictWord::Ask, format!("always_ask list: `{entry}`"));
+    }
+    if let Some(asks) = ruled(VerdictWord::Ask) {
+        return asks;
     }
     if let Some(reason) = &facts.always_asks {
         return say(VerdictWord::Ask, format!("always asks: {reason}"));
@@ -146,10 +191,16 @@ fn verdict_under(facts: &CallFacts, circumstances: &Circumstances, policy: &Poli
     if let Some(grant) = grant
         && grantable(facts)
     {
-        return say(
+        return lean(
             VerdictWord::Allow,
             format!("this shape was allowed for the session by {}", grant.by),
+            Some(LeansOn::Grant(grant.approval_id)),
         );
+    }
+    if facts.risk < Risk::Critical
+        && let Some(allowed) = ruled(VerdictWord::Allow)
+    {
+        return allowed;
     }
     if let Some(entry) = listed(&policy.auto_approve, &facts.tool) {
         return say(VerdictWord::Allow, format!("auto_approve list: `{entry}`"));

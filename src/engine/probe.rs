@@ -235,6 +235,7 @@ async fn answer(
         minutes: None,
         extra: None,
         seen_ms: None,
+        rule: None,
     };
     decide::check(engine, &caller, &approval, &request)?;
     let mut command = decide::command(engine, &caller, &approval, request);

@@ -2,7 +2,7 @@
 
 use crate::clock::Day;
 use crate::engine::core::{Engine, lock};
-use crate::engine::handle::{emergency, hooks, hygiene, memory, routines};
+use crate::engine::handle::{emergency, hooks, hygiene, memory, routines, rules};
 use crate::engine::problem::from_store;
 use crate::engine::response_cache::stats;
 use crate::engine::{costs, doctor, what_if, why};
@@ -192,6 +192,7 @@ impl Engine {
             Query::Hygiene(query) => hygiene::answer(self, query).await.map(Answer::Hygiene),
             Query::Hooks => Ok(Answer::Hooks(hooks::list(self))),
             Query::Routines(query) => routines::answer(self, query).await.map(Answer::Routines),
+            Query::Rules(query) => rules::answer(self, query).await.map(Answer::Rules),
         }
     }
 }

@@ -3,6 +3,7 @@
 use crate::engine::core::Engine;
 use crate::engine::policy::{self, CallFacts, Circumstances};
 use crate::engine::problem::from_store;
+use crate::engine::rules;
 use crate::protocol::policy::{WhatIf, WhatIfCall};
 use crate::protocol::problem::Problem;
 use crate::protocol::words::{Autonomy, Effect, Risk, VerdictWord};
@@ -14,20 +15,29 @@ pub async fn what_if(
     autonomy: Autonomy,
     limit: Option<u32>,
 ) -> Result<WhatIf, Problem> {
-    engine.channel(&channel)?;
+    let workspace = engine.channel(&channel)?.workspace.to_string_lossy();
     let limit = limit.unwrap_or(20).clamp(1, 200);
     let name = channel.clone();
-    let (mut policy, past) = engine
+    let now = engine.clock.now();
+    let (mut policy, past, rules) = engine
         .store
-        .read(move |reader| Ok((reader.policy(&name)?, reader.past_calls(&name, limit)?)))
+        .read(move |reader| {
+            let rules = reader.rules_in_force(&name, None, now)?;
+            Ok((
+                reader.policy(&name)?,
+                reader.past_calls(&name, limit)?,
+                rules,
+            ))
+        })
         .await
         .map_err(from_store)?;
     policy.autonomy = autonomy;
-    let circumstances = Circumstances {
+    let mut circumstances = Circumstances {
         policy,
         also: None,
         held: false,
         grants: Vec::new(),
+        rules: Vec::new(),
         requester_id: String::new(),
         ceiling: None,
     };
@@ -51,6 +61,7 @@ pub async fn what_if(
                     Vec::new()
                 },
             };
+            circumstances.rules = rules::asked(&rules, &call.tool, &call.args, &workspace);
             WhatIfCall {
                 tool: call.tool,
                 preview: call.preview,

@@ -17,6 +17,7 @@ use crate::protocol::memory::{MemoryCommand, MemoryOutcome};
 use crate::protocol::models::{Discovery, ModelTest};
 use crate::protocol::policy::PolicyPatch;
 use crate::protocol::routine::{RoutineCommand, RoutineOutcome};
+use crate::protocol::rule::{RuleCommand, RuleOutcome, RulePatch};
 use crate::protocol::session::{Continuation, OutboxItem, Session};
 use crate::protocol::snapshot::{EngineStatus, SweepReport};
 use crate::protocol::uncertain::ConversationChoice;
@@ -137,6 +138,9 @@ pub struct DecisionRequest {
     /// Milliseconds the card was on screen before the decision.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seen_ms: Option<u64>,
+    /// A rule that is made with the decision, or not at all (approve and deny on a call).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<Box<RulePatch>>,
 }
 
 /// What to do with what waited during an emergency stop.
@@ -340,6 +344,8 @@ pub enum Command {
     Routine(RoutineCommand),
     /// Looks for model servers on the engine's machine, and uses none.
     DiscoverModels,
+    /// Does something with a rule.
+    Rule(RuleCommand),
 }
 
 impl Command {
@@ -372,7 +378,8 @@ impl Command {
                 MemoryCommand::ForgetPerson { .. } | MemoryCommand::Import { .. } => Scope::Admin,
             },
             Command::Hook(HookCommand::Try { .. } | HookCommand::Reset { .. }) => Scope::Operate,
-            Command::Routine(RoutineCommand::RunNow { .. }) => Scope::Operate,
+            Command::Routine(RoutineCommand::RunNow { .. })
+            | Command::Rule(RuleCommand::RemoveGrant { .. }) => Scope::Operate,
             Command::Hygiene(HygieneCommand::Run { .. } | HygieneCommand::Undo { .. })
             | Command::Routine(
                 RoutineCommand::Add { .. }
@@ -383,7 +390,10 @@ impl Command {
             Command::ReleaseEmergencyStop { .. }
             | Command::Backup { .. }
             | Command::Sweep { .. }
-            | Command::DiscoverModels => Scope::Admin,
+            | Command::DiscoverModels
+            | Command::Rule(
+                RuleCommand::Add { .. } | RuleCommand::Change { .. } | RuleCommand::Remove { .. },
+            ) => Scope::Admin,
         }
     }
 }
@@ -442,4 +452,6 @@ pub enum Outcome {
     Routine(RoutineOutcome),
     /// The model servers that were found.
     Discovery(Discovery),
+    /// What came of a command to a rule.
+    Rule(RuleOutcome),
 }

@@ -11,10 +11,11 @@ use crate::protocol::approval::Approval;
 use crate::protocol::channel::Channel;
 use crate::protocol::hook::HookVerdict;
 use crate::protocol::hygiene::HygieneRun;
-use crate::protocol::ids::{ContinuationId, OutboxId, SessionId, ToolCallId};
+use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId, SessionId, ToolCallId};
 use crate::protocol::memory::Compaction;
 use crate::protocol::policy::{Policy, Verdict};
 use crate::protocol::routine::Routine;
+use crate::protocol::rule::Rule;
 use crate::protocol::session::{CachedAnswer, CachedResult, ErrorBody, Session, Usage};
 use crate::protocol::snapshot::EngineStatus;
 use crate::protocol::words::{
@@ -399,6 +400,24 @@ pub enum EventBody {
         /// As it is, or was.
         routine: Box<Routine>,
     },
+    /// A rule was made, changed or removed.
+    #[serde(rename = "rule.changed")]
+    RuleChanged {
+        /// What happened: `added`, `changed`, `removed`.
+        change: String,
+        /// As it is, or was.
+        rule: Box<Rule>,
+    },
+    /// A permission for a shape was taken back.
+    #[serde(rename = "grant.removed")]
+    GrantRemoved {
+        /// The approval it was given with.
+        approval_id: ApprovalId,
+        /// Tool name.
+        tool: String,
+        /// Who.
+        by: String,
+    },
     /// A kind this version does not know.
     #[serde(other, rename = "unknown")]
     Unknown,
@@ -458,6 +477,8 @@ impl EventBody {
             Self::HygieneFinished { .. } => "hygiene.finished",
             Self::HookRan { .. } => "hook.ran",
             Self::RoutineChanged { .. } => "routine.changed",
+            Self::RuleChanged { .. } => "rule.changed",
+            Self::GrantRemoved { .. } => "grant.removed",
             Self::Unknown => "unknown",
         }
     }
@@ -504,6 +525,8 @@ impl EventBody {
             | Self::HygieneFinished { .. }
             | Self::HookRan { .. }
             | Self::RoutineChanged { .. }
+            | Self::RuleChanged { .. }
+            | Self::GrantRemoved { .. }
             | Self::Unknown => None,
         }
     }

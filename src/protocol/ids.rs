@@ -111,3 +111,5 @@ id!(/// A message that the bot sends itself on a schedule.
     RoutineId, "rtn_");
 id!(/// One run of a routine.
     RoutineRunId, "run_");
+id!(/// A rule that a person made.
+    RuleId, "rul_");

@@ -21,6 +21,7 @@ pub mod models;
 pub mod policy;
 pub mod problem;
 pub mod routine;
+pub mod rule;
 pub mod session;
 pub mod snapshot;
 pub mod span;

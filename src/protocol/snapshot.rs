@@ -16,6 +16,7 @@ use crate::protocol::memory::{MemoryAnswer, MemoryQuery, MemoryStats};
 use crate::protocol::models::ProviderModels;
 use crate::protocol::policy::WhatIf;
 use crate::protocol::routine::{RoutineAnswer, RoutineQuery};
+use crate::protocol::rule::{RuleAnswer, RuleQuery};
 use crate::protocol::session::{
     Continuation, OutboxItem, Session, Step, TranscriptEntry, Usage, Why,
 };
@@ -332,6 +333,8 @@ pub enum Query {
     Hooks,
     /// About routines.
     Routines(RoutineQuery),
+    /// About rules.
+    Rules(RuleQuery),
 }
 
 /// Which rows of the audit.
@@ -441,4 +444,6 @@ pub enum Answer {
     Hooks(Page<Hook>),
     /// To [`Query::Routines`].
     Routines(RoutineAnswer),
+    /// To [`Query::Rules`].
+    Rules(RuleAnswer),
 }

@@ -682,6 +682,26 @@ words!(/// Why a tool's result was not kept.
     WorkspaceChanged = "workspace_changed",
 });
 
+words!(/// How a rule compares.
+    RuleMatcher as "matcher of rules" {
+    /// The same, nothing more.
+    Exact = "exact",
+    /// It begins so.
+    Prefix = "prefix",
+    /// `*` stands for anything, `?` for one character, and a last word `**` for any further words.
+    Pattern = "pattern",
+});
+
+words!(/// How far a rule reaches.
+    RuleScope as "scope of rules" {
+    /// One session, while it lasts.
+    Session = "session",
+    /// One channel.
+    Channel = "channel",
+    /// Every channel.
+    Global = "global",
+});
+
 words!(/// By what a search found something.
     FoundBy as "way to find" {
     /// Its words.

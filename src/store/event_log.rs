@@ -72,6 +72,8 @@ fn encode(body: &EventBody) -> Result<String, StoreError> {
         | EventBody::HygieneFinished { .. }
         | EventBody::HookRan { .. }
         | EventBody::RoutineChanged { .. }
+        | EventBody::RuleChanged { .. }
+        | EventBody::GrantRemoved { .. }
         | EventBody::Unknown => serde_json::to_string(body)?,
     })
 }

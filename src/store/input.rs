@@ -4,7 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
 use crate::protocol::approval::{PlanFacts, Preview, Requester};
-use crate::protocol::ids::{ApprovalId, ContinuationId, ModelAttemptId, SessionId, ToolCallId};
+use crate::protocol::ids::{
+    ApprovalId, ContinuationId, ModelAttemptId, RuleId, SessionId, ToolCallId,
+};
 use crate::protocol::policy::Verdict;
 use crate::protocol::session::{CachedAnswer, NativeBlocks, Usage};
 use crate::protocol::words::{
@@ -353,6 +355,28 @@ pub struct NewCall {
     /// 24 hex characters, unique.
     pub idempotency_key: String,
     /// What the policy said.
+    pub verdict: Verdict,
+    /// What the verdict leans on that a person can take back or that can be used up.
+    pub leans_on: Option<LeansOn>,
+    /// What holds instead where that is not in force any more when the call is stored.
+    pub otherwise: Option<Box<Otherwise>>,
+    /// What follows from it.
+    pub outcome: NewCallOutcome,
+}
+
+/// What a verdict leans on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LeansOn {
+    /// A rule.
+    Rule(RuleId),
+    /// A permission for a shape, by the approval it was given with.
+    Grant(ApprovalId),
+}
+
+/// What holds for a call without any rule or permission that allows.
+#[derive(Debug, Clone)]
+pub struct Otherwise {
+    /// What the policy says then.
     pub verdict: Verdict,
     /// What follows from it.
     pub outcome: NewCallOutcome,

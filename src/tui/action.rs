@@ -137,6 +137,11 @@ actions! {
     MemoryRun = "memory-run", Ordinary, "run", "run hygiene, or the selected routine, now";
     MemoryUndo = "memory-undo", Ordinary, "undo", "take a run of hygiene back";
     MemoryToggle = "memory-toggle", Ordinary, "on/off", "let the selected routine run by itself, or no longer";
+    RuleAdd = "rule-add", Ordinary, "new rule", "make a rule";
+    RuleEdit = "rule-edit", Ordinary, "edit rule", "change what the rule says";
+    RuleToggle = "rule-toggle", Ordinary, "on/off", "look at the rule, or no longer; what lets more run asks first";
+    RuleRemove = "rule-remove", Ordinary, "remove", "remove the rule, or take the permission back; asks first";
+    RuleTest = "rule-test", Ordinary, "test", "what would happen to a call";
     DialogNext = "dialog-next", Dialog, "next", "next choice";
     DialogPrevious = "dialog-previous", Dialog, "previous", "previous choice";
     DialogAccept = "dialog-accept", Dialog, "choose", "take the choice";

@@ -43,6 +43,7 @@ mod reliability;
 mod response_cache;
 mod retention;
 mod routines;
+mod rules;
 mod store;
 mod store_model;
 mod stories;

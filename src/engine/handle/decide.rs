@@ -1,7 +1,7 @@
 //! Answering an approval: who may, what is offered, and what follows.
 
 use crate::engine::core::Engine;
-use crate::engine::handle::{Caller, edit};
+use crate::engine::handle::{Caller, edit, rules};
 use crate::engine::people;
 use crate::engine::problem::from_store;
 use crate::engine::turn::input::Halt;
@@ -9,7 +9,9 @@ use crate::protocol::approval::Approval;
 use crate::protocol::command::{DecisionRequest, Outcome};
 use crate::protocol::ids::ApprovalId;
 use crate::protocol::problem::{Problem, ProblemKind};
-use crate::protocol::words::{ApprovalKind, ApprovalState, DecisionScope, DecisionWord, Risk};
+use crate::protocol::words::{
+    ApprovalKind, ApprovalState, DecisionScope, DecisionWord, Risk, Scope,
+};
 use crate::store::commands::decide::{Decide, DecideOutcome, DecideReport};
 
 /// Seconds a permission for one shape in one session holds.
@@ -34,14 +36,36 @@ pub async fn decide(
         .await
         .map_err(from_store)?;
     check(engine, caller, &approval, &request)?;
+    let mut request = request;
+    let rule = match request.rule.take() {
+        Some(patch) if !people::has_scope(&caller.actor, Scope::Admin) => {
+            drop(patch);
+            return Err(Problem::new(
+                ProblemKind::Forbidden,
+                "not allowed to make rules",
+                format!(
+                    "{} may decide; making a rule needs the scope `admin`",
+                    caller.actor.label()
+                ),
+            )
+            .hint("nothing was decided; decide it without a rule"));
+        }
+        Some(patch) => Some(rules::with_decision(
+            engine,
+            &approval,
+            request.decision,
+            *patch,
+        )?),
+        None => None,
+    };
     if request.decision == DecisionWord::Edit {
         return edit::edit(engine, caller, &approval, request).await;
     }
-    let report = engine
-        .store
-        .write(command(engine, caller, &approval, request))
-        .await
-        .map_err(from_store)?;
+    let decide = Decide {
+        rule,
+        ..command(engine, caller, &approval, request)
+    };
+    let report = engine.store.write(decide).await.map_err(from_store)?;
     settle(engine, &report);
     outcome(approval_id, report).map(Outcome::Approval)
 }
@@ -271,6 +295,7 @@ pub fn command(
         seen_ms: request.seen_ms,
         grant_expires_at: Some(engine.clock.now().plus_seconds(GRANT_SECONDS)),
         card_update: true,
+        rule: None,
     }
 }
 

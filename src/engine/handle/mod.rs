@@ -25,6 +25,7 @@ pub mod messages;
 pub mod models;
 pub mod policy;
 pub mod routines;
+pub mod rules;
 pub mod sessions;
 
 /// Who acts and from where, as commands need it.
@@ -148,6 +149,9 @@ impl Engine {
                 .await
                 .map(Outcome::Routine),
             Command::DiscoverModels => models::discover(self, &caller).await,
+            Command::Rule(command) => rules::carry_out(self, &caller, command)
+                .await
+                .map(Outcome::Rule),
         }
     }
 }

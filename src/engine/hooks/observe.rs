@@ -72,6 +72,8 @@ fn point_of(body: &EventBody) -> Option<HookPoint> {
         | EventBody::HygieneFinished { .. }
         | EventBody::HookRan { .. }
         | EventBody::RoutineChanged { .. }
+        | EventBody::RuleChanged { .. }
+        | EventBody::GrantRemoved { .. }
         | EventBody::Unknown => None,
     }
 }

@@ -12,14 +12,16 @@ use crate::engine::approvals::{self, Ask};
 use crate::engine::core::Engine;
 use crate::engine::hooks::turn::{MAX_TOOL_NAME, Proposed};
 use crate::engine::policy::{self, CallFacts, Circumstances, SessionGrant};
+use crate::engine::rules;
 use crate::engine::turn::after::MALFORMED_RULE;
 use crate::protocol::ids::{SessionId, ToolCallId};
 use crate::protocol::policy::{Policy, Verdict};
+use crate::protocol::rule::Rule;
 use crate::protocol::words::{
-    Access, ApprovalKind, Effect, Risk, Surface, ToolCallState, Unattended, VerdictWord,
+    Access, ApprovalKind, Effect, Risk, RuleScope, Surface, ToolCallState, Unattended, VerdictWord,
 };
-use crate::store::input::{NewApproval, NewCall, NewCallFacts, NewCallOutcome};
-use crate::store::queries::turn::TurnRows;
+use crate::store::input::{LeansOn, NewApproval, NewCall, NewCallFacts, NewCallOutcome, Otherwise};
+use crate::store::queries::turn::{CallRow, TurnRows};
 use crate::tools::canonical;
 use crate::tools::preview::one_line;
 use crate::tools::tool::{Plan, PrepareError, ToolContext, ToolHost};
@@ -59,6 +61,12 @@ pub struct Judged {
     pub digest: String,
     /// The verdict.
     pub verdict: Verdict,
+    /// What it leans on.
+    pub leans_on: Option<LeansOn>,
+    /// The verdict without any rule or grant that allows, where it leans on one.
+    pub otherwise: Option<Verdict>,
+    /// Rules that match it, in the order they are asked.
+    pub matching: Vec<Rule>,
 }
 
 /// Why a call cannot be carried out at all.
@@ -75,7 +83,8 @@ pub struct Refusal {
     pub effect: Effect,
 }
 
-/// Policies, grants and taint of one turn at one moment.
+/// Policies, grants, rules and taint of one turn at one moment.
+#[derive(Debug, Clone)]
 pub struct Bench {
     /// Policy of the turn's channel.
     pub policy: Policy,
@@ -83,6 +92,8 @@ pub struct Bench {
     pub also: Option<Policy>,
     /// Live grants.
     pub grants: Vec<SessionGrant>,
+    /// Rules in force here, used up or not.
+    pub rules: Vec<Rule>,
     /// Untrusted content in context.
     pub taint: Vec<String>,
     /// Approvals that wait in this session and on this channel.
@@ -108,17 +119,20 @@ impl Bench {
             }
         };
         let second = second.filter(|second| rows.channel != *second);
-        let (policy, also, grants, taint_requesters, summary, read, pending) = engine
+        let (policy, also, grants, mut rules, taint_requesters, summary, read, pending) = engine
             .store
             .read_here(move |reader| {
                 let policy = reader.policy(&channel)?;
                 let also = second.map(|name| reader.policy(name)).transpose()?;
                 let grants = reader.grants(session, now)?;
+                let rules = reader.rules_in_force(&channel, Some(session), now)?;
                 let requesters = reader.session_requesters(session)?;
                 let summary = reader.summary(session)?;
                 let pending = reader.pending_counts(session, &channel)?;
                 let read = reader.session_taint(session)?;
-                Ok((policy, also, grants, requesters, summary, read, pending))
+                Ok((
+                    policy, also, grants, rules, requesters, summary, read, pending,
+                ))
             })
             .await?;
         let mut taint: Vec<String> = match engine.settings.channels.get(&rows.channel) {
@@ -138,6 +152,12 @@ impl Bench {
                 taint.push(entry);
             }
         }
+        // What a rule allows on one channel it does not allow on the other whose policy applies too.
+        if also.is_some() {
+            rules.retain(|rule| {
+                rule.verdict != VerdictWord::Allow || rule.scope != RuleScope::Channel
+            });
+        }
         let grants = grants
             .into_iter()
             .map(|grant| SessionGrant {
@@ -145,19 +165,36 @@ impl Bench {
                 args_digest: grant.args_digest,
                 requester_id: grant.requester_id,
                 by: grant.by,
+                approval_id: grant.approval_id,
             })
             .collect();
         Ok(Self {
             policy,
             also,
             grants,
+            rules,
             taint,
             pending,
         })
     }
 
+    /// Counts a use, so that the calls of one answer do not share the last one.
+    fn count(&mut self, leans_on: Option<LeansOn>, by: i8) {
+        if let Some(LeansOn::Rule(id)) = leans_on
+            && let Some(rule) = self.rules.iter_mut().find(|rule| rule.id == id)
+        {
+            rule.uses = rule.uses.saturating_add_signed(by.into());
+        }
+    }
+
+    /// Leaves out the use that a call has been counted with.
+    pub fn without_use_of(&mut self, row: &CallRow) {
+        self.count(row.rule_id.map(LeansOn::Rule), -1);
+    }
+
     fn circumstances(&self, engine: &Engine, rows: &TurnRows) -> Circumstances {
         Circumstances {
+            rules: Vec::new(),
             policy: self.policy.clone(),
             also: self.also.clone(),
             held: engine.is_held(),
@@ -168,6 +205,21 @@ impl Bench {
     }
 }
 
+/// Where a call is judged.
+#[derive(Debug, Clone)]
+pub struct Place<'a> {
+    /// Channel name.
+    pub channel: &'a str,
+    /// Its session.
+    pub session_id: SessionId,
+    /// Its call.
+    pub call_id: ToolCallId,
+    /// Untrusted content in context.
+    pub taint: &'a [String],
+    /// Rules in force there, used up or not.
+    pub rules: &'a [Rule],
+}
+
 /// Judges one call: schema, guards, plan, policy. `digest_version` is the policy version the digest is bound to:
 /// the current one for a new call, the recorded one when a call is judged again before it starts.
 pub fn judge(
@@ -175,6 +227,26 @@ pub fn judge(
     bench: &Bench,
     rows: &TurnRows,
     call_id: ToolCallId,
+    name: &str,
+    args: &Value,
+    digest_version: u64,
+) -> Result<Judged, Refusal> {
+    let place = Place {
+        channel: &rows.channel,
+        session_id: rows.session_id,
+        call_id,
+        taint: &bench.taint,
+        rules: &bench.rules,
+    };
+    let circumstances = bench.circumstances(engine, rows);
+    judge_at(engine, &place, circumstances, name, args, digest_version)
+}
+
+/// The same for a call of no turn.
+pub fn judge_at(
+    engine: &Engine,
+    place: &Place<'_>,
+    mut circumstances: Circumstances,
     name: &str,
     args: &Value,
     digest_version: u64,
@@ -209,8 +281,8 @@ pub fn judge(
             spec.effect,
         ));
     }
-    let Some(settings) = engine.settings.channels.get(&rows.channel) else {
-        let content = format!("channel `{}` is not configured any more", rows.channel);
+    let Some(settings) = engine.settings.channels.get(place.channel) else {
+        let content = format!("channel `{}` is not configured any more", place.channel);
         return Err(refuse(
             ToolCallState::Failed,
             content,
@@ -222,8 +294,8 @@ pub fn judge(
     let context = ToolContext {
         workspace: settings.workspace.clone(),
         hidden: hidden_directories(engine, &settings.workspace),
-        session_id: rows.session_id,
-        call_id,
+        session_id: place.session_id,
+        call_id: place.call_id,
         idempotency_key: String::new(),
         cancel: CancellationToken::new(),
         host: &NoHost,
@@ -273,9 +345,19 @@ pub fn judge(
         risk,
         args_digest: canonical::args_digest(args),
         always_asks: plan.always_asks.clone(),
-        taint: bench.taint.clone(),
+        taint: place.taint.to_vec(),
     };
-    let verdict = policy::verdict(&facts, &bench.circumstances(engine, rows));
+    let workspace = settings.workspace.to_string_lossy();
+    circumstances.rules = rules::asked(place.rules, name, args, &workspace);
+    let (verdict, leans_on) = policy::judged(&facts, &circumstances);
+    let matching = circumstances.rules.clone();
+    let otherwise = (leans_on.is_some() && verdict.decision == VerdictWord::Allow).then(|| {
+        circumstances.grants.clear();
+        circumstances
+            .rules
+            .retain(|rule| rule.verdict != VerdictWord::Allow);
+        policy::verdict(&facts, &circumstances)
+    });
     let definition = engine.tools.definition_digest(name).unwrap_or_default();
     let digest = canonical::plan_digest(name, args, &plan, definition, digest_version);
     Ok(Judged {
@@ -283,6 +365,9 @@ pub fn judge(
         facts,
         digest,
         verdict,
+        leans_on,
+        otherwise,
+        matching,
     })
 }
 
@@ -336,6 +421,7 @@ pub fn judge_all(
     proposed: Vec<Proposed>,
 ) -> Vec<NewCall> {
     let mut waiting = bench.pending;
+    let mut bench = bench.clone();
     let mut calls = Vec::with_capacity(proposed.len());
     for (index, Proposed { id, call, stopped }) in proposed.into_iter().enumerate() {
         let name: String = call.name.chars().take(MAX_TOOL_NAME).collect();
@@ -366,8 +452,9 @@ pub fn judge_all(
                 ..refusal(ToolCallState::Denied, content, &rule)
             })
         } else {
-            judge(engine, bench, rows, id, &name, &args, bench.policy.version)
+            judge(engine, &bench, rows, id, &name, &args, bench.policy.version)
         };
+        bench.count(judged.as_ref().ok().and_then(|judged| judged.leans_on), 1);
         calls.push(new_call(
             engine,
             rows,
@@ -380,7 +467,7 @@ pub fn judge_all(
             model_text,
             judged,
             &mut waiting,
-            bench,
+            &bench,
         ));
     }
     calls
@@ -427,13 +514,21 @@ fn new_call(
                 rule: refusal.rule,
                 policy_version: bench.policy.version,
             },
+            leans_on: None,
+            otherwise: None,
             outcome: NewCallOutcome::Refused {
                 state: refusal.state,
                 content: refusal.content,
             },
         },
         Ok(judged) => {
-            let outcome = outcome(engine, rows, model_text, &judged, waiting);
+            let otherwise = judged.otherwise.clone().map(|verdict| {
+                // Nobody waits for it yet: it is counted when it is stored.
+                let mut waiting = *waiting;
+                let outcome = outcome(engine, rows, model_text, &judged, &verdict, &mut waiting);
+                Box::new(Otherwise { verdict, outcome })
+            });
+            let outcome = outcome(engine, rows, model_text, &judged, &judged.verdict, waiting);
             let facts = call_facts(engine, &name, args, &judged);
             NewCall {
                 id,
@@ -450,6 +545,8 @@ fn new_call(
                 args_digest,
                 idempotency_key,
                 verdict: facts.verdict,
+                leans_on: judged.leans_on,
+                otherwise,
                 outcome,
             }
         }
@@ -473,9 +570,10 @@ fn outcome(
     rows: &TurnRows,
     model_text: &str,
     judged: &Judged,
+    verdict: &Verdict,
     waiting: &mut (u32, u32),
 ) -> NewCallOutcome {
-    match judged.verdict.decision {
+    match verdict.decision {
         VerdictWord::Allow => NewCallOutcome::Ready,
         VerdictWord::Deny => NewCallOutcome::Refused {
             state: ToolCallState::Blocked,

@@ -129,7 +129,8 @@ pub async fn start_and_run(
             status: CallStatus::Settled,
         });
     }
-    let bench = Bench::read(engine, rows).await?;
+    let mut bench = Bench::read(engine, rows).await?;
+    bench.without_use_of(&row);
     let judged = judge::judge(
         engine,
         &bench,
@@ -197,6 +198,7 @@ pub async fn start_and_run(
             .get(&row.call.name)
             .and_then(|tool| tool.spec().key_lifetime)
             .map(|lifetime| u64::try_from(lifetime.as_millis()).unwrap_or(u64::MAX)),
+        leans_on: judged.leans_on.filter(|_| !approved),
     };
     let started = loop {
         // Looked at before every try: a full disk may have held this up for hours.
@@ -224,6 +226,13 @@ pub async fn start_and_run(
                 "what it would do changed after it was approved",
             )
             .await;
+        }
+        StartToolOutcome::NoLongerAllowed => {
+            // Judged again from the beginning, under what is in force now.
+            return Ok(Input::CallBecame {
+                id,
+                status: fold::status(row.call.state),
+            });
         }
         StartToolOutcome::DecisionTooOld => {
             send_cards_again(engine, rows, &row).await?;

@@ -12,6 +12,7 @@ mod log;
 mod memories;
 mod routines;
 mod rule;
+mod rules;
 mod starts;
 mod turns;
 
@@ -30,7 +31,7 @@ pub struct Violation {
 }
 
 /// The groups of rules, in the order of checking: the file first, because nothing else means much when it is broken.
-const GROUPS: [&[Rule]; 8] = [
+const GROUPS: [&[Rule]; 9] = [
     file::RULES,
     turns::RULES,
     calls::RULES,
@@ -39,6 +40,7 @@ const GROUPS: [&[Rule]; 8] = [
     routines::RULES,
     hygiene::RULES,
     memories::RULES,
+    rules::RULES,
 ];
 
 fn rules() -> impl Iterator<Item = &'static Rule> {

@@ -3,7 +3,7 @@
 use crate::clock::Timestamp;
 use crate::protocol::approval::{Approval, Decision};
 use crate::protocol::event::EventBody;
-use crate::protocol::ids::{ApprovalId, ContinuationId, SessionId};
+use crate::protocol::ids::{ApprovalId, ContinuationId, RuleId, SessionId};
 use crate::protocol::session::{ErrorBody, StepBody};
 use crate::protocol::words::{
     ApprovalKind, ContinuationState, Effect, OutboxClass, OutboxState, ToolCallState,
@@ -11,6 +11,7 @@ use crate::protocol::words::{
 use crate::protocol::words::{ApprovalState, DecisionScope, DecisionWord};
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::commands::ensure_channel::Baseline;
+use crate::store::commands::put_rule::{PutRule, RuleFields};
 use crate::store::error::StoreError;
 use crate::store::input::ActorRef;
 use crate::store::input::{BudgetKind, NewNotice};
@@ -54,6 +55,8 @@ pub struct Decide {
     pub grant_expires_at: Option<Timestamp>,
     /// Whether cards already sent are updated.
     pub card_update: bool,
+    /// A rule that is made with it.
+    pub rule: Option<(RuleId, RuleFields)>,
 }
 
 /// What became of a decision.
@@ -449,6 +452,7 @@ impl Decide {
         tx.conn
             .prepare_cached("DELETE FROM session_grants WHERE approval_id = ?1")?
             .execute([gate.id.to_bytes()])?;
+        tx.take_back_rule_of(gate.id, &self.by)?;
         tx.settle_call(head, &mut call, ToolCallState::Denied, self.result(true))
     }
 
@@ -548,6 +552,16 @@ impl WriteCommand for Decide {
         }
         let mut head = gate.continuation_id.map(|id| tx.head(id)).transpose()?;
         self.carry_out(tx, &mut gate, head.as_mut())?;
+        if let Some((id, fields)) = &self.rule {
+            let rule = PutRule {
+                id: *id,
+                version: 0,
+                fields: fields.clone(),
+                approval_id: Some(gate.id),
+                by: self.by.clone(),
+            };
+            rule.apply(tx)?;
+        }
         tx.audit(
             "approval.decided",
             &self.by,
@@ -556,7 +570,7 @@ impl WriteCommand for Decide {
             &json!({
                 "kind": gate.kind, "decision": self.decision, "scope": self.scope, "digest": gate.digest,
                 "revision": gate.revision, "call": gate.call_id, "reason": self.reason, "extra": self.extra,
-                "seen_ms": self.seen_ms,
+                "seen_ms": self.seen_ms, "rule": self.rule.as_ref().map(|(id, _)| id),
             }),
         )?;
         tx.disarm_cards(gate.id, self.card_update)?;

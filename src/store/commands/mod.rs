@@ -34,6 +34,7 @@ pub mod once;
 pub mod park;
 pub mod probe;
 pub mod put_routine;
+pub mod put_rule;
 pub mod quarantine;
 pub mod queue_cards;
 pub mod queue_notice;

@@ -9,7 +9,7 @@ use crate::protocol::words::{ApprovalState, Effect};
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::commands::recover::unknown_call;
 use crate::store::error::StoreError;
-use crate::store::input::ActorRef;
+use crate::store::input::{ActorRef, LeansOn};
 use crate::store::ops::approvals::{Gate, Subject};
 use crate::store::ops::calls::Call;
 use crate::store::ops::continuations::Head;
@@ -31,6 +31,8 @@ pub struct StartTool {
     pub max_decision_age_ms: i64,
     /// Keyed calls: milliseconds the other side remembers the key from now on; none = for ever.
     pub key_lifetime_ms: Option<u64>,
+    /// What lets it run by now without a person, where that can be taken back or used up.
+    pub leans_on: Option<LeansOn>,
 }
 
 /// Whether the call may run.
@@ -47,6 +49,8 @@ pub enum StartToolOutcome {
     DecisionTooOld,
     /// An earlier run may have happened and its key has run out: the call is indeterminate, a person is asked.
     KeyRanOut,
+    /// What let it run without a person is not in force any more; nothing changed.
+    NoLongerAllowed,
     /// It is in this state, which cannot start.
     NotStartable(ToolCallState),
 }
@@ -201,6 +205,11 @@ impl WriteCommand for StartTool {
             ToolCallState::Ready => {
                 if call.digest != self.digest {
                     return Ok(StartToolOutcome::DigestMismatch);
+                }
+                if let Some(leans_on) = self.leans_on
+                    && !tx.still_holds(call.id, leans_on)?
+                {
+                    return Ok(StartToolOutcome::NoLongerAllowed);
                 }
             }
             ToolCallState::Approved => {

@@ -9,7 +9,7 @@ use crate::protocol::session::{CachedResult, StepBody};
 use crate::protocol::words::{Effect, ToolCallState};
 use crate::store::command::WriteTx;
 use crate::store::error::StoreError;
-use crate::store::input::{NewCall, NewCallFacts, NewCallOutcome};
+use crate::store::input::{LeansOn, NewCall, NewCallFacts, NewCallOutcome};
 use crate::store::ops::approvals::Subject;
 use crate::store::ops::continuations::Head;
 use crate::store::rows::{preview, to_json, word};
@@ -188,6 +188,16 @@ impl WriteTx<'_> {
         index: usize,
         new: &NewCall,
     ) -> Result<(), StoreError> {
+        let (mut verdict, mut outcome) = (&new.verdict, &new.outcome);
+        let mut leans_on = new.leans_on;
+        if let Some(held) = leans_on
+            && !self.count_use(held)?
+        {
+            leans_on = None;
+            if let Some(otherwise) = &new.otherwise {
+                (verdict, outcome) = (&otherwise.verdict, &otherwise.outcome);
+            }
+        }
         self.conn
             .prepare_cached(
                 "INSERT INTO tool_calls (id, continuation_id, channel, step, idx, provider_call_id, name, args, preview,
@@ -214,13 +224,16 @@ impl WriteTx<'_> {
                 new.digest,
                 new.args_digest,
                 new.idempotency_key,
-                new.verdict.decision.as_str(),
-                new.verdict.rule,
-                new.verdict.policy_version,
+                verdict.decision.as_str(),
+                verdict.rule,
+                verdict.policy_version,
                 self.now.as_millis()
             ])?;
+        if let Some(LeansOn::Rule(rule)) = leans_on {
+            self.decided_by(new.id, rule)?;
+        }
         let mut call = self.call(new.id)?;
-        let state = match &new.outcome {
+        let state = match outcome {
             NewCallOutcome::Ready => ToolCallState::Ready,
             NewCallOutcome::Ask(_) => ToolCallState::Awaiting,
             NewCallOutcome::Refused { state, .. } => match state {
@@ -254,10 +267,10 @@ impl WriteTx<'_> {
                 effect: new.effect,
                 risk: new.risk,
                 state,
-                verdict: new.verdict.clone(),
+                verdict: verdict.clone(),
             },
         )?;
-        match &new.outcome {
+        match outcome {
             NewCallOutcome::Ready => self.move_call(call.id, call.state, state),
             NewCallOutcome::Ask(approval) => {
                 self.move_call(call.id, call.state, state)?;

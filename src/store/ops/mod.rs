@@ -11,4 +11,5 @@ pub mod memories;
 pub mod models;
 pub mod outbox;
 pub mod policies;
+pub(crate) mod rules;
 pub mod sessions;

@@ -92,6 +92,7 @@ impl WriteTx<'_> {
         self.conn
             .prepare_cached("DELETE FROM session_grants WHERE session_id = ?1")?
             .execute([id.to_bytes()])?;
+        self.end_rules_of(id)?;
         self.emit(
             Some(id),
             None,

@@ -26,6 +26,8 @@ pub struct ApprovalFilter {
 /// A decision that lets calls of one shape run without asking, for a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Grant {
+    /// The approval it was given with.
+    pub approval_id: ApprovalId,
     /// Tool name.
     pub tool: String,
     /// Lower-case hex SHA-256 of the canonical arguments.
@@ -313,11 +315,12 @@ impl Reader<'_> {
     /// Grants of a session that hold at `now`.
     pub fn grants(&self, session: SessionId, now: Timestamp) -> Result<Vec<Grant>, StoreError> {
         let mut statement = self.conn.prepare_cached(
-            "SELECT tool, args_digest, requester_id, by_label, expires_at FROM session_grants
+            "SELECT tool, args_digest, requester_id, by_label, expires_at, approval_id FROM session_grants
              WHERE session_id = ?1 AND (expires_at IS NULL OR expires_at > ?2)",
         )?;
         let rows = statement.query_map(params![session.to_bytes(), now.as_millis()], |row| {
             Ok(Grant {
+                approval_id: ApprovalId::from_bytes(row.get(5)?),
                 tool: row.get(0)?,
                 args_digest: row.get(1)?,
                 requester_id: row.get(2)?,

@@ -19,6 +19,7 @@ pub mod mentions;
 pub mod outbox;
 mod page;
 pub mod routines;
+pub mod rules;
 pub mod sessions;
 pub mod snapshot;
 pub mod sweep;

@@ -4,7 +4,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::clock::Timestamp;
 use crate::protocol::approval::Requester;
-use crate::protocol::ids::{ApprovalId, ContinuationId, SessionId, ToolCallId};
+use crate::protocol::ids::{ApprovalId, ContinuationId, RuleId, SessionId, ToolCallId};
 use crate::protocol::policy::Verdict;
 use crate::protocol::session::{Step, ToolCall};
 use crate::protocol::words::{ApprovalState, ContinuationState, Surface};
@@ -33,6 +33,8 @@ pub struct CallRow {
     pub approval_state: Option<ApprovalState>,
     /// Which untrusted content was in context when it asked.
     pub taint: Vec<String>,
+    /// The rule that decided it.
+    pub rule_id: Option<RuleId>,
 }
 
 /// A continuation with its steps and calls.
@@ -92,7 +94,7 @@ const CALL: &str =
         json_extract(s.body, '$.content'),
         t.duration_ms, t.attempts, t.created_at, t.started_at,
         t.provider_call_id, t.preview, t.digest, t.args_digest, t.idempotency_key, a.state, a.taint,
-        json_extract(s.body, '$.artifact'), json_extract(s.body, '$.cached')
+        json_extract(s.body, '$.artifact'), json_extract(s.body, '$.cached'), t.rule_id
      FROM tool_calls t LEFT JOIN approvals a ON a.id = t.approval_id
         LEFT JOIN steps s ON s.continuation_id = t.continuation_id AND s.n = t.result_step";
 
@@ -134,6 +136,7 @@ fn call_row(row: &Row<'_>) -> rusqlite::Result<CallRow> {
         idempotency_key: row.get(25)?,
         approval_state: word_opt(row, 26)?,
         taint: json_opt(row, 27)?.unwrap_or_default(),
+        rule_id: row.get::<_, Option<[u8; 16]>>(30)?.map(RuleId::from_bytes),
     })
 }
 

@@ -263,6 +263,7 @@ pub fn request(bound: &Bound, decision: DecisionWord) -> DecisionRequest {
         minutes: None,
         extra: None,
         seen_ms: Some(bound.seen_ms),
+        rule: None,
     }
 }
 

@@ -14,6 +14,7 @@ use crate::tui::state::modal::{
     Bound, Dial, Help, HelpScope, Modal, QuitChoice, SNOOZES, TextEntry, TextPurpose,
 };
 use crate::tui::state::release::{Place, Release};
+use crate::tui::state::rules::{self, RuleText};
 use crate::tui::state::text_field::{Edit, Lines, TextField};
 use crate::tui::state::{
     audit, command_line, continuations, decide, memory_keys, models, perform, queue, submit, why,
@@ -37,11 +38,14 @@ fn draft_key(purpose: &TextPurpose) -> Option<String> {
         TextPurpose::Compose(session) => Some(format!("message {session}")),
         TextPurpose::Memory(MemoryText::Add(_)) => Some("remember".to_owned()),
         TextPurpose::Memory(MemoryText::Edit(id, _)) => Some(format!("memory {id}")),
+        TextPurpose::Rule(RuleText::Add) => Some("rule".to_owned()),
+        TextPurpose::Rule(RuleText::Edit(id, version)) => Some(format!("rule {id} {version}")),
         TextPurpose::Code(..)
         | TextPurpose::Search
         | TextPurpose::CommandLine
         | TextPurpose::Filter(_)
-        | TextPurpose::Memory(MemoryText::Search) => None,
+        | TextPurpose::Memory(MemoryText::Search)
+        | TextPurpose::Rule(RuleText::Test) => None,
     }
 }
 
@@ -51,13 +55,15 @@ pub fn open_text(state: &mut State, purpose: TextPurpose) -> Vec<Effect> {
         TextPurpose::EditArguments(_)
         | TextPurpose::Answer(_)
         | TextPurpose::Compose(_)
-        | TextPurpose::Memory(MemoryText::Add(_) | MemoryText::Edit(..)) => Lines::Many,
+        | TextPurpose::Memory(MemoryText::Add(_) | MemoryText::Edit(..))
+        | TextPurpose::Rule(RuleText::Add | RuleText::Edit(..)) => Lines::Many,
         TextPurpose::DenyReason(_)
         | TextPurpose::Code(..)
         | TextPurpose::Search
         | TextPurpose::CommandLine
         | TextPurpose::Filter(_)
-        | TextPurpose::Memory(MemoryText::Search) => Lines::One,
+        | TextPurpose::Memory(MemoryText::Search)
+        | TextPurpose::Rule(RuleText::Test) => Lines::One,
     };
     let draft = draft_key(&purpose).and_then(|key| state.drafts.get(&key).cloned());
     let start = match (&purpose, draft) {
@@ -68,6 +74,7 @@ pub fn open_text(state: &mut State, purpose: TextPurpose) -> Vec<Effect> {
             .get(&bound.approval_id)
             .and_then(|approval| serde_json::to_string_pretty(&approval.args).ok())
             .unwrap_or_default(),
+        (TextPurpose::Rule(purpose), None) => rules::start(state, *purpose),
         (TextPurpose::Filter(Screen::Continuations), None) => state.continuations.filter.clone(),
         (TextPurpose::Filter(Screen::Audit), None) => state.audit.filter.clone(),
         (TextPurpose::Memory(MemoryText::Edit(..)), None) => state
@@ -176,7 +183,8 @@ fn changed(state: &mut State) {
                 | TextPurpose::Code(..)
                 | TextPurpose::Compose(_)
                 | TextPurpose::Filter(_)
-                | TextPurpose::Memory(_) => {}
+                | TextPurpose::Memory(_)
+                | TextPurpose::Rule(_) => {}
             }
         }
         Some(
@@ -434,7 +442,8 @@ fn finish(state: &mut State) -> Vec<Effect> {
         | TextPurpose::Search
         | TextPurpose::CommandLine
         | TextPurpose::Filter(_)
-        | TextPurpose::Memory(_) => None,
+        | TextPurpose::Memory(_)
+        | TextPurpose::Rule(_) => None,
     };
     if let Some((bound, request)) = decision {
         return finish_decision(state, &entry, &bound, request);
@@ -492,6 +501,16 @@ fn finish(state: &mut State) -> Vec<Effect> {
             Vec::new()
         }
         TextPurpose::Memory(purpose) => finish_memory(state, &purpose, text),
+        TextPurpose::Rule(purpose) => match rules::finish(state, purpose, &text) {
+            Err(why) => refuse(state, why),
+            Ok(effects) => {
+                if !effects.is_empty() {
+                    state.modals.pop();
+                    forget_draft(state, &TextPurpose::Rule(purpose));
+                }
+                effects
+            }
+        },
         TextPurpose::DenyReason(_)
         | TextPurpose::EditArguments(_)
         | TextPurpose::Answer(_)

@@ -229,6 +229,8 @@ pub fn apply(world: &mut World, event: &Event) -> Vec<Missing> {
         | EventBody::HygieneFinished { .. }
         | EventBody::HookRan { .. }
         | EventBody::RoutineChanged { .. }
+        | EventBody::RuleChanged { .. }
+        | EventBody::GrantRemoved { .. }
         | EventBody::Unknown => {}
     }
     if event.seq.is_some()

@@ -15,6 +15,7 @@ use crate::tui::state::command_line::Completion;
 use crate::tui::state::memory::MemoryText;
 use crate::tui::state::models::ModelsDialog;
 use crate::tui::state::release::Release;
+use crate::tui::state::rules::RuleText;
 use crate::tui::state::text_field::TextField;
 use crate::tui::state::why::WhyPager;
 
@@ -61,6 +62,8 @@ pub enum TextPurpose {
     Filter(Screen),
     /// Something of the Memory screen.
     Memory(MemoryText),
+    /// Something of the Rules screen.
+    Rule(RuleText),
 }
 
 /// What a dialog about a card is bound to.

@@ -170,7 +170,12 @@ pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
         | Action::MemoryRoutines
         | Action::MemoryRun
         | Action::MemoryUndo
-        | Action::MemoryToggle => {
+        | Action::MemoryToggle
+        | Action::RuleAdd
+        | Action::RuleEdit
+        | Action::RuleToggle
+        | Action::RuleRemove
+        | Action::RuleTest => {
             state.flash(
                 Tone::Warning,
                 format!("{}: not on this screen", action.short()),
@@ -278,7 +283,11 @@ pub fn go(state: &mut State, screen: Screen) -> Vec<Effect> {
             state.doctor.opens();
             state.asking.now();
         }
-        Screen::Rules | Screen::Memory => state.asking.now(),
+        Screen::Rules => {
+            state.rules.opens();
+            state.asking.now();
+        }
+        Screen::Memory => state.asking.now(),
     }
     match (left, screen) {
         (_, Screen::Session) => {

@@ -5,6 +5,7 @@ use crate::protocol::command::{Command, Outcome};
 use crate::protocol::hook::HookCommand;
 use crate::protocol::hygiene::HygieneCommand;
 use crate::protocol::routine::RoutineCommand;
+use crate::protocol::rule::RuleCommand;
 use crate::protocol::words::DecisionWord;
 use crate::tui::message::Effect;
 use crate::tui::options::Access;
@@ -90,7 +91,8 @@ pub fn done_text(command: &Command, outcome: &Outcome) -> String {
                 | Outcome::Hygiene(_)
                 | Outcome::Hook(_)
                 | Outcome::Routine(_)
-                | Outcome::Discovery(_) => "it",
+                | Outcome::Discovery(_)
+                | Outcome::Rule(_) => "it",
             };
             format!("{}: {what}", decision_done(decision.decision))
         }
@@ -119,6 +121,10 @@ pub fn done_text(command: &Command, outcome: &Outcome) -> String {
         Command::Routine(RoutineCommand::Remove { .. }) => "routine removed".to_owned(),
         Command::Routine(RoutineCommand::RunNow { .. }) => "routine started".to_owned(),
         Command::DiscoverModels => "looked for model servers".to_owned(),
+        Command::Rule(RuleCommand::Add { .. }) => "rule made".to_owned(),
+        Command::Rule(RuleCommand::Change { .. }) => "rule changed".to_owned(),
+        Command::Rule(RuleCommand::Remove { .. }) => "rule removed".to_owned(),
+        Command::Rule(RuleCommand::RemoveGrant { .. }) => "permission taken back".to_owned(),
     }
 }
 

@@ -99,6 +99,7 @@ fn drawn(state: &mut State, report: FrameReport) {
         let scroll = match (state.modals.last_mut(), state.screen) {
             (Some(Modal::Why(pager)), _) => Some(&mut pager.scroll),
             (_, Screen::Continuations) => Some(&mut state.continuations.scroll),
+            (_, Screen::Rules) => Some(&mut state.rules.scroll),
             (_, Screen::Audit) => Some(&mut state.audit.scroll),
             (_, Screen::Memory) => Some(&mut state.memory.scroll),
             (_, Screen::CacheCost) => Some(&mut state.cache_cost.scroll),
@@ -324,7 +325,8 @@ fn submitted(
                 | Outcome::Hygiene(_)
                 | Outcome::Hook(_)
                 | Outcome::Routine(_)
-                | Outcome::Discovery(_) => Vec::new(),
+                | Outcome::Discovery(_)
+                | Outcome::Rule(_) => Vec::new(),
             }
         }
     }
@@ -454,6 +456,7 @@ fn answered(state: &mut State, query: &Query, result: Result<Box<Answer>, Box<Pr
         | Answer::Memory(_)
         | Answer::Hygiene(_)
         | Answer::Hooks(_)
-        | Answer::Routines(_) => {}
+        | Answer::Routines(_)
+        | Answer::Rules(_) => {}
     }
 }

@@ -70,7 +70,7 @@ pub fn draw(
         Screen::Session => transcript::draw(state, theme, cache, body, buf, &mut report),
         Screen::Channels => channels::draw(state, theme, body, buf),
         Screen::Continuations => continuations::draw(state, theme, body, buf, &mut report),
-        Screen::Rules => rules::draw(state, theme, body, buf),
+        Screen::Rules => rules::draw(state, theme, body, buf, &mut report),
         Screen::CacheCost => cache_cost::draw(state, theme, body, buf, &mut report),
         Screen::Memory => memory::draw(state, theme, body, buf, &mut report),
         Screen::Audit => audit::draw(state, theme, body, buf, &mut report),

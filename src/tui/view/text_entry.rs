@@ -14,6 +14,7 @@ use crate::tui::state::text_field::{Lines, TextField};
 use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::memory;
 use crate::tui::view::paint::{self, span};
+use crate::tui::view::rules;
 
 /// Rows for the choices of the command line.
 const CHOICES: u16 = 6;
@@ -31,7 +32,8 @@ pub fn draw(state: &State, theme: &Theme, entry: &TextEntry, area: Rect, buf: &m
         | TextPurpose::Answer(_)
         | TextPurpose::Code(..)
         | TextPurpose::Compose(_)
-        | TextPurpose::Memory(_) => 0,
+        | TextPurpose::Memory(_)
+        | TextPurpose::Rule(_) => 0,
     };
     let rows = match entry.field.kind() {
         Lines::One => 1 + extra,
@@ -99,7 +101,8 @@ pub fn draw(state: &State, theme: &Theme, entry: &TextEntry, area: Rect, buf: &m
         | TextPurpose::Code(..)
         | TextPurpose::Compose(_)
         | TextPurpose::Filter(_)
-        | TextPurpose::Memory(_) => {}
+        | TextPurpose::Memory(_)
+        | TextPurpose::Rule(_) => {}
     }
     if let Some(error) = &entry.error {
         paint::line(
@@ -201,6 +204,7 @@ fn words(state: &State, entry: &TextEntry) -> (String, String) {
             (format!("Filter {}", screen.title()), note.to_owned())
         }
         TextPurpose::Memory(text) => memory::entry_words(text),
+        TextPurpose::Rule(purpose) => rules::entry_words(*purpose),
     }
 }
 

@@ -13,6 +13,7 @@ mod hygiene;
 mod remote;
 mod routes;
 mod routine_samples;
+mod rule_samples;
 mod samples;
 mod samples_memory;
 mod samples_models;

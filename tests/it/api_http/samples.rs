@@ -484,6 +484,7 @@ pub fn decision_request() -> DecisionRequest {
         minutes: Some(5),
         extra: Some(2.5),
         seen_ms: Some(900),
+        rule: None,
     }
 }
 

@@ -3,7 +3,8 @@
 //! `schema_1` was written by the program of that time. `schema_2` is the same database with the statements of
 //! `002_durability.sql` and user version 2, as the program brought it there, and three calls to models added with SQL:
 //! one that had a price, one that failed and had none, and one that was still open. `schema_3` is that one with the
-//! statements of `003_models.sql`, what a session's budget was extended by, and a learned ratio.
+//! statements of `003_models.sql`, what a session's budget was extended by, and a learned ratio. `schema_4` is that one
+//! with the statements of `004_memory.sql` and a permission for a shape.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -131,6 +132,20 @@ async fn a_database_of_schema_3_is_migrated_with_what_was_granted_and_remembers(
     assert_eq!(sent, 3);
 }
 
+#[tokio::test]
+async fn a_database_of_schema_4_is_migrated_with_its_permissions() {
+    let home = migrated(4).await;
+    let conn = Connection::open(home.data().join("leverframe.db")).unwrap();
+    let (given, uses): (String, u64) = conn
+        .query_row(
+            "SELECT by_label, uses FROM session_grants WHERE tool = 'write_file'",
+            [],
+            |row| Ok((row.get(0)?, row.get(1)?)),
+        )
+        .unwrap();
+    assert_eq!((given.as_str(), uses), ("anna", 0));
+}
+
 /// A database of an earlier schema goes on under this program.
 async fn migrated(from: i64) -> Home {
     let home = old_home(from);
@@ -167,8 +182,8 @@ async fn migrated(from: i64) -> Home {
     sound(&home).await;
 
     let database = home.data().join("leverframe.db");
-    let copy = home.data().join("leverframe.before-schema-4.db");
-    assert_eq!((version(&database), version(&copy)), (4, from));
+    let copy = home.data().join("leverframe.before-schema-5.db");
+    assert_eq!((version(&database), version(&copy)), (5, from));
     let conn = Connection::open(&copy).unwrap();
     let verdict: String = conn
         .query_row("PRAGMA integrity_check", [], |row| row.get(0))
@@ -198,7 +213,7 @@ fn fixture_copy(schema: i64) -> PathBuf {
 
 #[tokio::test]
 async fn a_migration_killed_half_way_leaves_the_old_database_usable() {
-    for from in [1, 2, 3] {
+    for from in [1, 2, 3, 4] {
         let home = old_home(from);
         assert!(
             home.try_daemon_with(&[("LEVERFRAME_CRASH", "migrate.mid:1")])
@@ -206,18 +221,18 @@ async fn a_migration_killed_half_way_leaves_the_old_database_usable() {
         );
         let database = home.data().join("leverframe.db");
         assert_eq!(version(&database), from, "half a migration was kept");
-        let copy = home.data().join("leverframe.before-schema-4.db");
+        let copy = home.data().join("leverframe.before-schema-5.db");
         assert_eq!(version(&copy), from);
         let mut daemon = home.daemon();
         assert_eq!(daemon.get("/readyz").await["quarantine"], false);
         assert_eq!(daemon.wait_approval().await["tool"], "write_file");
         daemon.terminate();
-        assert_eq!(version(&database), 4);
+        assert_eq!(version(&database), 5);
         sound(&home).await;
     }
     fault(
         "kill-during-migration",
-        "SIGKILL at migrate.mid on the way from schemas 1, 2 and 3",
+        "SIGKILL at migrate.mid on the way from schemas 1 to 4",
         "the old database is whole, its copy too, and the next start migrates it",
     );
 }

@@ -6,10 +6,11 @@ use leverframe::protocol::channel::SendIdempotency;
 use leverframe::protocol::command::BudgetRequest;
 use leverframe::protocol::ids::{ContinuationId, RoutineId};
 use leverframe::protocol::words::{
-    ApprovalKind, Autonomy, DecisionWord, Effect, MissedRuns, Surface, Unattended,
+    ApprovalKind, Autonomy, DecisionScope, DecisionWord, Effect, MissedRuns, Surface, Unattended,
 };
 use leverframe::store::commands::begin_routine::{BeginRoutine, Begun, Deed, Occasion};
 use leverframe::store::commands::begin_send::BeginSend;
+use leverframe::store::commands::decide::Decide;
 use leverframe::store::commands::end_send::{EndSend, SendOutcome};
 use leverframe::store::commands::park::Park;
 use leverframe::store::commands::put_routine::{NextDue, PutRoutine, RoutineFields};
@@ -17,6 +18,7 @@ use leverframe::store::input::{ActorRef, NewCallOutcome, TurnBounds};
 use leverframe::store::queries::outbox::NextOutbox;
 
 use crate::memory_data::world as memories;
+use crate::rules::world as rules;
 use crate::store::world::{START, World, approval, call, gated, turn};
 
 /// Sends everything that waits; answers of `unknown` end unknown and are asked about.
@@ -92,12 +94,21 @@ pub(crate) async fn sound_database() -> (PathBuf, World) {
     let approve = world
         .decide_command(gate, DecisionWord::Approve, "anna")
         .await;
+    let approve = Decide {
+        scope: Some(DecisionScope::Session),
+        ..approve
+    };
     world.ok(approve).await;
     assert_eq!(world.claim(session).await, Some(done));
     world.start(calls[1].0, &calls[1].1).await;
     world.succeed(calls[1].0, 1).await;
     world.finish(done, 2).await;
     send_all(&world, None).await;
+
+    // A rule of that session that decided a call.
+    let rule = world.ok(rules::put(rules::fields(session))).await;
+    let (_, ruled) = world.running("ruled").await;
+    world.propose(ruled, vec![rules::leaning(rule.id)]).await;
 
     // An answer nobody knows the delivery of.
     let (doubtful_session, doubtful) = world.running("doubtful").await;

@@ -20,6 +20,7 @@ async fn start(world: &World, id: ToolCallId, digest: &str) -> StartToolOutcome 
             digest: digest.to_owned(),
             max_decision_age_ms: 3_600_000,
             key_lifetime_ms: Some(LIFE_MS),
+            leans_on: None,
         })
         .await
 }

@@ -1,6 +1,7 @@
 //! Properties of the policy: the order of SPEC A3, and that taint, lists and levels never widen what is forbidden.
 
 use leverframe::engine::policy::{CallFacts, Circumstances, SessionGrant, covers, verdict};
+use leverframe::protocol::ids::ApprovalId;
 use leverframe::protocol::policy::Policy;
 use leverframe::protocol::words::{Access, Autonomy, Effect, Risk, VerdictWord};
 use proptest::prelude::*;
@@ -79,11 +80,13 @@ fn circumstances() -> impl Strategy<Value = Circumstances> {
                         args_digest: "d".to_owned(),
                         requester_id: "telegram:1".to_owned(),
                         by: "anna".to_owned(),
+                        approval_id: ApprovalId::from_bytes([7; 16]),
                     })
                     .collect()
             } else {
                 Vec::new()
             },
+            rules: Vec::new(),
             requester_id: "telegram:1".to_owned(),
             ceiling,
         })
@@ -207,12 +210,14 @@ fn a_grant_is_for_its_requester_and_shape_only() {
         args_digest: "one".to_owned(),
         requester_id: "telegram:1".to_owned(),
         by: "anna".to_owned(),
+        approval_id: ApprovalId::from_bytes([7; 16]),
     };
     let circumstances = Circumstances {
         policy,
         also: None,
         held: false,
         grants: vec![grant],
+        rules: Vec::new(),
         requester_id: "telegram:1".to_owned(),
         ceiling: None,
     };

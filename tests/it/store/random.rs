@@ -245,6 +245,7 @@ pub(crate) async fn step(world: World, op: Op) -> World {
                         digest,
                         max_decision_age_ms: 60_000,
                         key_lifetime_ms: None,
+                        leans_on: None,
                     })
                     .await;
             }

@@ -5,14 +5,15 @@ use std::collections::BTreeSet;
 use leverframe::protocol::words::{
     Access, ApprovalKind, ApprovalState, Autonomy, ChannelKind, CompactionState, ContinuationState,
     DecisionWord, Disposition, Effect, HygieneState, MemoryAuthor, MemoryKind, MemoryScope,
-    MemoryState, MissedRuns, OutboxClass, OutboxState, Risk, RoutineRunState, SessionState,
-    StepKind, Surface, ToolCallState, Unattended, VerdictWord,
+    MemoryState, MissedRuns, OutboxClass, OutboxState, Risk, RoutineRunState, RuleMatcher,
+    RuleScope, SessionState, StepKind, Surface, ToolCallState, Unattended, VerdictWord,
 };
 use leverframe::store::transitions;
 
 use crate::store::world::World;
 
 const SQL: &str = include_str!("../../../src/store/migrations/001_initial.sql");
+const RULES_SQL: &str = include_str!("../../../src/store/migrations/005_rules.sql");
 const MEMORY_SQL: &str = include_str!("../../../src/store/migrations/004_memory.sql");
 
 fn words_of<T: Copy + ToString>(all: &[T]) -> BTreeSet<String> {
@@ -84,6 +85,21 @@ fn every_check_of_schema_4_lists_exactly_the_words_of_its_vocabulary() {
     assert_eq!(
         MEMORY_SQL.matches(" IN ('").count(),
         checked + added.len() + 1,
+        "a CHECK is not compared with its vocabulary"
+    );
+}
+
+#[test]
+fn every_check_of_schema_5_lists_exactly_the_words_of_its_vocabulary() {
+    let expected = [
+        ("rules", "matcher", words_of(RuleMatcher::ALL)),
+        ("rules", "scope", words_of(RuleScope::ALL)),
+        ("rules", "verdict", words_of(VerdictWord::ALL)),
+    ];
+    let checked = compare(RULES_SQL, &expected);
+    assert_eq!(
+        RULES_SQL.matches(" IN ('").count(),
+        checked,
         "a CHECK is not compared with its vocabulary"
     );
 }

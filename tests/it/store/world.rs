@@ -202,6 +202,8 @@ pub(crate) fn call(effect: Effect, outcome: NewCallOutcome) -> NewCall {
             rule: "a rule".to_owned(),
             policy_version: 1,
         },
+        leans_on: None,
+        otherwise: None,
         outcome,
     }
 }
@@ -432,6 +434,7 @@ impl World {
             digest: digest.to_owned(),
             max_decision_age_ms: 60_000,
             key_lifetime_ms: None,
+            leans_on: None,
         })
         .await
     }
@@ -577,6 +580,7 @@ impl World {
             refusal_notice: None,
             grant_expires_at: None,
             card_update: true,
+            rule: None,
         }
     }
 }

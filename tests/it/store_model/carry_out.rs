@@ -290,12 +290,14 @@ impl System {
                     max_decision_age_ms: PATIENCE,
                     key_lifetime_ms: key_lives
                         .and_then(|seconds| u64::try_from(seconds * 1000).ok()),
+                    leans_on: None,
                 })
                 .map(|outcome| match outcome {
                     StartToolOutcome::Started { attempt } => Outcome::Started(attempt),
                     StartToolOutcome::DigestMismatch => Outcome::OtherPlan,
                     StartToolOutcome::DecisionTooOld => Outcome::TooOld,
                     StartToolOutcome::KeyRanOut => Outcome::KeyRanOut,
+                    StartToolOutcome::NoLongerAllowed => Outcome::NoLongerAllowed,
                     StartToolOutcome::NotStartable(state) => Outcome::NotStartable(state),
                 })
             }
@@ -601,6 +603,7 @@ impl System {
                     refusal_notice: None,
                     grant_expires_at: None,
                     card_update: true,
+                    rule: None,
                 })?;
                 Ok(Self::decided(report))
             }

@@ -242,6 +242,8 @@ pub(crate) enum Outcome {
     OtherPlan,
     TooOld,
     KeyRanOut,
+    /// What let it run is not in force any more.
+    NoLongerAllowed,
     NotStartable(ToolCallState),
     Cancelled(Vec<usize>),
     Turns(Vec<usize>),

@@ -308,6 +308,8 @@ impl System {
                         rule: "a rule".to_owned(),
                         policy_version: version,
                     },
+                    leans_on: None,
+                    otherwise: None,
                     outcome,
                 }
             })

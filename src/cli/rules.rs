@@ -1,0 +1,514 @@
+//! `leverframe rules list|show|add|edit|enable|disable|remove|grants|test`.
+
+use clap::{Args, Subcommand};
+
+use crate::cli::exit::{Failure, unexpected};
+use crate::cli::find::submit;
+use crate::cli::table;
+use crate::cli::terminal::{Format, Terminal, cell};
+use crate::client::console_client::ConsoleClient;
+use crate::clock::{Clock, Timestamp};
+use crate::protocol::command::{Command, Outcome};
+use crate::protocol::ids::{ApprovalId, RuleId, SessionId};
+use crate::protocol::rule::{
+    Grant, Rule, RuleAnswer, RuleCommand, RuleMatches, RuleOutcome, RulePatch, RuleQuery,
+};
+use crate::protocol::snapshot::{Answer, Query};
+use crate::protocol::span;
+use crate::protocol::words::{RuleMatcher, VerdictWord};
+use crate::text::untrusted::limit_line;
+
+/// `rules`.
+#[derive(Debug, Subcommand)]
+pub enum RuleCommands {
+    /// List rules, newest first
+    List,
+    /// Show one, with what it matches of the last seven days
+    Show {
+        /// Id, or a beginning of it that no other has
+        rule: String,
+    },
+    /// Make one: `rules add execute_command --prefix "git status" --channel team --expires 8h`
+    Add {
+        /// Tool name, or a beginning and `*`
+        tool: String,
+        /// What it says
+        #[command(flatten)]
+        fields: RuleFlags,
+        /// Only show what it would have matched in the last seven days
+        #[arg(long)]
+        preview: bool,
+    },
+    /// Change one; what is not named stays
+    Edit {
+        /// Id, or a beginning of it that no other has
+        rule: String,
+        /// What it says
+        #[command(flatten)]
+        fields: RuleFlags,
+    },
+    /// Look at it again
+    Enable {
+        /// Id, or a beginning of it that no other has
+        rule: String,
+    },
+    /// Keep it, but do not look at it
+    Disable {
+        /// Id, or a beginning of it that no other has
+        rule: String,
+    },
+    /// Remove a rule (`rul_…`), or a permission for a shape (`apr_…`)
+    Remove {
+        /// Id, or a beginning of a rule's that no other has
+        rule: String,
+    },
+    /// List permissions for shapes in sessions
+    Grants,
+    /// What would happen to a call: `rules test read_file '{"path": "a.txt"}' --channel team`
+    Test {
+        /// Tool name
+        tool: String,
+        /// Arguments as JSON
+        args: String,
+        /// Channel that it would come from
+        #[arg(long, default_value = "desk")]
+        channel: String,
+        /// Session; where it is left out, a new one
+        #[arg(long)]
+        session: Option<SessionId>,
+    },
+}
+
+/// What can be set of a rule.
+#[derive(Debug, Args)]
+pub struct RuleFlags {
+    /// The same, nothing more
+    #[arg(long, value_name = "VALUE", group = "how")]
+    exact: Option<String>,
+    /// It begins so
+    #[arg(long, value_name = "VALUE", group = "how")]
+    prefix: Option<String>,
+    /// `*` stands for anything, `?` for one character, a last word `**` for any further words
+    #[arg(long, value_name = "VALUE", group = "how")]
+    pattern: Option<String>,
+    /// Argument that is compared; empty = all as JSON
+    #[arg(long)]
+    field: Option<String>,
+    /// It runs without asking (this where nothing is said)
+    #[arg(long, group = "says")]
+    allow: bool,
+    /// A person is asked
+    #[arg(long, group = "says")]
+    ask: bool,
+    /// It never runs
+    #[arg(long, group = "says")]
+    deny: bool,
+    /// Only on this channel
+    #[arg(long, conflicts_with = "session")]
+    channel: Option<String>,
+    /// Only in this session, while it lasts
+    #[arg(long)]
+    session: Option<SessionId>,
+    /// Until it ends: `45s`, `30m`, `8h`, `7d`, `2w`, or `never`
+    #[arg(long, value_name = "TIME")]
+    expires: Option<String>,
+    /// Calls it may allow in all; 0 = any number
+    #[arg(long, value_name = "N")]
+    max_uses: Option<u64>,
+    /// Why; empty = none
+    #[arg(long)]
+    note: Option<String>,
+}
+
+impl RuleFlags {
+    fn patch(self) -> Result<RulePatch, Failure> {
+        let (matcher, value) = match (self.exact, self.prefix, self.pattern) {
+            (Some(value), _, _) => (Some(RuleMatcher::Exact), Some(value)),
+            (_, Some(value), _) => (Some(RuleMatcher::Prefix), Some(value)),
+            (_, _, Some(value)) => (Some(RuleMatcher::Pattern), Some(value)),
+            (None, None, None) => (None, None),
+        };
+        let expires_in_seconds = match self.expires.as_deref() {
+            None => None,
+            Some("never") => Some(0),
+            Some(text) => match span::seconds(text) {
+                Some(seconds) if seconds > 0 => Some(seconds.unsigned_abs()),
+                Some(_) | None => {
+                    return Err(Failure::Usage(format!(
+                        "--expires `{}`: expected a time like 30m, 8h or 7d, or `never`",
+                        cell(text)
+                    )));
+                }
+            },
+        };
+        Ok(RulePatch {
+            field: self.field,
+            matcher,
+            value,
+            channel: self.channel,
+            session_id: self.session,
+            verdict: [
+                (self.allow, VerdictWord::Allow),
+                (self.ask, VerdictWord::Ask),
+                (self.deny, VerdictWord::Deny),
+            ]
+            .into_iter()
+            .find_map(|(said, word)| said.then_some(word)),
+            expires_in_seconds,
+            max_uses: self.max_uses,
+            note: self.note,
+            ..RulePatch::default()
+        })
+    }
+}
+
+/// Carries out one of the commands.
+pub async fn run(
+    client: &dyn ConsoleClient,
+    terminal: &mut Terminal<'_>,
+    format: Format,
+    command: RuleCommands,
+) -> Result<(), Failure> {
+    let now = Clock::System.now();
+    match command {
+        RuleCommands::List => list(client, terminal, format, now).await,
+        RuleCommands::Show { rule } => {
+            let rule = one(client, &rule).await?;
+            show(client, terminal, format, now, &rule).await
+        }
+        RuleCommands::Add {
+            tool,
+            fields,
+            preview,
+        } => {
+            let rule = Box::new(RulePatch {
+                tool: Some(tool),
+                ..fields.patch()?
+            });
+            if rule.value.is_none() {
+                return Err(Failure::Usage(
+                    "say what it matches: --exact, --prefix or --pattern".to_owned(),
+                ));
+            }
+            if preview {
+                let found = matches(client, None, rule).await?;
+                return match format {
+                    Format::Json => terminal.json(&found),
+                    Format::Human => told_matches(terminal, &found),
+                };
+            }
+            told(client, terminal, format, now, RuleCommand::Add { rule }).await
+        }
+        RuleCommands::Edit { rule, fields } => {
+            let patch = fields.patch()?;
+            if patch == RulePatch::default() {
+                return Err(Failure::Usage(
+                    "say what changes; `leverframe rules edit --help` lists what can".to_owned(),
+                ));
+            }
+            change(client, terminal, format, now, &rule, patch).await
+        }
+        RuleCommands::Enable { rule } => {
+            let patch = RulePatch {
+                enabled: Some(true),
+                ..RulePatch::default()
+            };
+            change(client, terminal, format, now, &rule, patch).await
+        }
+        RuleCommands::Disable { rule } => {
+            let patch = RulePatch {
+                enabled: Some(false),
+                ..RulePatch::default()
+            };
+            change(client, terminal, format, now, &rule, patch).await
+        }
+        RuleCommands::Remove { rule } => {
+            let command = match rule.parse::<ApprovalId>() {
+                Ok(id) => RuleCommand::RemoveGrant { id },
+                Err(_) => RuleCommand::Remove {
+                    id: one(client, &rule).await?.id,
+                },
+            };
+            told(client, terminal, format, now, command).await
+        }
+        RuleCommands::Grants => grants(client, terminal, format).await,
+        RuleCommands::Test {
+            tool,
+            args,
+            channel,
+            session,
+        } => {
+            let args = serde_json::from_str(&args)
+                .map_err(|error| Failure::Usage(format!("the arguments are no JSON: {error}")))?;
+            let query = RuleQuery::Test {
+                tool,
+                args,
+                channel,
+                session_id: session,
+            };
+            let RuleAnswer::Test(test) = ask(client, query).await? else {
+                return Err(unexpected("a test"));
+            };
+            if format == Format::Json {
+                return terminal.json(&test);
+            }
+            let what = match test.verdict.decision {
+                VerdictWord::Allow => "runs without asking",
+                VerdictWord::Ask => "a person is asked",
+                VerdictWord::Deny => "does not run",
+            };
+            terminal.line(&format!("{what}: {}", cell(&test.verdict.rule)))?;
+            if let Some(risk) = test.risk {
+                terminal.line(&format!("access {}, risk {risk}", test.access))?;
+            }
+            test.matching.iter().try_for_each(|rule| {
+                terminal.line(&format!(
+                    "matched by {}  {}",
+                    rule.id,
+                    cell(&rule.in_words())
+                ))
+            })
+        }
+    }
+}
+
+async fn ask(client: &dyn ConsoleClient, query: RuleQuery) -> Result<RuleAnswer, Failure> {
+    match client.query(Query::Rules(query)).await? {
+        Answer::Rules(answer) => Ok(answer),
+        _ => Err(unexpected("rules")),
+    }
+}
+
+async fn all(client: &dyn ConsoleClient) -> Result<Vec<Rule>, Failure> {
+    match ask(client, RuleQuery::List).await? {
+        RuleAnswer::List(page) => Ok(page.items),
+        _ => Err(unexpected("rules")),
+    }
+}
+
+/// A rule by id, or by a beginning of it that no other has.
+async fn one(client: &dyn ConsoleClient, text: &str) -> Result<Rule, Failure> {
+    if let Ok(id) = text.parse::<RuleId>() {
+        return match ask(client, RuleQuery::One { id }).await? {
+            RuleAnswer::One(rule) => Ok(*rule),
+            _ => Err(unexpected("a rule")),
+        };
+    }
+    crate::cli::find::rule(text, all(client).await?)
+}
+
+async fn matches(
+    client: &dyn ConsoleClient,
+    id: Option<RuleId>,
+    rule: Box<RulePatch>,
+) -> Result<RuleMatches, Failure> {
+    match ask(client, RuleQuery::Matches { id, rule }).await? {
+        RuleAnswer::Matches(found) => Ok(*found),
+        _ => Err(unexpected("matches")),
+    }
+}
+
+async fn change(
+    client: &dyn ConsoleClient,
+    terminal: &mut Terminal<'_>,
+    format: Format,
+    now: Timestamp,
+    rule: &str,
+    patch: RulePatch,
+) -> Result<(), Failure> {
+    let rule = one(client, rule).await?;
+    let patch = Box::new(RulePatch {
+        if_version: Some(rule.version),
+        ..patch
+    });
+    let command = RuleCommand::Change { id: rule.id, patch };
+    told(client, terminal, format, now, command).await
+}
+
+/// Submits a command and says what came of it.
+async fn told(
+    client: &dyn ConsoleClient,
+    terminal: &mut Terminal<'_>,
+    format: Format,
+    now: Timestamp,
+    command: RuleCommand,
+) -> Result<(), Failure> {
+    let Outcome::Rule(outcome) = submit(client, Command::Rule(command)).await? else {
+        return Err(unexpected("a rule"));
+    };
+    match (outcome, format) {
+        (RuleOutcome::Rule(rule), Format::Json) => terminal.json(&rule),
+        (RuleOutcome::Rule(rule), Format::Human) => terminal.line(&format!(
+            "{}  {}  {}",
+            rule.id,
+            cell(&rule.in_words()),
+            state(&rule, now)
+        )),
+        (RuleOutcome::Removed(id), Format::Json) => {
+            terminal.json(&serde_json::json!({ "removed": id }))
+        }
+        (RuleOutcome::Removed(id), Format::Human) => terminal.line(&format!("{id}  removed")),
+        (RuleOutcome::GrantRemoved(id), Format::Json) => {
+            terminal.json(&serde_json::json!({ "removed": id }))
+        }
+        (RuleOutcome::GrantRemoved(id), Format::Human) => {
+            terminal.line(&format!("{id}  taken back"))
+        }
+    }
+}
+
+/// Whether it decides anything, in words.
+fn state(rule: &Rule, now: Timestamp) -> String {
+    match (rule.idle(now), rule.expires_at) {
+        (Some(why), _) => why.to_owned(),
+        (None, Some(at)) => format!("until {at}"),
+        (None, None) => "in force".to_owned(),
+    }
+}
+
+/// How far it reaches, in words.
+fn reach(rule: &Rule) -> String {
+    match (&rule.channel, rule.session_id) {
+        (Some(channel), _) => cell(channel),
+        (None, Some(session)) => session.to_string(),
+        (None, None) => "everywhere".to_owned(),
+    }
+}
+
+fn uses(rule: &Rule) -> String {
+    match rule.max_uses {
+        Some(max) => format!("{} of {max}", rule.uses),
+        None => rule.uses.to_string(),
+    }
+}
+
+fn last_used(at: Option<Timestamp>) -> String {
+    at.map_or_else(|| "never".to_owned(), |at| at.to_string())
+}
+
+async fn list(
+    client: &dyn ConsoleClient,
+    terminal: &mut Terminal<'_>,
+    format: Format,
+    now: Timestamp,
+) -> Result<(), Failure> {
+    let rules = all(client).await?;
+    if format == Format::Json {
+        return rules.iter().try_for_each(|rule| terminal.json(rule));
+    }
+    let rows: Vec<Vec<String>> = rules
+        .iter()
+        .map(|rule| {
+            vec![
+                rule.id.to_string(),
+                limit_line(&rule.in_words(), 60),
+                reach(rule),
+                uses(rule),
+                last_used(rule.last_used_at),
+                state(rule, now),
+            ]
+        })
+        .collect();
+    let heads = ["ID", "RULE", "WHERE", "USES", "LAST USED", "STATE"];
+    table::print(terminal, &heads, &rows, "no rules")
+}
+
+async fn grants(
+    client: &dyn ConsoleClient,
+    terminal: &mut Terminal<'_>,
+    format: Format,
+) -> Result<(), Failure> {
+    let RuleAnswer::Grants(page) = ask(client, RuleQuery::Grants).await? else {
+        return Err(unexpected("permissions"));
+    };
+    if format == Format::Json {
+        return page.items.iter().try_for_each(|grant| terminal.json(grant));
+    }
+    let row = |grant: &Grant| {
+        vec![
+            grant.id.to_string(),
+            format!("{} {}", cell(&grant.tool), limit_line(&grant.preview, 40)),
+            format!(
+                "{} {}",
+                cell(&grant.channel),
+                limit_line(&grant.conversation, 20)
+            ),
+            limit_line(&grant.requester_id, 24),
+            grant.uses.to_string(),
+            last_used(grant.last_used_at),
+            grant
+                .expires_at
+                .map_or_else(|| "with the session".to_owned(), |at| at.to_string()),
+        ]
+    };
+    let rows: Vec<Vec<String>> = page.items.iter().map(row).collect();
+    let heads = ["ID", "SHAPE", "WHERE", "FOR", "USES", "LAST USED", "UNTIL"];
+    table::print(terminal, &heads, &rows, "no permissions for shapes")
+}
+
+async fn show(
+    client: &dyn ConsoleClient,
+    terminal: &mut Terminal<'_>,
+    format: Format,
+    now: Timestamp,
+    rule: &Rule,
+) -> Result<(), Failure> {
+    if format == Format::Json {
+        return terminal.json(rule);
+    }
+    let line = format!("{}  {}", rule.id, state(rule, now));
+    terminal.line(&line)?;
+    terminal.line(&format!("says      {}", cell(&rule.in_words())))?;
+    terminal.line(&format!("where     {}", reach(rule)))?;
+    let used = last_used(rule.last_used_at);
+    terminal.line(&format!("used      {}, last {used}", uses(rule)))?;
+    terminal.line(&format!(
+        "made      {}, changed {} by {} (version {})",
+        rule.created_at,
+        rule.updated_at,
+        cell(&rule.by),
+        rule.version
+    ))?;
+    if let Some(approval) = rule.approval_id {
+        terminal.line(&format!("on        {approval}"))?;
+    }
+    if let Some(note) = &rule.note {
+        terminal.line(&format!("note      {}", cell(note)))?;
+    }
+    let found = matches(client, Some(rule.id), Box::default()).await?;
+    told_matches(terminal, &found)
+}
+
+fn told_matches(terminal: &mut Terminal<'_>, found: &RuleMatches) -> Result<(), Failure> {
+    let at_most = if found.more { " (the newest)" } else { "" };
+    terminal.line(&format!(
+        "{}: matches {} of {} calls of its tools since {}{at_most}",
+        cell(&found.rule),
+        found.matched,
+        found.considered,
+        found.since
+    ))?;
+    terminal.line(&format!(
+        "of these  {} ran unasked, {} approved, {} denied, {} refused by the policy",
+        found.ran_unasked, found.approved, found.denied, found.refused
+    ))?;
+    found.calls.iter().try_for_each(|call| {
+        let then = match (call.decision, &call.by) {
+            (Some(decision), Some(by)) => format!("{} {decision} by {}", call.was, cell(by)),
+            (Some(decision), None) => format!("{} {decision}", call.was),
+            (None, _) => call.was.to_string(),
+        };
+        let kept = call
+            .kept_by
+            .as_deref()
+            .map_or_else(String::new, |why| format!("  (asks still: {})", cell(why)));
+        terminal.line(&format!(
+            "{}  {}  {} {}  {then}, {}{kept}",
+            call.at,
+            cell(&call.channel),
+            cell(&call.tool),
+            limit_line(&call.preview, 60),
+            call.state
+        ))
+    })
+}

@@ -1,0 +1,603 @@
+//! Rules: making, changing and removing them, and what they match. Only people come here: no tool of the model leads
+//! to a rule.
+
+use crate::config::error::nearest;
+use crate::engine::core::Engine;
+use crate::engine::handle::Caller;
+use crate::engine::policy::{Circumstances, covers};
+use crate::engine::problem::from_store;
+use crate::engine::rules;
+use crate::engine::turn::judge::{Place, judge_at};
+use crate::protocol::ids::{RuleId, SessionId, ToolCallId};
+use crate::protocol::policy::Verdict;
+use crate::protocol::problem::{Problem, ProblemKind};
+use crate::protocol::rule::{
+    Rule, RuleAnswer, RuleCommand, RuleMatches, RuleOutcome, RulePatch, RuleQuery, RuleTest,
+};
+use crate::protocol::snapshot::Page;
+use crate::protocol::words::{
+    Access, ApprovalKind, DecisionWord, Risk, RuleMatcher, RuleScope, VerdictWord,
+};
+use crate::store::commands::put_rule::{PutRule, RemoveGrant, RemoveRule, RuleFields};
+use crate::store::queries::rules::TriedCall;
+use crate::tools::canonical::canonical_json;
+use crate::tools::preview::one_line;
+
+/// Longest value, in bytes.
+const MAX_VALUE: usize = 4096;
+/// Longest note, in bytes.
+const MAX_NOTE: usize = 500;
+/// Longest life, in seconds: a year.
+const MAX_SECONDS: u64 = 366 * 24 * 3600;
+/// How far back a rule is tried: seven days.
+const TRIED_SECONDS: i64 = 7 * 24 * 3600;
+/// Calls that a rule is tried on at most.
+const MAX_TRIED: u32 = 20_000;
+/// Calls told at most.
+const MAX_TOLD: usize = 50;
+
+/// Carries out a command.
+pub async fn carry_out(
+    engine: &Engine,
+    caller: &Caller,
+    command: RuleCommand,
+) -> Result<RuleOutcome, Problem> {
+    let by = caller.reference();
+    match command {
+        RuleCommand::Add { rule } => {
+            let put = PutRule {
+                id: RuleId::generate(),
+                version: 0,
+                fields: fields(engine, None, *rule)?,
+                approval_id: None,
+                by,
+            };
+            put_rule(engine, put).await
+        }
+        RuleCommand::Change { id, patch } => {
+            let before = find(engine, id).await?;
+            if patch
+                .if_version
+                .is_some_and(|version| version != before.version)
+            {
+                return Err(Problem::new(
+                    ProblemKind::Conflict,
+                    "the rule changed",
+                    format!(
+                        "{id} is at version {} now, by {}",
+                        before.version, before.by
+                    ),
+                )
+                .hint("look at it and try again"));
+            }
+            let put = PutRule {
+                id,
+                version: before.version,
+                fields: fields(engine, Some(&before), *patch)?,
+                approval_id: None,
+                by,
+            };
+            put_rule(engine, put).await
+        }
+        RuleCommand::Remove { id } => {
+            let remove = RemoveRule { id, by };
+            engine.store.write(remove).await.map_err(from_store)?;
+            Ok(RuleOutcome::Removed(id))
+        }
+        RuleCommand::RemoveGrant { id } => {
+            let remove = RemoveGrant { id, by };
+            engine.store.write(remove).await.map_err(from_store)?;
+            Ok(RuleOutcome::GrantRemoved(id))
+        }
+    }
+}
+
+async fn put_rule(engine: &Engine, put: PutRule) -> Result<RuleOutcome, Problem> {
+    let rule = engine.store.write(put).await.map_err(from_store)?;
+    Ok(RuleOutcome::Rule(Box::new(rule)))
+}
+
+async fn find(engine: &Engine, id: RuleId) -> Result<Rule, Problem> {
+    engine
+        .store
+        .read_here(move |reader| reader.rule(id))
+        .await
+        .map_err(from_store)
+}
+
+/// Answers a question.
+pub async fn answer(engine: &Engine, query: RuleQuery) -> Result<RuleAnswer, Problem> {
+    match query {
+        RuleQuery::List => {
+            let items = engine
+                .store
+                .read_here(|reader| reader.rules())
+                .await
+                .map_err(from_store)?;
+            Ok(RuleAnswer::List(whole(items)))
+        }
+        RuleQuery::One { id } => Ok(RuleAnswer::One(Box::new(find(engine, id).await?))),
+        RuleQuery::Grants => {
+            let now = engine.clock.now();
+            let items = engine
+                .store
+                .read(move |reader| reader.all_grants(now))
+                .await
+                .map_err(from_store)?;
+            Ok(RuleAnswer::Grants(whole(items)))
+        }
+        RuleQuery::Matches { id, rule } => {
+            let before = match id {
+                Some(id) => Some(find(engine, id).await?),
+                None => None,
+            };
+            let fields = fields(engine, before.as_ref(), *rule)?;
+            tried(engine, fields)
+                .await
+                .map(|matches| RuleAnswer::Matches(Box::new(matches)))
+        }
+        RuleQuery::Test {
+            tool,
+            args,
+            channel,
+            session_id,
+        } => test(engine, tool, args, channel, session_id)
+            .await
+            .map(|test| RuleAnswer::Test(Box::new(test))),
+    }
+}
+
+fn whole<T>(items: Vec<T>) -> Page<T> {
+    Page {
+        items,
+        next_cursor: None,
+    }
+}
+
+/// Text that a person set; empty takes back what was there.
+fn text(new: Option<String>, before: Option<&String>) -> Option<String> {
+    match new {
+        Some(text) => Some(text.trim().to_owned()).filter(|text| !text.is_empty()),
+        None => before.cloned(),
+    }
+}
+
+/// What a patch makes of a rule, checked.
+pub fn fields(
+    engine: &Engine,
+    before: Option<&Rule>,
+    patch: RulePatch,
+) -> Result<RuleFields, Problem> {
+    let missing = |field: &str| {
+        Problem::invalid(format!(
+            "`{field}` is missing; a rule needs a tool, a matcher and a value"
+        ))
+    };
+    let tool = patch
+        .tool
+        .or_else(|| before.map(|rule| rule.tool.clone()))
+        .ok_or_else(|| missing("tool"))?;
+    let schema = known_tool(engine, &tool)?;
+    let field = match (&patch.field, before) {
+        (None, None) => rules::default_field(&tool).map(str::to_owned),
+        (field, before) => text(field.clone(), before.and_then(|rule| rule.field.as_ref())),
+    };
+    if let (Some(field), Some(schema)) = (&field, schema) {
+        known_field(&tool, field, &schema)?;
+    }
+    let matcher = patch
+        .matcher
+        .or(before.map(|rule| rule.matcher))
+        .ok_or_else(|| missing("matcher"))?;
+    let value = patch
+        .value
+        .or_else(|| before.map(|rule| rule.value.clone()))
+        .ok_or_else(|| missing("value"))?;
+    let value = checked_value(field.as_deref(), matcher, &engine.redactor.redact(&value))?;
+    let verdict = patch
+        .verdict
+        .or(before.map(|rule| rule.verdict))
+        .unwrap_or(VerdictWord::Allow);
+    let max_uses = match patch.max_uses {
+        Some(max) => Some(max).filter(|max| *max > 0),
+        None => before.and_then(|rule| rule.max_uses),
+    };
+    if max_uses.is_some() && verdict != VerdictWord::Allow {
+        return Err(Problem::invalid(format!(
+            "`max_uses` bounds what a rule allows; this one says `{verdict}`"
+        ))
+        .hint("leave it out, or let the rule end with `expires_in_seconds`"));
+    }
+    if max_uses.is_some_and(|max| max > i64::MAX as u64) {
+        return Err(Problem::invalid("`max_uses` is larger than can be counted"));
+    }
+    let expires_at = match patch.expires_in_seconds {
+        None => before.and_then(|rule| rule.expires_at),
+        Some(0) => None,
+        Some(seconds) if seconds <= MAX_SECONDS => {
+            Some(engine.clock.now().plus_seconds(seconds as i64))
+        }
+        Some(_) => {
+            return Err(Problem::invalid(format!(
+                "`expires_in_seconds` must be 0 (never) to {MAX_SECONDS}"
+            )));
+        }
+    };
+    let note = text(patch.note, before.and_then(|rule| rule.note.as_ref()))
+        .map(|note| engine.redactor.redact(&note).into_owned());
+    if note.as_ref().is_some_and(|note| note.len() > MAX_NOTE) {
+        return Err(Problem::invalid(format!(
+            "`note` has more than {MAX_NOTE} bytes"
+        )));
+    }
+    let (scope, channel, session_id) =
+        reach(engine, before, patch.scope, patch.channel, patch.session_id)?;
+    Ok(RuleFields {
+        tool,
+        field,
+        matcher,
+        value,
+        scope,
+        channel,
+        session_id,
+        verdict,
+        enabled: patch
+            .enabled
+            .or(before.map(|rule| rule.enabled))
+            .unwrap_or(true),
+        expires_at,
+        max_uses,
+        note,
+    })
+}
+
+type Reach = (RuleScope, Option<String>, Option<SessionId>);
+
+fn reach(
+    engine: &Engine,
+    before: Option<&Rule>,
+    scope: Option<RuleScope>,
+    channel: Option<String>,
+    session: Option<SessionId>,
+) -> Result<Reach, Problem> {
+    let scope = match (scope, &channel, session) {
+        (Some(scope), _, _) => scope,
+        (None, _, Some(_)) => RuleScope::Session,
+        (None, Some(_), None) => RuleScope::Channel,
+        (None, None, None) => before.map_or(RuleScope::Global, |rule| rule.scope),
+    };
+    let channel = channel.or_else(|| before.and_then(|rule| rule.channel.clone()));
+    let session = session.or_else(|| before.and_then(|rule| rule.session_id));
+    match scope {
+        RuleScope::Global => Ok((scope, None, None)),
+        RuleScope::Channel => {
+            let channel = channel.ok_or_else(|| {
+                Problem::invalid("`channel` is missing: a rule of scope `channel` names one")
+            })?;
+            engine.channel(&channel)?;
+            Ok((scope, Some(channel), None))
+        }
+        RuleScope::Session => {
+            let session = session.ok_or_else(|| {
+                Problem::invalid("`session_id` is missing: a rule of scope `session` names one")
+            })?;
+            Ok((scope, None, Some(session)))
+        }
+    }
+}
+
+/// The schema of the one tool that an entry names; none = it names several.
+fn known_tool(engine: &Engine, entry: &str) -> Result<Option<serde_json::Value>, Problem> {
+    if let Some(tool) = engine.tools.get(entry) {
+        return Ok(Some(tool.spec().input_schema.clone()));
+    }
+    if entry.ends_with('*') && engine.tools.names().any(|name| covers(entry, name)) {
+        return Ok(None);
+    }
+    let shown: String = entry.chars().take(64).collect();
+    let names: Vec<&str> = engine.tools.names().collect();
+    let hint = match nearest(entry, names.iter().copied()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("tools: {}; or a prefix and `*`", names.join(", ")),
+    };
+    Err(Problem::invalid(format!("`tool`: there is no tool `{shown}`")).hint(hint))
+}
+
+fn known_field(tool: &str, field: &str, schema: &serde_json::Value) -> Result<(), Problem> {
+    let Some(properties) = schema.get("properties").and_then(|found| found.as_object()) else {
+        return Ok(());
+    };
+    if properties.contains_key(field) {
+        return Ok(());
+    }
+    let shown: String = field.chars().take(64).collect();
+    let names: Vec<&str> = properties.keys().map(String::as_str).collect();
+    Err(
+        Problem::invalid(format!("`field`: `{tool}` has no argument `{shown}`")).hint(format!(
+            "arguments: {}; empty compares all of them",
+            names.join(", ")
+        )),
+    )
+}
+
+fn checked_value(
+    field: Option<&str>,
+    matcher: RuleMatcher,
+    value: &str,
+) -> Result<String, Problem> {
+    if value.trim().is_empty() {
+        return Err(Problem::invalid("`value` is empty")
+            .hint("a `pattern` of `*` matches everything, where that is meant"));
+    }
+    if value.len() > MAX_VALUE {
+        return Err(Problem::invalid(format!(
+            "`value` has {} bytes; at most {MAX_VALUE} are taken",
+            value.len()
+        )));
+    }
+    if field == Some(rules::ARGV) {
+        return match rules::words(value) {
+            Some(words) => Ok(rules::unwords(&words)),
+            None => Err(Problem::invalid(
+                "`value` is no list of words: a quote is not closed, or a `\\` ends it",
+            )),
+        };
+    }
+    if field.is_none() && matcher == RuleMatcher::Exact {
+        return match serde_json::from_str::<serde_json::Value>(value) {
+            Ok(args @ serde_json::Value::Object(_)) => Ok(canonical_json(&args)),
+            Ok(_) | Err(_) => Err(Problem::invalid(
+                "`value` is no JSON object: without a field, `exact` compares all arguments",
+            )
+            .hint("for one argument, name it in `field`")),
+        };
+    }
+    Ok(value.to_owned())
+}
+
+/// A rule that does not exist, as it would be compared.
+fn would_be(fields: RuleFields, now: crate::clock::Timestamp) -> Rule {
+    Rule {
+        id: RuleId::from_bytes([0; 16]),
+        tool: fields.tool,
+        field: fields.field,
+        matcher: fields.matcher,
+        value: fields.value,
+        scope: fields.scope,
+        channel: fields.channel,
+        session_id: fields.session_id,
+        verdict: fields.verdict,
+        enabled: true,
+        expires_at: None,
+        max_uses: None,
+        uses: 0,
+        last_used_at: None,
+        note: None,
+        approval_id: None,
+        by: String::new(),
+        version: 0,
+        created_at: now,
+        updated_at: now,
+    }
+}
+
+/// Why an allowing rule would not have let a call of the past run all the same.
+fn kept_by(call: &TriedCall) -> Option<String> {
+    const ABOVE: [&str; 5] = [
+        "emergency stop",
+        "block list",
+        "always_ask list",
+        "always asks",
+        "taint",
+    ];
+    if call.told.risk == Risk::Critical {
+        return Some("critical risk always asks".to_owned());
+    }
+    ABOVE
+        .iter()
+        .any(|above| call.rule.starts_with(above))
+        .then(|| call.rule.clone())
+        .or_else(|| {
+            call.tainted
+                .then(|| "untrusted content in context".to_owned())
+        })
+}
+
+async fn tried(engine: &Engine, fields: RuleFields) -> Result<RuleMatches, Problem> {
+    let now = engine.clock.now();
+    let since = now.plus_seconds(-TRIED_SECONDS);
+    let rule = would_be(fields, now);
+    let workspaces: std::collections::BTreeMap<String, String> = engine
+        .settings
+        .channels
+        .iter()
+        .map(|(name, channel)| {
+            let workspace = channel.workspace.to_string_lossy().into_owned();
+            (name.clone(), workspace)
+        })
+        .collect();
+    engine
+        .store
+        .read(move |reader| {
+            let mut found = RuleMatches {
+                rule: rule.in_words(),
+                since,
+                considered: 0,
+                more: false,
+                matched: 0,
+                ran_unasked: 0,
+                approved: 0,
+                denied: 0,
+                refused: 0,
+                calls: Vec::new(),
+            };
+            found.more = reader.each_call_since(since, MAX_TRIED, |mut call| {
+                let here = match rule.scope {
+                    RuleScope::Global => true,
+                    RuleScope::Channel => rule.channel.as_ref() == Some(&call.told.channel),
+                    RuleScope::Session => rule.session_id == Some(call.session_id),
+                };
+                if !here || !covers(&rule.tool, &call.told.tool) {
+                    return;
+                }
+                found.considered += 1;
+                let workspace = workspaces
+                    .get(&call.told.channel)
+                    .map_or("", String::as_str);
+                if !rules::matches(&rule, &call.told.tool, &call.args, workspace) {
+                    return;
+                }
+                found.matched += 1;
+                match (call.told.was, call.told.decision) {
+                    (VerdictWord::Allow, _) => found.ran_unasked += 1,
+                    (VerdictWord::Deny, _) => found.refused += 1,
+                    (VerdictWord::Ask, Some(DecisionWord::Approve)) => found.approved += 1,
+                    (VerdictWord::Ask, Some(_)) => found.denied += 1,
+                    (VerdictWord::Ask, None) => {}
+                }
+                if found.calls.len() < MAX_TOLD {
+                    if rule.verdict == VerdictWord::Allow {
+                        call.told.kept_by = kept_by(&call);
+                    }
+                    found.calls.push(call.told);
+                }
+            })?;
+            Ok(found)
+        })
+        .await
+        .map_err(from_store)
+}
+
+async fn test(
+    engine: &Engine,
+    tool: String,
+    mut args: serde_json::Value,
+    channel: String,
+    session_id: Option<SessionId>,
+) -> Result<RuleTest, Problem> {
+    engine.channel(&channel)?;
+    engine.redactor.redact_json(&mut args);
+    let now = engine.clock.now();
+    let name = channel.clone();
+    let (policy, in_force, taint) = engine
+        .store
+        .read(move |reader| {
+            let mut taint = Vec::new();
+            if let Some(session) = session_id {
+                taint = reader.session_taint(session)?;
+                let of_summary = reader.summary(session)?.map(|summary| summary.taint);
+                taint.extend(of_summary.into_iter().flatten());
+            }
+            let rules = reader.rules_in_force(&name, session_id, now)?;
+            Ok((reader.policy(&name)?, rules, taint))
+        })
+        .await
+        .map_err(from_store)?;
+    let version = policy.version;
+    let place = Place {
+        channel: &channel,
+        session_id: session_id.unwrap_or_else(SessionId::generate),
+        call_id: ToolCallId::generate(),
+        taint: &taint,
+        rules: &in_force,
+    };
+    let circumstances = Circumstances {
+        policy,
+        also: None,
+        held: engine.is_held(),
+        grants: Vec::new(),
+        rules: Vec::new(),
+        requester_id: String::new(),
+        ceiling: None,
+    };
+    let preview = one_line(&tool, &args);
+    let judged = judge_at(engine, &place, circumstances, &tool, &args, version);
+    Ok(match judged {
+        Ok(judged) => RuleTest {
+            tool,
+            preview,
+            access: judged.facts.access,
+            risk: Some(judged.facts.risk),
+            verdict: judged.verdict,
+            matching: judged.matching,
+        },
+        Err(refusal) => RuleTest {
+            tool,
+            preview,
+            access: refusal.access,
+            risk: None,
+            verdict: Verdict {
+                decision: VerdictWord::Deny,
+                rule: format!("{}: {}", refusal.rule, refusal.content),
+                policy_version: version,
+            },
+            matching: Vec::new(),
+        },
+    })
+}
+
+/// The rule that is made with a decision, checked against what is decided.
+pub fn with_decision(
+    engine: &Engine,
+    approval: &crate::protocol::approval::Approval,
+    word: DecisionWord,
+    patch: RulePatch,
+) -> Result<(RuleId, RuleFields), Problem> {
+    let expected = match word {
+        DecisionWord::Approve => VerdictWord::Allow,
+        DecisionWord::Deny | DecisionWord::DenyAndStop => VerdictWord::Deny,
+        _ => {
+            return Err(Problem::invalid(format!(
+                "a rule is made with `approve` or `deny`, not with `{word}`"
+            )));
+        }
+    };
+    if approval.kind != ApprovalKind::Execute {
+        return Err(Problem::invalid(format!(
+            "a rule is about calls; {} is a question of kind {}",
+            approval.id, approval.kind
+        )));
+    }
+    let patch = RulePatch {
+        tool: Some(patch.tool.unwrap_or_else(|| approval.tool.clone())),
+        verdict: Some(patch.verdict.unwrap_or(expected)),
+        ..patch
+    };
+    let fields = fields(engine, None, patch)?;
+    if fields.verdict != expected {
+        return Err(Problem::invalid(format!(
+            "the decision is `{word}` and the rule says `{}`",
+            fields.verdict
+        ))
+        .hint("decide once, and make that rule apart"));
+    }
+    let workspace = engine
+        .channel(&approval.channel)?
+        .workspace
+        .to_string_lossy();
+    let now = engine.clock.now();
+    let here = match fields.scope {
+        RuleScope::Global => true,
+        RuleScope::Channel => fields.channel.as_ref() == Some(&approval.channel),
+        RuleScope::Session => fields.session_id == approval.session_id,
+    };
+    let rule = would_be(fields.clone(), now);
+    if !here || !rules::matches(&rule, &approval.tool, &approval.args, &workspace) {
+        return Err(Problem::invalid(format!(
+            "the rule does not match the call it would be made on: {}",
+            rule.in_words()
+        ))
+        .hint("nothing was decided; change the rule, or make it apart with `rules add`"));
+    }
+    let critical = approval.risk == Risk::Critical;
+    let never = matches!(approval.access, Access::Exec) && !engine.sandbox.is_confined();
+    if fields.verdict == VerdictWord::Allow && (critical || never) {
+        return Err(Problem::new(
+            ProblemKind::NotOffered,
+            "not offered",
+            "no rule lets a call of this kind run without a person: it is critical, or not sandboxed",
+        )
+        .hint("approve it once"));
+    }
+    Ok((RuleId::generate(), fields))
+}

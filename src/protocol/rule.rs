@@ -1,0 +1,319 @@
+//! Rules that people make: what they match, what they say, and what they would have said.
+//!
+//! Outside text is only in what was matched (previews, arguments) and must be revealed before it is shown.
+
+use serde::{Deserialize, Serialize};
+
+use crate::clock::Timestamp;
+use crate::protocol::ids::{ApprovalId, RuleId, SessionId, ToolCallId};
+use crate::protocol::policy::Verdict;
+use crate::protocol::snapshot::Page;
+use crate::protocol::words::{
+    Access, DecisionWord, Risk, RuleMatcher, RuleScope, ToolCallState, VerdictWord,
+};
+
+/// One rule.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rule {
+    /// Id.
+    pub id: RuleId,
+    /// Tool name, or `prefix*`.
+    pub tool: String,
+    /// The argument whose value is compared; none = all arguments as canonical JSON.
+    pub field: Option<String>,
+    /// How it is compared.
+    pub matcher: RuleMatcher,
+    /// With what: text, or the words of a list as a shell would be given them.
+    pub value: String,
+    /// How far it reaches.
+    pub scope: RuleScope,
+    /// Its channel, when it reaches that far.
+    pub channel: Option<String>,
+    /// Its session, when it reaches that far.
+    pub session_id: Option<SessionId>,
+    /// What it says.
+    pub verdict: VerdictWord,
+    /// Whether it is looked at.
+    pub enabled: bool,
+    /// When it ends; none = never.
+    pub expires_at: Option<Timestamp>,
+    /// Calls it may allow; none = any number.
+    pub max_uses: Option<u64>,
+    /// Calls it decided.
+    pub uses: u64,
+    /// When it decided one last.
+    pub last_used_at: Option<Timestamp>,
+    /// Why it was made.
+    pub note: Option<String>,
+    /// The question it was made on.
+    pub approval_id: Option<ApprovalId>,
+    /// Who changed it last.
+    pub by: String,
+    /// Grows with each change.
+    pub version: u64,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// Last change.
+    pub updated_at: Timestamp,
+}
+
+impl Rule {
+    /// What it says, in one line: ``allow execute_command argv prefix `git status` ``.
+    pub fn in_words(&self) -> String {
+        let field = self.field.as_deref().unwrap_or("arguments");
+        format!(
+            "{} {} {field} {} `{}`",
+            self.verdict, self.tool, self.matcher, self.value
+        )
+    }
+
+    /// Why it decides nothing now; none = it is in force.
+    pub fn idle(&self, now: Timestamp) -> Option<&'static str> {
+        if !self.enabled {
+            Some("disabled")
+        } else if self.expires_at.is_some_and(|at| at <= now) {
+            Some("expired")
+        } else if self.max_uses.is_some_and(|max| self.uses >= max) {
+            Some("used up")
+        } else {
+            None
+        }
+    }
+}
+
+/// What a person sets of a rule. Absent fields stay, or take their default.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RulePatch {
+    /// Tool name, or `prefix*`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
+    /// The argument whose value is compared; empty = all arguments. Default `argv` of `execute_command`, else all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub field: Option<String>,
+    /// How it is compared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub matcher: Option<RuleMatcher>,
+    /// With what.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value: Option<String>,
+    /// How far it reaches; default global, or as far as the channel or session given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scope: Option<RuleScope>,
+    /// Its channel.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub channel: Option<String>,
+    /// Its session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<SessionId>,
+    /// What it says; default allow.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<VerdictWord>,
+    /// Whether it is looked at; default yes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub enabled: Option<bool>,
+    /// Seconds until it ends; 0 = never.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_in_seconds: Option<u64>,
+    /// Calls it may allow in all; 0 = any number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_uses: Option<u64>,
+    /// Why; empty = none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+    /// Only if it still has this version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub if_version: Option<u64>,
+}
+
+/// A permission for one exact shape in one session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Grant {
+    /// The approval it was given with: its id.
+    pub id: ApprovalId,
+    /// Its session.
+    pub session_id: SessionId,
+    /// Channel of the session.
+    pub channel: String,
+    /// Conversation of the session: outside text.
+    pub conversation: String,
+    /// Tool name.
+    pub tool: String,
+    /// One line of the arguments: outside text.
+    pub preview: String,
+    /// The exact arguments, while the call is kept: outside text.
+    pub args: Option<serde_json::Value>,
+    /// For whom.
+    pub requester_id: String,
+    /// Who gave it.
+    pub by: String,
+    /// Calls it let run.
+    pub uses: u64,
+    /// When it let one run last.
+    pub last_used_at: Option<Timestamp>,
+    /// When it was given.
+    pub created_at: Timestamp,
+    /// When it ends; it ends with the session too.
+    pub expires_at: Option<Timestamp>,
+}
+
+/// One call of the past that a rule matches.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RuleMatch {
+    /// The call.
+    pub call_id: ToolCallId,
+    /// Its channel.
+    pub channel: String,
+    /// Tool name.
+    pub tool: String,
+    /// One line of its arguments: outside text.
+    pub preview: String,
+    /// Its risk.
+    pub risk: Risk,
+    /// What the policy said then.
+    pub was: VerdictWord,
+    /// What a person said then, if asked.
+    pub decision: Option<DecisionWord>,
+    /// Who.
+    pub by: Option<String>,
+    /// Where it ended.
+    pub state: ToolCallState,
+    /// Why an allowing rule would not have let it run all the same.
+    pub kept_by: Option<String>,
+    /// When it was proposed.
+    pub at: Timestamp,
+}
+
+/// What a rule would have matched.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RuleMatches {
+    /// The rule in one line, as it was understood.
+    pub rule: String,
+    /// From when on.
+    pub since: Timestamp,
+    /// Calls of its tools in its reach that were looked at.
+    pub considered: u64,
+    /// Whether there were more than are looked at.
+    pub more: bool,
+    /// How many it matches.
+    pub matched: u64,
+    /// Of those, how many ran without a person being asked.
+    pub ran_unasked: u64,
+    /// Of those, how many a person approved.
+    pub approved: u64,
+    /// Of those, how many a person denied or answered otherwise.
+    pub denied: u64,
+    /// Of those, how many were refused by the policy.
+    pub refused: u64,
+    /// The newest of those, newest first; at most 50.
+    pub calls: Vec<RuleMatch>,
+}
+
+/// What would happen to a call.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RuleTest {
+    /// Tool name.
+    pub tool: String,
+    /// One line of the arguments.
+    pub preview: String,
+    /// What it would touch.
+    pub access: Access,
+    /// Its risk; none = it could not be carried out at all.
+    pub risk: Option<Risk>,
+    /// What the policy says.
+    pub verdict: Verdict,
+    /// Every rule in force that matches it, in the order they are asked.
+    pub matching: Vec<Rule>,
+}
+
+/// What a surface can ask about rules.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "of", rename_all = "snake_case")]
+pub enum RuleQuery {
+    /// All, newest first.
+    List,
+    /// One.
+    One {
+        /// Which.
+        id: RuleId,
+    },
+    /// Permissions for shapes in sessions that hold.
+    Grants,
+    /// What a rule matches of the last seven days.
+    Matches {
+        /// A rule that exists; the patch is laid over it.
+        #[serde(default)]
+        id: Option<RuleId>,
+        /// What it says.
+        #[serde(default)]
+        rule: Box<RulePatch>,
+    },
+    /// What would happen to a call.
+    Test {
+        /// Tool name.
+        tool: String,
+        /// Its arguments.
+        args: serde_json::Value,
+        /// Channel it comes on.
+        channel: String,
+        /// Session it comes in; none = a new one, nothing untrusted in context.
+        #[serde(default)]
+        session_id: Option<SessionId>,
+    },
+}
+
+/// The answer to a [`RuleQuery`], of the variant of the same name.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "of", content = "value", rename_all = "snake_case")]
+pub enum RuleAnswer {
+    /// To [`RuleQuery::List`].
+    List(Page<Rule>),
+    /// To [`RuleQuery::One`].
+    One(Box<Rule>),
+    /// To [`RuleQuery::Grants`].
+    Grants(Page<Grant>),
+    /// To [`RuleQuery::Matches`].
+    Matches(Box<RuleMatches>),
+    /// To [`RuleQuery::Test`].
+    Test(Box<RuleTest>),
+}
+
+/// What can be done.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "action", rename_all = "snake_case")]
+pub enum RuleCommand {
+    /// Makes one.
+    Add {
+        /// What it says; tool, matcher and value are needed.
+        rule: Box<RulePatch>,
+    },
+    /// Changes one; what is absent stays.
+    Change {
+        /// Which.
+        id: RuleId,
+        /// What changes.
+        patch: Box<RulePatch>,
+    },
+    /// Removes one.
+    Remove {
+        /// Which.
+        id: RuleId,
+    },
+    /// Takes a permission for a shape back.
+    RemoveGrant {
+        /// Which.
+        id: ApprovalId,
+    },
+}
+
+/// What came of a [`RuleCommand`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "of", content = "value", rename_all = "snake_case")]
+pub enum RuleOutcome {
+    /// As it is now.
+    Rule(Box<Rule>),
+    /// It is gone.
+    Removed(RuleId),
+    /// The permission is gone.
+    GrantRemoved(ApprovalId),
+}

@@ -1,0 +1,221 @@
+//! Makes, changes and removes rules, and takes permissions for shapes back. Only a person's word leads here.
+
+use crate::clock::Timestamp;
+use crate::protocol::event::EventBody;
+use crate::protocol::ids::{ApprovalId, RuleId, SessionId};
+use crate::protocol::rule::Rule;
+use crate::protocol::words::{RuleMatcher, RuleScope, SessionState, VerdictWord};
+use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::error::StoreError;
+use crate::store::input::ActorRef;
+use crate::store::queries::rules::load_rule;
+use rusqlite::{OptionalExtension, params};
+use serde_json::json;
+
+/// Rules there may be.
+pub const MAX_RULES: u32 = 500;
+
+/// What a person sets of a rule, checked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RuleFields {
+    /// Tool name, or `prefix*`.
+    pub tool: String,
+    /// The argument whose value is compared; none = all of them.
+    pub field: Option<String>,
+    /// How.
+    pub matcher: RuleMatcher,
+    /// With what.
+    pub value: String,
+    /// How far it reaches.
+    pub scope: RuleScope,
+    /// Its channel.
+    pub channel: Option<String>,
+    /// Its session.
+    pub session_id: Option<SessionId>,
+    /// What it says.
+    pub verdict: VerdictWord,
+    /// Whether it is looked at.
+    pub enabled: bool,
+    /// When it ends.
+    pub expires_at: Option<Timestamp>,
+    /// Calls it may allow.
+    pub max_uses: Option<u64>,
+    /// Why it was made.
+    pub note: Option<String>,
+}
+
+/// Makes a rule, or changes one that has not changed since it was read. Durable; answers it as it is now.
+#[derive(Debug, Clone)]
+pub struct PutRule {
+    /// Which.
+    pub id: RuleId,
+    /// Version that was read; 0 = it is new.
+    pub version: u64,
+    /// What it is now.
+    pub fields: RuleFields,
+    /// The question it is made on.
+    pub approval_id: Option<ApprovalId>,
+    /// Who.
+    pub by: ActorRef,
+}
+
+impl PutRule {
+    fn insert(&self, tx: &WriteTx<'_>) -> Result<(), StoreError> {
+        let count: u32 = tx
+            .conn
+            .query_row("SELECT count(*) FROM rules", [], |row| row.get(0))?;
+        if count >= MAX_RULES {
+            return Err(StoreError::illegal(format!(
+                "there are {count} rules; at most {MAX_RULES} are kept: remove one first"
+            )));
+        }
+        // The fields follow in the same transaction.
+        tx.conn
+            .prepare_cached(
+                "INSERT INTO rules (id, tool, matcher, value, scope, verdict, approval_id, by_label, version,
+                    created_at, updated_at)
+                 VALUES (?1, '', 'exact', '', 'global', 'ask', ?2, '', 0, ?3, ?3)",
+            )?
+            .execute(params![
+                self.id.to_bytes(),
+                self.approval_id.map(ApprovalId::to_bytes),
+                tx.now.as_millis()
+            ])?;
+        Ok(())
+    }
+}
+
+impl WriteCommand for PutRule {
+    type Output = Rule;
+    const DURABILITY: Durability = Durability::Durable;
+
+    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<Rule, StoreError> {
+        let fields = &self.fields;
+        if self.version == 0 {
+            self.insert(tx)?;
+        }
+        let before = load_rule(tx.conn, self.id)?;
+        if let Some(session) = fields.session_id
+            && tx.session_state(session)? != SessionState::Active
+        {
+            return Err(StoreError::illegal(format!(
+                "session {session} has ended: a rule of it would match nothing"
+            )));
+        }
+        if let Some(max) = fields.max_uses.filter(|max| *max < before.uses) {
+            return Err(StoreError::illegal(format!(
+                "the rule {} was used {} times already; `max_uses` {max} is less",
+                self.id, before.uses
+            )));
+        }
+        let changed = tx
+            .conn
+            .prepare_cached(
+                "UPDATE rules SET tool = ?3, field = ?4, matcher = ?5, value = ?6, scope = ?7, channel = ?8,
+                    session_id = ?9, verdict = ?10, enabled = ?11, expires_at = ?12, max_uses = ?13, note = ?14,
+                    by_label = ?15, version = version + 1, updated_at = ?16
+                 WHERE id = ?1 AND version = ?2",
+            )?
+            .execute(params![
+                self.id.to_bytes(),
+                self.version,
+                fields.tool,
+                fields.field,
+                fields.matcher.as_str(),
+                fields.value,
+                fields.scope.as_str(),
+                fields.channel,
+                fields.session_id.map(SessionId::to_bytes),
+                fields.verdict.as_str(),
+                fields.enabled,
+                fields.expires_at.map(Timestamp::as_millis),
+                fields.max_uses,
+                fields.note,
+                self.by.label,
+                tx.now.as_millis()
+            ])?;
+        if changed == 0 {
+            return Err(StoreError::illegal(format!(
+                "the rule {} was changed by {} meanwhile: look at it and try again",
+                self.id, before.by
+            )));
+        }
+        let rule = load_rule(tx.conn, self.id)?;
+        let change = if self.version == 0 {
+            "added"
+        } else {
+            "changed"
+        };
+        tx.rule_changed(change, rule.clone(), &self.by)?;
+        crate::crash_point!("decide.pre_commit");
+        Ok(rule)
+    }
+
+    fn committed(&self) {
+        crate::crash_point!("decide.post");
+    }
+}
+
+/// Removes a rule; what it decided stays in the history. Durable.
+#[derive(Debug, Clone)]
+pub struct RemoveRule {
+    /// Which.
+    pub id: RuleId,
+    /// Who.
+    pub by: ActorRef,
+}
+
+impl WriteCommand for RemoveRule {
+    type Output = ();
+    const DURABILITY: Durability = Durability::Durable;
+
+    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
+        let rule = load_rule(tx.conn, self.id)?;
+        tx.remove_rule(rule, &self.by)
+    }
+}
+
+/// Takes a permission for a shape back. Durable.
+#[derive(Debug, Clone)]
+pub struct RemoveGrant {
+    /// The approval it was given with.
+    pub id: ApprovalId,
+    /// Who.
+    pub by: ActorRef,
+}
+
+impl WriteCommand for RemoveGrant {
+    type Output = ();
+    const DURABILITY: Durability = Durability::Durable;
+
+    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
+        let found: Option<(String, [u8; 16], String)> = tx
+            .conn
+            .prepare_cached(
+                "DELETE FROM session_grants WHERE approval_id = ?1 RETURNING tool, session_id, requester_id",
+            )?
+            .query_row([self.id.to_bytes()], |row| {
+                Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+            })
+            .optional()?;
+        let (tool, session, requester) =
+            found.ok_or_else(|| StoreError::not_found("permission for a shape", self.id))?;
+        let session = SessionId::from_bytes(session);
+        tx.audit(
+            "grant.removed",
+            &self.by,
+            None,
+            self.id,
+            &json!({ "tool": tool, "session": session, "requester": requester }),
+        )?;
+        tx.emit(
+            Some(session),
+            None,
+            EventBody::GrantRemoved {
+                approval_id: self.id,
+                tool,
+                by: self.by.label.clone(),
+            },
+        )
+    }
+}

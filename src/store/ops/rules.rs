@@ -1,0 +1,143 @@
+//! Rules inside a transaction: counting a use, and what a change leaves behind.
+//!
+//! A use is counted only while the rule is in force, in the transaction that records what follows from it.
+
+use rusqlite::params;
+use serde_json::json;
+
+use crate::protocol::event::EventBody;
+use crate::protocol::ids::{ApprovalId, RuleId, SessionId, ToolCallId};
+use crate::protocol::rule::Rule;
+use crate::store::command::WriteTx;
+use crate::store::error::StoreError;
+use crate::store::input::{ActorRef, LeansOn};
+use crate::store::queries::rules::load_rules;
+
+impl WriteTx<'_> {
+    /// Counts a use of what a verdict leans on; false = it is not in force any more, and nothing was counted.
+    pub(crate) fn count_use(&self, leans_on: LeansOn) -> Result<bool, StoreError> {
+        let now = self.now.as_millis();
+        let changed = match leans_on {
+            LeansOn::Rule(id) => self
+                .conn
+                .prepare_cached(
+                    "UPDATE rules SET uses = uses + 1, last_used_at = ?2 WHERE id = ?1 AND enabled = 1
+                        AND (expires_at IS NULL OR expires_at > ?2) AND (max_uses IS NULL OR uses < max_uses)",
+                )?
+                .execute(params![id.to_bytes(), now])?,
+            LeansOn::Grant(id) => self
+                .conn
+                .prepare_cached(
+                    "UPDATE session_grants SET uses = uses + 1, last_used_at = ?2 WHERE approval_id = ?1
+                        AND (expires_at IS NULL OR expires_at > ?2)",
+                )?
+                .execute(params![id.to_bytes(), now])?,
+        };
+        Ok(changed > 0)
+    }
+
+    /// Whether what a call leans on is still in force at its start. A rule that has not counted the call counts it now.
+    pub(crate) fn still_holds(
+        &self,
+        call: ToolCallId,
+        leans_on: LeansOn,
+    ) -> Result<bool, StoreError> {
+        let now = self.now.as_millis();
+        let one = |sql: &str, id: [u8; 16]| -> Result<bool, StoreError> {
+            Ok(self
+                .conn
+                .prepare_cached(sql)?
+                .query_row(params![id, now], |row| row.get(0))?)
+        };
+        match leans_on {
+            LeansOn::Grant(id) => one(
+                "SELECT EXISTS (SELECT 1 FROM session_grants WHERE approval_id = ?1
+                    AND (expires_at IS NULL OR expires_at > ?2))",
+                id.to_bytes(),
+            ),
+            LeansOn::Rule(id) => {
+                let counted: bool = self
+                    .conn
+                    .prepare_cached("SELECT rule_id IS ?2 FROM tool_calls WHERE id = ?1")?
+                    .query_row(params![call.to_bytes(), id.to_bytes()], |row| row.get(0))?;
+                if counted {
+                    return one(
+                        "SELECT EXISTS (SELECT 1 FROM rules WHERE id = ?1 AND enabled = 1
+                            AND (expires_at IS NULL OR expires_at > ?2))",
+                        id.to_bytes(),
+                    );
+                }
+                let holds = self.count_use(leans_on)?;
+                if holds {
+                    self.decided_by(call, id)?;
+                }
+                Ok(holds)
+            }
+        }
+    }
+
+    /// Notes the rule that decided a call.
+    pub(crate) fn decided_by(&self, call: ToolCallId, rule: RuleId) -> Result<(), StoreError> {
+        self.conn
+            .prepare_cached("UPDATE tool_calls SET rule_id = ?2 WHERE id = ?1")?
+            .execute(params![call.to_bytes(), rule.to_bytes()])?;
+        Ok(())
+    }
+
+    /// Audits and announces a rule that was made, changed or removed.
+    pub(crate) fn rule_changed(
+        &mut self,
+        change: &str,
+        rule: Rule,
+        by: &ActorRef,
+    ) -> Result<(), StoreError> {
+        let detail = json!({
+            "rule": rule.in_words(), "scope": rule.scope, "session": rule.session_id, "enabled": rule.enabled,
+            "expires_at": rule.expires_at, "max_uses": rule.max_uses, "uses": rule.uses, "note": rule.note,
+            "approval": rule.approval_id, "version": rule.version,
+        });
+        self.audit(
+            &format!("rule.{change}"),
+            by,
+            rule.channel.as_deref(),
+            rule.id,
+            &detail,
+        )?;
+        self.emit(
+            rule.session_id,
+            None,
+            EventBody::RuleChanged {
+                change: change.to_owned(),
+                rule: Box::new(rule),
+            },
+        )
+    }
+
+    /// Removes a rule.
+    pub(crate) fn remove_rule(&mut self, rule: Rule, by: &ActorRef) -> Result<(), StoreError> {
+        self.conn
+            .prepare_cached("DELETE FROM rules WHERE id = ?1")?
+            .execute([rule.id.to_bytes()])?;
+        self.rule_changed("removed", rule, by)
+    }
+
+    /// Removes the rules of a session that ends.
+    pub(crate) fn end_rules_of(&mut self, session: SessionId) -> Result<(), StoreError> {
+        for rule in load_rules(self.conn, "WHERE session_id = ?1", [session.to_bytes()])? {
+            self.remove_rule(rule, &ActorRef::engine())?;
+        }
+        Ok(())
+    }
+
+    /// Removes the rule that was made on a question whose answer is taken back.
+    pub(crate) fn take_back_rule_of(
+        &mut self,
+        approval: ApprovalId,
+        by: &ActorRef,
+    ) -> Result<(), StoreError> {
+        for rule in load_rules(self.conn, "WHERE approval_id = ?1", [approval.to_bytes()])? {
+            self.remove_rule(rule, by)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,184 @@
+//! One of everything that rules have, over the wire.
+
+use leverframe::client::console_client::ConsoleClient as _;
+use leverframe::client::remote::connection::{Limits, RemoteClient};
+use leverframe::protocol::command::{Command, Outcome};
+use leverframe::protocol::event::EventBody;
+use leverframe::protocol::ids::{ApprovalId, RuleId};
+use leverframe::protocol::rule::{
+    Rule, RuleAnswer, RuleCommand, RuleOutcome, RulePatch, RuleQuery,
+};
+use leverframe::protocol::snapshot::{Answer, Page, Query};
+use leverframe::protocol::words::{RuleMatcher, RuleScope, Scope, VerdictWord};
+
+use crate::api_http::fake::FakeClient;
+use crate::api_http::samples::{self, NASTY};
+use crate::api_http::server::{ADMIN, Server};
+
+fn id() -> RuleId {
+    RuleId::from_bytes([1; 16])
+}
+
+fn grant() -> ApprovalId {
+    ApprovalId::from_bytes([2; 16])
+}
+
+fn rule() -> Rule {
+    Rule {
+        id: id(),
+        tool: "execute_command".to_owned(),
+        field: Some("argv".to_owned()),
+        matcher: RuleMatcher::Pattern,
+        value: NASTY.to_owned(),
+        scope: RuleScope::Channel,
+        channel: Some("team".to_owned()),
+        session_id: None,
+        verdict: VerdictWord::Allow,
+        enabled: true,
+        expires_at: Some(samples::at()),
+        max_uses: Some(9),
+        uses: 3,
+        last_used_at: Some(samples::at()),
+        note: Some(NASTY.to_owned()),
+        approval_id: Some(grant()),
+        by: NASTY.to_owned(),
+        version: 2,
+        created_at: samples::at(),
+        updated_at: samples::at(),
+    }
+}
+
+fn patch() -> Box<RulePatch> {
+    Box::new(RulePatch {
+        tool: Some("write_file".to_owned()),
+        matcher: Some(RuleMatcher::Prefix),
+        value: Some("notes".to_owned()),
+        ..RulePatch::default()
+    })
+}
+
+fn queries() -> Vec<(RuleQuery, RuleAnswer, String)> {
+    let list = RuleAnswer::List(Page {
+        items: vec![rule()],
+        next_cursor: None,
+    });
+    let one = || RuleAnswer::One(Box::new(rule()));
+    vec![
+        (RuleQuery::List, list, "/v1/rules".to_owned()),
+        (
+            RuleQuery::One { id: id() },
+            one(),
+            format!("/v1/rules/{}", id()),
+        ),
+        (
+            RuleQuery::Matches {
+                id: Some(id()),
+                rule: patch(),
+            },
+            one(),
+            format!(
+                "/v1/rules/matches?id={}&tool=write_file&matcher=prefix&value=notes",
+                id()
+            ),
+        ),
+        (
+            RuleQuery::Test {
+                tool: "read_file".to_owned(),
+                args: serde_json::json!({ "path": "a" }),
+                channel: "team".to_owned(),
+                session_id: None,
+            },
+            one(),
+            "/v1/rules/test?tool=read_file&args=%7B%22path%22%3A%22a%22%7D&channel=team".to_owned(),
+        ),
+        (
+            RuleQuery::Grants,
+            RuleAnswer::Grants(Page {
+                items: Vec::new(),
+                next_cursor: None,
+            }),
+            "/v1/rules/grants".to_owned(),
+        ),
+    ]
+}
+
+fn commands() -> Vec<(String, String, RuleCommand, RuleOutcome, u16)> {
+    let body = serde_json::to_string(&patch()).unwrap();
+    let whole = || RuleOutcome::Rule(Box::new(rule()));
+    vec![
+        (
+            "POST /v1/rules".to_owned(),
+            body.clone(),
+            RuleCommand::Add { rule: patch() },
+            whole(),
+            201,
+        ),
+        (
+            format!("PATCH /v1/rules/{}", id()),
+            body,
+            RuleCommand::Change {
+                id: id(),
+                patch: patch(),
+            },
+            whole(),
+            200,
+        ),
+        (
+            format!("DELETE /v1/rules/{}", id()),
+            String::new(),
+            RuleCommand::Remove { id: id() },
+            RuleOutcome::Removed(id()),
+            200,
+        ),
+        (
+            format!("DELETE /v1/rules/grants/{}", grant()),
+            String::new(),
+            RuleCommand::RemoveGrant { id: grant() },
+            RuleOutcome::GrantRemoved(grant()),
+            200,
+        ),
+    ]
+}
+
+#[tokio::test]
+async fn each_route_asks_its_question_and_carries_out_its_command() {
+    let fake = FakeClient::new();
+    let server = Server::start(fake.clone()).await;
+    let client = RemoteClient::new(server.target(ADMIN), Limits::default()).unwrap();
+    for (query, answer, path) in queries() {
+        let (query, answer) = (Query::Rules(query), Answer::Rules(answer));
+        fake.knows(Ok(answer.clone()));
+        let reply = server.call(&format!("GET {path}"), "").await;
+        assert_eq!(reply.status, 200, "{path}: {}", reply.body);
+        assert_eq!(fake.queries.lock().unwrap().last().unwrap(), &query);
+        fake.knows(Ok(answer.clone()));
+        assert_eq!(client.query(query.clone()).await.unwrap(), answer);
+        assert_eq!(fake.queries.lock().unwrap().last().unwrap(), &query);
+    }
+    for (line, body, command, outcome, status) in commands() {
+        let scope = match &command {
+            RuleCommand::RemoveGrant { .. } => Scope::Operate,
+            RuleCommand::Add { .. } | RuleCommand::Change { .. } | RuleCommand::Remove { .. } => {
+                Scope::Admin
+            }
+        };
+        let (command, outcome) = (Command::Rule(command), Outcome::Rule(outcome));
+        assert_eq!(command.required_scope(), scope);
+        fake.will(Ok(outcome.clone()));
+        let reply = server.call(&line, &body).await;
+        assert_eq!(reply.status, status, "{line}: {}", reply.body);
+        assert_eq!(fake.last_envelope().command, command, "{line}");
+        fake.will(Ok(outcome.clone()));
+        let envelope = leverframe::cli::find::envelope(command.clone(), None);
+        assert_eq!(client.submit(envelope).await.unwrap(), outcome);
+        assert_eq!(fake.last_envelope().command, command);
+    }
+    let body = EventBody::RuleChanged {
+        change: "added".to_owned(),
+        rule: Box::new(rule()),
+    };
+    let wire = serde_json::to_value(samples::event(None, body.clone())).unwrap();
+    assert_eq!(wire["kind"], "rule.changed");
+    let read: leverframe::protocol::event::Event = serde_json::from_value(wire).unwrap();
+    assert_eq!(read.body, body);
+}

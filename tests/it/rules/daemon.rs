@@ -1,0 +1,291 @@
+//! Rules of the real binary: made over HTTP and on the command line, looked at when a call is judged and explained.
+
+use serde_json::{Value, json};
+
+use crate::support::daemon::{Daemon, Home};
+
+const WRITE: &str = "TOOL:write_file{\"path\":\"notes/a.txt\",\"content\":\"x\"}\nSAY:done";
+
+async fn add(daemon: &Daemon, rule: Value) -> Value {
+    let (status, made) = daemon.request("POST", "/v1/rules", Some(rule)).await;
+    assert_eq!(status, 201, "{made}");
+    made
+}
+
+async fn turn(daemon: &Daemon, text: &str) -> String {
+    let session = daemon.session().await;
+    daemon.send(&session, text).await
+}
+
+fn cli(home: &Home, words: &[&str]) -> (Option<i32>, String) {
+    let output = home
+        .command()
+        .args(words)
+        .output()
+        .expect("the binary runs");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    (
+        output.status.code(),
+        text + &String::from_utf8_lossy(&output.stderr),
+    )
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rule_lets_its_calls_run_until_it_is_used_up() {
+    let home = Home::new("");
+    let mut daemon = home.daemon();
+    // Without one it asks; the rule is made with the answer.
+    let first = turn(&daemon, WRITE).await;
+    let approval = daemon.wait_approval().await;
+    let decision = json!({
+        "decision": "approve", "digest": approval["digest"],
+        "rule": { "field": "path", "matcher": "prefix", "value": "notes/", "max_uses": 1, "expires_in_seconds": 3600 },
+    });
+    let path = format!(
+        "/v1/approvals/{}/decision",
+        approval["id"].as_str().unwrap()
+    );
+    let elsewhere = json!({
+        "decision": "approve", "digest": approval["digest"],
+        "rule": { "field": "path", "matcher": "prefix", "value": "other/" },
+    });
+    let (status, refused) = daemon.request("POST", &path, Some(elsewhere)).await;
+    assert_eq!(status, 400, "{refused}");
+    assert!(
+        refused["detail"]
+            .as_str()
+            .unwrap()
+            .contains("does not match")
+    );
+    let (status, decided) = daemon.request("POST", &path, Some(decision)).await;
+    assert_eq!(status, 200, "{decided}");
+    daemon.wait_state(&first, "completed").await;
+    let rules = daemon.get("/v1/rules").await;
+    let rule = &rules["items"][0];
+    let id = rule["id"].as_str().unwrap();
+    assert_eq!(
+        (&rule["uses"], &rule["approval_id"]),
+        (&json!(0), &approval["id"])
+    );
+
+    // The next one runs by it, and says so.
+    let second = turn(&daemon, WRITE.replace("a.txt", "b.txt").as_str()).await;
+    let done = daemon.wait_state(&second, "completed").await;
+    let call = &done["tool_calls"][0];
+    assert_eq!(
+        (&call["state"], &call["verdict"]["decision"]),
+        (&json!("succeeded"), &json!("allow"))
+    );
+    let why = daemon
+        .get(&format!(
+            "/v1/tool-calls/{}/why",
+            call["id"].as_str().unwrap()
+        ))
+        .await;
+    assert!(why["story"].to_string().contains(id), "{why}");
+    let used = daemon.get(&format!("/v1/rules/{id}")).await;
+    assert_eq!(used["uses"], 1);
+    assert!(used["last_used_at"].is_string());
+
+    // Used up, over a restart too: the third asks again.
+    daemon.kill();
+    let daemon = home.daemon();
+    turn(&daemon, WRITE.replace("a.txt", "c.txt").as_str()).await;
+    let asks = daemon.wait_approval().await;
+    assert!(
+        asks["verdict"]["rule"]
+            .as_str()
+            .unwrap()
+            .starts_with("autonomy"),
+        "{asks}"
+    );
+
+    // What it matches of the last week, and how each was decided.
+    let found = daemon.get(&format!("/v1/rules/matches?id={id}")).await;
+    assert_eq!(
+        [
+            &found["considered"],
+            &found["matched"],
+            &found["approved"],
+            &found["ran_unasked"]
+        ],
+        [&json!(3), &json!(3), &json!(1), &json!(1)],
+        "{found}"
+    );
+    let audit = daemon.get("/v1/audit?limit=50").await;
+    let made = audit["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|row| row["action"] == "rule.added")
+        .expect("the audit names the rule");
+    assert_eq!(made["subject"], id);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_forbids_wins_over_what_allows_and_lists_stay_above_rules() {
+    let home =
+        Home::new("[channels.api]\nalways_ask = [\"list_files\"]\nblock = [\"read_file\"]\n");
+    let daemon = home.daemon();
+    let allow =
+        |tool: &str| json!({ "tool": tool, "matcher": "pattern", "value": "*", "field": "" });
+    add(&daemon, allow("*")).await;
+    let deny = json!({ "tool": "write_file", "field": "path", "matcher": "prefix", "value": "notes/secret",
+        "verdict": "deny", "channel": "api" });
+    add(&daemon, deny).await;
+    let test = async |tool: &str, args: &str| {
+        let args: String = args.bytes().map(|byte| format!("%{byte:02x}")).collect();
+        daemon
+            .get(&format!(
+                "/v1/rules/test?tool={tool}&args={args}&channel=api"
+            ))
+            .await
+    };
+    let said = |test: &Value| test["verdict"]["decision"].as_str().unwrap().to_owned();
+    let free = test("write_file", r#"{"path":"notes/a","content":"x"}"#).await;
+    assert_eq!(said(&free), "allow", "{free}");
+    let denied = test(
+        "write_file",
+        r#"{"path":"./notes//secret.txt","content":"x"}"#,
+    )
+    .await;
+    assert_eq!(
+        (said(&denied), denied["matching"].as_array().unwrap().len()),
+        ("deny".to_owned(), 2)
+    );
+    assert_eq!(said(&test("list_files", "{}").await), "ask");
+    assert_eq!(said(&test("read_file", r#"{"path":"a"}"#).await), "deny");
+    let end = turn(
+        &daemon,
+        "TOOL:write_file{\"path\":\"notes/secret\",\"content\":\"x\"}\nSAY:ok",
+    )
+    .await;
+    let done = daemon.wait_state(&end, "completed").await;
+    assert_eq!(done["tool_calls"][0]["state"], "blocked", "{done}");
+    assert!(!home.workspace("api").join("notes/secret").exists());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rule_from_its_first_word_to_its_last_on_the_command_line() {
+    let home = Home::new("");
+    let daemon = home.daemon();
+    assert!(cli(&home, &["rules", "list"]).1.contains("no rules"));
+    let (status, text) = cli(
+        &home,
+        &[
+            "rules",
+            "add",
+            "execute_command",
+            "--prefix",
+            "git  'status'",
+            "--channel",
+            "api",
+            "--expires",
+            "8h",
+            "--max-uses",
+            "5",
+            "--note",
+            "asked too often",
+        ],
+    );
+    assert_eq!(status, Some(0), "{text}");
+    assert!(
+        text.contains("allow execute_command argv prefix `git status`"),
+        "{text}"
+    );
+    let rule = daemon.get("/v1/rules").await["items"][0].clone();
+    let id = rule["id"].as_str().unwrap();
+    let (_, shown) = cli(&home, &["--json", "rules", "show", &id[..20]]);
+    assert_eq!(serde_json::from_str::<Value>(&shown).unwrap(), rule);
+    assert_eq!(
+        cli(&home, &["rules", "edit", id, "--deny"]).0,
+        Some(2),
+        "bounded uses are for what allows"
+    );
+    assert_eq!(
+        cli(&home, &["rules", "edit", id, "--deny", "--max-uses", "0"]).0,
+        Some(0)
+    );
+    assert!(cli(&home, &["rules", "disable", id]).1.contains("disabled"));
+    assert!(cli(&home, &["rules", "list"]).1.contains("disabled"));
+    assert_eq!(cli(&home, &["rules", "enable", id]).0, Some(0));
+    let argv = r#"{"argv":["git","status"]}"#;
+    let (status, tested) = cli(
+        &home,
+        &["rules", "test", "execute_command", argv, "--channel", "api"],
+    );
+    assert!(
+        status == Some(0) && tested.contains("does not run") && tested.contains(id),
+        "{tested}"
+    );
+    for (words, expected) in [
+        (
+            vec!["rules", "add", "write_fil", "--prefix", "x"],
+            "did you mean `write_file`",
+        ),
+        (
+            vec![
+                "rules",
+                "add",
+                "write_file",
+                "--field",
+                "pth",
+                "--prefix",
+                "x",
+            ],
+            "has no argument `pth`",
+        ),
+        (
+            vec!["rules", "add", "write_file", "--exact", "x"],
+            "no JSON object",
+        ),
+        (
+            vec!["rules", "add", "execute_command", "--prefix", "it's"],
+            "a quote is not closed",
+        ),
+        (
+            vec![
+                "rules",
+                "add",
+                "write_file",
+                "--prefix",
+                "x",
+                "--expires",
+                "soon",
+            ],
+            "expected a time like",
+        ),
+        (
+            vec![
+                "rules",
+                "add",
+                "write_file",
+                "--prefix",
+                "x",
+                "--channel",
+                "nowhere",
+            ],
+            "nowhere",
+        ),
+        (vec!["rules", "add", "write_file"], "say what it matches"),
+        (vec!["rules", "show", "rul_zz"], "no rule starts with"),
+    ] {
+        let (status, text) = cli(&home, &words);
+        assert!(
+            status != Some(0) && text.contains(expected),
+            "{words:?}: {status:?} {text}"
+        );
+    }
+    let (_, preview) = cli(
+        &home,
+        &["rules", "add", "write_file", "--pattern", "*", "--preview"],
+    );
+    assert!(preview.contains("matches 0 of 0 calls"), "{preview}");
+    assert_eq!(cli(&home, &["rules", "remove", id]).0, Some(0));
+    assert!(
+        daemon.get("/v1/rules").await["items"]
+            .as_array()
+            .unwrap()
+            .is_empty()
+    );
+}

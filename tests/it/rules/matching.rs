@@ -1,0 +1,179 @@
+//! What a rule matches: narrowly where it allows, widely where it forbids.
+
+use leverframe::engine::rules::{fits, matches, unwords, words};
+use leverframe::protocol::ids::RuleId;
+use leverframe::protocol::rule::Rule;
+use leverframe::protocol::words::{RuleMatcher, RuleScope, VerdictWord};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use crate::store::world::START;
+
+fn rule(tool: &str, field: Option<&str>, matcher: RuleMatcher, value: &str) -> Rule {
+    Rule {
+        id: RuleId::from_bytes([1; 16]),
+        tool: tool.to_owned(),
+        field: field.map(str::to_owned),
+        matcher,
+        value: value.to_owned(),
+        scope: RuleScope::Global,
+        channel: None,
+        session_id: None,
+        verdict: VerdictWord::Allow,
+        enabled: true,
+        expires_at: None,
+        max_uses: None,
+        uses: 0,
+        last_used_at: None,
+        note: None,
+        approval_id: None,
+        by: "anna".to_owned(),
+        version: 1,
+        created_at: START,
+        updated_at: START,
+    }
+}
+
+fn hits(rule: &Rule, tool: &str, args: Value) -> bool {
+    matches(rule, tool, &args, "/ws")
+}
+
+#[test]
+fn words_of_a_command_are_compared_whole() {
+    let git = rule(
+        "execute_command",
+        Some("argv"),
+        RuleMatcher::Prefix,
+        "git status",
+    );
+    let argv = |words: &[&str]| json!({ "argv": words });
+    assert!(hits(&git, "execute_command", argv(&["git", "status"])));
+    assert!(hits(
+        &git,
+        "execute_command",
+        argv(&["git", "status", "-s"])
+    ));
+    assert!(!hits(&git, "execute_command", argv(&["git", "statusx"])));
+    assert!(!hits(&git, "execute_command", argv(&["git status"])));
+    assert!(!hits(&git, "execute_command", argv(&["git"])));
+    assert!(!hits(
+        &git,
+        "execute_command",
+        json!({ "script": "git status" })
+    ));
+    assert!(!hits(&git, "bash", argv(&["git", "status"])));
+    let pattern = rule(
+        "execute_command",
+        Some("argv"),
+        RuleMatcher::Pattern,
+        "cargo t* **",
+    );
+    assert!(hits(&pattern, "execute_command", argv(&["cargo", "test"])));
+    assert!(hits(
+        &pattern,
+        "execute_command",
+        argv(&["cargo", "test", "a", "b"])
+    ));
+    assert!(!hits(
+        &pattern,
+        "execute_command",
+        argv(&["cargo", "build", "test"])
+    ));
+    let exact = rule(
+        "execute_command",
+        Some("argv"),
+        RuleMatcher::Pattern,
+        "ls *",
+    );
+    assert!(!hits(&exact, "execute_command", argv(&["ls", "a", "b"])));
+}
+
+#[test]
+fn what_decides_as_much_as_the_words_keeps_a_rule_from_allowing_not_from_forbidding() {
+    let mut any = rule("execute_command", Some("argv"), RuleMatcher::Pattern, "**");
+    let stdin = json!({ "argv": ["sh"], "stdin": "rm -r ." });
+    let elsewhere = json!({ "argv": ["./run"], "cwd": "other" });
+    assert!(!hits(&any, "execute_command", stdin.clone()));
+    assert!(!hits(&any, "execute_command", elsewhere.clone()));
+    assert!(hits(
+        &any,
+        "execute_command",
+        json!({ "argv": ["ls"], "cwd": "other" })
+    ));
+    any.verdict = VerdictWord::Deny;
+    assert!(hits(&any, "execute_command", stdin));
+    assert!(hits(&any, "execute_command", elsewhere));
+}
+
+#[test]
+fn a_place_is_where_it_leads() {
+    let notes = rule("write_file", Some("path"), RuleMatcher::Prefix, "notes/");
+    let path = |path: &str| json!({ "path": path, "content": "notes/" });
+    for inside in [
+        "notes/a",
+        "./notes/a",
+        "x/../notes/a",
+        "/ws/notes/a",
+        "notes//a",
+    ] {
+        assert!(hits(&notes, "write_file", path(inside)), "{inside}");
+    }
+    for outside in [
+        "notes/../secret",
+        "notes",
+        "/notes/a",
+        "../notes/a",
+        "a/notes/b",
+        "/ws2/notes/a",
+    ] {
+        assert!(!hits(&notes, "write_file", path(outside)), "{outside}");
+    }
+}
+
+#[test]
+fn without_a_field_all_arguments_are_compared() {
+    let all = rule(
+        "write*",
+        None,
+        RuleMatcher::Exact,
+        r#"{"content":"x","path":"a"}"#,
+    );
+    assert!(hits(
+        &all,
+        "write_file",
+        json!({ "path": "a", "content": "x" })
+    ));
+    assert!(!hits(
+        &all,
+        "write_file",
+        json!({ "path": "a", "content": "x", "mode": "overwrite" })
+    ));
+    let field = rule("write_file", Some("mode"), RuleMatcher::Exact, "append");
+    assert!(!hits(&field, "write_file", json!({ "path": "append" })));
+}
+
+/// `*` and `?` by trying everything.
+fn oracle(pattern: &[char], text: &[char]) -> bool {
+    match (pattern.first(), text.first()) {
+        (None, None) => true,
+        (Some('*'), _) => {
+            oracle(&pattern[1..], text) || !text.is_empty() && oracle(pattern, &text[1..])
+        }
+        (Some('?'), Some(_)) => oracle(&pattern[1..], &text[1..]),
+        (Some(p), Some(t)) if p == t => oracle(&pattern[1..], &text[1..]),
+        _ => false,
+    }
+}
+
+proptest! {
+    #[test]
+    fn patterns_fit_what_an_oracle_says(pattern in "[ab*?]{0,8}", text in "[ab*]{0,10}") {
+        let chars = |text: &str| text.chars().collect::<Vec<_>>();
+        prop_assert_eq!(fits(&pattern, &text), oracle(&chars(&pattern), &chars(&text)));
+    }
+
+    #[test]
+    fn words_survive_being_written(list in proptest::collection::vec(any::<String>(), 0..6)) {
+        prop_assert_eq!(words(&unwords(&list)), Some(list));
+    }
+}

@@ -1,0 +1,7 @@
+//! Rules: what they match, that their uses and ends hold, and what a person does with them.
+
+mod daemon;
+mod matching;
+mod store;
+mod walk;
+pub(crate) mod world;

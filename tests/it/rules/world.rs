@@ -1,0 +1,56 @@
+//! Rules for tests.
+
+use leverframe::protocol::ids::{RuleId, SessionId};
+use leverframe::protocol::policy::Verdict;
+use leverframe::protocol::words::{Effect, RuleMatcher, RuleScope, ToolCallState, VerdictWord};
+use leverframe::store::commands::put_rule::{PutRule, RuleFields};
+use leverframe::store::input::{LeansOn, NewCall, NewCallOutcome, Otherwise};
+
+use crate::store::world::{by, call};
+
+/// A rule of a session that allows writing.
+pub(crate) fn fields(session: SessionId) -> RuleFields {
+    RuleFields {
+        tool: "write_file".to_owned(),
+        field: Some("path".to_owned()),
+        matcher: RuleMatcher::Prefix,
+        value: "a".to_owned(),
+        scope: RuleScope::Session,
+        channel: None,
+        session_id: Some(session),
+        verdict: VerdictWord::Allow,
+        enabled: true,
+        expires_at: None,
+        max_uses: None,
+        note: None,
+    }
+}
+
+/// Makes it.
+pub(crate) fn put(fields: RuleFields) -> PutRule {
+    PutRule {
+        id: RuleId::generate(),
+        version: 0,
+        fields,
+        approval_id: None,
+        by: by("anna"),
+    }
+}
+
+/// A call that a rule lets run, and that is denied without it.
+pub(crate) fn leaning(rule: RuleId) -> NewCall {
+    let mut call = call(Effect::Idempotent, NewCallOutcome::Ready);
+    call.leans_on = Some(LeansOn::Rule(rule));
+    call.otherwise = Some(Box::new(Otherwise {
+        verdict: Verdict {
+            decision: VerdictWord::Deny,
+            rule: "without the rule".to_owned(),
+            policy_version: 1,
+        },
+        outcome: NewCallOutcome::Refused {
+            state: ToolCallState::Denied,
+            content: "no".to_owned(),
+        },
+    }));
+    call
+}
