@@ -5,7 +5,7 @@ use crate::tui::action::{Action, ActionClass};
 use crate::tui::keymap::context::Context;
 use crate::tui::options::Access;
 use crate::tui::state::app::{Screen, State};
-use crate::tui::state::perform::{focused_channel, focused_continuation, focused_session};
+use crate::tui::state::focused::{focused_channel, focused_continuation, focused_session};
 use crate::tui::state::{decide, submit};
 
 /// What is about the session that has the focus, wherever it is bound.

@@ -14,7 +14,7 @@ use crate::tui::state::app::{ListState, Screen, State, Tone};
 use crate::tui::state::memory::{MemoryText, Place, Reading, View, Why, places};
 use crate::tui::state::modal::{Confirm, Modal, TextPurpose};
 use crate::tui::state::queue::Step;
-use crate::tui::state::{dialogs, panel, perform as screens, submit};
+use crate::tui::state::{dialogs, focused, panel, perform as screens, submit};
 
 /// Characters of a text in a question.
 const FEW: usize = 120;
@@ -203,7 +203,7 @@ pub fn open(state: &mut State) -> Vec<Effect> {
 }
 
 fn panel_session(state: &State) -> Option<crate::protocol::ids::SessionId> {
-    screens::focused_session(state)
+    focused::focused_session(state)
 }
 
 /// Closes what was opened last; false when nothing was left to close.

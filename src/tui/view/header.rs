@@ -9,7 +9,7 @@ use crate::tui::format;
 use crate::tui::options::{Access, Hosting};
 use crate::tui::shown;
 use crate::tui::state::app::{Link, State};
-use crate::tui::state::perform;
+use crate::tui::state::focused;
 use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::paint::{self, span};
 
@@ -21,7 +21,7 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
     let mut left: Vec<(Role, String)> = Vec::new();
     let instance = engine.map_or("leverframe", |e| e.instance.as_str());
     left.push((Role::Header, shown::line(instance, 24)));
-    let (needs, oldest) = perform::needs(state);
+    let (needs, oldest) = focused::needs(state);
     if needs > 0 {
         let age = oldest.map_or_else(String::new, |at| {
             format!(" (oldest {})", format::age(state.now.wall, at))

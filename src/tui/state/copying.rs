@@ -1,0 +1,115 @@
+//! What is copied: an id, or a whole thing in words. Copies nothing itself, the terminal does.
+
+use crate::tui::action::Action;
+use crate::tui::message::Effect;
+use crate::tui::state::app::{Screen, State, Tone};
+use crate::tui::state::panel;
+use crate::tui::state::perform::nothing;
+use crate::tui::state::queue::ItemKey;
+
+/// What a copy takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Copied {
+    /// The id of what is selected.
+    Id,
+    /// All of it, in words.
+    All,
+}
+
+/// Copies by the terminal (OSC 52), or says that nothing is selected.
+pub fn copy(state: &mut State, what: Copied) -> Vec<Effect> {
+    let text = match what {
+        Copied::Id => copied_id(state),
+        Copied::All => copied_all(state),
+    };
+    match text {
+        Some(text) => {
+            state.flash(
+                Tone::Info,
+                format!("copied {} bytes to the clipboard (OSC 52)", text.len()),
+            );
+            vec![Effect::Copy(text)]
+        }
+        None => nothing(state, Action::CopyId),
+    }
+}
+
+fn copied_id(state: &State) -> Option<String> {
+    match state.screen {
+        Screen::Queue => state.queue.selected.as_ref().map(|key| match key {
+            ItemKey::Approval(id) => id.to_string(),
+            ItemKey::Continuation(id) => id.to_string(),
+            ItemKey::Delivery(id) => id.to_string(),
+            ItemKey::Channel(name) | ItemKey::Problem(name) => name.clone(),
+        }),
+        Screen::Live => state.live.selected.map(|id| id.to_string()),
+        Screen::Session => match state
+            .session
+            .selected
+            .and_then(|p| state.session.entries.get(&p))
+        {
+            Some(held) => Some(held.entry.continuation_id.to_string()),
+            None => state.session.session_id.map(|id| id.to_string()),
+        },
+        Screen::Channels => state.channels.selected.clone(),
+        screen @ (Screen::Continuations
+        | Screen::Rules
+        | Screen::CacheCost
+        | Screen::Memory
+        | Screen::Audit
+        | Screen::Doctor) => panel::of(screen).and_then(|panel| (panel.copied)(state, false)),
+    }
+}
+
+fn copied_all(state: &State) -> Option<String> {
+    match state.screen {
+        Screen::Queue => match state.queue.selected.as_ref()? {
+            ItemKey::Approval(id) => {
+                serde_json::to_string_pretty(state.world.approvals.get(id)?).ok()
+            }
+            ItemKey::Continuation(id) => {
+                serde_json::to_string_pretty(state.world.continuations.get(id)?).ok()
+            }
+            ItemKey::Delivery(id) => {
+                serde_json::to_string_pretty(state.world.deliveries.get(id)?).ok()
+            }
+            ItemKey::Channel(name) => {
+                serde_json::to_string_pretty(state.world.channels.get(name)?).ok()
+            }
+            ItemKey::Problem(text) => Some(text.clone()),
+        },
+        Screen::Live => {
+            serde_json::to_string_pretty(state.world.sessions.get(&state.live.selected?)?).ok()
+        }
+        Screen::Session => match state
+            .session
+            .selected
+            .and_then(|p| state.session.entries.get(&p))
+        {
+            Some(held) => Some(crate::tui::state::session_view::search_text(&held.entry)),
+            None => {
+                let entries: Vec<String> = state
+                    .session
+                    .visible()
+                    .iter()
+                    .filter_map(|p| state.session.entries.get(p))
+                    .map(|h| crate::tui::state::session_view::search_text(&h.entry))
+                    .collect();
+                (!entries.is_empty()).then(|| entries.join("\n\n"))
+            }
+        },
+        Screen::Channels => serde_json::to_string_pretty(
+            state
+                .world
+                .channels
+                .get(state.channels.selected.as_ref()?)?,
+        )
+        .ok(),
+        screen @ (Screen::Continuations
+        | Screen::Rules
+        | Screen::CacheCost
+        | Screen::Memory
+        | Screen::Audit
+        | Screen::Doctor) => panel::of(screen).and_then(|panel| (panel.copied)(state, true)),
+    }
+}

@@ -1,0 +1,187 @@
+//! Moving, opening and going back. Nothing here decides.
+
+use crate::tui::action::Action;
+use crate::tui::message::Effect;
+use crate::tui::state::app::{Screen, State, Tone};
+use crate::tui::state::focused::focused_session;
+use crate::tui::state::perform::{nothing, open_session, perform};
+use crate::tui::state::queue::Step;
+use crate::tui::state::{dialogs, panel};
+
+/// Moves the selection or scrolls the open card.
+pub fn moved(state: &mut State, step: Step) -> Vec<Effect> {
+    match state.screen {
+        Screen::Queue => {
+            if state.queue.zoomed {
+                match step {
+                    Step::Down => {
+                        state.queue.card_scroll = state.queue.card_scroll.saturating_add(1);
+                    }
+                    Step::Up => state.queue.card_scroll = state.queue.card_scroll.saturating_sub(1),
+                    Step::Top => state.queue.card_scroll = 0,
+                    Step::Bottom => state.queue.card_scroll = usize::MAX / 2,
+                }
+            } else {
+                let before = state.queue.selected.clone();
+                state.queue.select(step, state.now.steady);
+                if before != state.queue.selected {
+                    state.high = None;
+                }
+            }
+        }
+        Screen::Live => state.live.select(step),
+        Screen::Channels => state.channels.select(step),
+        screen @ (Screen::Continuations
+        | Screen::Rules
+        | Screen::CacheCost
+        | Screen::Memory
+        | Screen::Audit
+        | Screen::Doctor) => {
+            if let Some(panel) = panel::of(screen) {
+                (panel.moved)(state, step);
+            }
+        }
+        Screen::Session => {
+            let report = state.session.report;
+            let inside = match step {
+                Step::Down => report.is_some_and(|r| r.selected_below),
+                Step::Up => report.is_some_and(|r| r.selected_above),
+                Step::Top | Step::Bottom => false,
+            };
+            match step {
+                Step::Bottom => state.session.follow(),
+                // A long entry is read line by line before the next one is selected.
+                Step::Down if inside && state.session.selected.is_some() => state.session.scroll(1),
+                Step::Up if inside && state.session.selected.is_some() => state.session.scroll(-1),
+                Step::Down | Step::Up | Step::Top => state.session.select(step),
+            }
+            if step == Step::Top {
+                return state
+                    .session
+                    .older()
+                    .map(Effect::Query)
+                    .into_iter()
+                    .collect();
+            }
+        }
+    }
+    Vec::new()
+}
+
+/// Half a page down (1) or up (-1).
+pub fn page(state: &mut State, direction: i64) -> Vec<Effect> {
+    let half = i64::from((state.size.1 / 2).max(2)) - 1;
+    match state.screen {
+        Screen::Queue => {
+            let by = usize::try_from(half / 2).unwrap_or(1).max(3);
+            if state.queue.selected.is_some() {
+                state.queue.card_scroll = if direction > 0 {
+                    state.queue.card_scroll.saturating_add(by)
+                } else {
+                    state.queue.card_scroll.saturating_sub(by)
+                };
+            }
+        }
+        Screen::Session => state.session.scroll(direction * half),
+        screen @ (Screen::Continuations
+        | Screen::Rules
+        | Screen::CacheCost
+        | Screen::Memory
+        | Screen::Audit
+        | Screen::Doctor) => {
+            if let Some(panel) = panel::of(screen) {
+                (panel.page)(state, direction * half);
+            }
+        }
+        Screen::Live | Screen::Channels => {
+            for _ in 0..half {
+                moved(state, if direction > 0 { Step::Down } else { Step::Up });
+            }
+        }
+    }
+    Vec::new()
+}
+
+/// Opens what is selected. Decides nothing.
+pub fn open(state: &mut State) -> Vec<Effect> {
+    match state.screen {
+        Screen::Queue => match state.queue.selected.clone() {
+            None => nothing(state, Action::Open),
+            Some(_) if !state.queue.zoomed => {
+                state.queue.zoomed = true;
+                Vec::new()
+            }
+            Some(_) => match focused_session(state) {
+                Some(id) => open_session(state, id),
+                None => Vec::new(),
+            },
+        },
+        Screen::Live => match state.live.selected {
+            Some(id) => open_session(state, id),
+            None => nothing(state, Action::Open),
+        },
+        Screen::Channels => match state.channels.selected.clone() {
+            Some(channel) => dialogs::open_dial(state, &channel),
+            None => nothing(state, Action::Open),
+        },
+        Screen::Session => perform(state, Action::Fold),
+        screen @ (Screen::Continuations
+        | Screen::Rules
+        | Screen::CacheCost
+        | Screen::Memory
+        | Screen::Audit
+        | Screen::Doctor) => panel::of(screen).map_or_else(Vec::new, |panel| (panel.open)(state)),
+    }
+}
+
+/// Closes what was opened last; false when nothing was left to close.
+pub fn back(state: &mut State) -> bool {
+    if state.high.take().is_some() {
+        return true;
+    }
+    match state.screen {
+        Screen::Queue if state.queue.zoomed => state.queue.zoomed = false,
+        Screen::Queue if state.queue.selected.is_some() => state.queue.selected = None,
+        Screen::Session if state.session.search.is_some() => state.session.search = None,
+        Screen::Session if state.session.selected.is_some() => state.session.selected = None,
+        Screen::Live if state.live.selected.is_some() => state.live.selected = None,
+        Screen::Channels if state.channels.selected.is_some() => state.channels.selected = None,
+        Screen::Queue | Screen::Session | Screen::Live | Screen::Channels => return false,
+        screen @ (Screen::Continuations
+        | Screen::Rules
+        | Screen::CacheCost
+        | Screen::Memory
+        | Screen::Audit
+        | Screen::Doctor) => return panel::of(screen).is_some_and(|panel| (panel.back)(state)),
+    }
+    true
+}
+
+/// Goes to the next match of the search.
+pub fn search(state: &mut State, forward: bool) -> Vec<Effect> {
+    if state.session.search.is_none() {
+        state.flash(Tone::Warning, "no search: / starts one");
+        return Vec::new();
+    }
+    if state.session.next_match(forward) {
+        return Vec::new();
+    }
+    if !forward && !state.session.at_start {
+        state.flash(Tone::Info, "loading older entries; press again");
+        return state
+            .session
+            .older()
+            .map(Effect::Query)
+            .into_iter()
+            .collect();
+    }
+    state.flash(
+        Tone::Info,
+        if forward {
+            "no further match below"
+        } else {
+            "no further match above"
+        },
+    );
+    Vec::new()
+}
