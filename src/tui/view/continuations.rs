@@ -349,7 +349,7 @@ fn body(state: &State, theme: &Theme, turn: &Continuation, width: usize) -> Vec<
     let by = format!("{} · {} · {person}", requester.display, requester.id);
     body.field("asked by", Role::Outside, &by);
     let times = format!(
-        "came {} · changed {} · taken up {} times",
+        "came {} · changed {} · attempt {}",
         at(state, turn.created_at),
         at(state, turn.updated_at),
         turn.attempt
@@ -459,8 +459,11 @@ fn step_line(step: &Step) -> (Role, String) {
                 ""
             };
             let text = format!(
-                "model {model} · {} calls · {} in {} out · {} · {}{kept} · {}",
-                tool_calls.len(),
+                "model {model} · {} · {} in {} out · {} · {}{kept} · {}",
+                match tool_calls.len() {
+                    1 => "1 call".to_owned(),
+                    many => format!("{many} calls"),
+                },
                 format::count(usage.input_tokens),
                 format::count(usage.output_tokens),
                 format::money(usage.cost_usd),

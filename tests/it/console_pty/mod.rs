@@ -4,6 +4,7 @@ mod arrival;
 mod attach;
 mod detach;
 pub(crate) mod door;
+mod fleet;
 mod hostile;
 mod large_output;
 mod look;

@@ -228,6 +228,38 @@ fn older_turns_are_asked_for_near_the_end() {
 }
 
 #[test]
+fn an_old_turn_that_is_open_no_more_is_looked_up() {
+    let mut engine = fleet();
+    for n in 30..120 {
+        let age = 20_000 + i64::from(n);
+        engine
+            .turns
+            .push(turn(n, ContinuationState::Completed, age, "old"));
+    }
+    engine.turns.extend([
+        turn(200, ContinuationState::Running, 90_000, "very old"),
+        turn(201, ContinuationState::Pending, 90_001, "older still"),
+    ]);
+    let mut driver = opened(120, 40, "5", &engine);
+    let shown = |driver: &Driver, n: u8| {
+        let known = &driver.state.continuations.known;
+        known
+            .get(&fixture::continuation_id(n))
+            .map(|turn| turn.state)
+    };
+    assert_eq!(shown(&driver, 200), Some(ContinuationState::Running));
+    assert_eq!(shown(&driver, 201), Some(ContinuationState::Pending));
+    engine.turns.pop();
+    engine.turns.last_mut().unwrap().state = ContinuationState::Failed;
+    happens(&mut driver, 101);
+    engine.serve(&mut driver);
+    driver.wait(600);
+    engine.serve(&mut driver);
+    assert_eq!(shown(&driver, 200), Some(ContinuationState::Failed));
+    assert_eq!(shown(&driver, 201), None, "swept");
+}
+
+#[test]
 fn enter_opens_the_session_at_that_turn() {
     let mut engine = fleet();
     let wanted = fixture::continuation_id(3);

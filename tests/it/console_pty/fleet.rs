@@ -1,0 +1,49 @@
+//! Continuations and Audit with a real engine behind them.
+
+use crate::console_pty::door::demo;
+use crate::console_pty::steps::quit;
+use crate::support::pty::Pty;
+
+#[test]
+fn a_waiting_turn_is_explained_and_the_audit_is_walked() {
+    let (_dir, command) = demo();
+    let mut pty = Pty::start(&command, 120, 40);
+    pty.see("demo: scripted, no model");
+    pty.see("need you");
+    pty.send("5");
+    pty.see("┌ Continuations");
+    pty.see("waiting on you");
+    pty.press_until("j", "> waiting on you");
+    pty.see("checkpoint");
+    pty.see("no effect is uncertain");
+    pty.send("W");
+    pty.see("What happened");
+    pty.press_until("\x04", "a person is asked");
+    pty.send("\x1b");
+    pty.gone("┌ Why");
+    pty.send("\r");
+    pty.see("┌ Session");
+    pty.send("-");
+    pty.see("┌ Continuations");
+    pty.press_until("j", "> waiting on you");
+    pty.send("o");
+    pty.see("left, then it expires");
+
+    pty.send("9");
+    pty.see("┌ Audit");
+    pty.see("tool.started");
+    pty.see("leverframe.log");
+    pty.send("v");
+    pty.see("whole: ");
+    pty.press_until("j", "follows row ");
+    pty.send("\x1b");
+    pty.send("/");
+    pty.see("enter done");
+    pty.send("action engine.started\r");
+    pty.gone("tool.started");
+    pty.see("engine.started");
+    pty.send("\x1b");
+    pty.see("tool.started");
+    quit(&mut pty, "stop");
+    assert_eq!(pty.wait_exit(), Some(0));
+}
