@@ -13,9 +13,12 @@ use crate::api::route::{
 };
 use crate::api::router::Api;
 use crate::protocol::command::Command;
+use crate::protocol::ids::SessionId;
 use crate::protocol::policy::PolicyPatch;
-use crate::protocol::snapshot::Query;
-use crate::protocol::words::Autonomy;
+use crate::protocol::problem::Problem;
+use crate::protocol::snapshot::{Answer, PageRequest, Query};
+use crate::protocol::take_over::TakeOverCommand;
+use crate::protocol::words::{Autonomy, SessionState};
 use crate::words_of;
 
 words_of!(levels, Autonomy);
@@ -92,7 +95,73 @@ pub fn routes() -> Vec<Route> {
             &[ok("Channel")],
             |api, call| Box::pin(resume(api, call)),
         ),
+        command(
+            Method::Post,
+            "/v1/channels/{id}/drain",
+            "Finish what was begun and take up nothing new, or everything again",
+            fields(&[optional(
+                "drain",
+                Shape::Flag,
+                "false takes up work again; default true",
+            )]),
+            &[ok("Channel")],
+            |api, call| Box::pin(drain(api, call)),
+        ),
+        command(
+            Method::Post,
+            "/v1/channels/{id}/test",
+            "Send a message that says that it is a test; the delivery tells how it ended",
+            fields(&[optional(
+                "conversation",
+                Shape::Text,
+                "conversation key; default the one with the newest change",
+            )]),
+            &[ok("OutboxItem")],
+            |api, call| Box::pin(test(api, call)),
+        ),
+        command(
+            Method::Post,
+            "/v1/channels/{id}/take-over",
+            "Hold the agent of a conversation, to write in its place",
+            fields(&[CONVERSATION, FORCE]),
+            &[ok("Session")],
+            |api, call| Box::pin(take_over(api, call)),
+        ),
+        command(
+            Method::Post,
+            "/v1/channels/{id}/release",
+            "Give a conversation back to its agent",
+            fields(&[CONVERSATION, FORCE]),
+            &[ok("Session")],
+            |api, call| Box::pin(release(api, call)),
+        ),
     ]
+}
+
+const CONVERSATION: Field = required("conversation", Shape::Text, "conversation key");
+const FORCE: Field = optional("force", Shape::Flag, "even where somebody else holds it");
+
+/// Body of a drain.
+#[derive(Debug, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Drain {
+    drain: Option<bool>,
+}
+
+/// Body of a test.
+#[derive(Debug, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Test {
+    conversation: Option<String>,
+}
+
+/// Body of a take-over and of its end.
+#[derive(Debug, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Conversation {
+    conversation: String,
+    #[serde(default)]
+    force: bool,
 }
 
 /// A body without fields.
@@ -140,6 +209,77 @@ async fn resume(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
     let Nothing {} = call.json()?;
     let channel = call.text("id")?.to_owned();
     answer(&api, &call, Command::ResumeChannel { channel }).await
+}
+
+async fn drain(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
+    let body: Drain = call.json()?;
+    let channel = call.text("id")?.to_owned();
+    let drain = body.drain.unwrap_or(true);
+    answer(&api, &call, Command::DrainChannel { channel, drain }).await
+}
+
+async fn test(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
+    let body: Test = call.json()?;
+    let envelope = call.envelope(Command::TestChannel {
+        channel: call.text("id")?.to_owned(),
+        conversation: body.conversation,
+    })?;
+    json(
+        StatusCode::OK,
+        &outcome::delivery(&*api.client, envelope).await?,
+    )
+}
+
+/// The active session of a conversation of this channel.
+async fn session_of(api: &Api, call: &Call, conversation: &str) -> Result<SessionId, Refusal> {
+    let channel = call.text("id")?.to_owned();
+    let mut cursor = None;
+    loop {
+        let query = Query::Sessions {
+            state: Some(SessionState::Active),
+            channel: Some(channel.clone()),
+            page: PageRequest {
+                limit: Some(500),
+                cursor,
+            },
+        };
+        let Answer::Sessions(page) = api.client.query(query).await? else {
+            return Err(Problem::internal("not a list of sessions").into());
+        };
+        if let Some(session) = page.items.iter().find(|s| s.conversation == conversation) {
+            return Ok(session.id);
+        }
+        cursor = page.next_cursor;
+        if cursor.is_none() {
+            return Err(Problem::not_found("conversation", conversation).into());
+        }
+    }
+}
+
+async fn take_over(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
+    let body: Conversation = call.json()?;
+    let take = TakeOverCommand::Take {
+        session_id: session_of(&api, &call, &body.conversation).await?,
+        force: body.force,
+    };
+    held(&api, &call, take).await
+}
+
+async fn release(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
+    let body: Conversation = call.json()?;
+    let give_back = TakeOverCommand::GiveBack {
+        session_id: session_of(&api, &call, &body.conversation).await?,
+        force: body.force,
+    };
+    held(&api, &call, give_back).await
+}
+
+async fn held(api: &Api, call: &Call, command: TakeOverCommand) -> Result<Response, Refusal> {
+    let envelope = call.envelope(Command::TakeOver(command))?;
+    json(
+        StatusCode::OK,
+        &outcome::session(&*api.client, envelope).await?,
+    )
 }
 
 async fn answer(api: &Api, call: &Call, command: Command) -> Result<Response, Refusal> {

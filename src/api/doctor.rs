@@ -69,7 +69,8 @@ fn flag(call: &Call, name: &str) -> Result<bool, Refusal> {
     }
 }
 
-fn time(call: &Call, name: &str) -> Result<Option<Timestamp>, Refusal> {
+/// A time of the query.
+pub fn time(call: &Call, name: &str) -> Result<Option<Timestamp>, Refusal> {
     call.query
         .get(name)
         .map(|text| {

@@ -37,6 +37,7 @@ pub mod rules;
 pub mod serve;
 pub mod sessions;
 pub mod snapshot;
+pub mod summary;
 pub mod sweep;
 pub mod token;
 pub mod wait;

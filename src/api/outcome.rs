@@ -163,6 +163,7 @@ pub fn answer_name(answer: &Answer) -> &'static str {
         Answer::Hooks(_) => "hooks",
         Answer::Routines(_) => "routines",
         Answer::Rules(_) => "rules",
+        Answer::Summary(_) => "a summary",
     }
 }
 
@@ -200,6 +201,7 @@ pub async fn answer_json(
         Answer::CacheEntries(value) => json(ok, &value),
         Answer::CacheEntry(value) => json(ok, &value),
         Answer::Costs(value) => json(ok, &value),
+        Answer::Summary(value) => json(ok, &value),
         Answer::Memory(answer) => match answer {
             MemoryAnswer::Stats(value) => json(ok, &value),
             MemoryAnswer::List(value) => json(ok, &value),

@@ -20,7 +20,7 @@ use crate::api::route::{Body, Needs, Route};
 use crate::api::{
     approvals, artifacts, backup, cache, channels, compactions, continuations, costs, doctor,
     emergency, events, generic, health, hooks, hygiene, memory, models, openapi, outbox, routines,
-    rules, sessions, snapshot, sweep,
+    rules, sessions, snapshot, summary, sweep,
 };
 use crate::client::console_client::ConsoleClient;
 use crate::client::remote::wire::{PROTOCOL_HEADER, PROTOCOL_VERSION};
@@ -56,6 +56,7 @@ pub fn table() -> Vec<Route> {
         openapi::routes(),
         artifacts::routes(),
         sweep::routes(),
+        summary::routes(),
         models::routes(),
         cache::routes(),
         costs::routes(),

@@ -16,8 +16,10 @@ use crate::api::route::{
 use crate::api::router::Api;
 use crate::api::wait;
 use crate::protocol::command::{BudgetRequest, Command};
+use crate::protocol::ids::TakeOverId;
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::snapshot::Query;
+use crate::protocol::take_over::TakeOverCommand;
 use crate::protocol::words::SessionState;
 use crate::words_of;
 
@@ -128,6 +130,37 @@ pub fn routes() -> Vec<Route> {
                 |api, call| Box::pin(send(api, call)),
             )
         },
+        command(
+            Method::Post,
+            "/v1/sessions/{id}/take-over",
+            "Hold the agent of its conversation, to write in its place",
+            fields(&[FORCE]),
+            &[ok("Session")],
+            |api, call| Box::pin(take_over(api, call)),
+        ),
+        command(
+            Method::Post,
+            "/v1/sessions/{id}/say",
+            "Write as the bot in a conversation that was taken over; what waited is answered with it",
+            fields(&[
+                required(
+                    "take_over_id",
+                    Shape::Text,
+                    "`taken_over.id` of the session",
+                ),
+                required("text", Shape::Text, "Markdown, at most 256 KiB"),
+            ]),
+            &[ok("Session")],
+            |api, call| Box::pin(say(api, call)),
+        ),
+        command(
+            Method::Post,
+            "/v1/sessions/{id}/release",
+            "Give its conversation back to the agent, which answers what came in since the last word",
+            fields(&[FORCE]),
+            &[ok("Session")],
+            |api, call| Box::pin(release(api, call)),
+        ),
         get(
             "/v1/sessions/{id}/transcript",
             "A window of a session's history",
@@ -150,6 +183,24 @@ pub fn routes() -> Vec<Route> {
             )
         },
     ]
+}
+
+const FORCE: Field = optional("force", Shape::Flag, "even where somebody else holds it");
+
+/// Body of a take-over and of its end.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Force {
+    #[serde(default)]
+    force: bool,
+}
+
+/// Body of a word in place of the agent.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Said {
+    take_over_id: TakeOverId,
+    text: String,
 }
 
 /// Body of `POST /v1/sessions`.
@@ -246,6 +297,38 @@ async fn end(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
     let envelope = call.envelope(Command::EndSession {
         session_id: call.id()?,
     })?;
+    json(
+        StatusCode::OK,
+        &outcome::session(&*api.client, envelope).await?,
+    )
+}
+
+async fn take_over(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
+    let Force { force } = call.json()?;
+    let session_id = call.id()?;
+    let take = TakeOverCommand::Take { session_id, force };
+    in_place(&api, &call, take).await
+}
+
+async fn say(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
+    let Said { take_over_id, text } = call.json()?;
+    let say = TakeOverCommand::Say {
+        session_id: call.id()?,
+        take_over_id,
+        text,
+    };
+    in_place(&api, &call, say).await
+}
+
+async fn release(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
+    let Force { force } = call.json()?;
+    let session_id = call.id()?;
+    let give_back = TakeOverCommand::GiveBack { session_id, force };
+    in_place(&api, &call, give_back).await
+}
+
+async fn in_place(api: &Api, call: &Call, command: TakeOverCommand) -> Result<Response, Refusal> {
+    let envelope = call.envelope(Command::TakeOver(command))?;
     json(
         StatusCode::OK,
         &outcome::session(&*api.client, envelope).await?,

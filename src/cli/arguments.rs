@@ -172,6 +172,12 @@ pub enum Subcommands {
         /// Name of a theme
         name: Option<String>,
     },
+    /// What waits, what is out of the ordinary, who did what and what was spent: for whoever takes over the shift
+    Summary {
+        /// Not before this time: RFC 3339, or how long ago (30m, 8h, 3d); eight hours when left out
+        #[arg(long)]
+        since: Option<String>,
+    },
     /// Rules: which calls run, ask or never run, whatever the level says
     #[command(subcommand)]
     Rules(crate::cli::rules::RuleCommands),
@@ -309,6 +315,30 @@ pub enum SessionCommands {
         #[arg(long, value_parser = clap::value_parser!(u32).range(1..=500))]
         limit: Option<u32>,
     },
+    /// Hold the agent of a session's conversation, to write in its place
+    TakeOver {
+        /// Id or unique prefix
+        id: String,
+        /// Even from somebody else
+        #[arg(long)]
+        force: bool,
+    },
+    /// Write as the bot in a conversation that you have taken over; what waited is answered with it
+    Say {
+        /// Id or unique prefix
+        id: String,
+        /// The message; `-` reads standard input
+        #[arg(required = true)]
+        text: Vec<String>,
+    },
+    /// Give the conversation back; the agent answers what came in since your last word
+    Release {
+        /// Id or unique prefix
+        id: String,
+        /// Even somebody else's
+        #[arg(long)]
+        force: bool,
+    },
 }
 
 /// `approvals`.
@@ -394,6 +424,50 @@ pub enum ChannelCommands {
         /// Seconds the level holds
         #[arg(long, value_name = "SECONDS")]
         r#for: Option<u64>,
+    },
+    /// Of the last calls, which would have run without asking under another level
+    WhatIf {
+        /// Channel name
+        channel: String,
+        /// supervised, semi_auto or full
+        autonomy: Autonomy,
+        /// Past calls that are looked at
+        #[arg(long, value_parser = clap::value_parser!(u32).range(1..=200))]
+        limit: Option<u32>,
+    },
+    /// Stop taking from and sending to its platform
+    Pause {
+        /// Channel name
+        channel: String,
+    },
+    /// Undo a pause
+    Resume {
+        /// Channel name
+        channel: String,
+    },
+    /// Finish what was begun and take up nothing new; messages that come wait
+    Drain {
+        /// Channel name
+        channel: String,
+        /// Wait until nothing is left, and say what is
+        #[arg(long)]
+        wait: bool,
+    },
+    /// Take up work again after a drain
+    Undrain {
+        /// Channel name
+        channel: String,
+    },
+    /// Send a message that says that it is a test, and tell how that ended
+    Test {
+        /// Channel name
+        channel: String,
+        /// Conversation key; the one with the newest change where it is left out
+        #[arg(long)]
+        to: Option<String>,
+        /// Seconds to wait for the end
+        #[arg(long, value_name = "SECONDS", default_value_t = 30)]
+        wait: u64,
     },
 }
 

@@ -58,7 +58,8 @@ pub async fn run(
     end(client, terminal, format, &continuation).await
 }
 
-fn text(terminal: &mut Terminal<'_>, words: &[String]) -> Result<String, Failure> {
+/// The words as one message; `-` reads standard input.
+pub fn text(terminal: &mut Terminal<'_>, words: &[String]) -> Result<String, Failure> {
     if words != ["-"] {
         return Ok(words.join(" "));
     }

@@ -117,7 +117,7 @@ pub async fn run(
 }
 
 /// `2h`, `30m`, `3d`, `45s`, `1w` before now, or an RFC 3339 time.
-fn moment(text: &str, clock: &Clock) -> Result<Timestamp, Failure> {
+pub fn moment(text: &str, clock: &Clock) -> Result<Timestamp, Failure> {
     if let Some(at) = span::time(text) {
         return Ok(at);
     }

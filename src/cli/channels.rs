@@ -1,15 +1,211 @@
-//! `leverframe channels list|set-autonomy`.
+//! `leverframe channels list|set-autonomy|what-if|pause|resume|drain|undrain|test`.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::cli::arguments::ChannelCommands;
 
 use crate::cli::exit::{Failure, unexpected};
 use crate::cli::find::submit;
-use crate::cli::table;
 use crate::cli::terminal::{Format, Terminal, cell};
+use crate::cli::{outbox, table};
 use crate::client::console_client::ConsoleClient;
 use crate::protocol::channel::Channel;
 use crate::protocol::command::{Command, Outcome};
 use crate::protocol::policy::PolicyPatch;
 use crate::protocol::snapshot::{Answer, Query};
-use crate::protocol::words::Autonomy;
+use crate::protocol::words::{Autonomy, OutboxState};
+use crate::text::untrusted::limit_line;
+
+/// Between two looks at what is left.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// Carries a subcommand out.
+pub async fn run(
+    client: &dyn ConsoleClient,
+    terminal: &mut Terminal<'_>,
+    format: Format,
+    command: ChannelCommands,
+) -> Result<(), Failure> {
+    let command = match command {
+        ChannelCommands::List => return list(client, terminal, format).await,
+        ChannelCommands::SetAutonomy {
+            channel,
+            autonomy,
+            r#for,
+        } => {
+            return set_autonomy(client, terminal, format, channel, autonomy, r#for).await;
+        }
+        ChannelCommands::WhatIf {
+            channel,
+            autonomy,
+            limit,
+        } => {
+            let query = Query::WhatIf {
+                channel,
+                autonomy,
+                limit,
+            };
+            return what_if(client, terminal, format, query).await;
+        }
+        ChannelCommands::Test { channel, to, wait } => {
+            return test(client, terminal, format, channel, to, wait).await;
+        }
+        ChannelCommands::Drain {
+            channel,
+            wait: true,
+        } => return drained(client, terminal, format, channel).await,
+        ChannelCommands::Drain {
+            channel,
+            wait: false,
+        } => Command::DrainChannel {
+            channel,
+            drain: true,
+        },
+        ChannelCommands::Undrain { channel } => Command::DrainChannel {
+            channel,
+            drain: false,
+        },
+        ChannelCommands::Pause { channel } => Command::PauseChannel { channel },
+        ChannelCommands::Resume { channel } => Command::ResumeChannel { channel },
+    };
+    let channel = changed(client, command).await?;
+    show(terminal, format, &[channel])
+}
+
+async fn changed(client: &dyn ConsoleClient, command: Command) -> Result<Channel, Failure> {
+    match submit(client, command).await? {
+        Outcome::Channel(channel) => Ok(channel),
+        _ => Err(unexpected("a channel")),
+    }
+}
+
+async fn what_if(
+    client: &dyn ConsoleClient,
+    terminal: &mut Terminal<'_>,
+    format: Format,
+    query: Query,
+) -> Result<(), Failure> {
+    let Answer::WhatIf(what_if) = client.query(query).await? else {
+        return Err(unexpected("a what-if"));
+    };
+    if format == Format::Json {
+        return terminal.json(&what_if);
+    }
+    terminal.line(&format!(
+        "under {} {} of the last {} calls would have run without you; {} of them asked then",
+        what_if.autonomy, what_if.would_run, what_if.considered, what_if.newly_unattended
+    ))?;
+    let rows: Vec<Vec<String>> = what_if
+        .calls
+        .iter()
+        .map(|call| {
+            vec![
+                call.at.to_string(),
+                format!("{} -> {}", call.was, call.would_be.decision),
+                call.risk.to_string(),
+                cell(&call.tool),
+                limit_line(&call.preview, 60),
+                cell(&call.would_be.rule),
+            ]
+        })
+        .collect();
+    let heads = ["AT", "VERDICT", "RISK", "TOOL", "ARGUMENTS", "RULE"];
+    table::print(terminal, &heads, &rows, "no calls yet")
+}
+
+/// Drains a channel and waits until nothing is left, as long as it takes.
+async fn drained(
+    client: &dyn ConsoleClient,
+    terminal: &mut Terminal<'_>,
+    format: Format,
+    channel: String,
+) -> Result<(), Failure> {
+    let name = channel.clone();
+    let command = Command::DrainChannel {
+        channel,
+        drain: true,
+    };
+    let mut now = changed(client, command).await?;
+    let mut told = String::new();
+    loop {
+        let left = left(&now);
+        if left != told {
+            terminal.note(&left)?;
+            told = left;
+        }
+        match now.draining {
+            None => {
+                return Err(Failure::Ended(format!(
+                    "{name} takes up work again: somebody ended the drain"
+                )));
+            }
+            Some(drain) if drain.running == 0 && now.backlog == 0 => {
+                show(terminal, format, &[now])?;
+                // What a person has to decide is not finished, and no waiting here decides it.
+                return if drain.waiting > 0 {
+                    Err(Failure::Waiting)
+                } else {
+                    Ok(())
+                };
+            }
+            Some(_) => tokio::time::sleep(LOOK).await,
+        }
+        let query = Query::Channel { name: name.clone() };
+        let Answer::Channel(channel) = client.query(query).await? else {
+            return Err(unexpected("a channel"));
+        };
+        now = *channel;
+    }
+}
+
+/// What a channel that drains still has to do, in words.
+fn left(channel: &Channel) -> String {
+    match channel.draining {
+        None => "takes up work".to_owned(),
+        Some(drain) => format!(
+            "draining: {} running, {} waiting for a person, {} unsent, {} held back",
+            drain.running, drain.waiting, channel.backlog, drain.held_back
+        ),
+    }
+}
+
+/// Sends a test and says how it ended.
+async fn test(
+    client: &dyn ConsoleClient,
+    terminal: &mut Terminal<'_>,
+    format: Format,
+    channel: String,
+    conversation: Option<String>,
+    wait: u64,
+) -> Result<(), Failure> {
+    let command = Command::TestChannel {
+        channel,
+        conversation,
+    };
+    let Outcome::Delivery(mut item) = submit(client, command).await? else {
+        return Err(unexpected("a delivery"));
+    };
+    let end = Instant::now() + Duration::from_secs(wait);
+    while matches!(item.state, OutboxState::Pending | OutboxState::Sending) && Instant::now() < end
+    {
+        tokio::time::sleep(LOOK).await;
+        item = outbox::read(client, item.id).await?;
+    }
+    outbox::print(terminal, format, &item)?;
+    match item.state {
+        OutboxState::Sent => Ok(()),
+        OutboxState::Unknown => Err(Failure::Waiting),
+        OutboxState::Pending | OutboxState::Sending => Err(Failure::Ended(format!(
+            "not sent after {wait} s; `leverframe channels list` says how {} is",
+            cell(&item.channel)
+        ))),
+        state @ (OutboxState::Failed | OutboxState::Superseded | OutboxState::Abandoned) => Err(
+            Failure::Ended(format!("the test was not delivered: {state}")),
+        ),
+    }
+}
 
 /// Lists all channels.
 pub async fn list(
@@ -64,6 +260,8 @@ fn row(channel: &Channel) -> Vec<String> {
     }
     let state = if channel.paused {
         "paused".to_owned()
+    } else if channel.draining.is_some() {
+        "draining".to_owned()
     } else {
         channel.health.state.to_string()
     };
@@ -74,6 +272,9 @@ fn row(channel: &Channel) -> Vec<String> {
         state,
         channel.pending_approvals.to_string(),
         channel.backlog.to_string(),
-        cell(channel.health.detail.as_deref().unwrap_or("")),
+        match channel.draining {
+            Some(_) => left(channel),
+            None => cell(channel.health.detail.as_deref().unwrap_or("")),
+        },
     ]
 }

@@ -58,14 +58,20 @@ pub async fn list(
     }
 }
 
-async fn read(client: &dyn ConsoleClient, id: OutboxId) -> Result<OutboxItem, Failure> {
+/// One delivery.
+pub async fn read(client: &dyn ConsoleClient, id: OutboxId) -> Result<OutboxItem, Failure> {
     let Answer::Delivery(item) = client.query(Query::Delivery { id }).await? else {
         return Err(unexpected("a delivery"));
     };
     Ok(*item)
 }
 
-fn print(terminal: &mut Terminal<'_>, format: Format, item: &OutboxItem) -> Result<(), Failure> {
+/// Writes one delivery.
+pub fn print(
+    terminal: &mut Terminal<'_>,
+    format: Format,
+    item: &OutboxItem,
+) -> Result<(), Failure> {
     if format == Format::Json {
         return terminal.json(item);
     }

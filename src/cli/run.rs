@@ -7,8 +7,8 @@ use clap::Parser as _;
 
 use crate::cli::approvals::{self, Order};
 use crate::cli::arguments::{
-    ApprovalCommands, Arguments, ChannelCommands, ContinuationCommands, OutboxCommands, Seen,
-    SessionCommands, Subcommands,
+    ApprovalCommands, Arguments, ContinuationCommands, OutboxCommands, Seen, SessionCommands,
+    Subcommands,
 };
 use crate::cli::ask::{self, OnApproval};
 use crate::cli::continuations::{self, Act};
@@ -17,7 +17,8 @@ use crate::cli::modes::{self, Rights};
 use crate::cli::terminal::{Attended, Format, Terminal, cell};
 use crate::cli::{
     audit, backup, cache, channels, connect, costs, doctor, emergency, hooks, init, keys, memory,
-    models, outbox, release, resolve, routine, rules, sessions, sweep, themes, why,
+    models, outbox, release, resolve, routine, rules, sessions, summary, sweep, take_over, themes,
+    why,
 };
 use crate::client::console_client::ConsoleClient;
 use crate::client::remote::connection::RemoteClient;
@@ -211,16 +212,18 @@ pub async fn execute(
             channel,
             limit,
         }) => sessions::list(client, terminal, format, state, channel, limit).await,
+        Subcommands::Sessions(SessionCommands::TakeOver { id, force }) => {
+            take_over::take(client, terminal, format, &id, force).await
+        }
+        Subcommands::Sessions(SessionCommands::Say { id, text }) => {
+            take_over::say(client, terminal, format, &id, &text).await
+        }
+        Subcommands::Sessions(SessionCommands::Release { id, force }) => {
+            take_over::give_back(client, terminal, format, &id, force).await
+        }
         Subcommands::Costs { by, since } => costs::run(client, terminal, format, by, since).await,
         Subcommands::Approvals(command) => approval(command, client, terminal, format).await,
-        Subcommands::Channels(ChannelCommands::List) => {
-            channels::list(client, terminal, format).await
-        }
-        Subcommands::Channels(ChannelCommands::SetAutonomy {
-            channel,
-            autonomy,
-            r#for,
-        }) => channels::set_autonomy(client, terminal, format, channel, autonomy, r#for).await,
+        Subcommands::Channels(command) => channels::run(client, terminal, format, command).await,
         Subcommands::Continuations(command) => {
             let (id, act) = match command {
                 ContinuationCommands::List { state, limit } => {
@@ -257,6 +260,7 @@ pub async fn execute(
             waiting,
             conversation,
         } => release::run(client, terminal, format, waiting, &conversation).await,
+        Subcommands::Summary { since } => summary::run(client, terminal, format, since).await,
         Subcommands::Sweep { preview } => sweep::run(client, terminal, format, preview).await,
         Subcommands::Cache(command) => cache::run(client, terminal, format, command).await,
         Subcommands::Hooks(command) => hooks::run(client, terminal, format, command).await,

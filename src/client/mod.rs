@@ -6,3 +6,4 @@ pub mod channel_port;
 pub mod console_client;
 pub mod memory_lines;
 pub mod remote;
+pub mod summary_lines;

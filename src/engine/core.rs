@@ -164,6 +164,8 @@ pub struct Shared {
     pub tool_cache: ToolCache,
     /// Hygiene of the memory.
     pub hygiene: Hygiene,
+    /// Conversations that were taken over since this process started: (channel, conversation).
+    pub taken_over: Mutex<HashSet<(String, String)>>,
     /// Searches by meaning.
     pub embeddings: Embeddings,
     running: Mutex<HashMap<SessionId, RunningSession>>,
@@ -249,6 +251,7 @@ impl Engine {
                 routines: Notify::new(),
                 next_routine: Mutex::default(),
                 hygiene: Hygiene::default(),
+                taken_over: Mutex::default(),
                 embeddings: Embeddings::default(),
                 running: Mutex::default(),
                 permits,
@@ -398,6 +401,13 @@ impl Engine {
         if let Some(entry) = lock(&self.running).get_mut(&session) {
             entry.claiming = claiming;
         }
+    }
+
+    /// Whether a turn of this session is being taken up or driven here.
+    pub fn is_running(&self, session: SessionId) -> bool {
+        lock(&self.running)
+            .get(&session)
+            .is_some_and(|entry| entry.claiming || entry.current.is_some())
     }
 
     /// Makes the driver of a continuation let go, if it runs here.

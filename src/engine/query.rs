@@ -20,6 +20,9 @@ use crate::store::queries::continuations::ContinuationFilter;
 use crate::store::queries::outbox::OutboxFilter;
 use crate::store::queries::sessions::SessionFilter;
 
+/// How far a summary goes back when nothing else is said: a shift of eight hours.
+const SHIFT_SECONDS: i64 = 8 * 3600;
+
 impl Engine {
     /// Answers a question.
     pub async fn answer(&self, query: Query) -> Result<Answer, Problem> {
@@ -193,6 +196,15 @@ impl Engine {
             Query::Hooks => Ok(Answer::Hooks(hooks::list(self))),
             Query::Routines(query) => routines::answer(self, query).await.map(Answer::Routines),
             Query::Rules(query) => rules::answer(self, query).await.map(Answer::Rules),
+            Query::Summary { since } => {
+                let now = self.clock.now();
+                let since = since.unwrap_or_else(|| now.plus_seconds(-SHIFT_SECONDS));
+                store
+                    .read(move |reader| reader.shift(since, now))
+                    .await
+                    .map(|summary| Answer::Summary(Box::new(summary)))
+                    .map_err(from_store)
+            }
         }
     }
 }
@@ -288,6 +300,8 @@ pub fn channel(engine: &Engine, row: ChannelRow) -> Channel {
         backlog: row.backlog,
         pending_approvals: row.pending_approvals,
         active_sessions: row.active_sessions,
+        draining: row.draining,
+        taken_over: row.taken_over,
     }
 }
 

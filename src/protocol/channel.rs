@@ -46,6 +46,25 @@ pub struct Channel {
     pub pending_approvals: u32,
     /// Sessions that are active.
     pub active_sessions: u32,
+    /// Takes up nothing new.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub draining: Option<ChannelDrain>,
+    /// Conversations that people hold in place of the agent.
+    #[serde(default)]
+    pub taken_over: u32,
+}
+
+/// What a channel that takes up nothing new still has to do. Nothing left of the first three: it is drained.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChannelDrain {
+    /// Since when.
+    pub since: Timestamp,
+    /// Turns that were begun and run, or will by themselves.
+    pub running: u32,
+    /// Turns that were begun and wait for a person.
+    pub waiting: u32,
+    /// Messages that wait until it takes up work again.
+    pub held_back: u32,
 }
 
 /// The unit in which a platform counts the length of a message.

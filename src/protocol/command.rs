@@ -20,6 +20,7 @@ use crate::protocol::routine::{RoutineCommand, RoutineOutcome};
 use crate::protocol::rule::{RuleCommand, RuleOutcome, RulePatch};
 use crate::protocol::session::{Continuation, OutboxItem, Session};
 use crate::protocol::snapshot::{EngineStatus, SweepReport};
+use crate::protocol::take_over::TakeOverCommand;
 use crate::protocol::uncertain::ConversationChoice;
 use crate::protocol::words::{
     ContinuationState, DecisionScope, DecisionWord, Role, Scope, Surface,
@@ -346,6 +347,23 @@ pub enum Command {
     DiscoverModels,
     /// Does something with a rule.
     Rule(RuleCommand),
+    /// Does something with a conversation in place of its agent.
+    TakeOver(TakeOverCommand),
+    /// Lets a channel finish what was begun and take up nothing new, or everything again.
+    DrainChannel {
+        /// Channel name.
+        channel: String,
+        /// Whether.
+        drain: bool,
+    },
+    /// Sends a message to a conversation that says that it is a test.
+    TestChannel {
+        /// Channel name.
+        channel: String,
+        /// Conversation key; the one with the newest change where it is left out.
+        #[serde(default)]
+        conversation: Option<String>,
+    },
 }
 
 impl Command {
@@ -363,6 +381,9 @@ impl Command {
             | Command::SetPolicy { .. }
             | Command::PauseChannel { .. }
             | Command::ResumeChannel { .. }
+            | Command::TakeOver(_)
+            | Command::DrainChannel { .. }
+            | Command::TestChannel { .. }
             | Command::EmergencyStop { .. }
             | Command::TestModel { .. }
             | Command::PinCacheEntry { .. }

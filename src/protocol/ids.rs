@@ -113,3 +113,5 @@ id!(/// One run of a routine.
     RoutineRunId, "run_");
 id!(/// A rule that a person made.
     RuleId, "rul_");
+id!(/// One time that a person took a conversation over.
+    TakeOverId, "tko_");

@@ -25,5 +25,7 @@ pub mod rule;
 pub mod session;
 pub mod snapshot;
 pub mod span;
+pub mod summary;
+pub mod take_over;
 pub mod uncertain;
 pub mod words;

@@ -8,10 +8,14 @@ use crate::protocol::artifact::ArtifactRef;
 use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId, SessionId, ToolCallId};
 use crate::protocol::memory::SessionMemory;
 use crate::protocol::policy::Verdict;
+use crate::protocol::take_over::TakeOver;
 use crate::protocol::words::{
     Access, ContinuationState, Effect, OutboxClass, OutboxState, Risk, SessionState, StepKind,
     Surface, ToolCallState,
 };
+
+/// Why an answer ended that a person wrote in place of the agent.
+pub const BY_HAND: &str = "by_hand";
 
 /// Tokens and money of model calls.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
@@ -83,6 +87,9 @@ pub struct Session {
     /// What it remembers; only where one session is asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<SessionMemory>,
+    /// The person who writes in place of its agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub taken_over: Option<TakeOver>,
     /// First message.
     pub created_at: Timestamp,
     /// Last change.

@@ -20,6 +20,7 @@ use crate::protocol::rule::{RuleAnswer, RuleQuery};
 use crate::protocol::session::{
     Continuation, OutboxItem, Session, Step, TranscriptEntry, Usage, Why,
 };
+use crate::protocol::summary::ShiftSummary;
 use crate::protocol::uncertain::Uncertain;
 use crate::protocol::words::{
     ApprovalState, Autonomy, ContinuationState, CostsBy, OutboxState, SessionState,
@@ -335,6 +336,12 @@ pub enum Query {
     Routines(RoutineQuery),
     /// About rules.
     Rules(RuleQuery),
+    /// What somebody who takes over a shift must know.
+    Summary {
+        /// Not before this time; none = eight hours ago.
+        #[serde(default)]
+        since: Option<Timestamp>,
+    },
 }
 
 /// Which rows of the audit.
@@ -446,4 +453,6 @@ pub enum Answer {
     Routines(RoutineAnswer),
     /// To [`Query::Rules`].
     Rules(RuleAnswer),
+    /// To [`Query::Summary`].
+    Summary(Box<ShiftSummary>),
 }

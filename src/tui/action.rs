@@ -142,6 +142,10 @@ actions! {
     RuleToggle = "rule-toggle", Ordinary, "on/off", "look at the rule, or no longer; what lets more run asks first";
     RuleRemove = "rule-remove", Ordinary, "remove", "remove the rule, or take the permission back; asks first";
     RuleTest = "rule-test", Ordinary, "test", "what would happen to a call";
+    TakeOver = "take-over", Ordinary, "take over", "write as the bot while its agent is held, or give it back";
+    DrainChannel = "drain-channel", Ordinary, "drain", "let the channel finish what was begun and take up nothing new, or again";
+    TestChannel = "test-channel", Ordinary, "test", "send a message through the channel that says that it is a test";
+    ShiftSummary = "shift-summary", Ordinary, "summary", "what waits, what is unusual, who did what: for whoever takes over";
     DialogNext = "dialog-next", Dialog, "next", "next choice";
     DialogPrevious = "dialog-previous", Dialog, "previous", "previous choice";
     DialogAccept = "dialog-accept", Dialog, "choose", "take the choice";
@@ -149,6 +153,8 @@ actions! {
     DialogDiscover = "dialog-discover", Dialog, "look for servers", "look for model servers on this machine";
     DialogPageDown = "dialog-page-down", Dialog, "page down", "scroll down half a page";
     DialogPageUp = "dialog-page-up", Dialog, "page up", "scroll up half a page";
+    DialogLonger = "dialog-longer", Dialog, "longer", "let the raised level hold longer";
+    DialogShorter = "dialog-shorter", Dialog, "shorter", "let the raised level hold shorter";
     TextEnter = "text-enter", Text, "done", "new line, or finish a one-line field";
     TextSubmit = "text-submit", Text, "send", "finish the field";
     TextCancel = "text-cancel", Text, "close", "close the field; the draft is kept";

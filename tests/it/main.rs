@@ -48,6 +48,7 @@ mod store;
 mod store_model;
 mod stories;
 mod support;
+mod take_overs;
 mod telegram;
 mod text;
 mod tool_cache;

@@ -10,7 +10,7 @@ use crate::engine::context::{block, estimate};
 use crate::model::scripted::compaction::COMPACTION;
 use crate::protocol::ids::ContinuationId;
 use crate::protocol::memory::{MAX_TEXT, Summary};
-use crate::protocol::session::StepBody;
+use crate::protocol::session::{BY_HAND, StepBody};
 use crate::protocol::words::{MemoryKind, ToolCallState};
 use crate::store::commands::commit_compaction::FoundFact;
 use crate::store::queries::history::Exchange;
@@ -78,6 +78,7 @@ pub fn turn_line(message: usize, exchange: &Exchange) -> String {
                 ToolCallState::Succeeded => shortened(name),
                 other => format!("{} ({other})", shortened(name)),
             })),
+            StepBody::Final { text, stop } if stop == BY_HAND => answered.push_str(text),
             StepBody::OperatorNote { .. } | StepBody::Final { .. } | StepBody::Error { .. } => {}
         }
     }

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use crate::model::request::{AssistantToolCall, ModelMessage, ToolResultMessage};
 use crate::protocol::ids::ToolCallId;
-use crate::protocol::session::{Step, StepBody};
+use crate::protocol::session::{BY_HAND, Step, StepBody};
 
 /// A call as the model wrote it, for replay.
 #[derive(Debug, Clone, PartialEq)]
@@ -106,6 +106,17 @@ pub fn messages(exchange: &Exchange, replay: &mut Replay<'_>) -> Option<Vec<Mode
     // Newest first, because a block is good only as long as no other model answered after it.
     let mut reversed = Vec::with_capacity(exchange.steps.len() + 1);
     for step in exchange.steps.iter().rev() {
+        // What a person said in place of the model is what the conversation read.
+        if let StepBody::Final { text, stop } = &step.body
+            && stop == BY_HAND
+            && !text.is_empty()
+        {
+            reversed.push(ModelMessage::Assistant {
+                text: text.clone(),
+                tool_calls: Vec::new(),
+                native: None,
+            });
+        }
         let StepBody::Model {
             model,
             text,

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::engine::context::block;
 use crate::engine::context::estimate;
 use crate::engine::context::exchange::Exchange;
-use crate::protocol::session::StepBody;
+use crate::protocol::session::{BY_HAND, StepBody};
 use crate::protocol::words::ToolCallState;
 
 /// Most tokens of a digest.
@@ -60,6 +60,9 @@ fn line(exchange: &Exchange) -> String {
         .rev()
         .find_map(|step| match &step.body {
             StepBody::Model { text, .. } if !text.trim().is_empty() => Some(text.as_str()),
+            StepBody::Final { text, stop } if stop == BY_HAND && !text.is_empty() => {
+                Some(text.as_str())
+            }
             StepBody::Model { .. }
             | StepBody::ToolResult { .. }
             | StepBody::OperatorNote { .. }

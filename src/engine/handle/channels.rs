@@ -1,12 +1,45 @@
-//! Pausing and resuming channels.
+//! Pausing, resuming, draining and testing channels.
 
 use crate::engine::core::Engine;
 use crate::engine::handle::Caller;
 use crate::engine::problem::from_store;
 use crate::engine::query::channel_view;
 use crate::protocol::command::Outcome;
+use crate::protocol::event::{Event, EventBody};
 use crate::protocol::problem::{Problem, ProblemKind};
+use crate::protocol::words::OutboxClass;
+use crate::store::commands::queue_test::QueueTest;
+use crate::store::commands::set_channel_draining::SetChannelDraining;
 use crate::store::commands::set_channel_paused::SetChannelPaused;
+use crate::store::input::NewNotice;
+
+/// Shows readers how a channel is now. Losing it loses only a moment: the next event or snapshot says the same.
+pub async fn announce(engine: &Engine, channel: &str) {
+    if let Ok(view) = channel_view(engine, channel).await {
+        engine.store.publish(Event {
+            seq: None,
+            at: engine.clock.now(),
+            session_id: None,
+            continuation_id: None,
+            body: EventBody::ChannelState {
+                channel: Box::new(view),
+            },
+        });
+    }
+}
+
+fn bridged(engine: &Engine, channel: &str, what: &str, hint: &str) -> Result<(), Problem> {
+    engine.channel(channel)?;
+    if engine.has_bridge(channel) {
+        return Ok(());
+    }
+    Err(Problem::new(
+        ProblemKind::NotOffered,
+        "not possible here",
+        format!("`{channel}` has no connection to {what}"),
+    )
+    .hint(hint))
+}
 
 /// Pauses or resumes a bridge.
 pub async fn set_paused(
@@ -15,15 +48,7 @@ pub async fn set_paused(
     channel: String,
     paused: bool,
 ) -> Result<Outcome, Problem> {
-    engine.channel(&channel)?;
-    if !engine.has_bridge(&channel) {
-        return Err(Problem::new(
-            ProblemKind::NotOffered,
-            "not possible here",
-            format!("`{channel}` has no connection to pause"),
-        )
-        .hint("pause a session instead"));
-    }
+    bridged(engine, &channel, "pause", "pause a session instead")?;
     engine
         .store
         .write(SetChannelPaused {
@@ -36,4 +61,96 @@ pub async fn set_paused(
     // Nobody listening means that the bridge is not running; it reads the stored flag when it starts.
     let _ = engine.pauses.send((channel.clone(), paused));
     channel_view(engine, &channel).await.map(Outcome::Channel)
+}
+
+/// Lets a channel finish what was begun and take up nothing new, or everything again.
+pub async fn set_draining(
+    engine: &Engine,
+    caller: &Caller,
+    channel: String,
+    draining: bool,
+) -> Result<Outcome, Problem> {
+    engine.channel(&channel)?;
+    engine
+        .store
+        .write(SetChannelDraining {
+            channel: channel.clone(),
+            draining,
+            by: caller.reference(),
+        })
+        .await
+        .map_err(from_store)?;
+    if !draining {
+        let held_back = engine
+            .store
+            .read(|reader| reader.sessions_with_pending())
+            .await
+            .map_err(from_store)?;
+        for session in held_back {
+            engine.wake(session);
+        }
+    }
+    announce(engine, &channel).await;
+    channel_view(engine, &channel).await.map(Outcome::Channel)
+}
+
+/// Sends a message that says that it is a test, the way every message goes.
+pub async fn test(
+    engine: &Engine,
+    caller: &Caller,
+    channel: String,
+    conversation: Option<String>,
+) -> Result<Outcome, Problem> {
+    bridged(
+        engine,
+        &channel,
+        "send through",
+        "test a channel of a chat platform; `leverframe channels list` shows them",
+    )?;
+    let wanted = (channel.clone(), conversation.clone());
+    let known = engine
+        .store
+        .read(move |reader| reader.known_conversation(&wanted.0, wanted.1.as_deref()))
+        .await
+        .map_err(from_store)?;
+    let Some(known) = known else {
+        let what = match conversation {
+            Some(key) => format!(
+                "`{channel}` has no conversation `{}`",
+                key.chars().take(64).collect::<String>()
+            ),
+            None => format!("nobody has written on `{channel}` yet"),
+        };
+        return Err(
+            Problem::new(ProblemKind::NotFound, "no such conversation", what).hint(
+                "a bot can only write where somebody wrote to it: write to it first, then test",
+            ),
+        );
+    };
+    let text = format!(
+        "This is a test by {} at {}: if you can read it, messages of this bot arrive here.",
+        caller.actor.label(),
+        engine.clock.now()
+    );
+    let outbox_id = engine
+        .store
+        .write(QueueTest {
+            notice: NewNotice {
+                channel,
+                conversation: known,
+                class: OutboxClass::Notice,
+                text: engine.redactor.redact(&text).into_owned(),
+                reply_to: None,
+                continuation_id: None,
+            },
+            by: caller.reference(),
+        })
+        .await
+        .map_err(from_store)?;
+    engine
+        .store
+        .read_here(move |reader| reader.delivery(outbox_id))
+        .await
+        .map(Outcome::Delivery)
+        .map_err(from_store)
 }

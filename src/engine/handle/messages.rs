@@ -51,7 +51,8 @@ pub fn body_digest(parts: &[&str]) -> [u8; 32] {
     hash.finalize().into()
 }
 
-fn check_text(text: &str) -> Result<(), Problem> {
+/// Whether a text can be sent.
+pub fn check_text(text: &str) -> Result<(), Problem> {
     if text.trim().is_empty() {
         return Err(Problem::invalid(
             "`text` is empty; send at least one character that is not white space",

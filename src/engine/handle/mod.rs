@@ -27,6 +27,7 @@ pub mod policy;
 pub mod routines;
 pub mod rules;
 pub mod sessions;
+pub mod take_over;
 
 /// Who acts and from where, as commands need it.
 #[derive(Debug, Clone)]
@@ -152,6 +153,14 @@ impl Engine {
             Command::Rule(command) => rules::carry_out(self, &caller, command)
                 .await
                 .map(Outcome::Rule),
+            Command::TakeOver(command) => take_over::carry_out(self, &caller, command).await,
+            Command::DrainChannel { channel, drain } => {
+                channels::set_draining(self, &caller, channel, drain).await
+            }
+            Command::TestChannel {
+                channel,
+                conversation,
+            } => channels::test(self, &caller, channel, conversation).await,
         }
     }
 }

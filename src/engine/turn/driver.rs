@@ -12,7 +12,7 @@ use futures_util::stream::{FuturesUnordered, StreamExt};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::engine::core::Engine;
+use crate::engine::core::{Engine, lock};
 use crate::engine::hooks::turn as hooks;
 use crate::engine::turn::after;
 use crate::engine::turn::effect::Effect;
@@ -114,6 +114,9 @@ pub async fn drive(
             .send((rows.channel.clone(), rows.conversation.clone()));
     }
     let mut turn = fold::turn(&rows);
+    // Whoever took it over between the claim and now has not told this turn.
+    let place = (rows.channel.clone(), rows.conversation.clone());
+    let taken_over = lock(&engine.taken_over).contains(&place);
     let mut driver = Driver {
         engine,
         continuation,
@@ -124,7 +127,11 @@ pub async fn drive(
         reply: None,
         stop: None,
     };
-    let result = driver.run(&mut turn, &mut halted).await;
+    let result = if taken_over {
+        driver.let_go().await
+    } else {
+        driver.run(&mut turn, &mut halted).await
+    };
     match result {
         Ok(()) => Ok(()),
         // The row changed under us (cancelled, another epoch): the store's word stands, nothing more to do.
@@ -415,8 +422,11 @@ impl Driver<'_> {
 
     async fn let_go(&mut self) -> anyhow::Result<()> {
         let active_ms = self.take_active_ms();
+        let place = (self.rows.channel.clone(), self.rows.conversation.clone());
         let reason = if self.engine.is_held() {
             "emergency stop"
+        } else if lock(&self.engine.taken_over).contains(&place) {
+            Halt::TakenOver.as_str()
         } else {
             "the process was stopped"
         };

@@ -6,7 +6,7 @@ use crate::config::channels::is_local;
 use crate::engine::approvals::{self, Ask};
 use crate::engine::budget;
 use crate::engine::compaction::{self, TurnEnd};
-use crate::engine::core::lock;
+use crate::engine::core::{Engine, lock};
 use crate::engine::turn::driver::Driver;
 use crate::engine::turn::judge;
 use crate::engine::turn::reply::stop_word;
@@ -121,15 +121,33 @@ fn label(driver: &Driver<'_>, model: &str) -> &'static str {
     }
 }
 
-/// The parts a bridge will send; none where no bridge carries the channel.
 fn parts(driver: &Driver<'_>, label: &str, text: &str) -> Vec<NewPart> {
-    let engine = driver.engine;
     let rows = &driver.rows;
-    if !engine.has_bridge(&rows.channel) {
+    let reply_to = rows.message_ref.as_deref();
+    parts_for(
+        driver.engine,
+        &rows.channel,
+        &rows.conversation,
+        reply_to,
+        label,
+        text,
+    )
+}
+
+/// The parts a bridge will send; none where no bridge carries the channel. The first begins with the label.
+pub fn parts_for(
+    engine: &Engine,
+    channel: &str,
+    conversation: &str,
+    reply_to: Option<&str>,
+    label: &str,
+    text: &str,
+) -> Vec<NewPart> {
+    if !engine.has_bridge(channel) {
         return Vec::new();
     }
     let limit = lock(&engine.bridges)
-        .get(&rows.channel)
+        .get(channel)
         .map(|bridge| (bridge.capabilities.max_length, bridge.capabilities.unit));
     // The bridge may not have said yet what it can; Telegram's limit is the smallest of all bridges.
     let (max, unit) = limit.unwrap_or((4000, crate::protocol::channel::LengthUnit::Utf16));
@@ -145,14 +163,10 @@ fn parts(driver: &Driver<'_>, label: &str, text: &str) -> Vec<NewPart> {
         .into_iter()
         .enumerate()
         .map(|(index, text)| NewPart {
-            channel: rows.channel.clone(),
-            conversation: rows.conversation.clone(),
+            channel: channel.to_owned(),
+            conversation: conversation.to_owned(),
             text,
-            reply_to: if index == 0 {
-                rows.message_ref.clone()
-            } else {
-                None
-            },
+            reply_to: reply_to.filter(|_| index == 0).map(str::to_owned),
         })
         .collect()
 }

@@ -40,6 +40,8 @@ pub enum Halt {
     Held,
     /// The process stops.
     ShuttingDown,
+    /// A person writes in place of the agent.
+    TakenOver,
 }
 
 impl Halt {
@@ -49,6 +51,7 @@ impl Halt {
             Self::Cancelled => "cancelled",
             Self::Held => "emergency stop",
             Self::ShuttingDown => "the process stops",
+            Self::TakenOver => "a person took the conversation over",
         }
     }
 }

@@ -113,9 +113,14 @@ impl Turn {
                 self.halt_when_quiet(halt)
             }
             // A cancel overrides a hold or a shutdown that is already under way.
-            (Phase::Halting(_), Input::Halted(halt)) => {
+            (Phase::Halting(before), Input::Halted(halt)) => {
                 self.phase = Phase::Halting(halt);
-                Vec::new()
+                // What was let run so far is not any more.
+                if before == Halt::TakenOver && halt != before && self.any(CallStatus::Started) {
+                    vec![Effect::KillTools]
+                } else {
+                    Vec::new()
+                }
             }
             (Phase::Halting(_), _) => Vec::new(),
             (_, Input::Halted(halt)) => self.halt(halt),
@@ -245,7 +250,11 @@ impl Turn {
     fn halt(&mut self, halt: Halt) -> Vec<Effect> {
         self.phase = Phase::Halting(halt);
         if self.any(CallStatus::Started) {
-            vec![Effect::KillTools]
+            match halt {
+                // What an agent has begun is no harm to the person who takes over; not knowing how it ended is.
+                Halt::TakenOver => Vec::new(),
+                Halt::Cancelled | Halt::Held | Halt::ShuttingDown => vec![Effect::KillTools],
+            }
         } else {
             self.halt_when_quiet(halt)
         }
@@ -260,10 +269,12 @@ impl Turn {
             // The store already holds the cancellation.
             Halt::Cancelled => Vec::new(),
             // An unknown outcome is a gate: park, so that nothing goes on before a person answered.
-            Halt::Held | Halt::ShuttingDown if self.any(CallStatus::Indeterminate) => {
+            Halt::Held | Halt::ShuttingDown | Halt::TakenOver
+                if self.any(CallStatus::Indeterminate) =>
+            {
                 vec![Effect::Park]
             }
-            Halt::Held | Halt::ShuttingDown => vec![Effect::Yield],
+            Halt::Held | Halt::ShuttingDown | Halt::TakenOver => vec![Effect::Yield],
         }
     }
 }

@@ -14,6 +14,7 @@ mod routines;
 mod rule;
 mod rules;
 mod starts;
+mod take_overs;
 mod turns;
 
 use crate::protocol::doctor::{CheckReport, RuleResult};
@@ -31,7 +32,7 @@ pub struct Violation {
 }
 
 /// The groups of rules, in the order of checking: the file first, because nothing else means much when it is broken.
-const GROUPS: [&[Rule]; 9] = [
+const GROUPS: [&[Rule]; 10] = [
     file::RULES,
     turns::RULES,
     calls::RULES,
@@ -41,6 +42,7 @@ const GROUPS: [&[Rule]; 9] = [
     hygiene::RULES,
     memories::RULES,
     rules::RULES,
+    take_overs::RULES,
 ];
 
 fn rules() -> impl Iterator<Item = &'static Rule> {

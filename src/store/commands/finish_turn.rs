@@ -31,7 +31,7 @@ pub struct FinishTurn {
 }
 
 /// Queues all parts of an answer.
-fn queue_reply(
+pub(crate) fn queue_reply(
     tx: &mut WriteTx<'_>,
     continuation: ContinuationId,
     parts: &[NewPart],

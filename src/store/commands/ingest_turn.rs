@@ -177,7 +177,8 @@ impl IngestTurn {
         })
     }
 
-    fn insert(
+    /// Writes the row of the turn.
+    pub(crate) fn insert(
         &self,
         tx: &mut WriteTx<'_>,
         session: SessionId,
@@ -248,14 +249,19 @@ impl WriteCommand for IngestTurn {
             }
         }
         let session = self.session(tx)?;
-        let (open, waiting): (u32, u32) = tx
+        let (open, waiting, taken): (u32, u32, bool) = tx
             .conn
             .prepare_cached(
-                "SELECT count(*), count(*) FILTER (WHERE state = 'pending') FROM continuations
-                 WHERE session_id = ?1 AND ended_at IS NULL",
+                "SELECT count(*), count(*) FILTER (WHERE state = 'pending'),
+                    EXISTS (SELECT 1 FROM sessions s JOIN take_overs t
+                        ON t.channel = s.channel AND t.conversation = s.conversation WHERE s.id = ?1)
+                 FROM continuations WHERE session_id = ?1 AND ended_at IS NULL",
             )?
-            .query_row([session.to_bytes()], |row| Ok((row.get(0)?, row.get(1)?)))?;
-        if !self.unlimited_queue && waiting >= self.max_queue {
+            .query_row([session.to_bytes()], |row| {
+                Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+            })?;
+        // A person who answers by hand is told everything.
+        if !self.unlimited_queue && !taken && waiting >= self.max_queue {
             let inbox_id = record(
                 tx,
                 &self.origin,

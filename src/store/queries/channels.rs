@@ -3,6 +3,7 @@
 use rusqlite::{Connection, OptionalExtension, Row};
 
 use crate::clock::Timestamp;
+use crate::protocol::channel::ChannelDrain;
 use crate::protocol::policy::Policy;
 use crate::protocol::words::ChannelKind;
 use crate::store::error::StoreError;
@@ -29,6 +30,10 @@ pub struct ChannelRow {
     pub active_sessions: u32,
     /// Position saved with the last inbound item.
     pub cursor: Option<String>,
+    /// What is left to do, where it takes up nothing new.
+    pub draining: Option<ChannelDrain>,
+    /// Conversations that people hold.
+    pub taken_over: u32,
 }
 
 /// Flags of the engine that survive a restart.
@@ -44,7 +49,8 @@ const CHANNEL: &str = "SELECT p.version, p.autonomy, p.expires_at, p.reverts_to,
         c.name, c.kind, c.paused, c.cursor,
         (SELECT count(*) FROM outbox o WHERE o.channel = c.name AND o.settled_at IS NULL),
         (SELECT count(*) FROM approvals a WHERE a.channel = c.name AND a.state = 'pending'),
-        (SELECT count(*) FROM sessions s WHERE s.channel = c.name AND s.state = 'active' AND s.temporary = 0)
+        (SELECT count(*) FROM sessions s WHERE s.channel = c.name AND s.state = 'active' AND s.temporary = 0),
+        c.draining_since, (SELECT count(*) FROM take_overs t WHERE t.channel = c.name)
      FROM channel_accounts c JOIN policies p ON p.channel = c.name";
 
 fn policy_row(row: &Row<'_>) -> rusqlite::Result<Policy> {
@@ -69,7 +75,32 @@ fn channel_row(row: &Row<'_>) -> rusqlite::Result<ChannelRow> {
         backlog: row.get(11)?,
         pending_approvals: row.get(12)?,
         active_sessions: row.get(13)?,
+        draining: row.get::<_, Option<i64>>(14)?.map(|since| ChannelDrain {
+            since: Timestamp(since),
+            running: 0,
+            waiting: 0,
+            held_back: 0,
+        }),
+        taken_over: row.get(15)?,
     })
+}
+
+/// Counts what a channel that takes up nothing new still has to do.
+fn counted(conn: &Connection, mut row: ChannelRow) -> Result<ChannelRow, StoreError> {
+    if let Some(drain) = &mut row.draining {
+        (drain.running, drain.waiting, drain.held_back) = conn
+            .prepare_cached(
+                "SELECT count(*) FILTER (WHERE c.state = 'running' OR (c.state = 'pending' AND c.attempt > 0)),
+                    count(*) FILTER (WHERE c.state IN ('awaiting_approval', 'interrupted')),
+                    count(*) FILTER (WHERE c.state = 'pending' AND c.attempt = 0)
+                 FROM continuations c JOIN sessions s ON s.id = c.session_id
+                 WHERE c.ended_at IS NULL AND s.channel = ?1",
+            )?
+            .query_row([&row.name], |found| {
+                Ok((found.get(0)?, found.get(1)?, found.get(2)?))
+            })?;
+    }
+    Ok(row)
 }
 
 /// Policy in force on a channel.
@@ -86,11 +117,11 @@ pub(crate) fn load_policy(conn: &Connection, channel: &str) -> Result<Policy, St
 impl Reader<'_> {
     /// Every channel, by name.
     pub fn channel_rows(&self) -> Result<Vec<ChannelRow>, StoreError> {
-        Ok(self
-            .conn
+        self.conn
             .prepare_cached(&format!("{CHANNEL} ORDER BY c.name"))?
             .query_map([], channel_row)?
-            .collect::<rusqlite::Result<_>>()?)
+            .map(|row| counted(self.conn, row?))
+            .collect()
     }
 
     /// One channel.
@@ -100,6 +131,7 @@ impl Reader<'_> {
             .query_row([name], channel_row)
             .optional()?
             .ok_or_else(|| StoreError::not_found("channel", name))
+            .and_then(|row| counted(self.conn, row))
     }
 
     /// Policy in force.

@@ -12,6 +12,7 @@ use crate::protocol::words::{ContinuationState, SessionState};
 use crate::store::error::StoreError;
 use crate::store::queries::continuations::load_steps;
 use crate::store::queries::page::page_limit;
+use crate::store::queries::take_overs::take_over;
 use crate::store::queries::turn::load_calls_of_step;
 use crate::store::reader::Reader;
 use crate::store::rows::{json_opt, usage, word};
@@ -30,11 +31,17 @@ const SESSION: &str = "SELECT s.id, s.channel, s.conversation, s.title, s.state,
         s.created_at, s.updated_at, s.position,
         (SELECT count(*) FROM approvals a WHERE a.session_id = s.id AND a.state = 'pending'),
         (SELECT count(*) FROM continuations c WHERE c.session_id = s.id AND c.ended_at IS NULL),
-        (SELECT count(*) FROM continuations c WHERE c.session_id = s.id AND c.ended_at IS NULL AND c.state = 'pending')
-     FROM sessions s";
+        (SELECT count(*) FROM continuations c WHERE c.session_id = s.id AND c.ended_at IS NULL AND c.state = 'pending'),
+        t.id, t.by_label, t.by_id, t.surface, t.at
+     FROM sessions s LEFT JOIN take_overs t
+        ON t.channel = s.channel AND t.conversation = s.conversation AND s.state = 'active'";
 
 /// A session without its open continuation, its position, and how many continuations are open.
 fn session_row(row: &Row<'_>) -> rusqlite::Result<(i64, Session, u32)> {
+    let taken_over = match row.get::<_, Option<[u8; 16]>>(21)? {
+        Some(_) => Some(take_over(row, 21)?),
+        None => None,
+    };
     let session = Session {
         id: SessionId::from_bytes(row.get(0)?),
         channel: row.get(1)?,
@@ -51,6 +58,7 @@ fn session_row(row: &Row<'_>) -> rusqlite::Result<(i64, Session, u32)> {
         usage: usage(row, 10)?,
         turns: row.get(9)?,
         memory: None,
+        taken_over,
         created_at: Timestamp(row.get(15)?),
         updated_at: Timestamp(row.get(16)?),
     };
@@ -343,6 +351,22 @@ impl Reader<'_> {
             .query_row([channel, conversation], |row| {
                 row.get(0).map(SessionId::from_bytes)
             })
+            .optional()?)
+    }
+
+    /// A conversation of a channel that somebody wrote in: this one, or the one with the newest change.
+    pub fn known_conversation(
+        &self,
+        channel: &str,
+        conversation: Option<&str>,
+    ) -> Result<Option<String>, StoreError> {
+        Ok(self
+            .conn
+            .prepare_cached(
+                "SELECT conversation FROM sessions WHERE channel = ?1 AND temporary = 0
+                    AND (?2 IS NULL OR conversation = ?2) ORDER BY updated_at DESC LIMIT 1",
+            )?
+            .query_row(params![channel, conversation], |row| row.get(0))
             .optional()?)
     }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::clock::Timestamp;
-use crate::protocol::ids::{ApprovalId, SessionId};
+use crate::protocol::ids::{ApprovalId, OutboxId, SessionId, TakeOverId};
 use crate::protocol::words::DecisionWord;
 use crate::tui::keymap::context::Context;
 use crate::tui::keymap::key::Key;
@@ -293,6 +293,10 @@ pub struct State {
     pub focused: bool,
     /// When the bell last rang.
     pub last_bell: Option<Millis>,
+    /// Conversations that this console has taken over.
+    pub holds: BTreeSet<TakeOverId>,
+    /// Tests of channels whose end is not known yet.
+    pub tests: Vec<OutboxId>,
     /// Whether a frame is wanted.
     pub dirty: Dirty,
 }
@@ -336,6 +340,8 @@ impl State {
             locked: false,
             focused: true,
             last_bell: None,
+            holds: BTreeSet::new(),
+            tests: Vec::new(),
             dirty: Dirty::Now,
         }
     }

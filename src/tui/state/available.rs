@@ -9,9 +9,19 @@ use crate::tui::state::focused::{focused_channel, focused_continuation, focused_
 use crate::tui::state::{decide, submit};
 
 /// What is about the session that has the focus, wherever it is bound.
-const SESSION: &[Action] = &[Action::Compose, Action::Models, Action::PauseSession];
+const SESSION: &[Action] = &[
+    Action::Compose,
+    Action::Models,
+    Action::PauseSession,
+    Action::TakeOver,
+];
 /// What is about its channel.
-const CHANNEL: &[Action] = &[Action::Autonomy, Action::PauseChannel];
+const CHANNEL: &[Action] = &[
+    Action::Autonomy,
+    Action::PauseChannel,
+    Action::DrainChannel,
+    Action::TestChannel,
+];
 /// What is about its turn.
 const TURN: &[Action] = &[
     Action::ResumeContinuation,
@@ -69,6 +79,9 @@ fn sends(action: Action) -> bool {
         || [
             Action::PauseSession,
             Action::PauseChannel,
+            Action::DrainChannel,
+            Action::TestChannel,
+            Action::TakeOver,
             Action::NewSession,
             Action::ReleaseStop,
         ]

@@ -9,7 +9,7 @@ use crate::tui::fuzzy;
 use crate::tui::message::{Effect, QuitKind};
 use crate::tui::state::app::{Screen, State, Tone};
 use crate::tui::state::modal::HelpScope;
-use crate::tui::state::{dialogs, perform, submit};
+use crate::tui::state::{dialogs, perform, submit, summary};
 
 /// Command words with what they do. Names of actions are commands too.
 pub const COMMANDS: &[(&str, &str)] = &[
@@ -37,6 +37,10 @@ pub const COMMANDS: &[(&str, &str)] = &[
         "session [ID or words of its title]: its transcript",
     ),
     ("stop", "emergency stop"),
+    (
+        "summary",
+        "summary [HOURS]: what waits, what is unusual, who did what",
+    ),
     ("suspend", "suspend the console"),
     ("theme", "theme NAME: other colours"),
 ];
@@ -281,6 +285,7 @@ pub fn run(state: &mut State, line: &str) -> Vec<Effect> {
         ("redraw", None) => vec![Effect::Redraw],
         ("reconnect", None) => vec![Effect::Reconnect],
         ("suspend", None) => vec![Effect::Suspend],
+        ("summary", hours) => summary::open(state, hours),
         ("stop", None) => submit::emergency_stop(state),
         ("release", None) => perform::perform(state, Action::ReleaseStop),
         ("quit" | "q", None) => {

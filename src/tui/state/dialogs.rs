@@ -1,9 +1,8 @@
 //! What keys do in overlays.
 
 use crate::protocol::command::{BudgetRequest, Command};
-use crate::protocol::policy::PolicyPatch;
-use crate::protocol::snapshot::Query;
-use crate::protocol::words::{Autonomy, DecisionWord};
+use crate::protocol::take_over::TakeOverCommand;
+use crate::protocol::words::DecisionWord;
 use crate::tui::action::Action;
 use crate::tui::message::{Effect, QuitKind};
 use crate::tui::options::Hosting;
@@ -11,19 +10,16 @@ use crate::tui::state::app::{Dirty, Screen, State, Tone};
 use crate::tui::state::arming::Subject;
 use crate::tui::state::memory::MemoryText;
 use crate::tui::state::modal::{
-    Bound, Dial, Help, HelpScope, Modal, QuitChoice, SNOOZES, TextEntry, TextPurpose,
+    Bound, Help, HelpScope, Modal, QuitChoice, SNOOZES, TextEntry, TextPurpose,
 };
 use crate::tui::state::release::{Place, Release};
 use crate::tui::state::rules::{self, RuleText};
 use crate::tui::state::text_field::{Edit, Lines, TextField};
 use crate::tui::state::{
-    audit, command_line, continuations, decide, memory_keys, models, perform, queue, submit, why,
+    audit, command_line, continuations, decide, dial, memory_keys, models, perform, queue, submit,
+    summary, why,
 };
 
-/// Past calls a what-if looks at.
-pub const WHAT_IF_CALLS: u32 = 50;
-/// `full` holds this long.
-pub const FULL_SECONDS: u64 = 3_600;
 /// Longest reason that is sent.
 const MAX_REASON_BYTES: usize = 2 * 1024;
 
@@ -36,6 +32,7 @@ fn draft_key(purpose: &TextPurpose) -> Option<String> {
         )),
         TextPurpose::Answer(bound) => Some(format!("answer {}", bound.approval_id)),
         TextPurpose::Compose(session) => Some(format!("message {session}")),
+        TextPurpose::Say(session, _) => Some(format!("say {session}")),
         TextPurpose::Memory(MemoryText::Add(_)) => Some("remember".to_owned()),
         TextPurpose::Memory(MemoryText::Edit(id, _)) => Some(format!("memory {id}")),
         TextPurpose::Rule(RuleText::Add) => Some("rule".to_owned()),
@@ -55,6 +52,7 @@ pub fn open_text(state: &mut State, purpose: TextPurpose) -> Vec<Effect> {
         TextPurpose::EditArguments(_)
         | TextPurpose::Answer(_)
         | TextPurpose::Compose(_)
+        | TextPurpose::Say(..)
         | TextPurpose::Memory(MemoryText::Add(_) | MemoryText::Edit(..))
         | TextPurpose::Rule(RuleText::Add | RuleText::Edit(..)) => Lines::Many,
         TextPurpose::DenyReason(_)
@@ -133,29 +131,6 @@ pub fn open_release(state: &mut State) {
     state.modals.push(Modal::Release(release));
 }
 
-/// Opens the autonomy dial of a channel.
-pub fn open_dial(state: &mut State, channel: &str) -> Vec<Effect> {
-    let Some(known) = state.world.channels.get(channel) else {
-        return Vec::new();
-    };
-    let chosen = known.policy.autonomy;
-    state.modals.push(Modal::Dial(Dial {
-        channel: channel.to_owned(),
-        chosen,
-        answers: std::collections::BTreeMap::new(),
-        confirming: None,
-    }));
-    vec![what_if(channel, chosen)]
-}
-
-fn what_if(channel: &str, autonomy: Autonomy) -> Effect {
-    Effect::Query(Query::WhatIf {
-        channel: channel.to_owned(),
-        autonomy,
-        limit: Some(WHAT_IF_CALLS),
-    })
-}
-
 /// Text goes into the field on top.
 pub fn insert(state: &mut State, text: &str) {
     if let Some(Modal::Text(TextEntry { field, .. }) | Modal::Help(Help { field, .. })) =
@@ -182,6 +157,7 @@ fn changed(state: &mut State) {
                 | TextPurpose::Answer(_)
                 | TextPurpose::Code(..)
                 | TextPurpose::Compose(_)
+                | TextPurpose::Say(..)
                 | TextPurpose::Filter(_)
                 | TextPurpose::Memory(_)
                 | TextPurpose::Rule(_) => {}
@@ -194,7 +170,8 @@ fn changed(state: &mut State) {
             | Modal::Dial(_)
             | Modal::Snooze { .. }
             | Modal::Models(_)
-            | Modal::Why(_),
+            | Modal::Why(_)
+            | Modal::Summary(_),
         )
         | None => {}
     }
@@ -244,7 +221,7 @@ pub fn text_action(state: &mut State, action: Action) -> Vec<Effect> {
                 && !matches!(
                     state.modals.last(),
                     Some(Modal::Text(TextEntry {
-                        purpose: TextPurpose::Compose(_),
+                        purpose: TextPurpose::Compose(_) | TextPurpose::Say(..),
                         ..
                     }))
                 )
@@ -259,7 +236,7 @@ pub fn text_action(state: &mut State, action: Action) -> Vec<Effect> {
             if matches!(
                 state.modals.last(),
                 Some(Modal::Text(TextEntry {
-                    purpose: TextPurpose::Compose(_),
+                    purpose: TextPurpose::Compose(_) | TextPurpose::Say(..),
                     ..
                 }))
             ) {
@@ -319,7 +296,8 @@ fn move_choice(state: &mut State, action: Action) -> Vec<Effect> {
             | Modal::Dial(_)
             | Modal::Snooze { .. }
             | Modal::Models(_)
-            | Modal::Why(_),
+            | Modal::Why(_)
+            | Modal::Summary(_),
         )
         | None => {}
     }
@@ -439,6 +417,7 @@ fn finish(state: &mut State) -> Vec<Effect> {
             Some((bound.clone(), request))
         }
         TextPurpose::Compose(_)
+        | TextPurpose::Say(..)
         | TextPurpose::Search
         | TextPurpose::CommandLine
         | TextPurpose::Filter(_)
@@ -450,25 +429,22 @@ fn finish(state: &mut State) -> Vec<Effect> {
     }
     match entry.purpose {
         TextPurpose::Compose(session_id) => {
-            if text.trim().is_empty() {
-                return refuse(state, "nothing written".to_owned());
-            }
-            let effects = submit::submit(
-                state,
-                Command::SendMessage {
-                    session_id,
-                    text,
-                    model: None,
-                    budgets: BudgetRequest::default(),
-                    fresh: false,
-                },
-            );
-            if effects.is_empty() {
-                return effects;
-            }
-            state.modals.pop();
-            forget_draft(state, &TextPurpose::Compose(session_id));
-            effects
+            let message = Command::SendMessage {
+                session_id,
+                text: text.clone(),
+                model: None,
+                budgets: BudgetRequest::default(),
+                fresh: false,
+            };
+            write(state, &entry.purpose, &text, message)
+        }
+        TextPurpose::Say(session_id, take_over_id) => {
+            let said = Command::TakeOver(TakeOverCommand::Say {
+                session_id,
+                take_over_id,
+                text: text.clone(),
+            });
+            write(state, &entry.purpose, &text, said)
         }
         TextPurpose::Search => {
             state.modals.pop();
@@ -516,6 +492,19 @@ fn finish(state: &mut State) -> Vec<Effect> {
         | TextPurpose::Answer(_)
         | TextPurpose::Code(..) => Vec::new(),
     }
+}
+
+/// Sends what was written, unless it is nothing or this console may not; then it stays.
+fn write(state: &mut State, purpose: &TextPurpose, text: &str, command: Command) -> Vec<Effect> {
+    if text.trim().is_empty() {
+        return refuse(state, "nothing written".to_owned());
+    }
+    let effects = submit::submit(state, command);
+    if !effects.is_empty() {
+        state.modals.pop();
+        forget_draft(state, purpose);
+    }
+    effects
 }
 
 fn finish_memory(state: &mut State, purpose: &MemoryText, text: String) -> Vec<Effect> {
@@ -572,8 +561,20 @@ pub fn dialog_action(state: &mut State, action: Action) -> Vec<Effect> {
         Action::DialogPageDown | Action::DialogPageUp => {
             let half = i64::from((state.size.1 / 2).max(2)) - 1;
             let down = action == Action::DialogPageDown;
-            if let Some(Modal::Why(pager)) = state.modals.last_mut() {
-                why::scroll(pager, if down { half } else { -half });
+            let lines = if down { half } else { -half };
+            match state.modals.last_mut() {
+                Some(Modal::Why(pager)) => why::scroll(pager, lines),
+                Some(Modal::Dial(dial)) => dial::scroll(dial, lines),
+                Some(Modal::Summary(pager)) => summary::scroll(pager, lines),
+                _ => {}
+            }
+            Vec::new()
+        }
+        Action::DialogLonger | Action::DialogShorter => {
+            if let Some(Modal::Dial(dial)) = state.modals.last_mut()
+                && let Some(channel) = state.world.channels.get(&dial.channel)
+            {
+                dial::last(dial, &channel.policy, action == Action::DialogLonger);
             }
             Vec::new()
         }
@@ -611,22 +612,8 @@ fn turn(state: &mut State, forward: bool) -> Vec<Effect> {
             dialog.chosen = stepped(dialog.chosen, dialog.models().len(), forward);
         }
         Some(Modal::Why(pager)) => why::scroll(pager, if forward { 1 } else { -1 }),
-        Some(Modal::Dial(dial)) => {
-            if let Some(chosen) = &mut dial.confirming {
-                *chosen = stepped(*chosen, 2, forward);
-                return Vec::new();
-            }
-            let at = Autonomy::ALL
-                .iter()
-                .position(|a| *a == dial.chosen)
-                .unwrap_or(0);
-            if let Some(level) = Autonomy::ALL.get(stepped(at, Autonomy::ALL.len(), forward)) {
-                dial.chosen = *level;
-            }
-            if !dial.answers.contains_key(&dial.chosen) {
-                return vec![what_if(&dial.channel, dial.chosen)];
-            }
-        }
+        Some(Modal::Summary(pager)) => summary::scroll(pager, if forward { 1 } else { -1 }),
+        Some(Modal::Dial(dial)) => return dial::turn(dial, forward),
         Some(Modal::Help(_) | Modal::Text(_)) | None => {}
     }
     Vec::new()
@@ -680,54 +667,12 @@ fn accept(state: &mut State) -> Vec<Effect> {
             request.minutes = SNOOZES.get(chosen).copied();
             submit::submit(state, decide::decide_command(&bound, request))
         }
-        Some(Modal::Dial(dial)) => accept_dial(state, &dial),
+        Some(Modal::Dial(dial)) => dial::accept(state, &dial),
         Some(Modal::Models(dialog)) => models::accept(state, &dialog),
-        Some(Modal::Why(_)) => {
+        Some(Modal::Why(_) | Modal::Summary(_)) => {
             state.modals.pop();
             Vec::new()
         }
         Some(Modal::Help(_) | Modal::Text(_)) | None => Vec::new(),
     }
-}
-
-fn accept_dial(state: &mut State, dial: &Dial) -> Vec<Effect> {
-    let Some(channel) = state.world.channels.get(&dial.channel) else {
-        state.modals.pop();
-        return Vec::new();
-    };
-    let policy = &channel.policy;
-    let raises = dial.chosen > policy.autonomy;
-    match dial.confirming {
-        None if raises => {
-            if let Some(Modal::Dial(dial)) = state.modals.last_mut() {
-                dial.confirming = Some(0);
-            }
-            return Vec::new();
-        }
-        Some(0) => {
-            if let Some(Modal::Dial(dial)) = state.modals.last_mut() {
-                dial.confirming = None;
-            }
-            return Vec::new();
-        }
-        None if dial.chosen == policy.autonomy && policy.expires_at.is_none() => {
-            state.modals.pop();
-            return Vec::new();
-        }
-        None | Some(_) => {}
-    }
-    let patch = PolicyPatch {
-        autonomy: Some(dial.chosen),
-        expires_in_seconds: (dial.chosen == Autonomy::Full).then_some(FULL_SECONDS),
-        if_version: Some(policy.version),
-        ..PolicyPatch::default()
-    };
-    state.modals.pop();
-    submit::submit(
-        state,
-        Command::SetPolicy {
-            channel: dial.channel.clone(),
-            patch,
-        },
-    )
 }

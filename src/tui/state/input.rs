@@ -134,7 +134,8 @@ pub fn paste(state: &mut State, text: &str) -> Vec<Effect> {
             | Modal::Dial(_)
             | Modal::Snooze { .. }
             | Modal::Models(_)
-            | Modal::Why(_),
+            | Modal::Why(_)
+            | Modal::Summary(_),
         )
         | None => {
             state.flash(

@@ -1,21 +1,20 @@
 //! Overlays: a stack, the top one has the keyboard.
 
-use std::collections::BTreeMap;
-
 use crate::protocol::command::Command;
-use crate::protocol::ids::{ApprovalId, SessionId};
-use crate::protocol::policy::WhatIf;
-use crate::protocol::words::{Autonomy, DecisionWord};
+use crate::protocol::ids::{ApprovalId, SessionId, TakeOverId};
+use crate::protocol::words::DecisionWord;
 use crate::tui::action::Action;
 use crate::tui::fuzzy;
 use crate::tui::keymap::context::Context;
 use crate::tui::state::app::Screen;
 use crate::tui::state::arming::Subject;
 use crate::tui::state::command_line::Completion;
+use crate::tui::state::dial::Dial;
 use crate::tui::state::memory::MemoryText;
 use crate::tui::state::models::ModelsDialog;
 use crate::tui::state::release::Release;
 use crate::tui::state::rules::RuleText;
+use crate::tui::state::summary::SummaryPager;
 use crate::tui::state::text_field::TextField;
 use crate::tui::state::why::WhyPager;
 
@@ -64,6 +63,8 @@ pub enum TextPurpose {
     Memory(MemoryText),
     /// Something of the Rules screen.
     Rule(RuleText),
+    /// A message as the bot, in a conversation as it was taken over.
+    Say(SessionId, TakeOverId),
 }
 
 /// What a dialog about a card is bound to.
@@ -107,19 +108,6 @@ pub struct Confirm {
     pub bound: Option<Subject>,
     /// Which button: 0 = Cancel.
     pub chosen: usize,
-}
-
-/// The autonomy dial.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Dial {
-    /// Channel.
-    pub channel: String,
-    /// Highlighted level.
-    pub chosen: Autonomy,
-    /// What-ifs that have been answered.
-    pub answers: BTreeMap<Autonomy, Result<WhatIf, String>>,
-    /// Choosing, or confirming a raise (0 = Cancel).
-    pub confirming: Option<usize>,
 }
 
 /// How long a snooze can be, in minutes.
@@ -167,6 +155,8 @@ pub enum Modal {
     Models(Box<ModelsDialog>),
     /// Why calls ran, asked or were refused.
     Why(Box<WhyPager>),
+    /// The shift summary.
+    Summary(Box<SummaryPager>),
 }
 
 impl Modal {
@@ -180,7 +170,8 @@ impl Modal {
             | Self::Dial(_)
             | Self::Snooze { .. }
             | Self::Models(_)
-            | Self::Why(_) => Context::Dialog,
+            | Self::Why(_)
+            | Self::Summary(_) => Context::Dialog,
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::tui::state::app::{Screen, State, Tone};
 use crate::tui::state::focused::focused_session;
 use crate::tui::state::perform::{nothing, open_session, perform};
 use crate::tui::state::queue::Step;
-use crate::tui::state::{dialogs, panel};
+use crate::tui::state::{dial, panel};
 
 /// Moves the selection or scrolls the open card.
 pub fn moved(state: &mut State, step: Step) -> Vec<Effect> {
@@ -121,7 +121,7 @@ pub fn open(state: &mut State) -> Vec<Effect> {
             None => nothing(state, Action::Open),
         },
         Screen::Channels => match state.channels.selected.clone() {
-            Some(channel) => dialogs::open_dial(state, &channel),
+            Some(channel) => dial::open(state, &channel),
             None => nothing(state, Action::Open),
         },
         Screen::Session => perform(state, Action::Fold),

@@ -11,7 +11,9 @@ use crate::tui::state::copying::{self, Copied};
 use crate::tui::state::modal::{Confirm, HelpScope, Modal, TextPurpose};
 use crate::tui::state::queue::Step;
 use crate::tui::state::session_view::SessionView;
-use crate::tui::state::{available, dialogs, focused, models, moving, panel, submit, why};
+use crate::tui::state::{
+    available, dial, dialogs, focused, models, moving, panel, submit, summary, taking_over, why,
+};
 
 /// Carries out an action that is not a decision.
 pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
@@ -53,7 +55,7 @@ pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
         Action::RetryContinuation => confirm_continuation(state, Verb::Retry),
         Action::KillContinuation => confirm_continuation(state, Verb::Kill),
         Action::Autonomy => match focused::focused_channel(state) {
-            Some(channel) => dialogs::open_dial(state, &channel),
+            Some(channel) => dial::open(state, &channel),
             None => nothing(state, action),
         },
         Action::Models => match focused::focused_session(state) {
@@ -71,10 +73,11 @@ pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
                 model: None,
             },
         ),
-        Action::Compose => match focused::focused_session(state) {
-            Some(id) => dialogs::open_text(state, TextPurpose::Compose(id)),
-            None => nothing(state, action),
-        },
+        Action::Compose => taking_over::compose(state),
+        Action::TakeOver => taking_over::take_over(state),
+        Action::DrainChannel => taking_over::drain(state),
+        Action::TestChannel => taking_over::test(state),
+        Action::ShiftSummary => summary::open(state, None),
         Action::Fold => {
             if let Some(position) = state.session.selected
                 && !state.session.toggled.remove(&position)
@@ -200,6 +203,8 @@ pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
         | Action::DialogDiscover
         | Action::DialogPageDown
         | Action::DialogPageUp
+        | Action::DialogLonger
+        | Action::DialogShorter
         | Action::TextEnter
         | Action::TextSubmit
         | Action::TextCancel

@@ -6,6 +6,7 @@ use crate::protocol::hook::HookCommand;
 use crate::protocol::hygiene::HygieneCommand;
 use crate::protocol::routine::RoutineCommand;
 use crate::protocol::rule::RuleCommand;
+use crate::protocol::take_over::TakeOverCommand;
 use crate::protocol::words::DecisionWord;
 use crate::tui::message::Effect;
 use crate::tui::options::Access;
@@ -125,6 +126,22 @@ pub fn done_text(command: &Command, outcome: &Outcome) -> String {
         Command::Rule(RuleCommand::Change { .. }) => "rule changed".to_owned(),
         Command::Rule(RuleCommand::Remove { .. }) => "rule removed".to_owned(),
         Command::Rule(RuleCommand::RemoveGrant { .. }) => "permission taken back".to_owned(),
+        Command::TakeOver(TakeOverCommand::Take { .. }) => {
+            "taken over: the agent is held, what you write goes out as the bot".to_owned()
+        }
+        Command::TakeOver(TakeOverCommand::Say { .. }) => "said as the bot".to_owned(),
+        Command::TakeOver(TakeOverCommand::GiveBack { .. }) => {
+            "given back: the agent answers again".to_owned()
+        }
+        Command::DrainChannel {
+            channel,
+            drain: true,
+        } => format!("{channel} takes up nothing new"),
+        Command::DrainChannel {
+            channel,
+            drain: false,
+        } => format!("{channel} takes up work again"),
+        Command::TestChannel { channel, .. } => format!("test on its way through {channel}"),
     }
 }
 

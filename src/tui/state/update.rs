@@ -10,7 +10,9 @@ use crate::tui::state::app::{Dirty, Link, Screen, State, Tone};
 use crate::tui::state::fold::{self, Missing};
 use crate::tui::state::modal::{Modal, TextPurpose};
 use crate::tui::state::world::World;
-use crate::tui::state::{audit, dialogs, input, memory, models, panel, perform, submit, why};
+use crate::tui::state::{
+    audit, dialogs, input, memory, models, panel, perform, submit, summary, taking_over, why,
+};
 
 /// Least time between two bells.
 const BELL_MS: u64 = 10_000;
@@ -165,6 +167,7 @@ fn take_event(state: &mut State, event: &Event) -> Vec<Effect> {
     panel::happened(state, event);
     state.doctor.note(event);
     tell_of_budget(state, event);
+    taking_over::happened(state, event);
     let mut effects: Vec<Effect> = missing
         .into_iter()
         .map(|missing| match missing {
@@ -287,6 +290,7 @@ fn submitted(
         Ok(outcome) => {
             let text = submit::done_text(command, &outcome);
             state.flash(Tone::Info, text);
+            taking_over::submitted(state, command, &outcome);
             // What was done may show on the screen; not everything that is done is told by an event.
             state.asking.later();
             match *outcome {
@@ -381,6 +385,7 @@ fn answered(state: &mut State, query: &Query, result: Result<Box<Answer>, Box<Pr
                 Query::Why { tool_call_id } => {
                     why::answered(state, *tool_call_id, Err(problem_text(&problem)));
                 }
+                Query::Summary { .. } => summary::answered(state, Err(problem_text(&problem))),
                 Query::AuditVerify { .. } => audit::verified(state, Err(problem_text(&problem))),
                 _ => tracing::debug!(%problem, "a background query failed"),
             }
@@ -397,6 +402,7 @@ fn answered(state: &mut State, query: &Query, result: Result<Box<Answer>, Box<Pr
                 state.session.take(*before, page.items);
             }
         }
+        Answer::Summary(summary) => summary::answered(state, Ok(&*summary)),
         Answer::WhatIf(what_if) => {
             if let Some(Modal::Dial(dial)) = state.modals.last_mut()
                 && dial.channel == what_if.channel

@@ -120,6 +120,9 @@ impl World {
 
     /// The state word of a session.
     pub fn session_word(&self, session: &Session) -> SessionWord {
+        if session.taken_over.is_some() {
+            return SessionWord::TakenOver;
+        }
         if session.pending_approvals > 0 {
             return SessionWord::WaitingOnYou;
         }
@@ -190,6 +193,8 @@ pub enum SessionWord {
     Idle,
     /// Its last turn failed.
     Error,
+    /// A person writes in place of the agent.
+    TakenOver,
 }
 
 impl SessionWord {
@@ -204,6 +209,7 @@ impl SessionWord {
             Self::Interrupted => "interrupted",
             Self::Idle => "idle",
             Self::Error => "error",
+            Self::TakenOver => "taken over",
         }
     }
 }

@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use crate::clock::Timestamp;
-use crate::protocol::channel::Channel;
+use crate::protocol::channel::{Channel, ChannelDrain};
 use crate::protocol::words::{Autonomy, ChannelState};
 use crate::tui::format;
 use crate::tui::shown;
@@ -40,10 +40,11 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
         .selected
         .as_ref()
         .and_then(|name| state.world.channels.get(name));
-    let detail_rows = if selected.is_some() && area.height >= 14 {
-        9
-    } else {
-        0
+    let detail_rows = match selected {
+        Some(channel) if area.height >= 14 => {
+            9 + u16::from(channel.draining.is_some()) + u16::from(channel.taken_over > 0)
+        }
+        Some(_) | None => 0,
     };
     let list_area = Rect {
         height: area.height - detail_rows,
@@ -149,9 +150,13 @@ fn list(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
             ),
             None => policy.autonomy.as_str().to_owned(),
         };
+        let word = match channel.draining {
+            Some(_) if !channel.paused => "draining",
+            Some(_) | None => health.as_str(),
+        };
         let cells = compose([
             &channel.name,
-            health.as_str(),
+            word,
             &level,
             channel.account.as_deref().unwrap_or("-"),
             &ago(state, channel.health.last_exchange_at),
@@ -218,6 +223,21 @@ fn cache_line(state: &State, channel: &str) -> String {
     text
 }
 
+/// How far a drain is: `since 4m: 1 runs, 0 wait for a person, 2 unsent; 3 messages are held back`.
+fn drain_line(state: &State, channel: &Channel, drain: &ChannelDrain) -> String {
+    let since = format::age(state.now.wall, drain.since);
+    if drain.running == 0 && drain.waiting == 0 && channel.backlog == 0 {
+        return format!(
+            "done, since {since}: nothing runs; {} messages are held back",
+            drain.held_back
+        );
+    }
+    format!(
+        "since {since}: {} run, {} wait for a person, {} unsent; {} messages are held back",
+        drain.running, drain.waiting, channel.backlog, drain.held_back
+    )
+}
+
 fn detail(state: &State, theme: &Theme, channel: &Channel, area: Rect, buf: &mut Buffer) {
     let inner = paint::padded(paint::panel(buf, area, theme, &channel.name, false));
     let health = &channel.health;
@@ -240,7 +260,7 @@ fn detail(state: &State, theme: &Theme, channel: &Channel, area: Rect, buf: &mut
         }
         _ => String::new(),
     };
-    let rows = [
+    let mut rows = vec![
         (
             "health",
             format!(
@@ -270,6 +290,16 @@ fn detail(state: &State, theme: &Theme, channel: &Channel, area: Rect, buf: &mut
         ),
         ("kept answers", cache_line(state, &channel.name)),
     ];
+    if let Some(drain) = &channel.draining {
+        rows.push(("draining", drain_line(state, channel, drain)));
+    }
+    if channel.taken_over > 0 {
+        let held = match channel.taken_over {
+            1 => "1 conversation is".to_owned(),
+            count => format!("{count} conversations are"),
+        };
+        rows.push(("taken over", format!("{held} held by a person")));
+    }
     let value_width = usize::from(inner.width).saturating_sub(paint::LABEL);
     for (at, (label, value)) in rows.into_iter().enumerate() {
         let line = Line::from(vec![

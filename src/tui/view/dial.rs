@@ -4,12 +4,14 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
+use crate::protocol::policy::Policy;
 use crate::protocol::words::{Autonomy, VerdictWord};
+use crate::tui::action::Action;
 use crate::tui::format;
+use crate::tui::keymap::context::Context;
 use crate::tui::shown;
 use crate::tui::state::app::State;
-use crate::tui::state::dialogs::FULL_SECONDS;
-use crate::tui::state::modal::Dial;
+use crate::tui::state::dial::Dial;
 use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::channels::autonomy_role;
 use crate::tui::view::paint::{self, span};
@@ -19,6 +21,44 @@ const fn meaning(level: Autonomy) -> &'static str {
         Autonomy::Supervised => "everything not auto-approved asks",
         Autonomy::SemiAuto => "local reads run, the rest asks",
         Autonomy::Full => "all but blocked, always-ask, tainted run",
+    }
+}
+
+/// How long, in words: `15 minutes`, `an hour`, `4 hours`.
+fn span_words(seconds: u64) -> String {
+    match seconds / 60 {
+        60 => "an hour".to_owned(),
+        minutes @ 0..=59 => format!("{minutes} minutes"),
+        minutes => format!("{} hours", minutes / 60),
+    }
+}
+
+/// How long the chosen level holds, and with which keys that is changed.
+fn holds(state: &State, dial: &Dial, policy: &Policy) -> String {
+    let now = match (policy.expires_at, policy.reverts_to) {
+        (Some(at), Some(level)) if dial.chosen == policy.autonomy => {
+            format!("{} left, then {level}. ", format::left(state.now.wall, at))
+        }
+        _ => String::new(),
+    };
+    if !dial.raises(policy) {
+        return format!("{now}Holds until it is changed.");
+    }
+    let key = |action| {
+        let keys = state.keymap.keys_of(Context::Dialog, action);
+        keys.first().cloned().unwrap_or_default()
+    };
+    let keys = format!(
+        "{} longer, {} shorter",
+        key(Action::DialogLonger),
+        key(Action::DialogShorter)
+    );
+    match dial.seconds(policy) {
+        Some(seconds) => format!(
+            "{now}Holds for {}, then it ends by itself ({keys}).",
+            span_words(seconds)
+        ),
+        None => format!("{now}Holds until it is changed ({keys})."),
     }
 }
 
@@ -35,7 +75,7 @@ pub fn draw(state: &State, theme: &Theme, dial: &Dial, area: Rect, buf: &mut Buf
         .map(|what_if| what_if.calls.len())
         .max()
         .unwrap_or(0);
-    let height = u16::try_from(calls).unwrap_or(u16::MAX).saturating_add(11);
+    let height = u16::try_from(calls).unwrap_or(u16::MAX).saturating_add(12);
     let inner = paint::padded(paint::popup(
         buf,
         area,
@@ -53,12 +93,7 @@ pub fn draw(state: &State, theme: &Theme, dial: &Dial, area: Rect, buf: &mut Buf
         } else {
             ""
         };
-        let expiry = if *level == Autonomy::Full {
-            format!(", for {} min", FULL_SECONDS / 60)
-        } else {
-            String::new()
-        };
-        let text = format!("{}{expiry}", meaning(*level));
+        let text = meaning(*level);
         let line = Line::from(vec![
             Span::raw(mark),
             span(
@@ -69,7 +104,7 @@ pub fn draw(state: &State, theme: &Theme, dial: &Dial, area: Rect, buf: &mut Buf
             span(
                 theme,
                 Role::Text,
-                shown::line(&text, width.saturating_sub(20)),
+                shown::line(text, width.saturating_sub(20)),
             ),
         ]);
         paint::line(buf, inner, at, &line);
@@ -78,7 +113,17 @@ pub fn draw(state: &State, theme: &Theme, dial: &Dial, area: Rect, buf: &mut Buf
         }
         at += 1;
     }
-    at += 1;
+    paint::line(
+        buf,
+        inner,
+        at,
+        &Line::from(span(
+            theme,
+            Role::TextMuted,
+            shown::line(&holds(state, dial, &channel.policy), width),
+        )),
+    );
+    at += 2;
     let confirm_rows = if dial.confirming.is_some() { 3 } else { 0 };
     let limit = inner.height.saturating_sub(confirm_rows);
     match dial.answers.get(&dial.chosen) {
@@ -121,7 +166,7 @@ pub fn draw(state: &State, theme: &Theme, dial: &Dial, area: Rect, buf: &mut Buf
                 paint::line(buf, inner, at, &Line::from(span(theme, role, piece)));
                 at += 1;
             }
-            for call in &what_if.calls {
+            for call in what_if.calls.iter().skip(dial.first) {
                 if at >= limit {
                     break;
                 }
@@ -156,10 +201,9 @@ pub fn draw(state: &State, theme: &Theme, dial: &Dial, area: Rect, buf: &mut Buf
         }
     }
     if let Some(chosen) = dial.confirming {
-        let for_how_long = if dial.chosen == Autonomy::Full {
-            format!(" for {} minutes", FULL_SECONDS / 60)
-        } else {
-            String::new()
+        let for_how_long = match dial.seconds(&channel.policy) {
+            Some(seconds) => format!(" for {}", span_words(seconds)),
+            None => " until it is changed".to_owned(),
         };
         let text = format!(
             "Raise {} from {} to {}{for_how_long}?",

@@ -115,7 +115,9 @@ fn hints(state: &State, context: Context) -> Vec<Hint> {
     match state.modals.last() {
         Some(Modal::Text(entry)) => {
             let mut actions = match (entry.field.kind(), &entry.purpose) {
-                (Lines::Many, TextPurpose::Compose(_)) => vec![Action::TextEnter],
+                (Lines::Many, TextPurpose::Compose(_) | TextPurpose::Say(..)) => {
+                    vec![Action::TextEnter]
+                }
                 (Lines::Many, _) => vec![Action::TextSubmit],
                 (Lines::One, _) => vec![Action::TextEnter],
             };
@@ -145,20 +147,24 @@ fn hints(state: &State, context: Context) -> Vec<Hint> {
                 Action::DialogCancel,
             ]);
         }
-        Some(Modal::Why(_)) => {
+        Some(Modal::Dial(_)) => {
+            return plain(&[
+                Action::DialogNext,
+                Action::DialogLonger,
+                Action::DialogShorter,
+                Action::DialogPageDown,
+                Action::DialogAccept,
+                Action::DialogCancel,
+            ]);
+        }
+        Some(Modal::Why(_) | Modal::Summary(_)) => {
             return plain(&[
                 Action::DialogNext,
                 Action::DialogPageDown,
                 Action::DialogCancel,
             ]);
         }
-        Some(
-            Modal::Quit { .. }
-            | Modal::Release(_)
-            | Modal::Confirm(_)
-            | Modal::Dial(_)
-            | Modal::Snooze { .. },
-        ) => {
+        Some(Modal::Quit { .. } | Modal::Release(_) | Modal::Confirm(_) | Modal::Snooze { .. }) => {
             return plain(&[
                 Action::DialogNext,
                 Action::DialogAccept,
@@ -175,6 +181,7 @@ fn hints(state: &State, context: Context) -> Vec<Hint> {
             Action::NewSession,
             Action::Autonomy,
             Action::PauseSession,
+            Action::TakeOver,
             Action::KillContinuation,
         ]),
         Screen::Session if state.session.session_id.is_none() => Vec::new(),
@@ -188,10 +195,16 @@ fn hints(state: &State, context: Context) -> Vec<Hint> {
                 Action::Freeze
             },
             Action::Autonomy,
+            Action::TakeOver,
             Action::CopyAll,
             Action::KillContinuation,
         ]),
-        Screen::Channels => plain(&[Action::Autonomy, Action::PauseChannel]),
+        Screen::Channels => plain(&[
+            Action::Autonomy,
+            Action::PauseChannel,
+            Action::DrainChannel,
+            Action::TestChannel,
+        ]),
         screen @ (Screen::Continuations
         | Screen::Rules
         | Screen::CacheCost

@@ -13,6 +13,9 @@ use crate::tui::state::focused;
 use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::paint::{self, span};
 
+/// After this long a conversation that nobody gave back stands out.
+const REMIND_MS: u64 = 30 * 60 * 1000;
+
 /// Draws the header. What matters most is kept when the line is short.
 pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
     buf.set_style(area, theme.style(Role::Header));
@@ -42,6 +45,9 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
     }
     if engine.is_some_and(|e| e.quarantine) {
         left.push((Role::HeaderDanger, " QUARANTINE ".to_owned()));
+    }
+    if let Some((role, text)) = taken_over(state) {
+        left.push((role, text));
     }
     if let Some(draining) = engine.and_then(|e| e.draining) {
         left.push((
@@ -143,4 +149,21 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
             &Line::from(span(theme, Role::HeaderMuted, text)),
         );
     }
+}
+
+/// Conversations that people hold, and since when the oldest: a word at first, a reminder after half an hour.
+fn taken_over(state: &State) -> Option<(Role, String)> {
+    let sessions = state.world.sessions.values();
+    let held: Vec<_> = sessions.filter_map(|s| s.taken_over.as_ref()).collect();
+    let oldest = held.iter().map(|held| held.at).min()?;
+    let age = format::age(state.now.wall, oldest);
+    let text = match held.as_slice() {
+        [one] => format!("TAKEN OVER by {} {age}", shown::line(&one.by, 16)),
+        _ => format!("{} TAKEN OVER {age}", held.len()),
+    };
+    Some(if state.now.wall.millis_since(oldest) < REMIND_MS {
+        (Role::HeaderAttention, text)
+    } else {
+        (Role::HeaderDanger, format!(" {text} "))
+    })
 }

@@ -26,6 +26,7 @@ pub mod queue;
 pub mod release;
 pub mod rules;
 pub mod screen;
+pub mod summary;
 pub mod text_entry;
 pub mod transcript;
 pub mod transcript_entry;

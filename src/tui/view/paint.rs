@@ -136,7 +136,9 @@ pub const fn risk_role(risk: Risk) -> Role {
 pub const fn word_role(word: SessionWord) -> Role {
     match word {
         SessionWord::Running | SessionWord::WaitingOnTool => Role::StateRunning,
-        SessionWord::WaitingOnYou | SessionWord::Interrupted => Role::StateWaiting,
+        SessionWord::WaitingOnYou | SessionWord::Interrupted | SessionWord::TakenOver => {
+            Role::StateWaiting
+        }
         SessionWord::Queued => Role::Text,
         SessionWord::Paused | SessionWord::Idle => Role::StateIdle,
         SessionWord::Error => Role::StateBad,

@@ -14,7 +14,7 @@ use crate::tui::view::cache::ViewCache;
 use crate::tui::view::paint::{self, span};
 use crate::tui::view::{
     audit, cache_cost, channels, continuations, dial, dialog, doctor, footer, header, help, live,
-    memory, models, queue, release, rules, text_entry, transcript, which_key, why,
+    memory, models, queue, release, rules, summary, text_entry, transcript, which_key, why,
 };
 
 /// Draws everything. Returns what was shown of the selected card and of the transcript.
@@ -96,6 +96,7 @@ pub fn draw(
         match modal {
             Modal::Help(overlay) => help::draw(state, theme, overlay, body, buf),
             Modal::Text(entry) => text_entry::draw(state, theme, entry, body, buf),
+            Modal::Summary(pager) => summary::draw(theme, pager, body, buf),
             Modal::Dial(overlay) => dial::draw(state, theme, overlay, body, buf),
             Modal::Quit { choices, chosen } => {
                 dialog::quit(state, theme, choices, *chosen, body, buf);

@@ -32,6 +32,7 @@ pub fn draw(state: &State, theme: &Theme, entry: &TextEntry, area: Rect, buf: &m
         | TextPurpose::Answer(_)
         | TextPurpose::Code(..)
         | TextPurpose::Compose(_)
+        | TextPurpose::Say(..)
         | TextPurpose::Memory(_)
         | TextPurpose::Rule(_) => 0,
     };
@@ -100,6 +101,7 @@ pub fn draw(state: &State, theme: &Theme, entry: &TextEntry, area: Rect, buf: &m
         | TextPurpose::Answer(_)
         | TextPurpose::Code(..)
         | TextPurpose::Compose(_)
+        | TextPurpose::Say(..)
         | TextPurpose::Filter(_)
         | TextPurpose::Memory(_)
         | TextPurpose::Rule(_) => {}
@@ -173,6 +175,16 @@ fn words(state: &State, entry: &TextEntry) -> (String, String) {
             (
                 format!("CRITICAL: {}", bound.title),
                 format!("Type the code {code} to let this happen; esc closes."),
+            )
+        }
+        TextPurpose::Say(id, _) => {
+            let place = state.world.sessions.get(id).map_or_else(String::new, |s| {
+                let name = s.title.as_deref().unwrap_or(&s.conversation);
+                format!(" to {} on {}", shown::line(name, 40), s.channel)
+            });
+            (
+                format!("AS THE BOT{place}"),
+                "enter sends it as the bot, alt-enter starts a new line".to_owned(),
             )
         }
         TextPurpose::Compose(id) => {

@@ -8,7 +8,7 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use crate::protocol::ids::ContinuationId;
-use crate::protocol::session::{StepBody, TranscriptBody};
+use crate::protocol::session::{BY_HAND, StepBody, TranscriptBody};
 use crate::tui::format;
 use crate::tui::message::FrameReport;
 use crate::tui::shown;
@@ -189,7 +189,7 @@ fn answered(state: &State) -> BTreeSet<ContinuationId> {
         .session
         .entries
         .values()
-        .filter(|held| matches!(&held.entry.body, TranscriptBody::Step { step, .. } if matches!(step.body, StepBody::Final { .. })))
+        .filter(|held| matches!(&held.entry.body, TranscriptBody::Step { step, .. } if matches!(&step.body, StepBody::Final { stop, .. } if stop != BY_HAND)))
         .map(|held| held.entry.continuation_id)
         .collect()
 }

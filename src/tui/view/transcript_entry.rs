@@ -5,7 +5,7 @@ use ratatui::text::{Line, Span};
 use crate::clock::Timestamp;
 use crate::protocol::artifact::ArtifactRef;
 use crate::protocol::session::{
-    CachedAnswer, CachedResult, StepBody, ToolCall, TranscriptBody, TranscriptEntry,
+    BY_HAND, CachedAnswer, CachedResult, StepBody, ToolCall, TranscriptBody, TranscriptEntry,
 };
 use crate::protocol::words::{ToolCallState, VerdictWord};
 use crate::tui::format;
@@ -195,9 +195,11 @@ pub fn lines(
                 ]);
                 maker.text(Role::Outside, 2, text, usize::MAX);
             }
-            StepBody::Final { text, .. } => {
+            StepBody::Final { text, stop } => {
+                let by_hand = stop == BY_HAND;
+                let word = if by_hand { "answer, by hand" } else { "answer" };
                 maker.head(vec![
-                    (Role::OutsideModel, "answer".to_owned()),
+                    (Role::OutsideModel, word.to_owned()),
                     (Role::TextMuted, format!("  {clock}")),
                 ]);
                 maker.text(Role::Outside, 2, text, usize::MAX);

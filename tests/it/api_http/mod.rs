@@ -14,7 +14,7 @@ mod remote;
 mod routes;
 mod routine_samples;
 mod rule_samples;
-mod samples;
+pub mod samples;
 mod samples_memory;
 mod samples_models;
 mod samples_rare;

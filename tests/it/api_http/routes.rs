@@ -234,6 +234,7 @@ async fn reading_routes_become_the_query_they_name() {
         "outbox?state=unknown&limit=7&cursor=c".to_owned(),
         format!("outbox/{}", samples::outbox_id()),
         format!("tool-calls/{}/why", samples::call_id()),
+        format!("summary?since={}", samples::at()),
         "doctor?check=true".to_owned(),
         format!(
             "audit?since={}&action=approval.decided&oldest_first=true&limit=7",

@@ -5,12 +5,14 @@ use leverframe::protocol::approval::{
     Approval, Decision, PlanFacts, Preview, Requester, SimilarCall,
 };
 use leverframe::protocol::artifact::ArtifactHash;
-use leverframe::protocol::channel::{Channel, ChannelHealth};
+use leverframe::protocol::channel::{Channel, ChannelDrain, ChannelHealth};
 use leverframe::protocol::command::{
     Accepted, BudgetRequest, Command, DecisionRequest, DeliveryResolution, Outcome, Waiting,
 };
 use leverframe::protocol::event::{Event, EventBody};
-use leverframe::protocol::ids::{ApprovalId, ContinuationId, OutboxId, SessionId, ToolCallId};
+use leverframe::protocol::ids::{
+    ApprovalId, ContinuationId, OutboxId, SessionId, TakeOverId, ToolCallId,
+};
 use leverframe::protocol::policy::{Policy, PolicyPatch, Verdict, WhatIf, WhatIfCall};
 use leverframe::protocol::session::{
     Continuation, ContinuationSummary, ErrorBody, OutboxItem, Session, Step, StepBody, TextBody,
@@ -19,6 +21,8 @@ use leverframe::protocol::session::{
 use leverframe::protocol::snapshot::{
     Answer, AuditFilter, EngineStatus, OpenStream, Page, PageRequest, Query, Snapshot, SweepReport,
 };
+use leverframe::protocol::summary::{ShiftSummary, SummaryQuestion};
+use leverframe::protocol::take_over::{TakeOver, TakeOverCommand};
 use leverframe::protocol::uncertain::ConversationChoice;
 use leverframe::protocol::words::{
     Access, ApprovalKind, ApprovalState, Autonomy, ChannelKind, ChannelState, ContinuationState,
@@ -112,6 +116,13 @@ pub fn session() -> Session {
             summary_bytes: 300,
             covered_turns: 1,
             ..Default::default()
+        }),
+        taken_over: Some(TakeOver {
+            id: TakeOverId::from_bytes([8; 16]),
+            by: NASTY.to_owned(),
+            by_id: "operator:1000".to_owned(),
+            surface: Surface::Console,
+            at: at(),
         }),
         created_at: at(),
         updated_at: at(),
@@ -263,6 +274,13 @@ pub fn channel() -> Channel {
         backlog: 1,
         pending_approvals: 2,
         active_sessions: 3,
+        draining: Some(ChannelDrain {
+            since: at(),
+            running: 1,
+            waiting: 2,
+            held_back: 3,
+        }),
+        taken_over: 1,
     }
 }
 
@@ -465,6 +483,27 @@ pub fn commands() -> Vec<Command> {
         Command::Sweep { preview: true },
         samples_models::command(),
         Command::DiscoverModels,
+        Command::TakeOver(TakeOverCommand::Take {
+            session_id: session_id(),
+            force: true,
+        }),
+        Command::TakeOver(TakeOverCommand::Say {
+            session_id: session_id(),
+            take_over_id: TakeOverId::from_bytes([8; 16]),
+            text: NASTY.to_owned(),
+        }),
+        Command::TakeOver(TakeOverCommand::GiveBack {
+            session_id: session_id(),
+            force: false,
+        }),
+        Command::DrainChannel {
+            channel: "team".to_owned(),
+            drain: true,
+        },
+        Command::TestChannel {
+            channel: "team".to_owned(),
+            conversation: Some(NASTY.to_owned()),
+        },
     ]
     .into_iter()
     .chain(samples_memory::commands())
@@ -631,6 +670,32 @@ pub fn queries() -> Vec<(Query, Answer)> {
                 tool_call_id: call_id(),
             },
             Answer::Why(Box::new(why())),
+        ),
+        (
+            Query::Summary { since: Some(at()) },
+            Answer::Summary(Box::new(ShiftSummary {
+                since: at(),
+                until: at(),
+                pending: vec![SummaryQuestion {
+                    id: approval_id(),
+                    short_code: "ABC234".to_owned(),
+                    kind: ApprovalKind::Execute,
+                    tool: Some("bash".to_owned()),
+                    channel: "team".to_owned(),
+                    requester: NASTY.to_owned(),
+                    requested_at: at(),
+                    expires_at: None,
+                    snoozed: vec![("operator:1000".to_owned(), at())],
+                }],
+                more_pending: 1,
+                taken_over: Vec::new(),
+                channels: Vec::new(),
+                grants: Vec::new(),
+                rules: Vec::new(),
+                held: Some((at(), NASTY.to_owned())),
+                deeds: Vec::new(),
+                spent: Vec::new(),
+            })),
         ),
         (
             Query::Doctor { check: true },

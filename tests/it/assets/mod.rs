@@ -251,13 +251,13 @@ fn another_palette_recolours_what_is_inherited() {
 fn what_can_be_done_on_a_screen_can_be_bound_on_every_screen() {
     for context in Context::ALL.iter().filter(|c| c.sees_global()) {
         let text = format!(
-            "inherits = \"default\"\n[{}]\n\"ctrl-t\" = \"kill-continuation\"\n",
+            "inherits = \"default\"\n[{}]\n\"ctrl-y\" = \"kill-continuation\"\n",
             context.name()
         );
         let keymap = keymap_file::parse("mine", &source(&text), None, 0)
             .unwrap_or_else(|error| panic!("{error}"));
         let keys = keymap.keys_of(*context, Action::KillContinuation);
-        assert!(keys.contains(&"ctrl-t".to_owned()), "{keys:?}");
+        assert!(keys.contains(&"ctrl-y".to_owned()), "{keys:?}");
     }
 }
 

@@ -4,7 +4,8 @@
 //! `002_durability.sql` and user version 2, as the program brought it there, and three calls to models added with SQL:
 //! one that had a price, one that failed and had none, and one that was still open. `schema_3` is that one with the
 //! statements of `003_models.sql`, what a session's budget was extended by, and a learned ratio. `schema_4` is that one
-//! with the statements of `004_memory.sql` and a permission for a shape.
+//! with the statements of `004_memory.sql` and a permission for a shape. `schema_5` is that one with the statements of
+//! `005_rules_and_pairs.sql` and a rule.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -170,6 +171,20 @@ async fn a_database_of_schema_4_is_migrated_with_its_permissions() {
     assert_eq!(found, 1);
 }
 
+#[tokio::test]
+async fn a_database_of_schema_5_is_migrated_with_its_rules() {
+    let home = migrated(5).await;
+    let conn = Connection::open(home.data().join("leverframe.db")).unwrap();
+    let (value, draining): (String, Option<i64>) = conn
+        .query_row(
+            "SELECT value, (SELECT max(draining_since) FROM channel_accounts) FROM rules",
+            [],
+            |row| Ok((row.get(0)?, row.get(1)?)),
+        )
+        .unwrap();
+    assert_eq!((value.as_str(), draining), ("notes/", None));
+}
+
 /// A database of an earlier schema goes on under this program.
 async fn migrated(from: i64) -> Home {
     let home = old_home(from);
@@ -206,8 +221,8 @@ async fn migrated(from: i64) -> Home {
     sound(&home).await;
 
     let database = home.data().join("leverframe.db");
-    let copy = home.data().join("leverframe.before-schema-5.db");
-    assert_eq!((version(&database), version(&copy)), (5, from));
+    let copy = home.data().join("leverframe.before-schema-6.db");
+    assert_eq!((version(&database), version(&copy)), (6, from));
     let conn = Connection::open(&copy).unwrap();
     let verdict: String = conn
         .query_row("PRAGMA integrity_check", [], |row| row.get(0))
@@ -237,7 +252,7 @@ fn fixture_copy(schema: i64) -> PathBuf {
 
 #[tokio::test]
 async fn a_migration_killed_half_way_leaves_the_old_database_usable() {
-    for from in [1, 2, 3, 4] {
+    for from in [1, 2, 3, 4, 5] {
         let home = old_home(from);
         assert!(
             home.try_daemon_with(&[("LEVERFRAME_CRASH", "migrate.mid:1")])
@@ -245,18 +260,18 @@ async fn a_migration_killed_half_way_leaves_the_old_database_usable() {
         );
         let database = home.data().join("leverframe.db");
         assert_eq!(version(&database), from, "half a migration was kept");
-        let copy = home.data().join("leverframe.before-schema-5.db");
+        let copy = home.data().join("leverframe.before-schema-6.db");
         assert_eq!(version(&copy), from);
         let mut daemon = home.daemon();
         assert_eq!(daemon.get("/readyz").await["quarantine"], false);
         assert_eq!(daemon.wait_approval().await["tool"], "write_file");
         daemon.terminate();
-        assert_eq!(version(&database), 5);
+        assert_eq!(version(&database), 6);
         sound(&home).await;
     }
     fault(
         "kill-during-migration",
-        "SIGKILL at migrate.mid on the way from schemas 1 to 4",
+        "SIGKILL at migrate.mid on the way from schemas 1 to 5",
         "the old database is whole, its copy too, and the next start migrates it",
     );
 }

@@ -155,6 +155,7 @@ pub fn session(n: u8, channel: &str, sender: &str, line: &str) -> Session {
         usage: usage(),
         turns: 3,
         memory: None,
+        taken_over: None,
         created_at: ago(9000),
         updated_at: ago(60 * i64::from(n)),
     }
@@ -202,6 +203,8 @@ pub fn channel(name: &str, kind: ChannelKind, autonomy: Autonomy) -> Channel {
         backlog: 0,
         pending_approvals: 0,
         active_sessions: 1,
+        draining: None,
+        taken_over: 0,
     }
 }
 

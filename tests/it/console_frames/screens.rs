@@ -8,6 +8,7 @@ use leverframe::tui::message::Message;
 use crate::console_frames::driver::Driver;
 use crate::console_frames::fixture::{self, busy};
 use crate::console_frames::styled::styled;
+use crate::console_state::taking_over;
 
 const SIZES: &[(u16, u16)] = &[(80, 24), (120, 40), (48, 14)];
 
@@ -174,6 +175,28 @@ fn session_search() {
         driver.answer_transcript(fixture::transcript());
         driver.press("/");
         driver.type_text("restarted");
+        driver
+    });
+}
+
+#[test]
+fn live_taken_over() {
+    check("live_taken_over", |w, h| {
+        let mut driver = Driver::with(
+            w,
+            h,
+            taking_over::world(Some(taking_over::held(9, "ben", 600))),
+        );
+        driver.press("2 j T");
+        driver
+    });
+}
+
+#[test]
+fn channels_draining() {
+    check("channels_draining", |w, h| {
+        let mut driver = Driver::with(w, h, taking_over::draining());
+        driver.press("4 j j");
         driver
     });
 }

@@ -170,6 +170,45 @@ fn raising_autonomy_asks_with_cancel_focused_and_full_expires() {
 }
 
 #[test]
+fn a_raised_level_holds_as_long_as_was_chosen_and_full_never_for_good() {
+    let lasts = |keys: &str| {
+        let mut driver = Driver::with(80, 24, fixture::busy());
+        driver.press(&format!("4 j j A {keys} enter right enter"));
+        match sent(&driver).as_slice() {
+            [Command::SetPolicy { patch, .. }] => patch.expires_in_seconds,
+            other => panic!("{keys}: {other:?}"),
+        }
+    };
+    assert_eq!(lasts("j -"), Some(15 * 60));
+    assert_eq!(lasts("j - - -"), Some(15 * 60));
+    assert_eq!(lasts("j +"), Some(4 * 3600));
+    assert_eq!(lasts("j + + + + +"), Some(12 * 3600));
+}
+
+#[test]
+fn a_level_that_ends_by_itself_is_not_made_to_last_without_a_question() {
+    let mut world = fixture::busy();
+    let policy = &mut world
+        .channels
+        .iter_mut()
+        .find(|channel| channel.name == "telegram")
+        .unwrap()
+        .policy;
+    policy.autonomy = Autonomy::SemiAuto;
+    policy.expires_at = Some(fixture::ago(-600));
+    policy.reverts_to = Some(Autonomy::Supervised);
+    let mut driver = Driver::with(80, 24, world);
+    driver.press("4 j j A enter");
+    assert!(sent(&driver).is_empty(), "it asks first");
+    driver.press("esc + + + enter right enter");
+    assert!(matches!(
+        sent(&driver).as_slice(),
+        [Command::SetPolicy { patch, .. }]
+            if patch.autonomy == Some(Autonomy::SemiAuto) && patch.expires_in_seconds.is_none()
+    ));
+}
+
+#[test]
 fn lowering_autonomy_needs_no_confirmation() {
     let mut driver = Driver::with(80, 24, fixture::busy());
     driver.press("4 j j A k enter");

@@ -13,3 +13,4 @@ mod memory;
 mod models_dialog;
 mod money;
 mod selection;
+pub mod taking_over;

@@ -22,8 +22,8 @@ pub const OF_OTHER_SCENARIOS: &[&str] = &[
 ];
 
 /// Points off the path of a turn: `retention::crashes` kills there, at those of backups `backup::killed`, at those of
-/// forgetting `memory_data::forget`, at those of hygiene `hygiene::crashes`, and at those of routines
-/// `routines::crashes`.
+/// forgetting `memory_data::forget`, at those of hygiene `hygiene::crashes`, at those of routines
+/// `routines::crashes`, and at those of take-overs `take_overs::crashes`.
 pub const ELSEWHERE: &[&str] = &[
     "artifact.pre_rename",
     "sweep.mid",
@@ -35,6 +35,9 @@ pub const ELSEWHERE: &[&str] = &[
     "routine.begin_post_commit",
     "hygiene.mid",
     "hygiene.pre_end",
+    "take_over.post",
+    "say.pre_commit",
+    "say.post",
 ];
 
 /// Every name in `crash_point!("…")` below `src/`, except where the macro is defined.

@@ -163,6 +163,9 @@ const CASES: &[(&str, &str, &[&str])] = &[
         "UPDATE memory_vectors SET digest = zeroblob(32)", &["M1"]),
     ("embedding that is not of length 1", "UPDATE memory_vectors SET vector = zeroblob(4)", &["M1"]),
     ("memory whose digest is not that of its text", "UPDATE memories SET digest = zeroblob(32)", &["M1"]),
+    ("conversation that is held on a channel that does not exist",
+        "INSERT INTO take_overs VALUES ('gone', 'chat', randomblob(16), 'anna', 'operator:anna', 'console', 1)",
+        &["take-over"]),
 ];
 
 fn filled(sql: &str) -> String {

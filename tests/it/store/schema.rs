@@ -14,6 +14,7 @@ use crate::store::world::World;
 
 const SQL: &str = include_str!("../../../src/store/migrations/001_initial.sql");
 const RULES_SQL: &str = include_str!("../../../src/store/migrations/005_rules_and_pairs.sql");
+const CHANNELS_SQL: &str = include_str!("../../../src/store/migrations/006_channels.sql");
 const MEMORY_SQL: &str = include_str!("../../../src/store/migrations/004_memory.sql");
 
 fn words_of<T: Copy + ToString>(all: &[T]) -> BTreeSet<String> {
@@ -99,6 +100,17 @@ fn every_check_of_schema_5_lists_exactly_the_words_of_its_vocabulary() {
     let checked = compare(RULES_SQL, &expected);
     assert_eq!(
         RULES_SQL.matches(" IN ('").count(),
+        checked,
+        "a CHECK is not compared with its vocabulary"
+    );
+}
+
+#[test]
+fn every_check_of_schema_6_lists_exactly_the_words_of_its_vocabulary() {
+    let expected = [("take_overs", "surface", words_of(Surface::ALL))];
+    let checked = compare(CHANNELS_SQL, &expected);
+    assert_eq!(
+        CHANNELS_SQL.matches(" IN ('").count(),
         checked,
         "a CHECK is not compared with its vocabulary"
     );

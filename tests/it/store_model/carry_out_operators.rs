@@ -78,6 +78,10 @@ impl System {
             Step::EnsureChannel { channel, autonomy } => self
                 .write(ensure(*channel, *autonomy))
                 .map(|()| Outcome::Done),
+            Step::TakeOver { .. }
+            | Step::Say { .. }
+            | Step::GiveBack { .. }
+            | Step::DrainChannel { .. } => self.by_holders(model, step),
             Step::PauseChannel { channel, paused } => self
                 .write(SetChannelPaused {
                     channel: CHANNELS[*channel].to_owned(),

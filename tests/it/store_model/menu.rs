@@ -541,6 +541,44 @@ fn engine_steps(model: &Model, menu: &mut Menu) {
             .prop_map(|(channel, paused)| Step::PauseChannel { channel, paused })
             .boxed(),
     ));
+    let draining = model.channels.iter().any(|channel| channel.draining);
+    menu.push((
+        if draining { 6 } else { 1 },
+        (0..2_usize, proptest::bool::weighted(0.3))
+            .prop_map(|(channel, draining)| Step::DrainChannel { channel, draining })
+            .boxed(),
+    ));
+    if !model.sessions.is_empty() {
+        // What is held is given back, so that most of a walk is the agent's.
+        let held = !model.holds.is_empty();
+        menu.push((
+            if held { 14 } else { 2 },
+            (
+                0..model.sessions.len(),
+                1..3_u8,
+                proptest::bool::weighted(0.3),
+                0..if held { 8_u8 } else { 2 },
+            )
+                .prop_map(|(session, person, flag, which)| match which {
+                    0 => Step::TakeOver {
+                        session,
+                        person,
+                        force: flag,
+                    },
+                    1..=4 => Step::Say {
+                        session,
+                        person,
+                        right_hold: !flag,
+                    },
+                    _ => Step::GiveBack {
+                        session,
+                        person,
+                        force: flag,
+                    },
+                })
+                .boxed(),
+        ));
+    }
     menu.push((
         1,
         any::<bool>()

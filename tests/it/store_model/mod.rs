@@ -16,6 +16,7 @@
 )]
 
 mod carry_out;
+mod carry_out_holds;
 mod carry_out_memory;
 mod carry_out_operators;
 mod coverage;
@@ -24,6 +25,7 @@ mod model;
 mod picture;
 mod rules_delivery;
 mod rules_gate;
+mod rules_hold;
 mod rules_memory;
 mod rules_turn;
 mod step;

@@ -181,6 +181,7 @@ pub(crate) struct Channel {
     /// Level of the configuration that was accepted last.
     pub(crate) baseline: Autonomy,
     pub(crate) paused: bool,
+    pub(crate) draining: bool,
     pub(crate) cursor: Option<u8>,
 }
 
@@ -297,6 +298,8 @@ pub(crate) struct Model {
     pub(crate) grants: Vec<Grant>,
     /// (approval, person, until).
     pub(crate) snoozes: Vec<(usize, u8, i64)>,
+    /// (channel, chat, person) of conversations that people hold.
+    pub(crate) holds: Vec<(usize, u8, u8)>,
     /// Runs of hygiene; whether each was taken back.
     pub(crate) tidied: Vec<bool>,
     /// Actions in order.
@@ -321,6 +324,7 @@ impl Model {
             reverts: None,
             baseline: Autonomy::Supervised,
             paused: false,
+            draining: false,
             cursor: None,
         };
         Self {
@@ -343,6 +347,7 @@ impl Model {
             channels: vec![channel.clone(), channel],
             grants: Vec::new(),
             snoozes: Vec::new(),
+            holds: Vec::new(),
             tidied: Vec::new(),
             audit: vec!["engine.started", "policy.changed", "policy.changed"],
             last: Outcome::Done,

@@ -246,7 +246,7 @@ impl Model {
                         .enumerate()
                         .map(|(n, row)| {
                             format!(
-                                "{} v{} {} until={} then={} accepted={} paused={} cursor={} versions={}",
+                                "{} v{} {} until={} then={} accepted={} paused={} draining={} cursor={} versions={}",
                                 CHANNELS[n],
                                 row.version,
                                 row.autonomy,
@@ -254,9 +254,21 @@ impl Model {
                                 or_dash(row.reverts),
                                 row.baseline,
                                 u8::from(row.paused),
+                                u8::from(row.draining),
                                 or_dash(row.cursor),
                                 row.version
                             )
+                        })
+                        .collect(),
+                ),
+            ),
+            (
+                "take_overs",
+                sorted(
+                    self.holds
+                        .iter()
+                        .map(|(channel, chat, person)| {
+                            format!("{} chat-{chat} operator:{person}", CHANNELS[*channel])
                         })
                         .collect(),
                 ),
@@ -569,11 +581,18 @@ pub(crate) fn tables(conn: &Connection, ids: &Ids) -> rusqlite::Result<Picture> 
             "channels",
             lines(
                 "SELECT c.name, p.version, p.autonomy, p.expires_at, p.reverts_to,
-                    json_extract(c.baseline, '$.autonomy'), c.paused, c.cursor,
+                    json_extract(c.baseline, '$.autonomy'), c.paused, c.draining_since IS NOT NULL, c.cursor,
                     (SELECT count(*) FROM policy_versions v WHERE v.channel = c.name)
                  FROM channel_accounts c JOIN policies p ON p.channel = c.name ORDER BY c.name",
-                &form("% v% % until=% then=% accepted=% paused=% cursor=% versions=%"),
+                &form("% v% % until=% then=% accepted=% paused=% draining=% cursor=% versions=%"),
             )?,
+        ),
+        (
+            "take_overs",
+            sorted(lines(
+                "SELECT channel, conversation, by_id FROM take_overs",
+                &form("% % %"),
+            )?),
         ),
         (
             "session_grants",

@@ -101,6 +101,26 @@ impl Model {
                 Ok(Outcome::Done)
             }
             Step::EnsureChannel { channel, autonomy } => self.ensure(*channel, *autonomy),
+            Step::TakeOver {
+                session,
+                person,
+                force,
+            } => self.take_over(*session, *person, *force),
+            Step::Say {
+                session,
+                person,
+                right_hold,
+            } => self.say(*session, *person, *right_hold),
+            Step::GiveBack {
+                session,
+                person,
+                force,
+            } => self.give_back(*session, *person, *force),
+            Step::DrainChannel { channel, draining } => {
+                self.channels[*channel].draining = *draining;
+                self.audit.push("channel.draining");
+                Ok(Outcome::Done)
+            }
             Step::PauseChannel { channel, paused } => {
                 self.channels[*channel].paused = *paused;
                 self.audit.push("channel.paused");

@@ -335,13 +335,23 @@ impl Model {
             .iter()
             .filter(|turn| turn.session == session && turn.state == ContinuationState::Pending)
             .count();
-        if !unlimited && waiting >= queue as usize {
+        if !unlimited && self.holder(session).is_none() && waiting >= queue as usize {
             let outcome = self.take_in(item, Disposition::QueueFull, None);
             if notice {
                 self.item_notice(item);
             }
             return Ok(outcome);
         }
+        Ok(self.queue_turn(item, session, retry))
+    }
+
+    /// A turn that waits.
+    pub(crate) fn queue_turn(
+        &mut self,
+        item: &Item,
+        session: usize,
+        retry: Option<usize>,
+    ) -> Outcome {
         self.turns.push(Turn {
             session,
             state: ContinuationState::Pending,
@@ -359,7 +369,7 @@ impl Model {
             path: vec![ContinuationState::Pending],
         });
         self.sessions[session].turns += 1;
-        Ok(self.take_in(item, Disposition::Turn, Some(self.turns.len() - 1)))
+        self.take_in(item, Disposition::Turn, Some(self.turns.len() - 1))
     }
 
     /// The turn of a session that may run now: the oldest that waits, when none runs and nothing holds it.
@@ -371,11 +381,17 @@ impl Model {
         };
         if self.quarantine
             || self.sessions[session].paused
+            || self.holder(session).is_some()
             || of(ContinuationState::Running).is_some()
         {
             return None;
         }
-        of(ContinuationState::Pending)
+        let draining = self.channels[self.sessions[session].channel].draining;
+        self.turns.iter().position(|turn| {
+            turn.session == session
+                && turn.state == ContinuationState::Pending
+                && (turn.attempt > 0 || !draining)
+        })
     }
 
     fn claim(&mut self, session: usize) -> Ruled<Outcome> {

@@ -258,6 +258,27 @@ pub(crate) enum Step {
         channel: usize,
         autonomy: Autonomy,
     },
+    /// A person takes a conversation over, named by a session of it.
+    TakeOver {
+        session: usize,
+        person: u8,
+        force: bool,
+    },
+    /// Somebody writes in it, as it was taken last or as it never was.
+    Say {
+        session: usize,
+        person: u8,
+        right_hold: bool,
+    },
+    GiveBack {
+        session: usize,
+        person: u8,
+        force: bool,
+    },
+    DrainChannel {
+        channel: usize,
+        draining: bool,
+    },
     PauseChannel {
         channel: usize,
         paused: bool,
@@ -363,6 +384,7 @@ impl Step {
         "fail_turn",
         "finish_tool",
         "finish_turn",
+        "give_back",
         "hold",
         "ingest_record",
         "ingest_turn",
@@ -385,12 +407,15 @@ impl Step {
         "retry_compaction",
         "return_to_ask",
         "revise_approval",
+        "say",
+        "set_channel_draining",
         "set_channel_paused",
         "set_policy",
         "settle_model",
         "start_session",
         "start_tool",
         "take_back",
+        "take_over",
         "tidy",
         "update_session",
         "yield_turn",
@@ -426,6 +451,10 @@ impl Step {
             Step::ExpireDue => "expire_due",
             Step::SetPolicy { .. } => "set_policy",
             Step::EnsureChannel { .. } => "ensure_channel",
+            Step::TakeOver { .. } => "take_over",
+            Step::Say { .. } => "say",
+            Step::GiveBack { .. } => "give_back",
+            Step::DrainChannel { .. } => "set_channel_draining",
             Step::PauseChannel { .. } => "set_channel_paused",
             Step::Hold { .. } => "hold",
             Step::Release => "release",
@@ -511,6 +540,9 @@ impl Step {
             | Step::BeginCompaction { turn, .. }
             | Step::Resume { turn } => exchange(Kind::Turn, turn)?,
             Step::UpdateSession { session, .. }
+            | Step::TakeOver { session, .. }
+            | Step::Say { session, .. }
+            | Step::GiveBack { session, .. }
             | Step::EndSession { session }
             | Step::CommitCompaction { session, .. }
             | Step::FailCompaction { session, .. }
@@ -549,6 +581,7 @@ impl Step {
             | Step::SetPolicy { .. }
             | Step::EnsureChannel { .. }
             | Step::PauseChannel { .. }
+            | Step::DrainChannel { .. }
             | Step::Hold { .. }
             | Step::Release
             | Step::DropWaiting { .. }

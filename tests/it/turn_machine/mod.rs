@@ -44,7 +44,7 @@ fn step() -> impl Strategy<Value = Step> {
         8 => (0_usize..4, proptest::bool::weighted(0.2)).prop_map(|(n, unknown)| Step::EndTool(n, unknown)),
         6 => (0_usize..4, any::<bool>()).prop_map(|(n, yes)| Step::Decide(n, yes)),
         1 => Just(Step::AskAgain),
-        1 => prop_oneof![Just(Halt::Cancelled), Just(Halt::Held), Just(Halt::ShuttingDown)].prop_map(Step::Halt),
+        1 => prop_oneof![Just(Halt::Cancelled), Just(Halt::Held), Just(Halt::ShuttingDown), Just(Halt::TakenOver)].prop_map(Step::Halt),
         2 => (0_u8..5).prop_map(Step::Nonsense),
     ]
 }
@@ -461,6 +461,24 @@ fn a_stop_kills_first_and_parks_on_an_unknown_outcome() {
     });
     assert_eq!(after, vec![Effect::Park]);
     assert!(turn.is_over());
+}
+
+#[test]
+fn who_takes_over_lets_a_running_tool_end_and_a_stop_still_kills_it() {
+    let writer = ready(false);
+    let (mut turn, _) = proposed(vec![writer]);
+    assert_eq!(turn.step(Input::Halted(Halt::TakenOver)), []);
+    let mut stopped = turn.clone();
+    let ended = |turn: &mut Turn| {
+        turn.step(Input::ToolEnded {
+            id: writer.id,
+            status: CallStatus::Settled,
+        })
+    };
+    assert_eq!(ended(&mut turn), [Effect::Yield]);
+    assert!(turn.is_over());
+    assert_eq!(stopped.step(Input::Halted(Halt::Held)), [Effect::KillTools]);
+    assert_eq!(ended(&mut stopped), [Effect::Yield]);
 }
 
 /// A call that was about to start when its turn had to let go, and then did not start, is waited for no longer.

@@ -1,0 +1,100 @@
+//! `leverframe sessions take-over|say|release`: a person writes as the bot.
+
+use crate::cli::ask;
+use crate::cli::exit::{Failure, unexpected};
+use crate::cli::find::{self, submit};
+use crate::cli::terminal::{Format, Terminal, cell};
+use crate::client::console_client::ConsoleClient;
+use crate::protocol::command::{Command, Outcome};
+use crate::protocol::session::Session;
+use crate::protocol::snapshot::{Answer, Query};
+use crate::protocol::take_over::TakeOverCommand;
+
+async fn carry_out(
+    client: &dyn ConsoleClient,
+    command: TakeOverCommand,
+) -> Result<Session, Failure> {
+    match submit(client, Command::TakeOver(command)).await? {
+        Outcome::Session(session) => Ok(session),
+        _ => Err(unexpected("a session")),
+    }
+}
+
+fn print(
+    terminal: &mut Terminal<'_>,
+    format: Format,
+    session: &Session,
+    done: &str,
+) -> Result<(), Failure> {
+    match format {
+        Format::Json => terminal.json(session),
+        Format::Human => terminal.line(&format!(
+            "{done}: {} of {} ({})",
+            cell(&session.conversation),
+            cell(&session.channel),
+            session.id
+        )),
+    }
+}
+
+/// Takes a conversation over.
+pub async fn take(
+    client: &dyn ConsoleClient,
+    terminal: &mut Terminal<'_>,
+    format: Format,
+    id: &str,
+    force: bool,
+) -> Result<(), Failure> {
+    let session_id = find::session(client, id).await?;
+    let session = carry_out(client, TakeOverCommand::Take { session_id, force }).await?;
+    print(
+        terminal,
+        format,
+        &session,
+        "taken over; its agent is held until `leverframe sessions release`",
+    )
+}
+
+/// Writes as the bot. `text` of `-` reads standard input.
+pub async fn say(
+    client: &dyn ConsoleClient,
+    terminal: &mut Terminal<'_>,
+    format: Format,
+    id: &str,
+    words: &[String],
+) -> Result<(), Failure> {
+    let session_id = find::session(client, id).await?;
+    let text = ask::text(terminal, words)?;
+    let Answer::Session(session) = client.query(Query::Session { id: session_id }).await? else {
+        return Err(unexpected("a session"));
+    };
+    let Some(held) = session.taken_over else {
+        return Err(Failure::Usage(format!(
+            "this conversation is the agent's; `leverframe sessions take-over {session_id}` takes it over"
+        )));
+    };
+    // Whose it is, the daemon decides: a hold of somebody else is refused there.
+    let session = carry_out(
+        client,
+        TakeOverCommand::Say {
+            session_id,
+            take_over_id: held.id,
+            text,
+        },
+    )
+    .await?;
+    print(terminal, format, &session, "said as the bot")
+}
+
+/// Gives a conversation back.
+pub async fn give_back(
+    client: &dyn ConsoleClient,
+    terminal: &mut Terminal<'_>,
+    format: Format,
+    id: &str,
+    force: bool,
+) -> Result<(), Failure> {
+    let session_id = find::session(client, id).await?;
+    let session = carry_out(client, TakeOverCommand::GiveBack { session_id, force }).await?;
+    print(terminal, format, &session, "given back to its agent")
+}

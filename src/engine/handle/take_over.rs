@@ -1,0 +1,170 @@
+//! A person writes as the bot while the agent of a conversation is held.
+
+use std::time::Duration;
+
+use crate::engine::core::{Engine, lock};
+use crate::engine::handle::messages;
+use crate::engine::handle::{Caller, channels};
+use crate::engine::problem::from_store;
+use crate::engine::turn::finish;
+use crate::engine::turn::input::Halt;
+use crate::protocol::command::{BudgetRequest, Outcome};
+use crate::protocol::ids::{SessionId, TakeOverId};
+use crate::protocol::problem::{Problem, ProblemKind};
+use crate::protocol::take_over::TakeOverCommand;
+use crate::store::commands::ingest_turn::IngestTurn;
+use crate::store::commands::say::Say;
+use crate::store::commands::take_over::{GiveBack, Take};
+use crate::store::error::StoreError;
+use crate::store::input::{SessionChoice, TurnBounds, TurnCache};
+
+/// Longest wait for a turn to let go before somebody writes.
+const LET_GO: Duration = Duration::from_secs(2);
+
+/// Carries a command out.
+pub async fn carry_out(
+    engine: &Engine,
+    caller: &Caller,
+    command: TakeOverCommand,
+) -> Result<Outcome, Problem> {
+    let (session_id, channel) = match command {
+        TakeOverCommand::Take { session_id, force } => {
+            take(engine, caller, session_id, force).await?
+        }
+        TakeOverCommand::Say {
+            session_id,
+            take_over_id,
+            text,
+        } => say(engine, caller, session_id, take_over_id, text).await?,
+        TakeOverCommand::GiveBack { session_id, force } => {
+            give_back(engine, caller, session_id, force).await?
+        }
+    };
+    channels::announce(engine, &channel).await;
+    engine
+        .store
+        .read_here(move |reader| reader.session(session_id))
+        .await
+        .map(Outcome::Session)
+        .map_err(from_store)
+}
+
+/// The channel and the conversation of a session.
+async fn place(engine: &Engine, id: SessionId) -> Result<(String, String), Problem> {
+    let session = engine
+        .store
+        .read_here(move |reader| reader.session(id))
+        .await
+        .map_err(from_store)?;
+    Ok((session.channel, session.conversation))
+}
+
+/// Another person's hold is a conflict, and so is one that ended.
+fn conflict(error: StoreError) -> Problem {
+    match error {
+        StoreError::Illegal { what } => Problem::new(ProblemKind::Conflict, "not yours now", what),
+        other => from_store(other),
+    }
+}
+
+async fn take(
+    engine: &Engine,
+    caller: &Caller,
+    session_id: SessionId,
+    force: bool,
+) -> Result<(SessionId, String), Problem> {
+    let place = place(engine, session_id).await?;
+    // From here on a turn that is being taken up lets go by itself.
+    let held_before = !lock(&engine.taken_over).insert(place.clone());
+    let take = Take {
+        session_id,
+        id: TakeOverId::generate(),
+        force,
+        by: caller.reference(),
+    };
+    let taken = engine.store.write(take).await;
+    if taken.is_err() && !held_before {
+        lock(&engine.taken_over).remove(&place);
+        engine.wake(session_id);
+    }
+    if let Some(running) = taken.map_err(conflict)? {
+        engine.halt(running, Halt::TakenOver);
+    }
+    Ok((session_id, place.0))
+}
+
+async fn say(
+    engine: &Engine,
+    caller: &Caller,
+    session_id: SessionId,
+    take_over_id: TakeOverId,
+    text: String,
+) -> Result<(SessionId, String), Problem> {
+    messages::check_text(&text)?;
+    let (channel, conversation) = place(engine, session_id).await?;
+    // What still lets go may be what is answered now.
+    let deadline = tokio::time::Instant::now() + LET_GO;
+    while engine.is_running(session_id) && tokio::time::Instant::now() < deadline {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    let text = engine.redactor.redact(&text).into_owned();
+    let session = session_id.to_string();
+    let body = messages::body_digest(&["say", &session, &text]);
+    let turn = IngestTurn {
+        origin: messages::origin(caller, &channel, &conversation, body),
+        session: SessionChoice::Id(session_id),
+        text: format!(
+            "[{} writes here in place of the agent]",
+            caller.actor.label()
+        ),
+        model: None,
+        limits: messages::limits(&engine.settings.budgets, &BudgetRequest::default()),
+        max_queue: 0,
+        unlimited_queue: true,
+        retry_of: None,
+        queue_full_notice: None,
+        title: None,
+        cache: TurnCache {
+            fresh: false,
+            private: false,
+        },
+        bounds: TurnBounds::default(),
+    };
+    engine
+        .store
+        .write(Say {
+            session_id,
+            take_over_id,
+            epoch: engine.store.epoch(),
+            turn,
+            parts: finish::parts_for(engine, &channel, &conversation, None, "", &text),
+            text,
+            by: caller.reference(),
+        })
+        .await
+        .map_err(conflict)?;
+    Ok((session_id, channel))
+}
+
+async fn give_back(
+    engine: &Engine,
+    caller: &Caller,
+    session_id: SessionId,
+    force: bool,
+) -> Result<(SessionId, String), Problem> {
+    let place = place(engine, session_id).await?;
+    let active = engine
+        .store
+        .write(GiveBack {
+            session_id,
+            force,
+            by: caller.reference(),
+        })
+        .await
+        .map_err(conflict)?;
+    lock(&engine.taken_over).remove(&place);
+    if let Some(active) = active {
+        engine.wake(active);
+    }
+    Ok((active.unwrap_or(session_id), place.0))
+}

@@ -1,0 +1,173 @@
+//! Holds the agent of a conversation for a person who writes in its place, and gives it back.
+
+use crate::protocol::event::EventBody;
+use crate::protocol::ids::{ContinuationId, SessionId, TakeOverId};
+use crate::protocol::take_over::TakeOver;
+use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::error::StoreError;
+use crate::store::input::ActorRef;
+use crate::store::queries::sessions::load_session;
+use crate::store::queries::take_overs::load_take_over;
+use rusqlite::{OptionalExtension, params};
+use serde_json::json;
+
+/// Which conversation a session is of.
+pub(crate) struct Place {
+    pub(crate) channel: String,
+    pub(crate) conversation: String,
+    pub(crate) temporary: bool,
+}
+
+impl WriteTx<'_> {
+    /// Which conversation a session is of.
+    pub(crate) fn place_of(&self, session: SessionId) -> Result<Place, StoreError> {
+        self.conn
+            .prepare_cached("SELECT channel, conversation, temporary FROM sessions WHERE id = ?1")?
+            .query_row([session.to_bytes()], |row| {
+                Ok(Place {
+                    channel: row.get(0)?,
+                    conversation: row.get(1)?,
+                    temporary: row.get(2)?,
+                })
+            })
+            .optional()?
+            .ok_or_else(|| StoreError::not_found("session", session))
+    }
+
+    /// Tells readers how the active session of a conversation is now.
+    fn tell_session(&mut self, place: &Place) -> Result<Option<SessionId>, StoreError> {
+        let active = self.active_session(&place.channel, &place.conversation)?;
+        if let Some(id) = active {
+            let session = Box::new(load_session(self.conn, id)?);
+            self.emit(Some(id), None, EventBody::SessionUpdated { session })?;
+        }
+        Ok(active)
+    }
+}
+
+/// Refuses somebody who does not hold a conversation.
+fn held_by_another(held: &TakeOver, what: &str) -> StoreError {
+    StoreError::illegal(format!(
+        "{} has taken this conversation over since {}: {what}",
+        held.by, held.at
+    ))
+}
+
+/// Takes a conversation over. Durable; answers the turn that runs in it, which is to let go. Whoever held it before
+/// cannot write into it any more.
+#[derive(Debug, Clone)]
+pub struct Take {
+    /// A session of the conversation.
+    pub session_id: SessionId,
+    /// What it is called from now on.
+    pub id: TakeOverId,
+    /// Even from somebody else.
+    pub force: bool,
+    /// Who.
+    pub by: ActorRef,
+}
+
+impl WriteCommand for Take {
+    type Output = Option<ContinuationId>;
+    const DURABILITY: Durability = Durability::Durable;
+
+    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<Option<ContinuationId>, StoreError> {
+        let place = tx.place_of(self.session_id)?;
+        if place.temporary {
+            return Err(StoreError::illegal(format!(
+                "session {} ends with its turn: there is no conversation to take over",
+                self.session_id
+            )));
+        }
+        tx.active(self.session_id)?;
+        let before = load_take_over(tx.conn, &place.channel, &place.conversation)?;
+        if let Some(held) = &before
+            && held.by_id != self.by.id
+            && !self.force
+        {
+            return Err(held_by_another(held, "ask them, or take it from them"));
+        }
+        tx.conn
+            .prepare_cached(
+                "INSERT INTO take_overs (channel, conversation, id, by_label, by_id, surface, at)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+                 ON CONFLICT (channel, conversation) DO UPDATE SET id = excluded.id, by_label = excluded.by_label,
+                    by_id = excluded.by_id, surface = excluded.surface,
+                    at = CASE WHEN by_id = excluded.by_id THEN at ELSE excluded.at END",
+            )?
+            .execute(params![
+                place.channel,
+                place.conversation,
+                self.id.to_bytes(),
+                self.by.label,
+                self.by.id,
+                self.by.surface.as_str(),
+                tx.now.as_millis()
+            ])?;
+        tx.audit(
+            "session.taken_over",
+            &self.by,
+            Some(&place.channel),
+            self.session_id,
+            &json!({ "conversation": place.conversation, "from": before.map(|held| held.by) }),
+        )?;
+        tx.tell_session(&place)?;
+        Ok(tx
+            .conn
+            .prepare_cached(
+                "SELECT id FROM continuations WHERE session_id = ?1 AND ended_at IS NULL AND state = 'running'",
+            )?
+            .query_row([self.session_id.to_bytes()], |row| {
+                row.get(0).map(ContinuationId::from_bytes)
+            })
+            .optional()?)
+    }
+
+    fn committed(&self) {
+        crate::crash_point!("take_over.post");
+    }
+}
+
+/// Gives a conversation back to its agent. Durable; answers its active session, which has work where somebody wrote
+/// since the last word.
+#[derive(Debug, Clone)]
+pub struct GiveBack {
+    /// A session of the conversation.
+    pub session_id: SessionId,
+    /// Even somebody else's.
+    pub force: bool,
+    /// Who.
+    pub by: ActorRef,
+}
+
+impl WriteCommand for GiveBack {
+    type Output = Option<SessionId>;
+    const DURABILITY: Durability = Durability::Durable;
+
+    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<Option<SessionId>, StoreError> {
+        let place = tx.place_of(self.session_id)?;
+        let Some(held) = load_take_over(tx.conn, &place.channel, &place.conversation)? else {
+            return Err(StoreError::illegal(
+                "nobody has taken this conversation over".to_owned(),
+            ));
+        };
+        if held.by_id != self.by.id && !self.force {
+            return Err(held_by_another(&held, "ask them, or give it back for them"));
+        }
+        tx.conn
+            .prepare_cached("DELETE FROM take_overs WHERE channel = ?1 AND conversation = ?2")?
+            .execute(params![place.channel, place.conversation])?;
+        tx.audit(
+            "session.given_back",
+            &self.by,
+            Some(&place.channel),
+            self.session_id,
+            &json!({
+                "conversation": place.conversation,
+                "held_by": held.by,
+                "seconds": tx.now.millis_since(held.at) / 1000,
+            }),
+        )?;
+        tx.tell_session(&place)
+    }
+}

@@ -1,0 +1,169 @@
+//! The autonomy dial: levels, how long a raised one holds, and what would have happened under each.
+//!
+//! Raising, and making a raised level last longer, is asked about first; lowering never is.
+
+use std::collections::BTreeMap;
+
+use crate::protocol::command::Command;
+use crate::protocol::policy::{Policy, PolicyPatch, WhatIf};
+use crate::protocol::snapshot::Query;
+use crate::protocol::words::Autonomy;
+use crate::tui::message::Effect;
+use crate::tui::state::app::State;
+use crate::tui::state::modal::Modal;
+use crate::tui::state::submit;
+
+/// Past calls a what-if looks at.
+pub const WHAT_IF_CALLS: u32 = 20;
+/// How long a raised level can hold, in seconds; none = until it is changed.
+pub const LASTS: [Option<u64>; 5] = [
+    Some(15 * 60),
+    Some(60 * 60),
+    Some(4 * 60 * 60),
+    Some(12 * 60 * 60),
+    None,
+];
+/// Which of them is offered first: an hour.
+const OFFERED: usize = 1;
+
+/// The dial of a channel.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Dial {
+    /// Channel.
+    pub channel: String,
+    /// Highlighted level.
+    pub chosen: Autonomy,
+    /// How long it holds, where it is raised: index into [`LASTS`].
+    pub lasts: usize,
+    /// First past call that is shown.
+    pub first: usize,
+    /// What-ifs that have been answered.
+    pub answers: BTreeMap<Autonomy, Result<WhatIf, String>>,
+    /// Choosing, or confirming a raise (0 = Cancel).
+    pub confirming: Option<usize>,
+}
+
+impl Dial {
+    /// Whether the chosen level lets more run than the channel's lasting one, so that it can end by itself.
+    pub fn raises(&self, policy: &Policy) -> bool {
+        let lasting = policy.reverts_to.unwrap_or(policy.autonomy);
+        self.chosen > lasting.min(policy.autonomy)
+    }
+
+    /// Seconds that the chosen level would hold; none = until it is changed. `full` never lasts by a key.
+    pub fn seconds(&self, policy: &Policy) -> Option<u64> {
+        if !self.raises(policy) {
+            return None;
+        }
+        let last = LASTS.len() - 1 - usize::from(self.chosen == Autonomy::Full);
+        LASTS.get(self.lasts.min(last)).copied().flatten()
+    }
+}
+
+/// Opens the dial of a channel.
+pub fn open(state: &mut State, channel: &str) -> Vec<Effect> {
+    let Some(known) = state.world.channels.get(channel) else {
+        return Vec::new();
+    };
+    let chosen = known.policy.autonomy;
+    state.modals.push(Modal::Dial(Dial {
+        channel: channel.to_owned(),
+        chosen,
+        lasts: OFFERED,
+        first: 0,
+        answers: BTreeMap::new(),
+        confirming: None,
+    }));
+    vec![what_if(channel, chosen)]
+}
+
+fn what_if(channel: &str, autonomy: Autonomy) -> Effect {
+    Effect::Query(Query::WhatIf {
+        channel: channel.to_owned(),
+        autonomy,
+        limit: Some(WHAT_IF_CALLS),
+    })
+}
+
+fn stepped(at: usize, count: usize, forward: bool) -> usize {
+    if forward {
+        (at + 1).min(count.saturating_sub(1))
+    } else {
+        at.saturating_sub(1)
+    }
+}
+
+/// The next level or button, or the one before.
+pub fn turn(dial: &mut Dial, forward: bool) -> Vec<Effect> {
+    if let Some(chosen) = &mut dial.confirming {
+        *chosen = stepped(*chosen, 2, forward);
+        return Vec::new();
+    }
+    let at = Autonomy::ALL.iter().position(|a| *a == dial.chosen);
+    let to = stepped(at.unwrap_or(0), Autonomy::ALL.len(), forward);
+    if let Some(level) = Autonomy::ALL.get(to) {
+        dial.chosen = *level;
+        dial.first = 0;
+    }
+    if dial.answers.contains_key(&dial.chosen) {
+        return Vec::new();
+    }
+    vec![what_if(&dial.channel, dial.chosen)]
+}
+
+/// Lets a raised level hold longer or shorter. Not behind an open question, which names how long.
+pub fn last(dial: &mut Dial, policy: &Policy, longer: bool) {
+    if dial.confirming.is_none() && dial.raises(policy) {
+        let count = LASTS.len() - usize::from(dial.chosen == Autonomy::Full);
+        dial.lasts = stepped(dial.lasts.min(count - 1), count, longer);
+    }
+}
+
+/// Scrolls the past calls by this many lines.
+pub fn scroll(dial: &mut Dial, lines: i64) {
+    let calls = match dial.answers.get(&dial.chosen) {
+        Some(Ok(what_if)) => what_if.calls.len(),
+        Some(Err(_)) | None => 0,
+    };
+    let to = i64::try_from(dial.first)
+        .unwrap_or(i64::MAX)
+        .saturating_add(lines);
+    dial.first = usize::try_from(to)
+        .unwrap_or(0)
+        .min(calls.saturating_sub(1));
+}
+
+/// Takes the level, after a question where it raises.
+pub fn accept(state: &mut State, dial: &Dial) -> Vec<Effect> {
+    let Some(channel) = state.world.channels.get(&dial.channel) else {
+        state.modals.pop();
+        return Vec::new();
+    };
+    let policy = &channel.policy;
+    let confirming = match dial.confirming {
+        None if dial.raises(policy) => Some(Some(0)),
+        Some(0) => Some(None),
+        None | Some(_) => None,
+    };
+    if let Some(confirming) = confirming {
+        if let Some(Modal::Dial(dial)) = state.modals.last_mut() {
+            dial.confirming = confirming;
+        }
+        return Vec::new();
+    }
+    let same = dial.chosen == policy.autonomy && policy.expires_at.is_none();
+    let command = Command::SetPolicy {
+        channel: dial.channel.clone(),
+        patch: PolicyPatch {
+            autonomy: Some(dial.chosen),
+            expires_in_seconds: dial.seconds(policy),
+            if_version: Some(policy.version),
+            ..PolicyPatch::default()
+        },
+    };
+    state.modals.pop();
+    if same {
+        return Vec::new();
+    }
+    submit::submit(state, command)
+}

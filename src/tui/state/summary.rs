@@ -1,0 +1,58 @@
+//! The shift summary: a pager over what the engine recorded since a time. It decides nothing.
+
+use crate::client::summary_lines;
+use crate::protocol::snapshot::Query;
+use crate::protocol::summary::ShiftSummary;
+use crate::tui::message::Effect;
+use crate::tui::state::app::{State, Tone};
+use crate::tui::state::modal::Modal;
+
+/// Hours that a summary covers when nothing else is said.
+const HOURS: u32 = 8;
+
+/// The pager.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SummaryPager {
+    /// The lines, or why there are none; none = not answered yet.
+    pub lines: Option<Result<Vec<String>, String>>,
+    /// Lines scrolled down.
+    pub scroll: usize,
+}
+
+/// Opens the summary of the last hours: eight, or as many as were said.
+pub fn open(state: &mut State, hours: Option<&str>) -> Vec<Effect> {
+    let hours = match hours.map(str::parse::<u32>) {
+        None => HOURS,
+        Some(Ok(hours)) if (1..=24 * 31).contains(&hours) => hours,
+        Some(_) => {
+            state.flash(
+                Tone::Warning,
+                "summary [HOURS]: a number of hours, 1 to 744",
+            );
+            return Vec::new();
+        }
+    };
+    let since = Some(state.now.wall.plus_seconds(-3600 * i64::from(hours)));
+    state
+        .modals
+        .push(Modal::Summary(Box::new(SummaryPager::default())));
+    vec![Effect::Query(Query::Summary { since })]
+}
+
+/// The summary came, or why there is none.
+pub fn answered(state: &mut State, answer: Result<&ShiftSummary, String>) {
+    if let Some(Modal::Summary(pager)) = state.modals.last_mut() {
+        pager.lines = Some(answer.map(summary_lines::lines));
+    }
+}
+
+/// Scrolls by lines.
+pub fn scroll(pager: &mut SummaryPager, lines: i64) {
+    let count = match &pager.lines {
+        Some(Ok(lines)) => lines.len(),
+        Some(Err(_)) | None => 0,
+    };
+    let at = i64::try_from(pager.scroll).unwrap_or(i64::MAX);
+    let to = usize::try_from(at.saturating_add(lines)).unwrap_or(0);
+    pager.scroll = to.min(count.saturating_sub(1));
+}

@@ -1,0 +1,224 @@
+//! Taking conversations over, draining and testing channels: what their keys do. Nothing goes out before a yes, except
+//! giving back and ending a drain, which let the agent work again.
+
+use crate::protocol::command::{Command, Outcome};
+use crate::protocol::event::{Event, EventBody};
+use crate::protocol::session::Session;
+use crate::protocol::take_over::TakeOverCommand;
+use crate::protocol::words::OutboxState;
+use crate::tui::action::Action;
+use crate::tui::format;
+use crate::tui::message::Effect;
+use crate::tui::state::app::{State, Tone};
+use crate::tui::state::focused;
+use crate::tui::state::modal::{Confirm, Modal, TextPurpose};
+use crate::tui::state::perform::nothing;
+use crate::tui::state::{dialogs, submit};
+
+/// Whether this console writes in place of the agent of a session. Another console of the same person does not.
+pub fn is_here(state: &State, session: &Session) -> bool {
+    session
+        .taken_over
+        .as_ref()
+        .is_some_and(|held| state.holds.contains(&held.id))
+}
+
+/// Opens the field for a message: as the bot where this console has taken the conversation over.
+pub fn compose(state: &mut State) -> Vec<Effect> {
+    let Some(id) = focused::focused_session(state) else {
+        return nothing(state, Action::Compose);
+    };
+    let held = state
+        .world
+        .sessions
+        .get(&id)
+        .and_then(|session| Some((session.taken_over.clone()?, is_here(state, session))));
+    match held {
+        None => dialogs::open_text(state, TextPurpose::Compose(id)),
+        Some((held, true)) => dialogs::open_text(state, TextPurpose::Say(id, held.id)),
+        Some((held, false)) => {
+            let text = format!(
+                "{} has taken this conversation over, from elsewhere: take it over to write here",
+                held.by
+            );
+            state.flash(Tone::Warning, text);
+            Vec::new()
+        }
+    }
+}
+
+/// Takes a conversation over after a yes, or gives it back.
+pub fn take_over(state: &mut State) -> Vec<Effect> {
+    let Some(session) =
+        focused::focused_session(state).and_then(|id| state.world.sessions.get(&id))
+    else {
+        return nothing(state, Action::TakeOver);
+    };
+    let session_id = session.id;
+    if is_here(state, session) {
+        let give_back = TakeOverCommand::GiveBack {
+            session_id,
+            force: false,
+        };
+        return submit::submit(state, Command::TakeOver(give_back));
+    }
+    let name = session.title.as_deref().unwrap_or(&session.conversation);
+    let mut lines = vec![format!("{name} on {}", session.channel)];
+    let label = match &session.taken_over {
+        None => {
+            lines.push("Its agent is held: a running tool ends, nothing new begins.".to_owned());
+            lines.push("What you write goes out as the bot, until you give it back.".to_owned());
+            "Take over"
+        }
+        Some(held) => {
+            lines.push(format!(
+                "{} holds it since {}, from elsewhere, and cannot write there any more.",
+                held.by,
+                format::age(state.now.wall, held.at)
+            ));
+            "Take it from there"
+        }
+    };
+    let force = session.taken_over.is_some();
+    state.modals.push(Modal::Confirm(Confirm {
+        title: "Take this conversation over?".to_owned(),
+        lines,
+        label,
+        command: Command::TakeOver(TakeOverCommand::Take { session_id, force }),
+        bound: None,
+        chosen: 0,
+    }));
+    Vec::new()
+}
+
+/// Drains a channel after a yes, or lets it take up work again.
+pub fn drain(state: &mut State) -> Vec<Effect> {
+    let Some(channel) =
+        focused::focused_channel(state).and_then(|name| state.world.channels.get(&name))
+    else {
+        return nothing(state, Action::DrainChannel);
+    };
+    let name = channel.name.clone();
+    if channel.draining.is_some() {
+        let again = Command::DrainChannel {
+            channel: name,
+            drain: false,
+        };
+        return submit::submit(state, again);
+    }
+    state.modals.push(Modal::Confirm(Confirm {
+        title: format!("Drain {name}?"),
+        lines: vec![
+            "What was begun is finished and sent; nothing new is taken up.".to_owned(),
+            "Messages that come wait until the drain is ended.".to_owned(),
+        ],
+        label: "Drain",
+        command: Command::DrainChannel {
+            channel: name,
+            drain: true,
+        },
+        bound: None,
+        chosen: 0,
+    }));
+    Vec::new()
+}
+
+/// Sends a test after a yes, to the conversation with the newest change.
+pub fn test(state: &mut State) -> Vec<Effect> {
+    let Some(channel) = focused::focused_channel(state) else {
+        return nothing(state, Action::TestChannel);
+    };
+    let newest = state
+        .world
+        .sessions_by_change()
+        .into_iter()
+        .find(|session| session.channel == channel);
+    let (place, conversation) = match newest {
+        Some(session) => (
+            session
+                .title
+                .clone()
+                .unwrap_or_else(|| session.conversation.clone()),
+            Some(session.conversation.clone()),
+        ),
+        None => ("the conversation with the newest change".to_owned(), None),
+    };
+    state.modals.push(Modal::Confirm(Confirm {
+        title: format!("Send a test through {channel}?"),
+        lines: vec![
+            format!("to {place}"),
+            "It says that it is a test, and goes the way every message goes.".to_owned(),
+        ],
+        label: "Send",
+        command: Command::TestChannel {
+            channel,
+            conversation,
+        },
+        bound: None,
+        chosen: 0,
+    }));
+    Vec::new()
+}
+
+/// A command of this console was carried out.
+pub fn submitted(state: &mut State, command: &Command, outcome: &Outcome) {
+    match (command, outcome) {
+        (Command::TakeOver(done), Outcome::Session(session)) => {
+            if let (TakeOverCommand::Take { .. }, Some(held)) = (done, &session.taken_over) {
+                state.holds.insert(held.id);
+            }
+            if let Some(known) = state.world.sessions.get_mut(&session.id) {
+                known.taken_over.clone_from(&session.taken_over);
+            }
+        }
+        (Command::TestChannel { channel, .. }, Outcome::Delivery(item)) => match item.state {
+            OutboxState::Pending | OutboxState::Sending => state.tests.push(item.id),
+            done @ (OutboxState::Sent
+            | OutboxState::Failed
+            | OutboxState::Unknown
+            | OutboxState::Superseded
+            | OutboxState::Abandoned) => {
+                state.flash(Tone::Info, format!("test through {channel}: {done}"));
+            }
+        },
+        _ => {}
+    }
+}
+
+/// Says how a test of this console ended.
+pub fn happened(state: &mut State, event: &Event) {
+    let (id, tone, text) = match &event.body {
+        EventBody::ReplySent {
+            outbox_id, channel, ..
+        } => (
+            outbox_id,
+            Tone::Info,
+            format!("test through {channel}: delivered"),
+        ),
+        EventBody::ReplyFailed {
+            outbox_id,
+            channel,
+            error,
+            ..
+        } => (
+            outbox_id,
+            Tone::Error,
+            format!("test through {channel}: not delivered: {error}"),
+        ),
+        EventBody::ReplyUnknown {
+            outbox_id,
+            channel,
+            detail,
+        } => (
+            outbox_id,
+            Tone::Warning,
+            format!("test through {channel}: nobody knows whether it arrived: {detail}"),
+        ),
+        _ => return,
+    };
+    let before = state.tests.len();
+    state.tests.retain(|test| test != id);
+    if state.tests.len() < before {
+        state.flash(tone, text);
+    }
+}

@@ -1,0 +1,197 @@
+//! Take-over, drain and test keys: nothing goes out before a yes, and only the console that holds a conversation
+//! writes in it as the bot.
+
+use leverframe::protocol::channel::ChannelDrain;
+use leverframe::protocol::command::{Command, Outcome};
+use leverframe::protocol::event::{Event, EventBody};
+use leverframe::protocol::ids::TakeOverId;
+use leverframe::protocol::session::Session;
+use leverframe::protocol::snapshot::Snapshot;
+use leverframe::protocol::take_over::{TakeOver, TakeOverCommand};
+use leverframe::protocol::words::{OutboxClass, Surface};
+use leverframe::tui::message::{Effect, Message};
+
+use crate::api_http::samples;
+use crate::console_frames::driver::Driver;
+use crate::console_frames::fixture;
+
+fn sent(driver: &Driver) -> Vec<Command> {
+    driver
+        .effects
+        .iter()
+        .filter_map(|effect| match effect {
+            Effect::Submit(command) => Some(command.clone()),
+            _ => None,
+        })
+        .collect()
+}
+
+pub fn held(n: u8, by: &str, seconds: i64) -> TakeOver {
+    TakeOver {
+        id: TakeOverId::from_bytes([n; 16]),
+        by: by.into(),
+        by_id: format!("operator:{by}"),
+        surface: Surface::Console,
+        at: fixture::ago(seconds),
+    }
+}
+
+/// The first session of Live is held by somebody.
+pub fn world(by: Option<TakeOver>) -> Snapshot {
+    let mut world = fixture::busy();
+    newest(&mut world).taken_over = by;
+    world
+}
+
+fn newest(world: &mut Snapshot) -> &mut Session {
+    world
+        .sessions
+        .iter_mut()
+        .max_by_key(|session| session.updated_at)
+        .unwrap()
+}
+
+#[test]
+fn taking_over_asks_first_and_then_writes_as_the_bot() {
+    let mut driver = Driver::with(80, 24, world(None));
+    driver.press("2 j T enter");
+    assert!(sent(&driver).is_empty(), "cancel is focused");
+    driver.press("T right enter");
+    let commands = sent(&driver);
+    let [
+        Command::TakeOver(TakeOverCommand::Take { session_id, force }),
+        ..,
+    ] = commands.as_slice()
+    else {
+        panic!("{commands:?}")
+    };
+    assert!(!force);
+    let hold = held(9, "anna", 0);
+    let mut session = newest(&mut world(None)).clone();
+    assert_eq!(session.id, *session_id);
+    session.taken_over = Some(hold.clone());
+    driver.send(Message::Submitted {
+        command: Box::new(commands[0].clone()),
+        result: Ok(Box::new(Outcome::Session(session))),
+    });
+    driver.press("i");
+    assert!(driver.text().contains("AS THE BOT"), "{}", driver.text());
+    driver.type_text("I am on it.");
+    driver.press("enter");
+    let said = sent(&driver);
+    assert!(
+        matches!(said.last(), Some(Command::TakeOver(TakeOverCommand::Say { take_over_id, text, .. }))
+            if *take_over_id == hold.id && text == "I am on it."),
+        "{said:?}"
+    );
+    driver.press("T");
+    assert!(matches!(
+        sent(&driver).last(),
+        Some(Command::TakeOver(TakeOverCommand::GiveBack {
+            force: false,
+            ..
+        }))
+    ));
+}
+
+#[test]
+fn what_somebody_else_holds_is_not_written_in_and_taken_only_after_a_yes() {
+    let mut driver = Driver::with(80, 24, world(Some(held(9, "ben", 600))));
+    driver.press("2 j i");
+    assert!(driver.state.modals.is_empty(), "no field opens");
+    let flash = &driver.state.flash.as_ref().unwrap().text;
+    assert!(flash.contains("ben has taken"), "{flash}");
+    assert!(
+        driver.text().contains("TAKEN OVER by ben"),
+        "{}",
+        driver.text()
+    );
+    driver.press("T");
+    assert!(
+        driver.text().contains("ben holds it since 10m"),
+        "{}",
+        driver.text()
+    );
+    driver.press("right enter");
+    assert!(matches!(
+        sent(&driver).as_slice(),
+        [Command::TakeOver(TakeOverCommand::Take { force: true, .. })]
+    ));
+}
+
+#[test]
+fn draining_asks_and_undraining_does_not() {
+    let mut driver = Driver::with(80, 24, fixture::busy());
+    driver.press("4 j j D enter");
+    assert!(sent(&driver).is_empty());
+    driver.press("D right enter");
+    assert!(matches!(
+        sent(&driver).as_slice(),
+        [Command::DrainChannel { drain: true, channel }] if channel == "telegram"
+    ));
+    let mut driver = Driver::with(80, 24, draining());
+    driver.press("4 j j D");
+    assert!(matches!(
+        sent(&driver).as_slice(),
+        [Command::DrainChannel { drain: false, .. }]
+    ));
+}
+
+/// Telegram drains.
+pub fn draining() -> Snapshot {
+    let mut world = fixture::busy();
+    for channel in &mut world.channels {
+        if channel.name == "telegram" {
+            channel.draining = Some(ChannelDrain {
+                since: fixture::ago(240),
+                running: 1,
+                waiting: 2,
+                held_back: 3,
+            });
+            channel.taken_over = 1;
+        }
+    }
+    world
+}
+
+#[test]
+fn a_test_says_how_it_ended_and_only_this_consoles() {
+    let mut driver = Driver::with(120, 40, fixture::busy());
+    driver.press("4 j j t right enter");
+    let commands = sent(&driver);
+    assert!(
+        matches!(commands.as_slice(), [Command::TestChannel { channel, conversation: Some(_) }] if channel == "telegram"),
+        "{commands:?}"
+    );
+    let item = samples::delivery();
+    let sent_event = |id| {
+        Message::Event(Box::new(Event {
+            seq: None,
+            at: fixture::ago(0),
+            session_id: None,
+            continuation_id: None,
+            body: EventBody::ReplySent {
+                outbox_id: id,
+                class: OutboxClass::Notice,
+                channel: "telegram".into(),
+                part: 1,
+            },
+        }))
+    };
+    let mut pending = item.clone();
+    pending.state = leverframe::protocol::words::OutboxState::Pending;
+    driver.send(Message::Submitted {
+        command: Box::new(commands[0].clone()),
+        result: Ok(Box::new(Outcome::Delivery(pending))),
+    });
+    let before = driver.state.flash.clone().unwrap().text;
+    driver.send(sent_event(leverframe::protocol::ids::OutboxId::from_bytes(
+        [7; 16],
+    )));
+    assert_eq!(driver.state.flash.as_ref().unwrap().text, before);
+    driver.send(sent_event(item.id));
+    assert_eq!(
+        driver.state.flash.as_ref().unwrap().text,
+        "test through telegram: delivered"
+    );
+}
