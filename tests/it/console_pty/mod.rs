@@ -6,6 +6,7 @@ mod detach;
 pub(crate) mod door;
 mod fleet;
 mod hostile;
+mod hosts;
 mod large_output;
 mod look;
 mod memory;
