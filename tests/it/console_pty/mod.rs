@@ -2,6 +2,7 @@
 
 mod arrival;
 mod attach;
+mod cut;
 mod detach;
 pub(crate) mod door;
 mod fleet;
