@@ -142,6 +142,7 @@ actions! {
     RuleToggle = "rule-toggle", Ordinary, "on/off", "look at the rule, or no longer; what lets more run asks first";
     RuleRemove = "rule-remove", Ordinary, "remove", "remove the rule, or take the permission back; asks first";
     RuleTest = "rule-test", Ordinary, "test", "what would happen to a call";
+    NextHost = "next-host", Ordinary, "next host", "show the next of the daemons this console is attached to";
     TakeOver = "take-over", Ordinary, "take over", "write as the bot while its agent is held, or give it back";
     DrainChannel = "drain-channel", Ordinary, "drain", "let the channel finish what was begun and take up nothing new, or again";
     TestChannel = "test-channel", Ordinary, "test", "send a message through the channel that says that it is a test";

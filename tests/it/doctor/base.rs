@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use leverframe::protocol::channel::SendIdempotency;
 use leverframe::protocol::command::BudgetRequest;
-use leverframe::protocol::ids::{ContinuationId, RoutineId};
+use leverframe::protocol::ids::{ContinuationId, RoutineId, TakeOverId};
 use leverframe::protocol::words::{
     ApprovalKind, Autonomy, DecisionScope, DecisionWord, Effect, MissedRuns, Surface, Unattended,
 };
@@ -14,12 +14,13 @@ use leverframe::store::commands::decide::Decide;
 use leverframe::store::commands::end_send::{EndSend, SendOutcome};
 use leverframe::store::commands::park::Park;
 use leverframe::store::commands::put_routine::{NextDue, PutRoutine, RoutineFields};
+use leverframe::store::commands::take_over::Take;
 use leverframe::store::input::{ActorRef, NewCallOutcome, TurnBounds};
 use leverframe::store::queries::outbox::NextOutbox;
 
 use crate::memory_data::world as memories;
 use crate::rules::world as rules;
-use crate::store::world::{START, World, approval, call, gated, turn};
+use crate::store::world::{START, World, approval, by, call, gated, turn};
 
 /// Sends everything that waits; answers of `unknown` end unknown and are asked about.
 async fn send_all(world: &World, unknown: Option<ContinuationId>) {
@@ -109,6 +110,14 @@ pub(crate) async fn sound_database() -> (PathBuf, World) {
     let rule = world.ok(rules::put(rules::fields(session))).await;
     let (_, ruled) = world.running("ruled").await;
     world.propose(ruled, vec![rules::leaning(rule.id)]).await;
+    world
+        .ok(Take {
+            session_id: session,
+            id: TakeOverId::generate(),
+            force: false,
+            by: by("anna"),
+        })
+        .await;
 
     // An answer nobody knows the delivery of.
     let (doubtful_session, doubtful) = world.running("doubtful").await;
