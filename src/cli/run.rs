@@ -191,9 +191,9 @@ pub async fn execute(
         | Subcommands::Init(_)
         | Subcommands::Backup { .. }
         | Subcommands::Restore { .. }
-        | Subcommands::Doctor { .. }
-        | Subcommands::Audit(_)
-        | Subcommands::Models(_)
+        | Subcommands::Doctor {
+            database: Some(_), ..
+        }
         | Subcommands::Keys
         | Subcommands::Themes { .. } => Err(Failure::Usage(
             "this subcommand does not go through a daemon".to_owned(),
@@ -202,6 +202,14 @@ pub async fn execute(
             let on_approval = if wait {
                 OnApproval::Wait
             } else {
+        Subcommands::Doctor {
+            check,
+            database: None,
+        } => doctor::through(client, terminal, format, check).await,
+        Subcommands::Audit(command) => audit::through(client, terminal, format, command).await,
+        Subcommands::Models(command) => {
+            models::through(client, terminal, format, model.as_deref(), command).await
+        }
                 OnApproval::Leave
             };
             ask::run(client, terminal, format, &text, model, on_approval, fresh).await
