@@ -16,6 +16,7 @@ use crate::protocol::command::{Command, Envelope};
 use crate::protocol::ids::SessionId;
 use crate::protocol::snapshot::Query;
 use crate::protocol::words::Surface;
+use crate::text::ascii;
 use crate::tui::assets::{self, AssetKind};
 use crate::tui::connection;
 use crate::tui::editor;
@@ -425,6 +426,9 @@ impl<T: ConsoleTerminal> Console<T> {
         drawn?;
         self.frames.drawn(self.now().steady);
         Ok(self.feed(Message::Drawn(report.unwrap_or_default())))
+            if ascii::only() {
+                screen::in_ascii(frame.buffer_mut());
+            }
     }
 
     fn suspend(&mut self) -> anyhow::Result<()> {

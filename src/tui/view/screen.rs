@@ -4,6 +4,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
+use crate::text::ascii;
 use crate::tui::format;
 use crate::tui::message::FrameReport;
 use crate::tui::shown;
@@ -159,6 +160,16 @@ fn banner(state: &State) -> Option<(Role, String)> {
                     format::clock(since)
                 ),
             ))
+        }
+    }
+}
+
+/// Writes every cell in ASCII: borders and signs as what looks like them, what is left as `?`.
+pub fn in_ascii(buf: &mut Buffer) {
+    for cell in &mut buf.content {
+        if !cell.symbol().is_ascii() {
+            let first = cell.symbol().chars().next().unwrap_or(' ');
+            cell.set_char(ascii::sign(first));
         }
     }
 }
