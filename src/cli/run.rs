@@ -13,7 +13,7 @@ use crate::cli::arguments::{
 use crate::cli::ask::{self, OnApproval};
 use crate::cli::continuations::{self, Act};
 use crate::cli::exit::Failure;
-use crate::cli::modes::{self, Rights};
+use crate::cli::modes::{self, Opening, Rights};
 use crate::cli::terminal::{Attended, Format, Terminal, cell};
 use crate::cli::{
     audit, backup, cache, channels, connect, costs, doctor, emergency, hooks, init, keys, memory,
@@ -93,22 +93,26 @@ pub async fn run(arguments: Arguments, terminal: &mut Terminal<'_>) -> Result<()
     } else {
         Rights::Full
     };
+    let opening = Opening {
+        rights,
+        plain: arguments.plain,
+    };
     let format = if arguments.json {
         Format::Json
     } else {
         Format::Human
     };
     match arguments.command {
-        None if arguments.demo => Ok(modes::run_demo(flags, rights).await?),
+        None if arguments.demo => Ok(modes::run_demo(flags, opening).await?),
         None if arguments.daemon => Ok(modes::run_daemon(flags).await?),
-        None => Ok(modes::run_console(flags, rights).await?),
+        None => Ok(modes::run_console(flags, opening).await?),
         Some(_) if arguments.demo || arguments.daemon => Err(Failure::Usage(
             "--demo and --daemon take no subcommand".to_owned(),
         )),
         Some(Subcommands::Attach { url, token_file }) => {
             let target = connect::target(&url, token_file.as_deref())?;
             let client = RemoteClient::connect(target).await?;
-            Ok(modes::run_attach(client, flags, rights).await?)
+            Ok(modes::run_attach(client, flags, opening).await?)
         }
         Some(Subcommands::Init(given)) => {
             let environment = Environment::capture();
@@ -198,10 +202,6 @@ pub async fn execute(
         | Subcommands::Themes { .. } => Err(Failure::Usage(
             "this subcommand does not go through a daemon".to_owned(),
         )),
-        Subcommands::Ask { text, wait, fresh } => {
-            let on_approval = if wait {
-                OnApproval::Wait
-            } else {
         Subcommands::Doctor {
             check,
             database: None,
@@ -210,6 +210,10 @@ pub async fn execute(
         Subcommands::Models(command) => {
             models::through(client, terminal, format, model.as_deref(), command).await
         }
+        Subcommands::Ask { text, wait, fresh } => {
+            let on_approval = if wait {
+                OnApproval::Wait
+            } else {
                 OnApproval::Leave
             };
             ask::run(client, terminal, format, &text, model, on_approval, fresh).await

@@ -409,3 +409,26 @@ fn empty(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
         }
     }
 }
+
+/// A row as one line of text, for where there are no columns.
+pub fn in_words(state: &State, key: &ItemKey) -> Option<String> {
+    let row = row_of(state, key)?;
+    let mut text = format!("{}  {}", row.risk.1, shown::line(&row.what, 100));
+    let deadline = (row.left != "-" && !row.left.is_empty()).then(|| format!("{} left", row.left));
+    let facts: Vec<String> = [
+        Some(row.place).filter(|place| !place.is_empty()),
+        Some(row.who).filter(|who| !who.is_empty()),
+        deadline,
+    ]
+    .into_iter()
+    .flatten()
+    .map(|fact| shown::line(&fact, 40))
+    .collect();
+    if !facts.is_empty() {
+        text = format!("{text}  ({})", facts.join(", "));
+    }
+    Some(match row.outcome {
+        Some((_, outcome)) => format!("{}: {text}", shown::line(&outcome, 60)),
+        None => text,
+    })
+}

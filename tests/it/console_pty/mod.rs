@@ -1,6 +1,7 @@
 //! The real binary in a pseudo terminal, as a person meets it.
 
 mod arrival;
+mod ascii;
 mod attach;
 mod detach;
 pub(crate) mod door;
