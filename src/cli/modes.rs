@@ -350,6 +350,8 @@ fn options(
         },
         editor: editor.filter(|editor| !editor.argv.is_empty()),
         clock: Clock::System,
+        notify: settings.notify,
+        tmux: environment.tmux(),
     }
 }
 

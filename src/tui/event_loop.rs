@@ -23,6 +23,7 @@ use crate::tui::editor;
 use crate::tui::frames::{FrameScheduler, Wanted};
 use crate::tui::keymap;
 use crate::tui::message::{Effect, Message, Millis, Now, QuitKind};
+use crate::tui::notify;
 use crate::tui::options::ConsoleOptions;
 use crate::tui::reload::Watch;
 use crate::tui::state::app::{Dirty, State, Tone};
@@ -284,6 +285,12 @@ impl<T: ConsoleTerminal> Console<T> {
                     self.state.touch(Dirty::Now);
                 }
                 Effect::Bell => self.control("\x07"),
+                Effect::Notify(waiting) => {
+                    let (how, tmux) = (self.options.notify, self.options.tmux);
+                    if let Some(sequence) = notify::sequence(how, tmux, waiting) {
+                        self.control(&sequence);
+                    }
+                }
             }
         }
         let wanted = match std::mem::take(&mut self.state.dirty) {

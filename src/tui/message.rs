@@ -135,3 +135,5 @@ pub struct FrameReport {
     /// How far what a screen shows in full can be scrolled; none = nothing is.
     pub panel_max_scroll: Option<usize>,
 }
+    /// Tell who looks elsewhere how many questions wait.
+    Notify(usize),

@@ -297,8 +297,13 @@ pub struct State {
     pub dirty: Dirty,
 }
 
+    /// Something came while nobody looked, and the bell has not rung for it yet.
+    pub unrung: bool,
 impl State {
     /// A console that has heard nothing yet.
+/// Least milliseconds between two bells: what comes in between is told together.
+pub const BELL_MS: u64 = 10_000;
+
     pub fn new(keymap: Keymap, hosting: Hosting, access: Access, place: String, now: Now) -> Self {
         Self {
             now,
@@ -339,6 +344,7 @@ impl State {
             dirty: Dirty::Now,
         }
     }
+            unrung: false,
 
     /// Wants a frame.
     pub fn touch(&mut self, dirty: Dirty) {
@@ -417,6 +423,12 @@ impl State {
         }
         if self.screen == Screen::Queue {
             next.extend(self.queue.next_change(steady));
+        if self.unrung {
+            next.extend(
+                self.last_bell
+                    .map(|at| at.plus(BELL_MS).max(steady.plus(1))),
+            );
+        }
             next.extend(self.arming.next_change(steady));
         }
         next.extend(

@@ -6,14 +6,11 @@ use crate::protocol::problem::Problem;
 use crate::protocol::snapshot::{Answer, Query, Snapshot};
 use crate::protocol::words::{ApprovalState, DecisionWord};
 use crate::tui::message::{Effect, FrameReport, Message, Now, QuitKind};
-use crate::tui::state::app::{Dirty, Link, Screen, State, Tone};
+use crate::tui::state::app::{BELL_MS, Dirty, Link, Screen, State, Tone};
 use crate::tui::state::fold::{self, Missing};
 use crate::tui::state::modal::{Modal, TextPurpose};
 use crate::tui::state::world::World;
 use crate::tui::state::{audit, dialogs, input, memory, models, panel, perform, submit, why};
-
-/// Least time between two bells.
-const BELL_MS: u64 = 10_000;
 
 /// Folds a message into the state.
 pub fn update(state: &mut State, message: Message, now: Now) -> Vec<Effect> {
@@ -23,6 +20,7 @@ pub fn update(state: &mut State, message: Message, now: Now) -> Vec<Effect> {
         Message::Paste(text) => input::paste(state, &text),
         Message::FocusGained => {
             state.focused = true;
+            state.unrung = false;
             state.arming.focus_gained(now.steady);
             Vec::new()
         }
@@ -49,7 +47,7 @@ pub fn update(state: &mut State, message: Message, now: Now) -> Vec<Effect> {
         }
         Message::Tick => {
             tick(state);
-            Vec::new()
+            ring(state)
         }
         Message::Drawn(report) => {
             drawn(state, report);
@@ -184,6 +182,7 @@ fn take_event(state: &mut State, event: &Event) -> Vec<Effect> {
         {
             effects.extend(ring(state));
         }
+            state.unrung = !state.focused;
         state.touch(Dirty::Soon);
     } else if let EventBody::EngineState { .. } | EventBody::ChannelState { .. } = event.body {
         // Without a number, because nothing of them is stored, but every screen shows them.
@@ -195,15 +194,21 @@ fn take_event(state: &mut State, event: &Event) -> Vec<Effect> {
     effects
 }
 
-/// Rings when nobody looks, at most every some seconds.
-fn ring(state: &mut State) -> Option<Effect> {
+/// Rings for what came while nobody looked: at once, then every some seconds at most, for all of it together.
+fn ring(state: &mut State) -> Vec<Effect> {
     let recently = state
         .last_bell
         .is_some_and(|at| state.now.steady.since(at) < BELL_MS);
-    (!state.focused && !recently).then(|| {
-        state.last_bell = Some(state.now.steady);
-        Effect::Bell
-    })
+    if !state.unrung || recently {
+        return Vec::new();
+    }
+    state.unrung = false;
+    let waiting = state.world.pending().count();
+    if waiting == 0 {
+        return Vec::new();
+    }
+    state.last_bell = Some(state.now.steady);
+    vec![Effect::Bell, Effect::Notify(waiting)]
 }
 
 /// Brings lists in line with the world; returns how many queue items are new.

@@ -12,6 +12,7 @@ mod look;
 mod memory;
 mod models;
 mod money;
+mod notice;
 mod resize;
 mod restart;
 mod setup;

@@ -12,4 +12,5 @@ mod look;
 mod memory;
 mod models_dialog;
 mod money;
+mod notice;
 mod selection;
