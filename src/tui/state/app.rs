@@ -2,13 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use ratatui::layout::Rect;
+
 use crate::clock::Timestamp;
 use crate::protocol::ids::{ApprovalId, SessionId};
 use crate::protocol::words::DecisionWord;
 use crate::tui::keymap::context::Context;
 use crate::tui::keymap::key::Key;
 use crate::tui::keymap::lookup::Keymap;
-use crate::tui::message::{Millis, Now};
+use crate::tui::message::{Millis, Now, Spot};
 use crate::tui::options::{Access, Hosting};
 use crate::tui::state::arming::{Arming, Subject};
 use crate::tui::state::audit::AuditPanel;
@@ -295,15 +297,19 @@ pub struct State {
     pub last_bell: Option<Millis>,
     /// Whether a frame is wanted.
     pub dirty: Dirty,
-}
-
     /// Something came while nobody looked, and the bell has not rung for it yet.
     pub unrung: bool,
-impl State {
-    /// A console that has heard nothing yet.
+    /// The mouse selects and scrolls; else it is the terminal's.
+    pub mouse: bool,
+    /// Where the last frame drew what can be selected, while the mouse is ours.
+    pub spots: Vec<(Rect, Spot)>,
+}
+
 /// Least milliseconds between two bells: what comes in between is told together.
 pub const BELL_MS: u64 = 10_000;
 
+impl State {
+    /// A console that has heard nothing yet.
     pub fn new(keymap: Keymap, hosting: Hosting, access: Access, place: String, now: Now) -> Self {
         Self {
             now,
@@ -342,9 +348,11 @@ pub const BELL_MS: u64 = 10_000;
             focused: true,
             last_bell: None,
             dirty: Dirty::Now,
+            unrung: false,
+            mouse: false,
+            spots: Vec::new(),
         }
     }
-            unrung: false,
 
     /// Wants a frame.
     pub fn touch(&mut self, dirty: Dirty) {
@@ -421,14 +429,14 @@ pub const BELL_MS: u64 = 10_000;
                     .map(|at| at.max(steady.plus(1))),
             );
         }
-        if self.screen == Screen::Queue {
-            next.extend(self.queue.next_change(steady));
         if self.unrung {
             next.extend(
                 self.last_bell
                     .map(|at| at.plus(BELL_MS).max(steady.plus(1))),
             );
         }
+        if self.screen == Screen::Queue {
+            next.extend(self.queue.next_change(steady));
             next.extend(self.arming.next_change(steady));
         }
         next.extend(

@@ -11,7 +11,7 @@ use crate::tui::state::copying::{self, Copied};
 use crate::tui::state::modal::{Confirm, HelpScope, Modal, TextPurpose};
 use crate::tui::state::queue::Step;
 use crate::tui::state::session_view::SessionView;
-use crate::tui::state::{available, dialogs, focused, models, moving, panel, submit, why};
+use crate::tui::state::{available, dialogs, focused, models, mouse, moving, panel, submit, why};
 
 /// Carries out an action that is not a decision.
 pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
@@ -115,6 +115,7 @@ pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
             dialogs::open_release(state);
             Vec::new()
         }
+        Action::Mouse => mouse::toggle(state),
         Action::Lock => {
             if state.access == Access::ReadOnly {
                 state.flash(Tone::Warning, "this console was started with --read-only");

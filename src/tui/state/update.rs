@@ -10,7 +10,9 @@ use crate::tui::state::app::{BELL_MS, Dirty, Link, Screen, State, Tone};
 use crate::tui::state::fold::{self, Missing};
 use crate::tui::state::modal::{Modal, TextPurpose};
 use crate::tui::state::world::World;
-use crate::tui::state::{audit, dialogs, input, memory, models, panel, perform, submit, why};
+use crate::tui::state::{
+    audit, dialogs, input, memory, models, mouse, panel, perform, submit, why,
+};
 
 /// Folds a message into the state.
 pub fn update(state: &mut State, message: Message, now: Now) -> Vec<Effect> {
@@ -54,6 +56,7 @@ pub fn update(state: &mut State, message: Message, now: Now) -> Vec<Effect> {
             Vec::new()
         }
         Message::Terminate => vec![Effect::Quit(QuitKind::Terminated)],
+        Message::Mouse(done) => mouse::happened(state, done),
     };
     effects.extend(panel::refresh(state));
     if state.screen == Screen::Session && state.is_live() {
@@ -91,6 +94,7 @@ fn tick(state: &mut State) {
 }
 
 fn drawn(state: &mut State, report: FrameReport) {
+    state.spots = report.spots;
     state.arming.drawn(report.card, state.now.steady);
     state.queue.card_scroll = state.queue.card_scroll.min(report.card_max_scroll);
     if let Some(most) = report.panel_max_scroll {
@@ -180,9 +184,9 @@ fn take_event(state: &mut State, event: &Event) -> Vec<Effect> {
         if let EventBody::ApprovalRequested { .. } = event.body
             && added > 0
         {
+            state.unrung = !state.focused;
             effects.extend(ring(state));
         }
-            state.unrung = !state.focused;
         state.touch(Dirty::Soon);
     } else if let EventBody::EngineState { .. } | EventBody::ChannelState { .. } = event.body {
         // Without a number, because nothing of them is stored, but every screen shows them.

@@ -6,7 +6,7 @@ use ratatui::text::{Line, Span};
 
 use crate::protocol::words::{ApprovalState, OutboxState};
 use crate::tui::format;
-use crate::tui::message::FrameReport;
+use crate::tui::message::{FrameReport, Spot};
 use crate::tui::shown;
 use crate::tui::state::app::{State, WIDE_COLUMNS};
 use crate::tui::state::queue::{self, ItemKey};
@@ -27,11 +27,12 @@ pub fn draw(
 ) {
     let selected = state.queue.selected.is_some();
     if selected && state.queue.zoomed {
+        report.spot(area, || Spot::Card);
         card::draw(state, theme, cache, area, buf, report, true);
         return;
     }
     if !selected || state.one_pane() {
-        list(state, theme, area, buf);
+        list(state, theme, area, buf, report);
         return;
     }
     if state.size.0 >= WIDE_COLUMNS {
@@ -44,7 +45,8 @@ pub fn draw(
             width: area.width - left.width,
             ..area
         };
-        list(state, theme, left, buf);
+        list(state, theme, left, buf, report);
+        report.spot(right, || Spot::Card);
         card::draw(state, theme, cache, right, buf, report, false);
         return;
     }
@@ -61,7 +63,8 @@ pub fn draw(
         height: area.height - above.height,
         ..area
     };
-    list(state, theme, above, buf);
+    list(state, theme, above, buf, report);
+    report.spot(below, || Spot::Card);
     card::draw(state, theme, cache, below, buf, report, false);
 }
 
@@ -217,7 +220,7 @@ pub fn outcome(approval: &crate::protocol::approval::Approval) -> (Role, String)
     }
 }
 
-fn list(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
+fn list(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut FrameReport) {
     let count = state.queue.order.len();
     let title = if count == 0 {
         "Queue".to_owned()
@@ -301,6 +304,7 @@ fn list(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
             &row.who,
             &row.age,
         ]);
+        report.spot(paint::row(inner, at), || Spot::Item(key.clone()));
         let mark = if is_selected { "> " } else { "  " };
         let mut spans = vec![Span::raw(mark)];
         for (index, cell) in cells.into_iter().enumerate() {

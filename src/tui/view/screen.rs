@@ -27,7 +27,10 @@ pub fn draw(
     buf: &mut Buffer,
 ) -> FrameReport {
     buf.set_style(area, theme.style(Role::Text));
-    let mut report = FrameReport::default();
+    let mut report = FrameReport {
+        wants_spots: state.mouse,
+        ..FrameReport::default()
+    };
     if area.is_empty() {
         return report;
     }
@@ -67,9 +70,9 @@ pub fn draw(
     };
     match state.screen {
         Screen::Queue => queue::draw(state, theme, cache, body, buf, &mut report),
-        Screen::Live => live::draw(state, theme, body, buf),
+        Screen::Live => live::draw(state, theme, body, buf, &mut report),
         Screen::Session => transcript::draw(state, theme, cache, body, buf, &mut report),
-        Screen::Channels => channels::draw(state, theme, body, buf),
+        Screen::Channels => channels::draw(state, theme, body, buf, &mut report),
         Screen::Continuations => continuations::draw(state, theme, body, buf, &mut report),
         Screen::Rules => rules::draw(state, theme, body, buf, &mut report),
         Screen::CacheCost => cache_cost::draw(state, theme, body, buf, &mut report),
@@ -94,6 +97,7 @@ pub fn draw(
         // A card under an overlay is not being looked at.
         report.card = None;
         report.panel_max_scroll = None;
+        report.spots.clear();
         match modal {
             Modal::Help(overlay) => help::draw(state, theme, overlay, body, buf),
             Modal::Text(entry) => text_entry::draw(state, theme, entry, body, buf),

@@ -12,6 +12,7 @@ mod look;
 mod memory;
 mod models;
 mod money;
+mod mouse;
 mod notice;
 mod resize;
 mod restart;
