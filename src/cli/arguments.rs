@@ -33,6 +33,9 @@ pub struct Arguments {
     /// Look, never act
     #[arg(long)]
     pub read_only: bool,
+    /// No screen: lines that stay, numbered choices, every task; also with ACCESSIBLE=1
+    #[arg(long, global = true)]
+    pub plain: bool,
     /// Theme
     #[arg(long, value_name = "T", global = true)]
     pub theme: Option<String>,

@@ -13,7 +13,7 @@ use crate::cli::arguments::{
 use crate::cli::ask::{self, OnApproval};
 use crate::cli::continuations::{self, Act};
 use crate::cli::exit::Failure;
-use crate::cli::modes::{self, Rights};
+use crate::cli::modes::{self, Opening, Rights};
 use crate::cli::terminal::{Attended, Format, Terminal, cell};
 use crate::cli::{
     audit, backup, cache, channels, connect, costs, doctor, emergency, hooks, init, keys, memory,
@@ -93,15 +93,19 @@ pub async fn run(arguments: Arguments, terminal: &mut Terminal<'_>) -> Result<()
     } else {
         Rights::Full
     };
+    let opening = Opening {
+        rights,
+        plain: arguments.plain,
+    };
     let format = if arguments.json {
         Format::Json
     } else {
         Format::Human
     };
     match arguments.command {
-        None if arguments.demo => Ok(modes::run_demo(flags, rights).await?),
+        None if arguments.demo => Ok(modes::run_demo(flags, opening).await?),
         None if arguments.daemon => Ok(modes::run_daemon(flags).await?),
-        None => Ok(modes::run_console(flags, rights).await?),
+        None => Ok(modes::run_console(flags, opening).await?),
         Some(_) if arguments.demo || arguments.daemon => Err(Failure::Usage(
             "--demo and --daemon take no subcommand".to_owned(),
         )),
@@ -109,13 +113,13 @@ pub async fn run(arguments: Arguments, terminal: &mut Terminal<'_>) -> Result<()
             let mut attachments = connect::attachments(&urls, &token_file)?;
             if attachments.len() > 1 {
                 let hosts = connect::several(attachments).await?;
-                return modes::run_attach_on(hosts, flags, rights).await;
+                return modes::run_attach_on(hosts, flags, opening).await;
             }
             let Some(one) = attachments.pop() else {
                 return Err(Failure::Usage("attach needs an address".to_owned()));
             };
             let client = RemoteClient::connect(one.target).await?;
-            Ok(modes::run_attach(client, flags, rights).await?)
+            Ok(modes::run_attach(client, flags, opening).await?)
         }
         Some(Subcommands::Init(given)) => {
             let environment = Environment::capture();
@@ -198,13 +202,21 @@ pub async fn execute(
         | Subcommands::Init(_)
         | Subcommands::Backup { .. }
         | Subcommands::Restore { .. }
-        | Subcommands::Doctor { .. }
-        | Subcommands::Audit(_)
-        | Subcommands::Models(_)
+        | Subcommands::Doctor {
+            database: Some(_), ..
+        }
         | Subcommands::Keys
         | Subcommands::Themes { .. } => Err(Failure::Usage(
             "this subcommand does not go through a daemon".to_owned(),
         )),
+        Subcommands::Doctor {
+            check,
+            database: None,
+        } => doctor::through(client, terminal, format, check).await,
+        Subcommands::Audit(command) => audit::through(client, terminal, format, command).await,
+        Subcommands::Models(command) => {
+            models::through(client, terminal, format, model.as_deref(), command).await
+        }
         Subcommands::Ask { text, wait, fresh } => {
             let on_approval = if wait {
                 OnApproval::Wait

@@ -10,6 +10,7 @@ use serde::Deserialize;
 
 use crate::config::error::{ConfigError, Fault};
 use crate::config::model_tables::{ProfilePatch, Rates};
+use crate::config::settings::Notify;
 use crate::config::toml_text::TomlText;
 use crate::protocol::words::{Autonomy, CacheScope, HookPoint, Risk, Role};
 
@@ -418,6 +419,8 @@ pub struct ConsoleTable {
     pub theme: Option<String>,
     /// Keymap name.
     pub keymap: Option<String>,
+    /// Notifications of the terminal.
+    pub notify: Option<Notify>,
 }
 
 /// `[log]`.

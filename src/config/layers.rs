@@ -201,6 +201,7 @@ pub fn resolve(inputs: Inputs<'_>) -> Result<Settings, ConfigError> {
             .clone()
             .or_else(|| console.keymap.clone())
             .unwrap_or_else(|| "default".to_owned()),
+        notify: console.notify.unwrap_or_default(),
         demo: flags.demo,
     })
 }

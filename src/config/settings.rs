@@ -79,6 +79,8 @@ pub struct Settings {
     pub theme: String,
     /// Keymap name.
     pub keymap: String,
+    /// Notifications of the terminal.
+    pub notify: Notify,
     /// Whether this is `--demo`.
     pub demo: bool,
 }
@@ -241,6 +243,21 @@ pub struct PersonSettings {
     pub ids: Vec<String>,
     /// Role.
     pub role: Role,
+}
+
+/// How the terminal shows a notification while it has not the focus. The bell rings in any case.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Notify {
+    /// Not at all.
+    #[default]
+    Off,
+    /// OSC 9: iTerm2, Windows Terminal, WezTerm, ghostty.
+    Osc9,
+    /// OSC 99: kitty.
+    Osc99,
+    /// OSC 777: foot, urxvt, WezTerm, ghostty.
+    Osc777,
 }
 
 /// Whether the requester of a call may decide it.

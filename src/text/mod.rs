@@ -1,5 +1,6 @@
 //! Outside text: revealing, measuring, wrapping, splitting, redacting. Nothing here does I/O.
 
+pub mod ascii;
 pub mod chunk;
 pub mod fold;
 pub mod markdown;

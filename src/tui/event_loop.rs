@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crossterm::event::{Event as InputEvent, EventStream};
+use crossterm::event::{Event as InputEvent, EventStream, MouseButton, MouseEvent, MouseEventKind};
 use futures_util::{Stream, StreamExt};
 use tokio::sync::{Notify, mpsc, watch};
 use tokio::task::JoinSet;
@@ -16,12 +16,14 @@ use crate::protocol::command::{Command, Envelope};
 use crate::protocol::ids::SessionId;
 use crate::protocol::snapshot::Query;
 use crate::protocol::words::Surface;
+use crate::text::ascii;
 use crate::tui::assets::{self, AssetKind};
 use crate::tui::connection;
 use crate::tui::editor;
 use crate::tui::frames::{FrameScheduler, Wanted};
 use crate::tui::keymap;
-use crate::tui::message::{Effect, Message, Millis, Now, QuitKind};
+use crate::tui::message::{Effect, Message, Millis, Mouse, MouseKind, Now, QuitKind};
+use crate::tui::notify;
 use crate::tui::options::ConsoleOptions;
 use crate::tui::reload::Watch;
 use crate::tui::state::app::{Dirty, State, Tone};
@@ -352,6 +354,13 @@ impl<T: ConsoleTerminal> Console<T> {
                 Effect::Bell => self.control("\x07"),
                 // One level is all there is.
                 Effect::At(..) => {}
+                Effect::Mouse(on) => self.control(terminal::mouse_sequence(on)),
+                Effect::Notify(waiting) => {
+                    let (how, tmux) = (self.options.notify, self.options.tmux);
+                    if let Some(sequence) = notify::sequence(how, tmux, waiting) {
+                        self.control(&sequence);
+                    }
+                }
             }
         }
         let wanted = match std::mem::take(&mut self.state.dirty) {
@@ -499,6 +508,9 @@ impl<T: ConsoleTerminal> Console<T> {
         let drawn = self.terminal.terminal().draw(|frame| {
             let area = frame.area();
             report = Some(screen::draw(state, theme, cache, area, frame.buffer_mut()));
+            if ascii::only() {
+                screen::in_ascii(frame.buffer_mut());
+            }
         });
         let drawn = drawn
             .map(|_| ())
@@ -540,6 +552,25 @@ fn translate(event: InputEvent) -> Option<Message> {
         InputEvent::FocusGained => Some(Message::FocusGained),
         InputEvent::FocusLost => Some(Message::FocusLost),
         InputEvent::Resize(width, height) => Some(Message::Resize(width, height)),
-        InputEvent::Mouse(_) => None,
+        InputEvent::Mouse(event) => translate_mouse(event),
     }
+}
+
+fn translate_mouse(event: MouseEvent) -> Option<Message> {
+    let kind = match event.kind {
+        MouseEventKind::Down(MouseButton::Left) => MouseKind::Click,
+        MouseEventKind::ScrollDown => MouseKind::WheelDown,
+        MouseEventKind::ScrollUp => MouseKind::WheelUp,
+        MouseEventKind::Down(_)
+        | MouseEventKind::Up(_)
+        | MouseEventKind::Drag(_)
+        | MouseEventKind::Moved
+        | MouseEventKind::ScrollLeft
+        | MouseEventKind::ScrollRight => return None,
+    };
+    Some(Message::Mouse(Mouse {
+        kind,
+        column: event.column,
+        row: event.row,
+    }))
 }

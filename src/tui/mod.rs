@@ -14,6 +14,7 @@ pub mod frames;
 pub mod fuzzy;
 pub mod keymap;
 pub mod message;
+pub mod notify;
 pub mod options;
 pub mod reload;
 pub mod shown;

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use crate::clock::Clock;
+use crate::config::settings::Notify;
 use crate::protocol::command::Actor;
 use crate::tui::theme::depth::ColorDepth;
 
@@ -57,4 +58,8 @@ pub struct ConsoleOptions {
     pub editor: Option<Editor>,
     /// Wall clock.
     pub clock: Clock,
+    /// Notifications of the terminal.
+    pub notify: Notify,
+    /// Inside tmux: what is meant for the terminal around it is wrapped.
+    pub tmux: bool,
 }

@@ -17,6 +17,7 @@ mod compaction;
 mod config_files;
 mod conformance;
 mod console_frames;
+mod console_plain;
 mod console_pty;
 mod console_state;
 mod context;

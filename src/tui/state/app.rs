@@ -2,13 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use ratatui::layout::Rect;
+
 use crate::clock::Timestamp;
 use crate::protocol::ids::{ApprovalId, SessionId};
 use crate::protocol::words::{DecisionWord, Scope};
 use crate::tui::keymap::context::Context;
 use crate::tui::keymap::key::Key;
 use crate::tui::keymap::lookup::Keymap;
-use crate::tui::message::{Millis, Now};
+use crate::tui::message::{Millis, Now, Spot};
 use crate::tui::options::{Access, Hosting};
 use crate::tui::state::arming::{Arming, Subject};
 use crate::tui::state::audit::AuditPanel;
@@ -300,7 +302,16 @@ pub struct State {
     pub hosts: Hosts,
     /// What the credential may do; none = everything.
     pub scopes: Option<Vec<Scope>>,
+    /// Something came while nobody looked, and the bell has not rung for it yet.
+    pub unrung: bool,
+    /// The mouse selects and scrolls; else it is the terminal's.
+    pub mouse: bool,
+    /// Where the last frame drew what can be selected, while the mouse is ours.
+    pub spots: Vec<(Rect, Spot)>,
 }
+
+/// Least milliseconds between two bells: what comes in between is told together.
+pub const BELL_MS: u64 = 10_000;
 
 impl State {
     /// A console that has heard nothing yet.
@@ -344,6 +355,9 @@ impl State {
             dirty: Dirty::Now,
             hosts: Hosts::default(),
             scopes: None,
+            unrung: false,
+            mouse: false,
+            spots: Vec::new(),
         }
     }
 
@@ -424,6 +438,12 @@ impl State {
                 self.asking
                     .due(self.screen)
                     .map(|at| at.max(steady.plus(1))),
+            );
+        }
+        if self.unrung {
+            next.extend(
+                self.last_bell
+                    .map(|at| at.plus(BELL_MS).max(steady.plus(1))),
             );
         }
         if self.screen == Screen::Queue {

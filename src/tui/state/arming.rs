@@ -179,10 +179,15 @@ impl Arming {
         self.focus_gained = Some(now);
     }
 
+    /// Whether the terminal has the focus for so short a time that what is done may be what brought it.
+    pub fn just_focused(&self, now: Millis) -> bool {
+        self.focus_gained.is_some_and(|at| now.since(at) < FOCUS_MS)
+    }
+
     /// Whether a decision about `subject` counts now. Ask before [`Arming::key`] is told of the same key.
     pub fn check(&self, subject: Option<&Subject>, now: Millis) -> Result<u64, Refusal> {
         let subject = subject.ok_or(Refusal::NothingSelected)?;
-        if self.focus_gained.is_some_and(|at| now.since(at) < FOCUS_MS) {
+        if self.just_focused(now) {
             return Err(Refusal::JustFocused);
         }
         let Some(exposure) = &self.exposure else {

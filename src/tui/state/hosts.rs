@@ -203,6 +203,11 @@ pub fn link(state: &State, id: HostId) -> &Link {
         .map_or(&state.link, |parked| &parked.link)
 }
 
+/// What is known of every host.
+pub fn worlds(state: &State) -> impl Iterator<Item = &World> {
+    std::iter::once(&state.world).chain(state.world.elsewhere.values())
+}
+
 /// The decisions that are on their way to a host.
 pub fn deciding(state: &State, id: HostId) -> &BTreeSet<ApprovalId> {
     state
@@ -277,6 +282,8 @@ pub fn addressed(state: &State, to: HostId, effects: Vec<Effect>) -> Vec<Effect>
         | Effect::Redraw
         | Effect::Bell
         | Effect::LoadKeymap(_)
+        | Effect::Notify(_)
+        | Effect::Mouse(_)
         | Effect::At(..) => effect,
     };
     effects.into_iter().map(address).collect()
@@ -565,6 +572,7 @@ fn beside(state: &mut State, host: HostId, message: Message) -> Vec<Effect> {
         | Message::Tick
         | Message::Drawn(_)
         | Message::Terminate
+        | Message::Mouse(_)
         | Message::From(..) => Vec::new(),
     }
 }
@@ -583,6 +591,7 @@ fn event_beside(state: &mut State, host: HostId, event: &Event) -> Vec<Effect> {
     if shown {
         let added = update::refresh_lists(state);
         if matches!(event.body, EventBody::ApprovalRequested { .. }) && added > 0 {
+            state.unrung = !state.focused;
             effects.extend(update::ring(state));
         }
         state.touch(Dirty::Soon);

@@ -22,6 +22,7 @@ pub mod memory;
 pub mod memory_keys;
 pub mod modal;
 pub mod models;
+pub mod mouse;
 pub mod moving;
 pub mod panel;
 pub mod perform;

@@ -11,7 +11,9 @@ use crate::tui::state::copying::{self, Copied};
 use crate::tui::state::modal::{Confirm, HelpScope, Modal, TextPurpose};
 use crate::tui::state::queue::Step;
 use crate::tui::state::session_view::SessionView;
-use crate::tui::state::{available, dialogs, focused, hosts, models, moving, panel, submit, why};
+use crate::tui::state::{
+    available, dialogs, focused, hosts, models, mouse, moving, panel, submit, why,
+};
 
 /// Carries out an action that is not a decision.
 pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
@@ -115,6 +117,7 @@ pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
             dialogs::open_release(state);
             Vec::new()
         }
+        Action::Mouse => mouse::toggle(state),
         Action::Lock => {
             if state.access == Access::ReadOnly {
                 state.flash(Tone::Warning, "this console was started with --read-only");

@@ -358,6 +358,14 @@ impl QueueState {
         self.prune(now, Keep::Selected);
     }
 
+    /// Selects an item of the list by its id; one that is gone changes nothing.
+    pub fn pick(&mut self, key: ItemKey) {
+        if self.order.contains(&key) {
+            self.selected = Some(key);
+            self.card_scroll = 0;
+        }
+    }
+
     /// The selected approval.
     pub fn selected_approval<'w>(&self, world: &'w World) -> Option<&'w Approval> {
         match &self.selected {

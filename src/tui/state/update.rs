@@ -8,17 +8,14 @@ use crate::protocol::problem::Problem;
 use crate::protocol::snapshot::{Answer, Query, Snapshot};
 use crate::protocol::words::{ApprovalState, DecisionWord};
 use crate::tui::message::{Effect, FrameReport, Message, Now, QuitKind};
-use crate::tui::state::app::{Dirty, Link, Screen, State, Tone};
+use crate::tui::state::app::{BELL_MS, Dirty, Link, Screen, State, Tone};
 use crate::tui::state::fold::{self, Missing};
 use crate::tui::state::modal::{Modal, TextPurpose};
 use crate::tui::state::queue::ItemKey;
 use crate::tui::state::world::World;
 use crate::tui::state::{
-    audit, dialogs, hosts, input, memory, models, panel, perform, submit, why,
+    audit, dialogs, hosts, input, memory, models, mouse, panel, perform, submit, why,
 };
-
-/// Least time between two bells.
-const BELL_MS: u64 = 10_000;
 
 /// Folds a message into the state.
 pub fn update(state: &mut State, message: Message, now: Now) -> Vec<Effect> {
@@ -62,6 +59,7 @@ pub(super) fn received(state: &mut State, message: Message) -> Vec<Effect> {
         Message::Paste(text) => input::paste(state, &text),
         Message::FocusGained => {
             state.focused = true;
+            state.unrung = false;
             state.arming.focus_gained(now.steady);
             Vec::new()
         }
@@ -88,7 +86,7 @@ pub(super) fn received(state: &mut State, message: Message) -> Vec<Effect> {
         }
         Message::Tick => {
             tick(state);
-            Vec::new()
+            ring(state)
         }
         Message::Drawn(report) => {
             drawn(state, report);
@@ -99,6 +97,7 @@ pub(super) fn received(state: &mut State, message: Message) -> Vec<Effect> {
             state.scopes = scopes;
             Vec::new()
         }
+        Message::Mouse(done) => mouse::happened(state, done),
         // One level is all there is.
         Message::From(..) => Vec::new(),
     }
@@ -125,6 +124,7 @@ fn tick(state: &mut State) {
 }
 
 fn drawn(state: &mut State, report: FrameReport) {
+    state.spots = report.spots;
     state.arming.drawn(report.card, state.now.steady);
     state.queue.card_scroll = state.queue.card_scroll.min(report.card_max_scroll);
     if let Some(most) = report.panel_max_scroll {
@@ -218,6 +218,7 @@ fn take_event(state: &mut State, event: &Event) -> Vec<Effect> {
         if let EventBody::ApprovalRequested { .. } = event.body
             && added > 0
         {
+            state.unrung = !state.focused;
             effects.extend(ring(state));
         }
         state.touch(Dirty::Soon);
@@ -231,15 +232,23 @@ fn take_event(state: &mut State, event: &Event) -> Vec<Effect> {
     effects
 }
 
-/// Rings when nobody looks, at most every some seconds.
-pub(super) fn ring(state: &mut State) -> Option<Effect> {
+/// Rings for what came while nobody looked: at once, then every some seconds at most, for all of it together.
+pub(super) fn ring(state: &mut State) -> Vec<Effect> {
     let recently = state
         .last_bell
         .is_some_and(|at| state.now.steady.since(at) < BELL_MS);
-    (!state.focused && !recently).then(|| {
-        state.last_bell = Some(state.now.steady);
-        Effect::Bell
-    })
+    if !state.unrung || recently {
+        return Vec::new();
+    }
+    state.unrung = false;
+    let waiting = hosts::worlds(state)
+        .map(|world| world.pending().count())
+        .sum();
+    if waiting == 0 {
+        return Vec::new();
+    }
+    state.last_bell = Some(state.now.steady);
+    vec![Effect::Bell, Effect::Notify(waiting)]
 }
 
 /// Brings lists in line with the world; returns how many queue items are new.

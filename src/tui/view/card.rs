@@ -488,7 +488,8 @@ pub fn draw(
     });
 }
 
-fn lines(
+/// The lines of a card's body: everything that is shown of an item below its id, its risk and its deadline.
+pub fn lines(
     state: &State,
     theme: &Theme,
     cache: &mut ViewCache,
@@ -522,7 +523,7 @@ fn lines(
 }
 
 /// Title, id line and risk of an item.
-fn identity(state: &State, key: &ItemKey) -> (String, String, (Role, String)) {
+pub fn identity(state: &State, key: &ItemKey) -> (String, String, (Role, String)) {
     match key {
         ItemKey::Approval(id) => state.world.approvals.get(id).map_or_else(
             || (String::new(), String::new(), (Role::Text, String::new())),
@@ -580,7 +581,7 @@ fn identity(state: &State, key: &ItemKey) -> (String, String, (Role, String)) {
 }
 
 /// Time left and what happens then, or how it ended.
-fn status(state: &State, key: &ItemKey) -> (Role, String) {
+pub fn status(state: &State, key: &ItemKey) -> (Role, String) {
     let now = state.now.wall;
     match key {
         ItemKey::Approval(id) => match state.world.approvals.get(id) {

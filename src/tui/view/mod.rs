@@ -22,6 +22,7 @@ pub mod memory;
 pub mod memory_words;
 pub mod models;
 pub mod paint;
+pub mod plain;
 pub mod queue;
 pub mod release;
 pub mod rules;

@@ -9,7 +9,7 @@ use ratatui::text::{Line, Span};
 use crate::protocol::ids::ApprovalId;
 use crate::protocol::words::{ApprovalState, OutboxState};
 use crate::tui::format;
-use crate::tui::message::FrameReport;
+use crate::tui::message::{FrameReport, Spot};
 use crate::tui::shown;
 use crate::tui::state::app::{Link, State, WIDE_COLUMNS};
 use crate::tui::state::hosts;
@@ -40,12 +40,13 @@ pub fn draw(
         }
     };
     if selected && state.queue.zoomed {
+        report.spot(area, || Spot::Card);
         card::draw(state, theme, cache, area, buf, report, true);
         dim_card(area, buf);
         return;
     }
     if !selected || state.one_pane() {
-        list(state, theme, area, buf);
+        list(state, theme, area, buf, report);
         return;
     }
     if state.size.0 >= WIDE_COLUMNS {
@@ -58,7 +59,8 @@ pub fn draw(
             width: area.width - left.width,
             ..area
         };
-        list(state, theme, left, buf);
+        list(state, theme, left, buf, report);
+        report.spot(right, || Spot::Card);
         card::draw(state, theme, cache, right, buf, report, false);
         dim_card(right, buf);
         return;
@@ -76,7 +78,8 @@ pub fn draw(
         height: area.height - above.height,
         ..area
     };
-    list(state, theme, above, buf);
+    list(state, theme, above, buf, report);
+    report.spot(below, || Spot::Card);
     card::draw(state, theme, cache, below, buf, report, false);
     dim_card(below, buf);
 }
@@ -248,7 +251,7 @@ pub fn outcome(approval: &crate::protocol::approval::Approval) -> (Role, String)
     }
 }
 
-fn list(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
+fn list(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut FrameReport) {
     let count = state.queue.order.len();
     let title = if count == 0 {
         "Queue".to_owned()
@@ -339,6 +342,7 @@ fn list(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
             &row.age,
         ];
         let cells = compose(cells.map(String::as_str), state.hosts.name(host));
+        report.spot(paint::row(inner, at), || Spot::Item(key.clone()));
         let mark = if is_selected { "> " } else { "  " };
         let mut spans = vec![Span::raw(mark)];
         for (index, cell) in cells.into_iter().enumerate() {
@@ -462,4 +466,27 @@ fn empty(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
             at += 1;
         }
     }
+}
+
+/// A row as one line of text, for where there are no columns.
+pub fn in_words(state: &State, key: &ItemKey) -> Option<String> {
+    let row = row_of(state, key)?;
+    let mut text = format!("{}  {}", row.risk.1, shown::line(&row.what, 100));
+    let deadline = (row.left != "-" && !row.left.is_empty()).then(|| format!("{} left", row.left));
+    let facts: Vec<String> = [
+        Some(row.place).filter(|place| !place.is_empty()),
+        Some(row.who).filter(|who| !who.is_empty()),
+        deadline,
+    ]
+    .into_iter()
+    .flatten()
+    .map(|fact| shown::line(&fact, 40))
+    .collect();
+    if !facts.is_empty() {
+        text = format!("{text}  ({})", facts.join(", "));
+    }
+    Some(match row.outcome {
+        Some((_, outcome)) => format!("{}: {text}", shown::line(&outcome, 60)),
+        None => text,
+    })
 }

@@ -1,6 +1,7 @@
 //! The real binary in a pseudo terminal, as a person meets it.
 
 mod arrival;
+mod ascii;
 mod attach;
 mod cut;
 mod detach;
@@ -13,6 +14,8 @@ mod look;
 mod memory;
 mod models;
 mod money;
+mod mouse;
+mod notice;
 mod resize;
 mod restart;
 mod setup;

@@ -9,6 +9,7 @@ use crossterm::event::{Event as InputEvent, KeyCode, KeyEvent, KeyModifiers};
 use futures_util::StreamExt;
 use leverframe::client::console_client::{ConsoleClient, EventStream};
 use leverframe::clock::Clock;
+use leverframe::config::settings::Notify;
 use leverframe::protocol::command::{Actor, Command, Envelope, Outcome};
 use leverframe::protocol::event::{Event, EventBody, EventFilter, StreamItem};
 use leverframe::protocol::problem::{Problem, ProblemKind};
@@ -147,6 +148,8 @@ impl Console {
             },
             editor: None,
             clock: Clock::manual(fixture::NOW),
+            notify: Notify::Off,
+            tmux: false,
         };
         let mut receiver = Some(receiver);
         let open_input = move || -> Input {

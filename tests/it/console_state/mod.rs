@@ -13,4 +13,6 @@ mod look;
 mod memory;
 mod models_dialog;
 mod money;
+mod mouse;
+mod notice;
 mod selection;

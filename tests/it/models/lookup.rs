@@ -93,6 +93,7 @@ pub fn all_settings(providers: Vec<(&str, ProviderSettings)>) -> Settings {
         log_json: false,
         theme: "default".to_owned(),
         keymap: "default".to_owned(),
+        notify: leverframe::config::settings::Notify::Off,
         demo: false,
     }
 }
