@@ -58,6 +58,9 @@ pub struct SweepReport {
     pub audit_rows: u64,
     /// Bytes by which the database file became shorter.
     pub freed_bytes: u64,
+    /// Compactions that ended, except what the next one of their session goes by.
+    #[serde(default)]
+    pub compactions: u64,
 }
 
 /// The engine as a whole.

@@ -108,8 +108,8 @@ pub async fn start_and_run(
         .context("the call to start is not of this turn")?
         .clone();
     // Before the policy of this moment is asked: a hook may take its time.
-    let vetoed = tokio::select! {
-        vetoed = hooks::before_start(engine, rows, &row) => vetoed,
+    let (veto, record) = tokio::select! {
+        looked = hooks::before_start(engine, rows, &row) => looked,
         () = kill.cancelled() => {
             return Ok(Input::CallBecame {
                 id,
@@ -117,7 +117,7 @@ pub async fn start_and_run(
             });
         }
     };
-    if let Some((content, record)) = vetoed {
+    if let Some(content) = veto {
         let refusal = RefuseCall {
             call_id: id,
             epoch: engine.store.epoch(),
@@ -128,6 +128,10 @@ pub async fn start_and_run(
             id,
             status: CallStatus::Settled,
         });
+    }
+    // Nothing follows from what a hook on trial says, so it waits for nothing.
+    if !record.is_empty() {
+        engine.persist(record).await?;
     }
     let mut bench = Bench::read(engine, rows).await?;
     bench.without_use_of(&row);

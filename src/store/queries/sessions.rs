@@ -138,7 +138,9 @@ fn session_cursor(page: &PageRequest) -> Result<(i64, i64), StoreError> {
 /// Bits of a transcript position that number the lines of one continuation.
 const LINE_BITS: u32 = 20;
 /// The line after the last step.
-const STATE_LINE: u64 = (1 << LINE_BITS) - 1;
+const STATE_LINE: u64 = (1 << LINE_BITS) - 1 - MOST_COMPACTED;
+/// Most compactions that are told behind one turn.
+const MOST_COMPACTED: u64 = 64;
 
 struct TurnHead {
     position: u64,
@@ -222,6 +224,7 @@ impl Reader<'_> {
              WHERE session_id = ?1 AND position <= ?2 ORDER BY position DESC",
         )?;
         let mut rows = statement.query(params![session.to_bytes(), before >> LINE_BITS])?;
+        let mut compacted = self.compacted(session)?;
         let mut entries = Vec::new();
         while entries.len() <= limit
             && let Some(row) = rows.next()?
@@ -236,6 +239,24 @@ impl Reader<'_> {
                 created_at: Timestamp(row.get(6)?),
                 updated_at: Timestamp(row.get(7)?),
             };
+            // Newest first, each behind the last turn that had come when it began.
+            let since = compacted
+                .iter()
+                .take_while(|(at, _)| *at >= turn.created_at);
+            let count = since.count();
+            let mut position = (turn.position << LINE_BITS) + STATE_LINE;
+            position += (count as u64).min(MOST_COMPACTED) + 1;
+            for (at, body) in compacted.drain(..count).take(MOST_COMPACTED as usize) {
+                position -= 1;
+                if position < before {
+                    entries.push(TranscriptEntry {
+                        position,
+                        continuation_id: turn.id,
+                        at,
+                        body,
+                    });
+                }
+            }
             self.push_turn(turn, before, &mut entries)?;
         }
         let more = entries.len() > limit;
@@ -250,6 +271,29 @@ impl Reader<'_> {
             items: entries,
             next_cursor,
         })
+    }
+
+    /// When compactions that ended well began, and what they did, newest first.
+    fn compacted(
+        &self,
+        session: SessionId,
+    ) -> Result<Vec<(Timestamp, TranscriptBody)>, StoreError> {
+        Ok(self
+            .conn
+            .prepare_cached(
+                "SELECT started_at, turns, facts, tokens_before, tokens_after FROM compactions
+                 WHERE session_id = ?1 AND state = 'done' ORDER BY position DESC",
+            )?
+            .query_map([session.to_bytes()], |row| {
+                let body = TranscriptBody::Compacted {
+                    turns: row.get(1)?,
+                    facts: row.get(2)?,
+                    tokens_before: row.get(3)?,
+                    tokens_after: row.get(4)?,
+                };
+                Ok((Timestamp(row.get(0)?), body))
+            })?
+            .collect::<rusqlite::Result<_>>()?)
     }
 
     /// Appends the lines of one turn that lie before a position, newest first.

@@ -239,7 +239,9 @@ impl SessionView {
                     | StepBody::Final { .. }
                     | StepBody::Error { .. } => true,
                 },
-                TranscriptBody::User { .. } | TranscriptBody::State { .. } => true,
+                TranscriptBody::User { .. }
+                | TranscriptBody::State { .. }
+                | TranscriptBody::Compacted { .. } => true,
             })
             .map(|(position, _)| *position)
             .collect()
@@ -396,5 +398,6 @@ pub fn search_text(entry: &TranscriptEntry) -> String {
                 error.as_ref().map_or("", |e| e.message.as_str())
             )
         }
+        TranscriptBody::Compacted { .. } => "compacted".to_owned(),
     }
 }

@@ -244,7 +244,9 @@ impl Window<'_> {
                     && matches!(step.body, StepBody::Model { .. })
                     && self.answered.contains(&held.entry.continuation_id)
             }
-            TranscriptBody::User { .. } | TranscriptBody::State { .. } => false,
+            TranscriptBody::User { .. }
+            | TranscriptBody::State { .. }
+            | TranscriptBody::Compacted { .. } => false,
         };
         let key = EntryKey {
             position,

@@ -222,6 +222,22 @@ pub fn lines(
                 maker.text(Role::Outside, 2, &error.message, usize::MAX);
             }
         }
+        TranscriptBody::Compacted {
+            turns,
+            facts,
+            tokens_before,
+            tokens_after,
+        } => {
+            let after = tokens_after.map_or_else(|| "?".to_owned(), format::count);
+            let said = format!(
+                "compacted {turns} exchanges, {} → {after} tokens",
+                format::count(*tokens_before)
+            );
+            maker.head(vec![
+                (Role::NoticeInfo, said),
+                (Role::TextMuted, format!("  {clock} · {facts} facts found")),
+            ]);
+        }
     }
     maker.lines.push(Line::default());
     maker.lines
