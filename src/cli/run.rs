@@ -26,7 +26,7 @@ use crate::config::layers::Flags;
 use crate::config::paths::locate;
 use crate::config::settings::Paths;
 use crate::protocol::command::Command;
-use crate::protocol::words::DecisionWord;
+use crate::protocol::words::{DecisionScope, DecisionWord};
 
 /// Runs the program with the process's arguments; returns its exit status.
 pub fn main() -> u8 {
@@ -243,6 +243,7 @@ pub async fn execute(
                         confirm_code: None,
                         extra: None,
                         reason: note,
+                        rule: None,
                     };
                     return resolve::run(client, terminal, format, &id, order).await;
                 }
@@ -304,11 +305,15 @@ async fn approval(
         ApprovalCommands::Approve {
             id,
             scope,
+            shape,
+            rule,
             confirm_code,
             extra,
             seen,
         } => {
+            let scope = scope.or(shape.then_some(DecisionScope::Session));
             let order = Order {
+                rule: approvals::rule_of(rule, scope)?,
                 decision: DecisionWord::Approve,
                 scope,
                 digest: seen.digest,
@@ -318,8 +323,14 @@ async fn approval(
             };
             approvals::decide(client, terminal, format, &id, order).await
         }
-        ApprovalCommands::Deny { id, stop, seen } => {
+        ApprovalCommands::Deny {
+            id,
+            stop,
+            rule,
+            seen,
+        } => {
             let order = Order {
+                rule: approvals::rule_of(rule, None)?,
                 decision: if stop {
                     DecisionWord::DenyAndStop
                 } else {

@@ -10,6 +10,9 @@ use crate::protocol::words::{
     Surface, VerdictWord,
 };
 
+/// Seconds a permission for one shape in one session holds at most.
+pub const SHAPE_SECONDS: i64 = 8 * 3600;
+
 /// Who asked for what an approval gates.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Requester {

@@ -85,6 +85,8 @@ actions! {
     SettleHappened = "settle-happened", Decision, "it happened", "unknown outcome: it happened, or was sent";
     SettleAgain = "settle-again", Decision, "again", "unknown outcome: run or send it again";
     SettleGiveUp = "settle-give-up", Decision, "give up", "unknown outcome: give it up";
+    AllowShape = "allow-shape", Decision, "shape", "allow exactly this for this session; a dialog prints it and asks again";
+    MakeRule = "make-rule", Decision, "rule", "make a rule on this call, with what it would have matched, and decide it";
     ResumeContinuation = "resume-continuation", Ordinary, "resume", "let an interrupted turn go on from its last durable step";
     RetryContinuation = "retry-continuation", Ordinary, "retry", "start an ended turn's message again";
     KillContinuation = "kill-continuation", Ordinary, "kill", "cancel the turn and kill its tools";
@@ -149,6 +151,7 @@ actions! {
     DialogDiscover = "dialog-discover", Dialog, "look for servers", "look for model servers on this machine";
     DialogPageDown = "dialog-page-down", Dialog, "page down", "scroll down half a page";
     DialogPageUp = "dialog-page-up", Dialog, "page up", "scroll up half a page";
+    DialogAgain = "dialog-again", Dialog, "allow", "shape dialog: allow what it prints, 0.7 s after it appeared";
     TextEnter = "text-enter", Text, "done", "new line, or finish a one-line field";
     TextSubmit = "text-submit", Text, "send", "finish the field";
     TextCancel = "text-cancel", Text, "close", "close the field; the draft is kept";

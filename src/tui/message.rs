@@ -9,7 +9,7 @@ use crate::protocol::event::Event;
 use crate::protocol::ids::SessionId;
 use crate::protocol::problem::Problem;
 use crate::protocol::snapshot::{Answer, Query, Snapshot};
-use crate::tui::state::arming::CardReport;
+use crate::tui::state::arming::{CardReport, DialogReport};
 use crate::tui::state::session_view::SessionReport;
 
 /// Milliseconds of a clock that only moves forward. Zero is when the console started.
@@ -134,4 +134,6 @@ pub struct FrameReport {
     pub card_max_scroll: usize,
     /// How far what a screen shows in full can be scrolled; none = nothing is.
     pub panel_max_scroll: Option<usize>,
+    /// The dialog on top, where it decides something.
+    pub dialog: Option<DialogReport>,
 }

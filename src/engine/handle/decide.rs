@@ -5,7 +5,7 @@ use crate::engine::handle::{Caller, edit, rules};
 use crate::engine::people;
 use crate::engine::problem::from_store;
 use crate::engine::turn::input::Halt;
-use crate::protocol::approval::Approval;
+use crate::protocol::approval::{Approval, SHAPE_SECONDS};
 use crate::protocol::command::{DecisionRequest, Outcome};
 use crate::protocol::ids::ApprovalId;
 use crate::protocol::problem::{Problem, ProblemKind};
@@ -14,8 +14,6 @@ use crate::protocol::words::{
 };
 use crate::store::commands::decide::{Decide, DecideOutcome, DecideReport};
 
-/// Seconds a permission for one shape in one session holds.
-const GRANT_SECONDS: i64 = 8 * 3600;
 /// Most that is added to a budget at once: tokens, US dollars, seconds or a count.
 const MOST_EXTRA: f64 = 1e12;
 /// Longest reason, in bytes.
@@ -293,7 +291,7 @@ pub fn command(
         extra: request.extra,
         minutes: request.minutes,
         seen_ms: request.seen_ms,
-        grant_expires_at: Some(engine.clock.now().plus_seconds(GRANT_SECONDS)),
+        grant_expires_at: Some(engine.clock.now().plus_seconds(SHAPE_SECONDS)),
         card_update: true,
         rule: None,
     }

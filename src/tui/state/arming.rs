@@ -63,6 +63,12 @@ pub enum Refusal {
     JustFocused,
     /// Pasted.
     Pasted,
+    /// The dialog has not been on screen long enough.
+    DialogTooSoon,
+    /// What the dialog must say does not fit on this screen.
+    DialogTooSmall,
+    /// Part of the dialog has not been seen.
+    DialogNotRead,
 }
 
 impl Refusal {
@@ -77,6 +83,9 @@ impl Refusal {
             Self::TooSmall => "id, tool and risk do not fit on this screen",
             Self::JustFocused => "the terminal has just regained focus",
             Self::Pasted => "pasted text never decides",
+            Self::DialogTooSoon => "this has just appeared or changed; read it first",
+            Self::DialogTooSmall => "this does not fit on this screen",
+            Self::DialogNotRead => "part of this has not been shown; scroll to its end",
         }
     }
 }
@@ -173,10 +182,15 @@ impl Arming {
         self.focus_gained = Some(now);
     }
 
+    /// Whether keys do not count because the terminal has just regained focus.
+    pub fn just_focused(&self, now: Millis) -> bool {
+        self.focus_gained.is_some_and(|at| now.since(at) < FOCUS_MS)
+    }
+
     /// Whether a decision about `subject` counts now. Ask before [`Arming::key`] is told of the same key.
     pub fn check(&self, subject: Option<&Subject>, now: Millis) -> Result<u64, Refusal> {
         let subject = subject.ok_or(Refusal::NothingSelected)?;
-        if self.focus_gained.is_some_and(|at| now.since(at) < FOCUS_MS) {
+        if self.just_focused(now) {
             return Err(Refusal::JustFocused);
         }
         let Some(exposure) = &self.exposure else {
@@ -216,5 +230,96 @@ impl Arming {
         .flatten()
         .filter(|at| *at > now)
         .min()
+    }
+}
+
+/// What a drawn frame showed of a dialog that decides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DialogReport {
+    /// Columns and rows for its lines; another size means other lines.
+    pub size: (u16, u16),
+    /// Lines that must have been seen.
+    pub lines: usize,
+    /// First line shown.
+    pub first: usize,
+    /// One past the last line shown.
+    pub end: usize,
+    /// How far it can be scrolled.
+    pub max_scroll: usize,
+    /// Whether what it is about and its buttons were fully visible.
+    pub legible: bool,
+}
+
+/// How long a dialog that decides has been on screen as it is now, and what of it. The arming rule inside dialogs:
+/// the last press counts [`CONFIRM_MS`] after what it says has appeared, when all of that has been shown.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DialogExposure {
+    /// Lines scrolled down.
+    pub scroll: usize,
+    since: Option<Millis>,
+    size: (u16, u16),
+    lines: usize,
+    seen_from: usize,
+    seen_to: usize,
+    legible: bool,
+}
+
+impl DialogExposure {
+    /// What it says changed: it must be looked at again.
+    pub fn changed(&mut self) {
+        *self = Self {
+            scroll: self.scroll,
+            ..Self::default()
+        };
+    }
+
+    /// Scrolls by lines; never past what the next frame can show.
+    pub fn scroll_by(&mut self, lines: i64) {
+        let by = usize::try_from(lines.unsigned_abs()).unwrap_or(usize::MAX);
+        self.scroll = if lines > 0 {
+            self.scroll.saturating_add(by)
+        } else {
+            self.scroll.saturating_sub(by)
+        };
+    }
+
+    /// A frame showed it.
+    pub fn drawn(&mut self, report: DialogReport, now: Millis) {
+        self.scroll = self.scroll.min(report.max_scroll);
+        let same = self.since.is_some()
+            && self.size == report.size
+            && self.lines == report.lines
+            && (self.legible || !report.legible);
+        if !same {
+            self.since = Some(now);
+            self.size = report.size;
+            self.lines = report.lines;
+            self.seen_from = report.first;
+            self.seen_to = report.end;
+        }
+        // Only what joins what has been read already is read: a jump leaves a gap.
+        if report.first <= self.seen_to && report.end >= self.seen_from {
+            self.seen_from = self.seen_from.min(report.first);
+            self.seen_to = self.seen_to.max(report.end);
+        }
+        self.legible = report.legible;
+    }
+
+    /// Whether the press that decides counts now.
+    pub fn check(&self, arming: &Arming, now: Millis) -> Result<(), Refusal> {
+        if arming.just_focused(now) {
+            return Err(Refusal::JustFocused);
+        }
+        let since = self.since.ok_or(Refusal::DialogTooSoon)?;
+        if !self.legible {
+            return Err(Refusal::DialogTooSmall);
+        }
+        if now.since(since) < CONFIRM_MS {
+            return Err(Refusal::DialogTooSoon);
+        }
+        if self.seen_from > 0 || self.seen_to < self.lines {
+            return Err(Refusal::DialogNotRead);
+        }
+        Ok(())
     }
 }

@@ -11,7 +11,7 @@ use crate::tui::state::arming::{CONFIRM_MS, Refusal, Subject};
 use crate::tui::state::dialogs;
 use crate::tui::state::modal::{Bound, Confirm, Modal, TextPurpose};
 use crate::tui::state::queue::{self, ItemKey};
-use crate::tui::state::submit;
+use crate::tui::state::{rule_editor, shape, submit};
 
 /// Whether a decision key counts now; the time the card has been on screen.
 pub fn armed(state: &State) -> Result<u64, Refusal> {
@@ -41,6 +41,7 @@ pub fn word_for(approval: &Approval, action: Action) -> Option<DecisionWord> {
         Action::AnswerInstead => &[DecisionWord::Answer],
         Action::DenyAndStop => &[DecisionWord::DenyAndStop],
         Action::Snooze => &[DecisionWord::Snooze],
+        Action::AllowShape | Action::MakeRule => &[DecisionWord::Approve],
         Action::SettleHappened => &[DecisionWord::Happened, DecisionWord::Sent],
         Action::SettleAgain => &[DecisionWord::RunAgain, DecisionWord::SendAgain],
         Action::SettleGiveUp => &[DecisionWord::GiveUp, DecisionWord::Drop],
@@ -50,6 +51,17 @@ pub fn word_for(approval: &Approval, action: Action) -> Option<DecisionWord> {
         .iter()
         .copied()
         .find(|word| approval.offered.contains(word))
+}
+
+/// Whether a decision key means something on this approval, or why not.
+pub fn offers(approval: &Approval, action: Action) -> Result<DecisionWord, &'static str> {
+    let word = word_for(approval, action).ok_or("not offered here")?;
+    let why = match action {
+        Action::AllowShape => shape::unavailable(approval),
+        Action::MakeRule => rule_editor::unavailable(approval),
+        _ => None,
+    };
+    why.map_or(Ok(word), Err)
 }
 
 /// Why a decision key means nothing for what is selected; for the footer and the notice.
@@ -63,19 +75,19 @@ pub fn unavailable(state: &State, action: Action) -> Option<String> {
     if let Some(why) = submit::blocked(state) {
         return Some(why.to_owned());
     }
+    let not_here = "not offered here";
     let offered = match key {
-        ItemKey::Approval(id) => state
-            .world
-            .approvals
-            .get(id)
-            .is_some_and(|a| word_for(a, action).is_some()),
-        ItemKey::Delivery(_) => matches!(
-            action,
-            Action::SettleHappened | Action::SettleAgain | Action::SettleGiveUp
-        ),
-        ItemKey::Continuation(_) | ItemKey::Channel(_) | ItemKey::Problem(_) => false,
+        ItemKey::Approval(id) => match state.world.approvals.get(id) {
+            Some(approval) => offers(approval, action).map(drop),
+            None => Err(not_here),
+        },
+        ItemKey::Delivery(_) => match action {
+            Action::SettleHappened | Action::SettleAgain | Action::SettleGiveUp => Ok(()),
+            _ => Err(not_here),
+        },
+        ItemKey::Continuation(_) | ItemKey::Channel(_) | ItemKey::Problem(_) => Err(not_here),
     };
-    (!offered).then(|| "not offered here".to_owned())
+    offered.err().map(str::to_owned)
 }
 
 /// A decision key was pressed.
@@ -163,6 +175,15 @@ fn decide_approval(
         Action::Snooze => {
             state.modals.push(Modal::Snooze { bound, chosen: 0 });
             return Vec::new();
+        }
+        Action::AllowShape => {
+            let approval = approval.clone();
+            shape::open(state, bound, approval);
+            return Vec::new();
+        }
+        Action::MakeRule => {
+            let approval = approval.clone();
+            return rule_editor::open(state, bound, approval);
         }
         _ => {}
     }

@@ -67,7 +67,10 @@ pub fn key(state: &mut State, event: &KeyEvent) -> Vec<Effect> {
             state.arming.key(steady);
             return decide::decide(state, action, armed);
         }
-        Some(Action::EmergencyStop) if repeated => Vec::new(),
+        Some(Action::EmergencyStop | Action::DialogAccept | Action::DialogAgain) if repeated => {
+            state.arming.key(steady);
+            Vec::new()
+        }
         Some(action) => {
             state.arming.key(steady);
             perform_action(state, context, action)
@@ -134,7 +137,8 @@ pub fn paste(state: &mut State, text: &str) -> Vec<Effect> {
             | Modal::Dial(_)
             | Modal::Snooze { .. }
             | Modal::Models(_)
-            | Modal::Why(_),
+            | Modal::Why(_)
+            | Modal::Deciding(_),
         )
         | None => {
             state.flash(

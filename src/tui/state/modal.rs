@@ -12,6 +12,7 @@ use crate::tui::keymap::context::Context;
 use crate::tui::state::app::Screen;
 use crate::tui::state::arming::Subject;
 use crate::tui::state::command_line::Completion;
+use crate::tui::state::deciding::Deciding;
 use crate::tui::state::memory::MemoryText;
 use crate::tui::state::models::ModelsDialog;
 use crate::tui::state::release::Release;
@@ -64,6 +65,8 @@ pub enum TextPurpose {
     Memory(MemoryText),
     /// Something of the Rules screen.
     Rule(RuleText),
+    /// What the rule on a card compares with.
+    RuleValue,
 }
 
 /// What a dialog about a card is bound to.
@@ -167,6 +170,8 @@ pub enum Modal {
     Models(Box<ModelsDialog>),
     /// Why calls ran, asked or were refused.
     Why(Box<WhyPager>),
+    /// A dialog whose last press decides.
+    Deciding(Box<Deciding>),
 }
 
 impl Modal {
@@ -180,7 +185,8 @@ impl Modal {
             | Self::Dial(_)
             | Self::Snooze { .. }
             | Self::Models(_)
-            | Self::Why(_) => Context::Dialog,
+            | Self::Why(_)
+            | Self::Deciding(_) => Context::Dialog,
         }
     }
 }

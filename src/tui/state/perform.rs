@@ -190,6 +190,8 @@ pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
         | Action::AnswerInstead
         | Action::DenyAndStop
         | Action::Snooze
+        | Action::AllowShape
+        | Action::MakeRule
         | Action::SettleHappened
         | Action::SettleAgain
         | Action::SettleGiveUp
@@ -200,6 +202,7 @@ pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
         | Action::DialogDiscover
         | Action::DialogPageDown
         | Action::DialogPageUp
+        | Action::DialogAgain
         | Action::TextEnter
         | Action::TextSubmit
         | Action::TextCancel

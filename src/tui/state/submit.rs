@@ -6,7 +6,7 @@ use crate::protocol::hook::HookCommand;
 use crate::protocol::hygiene::HygieneCommand;
 use crate::protocol::routine::RoutineCommand;
 use crate::protocol::rule::RuleCommand;
-use crate::protocol::words::DecisionWord;
+use crate::protocol::words::{DecisionScope, DecisionWord, VerdictWord};
 use crate::tui::message::Effect;
 use crate::tui::options::Access;
 use crate::tui::state::app::{State, Tone};
@@ -94,7 +94,15 @@ pub fn done_text(command: &Command, outcome: &Outcome) -> String {
                 | Outcome::Discovery(_)
                 | Outcome::Rule(_) => "it",
             };
-            format!("{}: {what}", decision_done(decision.decision))
+            let done = match (&decision.rule, decision.scope) {
+                (Some(rule), _) if rule.verdict == Some(VerdictWord::Deny) => {
+                    "denied, and a rule made"
+                }
+                (Some(_), _) => "allowed, and a rule made",
+                (None, Some(DecisionScope::Session)) => "allowed for this session",
+                (None, Some(DecisionScope::Once) | None) => decision_done(decision.decision),
+            };
+            format!("{done}: {what}")
         }
         Command::SetPolicy { channel, .. } => format!("policy of {channel} changed"),
         Command::PauseChannel { channel } => format!("{channel} paused"),

@@ -10,7 +10,9 @@ use crate::tui::state::app::{Dirty, Link, Screen, State, Tone};
 use crate::tui::state::fold::{self, Missing};
 use crate::tui::state::modal::{Modal, TextPurpose};
 use crate::tui::state::world::World;
-use crate::tui::state::{audit, dialogs, input, memory, models, panel, perform, submit, why};
+use crate::tui::state::{
+    audit, deciding, dialogs, input, memory, models, panel, perform, rule_editor, submit, why,
+};
 
 /// Least time between two bells.
 const BELL_MS: u64 = 10_000;
@@ -94,6 +96,9 @@ fn tick(state: &mut State) {
 
 fn drawn(state: &mut State, report: FrameReport) {
     state.arming.drawn(report.card, state.now.steady);
+    if let Some(report) = report.dialog {
+        deciding::drawn(state, report);
+    }
     state.queue.card_scroll = state.queue.card_scroll.min(report.card_max_scroll);
     if let Some(most) = report.panel_max_scroll {
         let scroll = match (state.modals.last_mut(), state.screen) {
@@ -263,6 +268,7 @@ fn disconnected(state: &mut State, why: String) -> Vec<Effect> {
     state.high = None;
     // What was shown may not be true any more: the card must be looked at again.
     state.arming.drawn(None, state.now.steady);
+    deciding::unsure(state);
     state.session.loading = false;
     state.session.loading_older = false;
     state.touch(Dirty::Soon);
@@ -277,6 +283,7 @@ fn submitted(
     if let Command::Decide { approval_id, .. } = command {
         state.deciding.remove(approval_id);
     }
+    deciding::submitted(state, command, &result);
     models::submitted(state, command, &result);
     memory::submitted(state, command, &result);
     match result {
@@ -354,7 +361,7 @@ fn answered(state: &mut State, query: &Query, result: Result<Box<Answer>, Box<Pr
         .as_ref()
         .map(|answer| &**answer)
         .map_err(|problem| &**problem);
-    if panel::answered(state, query, borrowed) {
+    if panel::answered(state, query, borrowed) || rule_editor::answered(state, query, borrowed) {
         return;
     }
     let answer = match result {

@@ -13,8 +13,8 @@ use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::cache::ViewCache;
 use crate::tui::view::paint::{self, span};
 use crate::tui::view::{
-    audit, cache_cost, channels, continuations, dial, dialog, doctor, footer, header, help, live,
-    memory, models, queue, release, rules, text_entry, transcript, which_key, why,
+    audit, cache_cost, channels, continuations, deciding, dial, dialog, doctor, footer, header,
+    help, live, memory, models, queue, release, rules, text_entry, transcript, which_key, why,
 };
 
 /// Draws everything. Returns what was shown of the selected card and of the transcript.
@@ -93,6 +93,7 @@ pub fn draw(
         // A card under an overlay is not being looked at.
         report.card = None;
         report.panel_max_scroll = None;
+        report.dialog = None;
         match modal {
             Modal::Help(overlay) => help::draw(state, theme, overlay, body, buf),
             Modal::Text(entry) => text_entry::draw(state, theme, entry, body, buf),
@@ -107,10 +108,14 @@ pub fn draw(
             Modal::Why(pager) => {
                 report.panel_max_scroll = Some(why::draw(state, theme, pager, body, buf));
             }
+            Modal::Deciding(dialog) => {
+                report.dialog = Some(deciding::draw(state, theme, dialog, body, buf));
+            }
         }
     }
     if which_key::draw(state, theme, body, buf) {
         report.card = None;
+        report.dialog = None;
     }
     report
 }

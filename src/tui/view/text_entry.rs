@@ -33,7 +33,8 @@ pub fn draw(state: &State, theme: &Theme, entry: &TextEntry, area: Rect, buf: &m
         | TextPurpose::Code(..)
         | TextPurpose::Compose(_)
         | TextPurpose::Memory(_)
-        | TextPurpose::Rule(_) => 0,
+        | TextPurpose::Rule(_)
+        | TextPurpose::RuleValue => 0,
     };
     let rows = match entry.field.kind() {
         Lines::One => 1 + extra,
@@ -102,7 +103,8 @@ pub fn draw(state: &State, theme: &Theme, entry: &TextEntry, area: Rect, buf: &m
         | TextPurpose::Compose(_)
         | TextPurpose::Filter(_)
         | TextPurpose::Memory(_)
-        | TextPurpose::Rule(_) => {}
+        | TextPurpose::Rule(_)
+        | TextPurpose::RuleValue => {}
     }
     if let Some(error) = &entry.error {
         paint::line(
@@ -205,6 +207,11 @@ fn words(state: &State, entry: &TextEntry) -> (String, String) {
         }
         TextPurpose::Memory(text) => memory::entry_words(text),
         TextPurpose::Rule(purpose) => rules::entry_words(*purpose),
+        TextPurpose::RuleValue => (
+            "Compare with".to_owned(),
+            "words as a shell would be given them; a pattern takes *, ? and a last word **"
+                .to_owned(),
+        ),
     }
 }
 

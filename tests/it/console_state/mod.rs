@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod arming_rule;
+mod card_dialogs;
 mod connection;
 mod dialogs;
 mod fleet;
