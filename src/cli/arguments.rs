@@ -354,6 +354,14 @@ pub enum ApprovalCommands {
         #[command(flatten)]
         seen: Seen,
     },
+    /// Take an approval back whose call has not started, with the rule or permission made with it
+    Revoke {
+        /// Id, unique prefix of it, or short code
+        id: String,
+        /// What was looked at
+        #[command(flatten)]
+        seen: Seen,
+    },
     /// Deny; the model reads the reason and goes on
     Deny {
         /// Id, unique prefix of it, or short code

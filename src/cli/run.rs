@@ -323,6 +323,18 @@ async fn approval(
             };
             approvals::decide(client, terminal, format, &id, order).await
         }
+        ApprovalCommands::Revoke { id, seen } => {
+            let order = Order {
+                decision: DecisionWord::Revoke,
+                scope: None,
+                digest: seen.digest,
+                confirm_code: None,
+                extra: None,
+                reason: seen.reason,
+                rule: None,
+            };
+            approvals::decide(client, terminal, format, &id, order).await
+        }
         ApprovalCommands::Deny {
             id,
             stop,

@@ -395,3 +395,53 @@ async fn approve_on_the_command_line_makes_a_rule_or_a_permission() {
         "{done}"
     );
 }
+
+/// With `undo_seconds` an approved call waits that long, over a restart too, and can be taken back.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_approved_call_is_held_back_and_can_be_taken_back() {
+    let home = Home::new("[approvals]\nundo_seconds = 10\n");
+    let mut daemon = home.daemon();
+    assert_eq!(
+        daemon.get("/v1/snapshot").await["engine"]["undo_seconds"],
+        10
+    );
+    let turn_id = turn(&daemon, WRITE).await;
+    let approval = daemon.wait_approval().await;
+    let id = approval["id"].as_str().unwrap();
+    let path = format!("/v1/approvals/{id}/decision");
+    let decide = |word: &str| json!({ "decision": word, "digest": approval["digest"] });
+    let (status, _) = daemon.request("POST", &path, Some(decide("approve"))).await;
+    assert_eq!(status, 200);
+    daemon.wait_state(&turn_id, "running").await;
+    let held = daemon.get(&format!("/v1/approvals/{id}")).await;
+    assert_eq!(held["state"], "approved", "{held}");
+    // The process dies; the decision is still there, and is still not used.
+    daemon.kill();
+    let daemon = home.daemon();
+    let held = daemon.get(&format!("/v1/approvals/{id}")).await;
+    assert_eq!(held["state"], "approved", "{held}");
+    let digest = approval["digest"].as_str().unwrap();
+    let (status, text) = cli(&home, &["approvals", "revoke", id, "--digest", digest]);
+    assert_eq!(status, Some(0), "{text}");
+    assert!(text.contains("revoked"), "{text}");
+    assert!(!home.path().join("data/workspaces/api/notes/a.txt").exists());
+
+    // Left alone it runs, not before its time; and then it is too late.
+    let second = turn(&daemon, WRITE.replace("a.txt", "b.txt").as_str()).await;
+    let approval = daemon.wait_approval().await;
+    let id = approval["id"].as_str().unwrap();
+    let path = format!("/v1/approvals/{id}/decision");
+    let body = json!({ "decision": "approve", "digest": approval["digest"] });
+    let began = std::time::Instant::now();
+    let (status, _) = daemon.request("POST", &path, Some(body)).await;
+    assert_eq!(status, 200);
+    daemon.wait_state(&second, "completed").await;
+    assert!(began.elapsed() >= std::time::Duration::from_secs(9));
+    let body = json!({ "decision": "revoke", "digest": approval["digest"] });
+    let (status, late) = daemon.request("POST", &path, Some(body)).await;
+    assert_eq!(status, 409, "{late}");
+    assert!(
+        late["detail"].as_str().unwrap().contains("has started"),
+        "{late}"
+    );
+}
