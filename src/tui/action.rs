@@ -144,6 +144,9 @@ actions! {
     RuleToggle = "rule-toggle", Ordinary, "on/off", "look at the rule, or no longer; what lets more run asks first";
     RuleRemove = "rule-remove", Ordinary, "remove", "remove the rule, or take the permission back; asks first";
     RuleTest = "rule-test", Ordinary, "test", "what would happen to a call";
+    Mark = "mark", Ordinary, "mark", "mark the card, or no longer; the decision keys then show a table of all that are marked";
+    GroupQueue = "group-queue", Ordinary, "group", "group by channel, by tool, by risk, or by deadline alone";
+    Undo = "undo", Ordinary, "undo", "take back what was last decided on this console, while that can be; names it";
     DialogNext = "dialog-next", Dialog, "next", "next choice";
     DialogPrevious = "dialog-previous", Dialog, "previous", "previous choice";
     DialogAccept = "dialog-accept", Dialog, "choose", "take the choice";

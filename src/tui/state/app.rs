@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::clock::Timestamp;
+use crate::protocol::approval::Approval;
 use crate::protocol::ids::{ApprovalId, SessionId};
-use crate::protocol::words::DecisionWord;
+use crate::protocol::words::{ApprovalKind, ApprovalState, DecisionWord, Risk};
 use crate::tui::keymap::context::Context;
 use crate::tui::keymap::key::Key;
 use crate::tui::keymap::lookup::Keymap;
@@ -22,6 +23,7 @@ use crate::tui::state::panel::Asking;
 use crate::tui::state::queue::QueueState;
 use crate::tui::state::rules::RulesPanel;
 use crate::tui::state::session_view::SessionView;
+use crate::tui::state::undo::Undo;
 use crate::tui::state::world::World;
 
 /// How long a notice at the bottom stays.
@@ -281,6 +283,8 @@ pub struct State {
     pub arming: Arming,
     /// First press of a high-risk decision.
     pub high: Option<HighConfirm>,
+    /// What was done here and can perhaps be taken back.
+    pub undo: Undo,
     /// Decisions under way.
     pub deciding: BTreeSet<ApprovalId>,
     /// Keys of a sequence.
@@ -330,6 +334,7 @@ impl State {
             drafts: BTreeMap::new(),
             arming: Arming::default(),
             high: None,
+            undo: Undo::default(),
             deciding: BTreeSet::new(),
             pending: None,
             flash: None,
@@ -372,6 +377,23 @@ impl State {
         self.size.0 < ONE_PANE.0 || self.size.1 < ONE_PANE.1
     }
 
+    /// How long an approved call can still be taken back before it starts, in milliseconds; none = it is not held.
+    pub fn starts_in(&self, approval: &Approval) -> Option<u64> {
+        let window = self.world.engine.as_ref()?.undo_seconds;
+        if approval.state != ApprovalState::Approved
+            || approval.kind != ApprovalKind::Execute
+            || approval.risk >= Risk::High
+        {
+            return None;
+        }
+        let starts = approval
+            .decision
+            .as_ref()?
+            .at
+            .plus_seconds(i64::from(window));
+        (starts > self.now.wall).then(|| starts.millis_since(self.now.wall))
+    }
+
     /// The keys of a sequence that has waited long enough for help: what can follow is shown.
     pub fn which_key(&self) -> Option<&PendingKeys> {
         let waited = |pending: &&PendingKeys| self.now.steady.since(pending.since) >= WHICH_KEY_MS;
@@ -390,6 +412,12 @@ impl State {
             .pending()
             .filter_map(|a| a.expires_at)
             .any(|at| at > self.now.wall && at.millis_since(self.now.wall) <= 61_000);
+        let urgent = urgent
+            || self
+                .world
+                .approvals
+                .values()
+                .any(|one| self.starts_in(one).is_some());
         let retries = self.screen == Screen::Live && !self.world.retries.is_empty();
         if (retries || urgent && self.screen == Screen::Queue) && self.is_live() {
             next.push(in_wall(

@@ -4,6 +4,8 @@
 //! drawn, never from what was meant to be drawn. Nothing here can make a decision count earlier than
 //! a report allows.
 
+use std::collections::BTreeMap;
+
 use crate::tui::message::Millis;
 use crate::tui::state::queue::ItemKey;
 
@@ -104,6 +106,30 @@ struct Exposure {
     identity: bool,
 }
 
+impl Exposure {
+    /// Whether it has been looked at as the rule asks: for how long it has been on screen.
+    fn check(&self, now: Millis) -> Result<u64, Refusal> {
+        if !self.identity {
+            return Err(Refusal::TooSmall);
+        }
+        let shown = now.since(self.since);
+        if shown < VISIBLE_MS {
+            return Err(Refusal::TooSoon);
+        }
+        if now.since(self.quiet_since) < VISIBLE_MS {
+            return Err(if self.disturbed {
+                Refusal::NotQuiet
+            } else {
+                Refusal::TooSoon
+            });
+        }
+        if self.seen_from > 0 || self.seen_to < self.lines {
+            return Err(Refusal::NotReadToEnd);
+        }
+        Ok(shown)
+    }
+}
+
 /// State of the arming rule.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Arming {
@@ -111,13 +137,40 @@ pub struct Arming {
     // The card that was shown last, while a dialog or another screen covers it: what was read of it counts
     // when it comes back unchanged, how long it was shown does not.
     covered: Option<Exposure>,
+    // Cards that were once armed, as they were then, and how long they had been on screen.
+    read: BTreeMap<ItemKey, (Subject, u64)>,
     last_key: Option<Millis>,
     focus_gained: Option<Millis>,
 }
 
 impl Arming {
+    /// Notes the card that is on screen as read, if it is.
+    fn note_read(&mut self, now: Millis) {
+        if let Some(exposure) = &self.exposure
+            && let Ok(shown) = exposure.check(now)
+        {
+            let subject = exposure.subject.clone();
+            self.read.insert(subject.key.clone(), (subject, shown));
+        }
+    }
+
+    /// How long exactly this was on screen when it was last read to its end; none = it never was.
+    pub fn read(&self, subject: &Subject) -> Option<u64> {
+        self.read
+            .get(&subject.key)
+            .filter(|(read, _)| read == subject)
+            .map(|(_, shown)| *shown)
+    }
+
+    /// What was read may not be true any more.
+    pub fn forget(&mut self) {
+        self.read.clear();
+        self.covered = None;
+    }
+
     /// A frame was drawn.
     pub fn drawn(&mut self, report: Option<CardReport>, now: Millis) {
+        self.note_read(now);
         let Some(report) = report else {
             self.covered = self.exposure.take().or(self.covered.take());
             return;
@@ -168,6 +221,7 @@ impl Arming {
 
     /// A key was pressed (any key, before it is acted on).
     pub fn key(&mut self, now: Millis) {
+        self.note_read(now);
         self.last_key = Some(now);
         if let Some(exposure) = &mut self.exposure
             && now.since(exposure.quiet_since) < QUIET_MS
@@ -199,24 +253,7 @@ impl Arming {
         if exposure.subject != *subject {
             return Err(Refusal::TooSoon);
         }
-        if !exposure.identity {
-            return Err(Refusal::TooSmall);
-        }
-        let shown = now.since(exposure.since);
-        if shown < VISIBLE_MS {
-            return Err(Refusal::TooSoon);
-        }
-        if now.since(exposure.quiet_since) < VISIBLE_MS {
-            return Err(if exposure.disturbed {
-                Refusal::NotQuiet
-            } else {
-                Refusal::TooSoon
-            });
-        }
-        if exposure.seen_from > 0 || exposure.seen_to < exposure.lines {
-            return Err(Refusal::NotReadToEnd);
-        }
-        Ok(shown)
+        exposure.check(now)
     }
 
     /// When the answer of [`Arming::check`] may next change by itself.

@@ -1,12 +1,13 @@
-//! Dialogs whose last press decides: the shape dialog and the rule editor. Nothing is sent from one before what it
+//! Dialogs whose last press decides: the shape dialog, the rule editor and the table of a decision about several. Nothing is sent from one before what it
 //! says has been on screen as it is, in full, for as long as the arming rule asks.
 
 use crate::protocol::command::{Command, DecisionRequest, Outcome};
 use crate::protocol::problem::Problem;
 use crate::tui::action::Action;
 use crate::tui::message::Effect;
-use crate::tui::state::app::{State, Tone};
+use crate::tui::state::app::{Dirty, State, Tone};
 use crate::tui::state::arming::{DialogExposure, DialogReport};
+use crate::tui::state::batch::{self, Batch};
 use crate::tui::state::dialogs;
 use crate::tui::state::modal::{Bound, Modal};
 use crate::tui::state::rule_editor::{self, RuleEditor};
@@ -29,6 +30,8 @@ pub enum About {
     Shape(Shape),
     /// A rule.
     Rule(RuleEditor),
+    /// Several cards.
+    Batch(Batch),
 }
 
 /// Opens one.
@@ -37,6 +40,7 @@ pub fn open(state: &mut State, about: About) {
         about,
         exposure: DialogExposure::default(),
     })));
+    state.touch(Dirty::Now);
 }
 
 /// The dialog, where it is on top.
@@ -70,6 +74,14 @@ pub fn turn(state: &mut State, forward: bool) {
         match &mut dialog.about {
             About::Shape(_) => dialog.exposure.scroll_by(if forward { 1 } else { -1 }),
             About::Rule(editor) => editor.turn(forward),
+            About::Batch(batch) => {
+                let last = batch.buttons().len().saturating_sub(1);
+                batch.chosen = if forward {
+                    (batch.chosen + 1).min(last)
+                } else {
+                    batch.chosen.saturating_sub(1)
+                };
+            }
         }
     }
 }
@@ -92,7 +104,8 @@ pub fn press(state: &mut State, action: Action) -> Vec<Effect> {
             send(state, &bound, request)
         }
         (About::Rule(_), Action::DialogAccept) => rule_editor::press(state),
-        (About::Shape(_) | About::Rule(_), _) => Vec::new(),
+        (About::Batch(_), Action::DialogAccept) => batch::press(state),
+        (About::Shape(_) | About::Rule(_) | About::Batch(_), _) => Vec::new(),
     }
 }
 
@@ -112,6 +125,16 @@ pub fn send(state: &mut State, bound: &Bound, request: DecisionRequest) -> Vec<E
         return Vec::new();
     }
     submit::submit(state, decide::decide_command(bound, request))
+}
+
+/// Closes without deciding.
+pub fn cancel(state: &mut State) {
+    if let Some(dialog) = top(state) {
+        match dialog.about {
+            About::Batch(_) => drop(batch::close(state)),
+            About::Shape(_) | About::Rule(_) => drop(state.modals.pop()),
+        }
+    }
 }
 
 /// A decision was carried out or refused: the dialog that made it closes, or says why it was refused.
@@ -139,6 +162,6 @@ pub fn submitted(
                 dialog.exposure.changed();
             }
         },
-        About::Shape(_) | About::Rule(_) => {}
+        About::Shape(_) | About::Rule(_) | About::Batch(_) => {}
     }
 }

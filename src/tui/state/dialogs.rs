@@ -11,14 +11,14 @@ use crate::tui::state::app::{Dirty, Screen, State, Tone};
 use crate::tui::state::arming::Subject;
 use crate::tui::state::memory::MemoryText;
 use crate::tui::state::modal::{
-    Bound, Dial, Help, HelpScope, Modal, QuitChoice, SNOOZES, TextEntry, TextPurpose,
+    Bound, Dial, Help, HelpScope, Modal, QuitChoice, TextEntry, TextPurpose,
 };
 use crate::tui::state::release::{Place, Release};
 use crate::tui::state::rules::{self, RuleText};
 use crate::tui::state::text_field::{Edit, Lines, TextField};
 use crate::tui::state::{
-    audit, command_line, continuations, decide, deciding, memory_keys, models, perform, queue,
-    rule_editor, submit, why,
+    audit, batch, command_line, continuations, decide, deciding, memory_keys, models, perform,
+    queue, rule_editor, submit, why,
 };
 
 /// Past calls a what-if looks at.
@@ -47,7 +47,8 @@ fn draft_key(purpose: &TextPurpose) -> Option<String> {
         | TextPurpose::Filter(_)
         | TextPurpose::Memory(MemoryText::Search)
         | TextPurpose::Rule(RuleText::Test)
-        | TextPurpose::RuleValue => None,
+        | TextPurpose::RuleValue
+        | TextPurpose::BatchReason => None,
     }
 }
 
@@ -66,7 +67,8 @@ pub fn open_text(state: &mut State, purpose: TextPurpose) -> Vec<Effect> {
         | TextPurpose::Filter(_)
         | TextPurpose::Memory(MemoryText::Search)
         | TextPurpose::Rule(RuleText::Test)
-        | TextPurpose::RuleValue => Lines::One,
+        | TextPurpose::RuleValue
+        | TextPurpose::BatchReason => Lines::One,
     };
     let draft = draft_key(&purpose).and_then(|key| state.drafts.get(&key).cloned());
     let start = match (&purpose, draft) {
@@ -80,6 +82,7 @@ pub fn open_text(state: &mut State, purpose: TextPurpose) -> Vec<Effect> {
         (TextPurpose::Rule(purpose), None) => rules::start(state, *purpose),
         (TextPurpose::RuleValue, None) => rule_editor::value(state),
         (TextPurpose::Filter(Screen::Continuations), None) => state.continuations.filter.clone(),
+        (TextPurpose::Filter(Screen::Queue), None) => state.queue.filter.clone(),
         (TextPurpose::Filter(Screen::Audit), None) => state.audit.filter.clone(),
         (TextPurpose::Memory(MemoryText::Edit(..)), None) => state
             .memory
@@ -189,7 +192,8 @@ fn changed(state: &mut State) {
                 | TextPurpose::Filter(_)
                 | TextPurpose::Memory(_)
                 | TextPurpose::Rule(_)
-                | TextPurpose::RuleValue => {}
+                | TextPurpose::RuleValue
+                | TextPurpose::BatchReason => {}
             }
         }
         Some(
@@ -451,7 +455,8 @@ fn finish(state: &mut State) -> Vec<Effect> {
         | TextPurpose::Filter(_)
         | TextPurpose::Memory(_)
         | TextPurpose::Rule(_)
-        | TextPurpose::RuleValue => None,
+        | TextPurpose::RuleValue
+        | TextPurpose::BatchReason => None,
     };
     if let Some((bound, request)) = decision {
         return finish_decision(state, &entry, &bound, request);
@@ -495,9 +500,9 @@ fn finish(state: &mut State) -> Vec<Effect> {
                         return refuse(state, why);
                     }
                 }
+                Screen::Queue => state.queue.set_filter(&state.world, &text),
                 // Each of these has words of its own, or nothing to filter.
-                Screen::Queue
-                | Screen::Live
+                Screen::Live
                 | Screen::Session
                 | Screen::Channels
                 | Screen::Rules
@@ -523,6 +528,15 @@ fn finish(state: &mut State) -> Vec<Effect> {
             refuse(state, "a rule compares with something".to_owned())
         }
         TextPurpose::RuleValue => rule_editor::written(state, text),
+        TextPurpose::BatchReason if text.len() > MAX_REASON_BYTES => {
+            refuse(state, format!("at most {MAX_REASON_BYTES} bytes"))
+        }
+        TextPurpose::BatchReason => {
+            state.modals.pop();
+            let reason = Some(text).filter(|text| !text.trim().is_empty());
+            batch::open(state, Action::DenyWithReason, reason);
+            Vec::new()
+        }
         TextPurpose::DenyReason(_)
         | TextPurpose::EditArguments(_)
         | TextPurpose::Answer(_)
@@ -598,7 +612,11 @@ pub fn dialog_action(state: &mut State, action: Action) -> Vec<Effect> {
             {
                 return Vec::new();
             }
-            state.modals.pop();
+            if matches!(state.modals.last(), Some(Modal::Deciding(_))) {
+                deciding::cancel(state);
+            } else {
+                state.modals.pop();
+            }
             Vec::new()
         }
         Action::EmergencyStop => submit::emergency_stop(state),
@@ -621,7 +639,9 @@ fn turn(state: &mut State, forward: bool) -> Vec<Effect> {
             release.chosen = stepped(release.chosen, release.places(), forward);
         }
         Some(Modal::Confirm(confirm)) => confirm.chosen = stepped(confirm.chosen, 2, forward),
-        Some(Modal::Snooze { chosen, .. }) => *chosen = stepped(*chosen, SNOOZES.len(), forward),
+        Some(Modal::Snooze {
+            choices, chosen, ..
+        }) => *chosen = stepped(*chosen, choices.len(), forward),
         Some(Modal::Models(dialog)) => {
             dialog.chosen = stepped(dialog.chosen, dialog.models().len(), forward);
         }
@@ -687,13 +707,17 @@ fn accept(state: &mut State) -> Vec<Effect> {
             }
             submit::submit(state, confirm.command)
         }
-        Some(Modal::Snooze { bound, chosen }) => {
+        Some(Modal::Snooze {
+            bound,
+            choices,
+            chosen,
+        }) => {
             state.modals.pop();
             if !still(state, &bound.subject) {
                 return Vec::new();
             }
             let mut request = decide::request(&bound, DecisionWord::Snooze);
-            request.minutes = SNOOZES.get(chosen).copied();
+            request.minutes = choices.get(chosen).map(|choice| choice.minutes);
             submit::submit(state, decide::decide_command(&bound, request))
         }
         Some(Modal::Dial(dial)) => accept_dial(state, &dial),

@@ -65,7 +65,7 @@ pub fn key(state: &mut State, event: &KeyEvent) -> Vec<Effect> {
                 decide::armed(state)
             };
             state.arming.key(steady);
-            return decide::decide(state, action, armed);
+            decide::decide(state, action, armed)
         }
         Some(Action::EmergencyStop | Action::DialogAccept | Action::DialogAgain) if repeated => {
             state.arming.key(steady);

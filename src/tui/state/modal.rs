@@ -2,11 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use crate::clock::Timestamp;
+use crate::protocol::approval::snooze_end;
 use crate::protocol::command::Command;
 use crate::protocol::ids::{ApprovalId, SessionId};
 use crate::protocol::policy::WhatIf;
 use crate::protocol::words::{Autonomy, DecisionWord};
 use crate::tui::action::Action;
+use crate::tui::format;
 use crate::tui::fuzzy;
 use crate::tui::keymap::context::Context;
 use crate::tui::state::app::Screen;
@@ -67,6 +70,8 @@ pub enum TextPurpose {
     Rule(RuleText),
     /// What the rule on a card compares with.
     RuleValue,
+    /// Why all marked cards are refused.
+    BatchReason,
 }
 
 /// What a dialog about a card is bound to.
@@ -125,8 +130,39 @@ pub struct Dial {
     pub confirming: Option<usize>,
 }
 
-/// How long a snooze can be, in minutes.
-pub const SNOOZES: &[u32] = &[5, 15, 60];
+/// The hour of the morning that `tomorrow` means, local time.
+const MORNING: i8 = 8;
+
+/// A way to put a card off.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SnoozeChoice {
+    /// In words.
+    pub words: &'static str,
+    /// Minutes that are asked for.
+    pub minutes: u32,
+    /// When it is back: earlier than asked for, where the deadline is close.
+    pub until: Timestamp,
+}
+
+/// How long a card with this deadline can be put off; empty = not at all.
+pub fn snoozes(now: Timestamp, deadline: Option<Timestamp>) -> Vec<SnoozeChoice> {
+    let morning = format::morning_after(now, MORNING).map(|at| {
+        let minutes = at.millis_since(now).div_ceil(60_000);
+        ("tomorrow", u32::try_from(minutes).unwrap_or(u32::MAX))
+    });
+    [("15 minutes", 15), ("1 hour", 60)]
+        .into_iter()
+        .chain(morning)
+        .filter_map(|(words, minutes)| {
+            let until = snooze_end(now, minutes, deadline)?;
+            Some(SnoozeChoice {
+                words,
+                minutes,
+                until,
+            })
+        })
+        .collect()
+}
 
 /// A way out in the quit menu.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -163,7 +199,9 @@ pub enum Modal {
     Snooze {
         /// What.
         bound: Bound,
-        /// Index into [`SNOOZES`].
+        /// What is offered.
+        choices: Vec<SnoozeChoice>,
+        /// Which.
         chosen: usize,
     },
     /// The models of a session.

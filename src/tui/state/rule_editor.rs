@@ -306,7 +306,7 @@ impl RuleEditor {
 fn editor(state: &mut State) -> Option<&mut RuleEditor> {
     match &mut deciding::top(state)?.about {
         About::Rule(editor) => Some(editor),
-        About::Shape(_) => None,
+        About::Shape(_) | About::Batch(_) => None,
     }
 }
 
@@ -396,7 +396,7 @@ pub fn value(state: &State) -> String {
         .find_map(|modal| match modal {
             Modal::Deciding(dialog) => match &dialog.about {
                 About::Rule(editor) => Some(editor.value.clone()),
-                About::Shape(_) => None,
+                About::Shape(_) | About::Batch(_) => None,
             },
             _ => None,
         })

@@ -10,6 +10,7 @@ use crate::protocol::words::{DecisionScope, DecisionWord, VerdictWord};
 use crate::tui::message::Effect;
 use crate::tui::options::Access;
 use crate::tui::state::app::{State, Tone};
+use crate::tui::state::undo;
 
 /// Why no command (other than the emergency stop) can be sent now.
 pub fn blocked(state: &State) -> Option<&'static str> {
@@ -39,6 +40,7 @@ pub fn submit(state: &mut State, command: Command) -> Vec<Effect> {
         );
         return Vec::new();
     }
+    undo::sending(state, &command);
     vec![Effect::Submit(command)]
 }
 

@@ -1,5 +1,6 @@
 //! The reducer: one message in, effects out. The only way the state changes.
 
+use crate::protocol::approval::snooze_end;
 use crate::protocol::command::{Command, Outcome};
 use crate::protocol::event::{BudgetLevel, Event, EventBody};
 use crate::protocol::problem::Problem;
@@ -11,7 +12,8 @@ use crate::tui::state::fold::{self, Missing};
 use crate::tui::state::modal::{Modal, TextPurpose};
 use crate::tui::state::world::World;
 use crate::tui::state::{
-    audit, deciding, dialogs, input, memory, models, panel, perform, rule_editor, submit, why,
+    audit, batch, deciding, dialogs, input, memory, models, panel, perform, rule_editor, submit,
+    undo, why,
 };
 
 /// Least time between two bells.
@@ -49,10 +51,7 @@ pub fn update(state: &mut State, message: Message, now: Now) -> Vec<Effect> {
             dialogs::edited(state, result);
             Vec::new()
         }
-        Message::Tick => {
-            tick(state);
-            Vec::new()
-        }
+        Message::Tick => tick(state),
         Message::Drawn(report) => {
             drawn(state, report);
             Vec::new()
@@ -74,7 +73,7 @@ pub fn update(state: &mut State, message: Message, now: Now) -> Vec<Effect> {
     effects
 }
 
-fn tick(state: &mut State) {
+fn tick(state: &mut State) -> Vec<Effect> {
     let steady = state.now.steady;
     if state
         .flash
@@ -90,14 +89,22 @@ fn tick(state: &mut State) {
     {
         state.pending = None;
     }
-    refresh_lists(state);
+    let woken = refresh_lists(state);
     state.touch(Dirty::Soon);
+    // What was put off needs somebody again.
+    (woken > 0)
+        .then(|| ring(state))
+        .flatten()
+        .into_iter()
+        .collect()
 }
 
 fn drawn(state: &mut State, report: FrameReport) {
     state.arming.drawn(report.card, state.now.steady);
-    if let Some(report) = report.dialog {
-        deciding::drawn(state, report);
+    match report.dialog {
+        Some(report) => deciding::drawn(state, report),
+        // Under a text or a list of keys it is not being looked at.
+        None => deciding::unsure(state),
     }
     state.queue.card_scroll = state.queue.card_scroll.min(report.card_max_scroll);
     if let Some(most) = report.panel_max_scroll {
@@ -169,6 +176,7 @@ fn take_event(state: &mut State, event: &Event) -> Vec<Effect> {
     let missing = fold::apply(&mut state.world, event);
     panel::happened(state, event);
     state.doctor.note(event);
+    state.undo.note(event);
     tell_of_budget(state, event);
     let mut effects: Vec<Effect> = missing
         .into_iter()
@@ -268,6 +276,7 @@ fn disconnected(state: &mut State, why: String) -> Vec<Effect> {
     state.high = None;
     // What was shown may not be true any more: the card must be looked at again.
     state.arming.drawn(None, state.now.steady);
+    state.arming.forget();
     deciding::unsure(state);
     state.session.loading = false;
     state.session.loading_older = false;
@@ -284,16 +293,25 @@ fn submitted(
         state.deciding.remove(approval_id);
     }
     deciding::submitted(state, command, &result);
+    // A table says for itself what came of each, and of all.
+    let in_batch = batch::sent(state, command);
+    let joins = in_batch && batch::some_done(state);
+    let more = batch::submitted(state, command, &result);
     models::submitted(state, command, &result);
     memory::submitted(state, command, &result);
-    match result {
+    let mut effects = match result {
         Err(problem) => {
-            state.flash(Tone::Error, problem_text(&problem));
+            if !in_batch {
+                state.flash(Tone::Error, problem_text(&problem));
+            }
             Vec::new()
         }
         Ok(outcome) => {
-            let text = submit::done_text(command, &outcome);
-            state.flash(Tone::Info, text);
+            undo::done(state, command, &outcome, joins);
+            if !in_batch {
+                let text = submit::done_text(command, &outcome);
+                state.flash(Tone::Info, text);
+            }
             // What was done may show on the screen; not everything that is done is told by an event.
             state.asking.later();
             match *outcome {
@@ -310,10 +328,12 @@ fn submitted(
                         && decision.decision == DecisionWord::Snooze
                         && approval.state == ApprovalState::Pending
                     {
-                        let minutes = i64::from(decision.minutes.unwrap_or(15));
-                        state
-                            .queue
-                            .snooze(approval.id, state.now.wall.plus_seconds(minutes * 60));
+                        let minutes = decision.minutes.unwrap_or(60);
+                        if let Some(until) =
+                            snooze_end(state.now.wall, minutes, approval.expires_at)
+                        {
+                            state.queue.snooze(approval.id, until);
+                        }
                     }
                     Vec::new()
                 }
@@ -336,7 +356,9 @@ fn submitted(
                 | Outcome::Rule(_) => Vec::new(),
             }
         }
-    }
+    };
+    effects.extend(more);
+    effects
 }
 
 /// A problem in one line.

@@ -2,14 +2,16 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use ratatui::text::Line;
+use ratatui::text::{Line, Span};
 
 use crate::protocol::words::{RuleMatcher, RuleScope, VerdictWord};
 use crate::tui::action::Action;
 use crate::tui::format;
 use crate::tui::keymap::context::Context;
+use crate::tui::shown;
 use crate::tui::state::app::State;
 use crate::tui::state::arming::DialogReport;
+use crate::tui::state::batch::{Batch, Fate};
 use crate::tui::state::deciding::{About, Deciding};
 use crate::tui::state::rule_editor::{LIVES, Place, RuleEditor, USES};
 use crate::tui::state::shape::Shape;
@@ -46,12 +48,13 @@ pub fn draw(
     let page = match &dialog.about {
         About::Shape(shape) => shape_page(state, theme, shape, columns),
         About::Rule(editor) => rule_page(state, theme, editor, columns),
+        About::Batch(batch) => batch_page(theme, batch, columns),
     };
     let wanted = u16::try_from(page.lines.len())
         .unwrap_or(u16::MAX)
         .saturating_add(4);
     let height = wanted.min(area.height);
-    let fits_title = crate::tui::shown::width(&page.title) + 4 <= usize::from(width);
+    let fits_title = shown::width(&page.title) + 4 <= usize::from(width);
     let inner = paint::padded(paint::popup(buf, area, theme, &page.title, width, height));
     let room = inner.height.saturating_sub(2);
     let height = usize::from(room);
@@ -191,7 +194,8 @@ fn rule_page(state: &State, theme: &Theme, editor: &RuleEditor, width: usize) ->
             Place::Cancel | Place::Make => continue,
         };
         let from = body.lines.len();
-        body.field(label, Role::Text, &text);
+        let mark = if *place == editor.place { ">" } else { " " };
+        body.field(&format!("{mark} {label}"), Role::Text, &text);
         if *place == editor.place {
             chosen = Some((from, body.lines.len()));
         }
@@ -237,5 +241,70 @@ fn rule_page(state: &State, theme: &Theme, editor: &RuleEditor, width: usize) ->
         lines: body.lines,
         chosen,
         below: paint::buttons(theme, &["Cancel", made], button),
+    }
+}
+
+/// Columns of the sign in front of a row, of its risk, and of its channel.
+const SIGN: usize = 3;
+const RISK: usize = 9;
+const CHANNEL: usize = 12;
+
+/// What became of a row: its sign, and the words that stand below it.
+fn fate_words(fate: &Fate) -> (Role, &'static str, Option<String>) {
+    match fate {
+        Fate::Waits => (Role::Text, "+", None),
+        Fate::LeftOut(why) => (Role::TextMuted, "-", Some(format!("left out: {why}"))),
+        Fate::Sent => (Role::NoticeInfo, "…", Some("on its way".to_owned())),
+        Fate::Done => (Role::StateGood, "ok", None),
+        Fate::Refused(why) => (Role::NoticeError, "!", Some(format!("not taken: {why}"))),
+    }
+}
+
+fn batch_page(theme: &Theme, batch: &Batch, width: usize) -> Page {
+    let mut body = Body::new(theme, width);
+    let all = batch.items.len();
+    let waits = batch.count(&Fate::Waits);
+    let head = if batch.sending.is_none() {
+        format!("{waits} of {all} marked: each {}.", batch.in_words())
+    } else {
+        format!("{} of {all} done.", batch.count(&Fate::Done))
+    };
+    body.text(Role::TextStrong, &head);
+    if let Some(reason) = &batch.reason {
+        body.field("reason", Role::Outside, reason);
+    }
+    for item in &batch.items {
+        let (role, sign, words) = fate_words(&item.fate);
+        let what = format!("{} {}", item.bound.title, item.what);
+        let room = width.saturating_sub(SIGN + RISK + CHANNEL + 3);
+        body.lines.push(Line::from(vec![
+            span(theme, role, shown::column(sign, SIGN)),
+            Span::raw(" "),
+            span(
+                theme,
+                paint::risk_role(item.risk),
+                shown::column(item.risk.as_str(), RISK),
+            ),
+            Span::raw(" "),
+            span(
+                theme,
+                Role::TextMuted,
+                shown::column(&item.channel, CHANNEL),
+            ),
+            Span::raw(" "),
+            span(theme, Role::Outside, shown::line(&what, room)),
+        ]));
+        if let Some(words) = words {
+            body.text(role, &format!("{:SIGN$} {words}", ""));
+        }
+    }
+    let labels = batch.buttons();
+    let labels: Vec<&str> = labels.iter().map(String::as_str).collect();
+    Page {
+        title: format!("{all} marked cards"),
+        required: body.lines.len(),
+        lines: body.lines,
+        chosen: None,
+        below: paint::buttons(theme, &labels, batch.chosen),
     }
 }

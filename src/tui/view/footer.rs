@@ -160,7 +160,7 @@ fn hints(state: &State, context: Context) -> Vec<Hint> {
                     Action::DialogPageDown,
                     Action::DialogCancel,
                 ],
-                About::Rule(_) => &[
+                About::Rule(_) | About::Batch(_) => &[
                     Action::DialogNext,
                     Action::DialogAccept,
                     Action::DialogPageDown,
@@ -238,8 +238,33 @@ fn queue_hints(state: &State) -> Vec<Hint> {
                 action: Action::MoveUp,
                 disabled: None,
             },
+            Hint {
+                action: Action::Filter,
+                disabled: None,
+            },
+            Hint {
+                action: Action::GroupQueue,
+                disabled: None,
+            },
         ];
     };
+    if !state.queue.marks.is_empty() {
+        let plain = |action| Hint {
+            action,
+            disabled: None,
+        };
+        return [
+            Action::Mark,
+            Action::Approve,
+            Action::Deny,
+            Action::DenyWithReason,
+            Action::DenyAndStop,
+            Action::Snooze,
+            Action::AllowShape,
+        ]
+        .map(plain)
+        .into();
+    }
     let armed = decide::armed(state)
         .err()
         .map(|refusal| format!("not armed: {}", refusal.why()));
@@ -269,10 +294,10 @@ fn queue_hints(state: &State) -> Vec<Hint> {
             all.into_iter()
                 .filter(|action| decide::offers(approval, *action).is_ok())
                 .map(decision)
-                .chain([Hint {
-                    action: Action::Open,
+                .chain([Action::Mark, Action::Open].map(|action| Hint {
+                    action,
                     disabled: None,
-                }])
+                }))
                 .collect()
         }
         ItemKey::Continuation(_) => [

@@ -103,7 +103,11 @@ pub fn draw(
             }
             Modal::Release(open) => release::draw(state, theme, open, body, buf),
             Modal::Confirm(confirm) => dialog::confirm(theme, confirm, body, buf),
-            Modal::Snooze { bound, chosen } => dialog::snooze(theme, bound, *chosen, body, buf),
+            Modal::Snooze {
+                bound,
+                choices,
+                chosen,
+            } => dialog::snooze(theme, bound, choices, *chosen, body, buf),
             Modal::Models(overlay) => models::draw(state, theme, overlay, body, buf),
             Modal::Why(pager) => {
                 report.panel_max_scroll = Some(why::draw(state, theme, pager, body, buf));
