@@ -89,6 +89,17 @@ impl Batch {
         labels
     }
 
+    /// Nothing more is sent: the cards must be read again.
+    pub fn lost(&mut self) {
+        for item in &mut self.items {
+            if item.fate == Fate::Waits {
+                item.fate =
+                    Fate::LeftOut("the connection was lost; read its card again".to_owned());
+            }
+        }
+        self.chosen = 0;
+    }
+
     /// How many items have this fate.
     pub fn count(&self, fate: &Fate) -> usize {
         self.items.iter().filter(|item| item.fate == *fate).count()

@@ -68,6 +68,18 @@ pub fn unsure(state: &mut State) {
     }
 }
 
+/// The connection was lost: what was read of the cards of a table is not known to be true any more.
+pub fn lost(state: &mut State) {
+    unsure(state);
+    for modal in &mut state.modals {
+        if let Modal::Deciding(dialog) = modal
+            && let About::Batch(batch) = &mut dialog.about
+        {
+            batch.lost();
+        }
+    }
+}
+
 /// Moves between the choices.
 pub fn turn(state: &mut State, forward: bool) {
     if let Some(dialog) = top(state) {

@@ -277,7 +277,7 @@ fn disconnected(state: &mut State, why: String) -> Vec<Effect> {
     // What was shown may not be true any more: the card must be looked at again.
     state.arming.drawn(None, state.now.steady);
     state.arming.forget();
-    deciding::unsure(state);
+    deciding::lost(state);
     state.session.loading = false;
     state.session.loading_older = false;
     state.touch(Dirty::Soon);
