@@ -21,7 +21,7 @@ use crate::runtime::signals::EndSignals;
 use crate::runtime::start::{self, Running, StartError, socket_path};
 use crate::runtime::wind_down::{Wound, wind_down};
 use crate::runtime::{demo, detach, notify};
-use crate::tui::event_loop;
+use crate::tui::event_loop::{self, Attached};
 use crate::tui::message::QuitKind;
 use crate::tui::options::{Access, ConsoleOptions, Editor, Hosting};
 use crate::tui::theme::depth::ColorDepth;
@@ -255,6 +255,22 @@ pub async fn run_attach(client: RemoteClient, flags: Flags, rights: Rights) -> R
         environment,
     } = resolve(&flags)?;
     attached(client, &settings, &environment, rights).await
+}
+
+/// The console attached to several daemons.
+pub async fn run_attach_on(
+    hosts: Vec<Attached>,
+    flags: Flags,
+    rights: Rights,
+) -> Result<(), Failure> {
+    need_terminal()?;
+    let Start {
+        settings,
+        environment,
+    } = resolve(&flags)?;
+    let options = options(&settings, &environment, rights, Hosting::Attached);
+    event_loop::run_on(hosts, options).await?;
+    Ok(())
 }
 
 async fn attached(

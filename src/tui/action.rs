@@ -147,6 +147,7 @@ actions! {
     Mark = "mark", Ordinary, "mark", "mark the card, or no longer; the decision keys then show a table of all that are marked";
     GroupQueue = "group-queue", Ordinary, "group", "group by channel, by tool, by risk, or by deadline alone";
     Undo = "undo", Ordinary, "undo", "take back what was last decided on this console, while that can be; names it";
+    NextHost = "next-host", Ordinary, "next host", "show the next of the daemons this console is attached to";
     DialogNext = "dialog-next", Dialog, "next", "next choice";
     DialogPrevious = "dialog-previous", Dialog, "previous", "previous choice";
     DialogAccept = "dialog-accept", Dialog, "choose", "take the choice";

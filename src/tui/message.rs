@@ -9,7 +9,9 @@ use crate::protocol::event::Event;
 use crate::protocol::ids::SessionId;
 use crate::protocol::problem::Problem;
 use crate::protocol::snapshot::{Answer, Query, Snapshot};
+use crate::protocol::words::Scope;
 use crate::tui::state::arming::{CardReport, DialogReport};
+use crate::tui::state::hosts::HostId;
 use crate::tui::state::session_view::SessionReport;
 
 /// Milliseconds of a clock that only moves forward. Zero is when the console started.
@@ -81,6 +83,20 @@ pub enum Message {
     Drawn(FrameReport),
     /// The process was asked to end.
     Terminate,
+    /// What the credential may do; none = everything.
+    Scopes(Option<Vec<Scope>>),
+    /// A daemon of several said this.
+    From(HostId, Box<Message>),
+}
+
+impl Message {
+    /// The same as said by a daemon of several; none = there is one only.
+    pub fn of(self, host: Option<HostId>) -> Self {
+        match host {
+            Some(host) => Self::From(host, Box::new(self)),
+            None => self,
+        }
+    }
 }
 
 /// How the console was left.
@@ -121,6 +137,8 @@ pub enum Effect {
     Bell,
     /// Load another keymap.
     LoadKeymap(String),
+    /// The same, at this daemon of several.
+    At(HostId, Box<Effect>),
 }
 
 /// What a frame that was really drawn showed, where the reducer must know.

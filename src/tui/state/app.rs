@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::clock::Timestamp;
 use crate::protocol::approval::Approval;
 use crate::protocol::ids::{ApprovalId, SessionId};
-use crate::protocol::words::{ApprovalKind, ApprovalState, DecisionWord, Risk};
+use crate::protocol::words::{DecisionWord, Scope};
 use crate::tui::keymap::context::Context;
 use crate::tui::keymap::key::Key;
 use crate::tui::keymap::lookup::Keymap;
@@ -17,10 +17,11 @@ use crate::tui::state::cache_cost::CacheCostPanel;
 use crate::tui::state::command_line::History;
 use crate::tui::state::continuations::ContinuationsPanel;
 use crate::tui::state::doctor::DoctorPanel;
+use crate::tui::state::hosts::Hosts;
 use crate::tui::state::memory::MemoryPanel;
 use crate::tui::state::modal::Modal;
 use crate::tui::state::panel::Asking;
-use crate::tui::state::queue::QueueState;
+use crate::tui::state::queue::{self, QueueState};
 use crate::tui::state::rules::RulesPanel;
 use crate::tui::state::session_view::SessionView;
 use crate::tui::state::undo::Undo;
@@ -299,6 +300,10 @@ pub struct State {
     pub last_bell: Option<Millis>,
     /// Whether a frame is wanted.
     pub dirty: Dirty,
+    /// The daemons, where there are several.
+    pub hosts: Hosts,
+    /// What the credential may do; none = everything.
+    pub scopes: Option<Vec<Scope>>,
 }
 
 impl State {
@@ -342,6 +347,8 @@ impl State {
             focused: true,
             last_bell: None,
             dirty: Dirty::Now,
+            hosts: Hosts::default(),
+            scopes: None,
         }
     }
 
@@ -379,19 +386,7 @@ impl State {
 
     /// How long an approved call can still be taken back before it starts, in milliseconds; none = it is not held.
     pub fn starts_in(&self, approval: &Approval) -> Option<u64> {
-        let window = self.world.engine.as_ref()?.undo_seconds;
-        if approval.state != ApprovalState::Approved
-            || approval.kind != ApprovalKind::Execute
-            || approval.risk >= Risk::High
-        {
-            return None;
-        }
-        let starts = approval
-            .decision
-            .as_ref()?
-            .at
-            .plus_seconds(i64::from(window));
-        (starts > self.now.wall).then(|| starts.millis_since(self.now.wall))
+        queue::starts_in(&self.world, self.now.wall, approval)
     }
 
     /// The keys of a sequence that has waited long enough for help: what can follow is shown.
@@ -409,7 +404,10 @@ impl State {
         let mut next = vec![in_wall(minute)];
         let urgent = self
             .world
-            .pending()
+            .elsewhere
+            .values()
+            .chain([&self.world])
+            .flat_map(World::pending)
             .filter_map(|a| a.expires_at)
             .any(|at| at > self.now.wall && at.millis_since(self.now.wall) <= 61_000);
         let urgent = urgent
@@ -419,7 +417,8 @@ impl State {
                 .values()
                 .any(|one| self.starts_in(one).is_some());
         let retries = self.screen == Screen::Live && !self.world.retries.is_empty();
-        if (retries || urgent && self.screen == Screen::Queue) && self.is_live() {
+        let live = self.is_live() || self.hosts.several();
+        if (retries || urgent && self.screen == Screen::Queue) && live {
             next.push(in_wall(
                 1000 - u64::try_from(wall.rem_euclid(1000)).unwrap_or(0),
             ));

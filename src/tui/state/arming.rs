@@ -162,12 +162,6 @@ impl Arming {
             .map(|(_, shown)| *shown)
     }
 
-    /// What was read may not be true any more.
-    pub fn forget(&mut self) {
-        self.read.clear();
-        self.covered = None;
-    }
-
     /// A frame was drawn.
     pub fn drawn(&mut self, report: Option<CardReport>, now: Millis) {
         self.note_read(now);
@@ -217,6 +211,13 @@ impl Arming {
                 });
             }
         }
+    }
+
+    /// What was shown until now counts no more: another host has the focus.
+    pub fn forget(&mut self) {
+        self.exposure = None;
+        self.covered = None;
+        self.read.clear();
     }
 
     /// A key was pressed (any key, before it is acted on).

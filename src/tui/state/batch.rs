@@ -4,7 +4,7 @@
 use crate::protocol::command::{Command, DecisionRequest, Outcome};
 use crate::protocol::ids::ApprovalId;
 use crate::protocol::problem::Problem;
-use crate::protocol::words::{ApprovalKind, DecisionScope, DecisionWord, Risk};
+use crate::protocol::words::{ApprovalKind, DecisionScope, DecisionWord, Risk, Scope};
 use crate::tui::action::Action;
 use crate::tui::message::Effect;
 use crate::tui::state::app::{State, Tone};
@@ -145,9 +145,15 @@ const fn for_several(action: Action) -> bool {
     }
 }
 
+/// Why this console can decide nothing now.
+fn refused(state: &State) -> Option<String> {
+    let blocked = submit::blocked(state).map(str::to_owned);
+    blocked.or_else(|| submit::lacks(state, Scope::Approve))
+}
+
 /// A decision key was pressed while cards are marked.
 pub fn begin(state: &mut State, action: Action) -> Vec<Effect> {
-    if let Some(why) = submit::blocked(state) {
+    if let Some(why) = refused(state) {
         state.flash(Tone::Warning, format!("{}: {why}", action.short()));
         return Vec::new();
     }
@@ -365,7 +371,7 @@ fn send_next(state: &mut State) -> Vec<Effect> {
                 };
                 let effects = submit::submit(state, decide::decide_command(&bound, request));
                 let fate = if effects.is_empty() {
-                    let why = submit::blocked(state).unwrap_or("a decision is on its way");
+                    let why = refused(state).unwrap_or("a decision is on its way".to_owned());
                     Fate::Refused(format!("not sent: {why}"))
                 } else {
                     Fate::Sent

@@ -3,7 +3,7 @@
 
 use crate::protocol::approval::{Approval, snooze_end};
 use crate::protocol::command::{Command, DecisionRequest, DeliveryResolution};
-use crate::protocol::words::{DecisionScope, DecisionWord, OutboxState, Risk};
+use crate::protocol::words::{DecisionScope, DecisionWord, OutboxState, Risk, Scope};
 use crate::tui::action::Action;
 use crate::tui::message::Effect;
 use crate::tui::state::app::{HighConfirm, Screen, State, Tone};
@@ -83,6 +83,9 @@ pub fn unavailable(state: &State, action: Action) -> Option<String> {
     if let Some(why) = submit::blocked(state) {
         return Some(why.to_owned());
     }
+    if let Some(why) = submit::lacks(state, Scope::Approve) {
+        return Some(why);
+    }
     let not_here = "not offered here";
     let offered = match key {
         ItemKey::Approval(id) => match state.world.approvals.get(id) {
@@ -93,7 +96,10 @@ pub fn unavailable(state: &State, action: Action) -> Option<String> {
             Action::SettleHappened | Action::SettleAgain | Action::SettleGiveUp => Ok(()),
             _ => Err(not_here),
         },
-        ItemKey::Continuation(_) | ItemKey::Channel(_) | ItemKey::Problem(_) => Err(not_here),
+        ItemKey::Continuation(_)
+        | ItemKey::Channel(_)
+        | ItemKey::Problem(_)
+        | ItemKey::Elsewhere(..) => Err(not_here),
     };
     offered.err().map(str::to_owned)
 }
@@ -153,7 +159,10 @@ pub fn decide(state: &mut State, action: Action, armed: Result<u64, Refusal>) ->
             }
             submit::submit(state, command)
         }
-        ItemKey::Continuation(_) | ItemKey::Channel(_) | ItemKey::Problem(_) => Vec::new(),
+        ItemKey::Continuation(_)
+        | ItemKey::Channel(_)
+        | ItemKey::Problem(_)
+        | ItemKey::Elsewhere(..) => Vec::new(),
     }
 }
 

@@ -9,9 +9,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::clock::Timestamp;
 use crate::protocol::approval::Approval;
 use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId};
-use crate::protocol::words::{ApprovalKind, ChannelState, ContinuationState, OutboxState, Risk};
+use crate::protocol::words::{
+    ApprovalKind, ApprovalState, ChannelState, ContinuationState, OutboxState, Risk,
+};
 use crate::tui::message::Millis;
 use crate::tui::state::arming::Subject;
+use crate::tui::state::hosts::HostId;
 use crate::tui::state::world::World;
 
 /// How long a settled item stays visible at least.
@@ -30,6 +33,35 @@ pub enum ItemKey {
     Channel(String),
     /// A problem of the engine, by its text.
     Problem(String),
+    /// An item of a host that does not have the focus. Never nested.
+    Elsewhere(HostId, Box<ItemKey>),
+}
+
+impl ItemKey {
+    /// Its host, when this one has the focus.
+    pub fn host(&self, focused: HostId) -> HostId {
+        match self {
+            Self::Elsewhere(host, _) => *host,
+            Self::Approval(_)
+            | Self::Continuation(_)
+            | Self::Delivery(_)
+            | Self::Channel(_)
+            | Self::Problem(_) => focused,
+        }
+    }
+
+    /// The same item after the focus went from one host to another.
+    fn seen_from(self, from: HostId, to: HostId) -> Self {
+        match self {
+            Self::Elsewhere(host, key) if host == to => *key,
+            Self::Elsewhere(..) => self,
+            Self::Approval(_)
+            | Self::Continuation(_)
+            | Self::Delivery(_)
+            | Self::Channel(_)
+            | Self::Problem(_) => Self::Elsewhere(from, Box::new(self)),
+        }
+    }
 }
 
 /// The queue's own state.
@@ -46,7 +78,7 @@ pub struct QueueState {
     /// Whether the card fills the screen.
     pub zoomed: bool,
     /// Approvals that were put off, until when.
-    pub snoozed: BTreeMap<ApprovalId, Timestamp>,
+    pub snoozed: BTreeMap<ItemKey, Timestamp>,
     /// Only items with all of these words are shown; empty = all.
     pub filter: String,
     /// What the items are grouped by.
@@ -126,6 +158,10 @@ pub fn is_open(world: &World, key: &ItemKey) -> bool {
             .engine
             .as_ref()
             .is_some_and(|e| e.problems.contains(text)),
+        ItemKey::Elsewhere(host, key) => world
+            .elsewhere
+            .get(host)
+            .is_some_and(|world| is_open(world, key)),
     }
 }
 
@@ -150,6 +186,7 @@ pub fn deadline(world: &World, key: &ItemKey) -> Option<Timestamp> {
         | ItemKey::Delivery(_)
         | ItemKey::Channel(_)
         | ItemKey::Problem(_) => None,
+        ItemKey::Elsewhere(host, key) => deadline(world.elsewhere.get(host)?, key),
     }
 }
 
@@ -164,6 +201,7 @@ pub fn since(world: &World, key: &ItemKey) -> Option<Timestamp> {
             .get(name)
             .and_then(|c| c.health.last_exchange_at),
         ItemKey::Problem(_) => world.engine.as_ref().map(|e| e.started_at),
+        ItemKey::Elsewhere(host, key) => since(world.elsewhere.get(host)?, key),
     }
 }
 
@@ -175,6 +213,10 @@ pub fn group(world: &World, grouping: Grouping, key: &ItemKey) -> (u8, String) {
         | ItemKey::Delivery(_)
         | ItemKey::Channel(_)
         | ItemKey::Problem(_) => None,
+        ItemKey::Elsewhere(host, key) => {
+            let there = world.elsewhere.get(host);
+            return there.map_or_else(Default::default, |there| group(there, grouping, key));
+        }
     };
     match grouping {
         Grouping::None => (0, String::new()),
@@ -184,7 +226,7 @@ pub fn group(world: &World, grouping: Grouping, key: &ItemKey) -> (u8, String) {
                 ItemKey::Continuation(id) => world.continuations.get(id).map(|turn| &turn.channel),
                 ItemKey::Delivery(id) => world.deliveries.get(id).map(|one| &one.channel),
                 ItemKey::Channel(name) => Some(name),
-                ItemKey::Problem(_) => None,
+                ItemKey::Problem(_) | ItemKey::Elsewhere(..) => None,
             };
             match channel {
                 Some(channel) => (0, format!("channel {channel}")),
@@ -197,7 +239,9 @@ pub fn group(world: &World, grouping: Grouping, key: &ItemKey) -> (u8, String) {
             (None, ItemKey::Continuation(_)) => (2, "interrupted turns".to_owned()),
             (None, ItemKey::Delivery(_)) => (2, "deliveries".to_owned()),
             (None, ItemKey::Channel(_)) => (2, "dead channels".to_owned()),
-            (None, ItemKey::Approval(_) | ItemKey::Problem(_)) => (3, "engine".to_owned()),
+            (None, ItemKey::Approval(_) | ItemKey::Problem(_) | ItemKey::Elsewhere(..)) => {
+                (3, "engine".to_owned())
+            }
         },
         Grouping::Risk => match approval.map(|approval| approval.risk) {
             Some(Risk::Critical) => (0, "critical risk".to_owned()),
@@ -241,6 +285,9 @@ fn searched(world: &World, key: &ItemKey) -> String {
         }),
         ItemKey::Channel(name) => Some(format!("channel dead {name}")),
         ItemKey::Problem(text) => Some(format!("engine problem {text}")),
+        ItemKey::Elsewhere(host, key) => {
+            world.elsewhere.get(host).map(|there| searched(there, key))
+        }
     };
     text.unwrap_or_default().to_lowercase()
 }
@@ -255,6 +302,20 @@ pub fn passes(world: &World, filter: &str, key: &ItemKey) -> bool {
         .to_lowercase()
         .split_whitespace()
         .all(|word| text.contains(word))
+}
+
+/// How long an approved call can still be taken back before it starts, in milliseconds; none = it is not held.
+pub fn starts_in(world: &World, wall: Timestamp, approval: &Approval) -> Option<u64> {
+    let window = world.engine.as_ref()?.undo_seconds;
+    if approval.state != ApprovalState::Approved
+        || approval.kind != ApprovalKind::Execute
+        || approval.risk >= Risk::High
+    {
+        return None;
+    }
+    let decided = approval.decision.as_ref()?.at;
+    let starts = decided.plus_seconds(i64::from(window));
+    (starts > wall).then(|| starts.millis_since(wall))
 }
 
 /// What the card of an item is bound to.
@@ -274,6 +335,12 @@ pub fn subject(world: &World, key: &ItemKey) -> Option<Subject> {
             (0, String::new())
         }
         ItemKey::Problem(_) => (0, String::new()),
+        ItemKey::Elsewhere(host, inner) => {
+            return Some(Subject {
+                key: key.clone(),
+                ..subject(world.elsewhere.get(host)?, inner)?
+            });
+        }
     };
     Some(Subject {
         key: key.clone(),
@@ -288,6 +355,28 @@ fn millis(at: Timestamp) -> u64 {
 
 /// Everything that needs a person now, ordered by deadline, then by how long it waits.
 fn open_items(world: &World) -> Vec<ItemKey> {
+    let mut items = open_here(world);
+    for (host, other) in &world.elsewhere {
+        let there = open_here(other).into_iter();
+        items.extend(there.map(|key| ItemKey::Elsewhere(*host, Box::new(key))));
+    }
+    by_deadline(world, &mut items);
+    items
+}
+
+fn by_deadline(world: &World, items: &mut [ItemKey]) {
+    items.sort_by_cached_key(|key| {
+        let far = Timestamp(i64::MAX);
+        (
+            deadline(world, key).unwrap_or(far),
+            since(world, key).unwrap_or(far),
+            key.clone(),
+        )
+    });
+}
+
+/// Everything of one host that needs a person now.
+fn open_here(world: &World) -> Vec<ItemKey> {
     let approvals = world.pending().map(|a| ItemKey::Approval(a.id));
     let continuations = world
         .continuations
@@ -302,25 +391,12 @@ fn open_items(world: &World) -> Vec<ItemKey> {
         .engine
         .iter()
         .flat_map(|e| e.problems.iter().map(|p| ItemKey::Problem(p.clone())));
-    let mut items: Vec<ItemKey> = approvals
+    approvals
         .chain(continuations.filter(|k| is_open(world, k)))
         .chain(deliveries.filter(|k| is_open(world, k)))
         .chain(channels.filter(|k| is_open(world, k)))
         .chain(problems)
-        .collect();
-    by_deadline(world, &mut items);
-    items
-}
-
-fn by_deadline(world: &World, items: &mut [ItemKey]) {
-    items.sort_by_cached_key(|key| {
-        let far = Timestamp(i64::MAX);
-        (
-            deadline(world, key).unwrap_or(far),
-            since(world, key).unwrap_or(far),
-            key.clone(),
-        )
-    });
+        .collect()
 }
 
 impl QueueState {
@@ -354,7 +430,7 @@ impl QueueState {
         self.hidden = hidden.into_iter().collect();
         let (grouping, snoozed) = (self.grouping, &self.snoozed);
         self.order.sort_by_cached_key(|key| {
-            let later = matches!(key, ItemKey::Approval(id) if snoozed.contains_key(id));
+            let later = snoozed.contains_key(key);
             (later, group(world, grouping, key))
         });
         self.unmark_hidden();
@@ -396,13 +472,7 @@ impl QueueState {
 
     /// Until when an item is put off; none = it is not.
     pub fn snoozed_until(&self, key: &ItemKey) -> Option<Timestamp> {
-        match key {
-            ItemKey::Approval(id) => self.snoozed.get(id).copied(),
-            ItemKey::Continuation(_)
-            | ItemKey::Delivery(_)
-            | ItemKey::Channel(_)
-            | ItemKey::Problem(_) => None,
-        }
+        self.snoozed.get(key).copied()
     }
 
     /// Everything that needs a person now, shown or not.
@@ -419,9 +489,9 @@ impl QueueState {
         let before = self.snoozed.len();
         self.snoozed.retain(|_, until| *until > wall);
         let woken = before - self.snoozed.len();
-        let pending = |id: &ApprovalId| is_open(world, &ItemKey::Approval(*id));
-        self.snoozed.retain(|id, _| pending(id));
-        self.marks.retain(pending);
+        self.snoozed.retain(|key, _| is_open(world, key));
+        self.marks
+            .retain(|id| is_open(world, &ItemKey::Approval(*id)));
         // After a new snapshot an item may not be known at all: there is nothing left to show of it.
         self.order.retain(|key| subject(world, key).is_some());
         self.settled.retain(|key, _| subject(world, key).is_some());
@@ -497,10 +567,7 @@ impl QueueState {
         };
         let snoozed = &self.snoozed;
         if let Some(below) = self.order.get_mut(fixed..) {
-            below.sort_by_key(|key| {
-                let later = matches!(key, ItemKey::Approval(id) if snoozed.contains_key(id));
-                later && Some(key) != selected
-            });
+            below.sort_by_key(|key| snoozed.contains_key(key) && Some(key) != selected);
         }
     }
 
@@ -513,9 +580,9 @@ impl QueueState {
             .min()
     }
 
-    /// Puts an approval off until then. Its row stays while it is selected.
-    pub fn snooze(&mut self, id: ApprovalId, until: Timestamp) {
-        self.snoozed.insert(id, until);
+    /// Puts an item off until then. Its row stays while it is selected.
+    pub fn snooze(&mut self, key: &ItemKey, until: Timestamp) {
+        self.snoozed.insert(key.clone(), until);
         self.sink(Keep::SelectedAndAbove);
     }
 
@@ -550,10 +617,35 @@ impl QueueState {
                 ItemKey::Continuation(_)
                 | ItemKey::Delivery(_)
                 | ItemKey::Channel(_)
-                | ItemKey::Problem(_),
+                | ItemKey::Problem(_)
+                | ItemKey::Elsewhere(..),
             )
             | None => None,
         }
+    }
+
+    /// The focus went from one host to another: the same items, seen from there.
+    pub fn seen_from(&mut self, from: HostId, to: HostId) {
+        let turn = |key: ItemKey| key.seen_from(from, to);
+        self.order = std::mem::take(&mut self.order)
+            .into_iter()
+            .map(turn)
+            .collect();
+        self.settled = std::mem::take(&mut self.settled)
+            .into_iter()
+            .map(|(key, at)| (turn(key), at))
+            .collect();
+        self.snoozed = std::mem::take(&mut self.snoozed)
+            .into_iter()
+            .map(|(key, until)| (turn(key), until))
+            .collect();
+        self.hidden = std::mem::take(&mut self.hidden)
+            .into_iter()
+            .map(turn)
+            .collect();
+        // A decision about several goes to one host.
+        self.marks.clear();
+        self.selected = self.selected.take().map(turn);
     }
 }
 

@@ -12,6 +12,7 @@ use crate::protocol::words::{ApprovalState, Autonomy, DecisionScope, DecisionWor
 use crate::tui::message::Effect;
 use crate::tui::state::app::{State, Tone};
 use crate::tui::state::modal::{Confirm, Modal};
+use crate::tui::state::queue::ItemKey;
 use crate::tui::state::{decide, submit};
 
 /// Steps that are remembered.
@@ -283,7 +284,7 @@ pub fn undo(state: &mut State) -> Vec<Effect> {
                 }));
             }
             Way::Wake(id) => {
-                state.queue.snoozed.remove(&id);
+                state.queue.snoozed.remove(&ItemKey::Approval(id));
                 if state.world.approvals.contains_key(&id) {
                     taken.push(name);
                 } else {

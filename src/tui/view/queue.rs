@@ -1,23 +1,32 @@
 //! The Queue screen: list and card.
 
+use std::collections::BTreeSet;
+
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
+use crate::clock::Timestamp;
+use crate::protocol::ids::ApprovalId;
 use crate::protocol::words::{ApprovalState, OutboxState};
 use crate::tui::action::Action;
 use crate::tui::format;
 use crate::tui::keymap::context::Context;
 use crate::tui::message::FrameReport;
 use crate::tui::shown;
-use crate::tui::state::app::{State, WIDE_COLUMNS};
+use crate::tui::state::app::{Link, State, WIDE_COLUMNS};
+use crate::tui::state::hosts;
 use crate::tui::state::queue::{self, Grouping, ItemKey};
+use crate::tui::state::world::World;
 use crate::tui::state::{decide, preview, submit};
 use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::cache::ViewCache;
 use crate::tui::view::card;
 use crate::tui::view::detail;
 use crate::tui::view::paint::{self, span};
+
+/// Columns for the name of a host at most.
+pub const HOST_COLUMNS: usize = 16;
 
 /// Draws the screen.
 pub fn draw(
@@ -29,8 +38,14 @@ pub fn draw(
     report: &mut FrameReport,
 ) {
     let selected = state.queue.selected.is_some();
+    let dim_card = |area: Rect, buf: &mut Buffer| {
+        if state.hosts.several() && !state.is_live() {
+            buf.set_style(area, theme.style(Role::Dimmed));
+        }
+    };
     if selected && state.queue.zoomed {
         card::draw(state, theme, cache, area, buf, report, true);
+        dim_card(area, buf);
         return;
     }
     if !selected || state.one_pane() {
@@ -49,6 +64,7 @@ pub fn draw(
         };
         list(state, theme, left, buf);
         card::draw(state, theme, cache, right, buf, report, false);
+        dim_card(right, buf);
         return;
     }
     let rows = u16::try_from(lines(state).len())
@@ -66,6 +82,7 @@ pub fn draw(
     };
     list(state, theme, above, buf);
     card::draw(state, theme, cache, below, buf, report, false);
+    dim_card(below, buf);
 }
 
 /// What a row says.
@@ -80,8 +97,25 @@ struct Row {
 }
 
 fn row_of(state: &State, key: &ItemKey) -> Option<Row> {
+    let id = key.host(state.hosts.focused());
+    let world = hosts::world(state, id)?;
+    let put_off = state.queue.snoozed_until(key);
+    let key = match key {
+        ItemKey::Elsewhere(_, key) => key,
+        here => here,
+    };
+    row_in(state, world, hosts::deciding(state, id), put_off, key)
+}
+
+/// The row of an item in the world of its host.
+fn row_in(
+    state: &State,
+    world: &World,
+    deciding: &BTreeSet<ApprovalId>,
+    put_off: Option<Timestamp>,
+    key: &ItemKey,
+) -> Option<Row> {
     let now = state.now.wall;
-    let world = &state.world;
     let age = queue::since(world, key).map_or_else(String::new, |at| format::age(now, at));
     let left =
         queue::deadline(world, key).map_or_else(|| "-".to_owned(), |at| format::left(now, at));
@@ -90,8 +124,7 @@ fn row_of(state: &State, key: &ItemKey) -> Option<Row> {
         ItemKey::Approval(id) => {
             let approval = world.approvals.get(id)?;
             let outcome = if approval.state == ApprovalState::Pending {
-                let put_off = state.queue.snoozed_until(key);
-                if state.deciding.contains(id) {
+                if deciding.contains(id) {
                     Some((Role::NoticeInfo, "sending".to_owned()))
                 } else {
                     put_off.map(|until| {
@@ -99,7 +132,7 @@ fn row_of(state: &State, key: &ItemKey) -> Option<Row> {
                         (Role::TextMuted, text)
                     })
                 }
-            } else if let Some(left) = state.starts_in(approval) {
+            } else if let Some(left) = queue::starts_in(world, now, approval) {
                 Some((Role::NoticeWarning, held(state, left)))
             } else {
                 Some(outcome(approval))
@@ -196,6 +229,7 @@ fn row_of(state: &State, key: &ItemKey) -> Option<Row> {
             age,
             outcome: settled,
         }),
+        ItemKey::Elsewhere(..) => None,
     }
 }
 
@@ -314,9 +348,10 @@ fn list(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
     let lines = lines(state);
     let width = usize::from(inner.width);
     // Columns give way from the right as the screen narrows.
+    let host_width = host_width(state, width);
     let place_width = if width >= 70 {
         16
-    } else if width >= 50 {
+    } else if width >= 50 && host_width == 0 {
         10
     } else {
         0
@@ -326,15 +361,19 @@ fn list(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
     let head_and_rows = inner.height >= 4;
     let mut top = 0;
     let gap = |n: usize| if n == 0 { 0 } else { n + 1 };
-    let what_width =
-        width.saturating_sub(2 + 6 + 10 + gap(place_width) + gap(who_width) + gap(age_width));
-    let compose = |cells: [&str; 6]| {
+    let what_width = width.saturating_sub(
+        2 + 6 + 10 + gap(host_width) + gap(place_width) + gap(who_width) + gap(age_width),
+    );
+    let compose = |cells: [&str; 6], host: &str| {
         let [left, risk, what, place, who, age] = cells;
         let mut parts = vec![
             shown::column(left, 5),
             shown::column(risk, 9),
             shown::column(what, what_width),
         ];
+        if host_width > 0 {
+            parts.push(shown::column(host, host_width));
+        }
         for (text, width) in [(place, place_width), (who, who_width), (age, age_width)] {
             if width > 0 {
                 parts.push(shown::column(text, width));
@@ -343,7 +382,7 @@ fn list(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
         parts
     };
     if head_and_rows {
-        let head = compose(["left", "risk", "what", "channel", "who", "age"]).join(" ");
+        let head = compose(["left", "risk", "what", "channel", "who", "age"], "host").join(" ");
         paint::line(
             buf,
             inner,
@@ -377,14 +416,16 @@ fn list(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
             Some((_, outcome)) => (format!("{outcome}: {}", row.what), true),
             None => (row.what.clone(), false),
         };
-        let cells = compose([
+        let host = key.host(state.hosts.focused());
+        let cells = [
             &row.left,
             &row.risk.1,
             &what,
             &row.place,
             &row.who,
             &row.age,
-        ]);
+        ];
+        let cells = compose(cells.map(String::as_str), state.hosts.name(host));
         let marked = matches!(key, ItemKey::Approval(id) if state.queue.marks.contains(id));
         let mark = match (is_selected, marked) {
             (true, true) => ">*",
@@ -410,6 +451,9 @@ fn list(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
             spans.push(span(theme, role, cell));
         }
         paint::line(buf, inner, at, &Line::from(spans));
+        if state.hosts.several() && !matches!(hosts::link(state, host), Link::Live { .. }) {
+            buf.set_style(paint::row(inner, at), theme.style(Role::Dimmed));
+        }
         if is_selected {
             paint::select(buf, paint::row(inner, at), theme, Role::Selection);
         }
@@ -427,6 +471,19 @@ fn list(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
             &format!("{hidden} more below"),
         );
     }
+}
+
+/// Columns for the name of each item's host; none where there is one host.
+fn host_width(state: &State, width: usize) -> usize {
+    if !state.hosts.several() {
+        return 0;
+    }
+    let most = if width >= 70 { HOST_COLUMNS } else { 8 };
+    let longest = state
+        .hosts
+        .ids()
+        .map(|id| shown::width(state.hosts.name(id)));
+    longest.max().unwrap_or(0).clamp(4, most)
 }
 
 fn empty(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {

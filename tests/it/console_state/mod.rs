@@ -9,6 +9,7 @@ mod connection;
 mod dialogs;
 mod fleet;
 mod folding;
+pub(crate) mod hosts;
 mod look;
 mod marks;
 mod memory;
