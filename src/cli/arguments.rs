@@ -342,12 +342,26 @@ pub enum ApprovalCommands {
         /// How far: once or session
         #[arg(long)]
         scope: Option<DecisionScope>,
+        /// Exactly this for the rest of its session, 8 hours at most: `--scope session`
+        #[arg(long, conflicts_with = "scope")]
+        shape: bool,
+        /// Make a rule of it
+        #[command(flatten)]
+        rule: RuleOfCard,
         /// Short code, for critical calls
         #[arg(long)]
         confirm_code: Option<String>,
         /// Budgets: add this much instead of what is offered, in the unit of the question (tokens, dollars, seconds)
         #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = amount)]
         extra: Option<f64>,
+        /// What was looked at
+        #[command(flatten)]
+        seen: Seen,
+    },
+    /// Take an approval back whose call has not started, with the rule or permission made with it
+    Revoke {
+        /// Id, unique prefix of it, or short code
+        id: String,
         /// What was looked at
         #[command(flatten)]
         seen: Seen,
@@ -359,6 +373,9 @@ pub enum ApprovalCommands {
         /// End the turn too
         #[arg(long)]
         stop: bool,
+        /// Make a rule of it
+        #[command(flatten)]
+        rule: RuleOfCard,
         /// What was looked at
         #[command(flatten)]
         seen: Seen,
@@ -371,6 +388,17 @@ fn amount(text: &str) -> Result<f64, String> {
         .ok()
         .filter(|amount: &f64| amount.is_finite())
         .ok_or_else(|| "expected a number like 50000 or 0.5".to_owned())
+}
+
+/// A rule that is made with a decision.
+#[derive(Debug, Args)]
+pub struct RuleOfCard {
+    /// Make a rule with the decision, or neither: of exactly this call, or as the options for rules say
+    #[arg(long)]
+    pub rule: bool,
+    /// What the rule says
+    #[command(flatten)]
+    pub fields: crate::cli::rules::RuleFlags,
 }
 
 /// What a decision is about.

@@ -26,7 +26,7 @@ use crate::config::layers::Flags;
 use crate::config::paths::locate;
 use crate::config::settings::Paths;
 use crate::protocol::command::Command;
-use crate::protocol::words::DecisionWord;
+use crate::protocol::words::{DecisionScope, DecisionWord};
 
 /// Runs the program with the process's arguments; returns its exit status.
 pub fn main() -> u8 {
@@ -262,6 +262,7 @@ pub async fn execute(
                         confirm_code: None,
                         extra: None,
                         reason: note,
+                        rule: None,
                     };
                     return resolve::run(client, terminal, format, &id, order).await;
                 }
@@ -323,11 +324,15 @@ async fn approval(
         ApprovalCommands::Approve {
             id,
             scope,
+            shape,
+            rule,
             confirm_code,
             extra,
             seen,
         } => {
+            let scope = scope.or(shape.then_some(DecisionScope::Session));
             let order = Order {
+                rule: approvals::rule_of(rule, scope)?,
                 decision: DecisionWord::Approve,
                 scope,
                 digest: seen.digest,
@@ -337,8 +342,26 @@ async fn approval(
             };
             approvals::decide(client, terminal, format, &id, order).await
         }
-        ApprovalCommands::Deny { id, stop, seen } => {
+        ApprovalCommands::Revoke { id, seen } => {
             let order = Order {
+                decision: DecisionWord::Revoke,
+                scope: None,
+                digest: seen.digest,
+                confirm_code: None,
+                extra: None,
+                reason: seen.reason,
+                rule: None,
+            };
+            approvals::decide(client, terminal, format, &id, order).await
+        }
+        ApprovalCommands::Deny {
+            id,
+            stop,
+            rule,
+            seen,
+        } => {
+            let order = Order {
+                rule: approvals::rule_of(rule, None)?,
                 decision: if stop {
                     DecisionWord::DenyAndStop
                 } else {

@@ -281,6 +281,8 @@ pub struct ApprovalsTable {
     pub life_seconds: Option<u64>,
     /// Seconds.
     pub high_risk_life_seconds: Option<u64>,
+    /// Seconds.
+    pub undo_seconds: Option<u32>,
     /// Pending approvals.
     pub max_pending_per_session: Option<u32>,
     /// Pending approvals.

@@ -379,6 +379,7 @@ fn approvals(inputs: &Inputs<'_>, config: &ConfigFile) -> Result<ApprovalSetting
             4 * 3600,
             1..=4 * WEEK,
         )?,
+        undo_seconds: number(inputs, &key("undo_seconds"), table.undo_seconds, 0, 0..=10)?,
         max_pending_per_session: number(
             inputs,
             &key("max_pending_per_session"),

@@ -280,6 +280,8 @@ pub struct ApprovalSettings {
     pub life_seconds: u64,
     /// Seconds an approval of high or critical risk lives.
     pub high_risk_life_seconds: u64,
+    /// Seconds for which an approved call of up to medium risk is held back before it starts; 0 = it is not.
+    pub undo_seconds: u32,
     /// Pending approvals per session; beyond it a call is denied.
     pub max_pending_per_session: u32,
     /// Pending approvals per channel; beyond it a call is denied.

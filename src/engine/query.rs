@@ -333,6 +333,7 @@ async fn status(engine: &Engine, usage_today: Usage) -> Result<EngineStatus, Pro
         sandbox: engine.sandbox.level_word_so_far(),
         usage_today,
         budget_today_usd,
+        undo_seconds: engine.settings.approvals.undo_seconds,
         problems: engine.problems(),
         writable: engine.store.problem().is_none(),
         draining: *engine.draining.borrow(),

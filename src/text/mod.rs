@@ -4,6 +4,7 @@ pub mod ascii;
 pub mod chunk;
 pub mod fold;
 pub mod markdown;
+pub mod quote;
 pub mod redact;
 pub mod untrusted;
 pub mod width;

@@ -85,6 +85,8 @@ actions! {
     SettleHappened = "settle-happened", Decision, "it happened", "unknown outcome: it happened, or was sent";
     SettleAgain = "settle-again", Decision, "again", "unknown outcome: run or send it again";
     SettleGiveUp = "settle-give-up", Decision, "give up", "unknown outcome: give it up";
+    AllowShape = "allow-shape", Decision, "shape", "allow exactly this for this session; a dialog prints it and asks again";
+    MakeRule = "make-rule", Decision, "rule", "make a rule on this call, with what it would have matched, and decide it";
     ResumeContinuation = "resume-continuation", Ordinary, "resume", "let an interrupted turn go on from its last durable step";
     RetryContinuation = "retry-continuation", Ordinary, "retry", "start an ended turn's message again";
     KillContinuation = "kill-continuation", Ordinary, "kill", "cancel the turn and kill its tools";
@@ -142,6 +144,9 @@ actions! {
     RuleToggle = "rule-toggle", Ordinary, "on/off", "look at the rule, or no longer; what lets more run asks first";
     RuleRemove = "rule-remove", Ordinary, "remove", "remove the rule, or take the permission back; asks first";
     RuleTest = "rule-test", Ordinary, "test", "what would happen to a call";
+    Mark = "mark", Ordinary, "mark", "mark the card, or no longer; the decision keys then show a table of all that are marked";
+    GroupQueue = "group-queue", Ordinary, "group", "group by channel, by tool, by risk, or by deadline alone";
+    Undo = "undo", Ordinary, "undo", "take back what was last decided on this console, while that can be; names it";
     NextHost = "next-host", Ordinary, "next host", "show the next of the daemons this console is attached to";
     Mouse = "mouse", Ordinary, "mouse", "let the mouse select and scroll, or leave it to the terminal; it never decides";
     DialogNext = "dialog-next", Dialog, "next", "next choice";
@@ -151,6 +156,7 @@ actions! {
     DialogDiscover = "dialog-discover", Dialog, "look for servers", "look for model servers on this machine";
     DialogPageDown = "dialog-page-down", Dialog, "page down", "scroll down half a page";
     DialogPageUp = "dialog-page-up", Dialog, "page up", "scroll up half a page";
+    DialogAgain = "dialog-again", Dialog, "allow", "shape dialog: allow what it prints, 0.7 s after it appeared";
     TextEnter = "text-enter", Text, "done", "new line, or finish a one-line field";
     TextSubmit = "text-submit", Text, "send", "finish the field";
     TextCancel = "text-cancel", Text, "close", "close the field; the draft is kept";

@@ -11,7 +11,7 @@ use crate::protocol::ids::{ContinuationId, SessionId};
 use crate::protocol::problem::Problem;
 use crate::protocol::snapshot::{Answer, Query, Snapshot};
 use crate::protocol::words::Scope;
-use crate::tui::state::arming::CardReport;
+use crate::tui::state::arming::{CardReport, DialogReport};
 use crate::tui::state::hosts::HostId;
 use crate::tui::state::queue::ItemKey;
 use crate::tui::state::session_view::SessionReport;
@@ -208,6 +208,8 @@ pub struct FrameReport {
     pub wants_spots: bool,
     /// Where things are that can be selected; what is drawn later lies above.
     pub spots: Vec<(Rect, Spot)>,
+    /// The dialog on top, where it decides something.
+    pub dialog: Option<DialogReport>,
 }
 
 impl FrameReport {

@@ -13,7 +13,7 @@ use crate::protocol::words::{ApprovalKind, DecisionScope, DecisionWord, OutboxSt
 use crate::text::untrusted::reveal;
 use crate::tui::state::arming::{CONFIRM_MS, Refusal, Subject, VISIBLE_MS};
 use crate::tui::state::decide::lets_something_happen;
-use crate::tui::state::modal::SNOOZES;
+use crate::tui::state::modal::snoozes;
 use crate::tui::state::queue::{self, ItemKey};
 use crate::tui::view;
 
@@ -516,10 +516,13 @@ impl Shell<'_> {
                 let minutes = match given.parse() {
                     Ok(minutes) => Some(minutes),
                     Err(_) => {
-                        let offered: Vec<String> =
-                            SNOOZES.iter().map(|m| format!("{m} minutes")).collect();
+                        let choices = snoozes(self.state.now.wall, approval.expires_at);
+                        let offered: Vec<String> = choices
+                            .iter()
+                            .map(|choice| choice.words.to_owned())
+                            .collect();
                         let chosen = self.choose("For how long?", &offered).await?;
-                        chosen.and_then(|at| SNOOZES.get(at - 1).copied())
+                        chosen.and_then(|at| choices.get(at - 1).map(|choice| choice.minutes))
                     }
                 };
                 if minutes.is_none() {

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use ratatui::layout::Rect;
 
 use crate::clock::Timestamp;
+use crate::protocol::approval::Approval;
 use crate::protocol::ids::{ApprovalId, SessionId};
 use crate::protocol::words::{DecisionWord, Scope};
 use crate::tui::keymap::context::Context;
@@ -22,9 +23,10 @@ use crate::tui::state::hosts::Hosts;
 use crate::tui::state::memory::MemoryPanel;
 use crate::tui::state::modal::Modal;
 use crate::tui::state::panel::Asking;
-use crate::tui::state::queue::QueueState;
+use crate::tui::state::queue::{self, QueueState};
 use crate::tui::state::rules::RulesPanel;
 use crate::tui::state::session_view::SessionView;
+use crate::tui::state::undo::Undo;
 use crate::tui::state::world::World;
 
 /// How long a notice at the bottom stays.
@@ -284,6 +286,8 @@ pub struct State {
     pub arming: Arming,
     /// First press of a high-risk decision.
     pub high: Option<HighConfirm>,
+    /// What was done here and can perhaps be taken back.
+    pub undo: Undo,
     /// Decisions under way.
     pub deciding: BTreeSet<ApprovalId>,
     /// Keys of a sequence.
@@ -346,6 +350,7 @@ impl State {
             drafts: BTreeMap::new(),
             arming: Arming::default(),
             high: None,
+            undo: Undo::default(),
             deciding: BTreeSet::new(),
             pending: None,
             flash: None,
@@ -393,6 +398,11 @@ impl State {
         self.size.0 < ONE_PANE.0 || self.size.1 < ONE_PANE.1
     }
 
+    /// How long an approved call can still be taken back before it starts, in milliseconds; none = it is not held.
+    pub fn starts_in(&self, approval: &Approval) -> Option<u64> {
+        queue::starts_in(&self.world, self.now.wall, approval)
+    }
+
     /// The keys of a sequence that has waited long enough for help: what can follow is shown.
     pub fn which_key(&self) -> Option<&PendingKeys> {
         let waited = |pending: &&PendingKeys| self.now.steady.since(pending.since) >= WHICH_KEY_MS;
@@ -414,6 +424,12 @@ impl State {
             .flat_map(World::pending)
             .filter_map(|a| a.expires_at)
             .any(|at| at > self.now.wall && at.millis_since(self.now.wall) <= 61_000);
+        let urgent = urgent
+            || self
+                .world
+                .approvals
+                .values()
+                .any(|one| self.starts_in(one).is_some());
         let retries = self.screen == Screen::Live && !self.world.retries.is_empty();
         let live = self.is_live() || self.hosts.several();
         if (retries || urgent && self.screen == Screen::Queue) && live {

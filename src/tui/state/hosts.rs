@@ -27,6 +27,7 @@ use crate::tui::state::panel::Asking;
 use crate::tui::state::queue::{self, ItemKey};
 use crate::tui::state::rules::RulesPanel;
 use crate::tui::state::session_view::SessionView;
+use crate::tui::state::undo::Undo;
 use crate::tui::state::world::World;
 use crate::tui::state::{perform, submit, update};
 
@@ -55,6 +56,7 @@ struct Parked {
     doctor: DoctorPanel,
     drafts: BTreeMap<String, String>,
     deciding: BTreeSet<ApprovalId>,
+    undo: Undo,
 }
 
 impl Parked {
@@ -75,6 +77,7 @@ impl Parked {
             doctor: DoctorPanel::default(),
             drafts: BTreeMap::new(),
             deciding: BTreeSet::new(),
+            undo: Undo::default(),
         })
     }
 
@@ -95,6 +98,7 @@ impl Parked {
         swap(&mut self.doctor, &mut state.doctor);
         swap(&mut self.drafts, &mut state.drafts);
         swap(&mut self.deciding, &mut state.deciding);
+        swap(&mut self.undo, &mut state.undo);
     }
 }
 

@@ -142,6 +142,8 @@ pub fn back(state: &mut State) -> bool {
     match state.screen {
         Screen::Queue if state.queue.zoomed => state.queue.zoomed = false,
         Screen::Queue if state.queue.selected.is_some() => state.queue.selected = None,
+        Screen::Queue if !state.queue.marks.is_empty() => state.queue.marks.clear(),
+        Screen::Queue if !state.queue.filter.is_empty() => state.queue.set_filter(&state.world, ""),
         Screen::Session if state.session.search.is_some() => state.session.search = None,
         Screen::Session if state.session.selected.is_some() => state.session.selected = None,
         Screen::Live if state.live.selected.is_some() => state.live.selected = None,

@@ -9,10 +9,10 @@ use crate::tui::options::Access;
 use crate::tui::state::app::{Screen, State, Tone};
 use crate::tui::state::copying::{self, Copied};
 use crate::tui::state::modal::{Confirm, HelpScope, Modal, TextPurpose};
-use crate::tui::state::queue::Step;
+use crate::tui::state::queue::{self, ItemKey, Step};
 use crate::tui::state::session_view::SessionView;
 use crate::tui::state::{
-    available, dialogs, focused, hosts, models, mouse, moving, panel, submit, why,
+    available, dialogs, focused, hosts, models, mouse, moving, panel, submit, undo, why,
 };
 
 /// Carries out an action that is not a decision.
@@ -152,6 +152,20 @@ pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
             Vec::new()
         }
         Action::Why => why::open(state),
+        Action::Filter if state.screen == Screen::Queue => {
+            dialogs::open_text(state, TextPurpose::Filter(Screen::Queue))
+        }
+        Action::GroupQueue if state.screen == Screen::Queue => {
+            state.queue.group_next(&state.world);
+            let text = format!("grouped {}", state.queue.grouping.as_str());
+            state.flash(Tone::Info, text);
+            Vec::new()
+        }
+        Action::Undo => undo::undo(state),
+        Action::Mark if state.screen == Screen::Queue => {
+            mark(state);
+            Vec::new()
+        }
         Action::NextHost => hosts::next(state),
         Action::GroupCosts
         | Action::Numbers
@@ -180,7 +194,9 @@ pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
         | Action::RuleEdit
         | Action::RuleToggle
         | Action::RuleRemove
-        | Action::RuleTest => {
+        | Action::RuleTest
+        | Action::Mark
+        | Action::GroupQueue => {
             state.flash(
                 Tone::Warning,
                 format!("{}: not on this screen", action.short()),
@@ -194,6 +210,8 @@ pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
         | Action::AnswerInstead
         | Action::DenyAndStop
         | Action::Snooze
+        | Action::AllowShape
+        | Action::MakeRule
         | Action::SettleHappened
         | Action::SettleAgain
         | Action::SettleGiveUp
@@ -204,6 +222,7 @@ pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
         | Action::DialogDiscover
         | Action::DialogPageDown
         | Action::DialogPageUp
+        | Action::DialogAgain
         | Action::TextEnter
         | Action::TextSubmit
         | Action::TextCancel
@@ -399,6 +418,18 @@ fn confirm_continuation(state: &mut State, verb: Verb) -> Vec<Effect> {
         chosen: 0,
     }));
     Vec::new()
+}
+
+/// Marks the selected card for a decision about several.
+fn mark(state: &mut State) {
+    match &state.queue.selected {
+        Some(key @ ItemKey::Approval(id)) if queue::is_open(&state.world, key) => {
+            let id = *id;
+            state.queue.mark(id);
+        }
+        Some(_) => state.flash(Tone::Warning, "mark: only cards that wait for a decision"),
+        None => drop(nothing(state, Action::Mark)),
+    }
 }
 
 fn pause_session(state: &mut State) -> Vec<Effect> {

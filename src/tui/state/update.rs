@@ -1,6 +1,7 @@
 //! The reducer: one message in, effects out. The only way the state changes.
 
 use crate::clock::Timestamp;
+use crate::protocol::approval::snooze_end;
 use crate::protocol::command::{Command, Outcome};
 use crate::protocol::event::{BudgetLevel, Event, EventBody};
 use crate::protocol::ids::ApprovalId;
@@ -14,7 +15,8 @@ use crate::tui::state::modal::{Modal, TextPurpose};
 use crate::tui::state::queue::ItemKey;
 use crate::tui::state::world::World;
 use crate::tui::state::{
-    audit, dialogs, hosts, input, memory, models, mouse, panel, perform, submit, why,
+    audit, batch, deciding, dialogs, hosts, input, memory, models, mouse, panel, perform,
+    rule_editor, submit, undo, why,
 };
 
 /// Folds a message into the state.
@@ -84,10 +86,7 @@ pub(super) fn received(state: &mut State, message: Message) -> Vec<Effect> {
             dialogs::edited(state, result);
             Vec::new()
         }
-        Message::Tick => {
-            tick(state);
-            ring(state)
-        }
+        Message::Tick => tick(state),
         Message::Drawn(report) => {
             drawn(state, report);
             Vec::new()
@@ -103,7 +102,7 @@ pub(super) fn received(state: &mut State, message: Message) -> Vec<Effect> {
     }
 }
 
-fn tick(state: &mut State) {
+fn tick(state: &mut State) -> Vec<Effect> {
     let steady = state.now.steady;
     if state
         .flash
@@ -119,13 +118,21 @@ fn tick(state: &mut State) {
     {
         state.pending = None;
     }
-    refresh_lists(state);
+    let woken = refresh_lists(state);
     state.touch(Dirty::Soon);
+    // What was put off needs somebody again.
+    state.unrung |= woken > 0 && !state.focused;
+    ring(state)
 }
 
 fn drawn(state: &mut State, report: FrameReport) {
     state.spots = report.spots;
     state.arming.drawn(report.card, state.now.steady);
+    match report.dialog {
+        Some(report) => deciding::drawn(state, report),
+        // Under a text or a list of keys it is not being looked at.
+        None => deciding::unsure(state),
+    }
     state.queue.card_scroll = state.queue.card_scroll.min(report.card_max_scroll);
     if let Some(most) = report.panel_max_scroll {
         let scroll = match (state.modals.last_mut(), state.screen) {
@@ -208,6 +215,7 @@ fn take_event(state: &mut State, event: &Event) -> Vec<Effect> {
     let missing = fold::apply(&mut state.world, event);
     panel::happened(state, event);
     state.doctor.note(event);
+    state.undo.note(event);
     tell_of_budget(state, event);
     let mut effects: Vec<Effect> = missing.into_iter().map(ask_for).collect();
     let shown_session =
@@ -308,6 +316,8 @@ fn disconnected(state: &mut State, why: String) -> Vec<Effect> {
     state.high = None;
     // What was shown may not be true any more: the card must be looked at again.
     state.arming.drawn(None, state.now.steady);
+    state.arming.forget();
+    deciding::lost(state);
     state.session.loading = false;
     state.session.loading_older = false;
     state.touch(Dirty::Soon);
@@ -322,16 +332,26 @@ fn submitted(
     if let Command::Decide { approval_id, .. } = command {
         state.deciding.remove(approval_id);
     }
+    deciding::submitted(state, command, &result);
+    // A table says for itself what came of each, and of all.
+    let in_batch = batch::sent(state, command);
+    let joins = in_batch && batch::some_done(state);
+    let more = batch::submitted(state, command, &result);
     models::submitted(state, command, &result);
     memory::submitted(state, command, &result);
-    match result {
+    let mut effects = match result {
         Err(problem) => {
-            state.flash(Tone::Error, problem_text(&problem));
+            if !in_batch {
+                state.flash(Tone::Error, problem_text(&problem));
+            }
             Vec::new()
         }
         Ok(outcome) => {
-            let text = submit::done_text(command, &outcome);
-            state.flash(Tone::Info, text);
+            undo::done(state, command, &outcome, joins);
+            if !in_batch {
+                let text = submit::done_text(command, &outcome);
+                state.flash(Tone::Info, text);
+            }
             // What was done may show on the screen; not everything that is done is told by an event.
             state.asking.later();
             if let Some((id, until)) = snoozed(state, command, &outcome) {
@@ -366,7 +386,9 @@ fn submitted(
                 | Outcome::Rule(_) => Vec::new(),
             }
         }
-    }
+    };
+    effects.extend(more);
+    effects
 }
 
 /// The approval that a command has put off, and until when.
@@ -380,8 +402,9 @@ pub(super) fn snoozed(
             if decision.decision == DecisionWord::Snooze
                 && approval.state == ApprovalState::Pending =>
         {
-            let minutes = i64::from(decision.minutes.unwrap_or(15));
-            Some((approval.id, state.now.wall.plus_seconds(minutes * 60)))
+            let minutes = decision.minutes.unwrap_or(60);
+            let until = snooze_end(state.now.wall, minutes, approval.expires_at)?;
+            Some((approval.id, until))
         }
         _ => None,
     }
@@ -409,7 +432,7 @@ fn answered(state: &mut State, query: &Query, result: Result<Box<Answer>, Box<Pr
         .as_ref()
         .map(|answer| &**answer)
         .map_err(|problem| &**problem);
-    if panel::answered(state, query, borrowed) {
+    if panel::answered(state, query, borrowed) || rule_editor::answered(state, query, borrowed) {
         return;
     }
     let answer = match result {

@@ -6,17 +6,6 @@ use crate::tui::shown;
 use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::paint::{LABEL, span};
 
-/// An argument in quotes. Backslash and quote are escaped, line ends are written `\n`.
-pub fn quoted(argument: &str) -> String {
-    format!(
-        "\"{}\"",
-        argument
-            .replace('\\', "\\\\")
-            .replace('"', "\\\"")
-            .replace('\n', "\\n")
-    )
-}
-
 /// Collects the lines of a card.
 pub struct Body<'t> {
     theme: &'t Theme,

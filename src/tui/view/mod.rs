@@ -9,6 +9,7 @@ pub mod channels;
 pub mod continuations;
 pub mod cost_numbers;
 pub mod cost_words;
+pub mod deciding;
 pub mod detail;
 pub mod dial;
 pub mod dialog;

@@ -63,7 +63,9 @@ fn repeated(entry: &TranscriptEntry, entries: &[TranscriptEntry]) -> bool {
                 && matches!(step.body, StepBody::Model { .. })
                 && answered(entry.continuation_id)
         }
-        TranscriptBody::User { .. } | TranscriptBody::State { .. } => false,
+        TranscriptBody::User { .. }
+        | TranscriptBody::State { .. }
+        | TranscriptBody::Compacted { .. } => false,
     }
 }
 

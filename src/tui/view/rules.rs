@@ -261,7 +261,8 @@ fn rule_body(state: &State, body: &mut Body<'_>, rule: &Rule) {
     }
 }
 
-fn matched(state: &State, body: &mut Body<'_>, found: &RuleMatches) {
+/// What a rule would have matched: the count, then the newest calls.
+pub fn matched(state: &State, body: &mut Body<'_>, found: &RuleMatches) {
     let at_most = if found.more { "; only the newest" } else { "" };
     let text = format!(
         "matches {} of {} calls{at_most}: {} ran unasked, {} approved, {} denied, {} refused",

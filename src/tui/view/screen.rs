@@ -17,8 +17,8 @@ use crate::tui::view::cache::ViewCache;
 use crate::tui::view::paint::{self, span};
 use crate::tui::view::queue::HOST_COLUMNS;
 use crate::tui::view::{
-    audit, cache_cost, channels, continuations, dial, dialog, doctor, footer, header, help, live,
-    memory, models, queue, release, rules, text_entry, transcript, which_key, why,
+    audit, cache_cost, channels, continuations, deciding, dial, dialog, doctor, footer, header,
+    help, live, memory, models, queue, release, rules, text_entry, transcript, which_key, why,
 };
 
 /// Draws everything. Returns what was shown of the selected card and of the transcript.
@@ -95,6 +95,7 @@ pub fn draw(
         report.card = None;
         report.panel_max_scroll = None;
         report.spots.clear();
+        report.dialog = None;
         match modal {
             Modal::Help(overlay) => help::draw(state, theme, overlay, body, buf),
             Modal::Text(entry) => text_entry::draw(state, theme, entry, body, buf),
@@ -104,15 +105,23 @@ pub fn draw(
             }
             Modal::Release(open) => release::draw(state, theme, open, body, buf),
             Modal::Confirm(confirm) => dialog::confirm(theme, confirm, body, buf),
-            Modal::Snooze { bound, chosen } => dialog::snooze(theme, bound, *chosen, body, buf),
+            Modal::Snooze {
+                bound,
+                choices,
+                chosen,
+            } => dialog::snooze(theme, bound, choices, *chosen, body, buf),
             Modal::Models(overlay) => models::draw(state, theme, overlay, body, buf),
             Modal::Why(pager) => {
                 report.panel_max_scroll = Some(why::draw(state, theme, pager, body, buf));
+            }
+            Modal::Deciding(dialog) => {
+                report.dialog = Some(deciding::draw(state, theme, dialog, body, buf));
             }
         }
     }
     if which_key::draw(state, theme, body, buf) {
         report.card = None;
+        report.dialog = None;
     }
     report
 }

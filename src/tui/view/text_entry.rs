@@ -33,7 +33,9 @@ pub fn draw(state: &State, theme: &Theme, entry: &TextEntry, area: Rect, buf: &m
         | TextPurpose::Code(..)
         | TextPurpose::Compose(_)
         | TextPurpose::Memory(_)
-        | TextPurpose::Rule(_) => 0,
+        | TextPurpose::Rule(_)
+        | TextPurpose::RuleValue
+        | TextPurpose::BatchReason => 0,
     };
     let rows = match entry.field.kind() {
         Lines::One => 1 + extra,
@@ -102,7 +104,9 @@ pub fn draw(state: &State, theme: &Theme, entry: &TextEntry, area: Rect, buf: &m
         | TextPurpose::Compose(_)
         | TextPurpose::Filter(_)
         | TextPurpose::Memory(_)
-        | TextPurpose::Rule(_) => {}
+        | TextPurpose::Rule(_)
+        | TextPurpose::RuleValue
+        | TextPurpose::BatchReason => {}
     }
     if let Some(error) = &entry.error {
         paint::line(
@@ -192,8 +196,8 @@ fn words(state: &State, entry: &TextEntry) -> (String, String) {
             let note = match screen {
                 Screen::Audit => audit::FILTER_WORDS,
                 Screen::Continuations => "words of state, channel, person, text; empty shows all",
-                Screen::Queue
-                | Screen::Live
+                Screen::Queue => "words of channel, tool, risk, person, arguments; empty shows all",
+                Screen::Live
                 | Screen::Session
                 | Screen::Channels
                 | Screen::Rules
@@ -205,6 +209,15 @@ fn words(state: &State, entry: &TextEntry) -> (String, String) {
         }
         TextPurpose::Memory(text) => memory::entry_words(text),
         TextPurpose::Rule(purpose) => rules::entry_words(*purpose),
+        TextPurpose::BatchReason => (
+            format!("Deny {} marked cards: reason", state.queue.marks.len()),
+            "The model reads this with each; the table comes next.".to_owned(),
+        ),
+        TextPurpose::RuleValue => (
+            "Compare with".to_owned(),
+            "words as a shell would be given them; a pattern takes *, ? and a last word **"
+                .to_owned(),
+        ),
     }
 }
 

@@ -300,6 +300,7 @@ pub fn engine() -> EngineStatus {
         sandbox: "bubblewrap".to_owned(),
         usage_today: usage(),
         budget_today_usd: Some(1.5),
+        undo_seconds: 3,
         problems: vec!["disk full".to_owned()],
         writable: true,
         draining: None,

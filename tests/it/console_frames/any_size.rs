@@ -136,6 +136,11 @@ const TOURS: &[&str] = &[
     ": wait ctrl-x",
     "ctrl-x wait",
     "j g wait",
+    "j G wait wait r",
+    "j G wait wait r j j enter",
+    "j space j space a tab",
+    "v v j",
+    "/",
 ];
 
 fn tour(driver: &mut Driver, keys: &str) {
