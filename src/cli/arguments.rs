@@ -314,6 +314,16 @@ pub enum SessionCommands {
 /// `approvals`.
 #[derive(Debug, Subcommand)]
 pub enum ApprovalCommands {
+    /// Write a whole session, oldest entry first
+    Export {
+        /// Id or unique prefix
+        id: String,
+        /// New file; standard output when left out or `-`
+        file: Option<PathBuf>,
+        /// markdown or json; json with --json
+        #[arg(long)]
+        format: Option<crate::client::export::ExportFormat>,
+    },
     /// List approvals
     List {
         /// Only this state

@@ -213,6 +213,11 @@ pub async fn execute(
         }) => sessions::list(client, terminal, format, state, channel, limit).await,
         Subcommands::Costs { by, since } => costs::run(client, terminal, format, by, since).await,
         Subcommands::Approvals(command) => approval(command, client, terminal, format).await,
+        Subcommands::Sessions(SessionCommands::Export {
+            id,
+            file,
+            format: wanted,
+        }) => sessions::export(client, terminal, format, &id, file.as_deref(), wanted).await,
         Subcommands::Channels(ChannelCommands::List) => {
             channels::list(client, terminal, format).await
         }

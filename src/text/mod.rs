@@ -5,5 +5,6 @@ pub mod fold;
 pub mod markdown;
 pub mod redact;
 pub mod untrusted;
+pub mod verbatim;
 pub mod width;
 pub mod wrap;

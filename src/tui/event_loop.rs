@@ -2,6 +2,7 @@
 //! that tests drive it without a terminal. Nothing blocks it: commands and queries run beside it.
 
 use std::io;
+use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,19 +13,22 @@ use tokio::sync::{Notify, mpsc, watch};
 use tokio::task::JoinSet;
 
 use crate::client::console_client::ConsoleClient;
+use crate::client::export::ExportFormat;
 use crate::protocol::command::{Command, Envelope};
 use crate::protocol::ids::SessionId;
 use crate::protocol::snapshot::Query;
 use crate::protocol::words::Surface;
+use crate::tui::action::Action;
 use crate::tui::assets::{self, AssetKind};
 use crate::tui::connection;
 use crate::tui::editor;
+use crate::tui::export;
 use crate::tui::frames::{FrameScheduler, Wanted};
 use crate::tui::keymap;
 use crate::tui::message::{Effect, Message, Millis, Now, QuitKind};
 use crate::tui::options::ConsoleOptions;
 use crate::tui::reload::Watch;
-use crate::tui::state::app::{Dirty, State, Tone};
+use crate::tui::state::app::{Dirty, Screen, State, Tone};
 use crate::tui::state::update::update;
 use crate::tui::terminal;
 use crate::tui::terminal::{CLIPBOARD_MAX, ConsoleTerminal, TerminalGuard, clipboard_sequence};
@@ -284,6 +288,7 @@ impl<T: ConsoleTerminal> Console<T> {
                 }
                 Effect::Bell => self.control("\x07"),
             }
+                Effect::Export(session_id, format) => self.export(session_id, format),
         }
         let wanted = match std::mem::take(&mut self.state.dirty) {
             Dirty::No => return asked,
@@ -310,8 +315,9 @@ impl<T: ConsoleTerminal> Console<T> {
     fn copy(&mut self, text: &str) {
         if text.len() > CLIPBOARD_MAX {
             let message = format!(
-                "not copied: {} bytes, terminals take at most {CLIPBOARD_MAX}",
-                text.len()
+                "not copied: {} bytes, terminals take at most {CLIPBOARD_MAX}{}",
+                text.len(),
+                self.instead_of_copying()
             );
             self.state.flash(Tone::Warning, message);
             return;
@@ -320,6 +326,21 @@ impl<T: ConsoleTerminal> Console<T> {
     }
 
     fn load_theme(&mut self, name: &str) {
+    /// What can be done with a session that is too long for the clipboard, with the key it is on.
+    fn instead_of_copying(&self) -> String {
+        let context = self.state.context();
+        if self.state.screen != Screen::Session {
+            return String::new();
+        }
+        self.state
+            .keymap
+            .key_of(context, Action::Export)
+            .map_or_else(
+                || "; `:export` writes it to a file".to_owned(),
+                |key| format!("; {key} writes the whole session to a file"),
+            )
+    }
+
         match theme::file::load(name, self.options.user_dir.as_deref(), self.options.depth) {
             Ok(theme) => {
                 self.theme = theme;
@@ -402,6 +423,15 @@ impl<T: ConsoleTerminal> Console<T> {
     /// A command already on its way is not cut off by leaving.
     async fn finish_commands(&mut self) {
         let all = async { while self.answers.join_next().await.is_some() {} };
+    fn export(&mut self, session_id: SessionId, format: ExportFormat) {
+        let client = Arc::clone(&self.client);
+        let at = self.options.clock.now();
+        self.answers.spawn(async move {
+            let here = Path::new(".");
+            Message::Exported(export::export(&*client, here, session_id, format, at).await)
+        });
+    }
+
         if tokio::time::timeout(Duration::from_secs(1), all)
             .await
             .is_err()

@@ -3,6 +3,7 @@
 
 use crossterm::event::KeyEvent;
 
+use crate::client::export::ExportFormat;
 use crate::clock::Timestamp;
 use crate::protocol::command::{Command, Outcome};
 use crate::protocol::event::Event;
@@ -81,6 +82,8 @@ pub enum Message {
     Drawn(FrameReport),
     /// The process was asked to end.
     Terminate,
+    /// A session was written to a file, or not: in words.
+    Exported(Result<String, String>),
 }
 
 /// How the console was left.
@@ -121,6 +124,8 @@ pub enum Effect {
     Bell,
     /// Load another keymap.
     LoadKeymap(String),
+    /// Write a whole session to a new file in the current directory.
+    Export(SessionId, ExportFormat),
 }
 
 /// What a frame that was really drawn showed, where the reducer must know.

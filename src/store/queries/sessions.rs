@@ -151,6 +151,24 @@ struct TurnHead {
     updated_at: Timestamp,
 }
 
+/// What [`turn_head`] reads.
+const TURN_HEADS: &str =
+    "SELECT position, id, state, requester_display, text, error, created_at, updated_at FROM continuations
+     WHERE session_id = ?1";
+
+fn turn_head(row: &Row<'_>) -> Result<TurnHead, StoreError> {
+    Ok(TurnHead {
+        position: row.get(0)?,
+        id: ContinuationId::from_bytes(row.get(1)?),
+        state: word(row, 2)?,
+        sender: row.get(3)?,
+        text: row.get(4)?,
+        error: json_opt(row, 5)?,
+        created_at: Timestamp(row.get(6)?),
+        updated_at: Timestamp(row.get(7)?),
+    })
+}
+
 impl Reader<'_> {
     /// Sessions, newest change first.
     pub fn sessions(
@@ -217,26 +235,15 @@ impl Reader<'_> {
             cursor: None,
         }) as usize;
         let before = before.unwrap_or(u64::MAX >> 1);
-        let mut statement = self.conn.prepare_cached(
-            "SELECT position, id, state, requester_display, text, error, created_at, updated_at FROM continuations
-             WHERE session_id = ?1 AND position <= ?2 ORDER BY position DESC",
-        )?;
+        let mut statement = self.conn.prepare_cached(&format!(
+            "{TURN_HEADS} AND position <= ?2 ORDER BY position DESC"
+        ))?;
         let mut rows = statement.query(params![session.to_bytes(), before >> LINE_BITS])?;
         let mut entries = Vec::new();
         while entries.len() <= limit
             && let Some(row) = rows.next()?
         {
-            let turn = TurnHead {
-                position: row.get(0)?,
-                id: ContinuationId::from_bytes(row.get(1)?),
-                state: word(row, 2)?,
-                sender: row.get(3)?,
-                text: row.get(4)?,
-                error: json_opt(row, 5)?,
-                created_at: Timestamp(row.get(6)?),
-                updated_at: Timestamp(row.get(7)?),
-            };
-            self.push_turn(turn, before, &mut entries)?;
+            self.push_turn(turn_head(row)?, before, &mut entries)?;
         }
         let more = entries.len() > limit;
         entries.truncate(limit);
@@ -246,6 +253,40 @@ impl Reader<'_> {
             None
         };
         entries.reverse();
+        Ok(Page {
+            items: entries,
+            next_cursor,
+        })
+    }
+
+    /// The oldest `limit` (1–500, default 100) entries from a position on, oldest first; `next_cursor` is the
+    /// position to pass as `from` for newer ones.
+    pub fn transcript_from(
+        &self,
+        session: SessionId,
+        from: u64,
+        limit: Option<u32>,
+    ) -> Result<Page<TranscriptEntry>, StoreError> {
+        load_session(self.conn, session)?;
+        let limit = page_limit(&PageRequest {
+            limit,
+            cursor: None,
+        }) as usize;
+        let mut statement = self.conn.prepare_cached(&format!(
+            "{TURN_HEADS} AND position >= ?2 ORDER BY position"
+        ))?;
+        let first = i64::try_from(from >> LINE_BITS).unwrap_or(i64::MAX);
+        let mut rows = statement.query(params![session.to_bytes(), first])?;
+        let mut entries = Vec::new();
+        while entries.len() <= limit
+            && let Some(row) = rows.next()?
+        {
+            let mut turn = Vec::new();
+            self.push_turn(turn_head(row)?, u64::MAX, &mut turn)?;
+            entries.extend(turn.into_iter().rev().filter(|e| e.position >= from));
+        }
+        let next_cursor = entries.get(limit).map(|entry| entry.position.to_string());
+        entries.truncate(limit);
         Ok(Page {
             items: entries,
             next_cursor,

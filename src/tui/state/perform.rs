@@ -1,5 +1,6 @@
 //! What actions do on screens.
 
+use crate::client::export::ExportFormat;
 use crate::protocol::command::Command;
 use crate::protocol::ids::SessionId;
 use crate::protocol::words::{ChannelKind, ContinuationState};
@@ -149,6 +150,7 @@ pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
             Vec::new()
         }
         Action::Why => why::open(state),
+        Action::Export => export(state, ExportFormat::Markdown),
         Action::GroupCosts
         | Action::Numbers
         | Action::PinAnswer
@@ -219,6 +221,19 @@ pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
         | Action::TextComplete
         | Action::TextEditor => Vec::new(),
     }
+}
+
+/// Writes the session that has the focus to a file.
+pub fn export(state: &mut State, format: ExportFormat) -> Vec<Effect> {
+    let Some(id) = focused::focused_session(state) else {
+        return nothing(state, Action::Export);
+    };
+    if !state.is_live() {
+        state.flash(Tone::Warning, "not exported: not connected");
+        return Vec::new();
+    }
+    state.flash(Tone::Info, "exporting …");
+    vec![Effect::Export(id, format)]
 }
 
 /// Carries out an action chosen in help or the palette. Decisions are made with their key, on the card.

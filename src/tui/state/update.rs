@@ -67,6 +67,13 @@ pub fn update(state: &mut State, message: Message, now: Now) -> Vec<Effect> {
         let searches = state.session.wanted.is_some() && !state.session.loading;
         if reads_back || searches {
             effects.extend(state.session.older().map(Effect::Query));
+        Message::Exported(result) => {
+            match result {
+                Ok(text) => state.flash(Tone::Info, text),
+                Err(text) => state.flash(Tone::Error, text),
+            }
+            Vec::new()
+        }
         }
     }
     effects
