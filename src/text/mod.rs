@@ -3,6 +3,7 @@
 pub mod chunk;
 pub mod fold;
 pub mod markdown;
+pub mod markup;
 pub mod redact;
 pub mod untrusted;
 pub mod verbatim;
