@@ -169,7 +169,7 @@ impl Export {
             TranscriptBody::State { state, error } => {
                 heading(out, entry.at, "turn", state.as_str());
                 if let Some(error) = error {
-                    fact(out, "error", &error.code);
+                    told(out, "error", &error.code);
                     out.push('\n');
                     out.push_str(&block(&error.message, ""));
                 }
@@ -203,10 +203,10 @@ impl Export {
                     fact(out, "kept answer", &format!("of {}", cached.stored_at));
                 }
                 for line in dropped {
-                    fact(out, "left out", line);
+                    told(out, "left out", line);
                 }
                 for line in notes {
-                    fact(out, "note", line);
+                    told(out, "note", line);
                 }
                 out.push('\n');
                 if !text.is_empty() {
@@ -285,9 +285,14 @@ fn heading(out: &mut String, at: Timestamp, kind: &str, who: &str) {
     let _ = write!(out, "## {at} · {kind}{gap}{}\n\n", inline(who));
 }
 
-/// `name` is a word of ours, `value` is outside text.
+/// `name` and `value` are words and numbers of ours.
 fn fact(out: &mut String, name: &str, value: &str) {
-    let _ = writeln!(out, "- {name}: {}", inline(value));
+    let _ = writeln!(out, "- {name}: {value}");
+}
+
+/// `name` is a word of ours, `value` is outside text.
+fn told(out: &mut String, name: &str, value: &str) {
+    fact(out, name, &inline(value));
 }
 
 fn used(usage: &Usage) -> String {
@@ -303,10 +308,10 @@ fn used(usage: &Usage) -> String {
 
 fn head(session: &Session, made_at: Timestamp) -> String {
     let mut out = format!("# Session {}\n\n", session.id);
-    fact(&mut out, "channel", &session.channel);
-    fact(&mut out, "conversation", &session.conversation);
+    told(&mut out, "channel", &session.channel);
+    told(&mut out, "conversation", &session.conversation);
     if let Some(title) = &session.title {
-        fact(&mut out, "title", title);
+        told(&mut out, "title", title);
     }
     fact(&mut out, "state", session.state.as_str());
     fact(&mut out, "turns", &session.turns.to_string());
@@ -324,14 +329,14 @@ fn call(out: &mut String, call: &ToolCall) {
     let _ = write!(out, "\n### call {}\n\n", inline(&call.name));
     fact(out, "id", &call.id.to_string());
     fact(out, "state", call.state.as_str());
-    fact(
+    told(
         out,
         "verdict",
         &format!("{}, {}", call.verdict.decision, call.verdict.rule),
     );
     fact(out, "risk", call.risk.as_str());
     for reason in &call.risk_reasons {
-        fact(out, "risk reason", reason);
+        told(out, "risk reason", reason);
     }
     if let Some(id) = &call.approval_id {
         fact(out, "approval", &id.to_string());

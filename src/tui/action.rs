@@ -143,6 +143,11 @@ actions! {
     RuleRemove = "rule-remove", Ordinary, "remove", "remove the rule, or take the permission back; asks first";
     RuleTest = "rule-test", Ordinary, "test", "what would happen to a call";
     Export = "export", Ordinary, "export", "write the whole session as Markdown into the current directory";
+    NextApproval = "next-approval", Ordinary, "next approval", "go down to the next call that asked";
+    PreviousApproval = "previous-approval", Ordinary, "previous approval", "go up to the call that asked before";
+    NextError = "next-error", Ordinary, "next error", "go down to the next thing that failed";
+    PreviousError = "previous-error", Ordinary, "previous error", "go up to what failed before";
+    Raw = "raw", Ordinary, "as written", "show texts of models as they were written, or as the Markdown they are";
     DialogNext = "dialog-next", Dialog, "next", "next choice";
     DialogPrevious = "dialog-previous", Dialog, "previous", "previous choice";
     DialogAccept = "dialog-accept", Dialog, "choose", "take the choice";

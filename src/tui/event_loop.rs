@@ -287,8 +287,8 @@ impl<T: ConsoleTerminal> Console<T> {
                     self.state.touch(Dirty::Now);
                 }
                 Effect::Bell => self.control("\x07"),
-            }
                 Effect::Export(session_id, format) => self.export(session_id, format),
+            }
         }
         let wanted = match std::mem::take(&mut self.state.dirty) {
             Dirty::No => return asked,
@@ -325,7 +325,6 @@ impl<T: ConsoleTerminal> Console<T> {
         self.control(&clipboard_sequence(text));
     }
 
-    fn load_theme(&mut self, name: &str) {
     /// What can be done with a session that is too long for the clipboard, with the key it is on.
     fn instead_of_copying(&self) -> String {
         let context = self.state.context();
@@ -341,6 +340,7 @@ impl<T: ConsoleTerminal> Console<T> {
             )
     }
 
+    fn load_theme(&mut self, name: &str) {
         match theme::file::load(name, self.options.user_dir.as_deref(), self.options.depth) {
             Ok(theme) => {
                 self.theme = theme;
@@ -358,6 +358,8 @@ impl<T: ConsoleTerminal> Console<T> {
         match keymap::file::load(name, self.options.user_dir.as_deref()) {
             Ok(keymap) => {
                 self.state.keymap = keymap;
+                // Some lines name keys.
+                self.cache.clear();
                 self.state.pending = None;
                 name.clone_into(&mut self.options.keymap);
                 self.state.flash(Tone::Info, format!("keymap {name}"));
@@ -420,9 +422,6 @@ impl<T: ConsoleTerminal> Console<T> {
         });
     }
 
-    /// A command already on its way is not cut off by leaving.
-    async fn finish_commands(&mut self) {
-        let all = async { while self.answers.join_next().await.is_some() {} };
     fn export(&mut self, session_id: SessionId, format: ExportFormat) {
         let client = Arc::clone(&self.client);
         let at = self.options.clock.now();
@@ -432,6 +431,9 @@ impl<T: ConsoleTerminal> Console<T> {
         });
     }
 
+    /// A command already on its way is not cut off by leaving.
+    async fn finish_commands(&mut self) {
+        let all = async { while self.answers.join_next().await.is_some() {} };
         if tokio::time::timeout(Duration::from_secs(1), all)
             .await
             .is_err()

@@ -9,6 +9,7 @@ use crate::tui::message::Effect;
 use crate::tui::options::Access;
 use crate::tui::state::app::{Screen, State, Tone};
 use crate::tui::state::copying::{self, Copied};
+use crate::tui::state::landmark::Landmark;
 use crate::tui::state::modal::{Confirm, HelpScope, Modal, TextPurpose};
 use crate::tui::state::queue::Step;
 use crate::tui::state::session_view::SessionView;
@@ -151,6 +152,14 @@ pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
         }
         Action::Why => why::open(state),
         Action::Export => export(state, ExportFormat::Markdown),
+        Action::NextApproval => moving::jump(state, Landmark::Approval, true),
+        Action::PreviousApproval => moving::jump(state, Landmark::Approval, false),
+        Action::NextError => moving::jump(state, Landmark::Error, true),
+        Action::PreviousError => moving::jump(state, Landmark::Error, false),
+        Action::Raw => {
+            state.session.raw = !state.session.raw;
+            Vec::new()
+        }
         Action::GroupCosts
         | Action::Numbers
         | Action::PinAnswer

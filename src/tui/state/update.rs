@@ -56,17 +56,6 @@ pub fn update(state: &mut State, message: Message, now: Now) -> Vec<Effect> {
             Vec::new()
         }
         Message::Terminate => vec![Effect::Quit(QuitKind::Terminated)],
-    };
-    effects.extend(panel::refresh(state));
-    if state.screen == Screen::Session && state.is_live() {
-        effects.extend(state.session.refresh().map(Effect::Query));
-        let reads_back = state
-            .session
-            .report
-            .is_some_and(|r| r.near_start && state.session.anchor.is_some());
-        let searches = state.session.wanted.is_some() && !state.session.loading;
-        if reads_back || searches {
-            effects.extend(state.session.older().map(Effect::Query));
         Message::Exported(result) => {
             match result {
                 Ok(text) => state.flash(Tone::Info, text),
@@ -74,7 +63,10 @@ pub fn update(state: &mut State, message: Message, now: Now) -> Vec<Effect> {
             }
             Vec::new()
         }
-        }
+    };
+    effects.extend(panel::refresh(state));
+    if state.screen == Screen::Session && state.is_live() {
+        effects.extend(state.session.asks().into_iter().map(Effect::Query));
     }
     effects
 }
@@ -270,8 +262,7 @@ fn disconnected(state: &mut State, why: String) -> Vec<Effect> {
     state.high = None;
     // What was shown may not be true any more: the card must be looked at again.
     state.arming.drawn(None, state.now.steady);
-    state.session.loading = false;
-    state.session.loading_older = false;
+    state.session.lost();
     state.touch(Dirty::Soon);
     Vec::new()
 }
@@ -368,11 +359,10 @@ fn answered(state: &mut State, query: &Query, result: Result<Box<Answer>, Box<Pr
         Ok(answer) => answer,
         Err(problem) => {
             match query {
-                Query::Transcript {
-                    before, session_id, ..
-                } if state.session.session_id == Some(*session_id) => {
-                    state.session.failed(*before);
-                    state.session.stale = false;
+                Query::Transcript { session_id, .. } | Query::TranscriptFrom { session_id, .. }
+                    if state.session.session_id == Some(*session_id) =>
+                {
+                    state.session.failed(query);
                     state.flash(Tone::Error, problem_text(&problem));
                 }
                 Query::WhatIf {
@@ -396,12 +386,14 @@ fn answered(state: &mut State, query: &Query, result: Result<Box<Answer>, Box<Pr
     };
     match *answer {
         Answer::Transcript(page) => {
-            if let Query::Transcript {
-                session_id, before, ..
-            } = query
+            if let Query::Transcript { session_id, .. } | Query::TranscriptFrom { session_id, .. } =
+                query
                 && state.session.session_id == Some(*session_id)
             {
-                state.session.take(*before, page.items);
+                state.session.take(query, page.items);
+                if let Some(missed) = state.session.missed.take() {
+                    state.flash(Tone::Info, missed);
+                }
             }
         }
         Answer::WhatIf(what_if) => {

@@ -5,6 +5,8 @@
 
 mod export;
 mod long;
+mod reading;
+mod window;
 
 use std::process::{Output, Stdio};
 
