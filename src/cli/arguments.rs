@@ -175,6 +175,11 @@ pub enum Subcommands {
     /// Rules: which calls run, ask or never run, whatever the level says
     #[command(subcommand)]
     Rules(crate::cli::rules::RuleCommands),
+    /// Play a past continuation or session again, from the daemon or from the files where none runs
+    Replay {
+        /// Id or unique prefix of a continuation, or `ses_…` of a session
+        id: String,
+    },
 }
 
 /// `hooks`.
@@ -309,11 +314,6 @@ pub enum SessionCommands {
         #[arg(long, value_parser = clap::value_parser!(u32).range(1..=500))]
         limit: Option<u32>,
     },
-}
-
-/// `approvals`.
-#[derive(Debug, Subcommand)]
-pub enum ApprovalCommands {
     /// Write a whole session, oldest entry first
     Export {
         /// Id or unique prefix
@@ -324,6 +324,11 @@ pub enum ApprovalCommands {
         #[arg(long)]
         format: Option<crate::client::export::ExportFormat>,
     },
+}
+
+/// `approvals`.
+#[derive(Debug, Subcommand)]
+pub enum ApprovalCommands {
     /// List approvals
     List {
         /// Only this state

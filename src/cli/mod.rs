@@ -32,6 +32,7 @@ pub mod models;
 pub mod modes;
 pub mod outbox;
 pub mod release;
+pub mod replay;
 pub mod resolve;
 pub mod routine;
 pub mod rules;

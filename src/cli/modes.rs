@@ -8,6 +8,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 
 use crate::cli::exit::Failure;
+use crate::cli::replay;
 use crate::client::console_client::ConsoleClient;
 use crate::client::remote::connection::RemoteClient;
 use crate::client::remote::target::Target;
@@ -257,6 +258,23 @@ pub async fn run_attach(client: RemoteClient, flags: Flags, rights: Rights) -> R
     attached(client, &settings, &environment, rights).await
 }
 
+/// A console that only plays what was, and sends nothing.
+pub async fn run_replay(flags: Flags, id: &str) -> Result<(), Failure> {
+    need_terminal()?;
+    let Start {
+        settings,
+        environment,
+    } = resolve(&flags)?;
+    let client = replay::client(&settings.paths.data_dir).await?;
+    let source = replay::source(&*client, id).await?;
+    let options = ConsoleOptions {
+        replay: Some(source),
+        ..options(&settings, &environment, Rights::ReadOnly, Hosting::Attached)
+    };
+    event_loop::run(client, options).await?;
+    Ok(())
+}
+
 async fn attached(
     client: RemoteClient,
     settings: &Settings,
@@ -329,6 +347,7 @@ fn options(
         },
         editor: editor.filter(|editor| !editor.argv.is_empty()),
         clock: Clock::System,
+        replay: None,
     }
 }
 

@@ -151,6 +151,7 @@ pub async fn run(arguments: Arguments, terminal: &mut Terminal<'_>) -> Result<()
         Some(Subcommands::Themes { name }) => {
             themes::run(terminal, format, &modes::settings(&flags)?, name.as_deref())
         }
+        Some(Subcommands::Replay { id }) => Ok(modes::run_replay(flags, &id).await?),
         Some(command) => {
             let (_, data_dir) = places(&flags, &Environment::capture())?;
             let client = connect::daemon(&data_dir).await?;
@@ -195,7 +196,8 @@ pub async fn execute(
         | Subcommands::Audit(_)
         | Subcommands::Models(_)
         | Subcommands::Keys
-        | Subcommands::Themes { .. } => Err(Failure::Usage(
+        | Subcommands::Themes { .. }
+        | Subcommands::Replay { .. } => Err(Failure::Usage(
             "this subcommand does not go through a daemon".to_owned(),
         )),
         Subcommands::Ask { text, wait, fresh } => {
@@ -211,13 +213,13 @@ pub async fn execute(
             channel,
             limit,
         }) => sessions::list(client, terminal, format, state, channel, limit).await,
-        Subcommands::Costs { by, since } => costs::run(client, terminal, format, by, since).await,
-        Subcommands::Approvals(command) => approval(command, client, terminal, format).await,
         Subcommands::Sessions(SessionCommands::Export {
             id,
             file,
             format: wanted,
         }) => sessions::export(client, terminal, format, &id, file.as_deref(), wanted).await,
+        Subcommands::Costs { by, since } => costs::run(client, terminal, format, by, since).await,
+        Subcommands::Approvals(command) => approval(command, client, terminal, format).await,
         Subcommands::Channels(ChannelCommands::List) => {
             channels::list(client, terminal, format).await
         }

@@ -148,6 +148,14 @@ actions! {
     NextError = "next-error", Ordinary, "next error", "go down to the next thing that failed";
     PreviousError = "previous-error", Ordinary, "previous error", "go up to what failed before";
     Raw = "raw", Ordinary, "as written", "show texts of models as they were written, or as the Markdown they are";
+    Replay = "replay", Ordinary, "replay", "play the turn (or the session, where nothing is selected) again from what is stored";
+    ReplayPause = "replay-pause", Ordinary, "pause/play", "replay: pause, or go on";
+    ReplayForward = "replay-forward", Ordinary, "forward", "replay: pause, and show the next thing that happened";
+    ReplayBack = "replay-back", Ordinary, "back one", "replay: pause, and show what was before";
+    ReplayLater = "replay-later", Ordinary, "later", "replay: a tenth of the time forward";
+    ReplayEarlier = "replay-earlier", Ordinary, "earlier", "replay: a tenth of the time back";
+    ReplayFaster = "replay-faster", Ordinary, "faster", "replay: four times faster, up to 16";
+    ReplaySlower = "replay-slower", Ordinary, "slower", "replay: four times slower, down to the time it took";
     DialogNext = "dialog-next", Dialog, "next", "next choice";
     DialogPrevious = "dialog-previous", Dialog, "previous", "previous choice";
     DialogAccept = "dialog-accept", Dialog, "choose", "take the choice";

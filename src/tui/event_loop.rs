@@ -116,6 +116,7 @@ impl<T: ConsoleTerminal> Console<T> {
             now,
         );
         state.has_editor = options.editor.is_some();
+        state.wanted_replay = options.replay;
         state.theme_names = assets::names(AssetKind::Theme, user_dir);
         state.keymap_names = assets::names(AssetKind::Keymap, user_dir);
         let watch = Watch::new(options.user_dir.clone());

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use crate::clock::Clock;
 use crate::protocol::command::Actor;
+use crate::tui::state::replay::Source;
 use crate::tui::theme::depth::ColorDepth;
 
 /// Whether the engine lives in this process.
@@ -57,4 +58,6 @@ pub struct ConsoleOptions {
     pub editor: Option<Editor>,
     /// Wall clock.
     pub clock: Clock,
+    /// What to play; nothing else is then done.
+    pub replay: Option<Source>,
 }

@@ -28,6 +28,7 @@ pub mod panel;
 pub mod perform;
 pub mod queue;
 pub mod release;
+pub mod replay;
 pub mod rules;
 pub mod session_view;
 pub mod submit;

@@ -5,6 +5,7 @@ use crate::protocol::command::Command;
 use crate::protocol::ids::SessionId;
 use crate::protocol::words::{ChannelKind, ContinuationState};
 use crate::tui::action::{Action, ActionClass};
+use crate::tui::keymap::context::Context;
 use crate::tui::message::Effect;
 use crate::tui::options::Access;
 use crate::tui::state::app::{Screen, State, Tone};
@@ -13,10 +14,13 @@ use crate::tui::state::landmark::Landmark;
 use crate::tui::state::modal::{Confirm, HelpScope, Modal, TextPurpose};
 use crate::tui::state::queue::Step;
 use crate::tui::state::session_view::SessionView;
-use crate::tui::state::{available, dialogs, focused, models, moving, panel, submit, why};
+use crate::tui::state::{available, dialogs, focused, models, moving, panel, replay, submit, why};
 
 /// Carries out an action that is not a decision.
 pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
+    if let Some(effects) = replay::perform(state, action) {
+        return effects;
+    }
     if let Some(panel) = panel::of(state.screen)
         && let Some(effects) = (panel.perform)(state, action)
     {
@@ -156,6 +160,17 @@ pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
         Action::PreviousApproval => moving::jump(state, Landmark::Approval, false),
         Action::NextError => moving::jump(state, Landmark::Error, true),
         Action::PreviousError => moving::jump(state, Landmark::Error, false),
+        Action::Replay => replay::open(state),
+        Action::ReplayPause
+        | Action::ReplayForward
+        | Action::ReplayBack
+        | Action::ReplayLater
+        | Action::ReplayEarlier
+        | Action::ReplayFaster
+        | Action::ReplaySlower => {
+            state.flash(Tone::Warning, format!("{}: no replay runs", action.short()));
+            Vec::new()
+        }
         Action::Raw => {
             state.session.raw = !state.session.raw;
             Vec::new()
@@ -280,7 +295,7 @@ pub fn nothing(state: &mut State, action: Action) -> Vec<Effect> {
 
 /// Goes to a screen. Nothing is selected when a screen opens.
 pub fn go(state: &mut State, screen: Screen) -> Vec<Effect> {
-    if state.screen == screen {
+    if state.screen == screen || stays_in_replay(state) {
         return Vec::new();
     }
     let left = state.screen;
@@ -327,6 +342,16 @@ pub fn go(state: &mut State, screen: Screen) -> Vec<Effect> {
     }
 }
 
+/// Whether a replay is shown, which is left before anything else is; says so.
+fn stays_in_replay(state: &mut State) -> bool {
+    if state.replay.is_some() {
+        let back = state.keymap.key_of(Context::Replay, Action::Back);
+        let text = format!("a replay is shown; {} ends it", back.unwrap_or_default());
+        state.flash(Tone::Warning, text);
+    }
+    state.replay.is_some()
+}
+
 /// Lists in their opening order, nothing selected.
 pub fn open_lists(state: &mut State) {
     state.live.order = state
@@ -342,6 +367,9 @@ pub fn open_lists(state: &mut State) {
 
 /// Opens a session's transcript.
 pub fn open_session(state: &mut State, id: SessionId) -> Vec<Effect> {
+    if stays_in_replay(state) {
+        return Vec::new();
+    }
     if state.session.session_id != Some(id) {
         state.session = SessionView::open(id);
     }

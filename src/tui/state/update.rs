@@ -9,8 +9,11 @@ use crate::tui::message::{Effect, FrameReport, Message, Now, QuitKind};
 use crate::tui::state::app::{Dirty, Link, Screen, State, Tone};
 use crate::tui::state::fold::{self, Missing};
 use crate::tui::state::modal::{Modal, TextPurpose};
+use crate::tui::state::session_view::SessionView;
 use crate::tui::state::world::World;
-use crate::tui::state::{audit, dialogs, input, memory, models, panel, perform, submit, why};
+use crate::tui::state::{
+    audit, dialogs, input, memory, models, panel, perform, replay, submit, why,
+};
 
 /// Least time between two bells.
 const BELL_MS: u64 = 10_000;
@@ -18,6 +21,7 @@ const BELL_MS: u64 = 10_000;
 /// Folds a message into the state.
 pub fn update(state: &mut State, message: Message, now: Now) -> Vec<Effect> {
     state.now = now;
+    replay::advance(state);
     let mut effects = match message {
         Message::Key(event) => input::key(state, &event),
         Message::Paste(text) => input::paste(state, &text),
@@ -40,8 +44,15 @@ pub fn update(state: &mut State, message: Message, now: Now) -> Vec<Effect> {
         Message::Disconnected { why } => disconnected(state, why),
         Message::Submitted { command, result } => submitted(state, &command, result),
         Message::Answered { query, result } => {
-            answered(state, &query, result);
-            Vec::new()
+            let borrowed = result
+                .as_ref()
+                .map(|answer| &**answer)
+                .map_err(|problem| &**problem);
+            let (taken, effects) = replay::answered(state, &query, borrowed);
+            if !taken {
+                answered(state, &query, result);
+            }
+            effects
         }
         Message::Edited(result) => {
             dialogs::edited(state, result);
@@ -65,7 +76,7 @@ pub fn update(state: &mut State, message: Message, now: Now) -> Vec<Effect> {
         }
     };
     effects.extend(panel::refresh(state));
-    if state.screen == Screen::Session && state.is_live() {
+    if state.screen == Screen::Session && state.is_live() && state.replay.is_none() {
         effects.extend(state.session.asks().into_iter().map(Effect::Query));
     }
     effects
@@ -134,7 +145,10 @@ fn take_snapshot(state: &mut State, snapshot: Snapshot) -> Vec<Effect> {
     state.asking.lost();
     refresh_lists(state);
     state.touch(Dirty::Soon);
-    Vec::new()
+    match state.wanted_replay.take() {
+        Some(source) => replay::begin(state, source, true),
+        None => Vec::new(),
+    }
 }
 
 /// A limit that is nearly used up is said once; one that is used up shows as a question in the queue.
@@ -262,7 +276,7 @@ fn disconnected(state: &mut State, why: String) -> Vec<Effect> {
     state.high = None;
     // What was shown may not be true any more: the card must be looked at again.
     state.arming.drawn(None, state.now.steady);
-    state.session.lost();
+    transcript(state).lost();
     state.touch(Dirty::Soon);
     Vec::new()
 }
@@ -330,6 +344,14 @@ fn submitted(
     }
 }
 
+/// The transcript that is followed; a replay only hides it.
+fn transcript(state: &mut State) -> &mut SessionView {
+    match &mut state.replay {
+        Some(replay) => &mut replay.behind,
+        None => &mut state.session,
+    }
+}
+
 /// A problem in one line.
 pub fn problem_text(problem: &Problem) -> String {
     let mut text = match &problem.winner {
@@ -360,9 +382,9 @@ fn answered(state: &mut State, query: &Query, result: Result<Box<Answer>, Box<Pr
         Err(problem) => {
             match query {
                 Query::Transcript { session_id, .. } | Query::TranscriptFrom { session_id, .. }
-                    if state.session.session_id == Some(*session_id) =>
+                    if transcript(state).session_id == Some(*session_id) =>
                 {
-                    state.session.failed(query);
+                    transcript(state).failed(query);
                     state.flash(Tone::Error, problem_text(&problem));
                 }
                 Query::WhatIf {
@@ -388,10 +410,10 @@ fn answered(state: &mut State, query: &Query, result: Result<Box<Answer>, Box<Pr
         Answer::Transcript(page) => {
             if let Query::Transcript { session_id, .. } | Query::TranscriptFrom { session_id, .. } =
                 query
-                && state.session.session_id == Some(*session_id)
+                && transcript(state).session_id == Some(*session_id)
             {
-                state.session.take(query, page.items);
-                if let Some(missed) = state.session.missed.take() {
+                transcript(state).take(query, page.items);
+                if let Some(missed) = transcript(state).missed.take() {
                     state.flash(Tone::Info, missed);
                 }
             }

@@ -24,6 +24,7 @@ pub mod models;
 pub mod paint;
 pub mod queue;
 pub mod release;
+pub mod replay;
 pub mod rich;
 pub mod rules;
 pub mod screen;

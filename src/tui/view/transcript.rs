@@ -17,6 +17,7 @@ use crate::tui::state::session_view::{Anchor, STREAM_POSITION, SessionReport};
 use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::cache::{EntryKey, Lines, ViewCache};
 use crate::tui::view::paint::{self, span};
+use crate::tui::view::replay as view_replay;
 use crate::tui::view::transcript_entry::{self, Manner};
 
 /// Entries this close to an end of what is loaded cause more to be asked for.
@@ -31,7 +32,8 @@ pub fn draw(
     buf: &mut Buffer,
     report: &mut FrameReport,
 ) {
-    if state.session.session_id.is_none() {
+    let replay = state.replay.as_deref();
+    if state.session.session_id.is_none() && replay.is_none() {
         let inner = paint::padded(paint::panel(buf, area, theme, "Session", true));
         paint::line(
             buf,
@@ -55,12 +57,12 @@ pub fn draw(
         );
         return;
     }
-    let title = title(state);
+    let title = replay.map_or_else(|| title(state), view_replay::title);
     let inner = paint::padded(paint::panel(buf, area, theme, &title, true));
-    let mode = if state.session.anchor.is_none() {
-        "following".to_owned()
-    } else {
-        format!("frozen, {} follows", key_of(state, Action::Follow))
+    let mode = match replay {
+        Some(replay) => view_replay::note(replay),
+        None if state.session.anchor.is_none() => "following".to_owned(),
+        None => format!("frozen, {} follows", key_of(state, Action::Follow)),
     };
     let search = searching(state);
     paint::panel_note(
@@ -85,7 +87,7 @@ pub fn draw(
         window.positions.push(STREAM_POSITION);
     }
     if window.positions.is_empty() {
-        let text = if state.session.loading {
+        let text = if state.session.loading || replay.is_some() {
             "loading …"
         } else {
             &format!(
@@ -166,10 +168,12 @@ pub fn draw(
 
 /// The key of an action on this screen, for a hint; what is open above it does not matter.
 fn key_of(state: &State, action: Action) -> String {
-    state
-        .keymap
-        .key_of(Context::Session, action)
-        .unwrap_or_default()
+    let context = if state.replay.is_some() {
+        Context::Replay
+    } else {
+        Context::Session
+    };
+    state.keymap.key_of(context, action).unwrap_or_default()
 }
 
 /// How far a search beyond what is loaded is.
@@ -226,6 +230,10 @@ fn title(state: &State) -> String {
 }
 
 fn has_tail(state: &State) -> bool {
+    // What is being said now is no part of what was said then.
+    if state.replay.is_some() {
+        return false;
+    }
     let id = state.session.session_id;
     state
         .world

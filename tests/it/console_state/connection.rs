@@ -135,6 +135,7 @@ impl Console {
             screen: Arc::clone(&screen),
         };
         let options = ConsoleOptions {
+            replay: None,
             theme: "terminal".into(),
             keymap: "default".into(),
             user_dir: None,

@@ -6,6 +6,7 @@
 mod export;
 mod long;
 mod reading;
+mod replay;
 mod window;
 
 use std::process::{Output, Stdio};
