@@ -76,19 +76,35 @@ const VERBS: [&str; 8] = [
 ];
 
 /// What is searched for.
-const SEARCHES: [(&str, &str); 7] = [
+const SEARCHES: [(&str, &str); 9] = [
     ("one rare word", "E-77777?"),
     ("a question", "what did Carla order for project 1234?"),
     ("two common words", "router keyboard"),
     ("one common word", "the"),
     ("the beginning of a word", "deploy"),
     ("nothing to be found", "zebra crossing"),
-    ("two CJK characters", "\u{5907}\u{4efd}"),
+    ("two CJK characters, in every tenth", "\u{5907}\u{4efd}"),
+    ("two CJK characters, in two hundred", "\u{55b7}\u{6cc9}"),
+    (
+        "a question in Chinese",
+        "\u{4ec0}\u{4e48}\u{65f6}\u{5019}\u{5907}\u{4efd}\u{55b7}\u{6cc9}",
+    ),
 ];
 
 /// A fact as models write them; words of all degrees of rarity.
 fn fact(n: usize) -> NewMemory {
     let pick = |list: &[&'static str], by: usize| list[(n / by) % list.len()];
+    // Every tenth is about a backup, in Chinese; every five-hundredth about that of a fountain.
+    let chinese = format!(
+        "{}\u{5728}\u{7b2c}{}\u{5929}\u{5b8c}\u{6210}\u{4e86}{}\u{7684}\u{5907}\u{4efd}",
+        pick(&PEOPLE, 1),
+        n % 365,
+        if n % 500 == 3 {
+            "\u{55b7}\u{6cc9}"
+        } else {
+            "\u{6570}\u{636e}\u{5e93}"
+        }
+    );
     let text = format!(
         "{} {} the {} of the {} in project {} on day {}, see E-{n}",
         pick(&PEOPLE, 1),
@@ -102,7 +118,7 @@ fn fact(n: usize) -> NewMemory {
         id: MemoryId::generate(),
         place: MemoryPlace::Global,
         kind: MemoryKind::Fact,
-        text,
+        text: if n % 10 == 3 { chinese } else { text },
         author: MemoryAuthor::Model,
         author_id: "local/m".to_owned(),
         person_id: None,

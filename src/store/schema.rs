@@ -51,7 +51,7 @@ fn migrations() -> Migrations<'static> {
             },
         ),
         M::up_with_hook(
-            include_str!("migrations/005_rules.sql"),
+            include_str!("migrations/005_rules_and_pairs.sql"),
             |_: &rusqlite::Transaction<'_>| -> HookResult {
                 crate::crash_point!("migrate.mid");
                 Ok(())

@@ -29,14 +29,16 @@ fn quick_check(reader: &Reader<'_>, found: &mut Found) -> Result<(), StoreError>
         .query_row("PRAGMA page_count", [], |row| row.get(0))?;
     // A connection that looked at the search index before goes on with what it read then, and would find it broken where
     // only somebody wrote to it since. Opening the index for reading makes it look again.
-    let has_index: bool = reader.conn.query_row(
-        "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = 'memory_fts')",
-        [],
-        |row| row.get(0),
-    )?;
-    if has_index {
-        let again = "SELECT count(*) FROM (SELECT rowid FROM memory_fts LIMIT 1)";
-        reader.conn.query_row(again, [], |_| Ok(()))?;
+    for index in ["memory_fts", "memory_pairs"] {
+        let exists: bool = reader.conn.query_row(
+            "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = ?1)",
+            [index],
+            |row| row.get(0),
+        )?;
+        if exists {
+            let again = format!("SELECT count(*) FROM (SELECT rowid FROM {index} LIMIT 1)");
+            reader.conn.query_row(&again, [], |_| Ok(()))?;
+        }
     }
     let mut statement = reader.conn.prepare("PRAGMA quick_check")?;
     let mut rows = statement.query([])?;

@@ -186,6 +186,10 @@ impl WriteCommand for MendIndex {
             Mend::Anew => {
                 tx.conn
                     .execute("INSERT INTO memory_fts (memory_fts) VALUES ('rebuild')", [])?;
+                tx.conn.execute(
+                    "INSERT INTO memory_pairs (memory_pairs) VALUES ('rebuild')",
+                    [],
+                )?;
                 count = indexed(tx)?;
             }
         }
@@ -214,12 +218,14 @@ impl WriteCommand for CompareIndex {
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<Option<u64>, StoreError> {
         /// What SQLite says of an index that disagrees: `SQLITE_CORRUPT_VTAB`.
         const DISAGREES: i32 = 267;
-        let compared = tx.conn.execute(
+        let compared = [
             "INSERT INTO memory_fts (memory_fts, rank) VALUES ('integrity-check', 1)",
-            [],
-        );
+            "INSERT INTO memory_pairs (memory_pairs, rank) VALUES ('integrity-check', 1)",
+        ]
+        .into_iter()
+        .try_for_each(|compare| tx.conn.execute(compare, []).map(drop));
         match compared {
-            Ok(_) => Ok(None),
+            Ok(()) => Ok(None),
             Err(rusqlite::Error::SqliteFailure(error, _)) if error.extended_code == DISAGREES => {
                 indexed(tx).map(Some)
             }

@@ -176,7 +176,7 @@ const ANY: &str =
     OR EXISTS (SELECT 1 FROM memories WHERE scope = 'channel' AND channel = ?2 AND state = 'active')
     OR EXISTS (SELECT 1 FROM memories INDEXED BY memories_global WHERE scope = 'global' AND state = 'active')";
 
-/// Most rows that are looked through for a message in a script without spaces.
+/// Most rows that are looked through for a message of which no index has anything.
 const LOOKED_THROUGH: u32 = 20_000;
 
 /// How useful one is without a question: sure ones, often used ones, new ones. `?` is now; a week without a change

@@ -2,7 +2,8 @@
 //!
 //! Words are quoted, so that nothing a person types is an operator. First come those that hold every word, then those
 //! with words that begin so, then those that hold the rare ones of them. Scripts without spaces are not taken apart
-//! into words by the index: there the text itself is looked through, by pairs of characters.
+//! into words by that index: an index of neighbouring characters says where they may be, and the texts themselves decide.
+//! Only a search for nothing but ASCII signs looks through all texts.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -21,6 +22,8 @@ const MOST_WORDS: usize = 24;
 const MOST_CHARS: usize = 64;
 /// Hits that are weighed, newest ones first: a word that is everywhere says little.
 const WEIGHED: u32 = 1000;
+/// Texts that hold all pairs of what is looked for and are read, newest ones first.
+const READ: u32 = 2000;
 
 /// What a search looks for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -39,6 +42,12 @@ fn unspaced(c: char) -> bool {
     matches!(u32::from(c),
         0x0E00..=0x0EFF | 0x1000..=0x109F | 0x1780..=0x17FF | 0x3040..=0x30FF | 0x31F0..=0x31FF | 0x3400..=0x4DBF
         | 0x4E00..=0x9FFF | 0xAC00..=0xD7AF | 0xF900..=0xFAFF | 0xFF66..=0xFF9D | 0x20000..=0x3FFFF)
+}
+
+/// Characters of which the index has pairs: those of scripts without spaces, and signs. The class in
+/// `005_rules_and_pairs.sql` names the same ones.
+pub(crate) fn paired(c: char) -> bool {
+    unspaced(c) || matches!(u32::from(c), 0x2190..=0x2BFF | 0x1F000..=0x1FAFF)
 }
 
 /// Takes a text apart.
@@ -84,10 +93,11 @@ pub(crate) fn words(text: &str) -> Words {
     words
 }
 
-/// Whether a search for this text looks through the texts themselves, one by one, because the index cannot tell.
+/// Whether a search for this text looks through all texts, one by one, because no index can tell.
 pub(crate) fn looks_through(text: &str) -> bool {
-    let words = words(text);
-    words.signs.is_some() || !words.runs.is_empty()
+    words(text)
+        .signs
+        .is_some_and(|signs| !signs.contains(paired))
 }
 
 /// A pattern for LIKE that finds the text anywhere.
@@ -105,7 +115,7 @@ fn anywhere(text: &str) -> Value {
 }
 
 /// Pairs of neighbouring characters, or the one character there is.
-fn pairs(runs: &[String]) -> Vec<String> {
+fn pairs<'a>(runs: impl Iterator<Item = &'a str>) -> Vec<String> {
     let mut seen = BTreeSet::new();
     let mut pairs = Vec::new();
     for run in runs {
@@ -120,8 +130,31 @@ fn pairs(runs: &[String]) -> Vec<String> {
     pairs
 }
 
+/// A pair as the index has it; of one character, every pair that begins with it.
+fn indexed(pair: &str) -> String {
+    let mut chars = pair.chars().map(u32::from);
+    match (chars.next(), chars.next()) {
+        (Some(first), Some(second)) => format!("{first:x}x{second:x}"),
+        (Some(first), None) => format!("{first:x}x *"),
+        (None, _) => String::new(),
+    }
+}
+
 fn quoted(phrase: &str) -> String {
     format!("\"{phrase}\"")
+}
+
+/// A search for texts with every one of these pairs.
+fn all_of(pairs: &[String]) -> String {
+    let pairs: Vec<String> = pairs.iter().map(|pair| indexed(pair)).collect();
+    pairs.join(" AND ")
+}
+
+/// Which of the two indexes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Index {
+    Words,
+    Pairs,
 }
 
 /// Adds to the weight of a hit: pinned, used, and changed within the last weeks. `?` is now.
@@ -143,7 +176,10 @@ impl Reader<'_> {
             ..Hits::default()
         };
         if let Some(signs) = &words.signs {
-            self.look_through(&mut found, within, &[anywhere(signs)], 1, now)?;
+            let runs = signs.split(|c| !paired(c)).filter(|run| !run.is_empty());
+            let pairs = pairs(runs);
+            let holders = (!pairs.is_empty()).then(|| all_of(&pairs));
+            self.look_through(&mut found, within, &[anywhere(signs)], 1, holders, now)?;
             return Ok(found.memories);
         }
         if words.phrases.is_empty() && words.runs.is_empty() {
@@ -179,7 +215,8 @@ impl Reader<'_> {
                 .chain(words.phrases.iter().flat_map(|phrase| phrase.split(' ')))
                 .map(anywhere)
                 .collect();
-            self.look_through(&mut found, within, &all, all.len(), now)?;
+            let holders = Some(all_of(&pairs(words.runs.iter().map(String::as_str))));
+            self.look_through(&mut found, within, &all, all.len(), holders, now)?;
         }
         let parts: Vec<&str> = {
             let mut seen = HashSet::new();
@@ -191,31 +228,43 @@ impl Reader<'_> {
                 .collect()
         };
         if !found.full() && parts.len() + words.runs.len() > 1 {
-            let rare = self.rare(&parts)?;
+            let rare = self.rarest(Index::Words, &parts, |part| quoted(part))?;
             if !rare.is_empty() {
                 self.weigh(&mut found, within, &rare.join(" OR "), now)?;
             }
         }
         if !found.full() && !words.runs.is_empty() {
-            let pairs: Vec<Value> = pairs(&words.runs)
-                .iter()
-                .map(|pair| anywhere(pair))
-                .collect();
-            // One pair of many says nothing.
-            let least = pairs.len().div_ceil(3).max(1);
-            self.look_through(&mut found, within, &pairs, least, now)?;
+            let pairs = pairs(words.runs.iter().map(String::as_str));
+            let rare = self.rarest(Index::Pairs, &pairs, |pair| indexed(pair))?;
+            if !rare.is_empty() {
+                // One pair of many says nothing.
+                let least = pairs.len().div_ceil(3).max(1);
+                let pairs: Vec<Value> = pairs.iter().map(|pair| anywhere(pair)).collect();
+                let holders = Some(rare.join(" OR "));
+                self.look_through(&mut found, within, &pairs, least, holders, now)?;
+            }
         }
         Ok(found.memories)
     }
 
     /// The rarest of the words, and those after it as long as all of them stand in no more than are weighed.
-    fn rare(&self, words: &[&str]) -> Result<Vec<String>, StoreError> {
-        let mut count = self.conn.prepare_cached(
-            "SELECT count(*) FROM (SELECT 1 FROM memory_fts WHERE memory_fts MATCH ?1 LIMIT ?2)",
-        )?;
+    fn rarest<T>(
+        &self,
+        index: Index,
+        words: &[T],
+        phrase: impl Fn(&T) -> String,
+    ) -> Result<Vec<String>, StoreError> {
+        let mut count = self.conn.prepare_cached(match index {
+            Index::Words => {
+                "SELECT count(*) FROM (SELECT 1 FROM memory_fts WHERE memory_fts MATCH ?1 LIMIT ?2)"
+            }
+            Index::Pairs => {
+                "SELECT count(*) FROM (SELECT 1 FROM memory_pairs WHERE memory_pairs MATCH ?1 LIMIT ?2)"
+            }
+        })?;
         let mut counted = Vec::new();
         for word in words {
-            let phrase = quoted(word);
+            let phrase = phrase(word);
             let hits: u32 = count.query_row(params![phrase, WEIGHED], |row| row.get(0))?;
             if hits > 0 {
                 counted.push((hits, phrase));
@@ -256,23 +305,34 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// What holds at least so many of these, most first.
+    /// What holds at least so many of these, most first. With a search for the index of pairs, only what that finds is
+    /// read.
     fn look_through(
         &self,
         found: &mut Hits,
         within: &Condition,
         patterns: &[Value],
         least: usize,
+        holders: Option<String>,
         now: Timestamp,
     ) -> Result<(), StoreError> {
         let sum = vec!["(m.text LIKE ? ESCAPE '\\')"; patterns.len()].join(" + ");
         let mut values = patterns.to_vec();
+        let from = match holders {
+            Some(holders) => {
+                values.push(Value::from(holders));
+                values.push(Value::from(READ));
+                "(SELECT rowid AS at FROM memory_pairs WHERE memory_pairs MATCH ? ORDER BY rowid DESC LIMIT ?) h
+                 CROSS JOIN memories m ON m.position = h.at"
+            }
+            None => "memories m",
+        };
         values.extend(within.values.iter().cloned());
         values.push(Value::from(least as i64));
         values.push(Value::from(now.as_millis()));
         values.push(Value::from(found.limit as i64));
         let mut statement = self.conn.prepare(&format!(
-            "SELECT {MEMORY}, {sum} AS held FROM memories m WHERE {} AND held >= ?
+            "SELECT {MEMORY}, {sum} AS held FROM {from} WHERE {} AND held >= ?
              ORDER BY held + ({LIFT}) DESC, m.position DESC LIMIT ?",
             within.text
         ))?;

@@ -33,11 +33,26 @@ fn old_home(schema: i64) -> Home {
     let conn = Connection::open(home.data().join("leverframe.db")).unwrap();
     conn.execute("UPDATE approvals SET expires_at = NULL", [])
         .unwrap();
+    if schema >= 4 {
+        conn.execute(
+            "INSERT INTO memories (id, scope, kind, text, digest, author, author_id, confidence, state, created_at, updated_at)
+             VALUES (randomblob(16), 'global', 'fact', '\u{4f1a}\u{8b70}\u{306f}\u{6771}\u{4eac}', ?1, 'operator', 'anna', 1.0,
+                'active', 1, 1)",
+            [DIGEST],
+        )
+        .unwrap();
+    }
     conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
         .unwrap();
     conn.close().unwrap();
     home
 }
+
+/// SHA-256 of the folded text of the memory that is added.
+const DIGEST: [u8; 32] = [
+    0xfb, 0x1f, 0x1f, 0xbb, 0xd4, 0x12, 0xfb, 0x62, 0x8b, 0xe2, 0xd7, 0xe9, 0xb5, 0xad, 0xd9, 0x5c,
+    0x42, 0xfd, 0xa3, 0xd0, 0x38, 0xb0, 0xa8, 0x1f, 0x63, 0xd1, 0xb2, 0x8b, 0x03, 0xed, 0x85, 0xc9,
+];
 
 fn version(path: &Path) -> i64 {
     let conn = Connection::open(path).unwrap();
@@ -144,6 +159,15 @@ async fn a_database_of_schema_4_is_migrated_with_its_permissions() {
         )
         .unwrap();
     assert_eq!((given.as_str(), uses), ("anna", 0));
+    // What was remembered before there was an index of pairs is found by them: the two characters of Tokyo.
+    let found: i64 = conn
+        .query_row(
+            "SELECT count(*) FROM memory_pairs WHERE memory_pairs MATCH '6771x4eac'",
+            [],
+            |row| row.get(0),
+        )
+        .unwrap();
+    assert_eq!(found, 1);
 }
 
 /// A database of an earlier schema goes on under this program.

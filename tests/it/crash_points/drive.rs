@@ -67,6 +67,8 @@ impl Run {
 
     /// Starts a daemon; none when it ended before it listened.
     pub fn start(&self, crash: Option<&str>) -> Option<Daemon> {
+        // The operator reads from the platform what happened, so what the daemon before sent must have happened.
+        self.world.telegram.settle();
         self.world.start(crash, self.mutant)
     }
 

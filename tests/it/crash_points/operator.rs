@@ -129,7 +129,11 @@ impl Operator {
         }
         let approvals = self.get(daemon, "/v1/approvals?state=pending").await?;
         for approval in items(&approvals) {
-            busy.push(self.decide(world, daemon, approval).await?);
+            let parked = all.iter().any(|continuation| {
+                continuation["id"] == approval["continuation_id"]
+                    && continuation["state"] == "awaiting_approval"
+            });
+            busy.push(self.decide(world, daemon, approval, parked).await?);
         }
         // The list and the ledger are compared, so they must be of the same moment.
         let calls_before = world.telegram.ledger().len();
@@ -245,6 +249,7 @@ impl Operator {
         world: &World,
         daemon: &Daemon,
         approval: &Value,
+        parked: bool,
     ) -> Result<String, reqwest::Error> {
         let call = text(approval, "tool_call_id").to_owned();
         let mut body = json!({ "digest": approval["digest"] });
@@ -268,6 +273,10 @@ impl Operator {
                         return Ok(format!("Anna's press ({pressed}): {approval}"));
                     }
                     Word::Deny => "deny",
+                    // A turn that is stopped first never parks, and the schedule dies where it parks.
+                    Word::DenyAndStop if !parked => {
+                        return Ok(format!("not parked yet: {}", approval["id"]));
+                    }
                     Word::DenyAndStop => "deny_and_stop",
                     Word::Edit => {
                         body["args"] = json!({ "argv": ["sh", "-c", "echo edited >> ledger.txt"] });

@@ -37,7 +37,7 @@ const CASES: &[(&str, &str, &[&str])] = &[
         "UPDATE tool_calls SET state = 'ready' WHERE id = {FREE_CALL}", &["I4", "I14"]),
     ("session with more than one running continuation",
         "UPDATE continuations SET session_id = (SELECT session_id FROM continuations WHERE id = {BUSY}) WHERE state = 'running'",
-        &["I5"]),
+        &["I5", "I23"]),
     ("continuation of an epoch that has not begun", "UPDATE continuations SET epoch = 9 WHERE id = {BUSY}", &["I6"]),
     ("running continuation of an earlier epoch", "UPDATE continuations SET epoch = 1 WHERE id = {BUSY}", &["I6"]),
     ("tool attempt of an epoch that has not begun", "UPDATE tool_attempts SET epoch = 9 WHERE call_id = {FREE_CALL}", &["I7"]),

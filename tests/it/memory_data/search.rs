@@ -3,13 +3,14 @@
 use leverframe::protocol::memory::MemoryFilter;
 use leverframe::protocol::words::MemoryScope;
 use leverframe::store::commands::add_memory::AddMemory;
+use leverframe::store::commands::change_memory::MemoryChange;
 use leverframe::store::commands::import_memories::ImportMemories;
 use leverframe::store::commands::note_used::NoteUsed;
 use leverframe::text::fold::fold;
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 
-use crate::memory_data::world::{add, adding, global, in_channel, search};
+use crate::memory_data::world::{add, adding, change, global, in_channel, search};
 use crate::store::world::{World, by};
 
 async fn with(texts: &[&str]) -> World {
@@ -92,6 +93,93 @@ async fn what_people_type_finds_what_they_mean() {
     for everything in ["", "  \t\n", "\0"] {
         assert_eq!(search(&world, everything).await.len(), 10, "{everything:?}");
     }
+}
+
+/// Every script that is looked for in pairs, by its first and last character, and what lies beside it.
+#[tokio::test]
+async fn every_character_of_a_script_without_spaces_is_found() {
+    let world = World::new().await;
+    for edge in [
+        0x0E01, 0x0E2E, 0x0EDF, 0x1000, 0x102A, 0x1780, 0x17B3, 0x2190, 0x2713, 0x2BFF, 0x3041,
+        0x30FF, 0x31F0, 0x31FF, 0x3400, 0x4DBF, 0x4E00, 0x9FFF, 0xAC00, 0xD7A3, 0xF900, 0xFAD9,
+        0xFF66, 0xFF9D, 0x1F000, 0x1F389, 0x1FAFF, 0x20000, 0x2A6DF, 0x3FFFD,
+    ] {
+        let c = char::from_u32(edge).unwrap();
+        let text = format!("edge {edge:x}: {c}");
+        add(&world, global(&text)).await;
+        assert_eq!(search(&world, &c.to_string()).await, [text], "{edge:x}");
+    }
+    world.sound().await;
+}
+
+/// What is looked for in pairs of characters is found where it stands and nowhere else, also after changes.
+#[test]
+fn pairs_find_what_looking_through_all_texts_would_find() {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    let piece = || {
+        let signs = prop::sample::select(vec![
+            "東", "京", "都", "大", "阪", "ก", "า", "한", "🎉", "a", " ", "-",
+        ]);
+        prop::collection::vec(signs, 1..9).prop_map(|signs| signs.concat())
+    };
+    let texts = prop::collection::vec((piece(), prop::option::of(piece())), 1..6);
+    let unspaced = |c: char| "東京都大阪กา한".contains(c);
+    TestRunner::new(ProptestConfig {
+        cases: 120,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })
+    .run(&(texts, piece()), |(texts, typed)| {
+        runtime.block_on(async {
+            let world = World::new().await;
+            let mut kept = std::collections::BTreeSet::new();
+            for (n, (text, changed)) in texts.iter().enumerate() {
+                let memory = add(&world, global(&format!("{n} {text}"))).await;
+                let Some(changed) = changed else {
+                    kept.insert(memory.text);
+                    continue;
+                };
+                let edit = MemoryChange::Edit {
+                    text: Some(format!("{n} {changed}")),
+                    kind: None,
+                    expires_at: None,
+                };
+                let edited = world.ok(change(memory.id, edit)).await;
+                kept.insert(edited.text);
+            }
+            let words: Vec<&str> = typed
+                .split(|c| !unspaced(c))
+                .filter(|run| !run.is_empty())
+                .collect();
+            if words.is_empty() || typed.contains(['a', '🎉']) {
+                return Ok(());
+            }
+            let found: std::collections::BTreeSet<String> =
+                search(&world, &typed).await.into_iter().collect();
+            let whole: std::collections::BTreeSet<String> = kept
+                .iter()
+                .filter(|text| words.iter().all(|word| text.contains(word)))
+                .cloned()
+                .collect();
+            prop_assert!(
+                whole.is_subset(&found),
+                "{typed:?} in {kept:?} found {found:?}"
+            );
+            // What holds only some of it holds a third of its pairs at least: some character of it.
+            for text in &found {
+                prop_assert!(
+                    text.contains(|c| unspaced(c) && typed.contains(c)),
+                    "{typed:?} found {text:?}"
+                );
+            }
+            world.sound().await;
+            Ok(())
+        })
+    })
+    .unwrap();
 }
 
 #[tokio::test]

@@ -13,7 +13,7 @@ use leverframe::store::transitions;
 use crate::store::world::World;
 
 const SQL: &str = include_str!("../../../src/store/migrations/001_initial.sql");
-const RULES_SQL: &str = include_str!("../../../src/store/migrations/005_rules.sql");
+const RULES_SQL: &str = include_str!("../../../src/store/migrations/005_rules_and_pairs.sql");
 const MEMORY_SQL: &str = include_str!("../../../src/store/migrations/004_memory.sql");
 
 fn words_of<T: Copy + ToString>(all: &[T]) -> BTreeSet<String> {

@@ -12,6 +12,8 @@ pub mod http;
 pub mod methods;
 pub mod state;
 
+use std::io::{Read as _, Write as _};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
@@ -29,6 +31,20 @@ struct Shared {
     state: Mutex<State>,
     changed: Condvar,
     version: watch::Sender<u64>,
+    /// Connections that were accepted and not read to their end.
+    open: AtomicUsize,
+}
+
+/// Counts a connection as long as it is served.
+struct Open(Arc<Shared>);
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        let locked = self.0.lock();
+        self.0.open.fetch_sub(1, Ordering::SeqCst);
+        drop(locked);
+        self.0.touch();
+    }
 }
 
 impl Shared {
@@ -57,6 +73,7 @@ impl FakeTelegram {
             state: Mutex::new(State::new(TOKEN)),
             changed: Condvar::new(),
             version: watch::Sender::new(0),
+            open: AtomicUsize::new(0),
         });
         let (stop, stopped) = tokio::sync::oneshot::channel();
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -138,6 +155,23 @@ impl FakeTelegram {
                 .entry(method.to_owned())
                 .or_default()
                 .push_back(fault);
+        });
+    }
+
+    /// Waits until everything that a client sent before it was killed has been carried out.
+    ///
+    /// What a dead client wrote may still lie in a socket, and is carried out when the platform gets to it.
+    /// Connections are accepted in their order: once one of ours was answered, all earlier ones are counted.
+    pub fn settle(&self) {
+        let address = self.url.trim_start_matches("http://");
+        let mut ours = std::net::TcpStream::connect(address).expect("the platform listens");
+        ours.set_read_timeout(Some(DEADLINE)).unwrap();
+        ours.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
+        let mut first = [0_u8; 1];
+        ours.read_exact(&mut first).expect("the platform answers");
+        drop(ours);
+        self.wait_blocking("all connections are read to their end", |_| {
+            self.shared.open.load(Ordering::SeqCst) == 0
         });
     }
 
@@ -228,7 +262,13 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
         tokio::select! {
             accepted = listener.accept() => {
                 if let Ok((stream, _)) = accepted {
-                    connections.spawn(serve(stream, Arc::clone(&shared)));
+                    shared.open.fetch_add(1, Ordering::SeqCst);
+                    let open = Open(Arc::clone(&shared));
+                    let serving = serve(stream, Arc::clone(&shared));
+                    connections.spawn(async move {
+                        serving.await;
+                        drop(open);
+                    });
                 }
             }
             Some(_) = connections.join_next(), if !connections.is_empty() => {}
