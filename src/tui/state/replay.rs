@@ -286,6 +286,8 @@ pub fn begin(state: &mut State, source: Source, alone: bool) -> Vec<Effect> {
         Source::Session(id) => Some(id),
         Source::Continuation(_) => None,
     };
+    // Its pages would be taken for those of the replay.
+    state.session.hunt = None;
     let view = SessionView::played(session_id, state.now.steady);
     let behind = std::mem::replace(&mut state.session, view);
     state.replay = Some(Box::new(Replay {
