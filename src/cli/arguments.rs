@@ -179,6 +179,11 @@ pub enum Subcommands {
     /// Rules: which calls run, ask or never run, whatever the level says
     #[command(subcommand)]
     Rules(crate::cli::rules::RuleCommands),
+    /// Play a past continuation or session again, from the daemon or from the files where none runs
+    Replay {
+        /// Id or unique prefix of a continuation, or `ses_…` of a session
+        id: String,
+    },
 }
 
 /// `hooks`.
@@ -312,6 +317,16 @@ pub enum SessionCommands {
         /// At most this many
         #[arg(long, value_parser = clap::value_parser!(u32).range(1..=500))]
         limit: Option<u32>,
+    },
+    /// Write a whole session, oldest entry first
+    Export {
+        /// Id or unique prefix
+        id: String,
+        /// New file; standard output when left out or `-`
+        file: Option<PathBuf>,
+        /// markdown or json; json with --json
+        #[arg(long)]
+        format: Option<crate::client::export::ExportFormat>,
     },
 }
 

@@ -33,6 +33,7 @@ pub mod modes;
 pub mod outbox;
 pub mod plain;
 pub mod release;
+pub mod replay;
 pub mod resolve;
 pub mod routine;
 pub mod rules;

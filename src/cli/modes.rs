@@ -9,6 +9,7 @@ use anyhow::Context as _;
 
 use crate::cli::exit::Failure;
 use crate::cli::plain::face::Face;
+use crate::cli::replay;
 use crate::client::console_client::ConsoleClient;
 use crate::client::remote::connection::RemoteClient;
 use crate::client::remote::target::Target;
@@ -297,6 +298,28 @@ pub async fn run_attach_on(
     Ok(())
 }
 
+/// A console that only plays what was, and sends nothing.
+pub async fn run_replay(flags: Flags, opening: Opening, id: &str) -> Result<(), Failure> {
+    if open_face(opening)?.is_plain() {
+        return Err(Failure::Usage(
+            "a replay needs a whole screen: without one, `leverframe sessions export ID` prints what was said"
+                .to_owned(),
+        ));
+    }
+    let Start {
+        settings,
+        environment,
+    } = resolve(&flags)?;
+    let client = replay::client(&settings.paths.data_dir).await?;
+    let source = replay::source(&*client, id).await?;
+    let options = ConsoleOptions {
+        replay: Some(source),
+        ..options(&settings, &environment, Rights::ReadOnly, Hosting::Attached)
+    };
+    event_loop::run(client, options).await?;
+    Ok(())
+}
+
 async fn attached(
     face: &mut Face,
     client: RemoteClient,
@@ -373,6 +396,7 @@ fn options(
         clock: Clock::System,
         notify: settings.notify,
         tmux: environment.tmux(),
+        replay: None,
     }
 }
 

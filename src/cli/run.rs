@@ -162,6 +162,7 @@ pub async fn run(arguments: Arguments, terminal: &mut Terminal<'_>) -> Result<()
         Some(Subcommands::Themes { name }) => {
             themes::run(terminal, format, &modes::settings(&flags)?, name.as_deref())
         }
+        Some(Subcommands::Replay { id }) => Ok(modes::run_replay(flags, opening, &id).await?),
         Some(command) => {
             let (_, data_dir) = places(&flags, &Environment::capture())?;
             let client = connect::daemon(&data_dir).await?;
@@ -206,7 +207,8 @@ pub async fn execute(
             database: Some(_), ..
         }
         | Subcommands::Keys
-        | Subcommands::Themes { .. } => Err(Failure::Usage(
+        | Subcommands::Themes { .. }
+        | Subcommands::Replay { .. } => Err(Failure::Usage(
             "this subcommand does not go through a daemon".to_owned(),
         )),
         Subcommands::Doctor {
@@ -230,6 +232,11 @@ pub async fn execute(
             channel,
             limit,
         }) => sessions::list(client, terminal, format, state, channel, limit).await,
+        Subcommands::Sessions(SessionCommands::Export {
+            id,
+            file,
+            format: wanted,
+        }) => sessions::export(client, terminal, format, &id, file.as_deref(), wanted).await,
         Subcommands::Costs { by, since } => costs::run(client, terminal, format, by, since).await,
         Subcommands::Approvals(command) => approval(command, client, terminal, format).await,
         Subcommands::Channels(ChannelCommands::List) => {

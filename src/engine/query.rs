@@ -61,6 +61,15 @@ impl Engine {
                 .await
                 .map(Answer::Transcript)
                 .map_err(from_store),
+            Query::TranscriptFrom {
+                session_id,
+                from,
+                limit,
+            } => store
+                .read(move |reader| reader.transcript_from(session_id, from, limit))
+                .await
+                .map(Answer::Transcript)
+                .map_err(from_store),
             Query::Continuations {
                 state,
                 session_id,

@@ -341,6 +341,16 @@ pub enum Query {
     Routines(RoutineQuery),
     /// About rules.
     Rules(RuleQuery),
+    /// A window of a session's transcript: the oldest entries from a position on.
+    TranscriptFrom {
+        /// Which session.
+        session_id: SessionId,
+        /// Entries at this position and after it; 0 = from the beginning.
+        from: u64,
+        /// At most this many (1–500, default 100).
+        #[serde(default)]
+        limit: Option<u32>,
+    },
 }
 
 /// Which rows of the audit.
@@ -398,7 +408,8 @@ pub enum Answer {
     Sessions(Page<Session>),
     /// To [`Query::Session`].
     Session(Box<Session>),
-    /// To [`Query::Transcript`]; oldest first.
+    /// To [`Query::Transcript`] and [`Query::TranscriptFrom`]; oldest first. `next_cursor` is the next `before` or
+    /// `from`.
     Transcript(Page<TranscriptEntry>),
     /// To [`Query::Continuations`].
     Continuations(Page<Continuation>),

@@ -88,11 +88,16 @@ pub fn morning_after(now: Timestamp, hour: i8) -> Option<Timestamp> {
 
 /// Hours and minutes, local time.
 pub fn clock(at: Timestamp) -> String {
-    match jiff::Timestamp::from_millisecond(at.as_millis()) {
-        Ok(time) => time
-            .to_zoned(ZONE.get_or_init(TimeZone::system).clone())
-            .strftime("%H:%M")
-            .to_string(),
-        Err(_) => "--:--".to_owned(),
-    }
+    local(at, "%H:%M").unwrap_or_else(|| "--:--".to_owned())
+}
+
+/// Day and time to the second, local time.
+pub fn moment(at: Timestamp) -> String {
+    local(at, "%Y-%m-%d %H:%M:%S").unwrap_or_else(|| "--:--".to_owned())
+}
+
+fn local(at: Timestamp, format: &str) -> Option<String> {
+    let time = jiff::Timestamp::from_millisecond(at.as_millis()).ok()?;
+    let zoned = time.to_zoned(ZONE.get_or_init(TimeZone::system).clone());
+    Some(zoned.strftime(format).to_string())
 }

@@ -4,6 +4,7 @@
 use crossterm::event::KeyEvent;
 use ratatui::layout::Rect;
 
+use crate::client::export::ExportFormat;
 use crate::clock::Timestamp;
 use crate::protocol::command::{Command, Outcome};
 use crate::protocol::event::Event;
@@ -92,6 +93,8 @@ pub enum Message {
     From(HostId, Box<Message>),
     /// The mouse, while it is ours.
     Mouse(Mouse),
+    /// A session was written to a file, or not: in words.
+    Exported(Result<String, String>),
 }
 
 impl Message {
@@ -191,6 +194,8 @@ pub enum Effect {
     Notify(usize),
     /// Take the mouse, or give it back to the terminal.
     Mouse(bool),
+    /// Write a whole session to a new file in the current directory.
+    Export(SessionId, ExportFormat),
 }
 
 /// What a frame that was really drawn showed, where the reducer must know.

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use crate::clock::Clock;
 use crate::config::settings::Notify;
 use crate::protocol::command::Actor;
+use crate::tui::state::replay::Source;
 use crate::tui::theme::depth::ColorDepth;
 
 /// Whether the engine lives in this process.
@@ -62,4 +63,6 @@ pub struct ConsoleOptions {
     pub notify: Notify,
     /// Inside tmux: what is meant for the terminal around it is wrapped.
     pub tmux: bool,
+    /// What to play; nothing else is then done.
+    pub replay: Option<Source>,
 }

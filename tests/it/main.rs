@@ -45,6 +45,7 @@ mod response_cache;
 mod retention;
 mod routines;
 mod rules;
+mod sessions;
 mod store;
 mod store_model;
 mod stories;

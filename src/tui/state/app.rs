@@ -24,6 +24,7 @@ use crate::tui::state::memory::MemoryPanel;
 use crate::tui::state::modal::Modal;
 use crate::tui::state::panel::Asking;
 use crate::tui::state::queue::{self, QueueState};
+use crate::tui::state::replay::{Replay, Source};
 use crate::tui::state::rules::RulesPanel;
 use crate::tui::state::session_view::SessionView;
 use crate::tui::state::undo::Undo;
@@ -312,6 +313,10 @@ pub struct State {
     pub mouse: bool,
     /// Where the last frame drew what can be selected, while the mouse is ours.
     pub spots: Vec<(Rect, Spot)>,
+    /// What is played again.
+    pub replay: Option<Box<Replay>>,
+    /// What is to be played as soon as the connection stands; nothing else is then done here.
+    pub wanted_replay: Option<Source>,
 }
 
 /// Least milliseconds between two bells: what comes in between is told together.
@@ -363,6 +368,8 @@ impl State {
             unrung: false,
             mouse: false,
             spots: Vec::new(),
+            replay: None,
+            wanted_replay: None,
         }
     }
 
@@ -383,9 +390,12 @@ impl State {
 
     /// Which keys hold now.
     pub fn context(&self) -> Context {
-        self.modals
-            .last()
-            .map_or(self.screen.context(), Modal::context)
+        let screen = if self.replay.is_some() {
+            Context::Replay
+        } else {
+            self.screen.context()
+        };
+        self.modals.last().map_or(screen, Modal::context)
     }
 
     /// Whether the engine can be reached.
@@ -437,6 +447,8 @@ impl State {
                 1000 - u64::try_from(wall.rem_euclid(1000)).unwrap_or(0),
             ));
         }
+        let replay = self.replay.as_ref();
+        next.extend(replay.and_then(|replay| replay.next_change(steady)));
         next.extend(self.flash.as_ref().map(|flash| flash.until));
         next.extend(
             self.pending

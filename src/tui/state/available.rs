@@ -10,7 +10,12 @@ use crate::tui::state::focused::{focused_channel, focused_continuation, focused_
 use crate::tui::state::{decide, submit};
 
 /// What is about the session that has the focus, wherever it is bound.
-const SESSION: &[Action] = &[Action::Compose, Action::Models, Action::PauseSession];
+const SESSION: &[Action] = &[
+    Action::Compose,
+    Action::Models,
+    Action::PauseSession,
+    Action::Export,
+];
 /// What is about its channel.
 const CHANNEL: &[Action] = &[Action::Autonomy, Action::PauseChannel];
 /// What is about its turn.

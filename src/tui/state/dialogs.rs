@@ -375,6 +375,7 @@ fn close_text(state: &mut State) {
             }
             if entry.purpose == TextPurpose::Search {
                 state.session.search = None;
+                state.session.hunt = None;
             }
         }
         Some(Modal::Help(_)) | None => {}

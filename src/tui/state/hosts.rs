@@ -275,9 +275,11 @@ pub fn addressed(state: &State, to: HostId, effects: Vec<Effect>) -> Vec<Effect>
         return effects;
     }
     let address = |effect| match effect {
-        Effect::Submit(_) | Effect::Query(_) | Effect::SetDeltas(_) | Effect::Reconnect => {
-            Effect::At(to, Box::new(effect))
-        }
+        Effect::Submit(_)
+        | Effect::Query(_)
+        | Effect::SetDeltas(_)
+        | Effect::Export(..)
+        | Effect::Reconnect => Effect::At(to, Box::new(effect)),
         Effect::Copy(_)
         | Effect::OpenEditor(_)
         | Effect::LoadTheme(_)
@@ -577,6 +579,7 @@ fn beside(state: &mut State, host: HostId, message: Message) -> Vec<Effect> {
         | Message::Drawn(_)
         | Message::Terminate
         | Message::Mouse(_)
+        | Message::Exported(_)
         | Message::From(..) => Vec::new(),
     }
 }

@@ -110,7 +110,8 @@ fn perform_action(state: &mut State, context: Context, action: Action) -> Vec<Ef
         | Context::CacheCost
         | Context::Memory
         | Context::Audit
-        | Context::Doctor => perform::perform(state, action),
+        | Context::Doctor
+        | Context::Replay => perform::perform(state, action),
     }
 }
 

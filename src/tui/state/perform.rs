@@ -1,22 +1,28 @@
 //! What actions do on screens.
 
+use crate::client::export::ExportFormat;
 use crate::protocol::command::Command;
 use crate::protocol::ids::SessionId;
 use crate::protocol::words::{ChannelKind, ContinuationState};
 use crate::tui::action::{Action, ActionClass};
+use crate::tui::keymap::context::Context;
 use crate::tui::message::Effect;
 use crate::tui::options::Access;
 use crate::tui::state::app::{Screen, State, Tone};
 use crate::tui::state::copying::{self, Copied};
+use crate::tui::state::landmark::Landmark;
 use crate::tui::state::modal::{Confirm, HelpScope, Modal, TextPurpose};
 use crate::tui::state::queue::{self, ItemKey, Step};
 use crate::tui::state::session_view::SessionView;
 use crate::tui::state::{
-    available, dialogs, focused, hosts, models, mouse, moving, panel, submit, undo, why,
+    available, dialogs, focused, hosts, models, mouse, moving, panel, replay, submit, undo, why,
 };
 
 /// Carries out an action that is not a decision.
 pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
+    if let Some(effects) = replay::perform(state, action) {
+        return effects;
+    }
     if let Some(panel) = panel::of(state.screen)
         && let Some(effects) = (panel.perform)(state, action)
     {
@@ -167,6 +173,26 @@ pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
             Vec::new()
         }
         Action::NextHost => hosts::next(state),
+        Action::Export => export(state, ExportFormat::Markdown),
+        Action::NextApproval => moving::jump(state, Landmark::Approval, true),
+        Action::PreviousApproval => moving::jump(state, Landmark::Approval, false),
+        Action::NextError => moving::jump(state, Landmark::Error, true),
+        Action::PreviousError => moving::jump(state, Landmark::Error, false),
+        Action::Replay => replay::open(state),
+        Action::ReplayPause
+        | Action::ReplayForward
+        | Action::ReplayBack
+        | Action::ReplayLater
+        | Action::ReplayEarlier
+        | Action::ReplayFaster
+        | Action::ReplaySlower => {
+            state.flash(Tone::Warning, format!("{}: no replay runs", action.short()));
+            Vec::new()
+        }
+        Action::Raw => {
+            state.session.raw = !state.session.raw;
+            Vec::new()
+        }
         Action::GroupCosts
         | Action::Numbers
         | Action::PinAnswer
@@ -244,6 +270,19 @@ pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
     }
 }
 
+/// Writes the session that has the focus to a file.
+pub fn export(state: &mut State, format: ExportFormat) -> Vec<Effect> {
+    let Some(id) = focused::focused_session(state) else {
+        return nothing(state, Action::Export);
+    };
+    if !state.is_live() {
+        state.flash(Tone::Warning, "not exported: not connected");
+        return Vec::new();
+    }
+    state.flash(Tone::Info, "exporting …");
+    vec![Effect::Export(id, format)]
+}
+
 /// Carries out an action chosen in help or the palette. Decisions are made with their key, on the card.
 pub fn from_palette(state: &mut State, action: Action) -> Vec<Effect> {
     match action.class() {
@@ -279,7 +318,7 @@ pub fn nothing(state: &mut State, action: Action) -> Vec<Effect> {
 
 /// Goes to a screen. Nothing is selected when a screen opens.
 pub fn go(state: &mut State, screen: Screen) -> Vec<Effect> {
-    if state.screen == screen {
+    if state.screen == screen || stays_in_replay(state) {
         return Vec::new();
     }
     let left = state.screen;
@@ -336,6 +375,16 @@ pub fn shows(state: &mut State) -> Vec<Effect> {
     )]
 }
 
+/// Whether a replay is shown, which is left before anything else is; says so.
+fn stays_in_replay(state: &mut State) -> bool {
+    if state.replay.is_some() {
+        let back = state.keymap.key_of(Context::Replay, Action::Back);
+        let text = format!("a replay is shown; {} ends it", back.unwrap_or_default());
+        state.flash(Tone::Warning, text);
+    }
+    state.replay.is_some()
+}
+
 /// Lists in their opening order, nothing selected.
 pub fn open_lists(state: &mut State) {
     state.live.order = state
@@ -351,6 +400,9 @@ pub fn open_lists(state: &mut State) {
 
 /// Opens a session's transcript.
 pub fn open_session(state: &mut State, id: SessionId) -> Vec<Effect> {
+    if stays_in_replay(state) {
+        return Vec::new();
+    }
     if state.session.session_id != Some(id) {
         state.session = SessionView::open(id);
     }

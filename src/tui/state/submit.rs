@@ -14,7 +14,9 @@ use crate::tui::state::{hosts, undo};
 
 /// Why no command (other than the emergency stop) can be sent now.
 pub fn blocked(state: &State) -> Option<&'static str> {
-    if state.access == Access::ReadOnly {
+    if state.replay.is_some() {
+        Some("a replay is shown")
+    } else if state.access == Access::ReadOnly {
         Some("read-only console (--read-only)")
     } else if state.locked {
         Some("locked (L unlocks)")

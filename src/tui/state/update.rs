@@ -13,15 +13,17 @@ use crate::tui::state::app::{BELL_MS, Dirty, Link, Screen, State, Tone};
 use crate::tui::state::fold::{self, Missing};
 use crate::tui::state::modal::{Modal, TextPurpose};
 use crate::tui::state::queue::ItemKey;
+use crate::tui::state::session_view::SessionView;
 use crate::tui::state::world::World;
 use crate::tui::state::{
-    audit, batch, deciding, dialogs, hosts, input, memory, models, mouse, panel, perform,
+    audit, batch, deciding, dialogs, hosts, input, memory, models, mouse, panel, perform, replay,
     rule_editor, submit, undo, why,
 };
 
 /// Folds a message into the state.
 pub fn update(state: &mut State, message: Message, now: Now) -> Vec<Effect> {
     state.now = now;
+    replay::advance(state);
     let mut effects = match message {
         Message::From(host, message) => hosts::heard(state, host, *message),
         message => {
@@ -39,16 +41,8 @@ pub fn update(state: &mut State, message: Message, now: Now) -> Vec<Effect> {
 /// What the screen that is shown has to ask its host.
 fn ask(state: &mut State) -> Vec<Effect> {
     let mut effects = panel::refresh(state);
-    if state.screen == Screen::Session && state.is_live() {
-        effects.extend(state.session.refresh().map(Effect::Query));
-        let reads_back = state
-            .session
-            .report
-            .is_some_and(|r| r.near_start && state.session.anchor.is_some());
-        let searches = state.session.wanted.is_some() && !state.session.loading;
-        if reads_back || searches {
-            effects.extend(state.session.older().map(Effect::Query));
-        }
+    if state.screen == Screen::Session && state.is_live() && state.replay.is_none() {
+        effects.extend(state.session.asks().into_iter().map(Effect::Query));
     }
     effects
 }
@@ -79,8 +73,15 @@ pub(super) fn received(state: &mut State, message: Message) -> Vec<Effect> {
         Message::Disconnected { why } => disconnected(state, why),
         Message::Submitted { command, result } => submitted(state, &command, result),
         Message::Answered { query, result } => {
-            answered(state, &query, result);
-            Vec::new()
+            let borrowed = result
+                .as_ref()
+                .map(|answer| &**answer)
+                .map_err(|problem| &**problem);
+            let (taken, effects) = replay::answered(state, &query, borrowed);
+            if !taken {
+                answered(state, &query, result);
+            }
+            effects
         }
         Message::Edited(result) => {
             dialogs::edited(state, result);
@@ -92,6 +93,13 @@ pub(super) fn received(state: &mut State, message: Message) -> Vec<Effect> {
             Vec::new()
         }
         Message::Terminate => vec![Effect::Quit(QuitKind::Terminated)],
+        Message::Exported(result) => {
+            match result {
+                Ok(text) => state.flash(Tone::Info, text),
+                Err(text) => state.flash(Tone::Error, text),
+            }
+            Vec::new()
+        }
         Message::Scopes(scopes) => {
             state.scopes = scopes;
             Vec::new()
@@ -176,7 +184,10 @@ fn take_snapshot(state: &mut State, snapshot: Snapshot) -> Vec<Effect> {
     state.asking.lost();
     refresh_lists(state);
     state.touch(Dirty::Soon);
-    Vec::new()
+    match state.wanted_replay.take() {
+        Some(source) => replay::begin(state, source, true),
+        None => Vec::new(),
+    }
 }
 
 /// A limit that is nearly used up is said once; one that is used up shows as a question in the queue.
@@ -318,8 +329,7 @@ fn disconnected(state: &mut State, why: String) -> Vec<Effect> {
     state.arming.drawn(None, state.now.steady);
     state.arming.forget();
     deciding::lost(state);
-    state.session.loading = false;
-    state.session.loading_older = false;
+    transcript(state).lost();
     state.touch(Dirty::Soon);
     Vec::new()
 }
@@ -410,6 +420,14 @@ pub(super) fn snoozed(
     }
 }
 
+/// The transcript that is followed; a replay only hides it.
+fn transcript(state: &mut State) -> &mut SessionView {
+    match &mut state.replay {
+        Some(replay) => &mut replay.behind,
+        None => &mut state.session,
+    }
+}
+
 /// A problem in one line.
 pub fn problem_text(problem: &Problem) -> String {
     let mut text = match &problem.winner {
@@ -439,11 +457,10 @@ fn answered(state: &mut State, query: &Query, result: Result<Box<Answer>, Box<Pr
         Ok(answer) => answer,
         Err(problem) => {
             match query {
-                Query::Transcript {
-                    before, session_id, ..
-                } if state.session.session_id == Some(*session_id) => {
-                    state.session.failed(*before);
-                    state.session.stale = false;
+                Query::Transcript { session_id, .. } | Query::TranscriptFrom { session_id, .. }
+                    if transcript(state).session_id == Some(*session_id) =>
+                {
+                    transcript(state).failed(query);
                     state.flash(Tone::Error, problem_text(&problem));
                 }
                 Query::WhatIf {
@@ -471,12 +488,14 @@ fn answered(state: &mut State, query: &Query, result: Result<Box<Answer>, Box<Pr
     };
     match answer {
         Answer::Transcript(page) => {
-            if let Query::Transcript {
-                session_id, before, ..
-            } = query
-                && state.session.session_id == Some(*session_id)
+            if let Query::Transcript { session_id, .. } | Query::TranscriptFrom { session_id, .. } =
+                query
+                && transcript(state).session_id == Some(*session_id)
             {
-                state.session.take(*before, page.items);
+                transcript(state).take(query, page.items);
+                if let Some(missed) = transcript(state).missed.take() {
+                    state.flash(Tone::Info, missed);
+                }
             }
         }
         Answer::WhatIf(what_if) => {

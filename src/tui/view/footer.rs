@@ -184,6 +184,16 @@ fn hints(state: &State, context: Context) -> Vec<Hint> {
         None => {}
     }
     let mut hints = match state.screen {
+        _ if state.replay.is_some() => plain(&[
+            Action::ReplayPause,
+            Action::ReplayForward,
+            Action::ReplayBack,
+            Action::ReplayFaster,
+            Action::ReplaySlower,
+            Action::ReplayLater,
+            Action::ReplayEarlier,
+            Action::Back,
+        ]),
         Screen::Queue => queue_hints(state),
         Screen::Live => plain(&[
             Action::Open,

@@ -26,6 +26,8 @@ pub mod paint;
 pub mod plain;
 pub mod queue;
 pub mod release;
+pub mod replay;
+pub mod rich;
 pub mod rules;
 pub mod screen;
 pub mod text_entry;

@@ -13,6 +13,7 @@ use crate::tui::theme::depth::ColorDepth;
 use crate::tui::theme::file::default_theme;
 use crate::tui::theme::roles::Theme;
 use crate::tui::view::cache::ViewCache;
+use crate::tui::view::transcript_entry::Manner;
 use crate::tui::view::{card, transcript_entry};
 
 fn theme() -> Theme {
@@ -75,7 +76,17 @@ pub fn transcript(entries: &[TranscriptEntry], width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for entry in entries {
         let repeated = repeated(entry, entries);
-        let drawn = transcript_entry::lines(&theme, entry, width, false, repeated);
+        let drawn = transcript_entry::lines(
+            &theme,
+            entry,
+            Manner {
+                width,
+                folded: false,
+                repeated,
+                raw: false,
+                unfold: "",
+            },
+        );
         lines.extend(drawn.iter().map(text));
     }
     lines

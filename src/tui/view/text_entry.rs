@@ -15,6 +15,7 @@ use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::memory;
 use crate::tui::view::paint::{self, span};
 use crate::tui::view::rules;
+use crate::tui::view::transcript;
 
 /// Rows for the choices of the command line.
 const CHOICES: u16 = 6;
@@ -84,8 +85,15 @@ pub fn draw(state: &State, theme: &Theme, entry: &TextEntry, area: Rect, buf: &m
         }
         TextPurpose::Search => {
             let found = state.session.search.as_ref().map_or_else(String::new, |s| {
+                let further = state
+                    .session
+                    .hunt
+                    .as_ref()
+                    .map_or_else(String::new, |hunt| {
+                        format!("; {}", transcript::progress(hunt))
+                    });
                 format!(
-                    "{} of {} loaded entries match",
+                    "{} of {} loaded entries match{further}",
                     s.matches.len(),
                     state.session.entries.len()
                 )

@@ -136,6 +136,7 @@ impl Console {
             screen: Arc::clone(&screen),
         };
         let options = ConsoleOptions {
+            replay: None,
             theme: "terminal".into(),
             keymap: "default".into(),
             user_dir: None,
