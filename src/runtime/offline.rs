@@ -214,7 +214,7 @@ impl OfflineSessions {
     }
 
     /// What a console starts from: nothing runs, waits or is known of channels.
-    fn snapshot(&self) -> Snapshot {
+    fn snapshot() -> Snapshot {
         let now = Clock::System.now();
         Snapshot {
             seq: 0,
@@ -266,7 +266,7 @@ impl ConsoleClient for OfflineSessions {
             next_cursor: None,
         };
         match query {
-            Query::Snapshot => Ok(Answer::Snapshot(Box::new(self.snapshot()))),
+            Query::Snapshot => Ok(Answer::Snapshot(Box::new(Self::snapshot()))),
             Query::Session { id } => self
                 .read(|reader| reader.session(id))
                 .map(|session| Answer::Session(Box::new(session))),

@@ -258,15 +258,14 @@ fn entries_of(turn: &Continuation, steps: Vec<Step>) -> Vec<TranscriptEntry> {
 
 /// Plays what has the focus: the turn of the selected entry, else the session.
 pub fn open(state: &mut State) -> Vec<Effect> {
-    let source = match state.screen {
-        Screen::Session => {
-            let selected = state.session.selected.and_then(|position| {
-                let held = state.session.entries.get(&position)?;
-                Some(Source::Continuation(held.entry.continuation_id))
-            });
-            selected.or(state.session.session_id.map(Source::Session))
-        }
-        _ => focused::focused_continuation(state).map(|(id, _)| Source::Continuation(id)),
+    let source = if state.screen == Screen::Session {
+        let selected = state.session.selected.and_then(|position| {
+            let held = state.session.entries.get(&position)?;
+            Some(Source::Continuation(held.entry.continuation_id))
+        });
+        selected.or(state.session.session_id.map(Source::Session))
+    } else {
+        focused::focused_continuation(state).map(|(id, _)| Source::Continuation(id))
     };
     match source {
         Some(source) if state.is_live() => begin(state, source, false),

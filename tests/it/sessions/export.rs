@@ -115,7 +115,7 @@ fn many(count: u64) -> Vec<TranscriptEntry> {
     (0..count)
         .map(|n| {
             let text = format!("message {n}\n```\n## 2026 · operator: root");
-            fixture::user((n / 3 + 1) << 20 | n % 3, &text)
+            fixture::user(((n / 3 + 1) << 20) | (n % 3), &text)
         })
         .collect()
 }

@@ -118,7 +118,7 @@ proptest! {
         let drawn: String = lines.iter().map(ToString::to_string).collect();
         prop_assert_eq!(solid(&drawn).replace('>', ""), solid(&expected).replace('>', ""));
         for line in &lines {
-            prop_assert!(line.to_string().width() <= width, "{:?} at {}", line, width);
+            prop_assert!(line.to_string().width() <= width, "{line:?} at {width}");
         }
     }
 }

@@ -450,7 +450,7 @@ proptest! {
                     matches!(effect, Effect::Submit(command) if !matches!(command, Command::EmergencyStop { .. }))
                 })
                 .collect();
-            prop_assert!(!shown || sent.is_empty(), "{:?} sent {:?}", happening, sent);
+            prop_assert!(!shown || sent.is_empty(), "{happening:?} sent {sent:?}");
             if driver.state.replay.is_none() {
                 break;
             }

@@ -15,7 +15,7 @@ use crate::console_frames::fixture;
 use crate::sessions::long::LongSession;
 
 fn position(n: u64) -> u64 {
-    (n / 4 + 1) << 20 | n % 4
+    ((n / 4 + 1) << 20) | (n % 4)
 }
 
 fn message(n: u64) -> TranscriptEntry {
@@ -341,7 +341,7 @@ proptest! {
         prop_assert_eq!(loaded, last);
         for entry in reading.driver.state.session.entries.values() {
             let typed = matches!(entry.entry.body, TranscriptBody::User { .. });
-            prop_assert!(typed, "{:?}", entry);
+            prop_assert!(typed, "{entry:?}");
         }
     }
 }
