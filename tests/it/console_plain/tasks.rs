@@ -75,14 +75,14 @@ async fn autonomy_is_set_with_what_it_would_have_meant() {
     let mut typist = Typist::at(&home);
     let door = Door::of(&home);
     let waiting = door.ask(WRITE).await;
-    typist.hear("new: 1");
+    typist.news("new: 1");
     let path = format!("/v1/approvals/{}/decision", waiting["id"].as_str().unwrap());
     door.post(
         &path,
         json!({ "decision": "deny", "digest": waiting["digest"] }),
     )
     .await;
-    typist.hear("settled: 1");
+    typist.news("settled: 1");
 
     let said = typist.enter("channels");
     assert!(said.contains("api  ") && said.contains("desk  "), "{said}");
@@ -147,7 +147,7 @@ async fn turns_are_listed_killed_and_started_again() {
     let mut typist = Typist::at(&home);
     let door = Door::of(&home);
     let approval = door.ask(WRITE).await;
-    typist.hear("new: 1");
+    typist.news("new: 1");
     let said = typist.enter("turns");
     assert!(said.contains("  1  awaiting_approval  api"), "{said}");
     let said = typist.enter("turn 1");
@@ -172,7 +172,7 @@ async fn turns_are_listed_killed_and_started_again() {
     typist.look();
     let said = typist.enter("retry");
     assert!(said.contains("started again as a new turn"), "{said}");
-    typist.hear("new: 2");
+    typist.news("new: 2");
     typist.quit();
 }
 
@@ -182,16 +182,16 @@ async fn the_command_line_is_there_too() {
     let mut typist = Typist::at(&home);
     let door = Door::of(&home);
     let approval = door.ask(WRITE).await;
-    typist.hear("new: 1");
+    typist.news("new: 1");
     let code = approval["short_code"].as_str().unwrap();
     for (line, printed) in [
         ("rules", "no rules"),
         ("costs", "local days"),
         ("costs --by channel", "CHANNEL"),
-        ("cache", "looked"),
+        ("cache", "looked up"),
         ("memory", ""),
         ("memory search \"high tide\"", ""),
-        ("audit", "session.started"),
+        ("audit", "policy.changed"),
         ("audit verify", "chain    whole"),
         ("doctor", "ok"),
         ("models", "PROVIDER"),
