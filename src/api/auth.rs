@@ -18,6 +18,7 @@ use crate::api::limiter::{Attempt, FailedLogins};
 use crate::api::peer::{Peer, may_connect, operator};
 use crate::api::router::Api;
 use crate::api::token::TokenVerifier;
+use crate::client::remote::wire::SCOPES_HEADER;
 use crate::protocol::command::Actor;
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::words::Scope;
@@ -56,6 +57,19 @@ impl Caller {
             Actor::Operator { .. } | Actor::Engine => true,
             Actor::Token { scopes, .. } => scopes.contains(&Scope::Read),
             Actor::Person { .. } => false,
+        }
+    }
+}
+
+impl Caller {
+    /// What its token may do, for consoles that would rather not offer what is refused.
+    fn scopes(&self) -> Option<HeaderValue> {
+        match &self.actor {
+            Actor::Token { scopes, .. } => {
+                let words: Vec<&str> = scopes.iter().map(|scope| scope.as_str()).collect();
+                HeaderValue::from_str(&words.join(" ")).ok()
+            }
+            Actor::Operator { .. } | Actor::Engine | Actor::Person { .. } => None,
         }
     }
 }
@@ -136,10 +150,15 @@ pub async fn admit(
 ) -> Response {
     match judge(&api, peer, &request) {
         Ok(caller) => {
+            let scopes = caller.as_ref().and_then(Caller::scopes);
             if let Some(caller) = caller {
                 request.extensions_mut().insert(caller);
             }
-            next.run(request).await
+            let mut response = next.run(request).await;
+            if let Some(scopes) = scopes {
+                response.headers_mut().insert(SCOPES_HEADER, scopes);
+            }
+            response
         }
         Err(refusal) => refusal.into_response(),
     }

@@ -56,13 +56,14 @@ pub struct Arguments {
 /// The subcommands.
 #[derive(Debug, Subcommand)]
 pub enum Subcommands {
-    /// Open the console on a running daemon
+    /// Open the console on a running daemon, or on several at once
     Attach {
-        /// http(s)://… or unix:PATH
-        url: String,
-        /// File that holds the bearer token
+        /// http(s)://… or unix:PATH; with NAME= before it, that is what the console calls it
+        #[arg(required = true, value_name = "[NAME=]URL")]
+        urls: Vec<String>,
+        /// File that holds the bearer token; one for each http address, in their order
         #[arg(long, value_name = "F")]
-        token_file: Option<PathBuf>,
+        token_file: Vec<PathBuf>,
     },
     /// Ask in a temporary session and print the answer
     Ask {

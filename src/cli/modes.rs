@@ -23,6 +23,7 @@ use crate::runtime::start::{self, Running, StartError, socket_path};
 use crate::runtime::wind_down::{Wound, wind_down};
 use crate::runtime::{demo, detach, notify};
 use crate::text::ascii;
+use crate::tui::event_loop::{self, Attached};
 use crate::tui::message::QuitKind;
 use crate::tui::options::{Access, ConsoleOptions, Editor, Hosting};
 use crate::tui::theme::depth::ColorDepth;
@@ -274,6 +275,27 @@ pub async fn run_attach(
         environment,
     } = resolve(&flags)?;
     attached(&mut face, client, &settings, &environment, opening.rights).await
+}
+
+/// The console attached to several daemons.
+pub async fn run_attach_on(
+    hosts: Vec<Attached>,
+    flags: Flags,
+    opening: Opening,
+) -> Result<(), Failure> {
+    if open_face(opening)?.is_plain() {
+        return Err(Failure::Usage(
+            "without a screen one daemon is attached to at a time: `leverframe attach ADDRESS --plain`, once for each"
+                .to_owned(),
+        ));
+    }
+    let Start {
+        settings,
+        environment,
+    } = resolve(&flags)?;
+    let options = options(&settings, &environment, opening.rights, Hosting::Attached);
+    event_loop::run_on(hosts, options).await?;
+    Ok(())
 }
 
 async fn attached(

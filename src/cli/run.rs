@@ -109,9 +109,16 @@ pub async fn run(arguments: Arguments, terminal: &mut Terminal<'_>) -> Result<()
         Some(_) if arguments.demo || arguments.daemon => Err(Failure::Usage(
             "--demo and --daemon take no subcommand".to_owned(),
         )),
-        Some(Subcommands::Attach { url, token_file }) => {
-            let target = connect::target(&url, token_file.as_deref())?;
-            let client = RemoteClient::connect(target).await?;
+        Some(Subcommands::Attach { urls, token_file }) => {
+            let mut attachments = connect::attachments(&urls, &token_file)?;
+            if attachments.len() > 1 {
+                let hosts = connect::several(attachments).await?;
+                return modes::run_attach_on(hosts, flags, opening).await;
+            }
+            let Some(one) = attachments.pop() else {
+                return Err(Failure::Usage("attach needs an address".to_owned()));
+            };
+            let client = RemoteClient::connect(one.target).await?;
             Ok(modes::run_attach(client, flags, opening).await?)
         }
         Some(Subcommands::Init(given)) => {

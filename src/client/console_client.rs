@@ -7,6 +7,7 @@ use crate::protocol::command::{Envelope, Outcome};
 use crate::protocol::event::{EventFilter, StreamItem};
 use crate::protocol::problem::Problem;
 use crate::protocol::snapshot::{Answer, Query};
+use crate::protocol::words::Scope;
 
 /// Events in order. Ends with an error when the connection is lost (remote) or the engine stops
 /// (in process); resubscribe with `after` = the last `seq` seen.
@@ -26,6 +27,11 @@ pub trait ConsoleClient: Send + Sync {
     /// Follows events. The subscription exists when this returns, so a snapshot taken afterwards
     /// misses nothing.
     async fn events(&self, filter: EventFilter) -> Result<EventStream, Problem>;
+
+    /// What the credential may do, as the daemon said last; none = everything, or not known.
+    fn scopes(&self) -> Option<Vec<Scope>> {
+        None
+    }
 
     /// In words, for the header: `local`, `attached to unix:…`, `attached to http://…`.
     fn description(&self) -> String;

@@ -142,6 +142,7 @@ actions! {
     RuleToggle = "rule-toggle", Ordinary, "on/off", "look at the rule, or no longer; what lets more run asks first";
     RuleRemove = "rule-remove", Ordinary, "remove", "remove the rule, or take the permission back; asks first";
     RuleTest = "rule-test", Ordinary, "test", "what would happen to a call";
+    NextHost = "next-host", Ordinary, "next host", "show the next of the daemons this console is attached to";
     Mouse = "mouse", Ordinary, "mouse", "let the mouse select and scroll, or leave it to the terminal; it never decides";
     DialogNext = "dialog-next", Dialog, "next", "next choice";
     DialogPrevious = "dialog-previous", Dialog, "previous", "previous choice";

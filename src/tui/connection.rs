@@ -13,6 +13,7 @@ use crate::protocol::ids::SessionId;
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::snapshot::{Answer, Query, Snapshot};
 use crate::tui::message::Message;
+use crate::tui::state::hosts::HostId;
 
 /// First wait after a failure; doubles up to [`LONGEST_WAIT`].
 const FIRST_WAIT: Duration = Duration::from_millis(250);
@@ -21,12 +22,36 @@ const LONGEST_WAIT: Duration = Duration::from_secs(10);
 /// How long a snapshot may take.
 const SNAPSHOT_TIMEOUT: Duration = Duration::from_secs(20);
 
+/// Where what is heard goes.
+pub struct Out {
+    /// To the loop.
+    pub sender: mpsc::Sender<Message>,
+    /// Which daemon of several says it; none = there is one only.
+    pub from: Option<HostId>,
+}
+
+/// Nobody listens any more.
+struct Gone;
+
+impl Out {
+    async fn send(&self, message: Message) -> Result<(), Gone> {
+        self.sender
+            .send(message.of(self.from))
+            .await
+            .map_err(|_| Gone)
+    }
+
+    async fn closed(&self) {
+        self.sender.closed().await;
+    }
+}
+
 /// Follows the engine until the receiver is gone.
 pub async fn follow(
     client: Arc<dyn ConsoleClient>,
     mut deltas: watch::Receiver<Vec<SessionId>>,
     now: Arc<Notify>,
-    out: mpsc::Sender<Message>,
+    out: Out,
 ) {
     let mut wait = FIRST_WAIT;
     loop {
@@ -35,11 +60,10 @@ pub async fn follow(
             Ok((stream, snapshot)) => {
                 wait = FIRST_WAIT;
                 let seq = snapshot.seq;
-                if out
-                    .send(Message::Snapshot(Box::new(snapshot)))
-                    .await
-                    .is_err()
-                {
+                // What may be done is known before there is anything to be done.
+                let told = out.send(Message::Scopes(client.scopes())).await;
+                let snapshot = Message::Snapshot(Box::new(snapshot));
+                if told.is_err() || out.send(snapshot).await.is_err() {
                     return;
                 }
                 match forward(stream, seq, &mut deltas, &out).await {
@@ -49,7 +73,10 @@ pub async fn follow(
                     Ended::Lost(why) => why,
                 }
             }
-            Err(problem) => problem.to_string(),
+            Err(problem) => match &problem.hint {
+                Some(hint) => format!("{problem}; {hint}"),
+                None => problem.to_string(),
+            },
         };
         if out.send(Message::Disconnected { why }).await.is_err() {
             return;
@@ -104,7 +131,7 @@ async fn forward(
     mut stream: EventStream,
     seq: u64,
     deltas: &mut watch::Receiver<Vec<SessionId>>,
-    out: &mpsc::Sender<Message>,
+    out: &Out,
 ) -> Ended {
     loop {
         tokio::select! {

@@ -27,6 +27,7 @@ use crate::tui::notify;
 use crate::tui::options::ConsoleOptions;
 use crate::tui::reload::Watch;
 use crate::tui::state::app::{Dirty, State, Tone};
+use crate::tui::state::hosts::{self, HostId, Named};
 use crate::tui::state::update::update;
 use crate::tui::terminal;
 use crate::tui::terminal::{CLIPBOARD_MAX, ConsoleTerminal, TerminalGuard, clipboard_sequence};
@@ -41,15 +42,30 @@ pub type Input = Pin<Box<dyn Stream<Item = io::Result<InputEvent>> + Send>>;
 /// Messages taken at most before a frame is drawn.
 const DRAIN: usize = 512;
 
+/// A daemon among several, with the name the operator gave it.
+pub struct Attached {
+    /// The name; none = what it calls itself.
+    pub name: Option<String>,
+    /// Its address, without a credential.
+    pub address: String,
+    /// The daemon.
+    pub client: Arc<dyn ConsoleClient>,
+}
+
 /// Runs the console on the real terminal until it is left.
 pub async fn run(
     client: Arc<dyn ConsoleClient>,
     options: ConsoleOptions,
 ) -> anyhow::Result<QuitKind> {
+    run_on(alone(client), options).await
+}
+
+/// The same on several daemons.
+pub async fn run_on(hosts: Vec<Attached>, options: ConsoleOptions) -> anyhow::Result<QuitKind> {
     use anyhow::Context as _;
     let terminal =
         TerminalGuard::enter().context("the terminal cannot be set up (is this a terminal?)")?;
-    run_with(client, options, terminal, || Box::pin(EventStream::new())).await
+    run_on_with(hosts, options, terminal, || Box::pin(EventStream::new())).await
 }
 
 /// Runs the console on this terminal with this input. `open_input` is called again after the input was
@@ -60,12 +76,37 @@ pub async fn run_with<T: ConsoleTerminal>(
     terminal: T,
     open_input: impl FnMut() -> Input,
 ) -> anyhow::Result<QuitKind> {
-    let mut console = Console::new(client, options, terminal);
+    run_on_with(alone(client), options, terminal, open_input).await
+}
+
+/// The same on several daemons.
+pub async fn run_on_with<T: ConsoleTerminal>(
+    hosts: Vec<Attached>,
+    options: ConsoleOptions,
+    terminal: T,
+    open_input: impl FnMut() -> Input,
+) -> anyhow::Result<QuitKind> {
+    let mut console = Console::new(hosts, options, terminal);
     console.main(open_input).await
 }
 
-struct Console<T> {
+fn alone(client: Arc<dyn ConsoleClient>) -> Vec<Attached> {
+    vec![Attached {
+        name: None,
+        address: client.description(),
+        client,
+    }]
+}
+
+/// The connection to one daemon.
+struct Wire {
     client: Arc<dyn ConsoleClient>,
+    deltas: watch::Sender<Vec<SessionId>>,
+    reconnect: Arc<Notify>,
+}
+
+struct Console<T> {
+    wires: Vec<Wire>,
     options: ConsoleOptions,
     terminal: T,
     state: State,
@@ -74,8 +115,6 @@ struct Console<T> {
     frames: FrameScheduler,
     watch: Watch,
     started: Instant,
-    deltas: watch::Sender<Vec<SessionId>>,
-    reconnect: Arc<Notify>,
     incoming: mpsc::Receiver<Message>,
     answers: JoinSet<Message>,
     tasks: JoinSet<()>,
@@ -89,7 +128,7 @@ enum Asked {
 }
 
 impl<T: ConsoleTerminal> Console<T> {
-    fn new(client: Arc<dyn ConsoleClient>, options: ConsoleOptions, terminal: T) -> Self {
+    fn new(hosts: Vec<Attached>, options: ConsoleOptions, terminal: T) -> Self {
         let started = Instant::now();
         let now = Now {
             steady: Millis(0),
@@ -110,9 +149,16 @@ impl<T: ConsoleTerminal> Console<T> {
             keymap,
             options.hosting.clone(),
             options.access,
-            client.description(),
+            hosts
+                .first()
+                .map_or_else(String::new, |host| host.client.description()),
             now,
         );
+        let named = hosts.iter().map(|host| Named {
+            given: host.name.clone(),
+            address: host.address.clone(),
+        });
+        hosts::open(&mut state, named.collect());
         state.has_editor = options.editor.is_some();
         state.theme_names = assets::names(AssetKind::Theme, user_dir);
         state.keymap_names = assets::names(AssetKind::Keymap, user_dir);
@@ -120,18 +166,31 @@ impl<T: ConsoleTerminal> Console<T> {
         if !complaints.is_empty() {
             state.flash(Tone::Error, complaints.join("; "));
         }
-        let (deltas, wanted) = watch::channel(Vec::new());
-        let reconnect = Arc::new(Notify::new());
         let (sender, incoming) = mpsc::channel(DRAIN);
         let mut tasks = JoinSet::new();
-        tasks.spawn(connection::follow(
-            Arc::clone(&client),
-            wanted,
-            Arc::clone(&reconnect),
-            sender,
-        ));
+        let several = state.hosts.several();
+        let mut wires = Vec::new();
+        for (id, host) in (0..=u8::MAX).map(HostId).zip(hosts) {
+            let client = host.client;
+            let (deltas, wanted) = watch::channel(Vec::new());
+            let reconnect = Arc::new(Notify::new());
+            tasks.spawn(connection::follow(
+                Arc::clone(&client),
+                wanted,
+                Arc::clone(&reconnect),
+                connection::Out {
+                    sender: sender.clone(),
+                    from: several.then_some(id),
+                },
+            ));
+            wires.push(Wire {
+                client,
+                deltas,
+                reconnect,
+            });
+        }
         Self {
-            client,
+            wires,
             options,
             terminal,
             state,
@@ -140,8 +199,6 @@ impl<T: ConsoleTerminal> Console<T> {
             frames: FrameScheduler::default(),
             watch,
             started,
-            deltas,
-            reconnect,
             incoming,
             answers: JoinSet::new(),
             tasks,
@@ -263,21 +320,31 @@ impl<T: ConsoleTerminal> Console<T> {
         }
         let mut asked = None;
         for effect in effects {
+            let (host, effect) = match effect {
+                Effect::At(host, effect) => (host, *effect),
+                effect => (HostId::default(), effect),
+            };
             match effect {
-                Effect::Submit(command) => self.submit(command),
-                Effect::Query(query) => self.query(query),
+                Effect::Submit(command) => self.submit(host, command),
+                Effect::Query(query) => self.query(host, query),
                 Effect::SetDeltas(sessions) => {
-                    self.deltas.send_if_modified(|known| {
-                        let changed = *known != sessions;
-                        *known = sessions;
-                        changed
-                    });
+                    if let Some(wire) = self.wires.get(usize::from(host.0)) {
+                        wire.deltas.send_if_modified(|known| {
+                            let changed = *known != sessions;
+                            *known = sessions;
+                            changed
+                        });
+                    }
                 }
                 Effect::Copy(text) => self.copy(&text),
                 Effect::OpenEditor(text) => asked = Some(Asked::Edit(text)),
                 Effect::LoadTheme(name) => self.load_theme(&name),
                 Effect::LoadKeymap(name) => self.load_keymap(&name),
-                Effect::Reconnect => self.reconnect.notify_one(),
+                Effect::Reconnect => {
+                    if let Some(wire) = self.wires.get(usize::from(host.0)) {
+                        wire.reconnect.notify_one();
+                    }
+                }
                 Effect::Quit(kind) => asked = Some(Asked::Quit(kind)),
                 Effect::Suspend => asked = Some(Asked::Suspend),
                 Effect::Redraw => {
@@ -292,6 +359,8 @@ impl<T: ConsoleTerminal> Console<T> {
                         self.control(&sequence);
                     }
                 }
+                // One level is all there is.
+                Effect::At(..) => {}
             }
         }
         let wanted = match std::mem::take(&mut self.state.dirty) {
@@ -372,8 +441,17 @@ impl<T: ConsoleTerminal> Console<T> {
         }
     }
 
-    fn submit(&mut self, command: Command) {
-        let client = Arc::clone(&self.client);
+    /// A daemon, and under which name its answers come back.
+    fn daemon(&self, host: HostId) -> Option<(Arc<dyn ConsoleClient>, Option<HostId>)> {
+        let wire = self.wires.get(usize::from(host.0))?;
+        let from = (self.wires.len() > 1).then_some(host);
+        Some((Arc::clone(&wire.client), from))
+    }
+
+    fn submit(&mut self, host: HostId, command: Command) {
+        let Some((client, from)) = self.daemon(host) else {
+            return;
+        };
         let envelope = Envelope {
             command: command.clone(),
             actor: self.options.actor.clone(),
@@ -386,25 +464,29 @@ impl<T: ConsoleTerminal> Console<T> {
                 .await
                 .map(Box::new)
                 .map_err(Box::new);
-            Message::Submitted {
+            let message = Message::Submitted {
                 command: Box::new(command),
                 result,
-            }
+            };
+            message.of(from)
         });
     }
 
-    fn query(&mut self, query: Query) {
-        let client = Arc::clone(&self.client);
+    fn query(&mut self, host: HostId, query: Query) {
+        let Some((client, from)) = self.daemon(host) else {
+            return;
+        };
         self.answers.spawn(async move {
             let result = client
                 .query(query.clone())
                 .await
                 .map(Box::new)
                 .map_err(Box::new);
-            Message::Answered {
+            let message = Message::Answered {
                 query: Box::new(query),
                 result,
-            }
+            };
+            message.of(from)
         });
     }
 

@@ -10,7 +10,9 @@ use crate::protocol::event::Event;
 use crate::protocol::ids::{ContinuationId, SessionId};
 use crate::protocol::problem::Problem;
 use crate::protocol::snapshot::{Answer, Query, Snapshot};
+use crate::protocol::words::Scope;
 use crate::tui::state::arming::CardReport;
+use crate::tui::state::hosts::HostId;
 use crate::tui::state::queue::ItemKey;
 use crate::tui::state::session_view::SessionReport;
 use crate::tui::state::{doctor, rules};
@@ -84,6 +86,10 @@ pub enum Message {
     Drawn(FrameReport),
     /// The process was asked to end.
     Terminate,
+    /// What the credential may do; none = everything.
+    Scopes(Option<Vec<Scope>>),
+    /// A daemon of several said this.
+    From(HostId, Box<Message>),
     /// The mouse, while it is ours.
     Mouse(Mouse),
 }
@@ -131,6 +137,16 @@ pub enum Spot {
     Card,
 }
 
+impl Message {
+    /// The same as said by a daemon of several; none = there is one only.
+    pub fn of(self, host: Option<HostId>) -> Self {
+        match host {
+            Some(host) => Self::From(host, Box::new(self)),
+            None => self,
+        }
+    }
+}
+
 /// How the console was left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum QuitKind {
@@ -169,6 +185,8 @@ pub enum Effect {
     Bell,
     /// Load another keymap.
     LoadKeymap(String),
+    /// The same, at this daemon of several.
+    At(HostId, Box<Effect>),
     /// Tell who looks elsewhere how many questions wait.
     Notify(usize),
     /// Take the mouse, or give it back to the terminal.

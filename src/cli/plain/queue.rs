@@ -139,7 +139,8 @@ impl Shell<'_> {
             ]
             .map(Choice::Delivery)
             .to_vec(),
-            ItemKey::Channel(_) | ItemKey::Problem(_) => Vec::new(),
+            // Only where several daemons are attached, and here one is.
+            ItemKey::Channel(_) | ItemKey::Problem(_) | ItemKey::Elsewhere(..) => Vec::new(),
         }
     }
 
@@ -397,7 +398,7 @@ impl Shell<'_> {
                     reason: None,
                 }
             }
-            ItemKey::Channel(_) | ItemKey::Problem(_) => return Ok(()),
+            ItemKey::Channel(_) | ItemKey::Problem(_) | ItemKey::Elsewhere(..) => return Ok(()),
         };
         // What was asked took time: the same look once more, at what came meanwhile.
         self.catch_up();

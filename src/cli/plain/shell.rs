@@ -169,7 +169,7 @@ impl<'h> Shell<'h> {
             follower,
             wanted,
             Arc::new(Notify::new()),
-            sender,
+            connection::Out { sender, from: None },
         ));
         Self {
             heard,

@@ -1,6 +1,6 @@
 //! The connection to one daemon: requests, their limits, and what its refusals mean.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -12,13 +12,14 @@ use serde::de::DeserializeOwned;
 use crate::client::console_client::{ConsoleClient, EventStream};
 use crate::client::remote::events;
 use crate::client::remote::target::{Address, Target};
-use crate::client::remote::wire::{PROTOCOL_HEADER, PROTOCOL_VERSION, Submission};
+use crate::client::remote::wire::{PROTOCOL_HEADER, PROTOCOL_VERSION, SCOPES_HEADER, Submission};
 use crate::protocol::command::{Command, Envelope, Outcome};
 use crate::protocol::event::EventFilter;
 use crate::protocol::hygiene::HygieneQuery;
 use crate::protocol::memory::MemoryCommand;
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::snapshot::{Answer, Query};
+use crate::protocol::words::Scope;
 
 /// Time limits.
 #[derive(Debug, Clone, Copy)]
@@ -51,6 +52,8 @@ pub struct RemoteClient {
     base: Url,
     address: Arc<Address>,
     limits: Limits,
+    /// What the credential may do, from the newest answer.
+    scopes: Arc<Mutex<Option<Vec<Scope>>>>,
 }
 
 impl RemoteClient {
@@ -62,17 +65,23 @@ impl RemoteClient {
     /// The same with other time limits.
     pub async fn connect_within(target: Target, limits: Limits) -> Result<Self, Problem> {
         let client = Self::new(target, limits)?;
-        let response = client
+        client.check().await?;
+        Ok(client)
+    }
+
+    /// Checks that a daemon of this protocol answers with this credential.
+    pub async fn check(&self) -> Result<(), Problem> {
+        let response = self
             .request(Method::GET, "readyz", &[])?
-            .timeout(limits.request)
+            .timeout(self.limits.request)
             .send()
             .await
-            .map_err(|error| client.unreachable(&error))?;
+            .map_err(|error| self.unreachable(&error))?;
         // A daemon whose store has trouble is still one to talk to.
         if response.status() != StatusCode::SERVICE_UNAVAILABLE {
-            client.accept(response).await?;
+            self.accept(response).await?;
         }
-        Ok(client)
+        Ok(())
     }
 
     /// Prepares a connection without using it.
@@ -123,6 +132,7 @@ impl RemoteClient {
             base,
             address: Arc::new(address),
             limits,
+            scopes: Arc::default(),
         })
     }
 
@@ -220,6 +230,10 @@ impl RemoteClient {
                 .hint("check the address"));
             }
         }
+        let scopes = response.headers().get(SCOPES_HEADER).map(scopes_of);
+        if let Ok(mut known) = self.scopes.lock() {
+            *known = scopes;
+        }
         if response.status().is_success() {
             return Ok(response);
         }
@@ -261,6 +275,12 @@ impl RemoteClient {
             format!("{}: {why}", self.address),
         )
     }
+}
+
+/// Words of a newer daemon that are not known here allow nothing here.
+fn scopes_of(value: &HeaderValue) -> Vec<Scope> {
+    let words = value.to_str().unwrap_or_default().split_whitespace();
+    words.filter_map(|word| word.parse().ok()).collect()
 }
 
 /// A TLS configuration that trusts nobody, for bases that never use TLS: reading the system's certificates
@@ -312,6 +332,10 @@ impl ConsoleClient for RemoteClient {
 
     async fn events(&self, filter: EventFilter) -> Result<EventStream, Problem> {
         events::follow(self, &filter).await
+    }
+
+    fn scopes(&self) -> Option<Vec<Scope>> {
+        self.scopes.lock().ok()?.clone()
     }
 
     fn description(&self) -> String {

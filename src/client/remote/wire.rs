@@ -8,6 +8,10 @@ use crate::protocol::words::Surface;
 /// Header of every answer; its value is [`PROTOCOL_VERSION`].
 pub const PROTOCOL_HEADER: &str = "leverframe-protocol";
 
+/// Header of every answer to a token: the scopes it has, with blanks between them. Without it, everything is
+/// allowed.
+pub const SCOPES_HEADER: &str = "leverframe-scopes";
+
 /// Rises when an older client can no longer work with the daemon.
 pub const PROTOCOL_VERSION: u16 = 1;
 

@@ -6,7 +6,7 @@ use ratatui::layout::Rect;
 
 use crate::clock::Timestamp;
 use crate::protocol::ids::{ApprovalId, SessionId};
-use crate::protocol::words::DecisionWord;
+use crate::protocol::words::{DecisionWord, Scope};
 use crate::tui::keymap::context::Context;
 use crate::tui::keymap::key::Key;
 use crate::tui::keymap::lookup::Keymap;
@@ -18,6 +18,7 @@ use crate::tui::state::cache_cost::CacheCostPanel;
 use crate::tui::state::command_line::History;
 use crate::tui::state::continuations::ContinuationsPanel;
 use crate::tui::state::doctor::DoctorPanel;
+use crate::tui::state::hosts::Hosts;
 use crate::tui::state::memory::MemoryPanel;
 use crate::tui::state::modal::Modal;
 use crate::tui::state::panel::Asking;
@@ -297,6 +298,10 @@ pub struct State {
     pub last_bell: Option<Millis>,
     /// Whether a frame is wanted.
     pub dirty: Dirty,
+    /// The daemons, where there are several.
+    pub hosts: Hosts,
+    /// What the credential may do; none = everything.
+    pub scopes: Option<Vec<Scope>>,
     /// Something came while nobody looked, and the bell has not rung for it yet.
     pub unrung: bool,
     /// The mouse selects and scrolls; else it is the terminal's.
@@ -348,6 +353,8 @@ impl State {
             focused: true,
             last_bell: None,
             dirty: Dirty::Now,
+            hosts: Hosts::default(),
+            scopes: None,
             unrung: false,
             mouse: false,
             spots: Vec::new(),
@@ -401,11 +408,15 @@ impl State {
         let mut next = vec![in_wall(minute)];
         let urgent = self
             .world
-            .pending()
+            .elsewhere
+            .values()
+            .chain([&self.world])
+            .flat_map(World::pending)
             .filter_map(|a| a.expires_at)
             .any(|at| at > self.now.wall && at.millis_since(self.now.wall) <= 61_000);
         let retries = self.screen == Screen::Live && !self.world.retries.is_empty();
-        if (retries || urgent && self.screen == Screen::Queue) && self.is_live() {
+        let live = self.is_live() || self.hosts.several();
+        if (retries || urgent && self.screen == Screen::Queue) && live {
             next.push(in_wall(
                 1000 - u64::try_from(wall.rem_euclid(1000)).unwrap_or(0),
             ));

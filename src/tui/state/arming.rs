@@ -157,6 +157,12 @@ impl Arming {
         }
     }
 
+    /// What was shown until now counts no more: another host has the focus.
+    pub fn forget(&mut self) {
+        self.exposure = None;
+        self.covered = None;
+    }
+
     /// A key was pressed (any key, before it is acted on).
     pub fn key(&mut self, now: Millis) {
         self.last_key = Some(now);

@@ -1,6 +1,7 @@
 //! Why an action would do nothing now, in words. Help and the palette show it; what is carried out checks
 //! again for itself.
 
+use crate::protocol::words::Scope;
 use crate::tui::action::{Action, ActionClass};
 use crate::tui::keymap::context::Context;
 use crate::tui::options::Access;
@@ -17,6 +18,35 @@ const TURN: &[Action] = &[
     Action::ResumeContinuation,
     Action::RetryContinuation,
     Action::KillContinuation,
+];
+
+/// What takes the scope `operate`, beside what is about a turn.
+const OPERATE: &[Action] = &[
+    Action::Compose,
+    Action::NewSession,
+    Action::Models,
+    Action::Autonomy,
+    Action::PauseSession,
+    Action::PauseChannel,
+    Action::PinAnswer,
+    Action::PurgeAnswer,
+    Action::PurgeAnswers,
+    Action::ResetHook,
+    Action::MemoryAdd,
+    Action::MemoryEdit,
+    Action::MemoryPin,
+    Action::MemoryAccept,
+    Action::MemoryForget,
+    Action::MemorySupersede,
+];
+/// What takes the scope `admin`.
+const ADMIN: &[Action] = &[
+    Action::ReleaseStop,
+    Action::RuleAdd,
+    Action::RuleEdit,
+    Action::RuleToggle,
+    Action::MemoryToggle,
+    Action::MemoryUndo,
 ];
 
 /// Why this would do nothing now; none = it works.
@@ -55,12 +85,27 @@ fn ordinary(state: &State, action: Action) -> Option<String> {
         && state.access == Access::ReadOnly
     {
         Some("read-only console (--read-only)")
+    } else if action == Action::NextHost && !state.hosts.several() {
+        Some("this console is attached to one daemon only")
     } else if sends(action) {
         submit::blocked(state)
     } else {
         None
     };
-    missing.map(str::to_owned)
+    missing
+        .map(str::to_owned)
+        .or_else(|| submit::lacks(state, scope(action)?))
+}
+
+/// What is sent by it at once, or in the end, needs this scope; none = nothing is sent, or it depends.
+pub fn scope(action: Action) -> Option<Scope> {
+    if TURN.contains(&action) || OPERATE.contains(&action) {
+        Some(Scope::Operate)
+    } else if ADMIN.contains(&action) {
+        Some(Scope::Admin)
+    } else {
+        None
+    }
 }
 
 /// Whether it sends something.

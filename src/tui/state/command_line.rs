@@ -9,7 +9,7 @@ use crate::tui::fuzzy;
 use crate::tui::message::{Effect, QuitKind};
 use crate::tui::state::app::{Screen, State, Tone};
 use crate::tui::state::modal::HelpScope;
-use crate::tui::state::{dialogs, perform, submit};
+use crate::tui::state::{dialogs, hosts, perform, submit};
 
 /// Command words with what they do. Names of actions are commands too.
 pub const COMMANDS: &[(&str, &str)] = &[
@@ -20,6 +20,7 @@ pub const COMMANDS: &[(&str, &str)] = &[
     ("continuations", "go to Continuations"),
     ("doctor", "go to Doctor"),
     ("help", "keys of this screen"),
+    ("host", "host NAME: show this daemon of several"),
     ("keymap", "keymap NAME: other keys"),
     ("live", "go to Live"),
     ("lock", "read-only until unlocked"),
@@ -138,6 +139,7 @@ fn arguments(state: &State, word: &str) -> Option<Vec<(String, String)>> {
                 })
                 .collect(),
         ),
+        "host" => Some(hosts::known(state)),
         _ => None,
     }
 }
@@ -215,7 +217,7 @@ pub fn common_completion(choices: &[Completion], typed: &str) -> Option<String> 
     let (first, more) = choices.split_first()?;
     let first = first.line.as_str();
     if more.is_empty() {
-        let takes = ["channel", "keymap", "session", "theme"].contains(&first);
+        let takes = ["channel", "host", "keymap", "session", "theme"].contains(&first);
         return Some(if takes {
             format!("{first} ")
         } else {
@@ -257,6 +259,7 @@ pub fn run(state: &mut State, line: &str) -> Vec<Effect> {
         ("keymap", Some(name)) => vec![Effect::LoadKeymap(name.to_owned())],
         ("channel", Some(name)) => channel(state, name),
         ("session", Some(wanted)) => session(state, wanted),
+        ("host", wanted) => hosts::named(state, wanted),
         ("theme" | "keymap" | "channel", None) => {
             let known = arguments(state, word).unwrap_or_default();
             let names: Vec<&str> = known.iter().map(|(name, _)| name.as_str()).collect();

@@ -41,6 +41,7 @@ fn copied_id(state: &State) -> Option<String> {
             ItemKey::Continuation(id) => id.to_string(),
             ItemKey::Delivery(id) => id.to_string(),
             ItemKey::Channel(name) | ItemKey::Problem(name) => name.clone(),
+            ItemKey::Elsewhere(..) => String::new(),
         }),
         Screen::Live => state.live.selected.map(|id| id.to_string()),
         Screen::Session => match state
@@ -77,6 +78,7 @@ fn copied_all(state: &State) -> Option<String> {
                 serde_json::to_string_pretty(state.world.channels.get(name)?).ok()
             }
             ItemKey::Problem(text) => Some(text.clone()),
+            ItemKey::Elsewhere(..) => None,
         },
         Screen::Live => {
             serde_json::to_string_pretty(state.world.sessions.get(&state.live.selected?)?).ok()

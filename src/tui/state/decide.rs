@@ -3,7 +3,7 @@
 
 use crate::protocol::approval::Approval;
 use crate::protocol::command::{Command, DecisionRequest, DeliveryResolution};
-use crate::protocol::words::{DecisionScope, DecisionWord, OutboxState, Risk};
+use crate::protocol::words::{DecisionScope, DecisionWord, OutboxState, Risk, Scope};
 use crate::tui::action::Action;
 use crate::tui::message::Effect;
 use crate::tui::state::app::{HighConfirm, Screen, State, Tone};
@@ -63,6 +63,9 @@ pub fn unavailable(state: &State, action: Action) -> Option<String> {
     if let Some(why) = submit::blocked(state) {
         return Some(why.to_owned());
     }
+    if let Some(why) = submit::lacks(state, Scope::Approve) {
+        return Some(why);
+    }
     let offered = match key {
         ItemKey::Approval(id) => state
             .world
@@ -73,7 +76,10 @@ pub fn unavailable(state: &State, action: Action) -> Option<String> {
             action,
             Action::SettleHappened | Action::SettleAgain | Action::SettleGiveUp
         ),
-        ItemKey::Continuation(_) | ItemKey::Channel(_) | ItemKey::Problem(_) => false,
+        ItemKey::Continuation(_)
+        | ItemKey::Channel(_)
+        | ItemKey::Problem(_)
+        | ItemKey::Elsewhere(..) => false,
     };
     (!offered).then(|| "not offered here".to_owned())
 }
@@ -130,7 +136,10 @@ pub fn decide(state: &mut State, action: Action, armed: Result<u64, Refusal>) ->
             }
             submit::submit(state, command)
         }
-        ItemKey::Continuation(_) | ItemKey::Channel(_) | ItemKey::Problem(_) => Vec::new(),
+        ItemKey::Continuation(_)
+        | ItemKey::Channel(_)
+        | ItemKey::Problem(_)
+        | ItemKey::Elsewhere(..) => Vec::new(),
     }
 }
 

@@ -20,7 +20,7 @@ pub fn focused_session(state: &State) -> Option<SessionId> {
                     .get(&continuation)
                     .map(|c| c.session_id)
             }
-            ItemKey::Channel(_) | ItemKey::Problem(_) => None,
+            ItemKey::Channel(_) | ItemKey::Problem(_) | ItemKey::Elsewhere(..) => None,
         },
         Screen::Live => state.live.selected,
         Screen::Session => state.session.session_id,
@@ -45,7 +45,7 @@ pub fn focused_channel(state: &State) -> Option<String> {
             }
             ItemKey::Delivery(id) => state.world.deliveries.get(id).map(|d| d.channel.clone()),
             ItemKey::Channel(name) => Some(name.clone()),
-            ItemKey::Problem(_) => None,
+            ItemKey::Problem(_) | ItemKey::Elsewhere(..) => None,
         },
         Screen::Live | Screen::Session => focused_session(state)
             .and_then(|id| state.world.sessions.get(&id))
@@ -68,7 +68,7 @@ pub fn focused_continuation(state: &State) -> Option<(ContinuationId, Continuati
             ItemKey::Continuation(id) => Some(*id),
             ItemKey::Approval(id) => state.world.approvals.get(id)?.continuation_id,
             ItemKey::Delivery(id) => state.world.deliveries.get(id)?.continuation_id,
-            ItemKey::Channel(_) | ItemKey::Problem(_) => None,
+            ItemKey::Channel(_) | ItemKey::Problem(_) | ItemKey::Elsewhere(..) => None,
         }?;
         let known = state.world.continuations.get(&id).map(|c| c.state);
         return Some((id, known.unwrap_or(ContinuationState::AwaitingApproval)));

@@ -10,7 +10,7 @@ use crate::tui::message::Effect;
 use crate::tui::state::app::{Dirty, PendingKeys, SEQUENCE_MS, State, Tone};
 use crate::tui::state::arming::Refusal;
 use crate::tui::state::modal::{Modal, TextPurpose};
-use crate::tui::state::{decide, dialogs, perform};
+use crate::tui::state::{decide, dialogs, hosts, perform};
 
 /// A key was pressed.
 pub fn key(state: &mut State, event: &KeyEvent) -> Vec<Effect> {
@@ -88,12 +88,8 @@ pub fn key(state: &mut State, event: &KeyEvent) -> Vec<Effect> {
 }
 
 fn stop_hint(state: &mut State, keys: &[Key]) {
-    let host = state
-        .world
-        .engine
-        .as_ref()
-        .map_or("the engine", |e| e.instance.as_str());
-    let text = format!("{} again within 1.5 s: STOP {host}", print_sequence(keys));
+    let hosts = hosts::names(state);
+    let text = format!("{} again within 1.5 s: STOP {hosts}", print_sequence(keys));
     state.flash(Tone::Warning, text);
 }
 

@@ -16,6 +16,7 @@ pub mod doctor;
 pub mod doctor_rows;
 pub mod focused;
 pub mod fold;
+pub mod hosts;
 pub mod input;
 pub mod memory;
 pub mod memory_keys;

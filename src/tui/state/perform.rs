@@ -11,7 +11,9 @@ use crate::tui::state::copying::{self, Copied};
 use crate::tui::state::modal::{Confirm, HelpScope, Modal, TextPurpose};
 use crate::tui::state::queue::Step;
 use crate::tui::state::session_view::SessionView;
-use crate::tui::state::{available, dialogs, focused, models, mouse, moving, panel, submit, why};
+use crate::tui::state::{
+    available, dialogs, focused, hosts, models, mouse, moving, panel, submit, why,
+};
 
 /// Carries out an action that is not a decision.
 pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
@@ -150,6 +152,7 @@ pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
             Vec::new()
         }
         Action::Why => why::open(state),
+        Action::NextHost => hosts::next(state),
         Action::GroupCosts
         | Action::Numbers
         | Action::PinAnswer
@@ -265,9 +268,22 @@ pub fn go(state: &mut State, screen: Screen) -> Vec<Effect> {
     state.screen = screen;
     state.high = None;
     state.arming.drawn(None, state.now.steady);
+    if screen == Screen::Queue {
+        state.queue.open(&state.world, state.now.wall);
+    }
+    let effects = shows(state);
+    if left == Screen::Session && screen != Screen::Session {
+        return vec![Effect::SetDeltas(Vec::new())];
+    }
+    effects
+}
+
+/// The screen that is shown opens: nothing is selected on it, and it asks what it shows. The Queue is the
+/// same for every host and stays as it is.
+pub fn shows(state: &mut State) -> Vec<Effect> {
     state.memory.unselect();
-    match screen {
-        Screen::Queue => state.queue.open(&state.world, state.now.wall),
+    match state.screen {
+        Screen::Queue => {}
         Screen::Live | Screen::Channels => open_lists(state),
         Screen::Session => {}
         Screen::Continuations => {
@@ -292,16 +308,13 @@ pub fn go(state: &mut State, screen: Screen) -> Vec<Effect> {
         }
         Screen::Memory => state.asking.now(),
     }
-    match (left, screen) {
-        (_, Screen::Session) => {
-            state.session.stale = true;
-            vec![Effect::SetDeltas(
-                state.session.session_id.into_iter().collect(),
-            )]
-        }
-        (Screen::Session, _) => vec![Effect::SetDeltas(Vec::new())],
-        _ => Vec::new(),
+    if state.screen != Screen::Session {
+        return Vec::new();
     }
+    state.session.stale = true;
+    vec![Effect::SetDeltas(
+        state.session.session_id.into_iter().collect(),
+    )]
 }
 
 /// Lists in their opening order, nothing selected.

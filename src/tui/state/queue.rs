@@ -12,6 +12,7 @@ use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId};
 use crate::protocol::words::{ApprovalKind, ChannelState, ContinuationState, OutboxState};
 use crate::tui::message::Millis;
 use crate::tui::state::arming::Subject;
+use crate::tui::state::hosts::HostId;
 use crate::tui::state::world::World;
 
 /// How long a settled item stays visible at least.
@@ -30,6 +31,35 @@ pub enum ItemKey {
     Channel(String),
     /// A problem of the engine, by its text.
     Problem(String),
+    /// An item of a host that does not have the focus. Never nested.
+    Elsewhere(HostId, Box<ItemKey>),
+}
+
+impl ItemKey {
+    /// Its host, when this one has the focus.
+    pub fn host(&self, focused: HostId) -> HostId {
+        match self {
+            Self::Elsewhere(host, _) => *host,
+            Self::Approval(_)
+            | Self::Continuation(_)
+            | Self::Delivery(_)
+            | Self::Channel(_)
+            | Self::Problem(_) => focused,
+        }
+    }
+
+    /// The same item after the focus went from one host to another.
+    fn seen_from(self, from: HostId, to: HostId) -> Self {
+        match self {
+            Self::Elsewhere(host, key) if host == to => *key,
+            Self::Elsewhere(..) => self,
+            Self::Approval(_)
+            | Self::Continuation(_)
+            | Self::Delivery(_)
+            | Self::Channel(_)
+            | Self::Problem(_) => Self::Elsewhere(from, Box::new(self)),
+        }
+    }
 }
 
 /// The queue's own state.
@@ -46,7 +76,7 @@ pub struct QueueState {
     /// Whether the card fills the screen.
     pub zoomed: bool,
     /// Approvals hidden by a snooze, until when.
-    pub snoozed: BTreeMap<ApprovalId, Timestamp>,
+    pub snoozed: BTreeMap<ItemKey, Timestamp>,
 }
 
 /// Whether an item needs a person now.
@@ -82,6 +112,10 @@ pub fn is_open(world: &World, key: &ItemKey) -> bool {
             .engine
             .as_ref()
             .is_some_and(|e| e.problems.contains(text)),
+        ItemKey::Elsewhere(host, key) => world
+            .elsewhere
+            .get(host)
+            .is_some_and(|world| is_open(world, key)),
     }
 }
 
@@ -106,6 +140,7 @@ pub fn deadline(world: &World, key: &ItemKey) -> Option<Timestamp> {
         | ItemKey::Delivery(_)
         | ItemKey::Channel(_)
         | ItemKey::Problem(_) => None,
+        ItemKey::Elsewhere(host, key) => deadline(world.elsewhere.get(host)?, key),
     }
 }
 
@@ -120,6 +155,7 @@ pub fn since(world: &World, key: &ItemKey) -> Option<Timestamp> {
             .get(name)
             .and_then(|c| c.health.last_exchange_at),
         ItemKey::Problem(_) => world.engine.as_ref().map(|e| e.started_at),
+        ItemKey::Elsewhere(host, key) => since(world.elsewhere.get(host)?, key),
     }
 }
 
@@ -140,6 +176,12 @@ pub fn subject(world: &World, key: &ItemKey) -> Option<Subject> {
             (0, String::new())
         }
         ItemKey::Problem(_) => (0, String::new()),
+        ItemKey::Elsewhere(host, inner) => {
+            return Some(Subject {
+                key: key.clone(),
+                ..subject(world.elsewhere.get(host)?, inner)?
+            });
+        }
     };
     Some(Subject {
         key: key.clone(),
@@ -154,6 +196,24 @@ fn millis(at: Timestamp) -> u64 {
 
 /// Everything that needs a person now, ordered by deadline, then by how long it waits.
 fn open_items(world: &World) -> Vec<ItemKey> {
+    let mut items = open_here(world);
+    for (host, other) in &world.elsewhere {
+        let there = open_here(other).into_iter();
+        items.extend(there.map(|key| ItemKey::Elsewhere(*host, Box::new(key))));
+    }
+    items.sort_by_key(|key| {
+        let far = Timestamp(i64::MAX);
+        (
+            deadline(world, key).unwrap_or(far),
+            since(world, key).unwrap_or(far),
+            key.clone(),
+        )
+    });
+    items
+}
+
+/// Everything of one host that needs a person now.
+fn open_here(world: &World) -> Vec<ItemKey> {
     let approvals = world.pending().map(|a| ItemKey::Approval(a.id));
     let continuations = world
         .continuations
@@ -168,21 +228,12 @@ fn open_items(world: &World) -> Vec<ItemKey> {
         .engine
         .iter()
         .flat_map(|e| e.problems.iter().map(|p| ItemKey::Problem(p.clone())));
-    let mut items: Vec<ItemKey> = approvals
+    approvals
         .chain(continuations.filter(|k| is_open(world, k)))
         .chain(deliveries.filter(|k| is_open(world, k)))
         .chain(channels.filter(|k| is_open(world, k)))
         .chain(problems)
-        .collect();
-    items.sort_by_key(|key| {
-        let far = Timestamp(i64::MAX);
-        (
-            deadline(world, key).unwrap_or(far),
-            since(world, key).unwrap_or(far),
-            key.clone(),
-        )
-    });
-    items
+        .collect()
 }
 
 impl QueueState {
@@ -200,7 +251,7 @@ impl QueueState {
     }
 
     fn is_snoozed(&self, key: &ItemKey) -> bool {
-        matches!(key, ItemKey::Approval(id) if self.snoozed.contains_key(id))
+        self.snoozed.contains_key(key)
     }
 
     /// The world changed: append what is new, note what is settled, drop what lingered long enough.
@@ -275,10 +326,10 @@ impl QueueState {
     }
 
     /// Hides an approval until then.
-    pub fn snooze(&mut self, id: ApprovalId, until: Timestamp) {
-        self.snoozed.insert(id, until);
-        self.order.retain(|key| *key != ItemKey::Approval(id));
-        if self.selected == Some(ItemKey::Approval(id)) {
+    pub fn snooze(&mut self, key: &ItemKey, until: Timestamp) {
+        self.snoozed.insert(key.clone(), until);
+        self.order.retain(|known| known != key);
+        if self.selected.as_ref() == Some(key) {
             self.selected = None;
             self.zoomed = false;
         }
@@ -323,10 +374,29 @@ impl QueueState {
                 ItemKey::Continuation(_)
                 | ItemKey::Delivery(_)
                 | ItemKey::Channel(_)
-                | ItemKey::Problem(_),
+                | ItemKey::Problem(_)
+                | ItemKey::Elsewhere(..),
             )
             | None => None,
         }
+    }
+
+    /// The focus went from one host to another: the same items, seen from there.
+    pub fn seen_from(&mut self, from: HostId, to: HostId) {
+        let turn = |key: ItemKey| key.seen_from(from, to);
+        self.order = std::mem::take(&mut self.order)
+            .into_iter()
+            .map(turn)
+            .collect();
+        self.settled = std::mem::take(&mut self.settled)
+            .into_iter()
+            .map(|(key, at)| (turn(key), at))
+            .collect();
+        self.snoozed = std::mem::take(&mut self.snoozed)
+            .into_iter()
+            .map(|(key, until)| (turn(key), until))
+            .collect();
+        self.selected = self.selected.take().map(turn);
     }
 }
 

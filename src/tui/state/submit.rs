@@ -6,10 +6,11 @@ use crate::protocol::hook::HookCommand;
 use crate::protocol::hygiene::HygieneCommand;
 use crate::protocol::routine::RoutineCommand;
 use crate::protocol::rule::RuleCommand;
-use crate::protocol::words::DecisionWord;
+use crate::protocol::words::{DecisionWord, Scope};
 use crate::tui::message::Effect;
 use crate::tui::options::Access;
 use crate::tui::state::app::{State, Tone};
+use crate::tui::state::hosts;
 
 /// Why no command (other than the emergency stop) can be sent now.
 pub fn blocked(state: &State) -> Option<&'static str> {
@@ -24,9 +25,27 @@ pub fn blocked(state: &State) -> Option<&'static str> {
     }
 }
 
+/// Why nothing that needs this scope can be sent with the credential of this console.
+pub fn lacks(state: &State, scope: Scope) -> Option<String> {
+    let scopes = state.scopes.as_ref()?;
+    if scopes.contains(&scope) {
+        return None;
+    }
+    let has: Vec<&str> = scopes.iter().map(|scope| scope.as_str()).collect();
+    let has = if has.is_empty() {
+        "none".to_owned()
+    } else {
+        has.join(", ")
+    };
+    Some(format!(
+        "the token lacks the scope `{scope}` (it has {has})"
+    ))
+}
+
 /// Submits a command, unless this console may not.
 pub fn submit(state: &mut State, command: Command) -> Vec<Effect> {
-    if let Some(why) = blocked(state) {
+    let why = blocked(state).map(str::to_owned);
+    if let Some(why) = why.or_else(|| lacks(state, command.required_scope())) {
         state.flash(Tone::Warning, format!("not sent: {why}"));
         return Vec::new();
     }
@@ -47,6 +66,9 @@ pub fn emergency_stop(state: &mut State) -> Vec<Effect> {
     if state.access == Access::ReadOnly {
         state.flash(Tone::Warning, "not sent: read-only console (--read-only)");
         return Vec::new();
+    }
+    if state.hosts.several() {
+        return hosts::stop_all(state);
     }
     state.flash(Tone::Warning, "EMERGENCY STOP sent");
     vec![Effect::Submit(Command::EmergencyStop { reason: None })]

@@ -1,7 +1,9 @@
 //! The reducer: one message in, effects out. The only way the state changes.
 
+use crate::clock::Timestamp;
 use crate::protocol::command::{Command, Outcome};
 use crate::protocol::event::{BudgetLevel, Event, EventBody};
+use crate::protocol::ids::ApprovalId;
 use crate::protocol::problem::Problem;
 use crate::protocol::snapshot::{Answer, Query, Snapshot};
 use crate::protocol::words::{ApprovalState, DecisionWord};
@@ -9,15 +11,50 @@ use crate::tui::message::{Effect, FrameReport, Message, Now, QuitKind};
 use crate::tui::state::app::{BELL_MS, Dirty, Link, Screen, State, Tone};
 use crate::tui::state::fold::{self, Missing};
 use crate::tui::state::modal::{Modal, TextPurpose};
+use crate::tui::state::queue::ItemKey;
 use crate::tui::state::world::World;
 use crate::tui::state::{
-    audit, dialogs, input, memory, models, mouse, panel, perform, submit, why,
+    audit, dialogs, hosts, input, memory, models, mouse, panel, perform, submit, why,
 };
 
 /// Folds a message into the state.
 pub fn update(state: &mut State, message: Message, now: Now) -> Vec<Effect> {
     state.now = now;
     let mut effects = match message {
+        Message::From(host, message) => hosts::heard(state, host, *message),
+        message => {
+            let focused = state.hosts.focused();
+            let effects = received(state, message);
+            hosts::addressed(state, focused, effects)
+        }
+    };
+    effects.extend(hosts::follow_selection(state));
+    let asked = ask(state);
+    effects.extend(hosts::addressed(state, state.hosts.focused(), asked));
+    effects
+}
+
+/// What the screen that is shown has to ask its host.
+fn ask(state: &mut State) -> Vec<Effect> {
+    let mut effects = panel::refresh(state);
+    if state.screen == Screen::Session && state.is_live() {
+        effects.extend(state.session.refresh().map(Effect::Query));
+        let reads_back = state
+            .session
+            .report
+            .is_some_and(|r| r.near_start && state.session.anchor.is_some());
+        let searches = state.session.wanted.is_some() && !state.session.loading;
+        if reads_back || searches {
+            effects.extend(state.session.older().map(Effect::Query));
+        }
+    }
+    effects
+}
+
+/// Folds in a message of this console, or of the host that has the focus.
+pub(super) fn received(state: &mut State, message: Message) -> Vec<Effect> {
+    let now = state.now;
+    match message {
         Message::Key(event) => input::key(state, &event),
         Message::Paste(text) => input::paste(state, &text),
         Message::FocusGained => {
@@ -56,21 +93,14 @@ pub fn update(state: &mut State, message: Message, now: Now) -> Vec<Effect> {
             Vec::new()
         }
         Message::Terminate => vec![Effect::Quit(QuitKind::Terminated)],
-        Message::Mouse(done) => mouse::happened(state, done),
-    };
-    effects.extend(panel::refresh(state));
-    if state.screen == Screen::Session && state.is_live() {
-        effects.extend(state.session.refresh().map(Effect::Query));
-        let reads_back = state
-            .session
-            .report
-            .is_some_and(|r| r.near_start && state.session.anchor.is_some());
-        let searches = state.session.wanted.is_some() && !state.session.loading;
-        if reads_back || searches {
-            effects.extend(state.session.older().map(Effect::Query));
+        Message::Scopes(scopes) => {
+            state.scopes = scopes;
+            Vec::new()
         }
+        Message::Mouse(done) => mouse::happened(state, done),
+        // One level is all there is.
+        Message::From(..) => Vec::new(),
     }
-    effects
 }
 
 fn tick(state: &mut State) {
@@ -123,7 +153,9 @@ fn drawn(state: &mut State, report: FrameReport) {
 
 fn take_snapshot(state: &mut State, snapshot: Snapshot) -> Vec<Effect> {
     let first = state.world.engine.is_none();
+    let elsewhere = std::mem::take(&mut state.world.elsewhere);
     state.world = World::from_snapshot(snapshot);
+    state.world.elsewhere = elsewhere;
     let since = match state.link {
         Link::Live { since } => since,
         Link::Connecting | Link::Lost { .. } => state.now.wall,
@@ -162,20 +194,22 @@ fn tell_of_budget(state: &mut State, event: &Event) {
     );
 }
 
+/// The question that tells what an event could not.
+pub(super) fn ask_for(missing: Missing) -> Effect {
+    Effect::Query(match missing {
+        Missing::Continuation(id) => Query::Continuation { id },
+        Missing::Delivery(id) => Query::Delivery { id },
+        Missing::Session(id) => Query::Session { id },
+        Missing::Stream => Query::Snapshot,
+    })
+}
+
 fn take_event(state: &mut State, event: &Event) -> Vec<Effect> {
     let missing = fold::apply(&mut state.world, event);
     panel::happened(state, event);
     state.doctor.note(event);
     tell_of_budget(state, event);
-    let mut effects: Vec<Effect> = missing
-        .into_iter()
-        .map(|missing| match missing {
-            Missing::Continuation(id) => Effect::Query(Query::Continuation { id }),
-            Missing::Delivery(id) => Effect::Query(Query::Delivery { id }),
-            Missing::Session(id) => Effect::Query(Query::Session { id }),
-            Missing::Stream => Effect::Query(Query::Snapshot),
-        })
-        .collect();
+    let mut effects: Vec<Effect> = missing.into_iter().map(ask_for).collect();
     let shown_session =
         state.session.session_id.is_some() && event.session_id == state.session.session_id;
     if event.seq.is_some() {
@@ -199,7 +233,7 @@ fn take_event(state: &mut State, event: &Event) -> Vec<Effect> {
 }
 
 /// Rings for what came while nobody looked: at once, then every some seconds at most, for all of it together.
-fn ring(state: &mut State) -> Vec<Effect> {
+pub(super) fn ring(state: &mut State) -> Vec<Effect> {
     let recently = state
         .last_bell
         .is_some_and(|at| state.now.steady.since(at) < BELL_MS);
@@ -207,7 +241,9 @@ fn ring(state: &mut State) -> Vec<Effect> {
         return Vec::new();
     }
     state.unrung = false;
-    let waiting = state.world.pending().count();
+    let beside = state.world.elsewhere.values();
+    let beside: usize = beside.map(|world| world.pending().count()).sum();
+    let waiting = state.world.pending().count() + beside;
     if waiting == 0 {
         return Vec::new();
     }
@@ -298,6 +334,9 @@ fn submitted(
             state.flash(Tone::Info, text);
             // What was done may show on the screen; not everything that is done is told by an event.
             state.asking.later();
+            if let Some((id, until)) = snoozed(state, command, &outcome) {
+                state.queue.snooze(&ItemKey::Approval(id), until);
+            }
             match *outcome {
                 Outcome::Session(session) if matches!(command, Command::StartSession { .. }) => {
                     let id = session.id;
@@ -307,21 +346,10 @@ fn submitted(
                     effects.extend(dialogs::open_text(state, TextPurpose::Compose(id)));
                     effects
                 }
-                Outcome::Approval(approval) => {
-                    if let Command::Decide { decision, .. } = command
-                        && decision.decision == DecisionWord::Snooze
-                        && approval.state == ApprovalState::Pending
-                    {
-                        let minutes = i64::from(decision.minutes.unwrap_or(15));
-                        state
-                            .queue
-                            .snooze(approval.id, state.now.wall.plus_seconds(minutes * 60));
-                    }
-                    Vec::new()
-                }
                 Outcome::Session(_)
                 | Outcome::Accepted(_)
                 | Outcome::Continuation(_)
+                | Outcome::Approval(_)
                 | Outcome::Channel(_)
                 | Outcome::Delivery(_)
                 | Outcome::Engine(_)
@@ -338,6 +366,24 @@ fn submitted(
                 | Outcome::Rule(_) => Vec::new(),
             }
         }
+    }
+}
+
+/// The approval that a command has put off, and until when.
+pub(super) fn snoozed(
+    state: &State,
+    command: &Command,
+    outcome: &Outcome,
+) -> Option<(ApprovalId, Timestamp)> {
+    match (command, outcome) {
+        (Command::Decide { decision, .. }, Outcome::Approval(approval))
+            if decision.decision == DecisionWord::Snooze
+                && approval.state == ApprovalState::Pending =>
+        {
+            let minutes = i64::from(decision.minutes.unwrap_or(15));
+            Some((approval.id, state.now.wall.plus_seconds(minutes * 60)))
+        }
+        _ => None,
     }
 }
 
@@ -396,7 +442,11 @@ fn answered(state: &mut State, query: &Query, result: Result<Box<Answer>, Box<Pr
             return;
         }
     };
-    match *answer {
+    let Some(answer) = learn(&mut state.world, *answer) else {
+        refresh_lists(state);
+        return;
+    };
+    match answer {
         Answer::Transcript(page) => {
             if let Query::Transcript {
                 session_id, before, ..
@@ -413,39 +463,14 @@ fn answered(state: &mut State, query: &Query, result: Result<Box<Answer>, Box<Pr
                 dial.answers.insert(what_if.autonomy, Ok(what_if));
             }
         }
-        Answer::Continuation(continuation) => {
-            state
-                .world
-                .continuations
-                .insert(continuation.id, *continuation);
-            refresh_lists(state);
-        }
-        Answer::Delivery(delivery) => {
-            state.world.deliveries.insert(delivery.id, *delivery);
-            refresh_lists(state);
-        }
-        Answer::Session(session) => {
-            state.world.sessions.insert(session.id, *session);
-            refresh_lists(state);
-        }
         Answer::Models(page) => models::listed(state, Ok(page.items)),
         Answer::Why(found) => why::answered(state, found.call.id, Ok(*found)),
         Answer::AuditVerify(report) => audit::verified(state, Ok(*report)),
-        Answer::Snapshot(snapshot) => {
-            // Only asked for to learn what an open stream has said; the rest is followed by events.
-            let fresh = World::from_snapshot(*snapshot);
-            for (id, stream) in fresh.streams {
-                let longer = state
-                    .world
-                    .streams
-                    .get(&id)
-                    .is_none_or(|known| known.gap && known.step <= stream.step);
-                if longer && fresh.seq >= state.world.seq {
-                    state.world.streams.insert(id, stream);
-                }
-            }
-        }
         Answer::Engine(_)
+        | Answer::Continuation(_)
+        | Answer::Delivery(_)
+        | Answer::Session(_)
+        | Answer::Snapshot(_)
         | Answer::Sessions(_)
         | Answer::Continuations(_)
         | Answer::Steps(_)
@@ -468,4 +493,34 @@ fn answered(state: &mut State, query: &Query, result: Result<Box<Answer>, Box<Pr
         | Answer::Routines(_)
         | Answer::Rules(_) => {}
     }
+}
+
+/// Takes in what an event could not tell in full; gives back what is something else.
+pub(super) fn learn(world: &mut World, answer: Answer) -> Option<Answer> {
+    match answer {
+        Answer::Continuation(continuation) => {
+            world.continuations.insert(continuation.id, *continuation);
+        }
+        Answer::Delivery(delivery) => {
+            world.deliveries.insert(delivery.id, *delivery);
+        }
+        Answer::Session(session) => {
+            world.sessions.insert(session.id, *session);
+        }
+        Answer::Snapshot(snapshot) => {
+            // Only asked for to learn what an open stream has said; the rest is followed by events.
+            let fresh = World::from_snapshot(*snapshot);
+            for (id, stream) in fresh.streams {
+                let longer = world
+                    .streams
+                    .get(&id)
+                    .is_none_or(|known| known.gap && known.step <= stream.step);
+                if longer && fresh.seq >= world.seq {
+                    world.streams.insert(id, stream);
+                }
+            }
+        }
+        other => return Some(other),
+    }
+    None
 }

@@ -41,9 +41,13 @@ fn focused(state: &State) -> Vec<ToolCallId> {
                     .collect()
             }
             Some(ItemKey::Continuation(id)) => of_turn(id),
-            Some(ItemKey::Delivery(_) | ItemKey::Channel(_) | ItemKey::Problem(_)) | None => {
-                Vec::new()
-            }
+            Some(
+                ItemKey::Delivery(_)
+                | ItemKey::Channel(_)
+                | ItemKey::Problem(_)
+                | ItemKey::Elsewhere(..),
+            )
+            | None => Vec::new(),
         },
         Screen::Session => {
             let selected = state.session.selected;

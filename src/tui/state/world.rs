@@ -10,6 +10,7 @@ use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId, SessionId, Tool
 use crate::protocol::session::{Continuation, OutboxItem, Session};
 use crate::protocol::snapshot::{EngineStatus, Snapshot};
 use crate::protocol::words::{ApprovalState, ContinuationState, SessionState};
+use crate::tui::state::hosts::HostId;
 
 /// An open model stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,6 +59,8 @@ pub struct World {
     pub engine: Option<EngineStatus>,
     /// The response cache today.
     pub cache: CacheSummary,
+    /// The worlds of the hosts that do not have the focus, where there are several. None of them has any.
+    pub elsewhere: BTreeMap<HostId, World>,
 }
 
 impl World {

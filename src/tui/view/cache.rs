@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use ratatui::text::Line;
 
+use crate::tui::state::hosts::HostId;
+
 /// Wrapped lines of one thing.
 pub type Lines = Arc<Vec<Line<'static>>>;
 
@@ -32,6 +34,7 @@ const KEPT: usize = 1_000;
 /// The cache.
 #[derive(Debug, Default)]
 pub struct ViewCache {
+    host: HostId,
     card: Option<(CardKey, Lines)>,
     entries: HashMap<EntryKey, Lines>,
     stream: Option<(String, usize, u16, Lines)>,
@@ -41,6 +44,14 @@ impl ViewCache {
     /// Forgets everything: another theme.
     pub fn clear(&mut self) {
         *self = Self::default();
+    }
+
+    /// Everything is of this host from now on: ids of two hosts may be the same.
+    pub fn of(&mut self, host: HostId) {
+        if self.host != host {
+            self.clear();
+            self.host = host;
+        }
     }
 
     /// The lines of the card.

@@ -19,7 +19,7 @@ use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::cache::ViewCache;
 use crate::tui::view::card_body::{Body, quoted};
 use crate::tui::view::paint::{self, span};
-use crate::tui::view::queue::outcome;
+use crate::tui::view::queue::{HOST_COLUMNS, outcome};
 use crate::tui::view::unknown;
 
 /// One line about the arguments, for lists.
@@ -270,7 +270,7 @@ fn cost(state: &State, approval: &Approval) -> String {
 fn other_body(state: &State, theme: &Theme, key: &ItemKey, width: usize) -> Vec<Line<'static>> {
     let mut body = Body::new(theme, width);
     match key {
-        ItemKey::Approval(_) => {}
+        ItemKey::Approval(_) | ItemKey::Elsewhere(..) => {}
         ItemKey::Continuation(id) => {
             if let Some(continuation) = state.world.continuations.get(id) {
                 body.field(
@@ -388,7 +388,12 @@ pub fn draw(
     let Some(subject) = queue::subject(&state.world, key) else {
         return;
     };
-    let (title, id, risk) = identity(state, key);
+    let (mut title, id, risk) = identity(state, key);
+    if state.hosts.several() {
+        // Part of what must be visible before anything can be decided.
+        let host = state.hosts.name(state.hosts.focused());
+        title = format!("{title} on {}", shown::line(host, HOST_COLUMNS));
+    }
     let inner = paint::padded(paint::panel(buf, area, theme, &title, focused));
     if inner.is_empty() {
         return;
@@ -512,7 +517,8 @@ pub fn lines(
         ItemKey::Continuation(_)
         | ItemKey::Delivery(_)
         | ItemKey::Channel(_)
-        | ItemKey::Problem(_) => std::sync::Arc::new(other_body(state, theme, key, width)),
+        | ItemKey::Problem(_)
+        | ItemKey::Elsewhere(..) => std::sync::Arc::new(other_body(state, theme, key, width)),
     }
 }
 
@@ -570,6 +576,7 @@ pub fn identity(state: &State, key: &ItemKey) -> (String, String, (Role, String)
             "engine".to_owned(),
             (Role::StateBad, "problem".to_owned()),
         ),
+        ItemKey::Elsewhere(..) => (String::new(), String::new(), (Role::Text, String::new())),
     }
 }
 
@@ -597,7 +604,8 @@ pub fn status(state: &State, key: &ItemKey) -> (Role, String) {
         ItemKey::Continuation(_)
         | ItemKey::Delivery(_)
         | ItemKey::Channel(_)
-        | ItemKey::Problem(_) => {
+        | ItemKey::Problem(_)
+        | ItemKey::Elsewhere(..) => {
             let since = queue::since(&state.world, key)
                 .map_or_else(String::new, |at| format!("for {}", format::age(now, at)));
             if queue::is_open(&state.world, key) {
@@ -620,6 +628,7 @@ fn asks_twice(state: &State, key: &ItemKey) -> bool {
         ItemKey::Continuation(_)
         | ItemKey::Delivery(_)
         | ItemKey::Channel(_)
-        | ItemKey::Problem(_) => false,
+        | ItemKey::Problem(_)
+        | ItemKey::Elsewhere(..) => false,
     }
 }

@@ -10,9 +10,9 @@ use crate::tui::shown;
 use crate::tui::state::app::{Screen, State, Tone};
 use crate::tui::state::decide;
 use crate::tui::state::modal::{Modal, TextPurpose};
-use crate::tui::state::panel;
 use crate::tui::state::queue::ItemKey;
 use crate::tui::state::text_field::Lines;
+use crate::tui::state::{available, panel, submit};
 use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::paint::{self, span};
 
@@ -40,11 +40,11 @@ pub fn notice(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
 
 /// Why keys of the card do not count now, each reason once.
 fn disabled_because(state: &State) -> Option<String> {
-    if !state.modals.is_empty() || state.screen != Screen::Queue {
+    if !state.modals.is_empty() {
         return None;
     }
     let mut reasons: Vec<String> = Vec::new();
-    for reason in queue_hints(state)
+    for reason in hints(state, state.context())
         .into_iter()
         .filter_map(|hint| hint.disabled)
     {
@@ -108,7 +108,7 @@ fn hints(state: &State, context: Context) -> Vec<Hint> {
             .iter()
             .map(|action| Hint {
                 action: *action,
-                disabled: None,
+                disabled: available::scope(*action).and_then(|scope| submit::lacks(state, scope)),
             })
             .collect::<Vec<_>>()
     };
@@ -280,6 +280,6 @@ fn queue_hints(state: &State) -> Vec<Hint> {
             action: Action::PauseChannel,
             disabled: None,
         }],
-        ItemKey::Problem(_) => Vec::new(),
+        ItemKey::Problem(_) | ItemKey::Elsewhere(..) => Vec::new(),
     }
 }

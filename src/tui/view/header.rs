@@ -10,8 +10,10 @@ use crate::tui::options::{Access, Hosting};
 use crate::tui::shown;
 use crate::tui::state::app::{Link, State};
 use crate::tui::state::focused;
+use crate::tui::state::hosts::{self, HostId};
 use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::paint::{self, span};
+use crate::tui::view::queue::HOST_COLUMNS;
 
 /// Draws the header. What matters most is kept when the line is short.
 pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
@@ -19,7 +21,13 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
     let engine = state.world.engine.as_ref();
     let width = usize::from(area.width);
     let mut left: Vec<(Role, String)> = Vec::new();
+    let several = state.hosts.several();
     let instance = engine.map_or("leverframe", |e| e.instance.as_str());
+    let instance = if several {
+        state.hosts.name(state.hosts.focused())
+    } else {
+        instance
+    };
     left.push((Role::Header, shown::line(instance, 24)));
     let (needs, oldest) = focused::needs(state);
     if needs > 0 {
@@ -30,6 +38,7 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
     } else if state.is_live() {
         left.push((Role::HeaderMuted, "nothing needs you".to_owned()));
     }
+    let badges = left.len();
     let full: Vec<&str> = state
         .world
         .channels
@@ -101,13 +110,26 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
         format!("{}{budget} today", format::money(e.usage_today.cost_usd))
     });
     let clock = format::clock(state.now.wall);
+    if several {
+        let taken: usize = left.iter().map(|(_, t)| shown::width(t) + 2).sum();
+        let room = width.saturating_sub(taken + shown::width(&clock) + 3);
+        let at = badges.min(left.len());
+        left.splice(at..at, hosts_line(state, room));
+    }
     let left_width: usize = left.iter().map(|(_, t)| shown::width(t) + 2).sum::<usize>() + 1;
     // Where the engine is outlasts money and time: a console that is not what it seems is the worse surprise.
+    let nothing = String::new();
+    // Each host says for itself how it is reached.
+    let (link, short_link) = if several {
+        (&nothing, &nothing)
+    } else {
+        (&link, &short_link)
+    };
     let right = [
-        vec![&link, &spend, &clock],
-        vec![&short_link, &spend, &clock],
-        vec![&short_link, &clock],
-        vec![&short_link],
+        vec![link, &spend, &clock],
+        vec![short_link, &spend, &clock],
+        vec![short_link, &clock],
+        vec![short_link],
     ]
     .into_iter()
     .map(|parts| {
@@ -143,4 +165,58 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
             &Line::from(span(theme, Role::HeaderMuted, text)),
         );
     }
+}
+
+/// Every host: how it is reached, and what of it needs a person. As much as fits, in words that get shorter;
+/// what is wrong stays longest.
+fn hosts_line(state: &State, room: usize) -> Vec<(Role, String)> {
+    let describe = |id: HostId, whole: bool| {
+        let name = shown::line(state.hosts.name(id), HOST_COLUMNS);
+        let link = hosts::link_word(state, id, whole);
+        let needs = match (hosts::needs(state, id), whole) {
+            (0, _) => String::new(),
+            (needs, true) => format!("{needs} need you"),
+            (needs, false) => needs.to_string(),
+        };
+        let engine = hosts::world(state, id).and_then(|world| world.engine.as_ref());
+        let held = engine.is_some_and(|engine| engine.held_since.is_some());
+        let held = if held { "STOPPED" } else { "" };
+        let words: Vec<&str> = [held, link.as_str(), needs.as_str()]
+            .into_iter()
+            .filter(|word| !word.is_empty())
+            .collect();
+        let focused = id == state.hosts.focused();
+        let role = if !held.is_empty() || matches!(hosts::link(state, id), Link::Lost { .. }) {
+            Role::HeaderDanger
+        } else if focused {
+            Role::Header
+        } else {
+            Role::HeaderMuted
+        };
+        let mark = if focused { ">" } else { "" };
+        let separator = if whole { ": " } else { " " };
+        let text = format!("{mark}{name}{separator}{}", words.join(", "));
+        (role, text.trim_end().trim_end_matches(':').to_owned())
+    };
+    let mut parts: Vec<(Role, String)> = state.hosts.ids().map(|id| describe(id, true)).collect();
+    let width = |parts: &[(Role, String)]| -> usize {
+        parts.iter().map(|(_, t)| shown::width(t) + 2).sum()
+    };
+    if width(&parts) > room {
+        parts = state.hosts.ids().map(|id| describe(id, false)).collect();
+    }
+    // What does not fit is counted; what is wrong gives way last.
+    let mut hidden = 0;
+    while width(&parts) > room && !parts.is_empty() {
+        let last = parts
+            .iter()
+            .rposition(|(role, _)| *role == Role::HeaderMuted)
+            .unwrap_or(parts.len() - 1);
+        parts.remove(last);
+        hidden += 1;
+    }
+    if hidden > 0 {
+        parts.push((Role::HeaderMuted, format!("+{hidden}")));
+    }
+    parts
 }

@@ -1,20 +1,28 @@
 //! The Queue screen: list and card.
 
+use std::collections::BTreeSet;
+
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
+use crate::protocol::ids::ApprovalId;
 use crate::protocol::words::{ApprovalState, OutboxState};
 use crate::tui::format;
 use crate::tui::message::{FrameReport, Spot};
 use crate::tui::shown;
-use crate::tui::state::app::{State, WIDE_COLUMNS};
+use crate::tui::state::app::{Link, State, WIDE_COLUMNS};
+use crate::tui::state::hosts;
 use crate::tui::state::queue::{self, ItemKey};
+use crate::tui::state::world::World;
 use crate::tui::state::{decide, submit};
 use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::cache::ViewCache;
 use crate::tui::view::card;
 use crate::tui::view::paint::{self, span};
+
+/// Columns for the name of a host at most.
+pub const HOST_COLUMNS: usize = 16;
 
 /// Draws the screen.
 pub fn draw(
@@ -26,9 +34,15 @@ pub fn draw(
     report: &mut FrameReport,
 ) {
     let selected = state.queue.selected.is_some();
+    let dim_card = |area: Rect, buf: &mut Buffer| {
+        if state.hosts.several() && !state.is_live() {
+            buf.set_style(area, theme.style(Role::Dimmed));
+        }
+    };
     if selected && state.queue.zoomed {
         report.spot(area, || Spot::Card);
         card::draw(state, theme, cache, area, buf, report, true);
+        dim_card(area, buf);
         return;
     }
     if !selected || state.one_pane() {
@@ -48,6 +62,7 @@ pub fn draw(
         list(state, theme, left, buf, report);
         report.spot(right, || Spot::Card);
         card::draw(state, theme, cache, right, buf, report, false);
+        dim_card(right, buf);
         return;
     }
     let rows = u16::try_from(state.queue.order.len())
@@ -66,6 +81,7 @@ pub fn draw(
     list(state, theme, above, buf, report);
     report.spot(below, || Spot::Card);
     card::draw(state, theme, cache, below, buf, report, false);
+    dim_card(below, buf);
 }
 
 /// What a row says.
@@ -80,8 +96,23 @@ struct Row {
 }
 
 fn row_of(state: &State, key: &ItemKey) -> Option<Row> {
+    let id = key.host(state.hosts.focused());
+    let world = hosts::world(state, id)?;
+    let key = match key {
+        ItemKey::Elsewhere(_, key) => key,
+        here => here,
+    };
+    row_in(state, world, hosts::deciding(state, id), key)
+}
+
+/// The row of an item in the world of its host.
+fn row_in(
+    state: &State,
+    world: &World,
+    deciding: &BTreeSet<ApprovalId>,
+    key: &ItemKey,
+) -> Option<Row> {
     let now = state.now.wall;
-    let world = &state.world;
     let age = queue::since(world, key).map_or_else(String::new, |at| format::age(now, at));
     let left =
         queue::deadline(world, key).map_or_else(|| "-".to_owned(), |at| format::left(now, at));
@@ -90,8 +121,7 @@ fn row_of(state: &State, key: &ItemKey) -> Option<Row> {
         ItemKey::Approval(id) => {
             let approval = world.approvals.get(id)?;
             let outcome = if approval.state == ApprovalState::Pending {
-                state
-                    .deciding
+                deciding
                     .contains(id)
                     .then(|| (Role::NoticeInfo, "sending".to_owned()))
             } else {
@@ -189,6 +219,7 @@ fn row_of(state: &State, key: &ItemKey) -> Option<Row> {
             age,
             outcome: settled,
         }),
+        ItemKey::Elsewhere(..) => None,
     }
 }
 
@@ -234,9 +265,10 @@ fn list(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut
     }
     let width = usize::from(inner.width);
     // Columns give way from the right as the screen narrows.
+    let host_width = host_width(state, width);
     let place_width = if width >= 70 {
         16
-    } else if width >= 50 {
+    } else if width >= 50 && host_width == 0 {
         10
     } else {
         0
@@ -246,15 +278,19 @@ fn list(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut
     let head_and_rows = inner.height >= 4;
     let mut top = 0;
     let gap = |n: usize| if n == 0 { 0 } else { n + 1 };
-    let what_width =
-        width.saturating_sub(2 + 6 + 10 + gap(place_width) + gap(who_width) + gap(age_width));
-    let compose = |cells: [&str; 6]| {
+    let what_width = width.saturating_sub(
+        2 + 6 + 10 + gap(host_width) + gap(place_width) + gap(who_width) + gap(age_width),
+    );
+    let compose = |cells: [&str; 6], host: &str| {
         let [left, risk, what, place, who, age] = cells;
         let mut parts = vec![
             shown::column(left, 5),
             shown::column(risk, 9),
             shown::column(what, what_width),
         ];
+        if host_width > 0 {
+            parts.push(shown::column(host, host_width));
+        }
         for (text, width) in [(place, place_width), (who, who_width), (age, age_width)] {
             if width > 0 {
                 parts.push(shown::column(text, width));
@@ -263,7 +299,7 @@ fn list(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut
         parts
     };
     if head_and_rows {
-        let head = compose(["left", "risk", "what", "channel", "who", "age"]).join(" ");
+        let head = compose(["left", "risk", "what", "channel", "who", "age"], "host").join(" ");
         paint::line(
             buf,
             inner,
@@ -296,14 +332,16 @@ fn list(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut
             Some((_, outcome)) => (format!("{outcome}: {}", row.what), true),
             None => (row.what.clone(), false),
         };
-        let cells = compose([
+        let host = key.host(state.hosts.focused());
+        let cells = [
             &row.left,
             &row.risk.1,
             &what,
             &row.place,
             &row.who,
             &row.age,
-        ]);
+        ];
+        let cells = compose(cells.map(String::as_str), state.hosts.name(host));
         report.spot(paint::row(inner, at), || Spot::Item(key.clone()));
         let mark = if is_selected { "> " } else { "  " };
         let mut spans = vec![Span::raw(mark)];
@@ -324,6 +362,9 @@ fn list(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut
             spans.push(span(theme, role, cell));
         }
         paint::line(buf, inner, at, &Line::from(spans));
+        if state.hosts.several() && !matches!(hosts::link(state, host), Link::Live { .. }) {
+            buf.set_style(paint::row(inner, at), theme.style(Role::Dimmed));
+        }
         if is_selected {
             paint::select(buf, paint::row(inner, at), theme, Role::Selection);
         }
@@ -338,6 +379,19 @@ fn list(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut
             &format!("{hidden} more below"),
         );
     }
+}
+
+/// Columns for the name of each item's host; none where there is one host.
+fn host_width(state: &State, width: usize) -> usize {
+    if !state.hosts.several() {
+        return 0;
+    }
+    let most = if width >= 70 { HOST_COLUMNS } else { 8 };
+    let longest = state
+        .hosts
+        .ids()
+        .map(|id| shown::width(state.hosts.name(id)));
+    longest.max().unwrap_or(0).clamp(4, most)
 }
 
 fn empty(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {

@@ -9,10 +9,13 @@ use crate::tui::format;
 use crate::tui::message::FrameReport;
 use crate::tui::shown;
 use crate::tui::state::app::{Link, Screen, State};
+use crate::tui::state::hosts::{self, HostId};
 use crate::tui::state::modal::Modal;
+use crate::tui::state::world::World;
 use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::cache::ViewCache;
 use crate::tui::view::paint::{self, span};
+use crate::tui::view::queue::HOST_COLUMNS;
 use crate::tui::view::{
     audit, cache_cost, channels, continuations, dial, dialog, doctor, footer, header, help, live,
     memory, models, queue, release, rules, text_entry, transcript, which_key, why,
@@ -27,6 +30,7 @@ pub fn draw(
     buf: &mut Buffer,
 ) -> FrameReport {
     buf.set_style(area, theme.style(Role::Text));
+    cache.of(state.hosts.focused());
     let mut report = FrameReport {
         wants_spots: state.mouse,
         ..FrameReport::default()
@@ -38,24 +42,16 @@ pub fn draw(
     let (top, below) = split_top(rest, u16::from(area.height >= 2));
     header::draw(state, theme, top, buf);
     rest = below;
-    if let Some((role, text)) = banner(state)
-        && rest.height > 2
-    {
+    let most = usize::from(area.height / 8).clamp(1, 3);
+    let columns = usize::from(area.width).saturating_sub(2);
+    for (role, text) in banner(state, most, columns) {
+        if rest.height <= 2 {
+            break;
+        }
         let (line, below) = split_top(rest, 1);
         buf.set_style(line, theme.style(role));
-        paint::line(
-            buf,
-            line,
-            0,
-            &Line::from(vec![
-                Span::raw(" "),
-                span(
-                    theme,
-                    role,
-                    shown::line(&text, usize::from(area.width).saturating_sub(2)),
-                ),
-            ]),
-        );
+        let text = Line::from(vec![Span::raw(" "), span(theme, role, text)]);
+        paint::line(buf, line, 0, &text);
         rest = below;
     }
     let footer_rows = u16::from(rest.height >= 4) + u16::from(rest.height >= 8);
@@ -80,7 +76,8 @@ pub fn draw(
         Screen::Audit => audit::draw(state, theme, body, buf, &mut report),
         Screen::Doctor => doctor::draw(state, theme, body, buf, &mut report),
     }
-    if !state.is_live() {
+    // The Queue is everybody's: there only what is of a lost host is dimmed, item by item.
+    if !state.is_live() && !(state.hosts.several() && state.screen == Screen::Queue) {
         buf.set_style(body, theme.style(Role::Dimmed));
     }
     if footer_rows == 2 {
@@ -136,8 +133,54 @@ pub fn split_top(area: Rect, rows: u16) -> (Rect, Rect) {
     )
 }
 
-fn banner(state: &State) -> Option<(Role, String)> {
-    match &state.link {
+/// What is wrong, each in a line, the focused host first. More than fit are counted.
+fn banner(state: &State, most: usize, columns: usize) -> Vec<(Role, String)> {
+    let cut = |(role, text): (Role, String)| (role, shown::line(&text, columns));
+    if !state.hosts.several() {
+        let line = trouble(&state.link, &state.world).map(cut);
+        return line.into_iter().collect();
+    }
+    let focused = state.hosts.focused();
+    let ids = [focused]
+        .into_iter()
+        .chain(state.hosts.ids().filter(|id| *id != focused));
+    let mut lines: Vec<(Role, String)> = ids.filter_map(|id| trouble_on(state, id)).collect();
+    if let [(role, text)] = lines.as_slice() {
+        // With the room to itself, it is said in full.
+        let rows = shown::block(text, columns).into_iter().take(most);
+        return rows.map(|row| (*role, row)).collect();
+    }
+    let hidden = lines.len().saturating_sub(most);
+    lines.truncate(most);
+    if let Some((_, text)) = lines.last_mut()
+        && hidden > 0
+    {
+        *text = format!("(+{hidden} more) {text}");
+    }
+    lines.into_iter().map(cut).collect()
+}
+
+/// What is wrong with one host of several, with its name.
+fn trouble_on(state: &State, id: HostId) -> Option<(Role, String)> {
+    let name = shown::line(state.hosts.name(id), HOST_COLUMNS);
+    match hosts::link(state, id) {
+        Link::Lost { why, since } => Some((
+            Role::NoticeError,
+            format!(
+                "{name} NOT CONNECTED since {} ({why}): last known state, nothing can be decided there; trying \
+                 again",
+                format::clock(*since)
+            ),
+        )),
+        link @ (Link::Connecting | Link::Live { .. }) => {
+            let (role, text) = trouble(link, hosts::world(state, id)?)?;
+            Some((role, format!("{name}: {text}")))
+        }
+    }
+}
+
+fn trouble(link: &Link, world: &World) -> Option<(Role, String)> {
+    match link {
         Link::Lost { why, since } => Some((
             Role::NoticeError,
             format!(
@@ -147,7 +190,7 @@ fn banner(state: &State) -> Option<(Role, String)> {
         )),
         Link::Connecting => Some((Role::NoticeInfo, "connecting …".to_owned())),
         Link::Live { .. } => {
-            let engine = state.world.engine.as_ref()?;
+            let engine = world.engine.as_ref()?;
             let since = engine.held_since?;
             if engine.quarantine {
                 return Some((

@@ -10,14 +10,14 @@ use leverframe::client::remote::target::{Address, Target};
 use leverframe::protocol::command::{Actor, Envelope};
 use leverframe::protocol::event::{EventFilter, StreamItem};
 use leverframe::protocol::problem::{Problem, ProblemKind};
-use leverframe::protocol::snapshot::Answer;
-use leverframe::protocol::words::Surface;
+use leverframe::protocol::snapshot::{Answer, Query};
+use leverframe::protocol::words::{Scope, Surface};
 use proptest::prelude::*;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use crate::api_http::fake::{FakeClient, Log};
 use crate::api_http::samples;
-use crate::api_http::server::{ADMIN, Server, unix};
+use crate::api_http::server::{ADMIN, READER, Server, unix};
 
 fn envelope(command: leverframe::protocol::command::Command) -> Envelope {
     Envelope {
@@ -343,4 +343,24 @@ proptest! {
         let wire = serde_json::to_string(&sent).unwrap();
         prop_assert_eq!(serde_json::from_str::<Submission>(&wire).unwrap(), sent);
     }
+}
+
+#[tokio::test]
+async fn a_client_learns_what_its_token_may_do() {
+    let fake = FakeClient::new();
+    let server = Server::start(fake.clone()).await;
+    let knows = |target: Target| async move {
+        let remote = RemoteClient::new(target, Limits::default()).unwrap();
+        assert_eq!(remote.scopes(), None, "nothing was said yet");
+        // Whatever the answer is, it tells.
+        let _ = remote.query(Query::Engine).await;
+        remote.scopes()
+    };
+    let reader = knows(server.target(READER)).await;
+    assert_eq!(reader, Some(vec![Scope::Read]));
+    let admin = knows(server.target(ADMIN)).await;
+    assert_eq!(admin, Some(Scope::ALL.to_vec()));
+    // The socket is the operator's: nothing is held back there.
+    let (_dir, path, _shutdown, _serving) = unix(fake).await;
+    assert_eq!(knows(Target::Unix(path)).await, None);
 }

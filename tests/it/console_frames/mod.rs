@@ -10,6 +10,7 @@ pub mod styled;
 
 pub mod any_size;
 pub mod fleet;
+pub mod hosts;
 pub mod memory;
 pub mod models_dialog;
 pub mod money;

@@ -3,10 +3,12 @@
 mod arrival;
 mod ascii;
 mod attach;
+mod cut;
 mod detach;
 pub(crate) mod door;
 mod fleet;
 mod hostile;
+mod hosts;
 mod large_output;
 mod look;
 mod memory;

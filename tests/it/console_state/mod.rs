@@ -8,6 +8,7 @@ mod connection;
 mod dialogs;
 mod fleet;
 mod folding;
+pub(crate) mod hosts;
 mod look;
 mod memory;
 mod models_dialog;
