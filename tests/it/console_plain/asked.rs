@@ -97,6 +97,7 @@ async fn a_console_that_may_not_act_says_so() {
     }
     typist.say("stop");
     typist.hear("once more:");
+    typist.look();
     let said = typist.enter("stop");
     assert!(said.contains("read-only"), "{said}");
     let path = format!("/v1/approvals/{}", approval["id"].as_str().unwrap());

@@ -237,6 +237,7 @@ async fn deny_answer_edit_snooze_and_stop() {
     typist.say("{ no json");
     let said = typist.enter(".");
     assert!(said.contains("not sent: no JSON"), "{said}");
+    typist.look();
     typist.say(&format!("2 {}", number("answer in its place")));
     typist.hear("What the model reads in its place");
     typist.say("It is written already.");

@@ -19,14 +19,15 @@ async fn a_session_is_opened_written_into_and_read() {
     let said = typist.enter("write SAY:the tide is high");
     assert!(said.contains("message accepted"), "{said}");
     // The answer comes by itself, whole.
-    let said = typist.hear("  the tide is high\n");
+    let said = typist.hear("answer  ") + &typist.hear("  the tide is high");
     assert!(said.contains("SAY:the tide is high"), "{said}");
     typist.say("write");
     typist.hear("a single dot ends");
     typist.say("SAY:two");
     typist.say("lines");
     typist.enter(".");
-    typist.hear("  lines\n");
+    typist.hear("answer  ");
+    typist.hear("  lines");
 
     let door = Door::of(&home);
     for at in 0..25 {
@@ -41,6 +42,7 @@ async fn a_session_is_opened_written_into_and_read() {
         door.wait_state(accepted["continuation_id"].as_str().unwrap(), "completed")
             .await;
     }
+    typist.skip();
     let said = typist.enter("sessions");
     assert!(said.contains("  1  idle  desk"), "{said}");
     let said = typist.enter("open 1");
@@ -53,11 +55,7 @@ async fn a_session_is_opened_written_into_and_read() {
         older = typist.enter("older");
         assert!(!older.contains("number 24."), "{older}");
     }
-    assert!(
-        typist.all().matches("  number 3.\n").count() >= 1,
-        "{}",
-        typist.all()
-    );
+    assert!(typist.all().contains("  number 3.\n"), "{}", typist.all());
     let said = typist.enter("pause");
     assert!(said.contains("session paused"), "{said}");
     let said = typist.enter("unpause");
@@ -133,9 +131,8 @@ async fn autonomy_is_set_with_what_it_would_have_meant() {
     typist.hear("Type pause to do so:");
     typist.look();
     let said = typist.enter("pause");
-    assert!(said.contains("api paused"), "{said}");
-    let said = typist.enter("unpause api");
-    assert!(said.contains("api goes on"), "{said}");
+    // Only a channel with a platform behind it can be paused; the engine says what can be done instead.
+    assert!(said.contains("no connection to pause"), "{said}");
     let said = typist.enter("pause apu");
     assert!(said.contains("no channel apu; there are "), "{said}");
     typist.quit();

@@ -105,6 +105,12 @@ impl Typist {
         }
     }
 
+    /// Waits until it says nothing more, and reads all of that.
+    pub fn skip(&mut self) {
+        self.look();
+        self.read = self.pty.raw().len();
+    }
+
     /// Leaves, and looks at how.
     pub fn quit(mut self) -> String {
         self.say("quit");

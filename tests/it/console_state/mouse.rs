@@ -123,7 +123,7 @@ fn neither_the_click_that_brought_the_focus_nor_any_other_decides() {
         .any(|effect| matches!(effect, Effect::Submit(_)));
     assert!(!submitted, "{:?}", driver.effects);
     // A dialog is answered with keys.
-    driver.press("q");
+    driver.press("?");
     let modals = driver.state.modals.len();
     assert!(driver.state.spots.is_empty());
     mouse(&mut driver, MouseKind::Click, (80, 22));
