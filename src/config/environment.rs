@@ -147,6 +147,12 @@ impl Environment {
         self.given("LEVERFRAME_TEST_SERVERS")
     }
 
+    /// `LEVERFRAME_TEST_PANIC_FILE`: a thread panics once this file is there.
+    #[cfg(feature = "test-hooks")]
+    pub fn test_panic_file(&self) -> Option<PathBuf> {
+        self.path("LEVERFRAME_TEST_PANIC_FILE")
+    }
+
     /// `NOTIFY_SOCKET` of systemd.
     pub fn notify_socket(&self) -> Option<PathBuf> {
         self.path("NOTIFY_SOCKET")

@@ -11,7 +11,7 @@ use crate::protocol::command::{Actor, Command, Envelope, Outcome};
 use crate::protocol::event::EventFilter;
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::snapshot::{Answer, Query};
-use crate::protocol::words::Surface;
+use crate::protocol::words::{Scope, Surface};
 use crate::tui::options::Access;
 
 /// The engine, as far as this console may use it.
@@ -68,6 +68,10 @@ impl ConsoleClient for Gate {
 
     async fn events(&self, filter: EventFilter) -> Result<EventStream, Problem> {
         self.inner.events(filter).await
+    }
+
+    fn scopes(&self) -> Option<Vec<Scope>> {
+        self.inner.scopes()
     }
 
     fn description(&self) -> String {

@@ -8,8 +8,9 @@ use crate::cli::terminal::cell;
 use crate::client::console_client::ConsoleClient as _;
 use crate::protocol::command::{BudgetRequest, Command, Outcome};
 use crate::protocol::ids::SessionId;
-use crate::protocol::session::TranscriptEntry;
+use crate::protocol::session::{StepBody, TranscriptBody, TranscriptEntry};
 use crate::protocol::snapshot::{Answer, Query};
+use crate::protocol::words::ContinuationState;
 use crate::text::untrusted::limit_line;
 use crate::tui::format;
 use crate::tui::view;
@@ -28,6 +29,38 @@ pub struct Open {
     pub stale: bool,
     first: Option<u64>,
     last: Option<u64>,
+    /// The interruption that was printed last, by its position.
+    interrupted: Option<u64>,
+}
+
+/// How a turn stands, where that is not its end: it will be said otherwise later, at the same position.
+fn unfinished(entry: &TranscriptEntry) -> Option<ContinuationState> {
+    match &entry.body {
+        TranscriptBody::State { state, .. } if !state.is_terminal() => Some(*state),
+        TranscriptBody::State { .. }
+        | TranscriptBody::User { .. }
+        | TranscriptBody::Step { .. } => None,
+    }
+}
+
+/// The newest position that will not be said otherwise any more.
+fn last_said(entries: &[TranscriptEntry]) -> Option<u64> {
+    let said = entries
+        .iter()
+        .rev()
+        .find(|entry| unfinished(entry).is_none());
+    said.map(|entry| entry.position)
+}
+
+/// Words of a model behind which its turn still goes on: the answer will repeat them.
+fn held_back(entry: &TranscriptEntry, entries: &[TranscriptEntry]) -> bool {
+    let words = matches!(&entry.body, TranscriptBody::Step { step, tool_calls }
+        if tool_calls.is_empty() && matches!(step.body, StepBody::Model { .. }));
+    words
+        && entries.iter().any(|other| {
+            other.continuation_id == entry.continuation_id
+                && unfinished(other).is_some_and(|state| state != ContinuationState::Interrupted)
+        })
 }
 
 impl Shell<'_> {
@@ -118,7 +151,8 @@ impl Shell<'_> {
             id,
             stale: false,
             first: entries.first().map(|entry| entry.position),
-            last: entries.last().map(|entry| entry.position),
+            last: last_said(&entries),
+            interrupted: None,
         });
         Ok(())
     }
@@ -154,14 +188,24 @@ impl Shell<'_> {
         let Ok(entries) = self.entries(open.id, None, NEWS).await else {
             return Ok(());
         };
-        let new: Vec<TranscriptEntry> = entries
-            .into_iter()
-            .filter(|entry| open.last.is_none_or(|last| entry.position > last))
-            .collect();
+        let mut new: Vec<TranscriptEntry> = Vec::new();
+        for entry in &entries {
+            let known = open.last.is_some_and(|last| entry.position <= last);
+            let said = match unfinished(entry) {
+                None => held_back(entry, &entries),
+                Some(ContinuationState::Interrupted) => open.interrupted == Some(entry.position),
+                Some(_) => true,
+            };
+            if !known && !said {
+                new.push(entry.clone());
+            }
+        }
         self.print_entries(&new)?;
-        if let (Some(open), Some(last)) = (&mut self.open, new.last()) {
-            open.last = Some(last.position);
+        if let Some(open) = &mut self.open {
+            open.last = last_said(&new).or(open.last);
             open.first = open.first.or(new.first().map(|entry| entry.position));
+            let interrupted = new.iter().rev().find(|entry| unfinished(entry).is_some());
+            open.interrupted = interrupted.map(|entry| entry.position).or(open.interrupted);
         }
         Ok(())
     }

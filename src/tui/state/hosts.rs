@@ -577,6 +577,7 @@ fn beside(state: &mut State, host: HostId, message: Message) -> Vec<Effect> {
         | Message::Edited(_)
         | Message::Tick
         | Message::Drawn(_)
+        | Message::Mouse(_)
         | Message::Terminate
         | Message::Mouse(_)
         | Message::Exported(_)

@@ -51,7 +51,7 @@ async fn a_daemon_that_dies_decides_nothing_and_is_found_again() {
     let said = typist.all();
     assert!(said.contains("attached to unix:"), "{said}");
     let approval = Door::of(&home).ask(WRITE).await;
-    typist.hear("new: 1");
+    typist.news("new: 1");
     typist.enter("1");
     typist.look();
     daemon.kill();
@@ -88,7 +88,7 @@ async fn a_console_that_may_not_act_says_so() {
     let mut typist = Typist::of(&program);
     typist.hear(PROMPT);
     let approval = Door::of(&home).ask(WRITE).await;
-    typist.hear("new: 1");
+    typist.news("new: 1");
     typist.enter("1");
     typist.look();
     for line in ["1 1", "new", "rules add write_file --exact x", "ask SAY:x"] {
@@ -97,6 +97,7 @@ async fn a_console_that_may_not_act_says_so() {
     }
     typist.say("stop");
     typist.hear("once more:");
+    typist.look();
     let said = typist.enter("stop");
     assert!(said.contains("read-only"), "{said}");
     let path = format!("/v1/approvals/{}", approval["id"].as_str().unwrap());

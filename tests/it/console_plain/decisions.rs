@@ -16,7 +16,7 @@ async fn what_waits_is_announced_printed_whole_and_allowed() {
     let mut typist = Typist::at(&home);
     let door = Door::of(&home);
     let approval = door.ask(WRITE).await;
-    let news = typist.hear("1 need you] > ");
+    let news = typist.news("new: 1");
     assert!(news.contains("new: 1  medium"), "{news}");
     assert!(news.contains("write_file"), "{news}");
     let card = typist.enter("1");
@@ -55,8 +55,7 @@ async fn nothing_is_decided_that_was_not_read_as_it_is() {
     let mut typist = Typist::at(&home);
     let door = Door::of(&home);
     let approval = door.ask(WRITE).await;
-    typist.hear("new: 1");
-    typist.hear("1 need you] > ");
+    typist.news("new: 1");
 
     // Never printed.
     let said = typist.enter("1 1");
@@ -115,7 +114,7 @@ async fn what_somebody_else_decided_is_said_and_stays_decided() {
     let mut typist = Typist::at(&home);
     let door = Door::of(&home);
     let approval = door.ask(WRITE).await;
-    typist.hear("new: 1");
+    typist.news("new: 1");
     typist.enter("1");
     typist.look();
     let path = format!(
@@ -142,7 +141,7 @@ async fn high_risk_is_asked_twice() {
     let door = Door::of(&home);
     let approval = door.ask(WRITE).await;
     assert_eq!(approval["risk"], "high", "{approval:#}");
-    typist.hear("new: 1  high");
+    typist.news("new: 1  high");
     typist.enter("1");
 
     typist.look();
@@ -179,7 +178,7 @@ async fn a_critical_call_takes_the_code_of_its_card() {
     let approval = door.ask(WRITE).await;
     assert_eq!(approval["risk"], "critical", "{approval:#}");
     let code = approval["short_code"].as_str().unwrap();
-    typist.hear("new: 1  critical");
+    typist.news("new: 1  critical");
     let card = typist.enter("1");
     assert!(card.contains(&format!("code {code}")), "{card}");
     for (typed, expected) in [("yes", "nothing was decided"), (code, "allowed once")] {
@@ -202,7 +201,7 @@ async fn deny_answer_edit_snooze_and_stop() {
     let door = Door::of(&home);
 
     let first = door.ask(WRITE).await;
-    typist.hear("new: 1");
+    typist.news("new: 1");
     typist.enter("1");
     typist.look();
     let said = typist.enter("deny 1 not on a Friday");
@@ -214,7 +213,7 @@ async fn deny_answer_edit_snooze_and_stop() {
     assert!(result.contains("not on a Friday"), "{result}");
 
     let second = door.ask(WRITE).await;
-    typist.hear("new: 2");
+    typist.news("new: 2");
     let card = typist.enter("2");
     let number = |label: &str| {
         let line = card.lines().find(|line| line.contains(label)).expect(label);
@@ -238,6 +237,7 @@ async fn deny_answer_edit_snooze_and_stop() {
     typist.say("{ no json");
     let said = typist.enter(".");
     assert!(said.contains("not sent: no JSON"), "{said}");
+    typist.look();
     typist.say(&format!("2 {}", number("answer in its place")));
     typist.hear("What the model reads in its place");
     typist.say("It is written already.");
@@ -252,7 +252,7 @@ async fn deny_answer_edit_snooze_and_stop() {
     assert_eq!(written(&home, "edited.txt"), None);
 
     let third = door.ask(WRITE).await;
-    typist.hear("new: 3");
+    typist.news("new: 3");
     typist.enter("3");
     typist.look();
     let said = typist.enter("snooze 3 5");
@@ -262,7 +262,7 @@ async fn deny_answer_edit_snooze_and_stop() {
     assert_eq!(door.get(&path).await["state"], "pending");
 
     let fourth = door.ask(&WRITE.replace("note", "fourth")).await;
-    typist.hear("new: 4");
+    typist.news("new: 4");
     typist.enter("4");
     typist.look();
     let said = typist.enter("stop 4");
@@ -279,7 +279,7 @@ async fn a_shape_is_allowed_for_the_session_and_a_rule_is_made() {
     let mut typist = Typist::at(&home);
     let door = Door::of(&home);
     let approval = door.ask(WRITE).await;
-    typist.hear("new: 1");
+    typist.news("new: 1");
     let card = typist.enter("1");
     assert!(card.contains("how to make a rule of it"), "{card}");
     typist.look();
@@ -294,7 +294,7 @@ async fn a_shape_is_allowed_for_the_session_and_a_rule_is_made() {
     assert!(grants.contains("write_file"), "{grants}");
 
     let second = door.ask(&WRITE.replace("note", "second")).await;
-    typist.hear("new: 2");
+    typist.news("new: 2");
     let card = typist.enter("2");
     let rule = card
         .lines()
@@ -310,10 +310,7 @@ async fn a_shape_is_allowed_for_the_session_and_a_rule_is_made() {
         .trim()
         .to_owned();
     let said = typist.enter(&example);
-    assert!(
-        said.contains("last seven days") || said.contains("matched"),
-        "{said}"
-    );
+    assert!(said.contains(": matches "), "{said}");
     let made = typist.enter(&example.replace(" --preview", ""));
     assert!(made.contains("rul_"), "{made}");
     let listed = typist.enter("rules");

@@ -19,14 +19,15 @@ async fn a_session_is_opened_written_into_and_read() {
     let said = typist.enter("write SAY:the tide is high");
     assert!(said.contains("message accepted"), "{said}");
     // The answer comes by itself, whole.
-    let said = typist.hear("  the tide is high\n");
+    let said = typist.hear("answer  ") + &typist.hear("  the tide is high");
     assert!(said.contains("SAY:the tide is high"), "{said}");
     typist.say("write");
     typist.hear("a single dot ends");
     typist.say("SAY:two");
     typist.say("lines");
     typist.enter(".");
-    typist.hear("  lines\n");
+    typist.hear("answer  ");
+    typist.hear("  lines");
 
     let door = Door::of(&home);
     for at in 0..25 {
@@ -41,6 +42,7 @@ async fn a_session_is_opened_written_into_and_read() {
         door.wait_state(accepted["continuation_id"].as_str().unwrap(), "completed")
             .await;
     }
+    typist.skip();
     let said = typist.enter("sessions");
     assert!(said.contains("  1  idle  desk"), "{said}");
     let said = typist.enter("open 1");
@@ -53,11 +55,7 @@ async fn a_session_is_opened_written_into_and_read() {
         older = typist.enter("older");
         assert!(!older.contains("number 24."), "{older}");
     }
-    assert!(
-        typist.all().matches("  number 3.\n").count() >= 1,
-        "{}",
-        typist.all()
-    );
+    assert!(typist.all().contains("  number 3.\n"), "{}", typist.all());
     let said = typist.enter("pause");
     assert!(said.contains("session paused"), "{said}");
     let said = typist.enter("unpause");
@@ -75,14 +73,14 @@ async fn autonomy_is_set_with_what_it_would_have_meant() {
     let mut typist = Typist::at(&home);
     let door = Door::of(&home);
     let waiting = door.ask(WRITE).await;
-    typist.hear("new: 1");
+    typist.news("new: 1");
     let path = format!("/v1/approvals/{}/decision", waiting["id"].as_str().unwrap());
     door.post(
         &path,
         json!({ "decision": "deny", "digest": waiting["digest"] }),
     )
     .await;
-    typist.hear("settled: 1");
+    typist.news("settled: 1");
 
     let said = typist.enter("channels");
     assert!(said.contains("api  ") && said.contains("desk  "), "{said}");
@@ -133,9 +131,8 @@ async fn autonomy_is_set_with_what_it_would_have_meant() {
     typist.hear("Type pause to do so:");
     typist.look();
     let said = typist.enter("pause");
-    assert!(said.contains("api paused"), "{said}");
-    let said = typist.enter("unpause api");
-    assert!(said.contains("api goes on"), "{said}");
+    // Only a channel with a platform behind it can be paused; the engine says what can be done instead.
+    assert!(said.contains("no connection to pause"), "{said}");
     let said = typist.enter("pause apu");
     assert!(said.contains("no channel apu; there are "), "{said}");
     typist.quit();
@@ -147,7 +144,7 @@ async fn turns_are_listed_killed_and_started_again() {
     let mut typist = Typist::at(&home);
     let door = Door::of(&home);
     let approval = door.ask(WRITE).await;
-    typist.hear("new: 1");
+    typist.news("new: 1");
     let said = typist.enter("turns");
     assert!(said.contains("  1  awaiting_approval  api"), "{said}");
     let said = typist.enter("turn 1");
@@ -172,7 +169,7 @@ async fn turns_are_listed_killed_and_started_again() {
     typist.look();
     let said = typist.enter("retry");
     assert!(said.contains("started again as a new turn"), "{said}");
-    typist.hear("new: 2");
+    typist.news("new: 2");
     typist.quit();
 }
 
@@ -182,16 +179,16 @@ async fn the_command_line_is_there_too() {
     let mut typist = Typist::at(&home);
     let door = Door::of(&home);
     let approval = door.ask(WRITE).await;
-    typist.hear("new: 1");
+    typist.news("new: 1");
     let code = approval["short_code"].as_str().unwrap();
     for (line, printed) in [
         ("rules", "no rules"),
         ("costs", "local days"),
         ("costs --by channel", "CHANNEL"),
-        ("cache", "looked"),
+        ("cache", "looked up"),
         ("memory", ""),
         ("memory search \"high tide\"", ""),
-        ("audit", "session.started"),
+        ("audit", "policy.changed"),
         ("audit verify", "chain    whole"),
         ("doctor", "ok"),
         ("models", "PROVIDER"),

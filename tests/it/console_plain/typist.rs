@@ -37,9 +37,10 @@ impl Typist {
 
     /// Everything that was printed.
     pub fn all(&self) -> String {
-        String::from_utf8(self.pty.raw())
-            .expect("lines of UTF-8")
-            .replace('\r', "")
+        let all = String::from_utf8(self.pty.raw()).expect("lines of UTF-8");
+        // What the harness writes behind the program's last word is not the program's.
+        let (all, _) = all.split_once("\x1b]7777;").unwrap_or((&all, ""));
+        all.replace('\r', "")
     }
 
     /// What was printed and not read yet.
@@ -71,6 +72,12 @@ impl Typist {
         }
     }
 
+    /// Reads on until this is announced, and the prompt behind it; what was read.
+    pub fn news(&mut self, text: &str) -> String {
+        let before = self.hear(text);
+        before + &self.hear(PROMPT)
+    }
+
     /// Types a line.
     pub fn say(&mut self, line: &str) {
         self.pty.send(line);
@@ -96,6 +103,12 @@ impl Typist {
             assert!(Instant::now() < deadline, "it never stops printing");
             std::thread::sleep(Duration::from_millis(10));
         }
+    }
+
+    /// Waits until it says nothing more, and reads all of that.
+    pub fn skip(&mut self) {
+        self.look();
+        self.read = self.pty.raw().len();
     }
 
     /// Leaves, and looks at how.

@@ -20,5 +20,7 @@ mod resize;
 mod restart;
 mod setup;
 mod signals;
+mod slow;
 pub(crate) mod steps;
+mod tmux;
 mod tour;

@@ -9,7 +9,7 @@ use crate::console_frames::driver::Driver;
 use crate::console_frames::fixture;
 
 fn ready() -> Driver {
-    let mut driver = Driver::with(160, 45, fixture::snapshot());
+    let mut driver = Driver::with(160, 45, fixture::busy());
     driver.wait(1_000);
     driver
 }
@@ -123,7 +123,7 @@ fn neither_the_click_that_brought_the_focus_nor_any_other_decides() {
         .any(|effect| matches!(effect, Effect::Submit(_)));
     assert!(!submitted, "{:?}", driver.effects);
     // A dialog is answered with keys.
-    driver.press("q");
+    driver.press("?");
     let modals = driver.state.modals.len();
     assert!(driver.state.spots.is_empty());
     mouse(&mut driver, MouseKind::Click, (80, 22));
@@ -133,7 +133,7 @@ fn neither_the_click_that_brought_the_focus_nor_any_other_decides() {
 
 #[test]
 fn the_wheel_scrolls_what_is_under_it() {
-    let mut driver = Driver::with(150, 16, fixture::snapshot());
+    let mut driver = Driver::with(150, 16, fixture::busy());
     driver.wait(1_000);
     driver.press("m");
     let first = driver.state.queue.order[0].clone();
