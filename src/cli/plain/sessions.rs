@@ -39,6 +39,7 @@ fn unfinished(entry: &TranscriptEntry) -> Option<ContinuationState> {
         TranscriptBody::State { state, .. } if !state.is_terminal() => Some(*state),
         TranscriptBody::State { .. }
         | TranscriptBody::User { .. }
+        | TranscriptBody::Compacted { .. }
         | TranscriptBody::Step { .. } => None,
     }
 }

@@ -579,7 +579,6 @@ fn beside(state: &mut State, host: HostId, message: Message) -> Vec<Effect> {
         | Message::Drawn(_)
         | Message::Mouse(_)
         | Message::Terminate
-        | Message::Mouse(_)
         | Message::Exported(_)
         | Message::From(..) => Vec::new(),
     }
