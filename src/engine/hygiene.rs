@@ -10,7 +10,7 @@ use crate::clock::{Day, Timestamp};
 use crate::engine::core::{Engine, lock};
 use crate::engine::problem::from_store;
 use crate::engine::storage::announce_if_changed;
-use crate::engine::tidy::{self, carry_out, paced, plan};
+use crate::engine::tidy::{self, Chunk, carry_out, paced, plan};
 use crate::protocol::hygiene::{Growth, HygieneExcess, HygieneReport, HygieneRun};
 use crate::protocol::ids::HygieneRunId;
 use crate::protocol::problem::{Problem, ProblemKind};
@@ -22,7 +22,7 @@ use crate::store::commands::run_hygiene::{
 use crate::store::commands::undo_hygiene::{BeginUndo, EndUndo, RestoreMemories};
 use crate::store::error::StoreError;
 use crate::store::files;
-use crate::store::hygiene::{CHUNK, HygieneRules};
+use crate::store::hygiene::HygieneRules;
 use crate::store::input::ActorRef;
 
 /// Milliseconds between two runs.
@@ -356,9 +356,9 @@ pub async fn undo(engine: &Engine, by: ActorRef, id: HygieneRunId) -> Result<Hyg
 
 /// Brings back what a run that is taken back put aside.
 async fn restore(engine: &Engine, id: HygieneRunId) -> Result<HygieneRun, StoreError> {
-    let mut chunk = CHUNK;
+    let mut chunk = Chunk::of_changes();
     loop {
-        let at_most = chunk;
+        let at_most = chunk.rows();
         let restored = paced(engine, &mut chunk, RestoreMemories { id, at_most }).await?;
         crate::crash_point!("hygiene.mid");
         if restored == 0 {

@@ -19,8 +19,9 @@ use crate::store::hygiene::{CHUNK, Cuts, HygieneRules, Tally, add_memory, add_or
 /// A piece that holds the writer longer than this is followed by a smaller one. A turn commits about ten times, and may
 /// meet a piece each time.
 const LONG_PIECE: Duration = Duration::from_millis(1);
-/// Fewest rows of a piece.
-const SMALL_CHUNK: usize = 2;
+/// Fewest rows of a piece that removes for good, and of any other one: on a machine that is busy with something else a
+/// piece of any size takes long, and a run has to come to its end.
+const LEAST: (usize, usize) = (2, 16);
 /// The writer is left to others after each piece for this many times as long as that took,
 const PAUSE: u32 = 3;
 /// and at most this long.
@@ -73,7 +74,8 @@ pub async fn preview(engine: &Engine) -> Result<HygieneReport, StoreError> {
     let mut look = Look {
         engine,
         plan: &plan,
-        chunk: CHUNK,
+        chunk: Chunk::of_changes(),
+        removing: Chunk::of_removals(),
         into: Sink::Report(HygieneReport {
             too_much: plan.too_much.clone(),
             ..HygieneReport::default()
@@ -91,7 +93,8 @@ pub async fn carry_out(engine: &Engine, plan: &Plan, run: HygieneRunId) -> Resul
     let mut look = Look {
         engine,
         plan,
-        chunk: CHUNK,
+        chunk: Chunk::of_changes(),
+        removing: Chunk::of_removals(),
         into: Sink::Run(run),
     };
     look.everything().await?;
@@ -100,19 +103,53 @@ pub async fn carry_out(engine: &Engine, plan: &Plan, run: HygieneRunId) -> Resul
     Ok(freed)
 }
 
+/// How many rows the next piece has. The first has the fewest: nobody knows yet how long one takes on this machine.
+#[derive(Debug, Clone, Copy)]
+pub struct Chunk {
+    rows: usize,
+    least: usize,
+}
+
+impl Chunk {
+    fn of_removals() -> Self {
+        Self {
+            rows: LEAST.0,
+            least: LEAST.0,
+        }
+    }
+
+    /// Of rows that are changed.
+    pub fn of_changes() -> Self {
+        Self {
+            rows: LEAST.1,
+            least: LEAST.1,
+        }
+    }
+
+    /// Rows of the next piece, at least 1.
+    pub fn rows(self) -> usize {
+        self.rows
+    }
+
+    /// Fits the next piece to how long this one held the writer.
+    fn fit(&mut self, took: Duration) {
+        if took > LONG_PIECE {
+            self.rows = (self.rows / 2).max(self.least);
+        } else if took < LONG_PIECE / 2 {
+            self.rows = (self.rows * 2).min(CHUNK);
+        }
+    }
+}
+
 /// One piece of at most `chunk` rows, which is made to fit the time that a piece may take; then the writer is left to
 /// others for a while.
 pub async fn paced<C: WriteCommand>(
     engine: &Engine,
-    chunk: &mut usize,
+    chunk: &mut Chunk,
     command: C,
 ) -> Result<C::Output, StoreError> {
     let (output, took) = piece(engine, Timed(command)).await?;
-    if took > LONG_PIECE {
-        *chunk = (*chunk / 2).max(SMALL_CHUNK);
-    } else if took < LONG_PIECE / 2 {
-        *chunk = (*chunk * 2).min(CHUNK);
-    }
+    chunk.fit(took);
     tokio::time::sleep((took * PAUSE).min(LONGEST_PAUSE)).await;
     Ok(output)
 }
@@ -148,7 +185,9 @@ enum Sink {
 struct Look<'a> {
     engine: &'a Engine,
     plan: &'a Plan,
-    chunk: usize,
+    chunk: Chunk,
+    /// Of pieces that remove for good, which takes many times as long as putting aside.
+    removing: Chunk,
     into: Sink,
 }
 
@@ -177,27 +216,39 @@ impl Look<'_> {
                 .store
                 .read(move |reader| reader.memory_facts(&rules, after))
                 .await?;
-            let mut found: Vec<(i64, HygieneReason)> = Vec::new();
+            let (mut found, mut removed) = (Vec::new(), Vec::new());
             for facts in &page.found {
                 let Some(reason) = reason(facts, &plan.rules, &plan.cuts) else {
                     continue;
                 };
                 match &mut self.into {
                     Sink::Report(report) => add_memory(report, facts, reason),
+                    Sink::Run(_) if reason == HygieneReason::Removed => {
+                        removed.push((facts.position, reason));
+                    }
                     Sink::Run(_) => found.push((facts.position, reason)),
                 }
             }
             if let Sink::Run(run) = self.into {
-                while !found.is_empty() {
-                    let rest = found.split_off(found.len().min(self.chunk));
-                    let memories = std::mem::replace(&mut found, rest);
-                    self.paced(TidyMemories {
-                        run,
-                        rules: plan.rules.clone(),
-                        cuts: plan.cuts.clone(),
-                        memories,
-                    })
-                    .await?;
+                let Self {
+                    engine,
+                    chunk,
+                    removing,
+                    ..
+                } = self;
+                for (mut found, chunk) in [(removed, removing), (found, chunk)] {
+                    while !found.is_empty() {
+                        let rest = found.split_off(found.len().min(chunk.rows()));
+                        let memories = std::mem::replace(&mut found, rest);
+                        let tidy = TidyMemories {
+                            run,
+                            rules: plan.rules.clone(),
+                            cuts: plan.cuts.clone(),
+                            memories,
+                        };
+                        paced(engine, chunk, tidy).await?;
+                        crate::crash_point!("hygiene.mid");
+                    }
                 }
             }
             match page.next {
@@ -224,7 +275,7 @@ impl Look<'_> {
                 }
                 Sink::Run(run) => {
                     let run = *run;
-                    for vectors in page.found.chunks(self.chunk) {
+                    for vectors in page.found.chunks(self.chunk.rows()) {
                         self.paced(TidyVectors {
                             run,
                             rules: plan.rules.clone(),
@@ -279,7 +330,7 @@ impl Look<'_> {
             let page = store.read(move |reader| reader.not_indexed(after)).await?;
             missing += page.found.len() as u64;
             if let Sink::Run(run) = self.into {
-                for positions in page.found.chunks(self.chunk) {
+                for positions in page.found.chunks(self.chunk.rows()) {
                     let mend = Mend::Add(positions.to_vec());
                     self.paced(MendIndex { run, mend }).await?;
                 }
