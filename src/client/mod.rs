@@ -4,5 +4,6 @@
 
 pub mod channel_port;
 pub mod console_client;
+pub mod export;
 pub mod memory_lines;
 pub mod remote;

@@ -381,6 +381,17 @@ pub enum TranscriptBody {
         /// Why.
         error: Option<ErrorBody>,
     },
+    /// From here on older turns are told as a summary. Stands behind the last turn that had come when it began.
+    Compacted {
+        /// Turns that were put away.
+        turns: u64,
+        /// Facts that were found.
+        facts: u64,
+        /// Tokens of the next prompt before it, estimated.
+        tokens_before: u64,
+        /// And after it; none = not known.
+        tokens_after: Option<u64>,
+    },
 }
 
 /// One part of one outbound message.

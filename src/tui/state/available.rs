@@ -10,7 +10,12 @@ use crate::tui::state::focused::{focused_channel, focused_continuation, focused_
 use crate::tui::state::{decide, submit};
 
 /// What is about the session that has the focus, wherever it is bound.
-const SESSION: &[Action] = &[Action::Compose, Action::Models, Action::PauseSession];
+const SESSION: &[Action] = &[
+    Action::Compose,
+    Action::Models,
+    Action::PauseSession,
+    Action::Export,
+];
 /// What is about its channel.
 const CHANNEL: &[Action] = &[Action::Autonomy, Action::PauseChannel];
 /// What is about its turn.
@@ -85,6 +90,8 @@ fn ordinary(state: &State, action: Action) -> Option<String> {
         && state.access == Access::ReadOnly
     {
         Some("read-only console (--read-only)")
+    } else if action == Action::Undo && state.undo.is_empty() {
+        Some("nothing was decided on this console yet")
     } else if action == Action::NextHost && !state.hosts.several() {
         Some("this console is attached to one daemon only")
     } else if sends(action) {
@@ -116,13 +123,14 @@ fn sends(action: Action) -> bool {
             Action::PauseChannel,
             Action::NewSession,
             Action::ReleaseStop,
+            Action::Undo,
         ]
         .contains(&action)
 }
 
 /// Screens that have it, where this one does not. What is about the focus works from everywhere.
 fn elsewhere(state: &State, action: Action) -> Option<String> {
-    let anywhere = [SESSION, CHANNEL, TURN, &[Action::NewSession]];
+    let anywhere = [SESSION, CHANNEL, TURN, &[Action::NewSession, Action::Undo]];
     let bound = |context: Context| !state.keymap.keys_of(context, action).is_empty();
     if anywhere.iter().any(|list| list.contains(&action)) || bound(state.screen.context()) {
         return None;

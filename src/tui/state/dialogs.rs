@@ -11,13 +11,14 @@ use crate::tui::state::app::{Dirty, Screen, State, Tone};
 use crate::tui::state::arming::Subject;
 use crate::tui::state::memory::MemoryText;
 use crate::tui::state::modal::{
-    Bound, Dial, Help, HelpScope, Modal, QuitChoice, SNOOZES, TextEntry, TextPurpose,
+    Bound, Dial, Help, HelpScope, Modal, QuitChoice, TextEntry, TextPurpose,
 };
 use crate::tui::state::release::{Place, Release};
 use crate::tui::state::rules::{self, RuleText};
 use crate::tui::state::text_field::{Edit, Lines, TextField};
 use crate::tui::state::{
-    audit, command_line, continuations, decide, memory_keys, models, perform, queue, submit, why,
+    audit, batch, command_line, continuations, decide, deciding, memory_keys, models, perform,
+    queue, rule_editor, submit, why,
 };
 
 /// Past calls a what-if looks at.
@@ -45,7 +46,9 @@ fn draft_key(purpose: &TextPurpose) -> Option<String> {
         | TextPurpose::CommandLine
         | TextPurpose::Filter(_)
         | TextPurpose::Memory(MemoryText::Search)
-        | TextPurpose::Rule(RuleText::Test) => None,
+        | TextPurpose::Rule(RuleText::Test)
+        | TextPurpose::RuleValue
+        | TextPurpose::BatchReason => None,
     }
 }
 
@@ -63,7 +66,9 @@ pub fn open_text(state: &mut State, purpose: TextPurpose) -> Vec<Effect> {
         | TextPurpose::CommandLine
         | TextPurpose::Filter(_)
         | TextPurpose::Memory(MemoryText::Search)
-        | TextPurpose::Rule(RuleText::Test) => Lines::One,
+        | TextPurpose::Rule(RuleText::Test)
+        | TextPurpose::RuleValue
+        | TextPurpose::BatchReason => Lines::One,
     };
     let draft = draft_key(&purpose).and_then(|key| state.drafts.get(&key).cloned());
     let start = match (&purpose, draft) {
@@ -75,7 +80,9 @@ pub fn open_text(state: &mut State, purpose: TextPurpose) -> Vec<Effect> {
             .and_then(|approval| serde_json::to_string_pretty(&approval.args).ok())
             .unwrap_or_default(),
         (TextPurpose::Rule(purpose), None) => rules::start(state, *purpose),
+        (TextPurpose::RuleValue, None) => rule_editor::value(state),
         (TextPurpose::Filter(Screen::Continuations), None) => state.continuations.filter.clone(),
+        (TextPurpose::Filter(Screen::Queue), None) => state.queue.filter.clone(),
         (TextPurpose::Filter(Screen::Audit), None) => state.audit.filter.clone(),
         (TextPurpose::Memory(MemoryText::Edit(..)), None) => state
             .memory
@@ -184,7 +191,9 @@ fn changed(state: &mut State) {
                 | TextPurpose::Compose(_)
                 | TextPurpose::Filter(_)
                 | TextPurpose::Memory(_)
-                | TextPurpose::Rule(_) => {}
+                | TextPurpose::Rule(_)
+                | TextPurpose::RuleValue
+                | TextPurpose::BatchReason => {}
             }
         }
         Some(
@@ -194,7 +203,8 @@ fn changed(state: &mut State) {
             | Modal::Dial(_)
             | Modal::Snooze { .. }
             | Modal::Models(_)
-            | Modal::Why(_),
+            | Modal::Why(_)
+            | Modal::Deciding(_),
         )
         | None => {}
     }
@@ -319,7 +329,8 @@ fn move_choice(state: &mut State, action: Action) -> Vec<Effect> {
             | Modal::Dial(_)
             | Modal::Snooze { .. }
             | Modal::Models(_)
-            | Modal::Why(_),
+            | Modal::Why(_)
+            | Modal::Deciding(_),
         )
         | None => {}
     }
@@ -364,6 +375,7 @@ fn close_text(state: &mut State) {
             }
             if entry.purpose == TextPurpose::Search {
                 state.session.search = None;
+                state.session.hunt = None;
             }
         }
         Some(Modal::Help(_)) | None => {}
@@ -372,7 +384,7 @@ fn close_text(state: &mut State) {
 }
 
 /// Whether a card is still exactly what the dialog was opened for.
-fn still(state: &mut State, subject: &Subject) -> bool {
+pub fn still(state: &mut State, subject: &Subject) -> bool {
     let current = queue::subject(&state.world, &subject.key).as_ref() == Some(subject)
         && queue::is_open(&state.world, &subject.key);
     if !current {
@@ -443,7 +455,9 @@ fn finish(state: &mut State) -> Vec<Effect> {
         | TextPurpose::CommandLine
         | TextPurpose::Filter(_)
         | TextPurpose::Memory(_)
-        | TextPurpose::Rule(_) => None,
+        | TextPurpose::Rule(_)
+        | TextPurpose::RuleValue
+        | TextPurpose::BatchReason => None,
     };
     if let Some((bound, request)) = decision {
         return finish_decision(state, &entry, &bound, request);
@@ -487,9 +501,9 @@ fn finish(state: &mut State) -> Vec<Effect> {
                         return refuse(state, why);
                     }
                 }
+                Screen::Queue => state.queue.set_filter(&state.world, &text),
                 // Each of these has words of its own, or nothing to filter.
-                Screen::Queue
-                | Screen::Live
+                Screen::Live
                 | Screen::Session
                 | Screen::Channels
                 | Screen::Rules
@@ -511,6 +525,19 @@ fn finish(state: &mut State) -> Vec<Effect> {
                 effects
             }
         },
+        TextPurpose::RuleValue if text.trim().is_empty() => {
+            refuse(state, "a rule compares with something".to_owned())
+        }
+        TextPurpose::RuleValue => rule_editor::written(state, text),
+        TextPurpose::BatchReason if text.len() > MAX_REASON_BYTES => {
+            refuse(state, format!("at most {MAX_REASON_BYTES} bytes"))
+        }
+        TextPurpose::BatchReason => {
+            state.modals.pop();
+            let reason = Some(text).filter(|text| !text.trim().is_empty());
+            batch::open(state, Action::DenyWithReason, reason);
+            Vec::new()
+        }
         TextPurpose::DenyReason(_)
         | TextPurpose::EditArguments(_)
         | TextPurpose::Answer(_)
@@ -572,18 +599,25 @@ pub fn dialog_action(state: &mut State, action: Action) -> Vec<Effect> {
         Action::DialogPageDown | Action::DialogPageUp => {
             let half = i64::from((state.size.1 / 2).max(2)) - 1;
             let down = action == Action::DialogPageDown;
+            let lines = if down { half } else { -half };
             if let Some(Modal::Why(pager)) = state.modals.last_mut() {
-                why::scroll(pager, if down { half } else { -half });
+                why::scroll(pager, lines);
             }
+            deciding::page(state, lines);
             Vec::new()
         }
+        Action::DialogAgain => deciding::press(state, action),
         Action::DialogCancel => {
             if let Some(Modal::Dial(dial)) = state.modals.last_mut()
                 && dial.confirming.take().is_some()
             {
                 return Vec::new();
             }
-            state.modals.pop();
+            if matches!(state.modals.last(), Some(Modal::Deciding(_))) {
+                deciding::cancel(state);
+            } else {
+                state.modals.pop();
+            }
             Vec::new()
         }
         Action::EmergencyStop => submit::emergency_stop(state),
@@ -606,11 +640,14 @@ fn turn(state: &mut State, forward: bool) -> Vec<Effect> {
             release.chosen = stepped(release.chosen, release.places(), forward);
         }
         Some(Modal::Confirm(confirm)) => confirm.chosen = stepped(confirm.chosen, 2, forward),
-        Some(Modal::Snooze { chosen, .. }) => *chosen = stepped(*chosen, SNOOZES.len(), forward),
+        Some(Modal::Snooze {
+            choices, chosen, ..
+        }) => *chosen = stepped(*chosen, choices.len(), forward),
         Some(Modal::Models(dialog)) => {
             dialog.chosen = stepped(dialog.chosen, dialog.models().len(), forward);
         }
         Some(Modal::Why(pager)) => why::scroll(pager, if forward { 1 } else { -1 }),
+        Some(Modal::Deciding(_)) => deciding::turn(state, forward),
         Some(Modal::Dial(dial)) => {
             if let Some(chosen) = &mut dial.confirming {
                 *chosen = stepped(*chosen, 2, forward);
@@ -671,17 +708,22 @@ fn accept(state: &mut State) -> Vec<Effect> {
             }
             submit::submit(state, confirm.command)
         }
-        Some(Modal::Snooze { bound, chosen }) => {
+        Some(Modal::Snooze {
+            bound,
+            choices,
+            chosen,
+        }) => {
             state.modals.pop();
             if !still(state, &bound.subject) {
                 return Vec::new();
             }
             let mut request = decide::request(&bound, DecisionWord::Snooze);
-            request.minutes = SNOOZES.get(chosen).copied();
+            request.minutes = choices.get(chosen).map(|choice| choice.minutes);
             submit::submit(state, decide::decide_command(&bound, request))
         }
         Some(Modal::Dial(dial)) => accept_dial(state, &dial),
         Some(Modal::Models(dialog)) => models::accept(state, &dialog),
+        Some(Modal::Deciding(_)) => deciding::press(state, Action::DialogAccept),
         Some(Modal::Why(_)) => {
             state.modals.pop();
             Vec::new()

@@ -27,6 +27,7 @@ use crate::tui::state::panel::Asking;
 use crate::tui::state::queue::{self, ItemKey};
 use crate::tui::state::rules::RulesPanel;
 use crate::tui::state::session_view::SessionView;
+use crate::tui::state::undo::Undo;
 use crate::tui::state::world::World;
 use crate::tui::state::{perform, submit, update};
 
@@ -55,6 +56,7 @@ struct Parked {
     doctor: DoctorPanel,
     drafts: BTreeMap<String, String>,
     deciding: BTreeSet<ApprovalId>,
+    undo: Undo,
 }
 
 impl Parked {
@@ -75,6 +77,7 @@ impl Parked {
             doctor: DoctorPanel::default(),
             drafts: BTreeMap::new(),
             deciding: BTreeSet::new(),
+            undo: Undo::default(),
         })
     }
 
@@ -95,6 +98,7 @@ impl Parked {
         swap(&mut self.doctor, &mut state.doctor);
         swap(&mut self.drafts, &mut state.drafts);
         swap(&mut self.deciding, &mut state.deciding);
+        swap(&mut self.undo, &mut state.undo);
     }
 }
 
@@ -203,6 +207,11 @@ pub fn link(state: &State, id: HostId) -> &Link {
         .map_or(&state.link, |parked| &parked.link)
 }
 
+/// What is known of every host.
+pub fn worlds(state: &State) -> impl Iterator<Item = &World> {
+    std::iter::once(&state.world).chain(state.world.elsewhere.values())
+}
+
 /// The decisions that are on their way to a host.
 pub fn deciding(state: &State, id: HostId) -> &BTreeSet<ApprovalId> {
     state
@@ -266,9 +275,11 @@ pub fn addressed(state: &State, to: HostId, effects: Vec<Effect>) -> Vec<Effect>
         return effects;
     }
     let address = |effect| match effect {
-        Effect::Submit(_) | Effect::Query(_) | Effect::SetDeltas(_) | Effect::Reconnect => {
-            Effect::At(to, Box::new(effect))
-        }
+        Effect::Submit(_)
+        | Effect::Query(_)
+        | Effect::SetDeltas(_)
+        | Effect::Export(..)
+        | Effect::Reconnect => Effect::At(to, Box::new(effect)),
         Effect::Copy(_)
         | Effect::OpenEditor(_)
         | Effect::LoadTheme(_)
@@ -277,6 +288,8 @@ pub fn addressed(state: &State, to: HostId, effects: Vec<Effect>) -> Vec<Effect>
         | Effect::Redraw
         | Effect::Bell
         | Effect::LoadKeymap(_)
+        | Effect::Notify(_)
+        | Effect::Mouse(_)
         | Effect::At(..) => effect,
     };
     effects.into_iter().map(address).collect()
@@ -565,7 +578,10 @@ fn beside(state: &mut State, host: HostId, message: Message) -> Vec<Effect> {
         | Message::Edited(_)
         | Message::Tick
         | Message::Drawn(_)
+        | Message::Mouse(_)
         | Message::Terminate
+        | Message::Mouse(_)
+        | Message::Exported(_)
         | Message::From(..) => Vec::new(),
     }
 }
@@ -584,6 +600,7 @@ fn event_beside(state: &mut State, host: HostId, event: &Event) -> Vec<Effect> {
     if shown {
         let added = update::refresh_lists(state);
         if matches!(event.body, EventBody::ApprovalRequested { .. }) && added > 0 {
+            state.unrung = !state.focused;
             effects.extend(update::ring(state));
         }
         state.touch(Dirty::Soon);

@@ -2,16 +2,20 @@
 
 use std::collections::BTreeMap;
 
+use crate::clock::Timestamp;
+use crate::protocol::approval::snooze_end;
 use crate::protocol::command::Command;
 use crate::protocol::ids::{ApprovalId, SessionId};
 use crate::protocol::policy::WhatIf;
 use crate::protocol::words::{Autonomy, DecisionWord};
 use crate::tui::action::Action;
+use crate::tui::format;
 use crate::tui::fuzzy;
 use crate::tui::keymap::context::Context;
 use crate::tui::state::app::Screen;
 use crate::tui::state::arming::Subject;
 use crate::tui::state::command_line::Completion;
+use crate::tui::state::deciding::Deciding;
 use crate::tui::state::memory::MemoryText;
 use crate::tui::state::models::ModelsDialog;
 use crate::tui::state::release::Release;
@@ -64,6 +68,10 @@ pub enum TextPurpose {
     Memory(MemoryText),
     /// Something of the Rules screen.
     Rule(RuleText),
+    /// What the rule on a card compares with.
+    RuleValue,
+    /// Why all marked cards are refused.
+    BatchReason,
 }
 
 /// What a dialog about a card is bound to.
@@ -122,8 +130,39 @@ pub struct Dial {
     pub confirming: Option<usize>,
 }
 
-/// How long a snooze can be, in minutes.
-pub const SNOOZES: &[u32] = &[5, 15, 60];
+/// The hour of the morning that `tomorrow` means, local time.
+const MORNING: i8 = 8;
+
+/// A way to put a card off.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SnoozeChoice {
+    /// In words.
+    pub words: &'static str,
+    /// Minutes that are asked for.
+    pub minutes: u32,
+    /// When it is back: earlier than asked for, where the deadline is close.
+    pub until: Timestamp,
+}
+
+/// How long a card with this deadline can be put off; empty = not at all.
+pub fn snoozes(now: Timestamp, deadline: Option<Timestamp>) -> Vec<SnoozeChoice> {
+    let morning = format::morning_after(now, MORNING).map(|at| {
+        let minutes = at.millis_since(now).div_ceil(60_000);
+        ("tomorrow", u32::try_from(minutes).unwrap_or(u32::MAX))
+    });
+    [("15 minutes", 15), ("1 hour", 60)]
+        .into_iter()
+        .chain(morning)
+        .filter_map(|(words, minutes)| {
+            let until = snooze_end(now, minutes, deadline)?;
+            Some(SnoozeChoice {
+                words,
+                minutes,
+                until,
+            })
+        })
+        .collect()
+}
 
 /// A way out in the quit menu.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -160,13 +199,17 @@ pub enum Modal {
     Snooze {
         /// What.
         bound: Bound,
-        /// Index into [`SNOOZES`].
+        /// What is offered.
+        choices: Vec<SnoozeChoice>,
+        /// Which.
         chosen: usize,
     },
     /// The models of a session.
     Models(Box<ModelsDialog>),
     /// Why calls ran, asked or were refused.
     Why(Box<WhyPager>),
+    /// A dialog whose last press decides.
+    Deciding(Box<Deciding>),
 }
 
 impl Modal {
@@ -180,7 +223,8 @@ impl Modal {
             | Self::Dial(_)
             | Self::Snooze { .. }
             | Self::Models(_)
-            | Self::Why(_) => Context::Dialog,
+            | Self::Why(_)
+            | Self::Deciding(_) => Context::Dialog,
         }
     }
 }

@@ -14,7 +14,8 @@ use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::channels::autonomy_role;
 use crate::tui::view::paint::{self, span};
 
-const fn meaning(level: Autonomy) -> &'static str {
+/// What a level means, in a few words.
+pub const fn meaning(level: Autonomy) -> &'static str {
     match level {
         Autonomy::Supervised => "everything not auto-approved asks",
         Autonomy::SemiAuto => "local reads run, the rest asks",

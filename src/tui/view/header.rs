@@ -22,6 +22,9 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
     let width = usize::from(area.width);
     let mut left: Vec<(Role, String)> = Vec::new();
     let several = state.hosts.several();
+    if state.replay.is_some() {
+        left.push((Role::HeaderDanger, " REPLAY ".to_owned()));
+    }
     if !several {
         let instance = engine.map_or("leverframe", |e| e.instance.as_str());
         left.push((Role::Header, shown::line(instance, 24)));
@@ -32,7 +35,7 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
             format!(" (oldest {})", format::age(state.now.wall, at))
         });
         left.push((Role::HeaderAttention, format!("{needs} need you{age}")));
-    } else if state.is_live() {
+    } else if state.is_live() && state.replay.is_none() {
         left.push((Role::HeaderMuted, "nothing needs you".to_owned()));
     }
     let badges = left.len();

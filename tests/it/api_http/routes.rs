@@ -249,6 +249,10 @@ async fn reading_routes_become_the_query_they_name() {
         format!("memory/{}", samples_memory::id()),
         "memory/review".to_owned(),
         "memory/people/telegram:1".to_owned(),
+        format!(
+            "sessions/{}/transcript?from=9&limit=10",
+            samples::session_id()
+        ),
     ];
     assert_eq!(paths.len(), samples::queries().len());
     for ((query, answer), path) in samples::queries().into_iter().zip(paths) {

@@ -503,6 +503,7 @@ fn engine_steps(model: &Model, menu: &mut Menu) {
     menu.push((if flying { 12 } else { 3 }, Just(Step::Crash).boxed()));
     menu.push((1, Just(Step::Probe).boxed()));
     menu.push((1, Just(Step::Tidy).boxed()));
+    menu.push((1, Just(Step::SweepCompactions).boxed()));
     menu.push((1, Just(Step::TakeBack).boxed()));
     menu.push((1, Just(Step::Restart).boxed()));
     menu.push((1, Just(Step::Restore).boxed()));
