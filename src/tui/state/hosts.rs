@@ -418,7 +418,8 @@ pub fn link_word(state: &State, id: HostId, whole: bool) -> String {
     let now = state.now.wall;
     match link(state, id) {
         Link::Connecting => "connecting".to_owned(),
-        Link::Lost { since, .. } => format!("LOST {}", format::age(now, *since)),
+        Link::Lost { since, .. } if whole => format!("LOST {}", format::age(now, *since)),
+        Link::Lost { .. } => "LOST".to_owned(),
         Link::Live { since } if whole => format!("connected {}", format::age(now, *since)),
         Link::Live { .. } => String::new(),
     }

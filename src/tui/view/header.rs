@@ -25,13 +25,10 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
     if state.replay.is_some() {
         left.push((Role::HeaderDanger, " REPLAY ".to_owned()));
     }
-    let instance = engine.map_or("leverframe", |e| e.instance.as_str());
-    let instance = if several {
-        state.hosts.name(state.hosts.focused())
-    } else {
-        instance
-    };
-    left.push((Role::Header, shown::line(instance, 24)));
+    if !several {
+        let instance = engine.map_or("leverframe", |e| e.instance.as_str());
+        left.push((Role::Header, shown::line(instance, 24)));
+    }
     let (needs, oldest) = focused::needs(state);
     if needs > 0 {
         let age = oldest.map_or_else(String::new, |at| {
@@ -49,7 +46,8 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
         .filter(|c| c.policy.autonomy == Autonomy::Full)
         .map(|c| c.name.as_str())
         .collect();
-    if engine.is_some_and(|e| e.held_since.is_some() && !e.quarantine) {
+    // With several, each says it of itself.
+    if engine.is_some_and(|e| e.held_since.is_some() && !e.quarantine) && !several {
         left.push((Role::HeaderDanger, " EMERGENCY STOP ".to_owned()));
     }
     if engine.is_some_and(|e| e.quarantine) {
@@ -78,8 +76,8 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
     } else if state.locked {
         left.push((Role::HeaderAttention, "LOCKED".to_owned()));
     }
-    if engine.is_some_and(|e| e.scripted) {
-        let text = if width >= 64 {
+    if engine.is_some_and(|e| e.scripted) && (!several || width >= 100) {
+        let text = if width >= 64 && !several {
             "demo: scripted, no model"
         } else {
             "scripted"

@@ -77,7 +77,8 @@ pub fn draw(
         Screen::Doctor => doctor::draw(state, theme, body, buf, &mut report),
     }
     // The Queue is everybody's: there only what is of a lost host is dimmed, item by item.
-    if !state.is_live() && !(state.hosts.several() && state.screen == Screen::Queue) {
+    let item_by_item = state.hosts.several() && state.screen == Screen::Queue;
+    if !state.is_live() && !item_by_item {
         buf.set_style(body, theme.style(Role::Dimmed));
     }
     if footer_rows == 2 {
