@@ -231,6 +231,19 @@ impl Decide {
         let session = gate
             .session_id
             .ok_or_else(|| StoreError::Corrupt(format!("approval {} has no session", gate.id)))?;
+        let too_much: bool = tx
+            .conn
+            .prepare_cached(
+                "SELECT p.taint <> '[]' OR c.risk IN ('high', 'critical')
+                 FROM approvals p JOIN tool_calls c ON c.id = p.tool_call_id WHERE p.id = ?1",
+            )?
+            .query_row([gate.id.to_bytes()], |row| row.get(0))?;
+        if too_much {
+            return Err(StoreError::illegal(format!(
+                "approval {} is of high risk or has untrusted content in its context: it is allowed once, not for the session",
+                gate.id
+            )));
+        }
         tx.conn
             .prepare_cached(
                 "INSERT INTO session_grants (session_id, tool, args_digest, requester_id, approval_id, by_label, created_at,

@@ -63,6 +63,9 @@ fn only_what_is_of_the_lost_host_is_dimmed() {
     assert!(!row_of(&mut driver, "No session yet"));
     driver.press("ctrl-n ctrl-n");
     assert!(row_of(&mut driver, "No session yet"));
+    // The Queue is everybody's, whoever has the focus: only the rows of the lost host are dimmed there.
+    driver.press("1");
+    assert!(!row_of(&mut driver, "notes/today.md"));
 }
 
 #[test]

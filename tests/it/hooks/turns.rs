@@ -181,9 +181,7 @@ async fn a_broken_hook_fails_closed_and_the_turn_goes_on_and_everybody_can_see_i
     };
     let row = |listed: &str| {
         let found = listed.lines().find(|line| line.contains(" open "));
-        found
-            .map(str::to_owned)
-            .unwrap_or_else(|| panic!("{listed}"))
+        found.map_or_else(|| panic!("{listed}"), str::to_owned)
     };
     let (_, listed) = program(&home, &["hooks", "list"]);
     let fresh = row(&listed);

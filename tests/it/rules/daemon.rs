@@ -135,7 +135,9 @@ async fn what_forbids_wins_over_what_allows_and_lists_stay_above_rules() {
         "verdict": "deny", "channel": "api" });
     add(&daemon, deny).await;
     let test = async |tool: &str, args: &str| {
-        let args: String = args.bytes().map(|byte| format!("%{byte:02x}")).collect();
+        let args: String = args
+            .bytes()
+            .fold(String::new(), |text, byte| format!("{text}%{byte:02x}"));
         daemon
             .get(&format!(
                 "/v1/rules/test?tool={tool}&args={args}&channel=api"

@@ -92,7 +92,7 @@ fn answer_all(driver: &mut Driver, effects: &[Effect]) {
     for effect in effects {
         match effect {
             Effect::Query(query @ Query::Continuation { .. }) => {
-                driver.answer(query.clone(), Answer::Continuation(Box::new(turn.clone())))
+                driver.answer(query.clone(), Answer::Continuation(Box::new(turn.clone())));
             }
             Effect::Query(query @ Query::Steps { .. }) => driver.answer(
                 query.clone(),

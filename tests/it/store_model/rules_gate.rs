@@ -276,6 +276,10 @@ impl Model {
                     asked.call.ok_or(No::Illegal)?,
                     asked.turn.ok_or(No::Illegal)?,
                 );
+                // What a call became under a later plan is of high risk here: nobody allows that for a session.
+                if said.for_session && self.calls[call].plan > 1 {
+                    return Err(No::Illegal);
+                }
                 answer(self, Approved)?;
                 self.move_call(call, ToolCallState::Approved)?;
                 if said.for_session {

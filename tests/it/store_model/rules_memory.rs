@@ -55,7 +55,7 @@ impl Model {
     }
 
     /// What is left of each session: its newest, what is under way, and the newest that ended well.
-    pub(crate) fn sweep_compactions(&mut self) -> Ruled<Outcome> {
+    pub(crate) fn sweep_compactions(&mut self) {
         let mut left = Vec::new();
         let (mut seen, mut summarised) = (BTreeSet::new(), BTreeSet::new());
         for row in std::mem::take(&mut self.compactions).into_iter().rev() {
@@ -67,7 +67,6 @@ impl Model {
         }
         left.reverse();
         self.compactions = left;
-        Ok(Outcome::Done)
     }
 
     pub(crate) fn begin_compaction(&mut self, turn: usize, tokens: u32) -> Ruled<Outcome> {

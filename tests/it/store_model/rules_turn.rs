@@ -121,7 +121,10 @@ impl Model {
             Step::CommitCompaction { session, tokens } => self.commit_compaction(*session, *tokens),
             Step::FailCompaction { session, tokens } => self.fail_compaction(*session, *tokens),
             Step::RetryCompaction { session, tokens } => self.retry_compaction(*session, *tokens),
-            Step::SweepCompactions => self.sweep_compactions(),
+            Step::SweepCompactions => {
+                self.sweep_compactions();
+                Ok(Outcome::Done)
+            }
             Step::StartTool {
                 call,
                 right_plan,
