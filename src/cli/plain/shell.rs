@@ -30,6 +30,7 @@ use crate::tui::keymap::file::default_keymap;
 use crate::tui::message::{Effect, Message, Millis, Now, QuitKind};
 use crate::tui::options::{ConsoleOptions, Hosting};
 use crate::tui::state::app::{Link, State};
+use crate::tui::state::focused;
 use crate::tui::state::queue::ItemKey;
 use crate::tui::state::update::update;
 
@@ -240,7 +241,7 @@ impl<'h> Shell<'h> {
     }
 
     fn prompt(&mut self) -> Result<(), Failure> {
-        let waiting = self.open_items().len();
+        let (waiting, _) = focused::needs(&self.state);
         let held = self
             .state
             .world

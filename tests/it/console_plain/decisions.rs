@@ -287,7 +287,7 @@ async fn a_shape_is_allowed_for_the_session_and_a_rule_is_made() {
     typist.hear("Type session to allow that:");
     typist.look();
     let said = typist.enter("session");
-    assert!(said.contains("allowed once"), "{said}");
+    assert!(said.contains("allowed for this session"), "{said}");
     door.wait_state(approval["continuation_id"].as_str().unwrap(), "completed")
         .await;
     let grants = typist.enter("rules grants");
