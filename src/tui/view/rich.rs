@@ -93,9 +93,9 @@ fn flow(theme: &Theme, line: &[(Look, String)], width: usize, out: &mut Vec<Line
         .map(|(look, text)| (*look, shown::whole_line(text)))
         .collect();
     let plain: String = pieces.iter().map(|(_, text)| text.as_str()).collect();
-    // A wide character has to fit beside what stands before it.
+    // Where a wide character does not fit beside the mark, nothing hangs.
     let most = width.saturating_sub(quote.len() + 2).min(width / 2);
-    let hang = hang(&plain).min(most);
+    let hang = Some(hang(&plain)).filter(|hang| *hang <= most).unwrap_or(0);
     let room = width.saturating_sub(hang + quote.len());
     // The mark of an item stands before the text that is wrapped beside it.
     let at = plain
