@@ -20,6 +20,7 @@ mod carry_out_memory;
 mod carry_out_operators;
 mod coverage;
 mod menu;
+mod menu_wild;
 mod model;
 mod picture;
 mod rules_delivery;
