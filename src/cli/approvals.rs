@@ -209,18 +209,14 @@ pub async fn decide_found(
         }
     };
     let decision = DecisionRequest {
-        decision: order.decision,
         scope: order.scope,
         revision: (digest == approval.digest).then_some(approval.revision),
-        digest,
         confirm_code,
         reason: order.reason,
-        args: None,
-        answer: None,
-        minutes: None,
         extra: order.extra,
         seen_ms,
         rule,
+        ..DecisionRequest::new(order.decision, digest)
     };
     let command = Command::Decide {
         approval_id: approval.id,

@@ -438,18 +438,10 @@ impl Shell<'_> {
         };
         let seen = printed.at.elapsed().as_millis();
         let mut request = DecisionRequest {
-            decision: word,
             scope: (word == DecisionWord::Approve).then_some(DecisionScope::Once),
-            digest: printed.subject.digest.clone(),
             revision: u32::try_from(printed.subject.revision).ok(),
-            confirm_code: None,
-            reason: None,
-            args: None,
-            answer: None,
-            minutes: None,
-            extra: None,
             seen_ms: u64::try_from(seen).ok(),
-            rule: None,
+            ..DecisionRequest::new(word, printed.subject.digest.clone())
         };
         let tool = cell(&approval.tool);
         match choice {
@@ -624,18 +616,8 @@ impl Shell<'_> {
             return Ok(self.out.line("it is gone")?);
         };
         let decision = DecisionRequest {
-            decision: DecisionWord::Revoke,
-            scope: None,
-            digest: approval.digest.clone(),
             revision: Some(approval.revision),
-            confirm_code: None,
-            reason: None,
-            args: None,
-            answer: None,
-            minutes: None,
-            extra: None,
-            seen_ms: None,
-            rule: None,
+            ..DecisionRequest::new(DecisionWord::Revoke, approval.digest.clone())
         };
         self.act(Command::Decide {
             approval_id: *id,

@@ -298,18 +298,10 @@ pub fn title(approval: &Approval) -> String {
 /// A request with nothing but the decision and what it is bound to.
 pub fn request(bound: &Bound, decision: DecisionWord) -> DecisionRequest {
     DecisionRequest {
-        decision,
         scope: (decision == DecisionWord::Approve).then_some(DecisionScope::Once),
-        digest: bound.subject.digest.clone(),
         revision: u32::try_from(bound.subject.revision).ok(),
-        confirm_code: None,
-        reason: None,
-        args: None,
-        answer: None,
-        minutes: None,
-        extra: None,
         seen_ms: Some(bound.seen_ms),
-        rule: None,
+        ..DecisionRequest::new(decision, bound.subject.digest.clone())
     }
 }
 
