@@ -27,9 +27,11 @@ pub fn raises(policy: &Policy, patch: &PolicyPatch) -> bool {
         new.as_ref()
             .is_some_and(|new| old.iter().any(|entry| !new.contains(entry)))
     };
+    // A level that ends by itself is no permission to make it last.
+    let lasting = policy.reverts_to.unwrap_or(policy.autonomy);
     patch
         .autonomy
-        .is_some_and(|autonomy| autonomy > policy.autonomy)
+        .is_some_and(|autonomy| autonomy > lasting.min(policy.autonomy))
         || adds(&policy.auto_approve, &patch.auto_approve)
         || removes(&policy.block, &patch.block)
         || removes(&policy.always_ask, &patch.always_ask)
