@@ -170,11 +170,14 @@ fn way(state: &State, done: &Done) -> (String, Way) {
             let left = before
                 .expires_at
                 .map(|at| at.millis_since(state.now.wall) / 1000);
+            if left == Some(0) {
+                return (name, Way::Never("what was before would have ended by now"));
+            }
             let command = Command::SetPolicy {
                 channel: channel.clone(),
                 patch: PolicyPatch {
                     autonomy: Some(before.autonomy),
-                    expires_in_seconds: left.filter(|left| *left > 0),
+                    expires_in_seconds: left,
                     if_version: Some(current.version),
                     ..PolicyPatch::default()
                 },
@@ -235,18 +238,8 @@ fn way_back(state: &State, id: ApprovalId, decision: DecisionWord, shape: bool, 
 
 fn revoke(approval: &crate::protocol::approval::Approval) -> DecisionRequest {
     DecisionRequest {
-        decision: DecisionWord::Revoke,
-        scope: None,
-        digest: approval.digest.clone(),
         revision: Some(approval.revision),
-        confirm_code: None,
-        reason: None,
-        args: None,
-        answer: None,
-        minutes: None,
-        extra: None,
-        seen_ms: None,
-        rule: None,
+        ..DecisionRequest::new(DecisionWord::Revoke, approval.digest.clone())
     }
 }
 

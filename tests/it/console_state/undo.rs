@@ -277,3 +277,37 @@ fn lowered_autonomy_comes_back_only_after_a_question() {
         })
     );
 }
+
+#[test]
+fn a_level_that_would_have_ended_by_now_does_not_come_back_for_good() {
+    let mut driver = Driver::with(120, 40, fixture::busy());
+    // `telegram` was semi_auto for a while only.
+    let known = driver.state.world.channels.get_mut("telegram").unwrap();
+    known.policy.expires_at = Some(fixture::NOW);
+    driver.press("4 j j A k enter");
+    let Some(command @ Command::SetPolicy { .. }) = sent(&driver).pop() else {
+        panic!("{:?} {}", sent(&driver), flash(&driver))
+    };
+    let mut channel = driver.state.world.channels["telegram"].clone();
+    channel.policy.autonomy = Autonomy::Supervised;
+    event(
+        &mut driver,
+        200,
+        EventBody::ChannelState {
+            channel: Box::new(channel.clone()),
+        },
+    );
+    driver.send(Message::Submitted {
+        command: Box::new(command),
+        result: Ok(Box::new(Outcome::Channel(channel))),
+    });
+    let count = sent(&driver).len();
+    driver.press("z");
+    assert_eq!(sent(&driver).len(), count);
+    assert!(driver.state.modals.is_empty());
+    assert!(
+        flash(&driver).contains("would have ended"),
+        "{}",
+        flash(&driver)
+    );
+}
