@@ -316,8 +316,7 @@ pub fn focus(state: &mut State, to: HostId) -> Vec<Effect> {
     }
     // Answers to what was asked there are not awaited any more; it is asked again on return.
     state.asking.lost();
-    state.session.loading = false;
-    state.session.loading_older = false;
+    state.session.lost();
     state.session.stale = true;
     parked.swap(state);
     if let Some(host) = state.hosts.list.get_mut(usize::from(from.0)) {
@@ -389,6 +388,10 @@ pub fn named(state: &mut State, wanted: Option<&str>) -> Vec<Effect> {
 }
 
 fn go(state: &mut State, id: HostId) -> Vec<Effect> {
+    // What is played is of the host that has the focus, and lies over its transcript.
+    if perform::stays_in_replay(state) {
+        return Vec::new();
+    }
     state.queue.selected = None;
     state.queue.zoomed = false;
     let effects = focus(state, id);

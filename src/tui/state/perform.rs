@@ -376,7 +376,7 @@ pub fn shows(state: &mut State) -> Vec<Effect> {
 }
 
 /// Whether a replay is shown, which is left before anything else is; says so.
-fn stays_in_replay(state: &mut State) -> bool {
+pub(super) fn stays_in_replay(state: &mut State) -> bool {
     if state.replay.is_some() {
         let back = state.keymap.key_of(Context::Replay, Action::Back);
         let text = format!("a replay is shown; {} ends it", back.unwrap_or_default());

@@ -10,6 +10,7 @@ use leverframe::protocol::words::*;
 use leverframe::tui::keymap::key::parse_sequence;
 use leverframe::tui::message::{Effect, Message};
 use leverframe::tui::state::app::Screen;
+use leverframe::tui::state::hosts::{Named, open};
 use leverframe::tui::state::modal::{Confirm, Modal};
 use proptest::prelude::*;
 
@@ -504,4 +505,20 @@ async fn the_command_plays_from_a_daemon_and_from_the_files() {
     assert!(said(&output).contains("needs a terminal"));
     let mut pty = play("con_zzz");
     assert_eq!(pty.wait_exit(), Some(2), "{}", pty.screen());
+}
+
+#[test]
+fn another_host_is_not_shown_under_what_is_played() {
+    let mut driver = playing(120, 40);
+    let hosts = ["atlas", "lab"].map(|name| Named {
+        given: Some(name.to_owned()),
+        address: format!("http://{name}"),
+    });
+    open(&mut driver.state, hosts.into());
+    let focused = driver.state.hosts.focused();
+    driver.press("ctrl-n");
+    assert_eq!(driver.state.hosts.focused(), focused);
+    assert!(driver.state.replay.is_some());
+    driver.press("esc ctrl-n");
+    assert_ne!(driver.state.hosts.focused(), focused);
 }
