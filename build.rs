@@ -16,6 +16,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         // Relocations of a position-independent program, a bit each in place of 24 bytes. Read by glibc from 2.36 and
         // musl from 1.2.4 on.
         println!("cargo::rustc-link-arg-bins=-Wl,-z,pack-relative-relocs");
+        // Functions that became the same code are kept once. Nothing compares their addresses.
+        println!("cargo::rustc-link-arg-bins=-Wl,--icf=all");
     }
     Ok(())
 }

@@ -13,6 +13,7 @@
 mod fixture;
 mod harness;
 
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use leverframe::protocol::ids::SessionId;
 use leverframe::protocol::session::TranscriptEntry;
 use leverframe::protocol::snapshot::{Answer, Page, Query};
@@ -20,9 +21,11 @@ use leverframe::tui::keymap::file::default_keymap;
 use leverframe::tui::message::{Message, Millis, Now};
 use leverframe::tui::options::{Access, Hosting};
 use leverframe::tui::state::app::{Screen, State};
+use leverframe::tui::state::session_view::{Anchor, SessionView};
 use leverframe::tui::state::update::update;
 use leverframe::tui::theme::depth::ColorDepth;
 use leverframe::tui::theme::file::load;
+use leverframe::tui::theme::roles::Theme;
 use leverframe::tui::view::cache::ViewCache;
 use leverframe::tui::view::screen;
 use ratatui::buffer::Buffer;
@@ -84,6 +87,60 @@ fn opened(state: &mut State, count: u64) {
     let _ = update(state, answered, now());
 }
 
+/// A session of `count` entries, read back page by page from its newest entry to its first, as scrolling does it.
+fn read_back(state: &mut State, count: u64) {
+    let pattern = fixture::transcript();
+    let entry = |position: u64| TranscriptEntry {
+        position,
+        ..pattern[usize::try_from(position).unwrap() % pattern.len()].clone()
+    };
+    state.screen = Screen::Session;
+    state.session = SessionView::open(fixture::session_id(1));
+    let mut query = state.session.refresh();
+    while let Some(asked) = query {
+        let Query::Transcript { before, limit, .. } = &asked else {
+            break;
+        };
+        let end = before.unwrap_or(count);
+        let items = (end.saturating_sub(u64::from(limit.unwrap_or(100)))..end).map(entry);
+        let answer = Answer::Transcript(Page {
+            items: items.collect(),
+            next_cursor: None,
+        });
+        let answered = Message::Answered {
+            query: Box::new(asked),
+            result: Ok(Box::new(answer)),
+        };
+        let _ = update(state, answered, now());
+        // Read from here, as a reader does who has scrolled up.
+        let first = state.session.entries.keys().next().copied();
+        state.session.anchor = first.map(|position| Anchor { position, line: 0 });
+        query = state.session.older();
+    }
+}
+
+/// A key and the frame that follows it.
+fn key_to_frame(name: &str, theme: &Theme, count: u64) {
+    let area = Rect::new(0, 0, WIDTH, HEIGHT);
+    let mut state = console();
+    read_back(&mut state, count);
+    let mut cache = ViewCache::default();
+    let mut before = Buffer::empty(area);
+    let mut down = false;
+    harness::measure(name, || {
+        down = !down;
+        let code = KeyCode::Char(if down { 'j' } else { 'k' });
+        let key = Message::Key(KeyEvent::new(code, KeyModifiers::NONE));
+        let _ = update(&mut state, key, now());
+        let mut buffer = Buffer::empty(area);
+        let report = screen::draw(&state, theme, &mut cache, area, &mut buffer);
+        let changed = before.diff(&buffer).len();
+        before = buffer;
+        let _ = update(&mut state, Message::Drawn(report), now());
+        changed
+    });
+}
+
 fn main() {
     let theme = load("terminal", None, ColorDepth::Sixteen).unwrap();
     let area = Rect::new(0, 0, WIDTH, HEIGHT);
@@ -93,10 +150,12 @@ fn main() {
         ("channels", Screen::Channels),
         ("session, 100 entries", Screen::Session),
         ("session, 10000 entries", Screen::Session),
+        ("session, 100000 entries, read back", Screen::Session),
     ];
     for (name, shown) in screens {
         let mut state = console();
         match shown {
+            Screen::Session if name.contains("read back") => read_back(&mut state, 100_000),
             Screen::Session => opened(
                 &mut state,
                 if name.contains("10000") { 10_000 } else { 100 },
@@ -120,4 +179,6 @@ fn main() {
             before.diff(&buffer).len()
         });
     }
+    key_to_frame("key to frame: session, 10000 entries", &theme, 10_000);
+    key_to_frame("key to frame: session, 100000 entries", &theme, 100_000);
 }

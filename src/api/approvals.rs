@@ -40,7 +40,11 @@ const DECISION: &[Field] = &[
     optional("reason", Shape::Text, "read by the model, at most 2 KiB"),
     optional("args", Shape::Any, "new arguments (edit)"),
     optional("answer", Shape::Text, "in place of the tool's (answer)"),
-    optional("minutes", Shape::Number, "how long (snooze)"),
+    optional(
+        "minutes",
+        Shape::Number,
+        "how long (snooze): 1 to 2880; it is back ten minutes before the deadline",
+    ),
     optional("extra", Shape::Number, "how much more (budget)"),
     optional("seen_ms", Shape::Number, "time the card was on screen"),
     optional(

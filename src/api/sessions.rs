@@ -166,6 +166,11 @@ pub fn routes() -> Vec<Route> {
             "A window of a session's history",
             &[
                 optional("before", Shape::Number, "entries before this position"),
+                optional(
+                    "from",
+                    Shape::Number,
+                    "instead: the oldest entries at this position and after it; 0 is the beginning",
+                ),
                 LIMIT,
             ],
             &[page("TranscriptEntry")],
@@ -362,10 +367,22 @@ async fn ask(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
 }
 
 async fn transcript(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
-    let query = Query::Transcript {
-        session_id: call.id()?,
-        before: call.number("before", 0..=u64::MAX)?,
-        limit: call.limit()?,
+    let (session_id, limit) = (call.id()?, call.limit()?);
+    let before = call.number("before", 0..=u64::MAX)?;
+    let query = match call.number("from", 0..=u64::MAX)? {
+        None => Query::Transcript {
+            session_id,
+            before,
+            limit,
+        },
+        Some(from) if before.is_none() => Query::TranscriptFrom {
+            session_id,
+            from,
+            limit,
+        },
+        Some(_) => {
+            return Err(Problem::invalid("`before` and `from` exclude each other").into());
+        }
     };
     outcome::answer_json(&*api.client, query).await
 }

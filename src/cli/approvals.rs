@@ -6,15 +6,21 @@
 use std::time::Instant;
 
 use crate::cli::approval_card;
+use crate::cli::arguments::RuleOfCard;
 use crate::cli::exit::{Failure, unexpected};
 use crate::cli::find::{self, submit};
+use crate::cli::rules;
 use crate::cli::table;
 use crate::cli::terminal::{Attended, Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
 use crate::protocol::approval::Approval;
 use crate::protocol::command::{Command, DecisionRequest, Outcome};
+use crate::protocol::rule::RulePatch;
 use crate::protocol::snapshot::{Answer, PageRequest, Query};
-use crate::protocol::words::{ApprovalState, DecisionScope, DecisionWord, Risk};
+use crate::protocol::words::{
+    ApprovalState, DecisionScope, DecisionWord, Risk, RuleMatcher, VerdictWord,
+};
+use crate::text::quote::quote;
 
 /// A decision from the command line.
 #[derive(Debug, Clone, PartialEq)]
@@ -31,6 +37,61 @@ pub struct Order {
     pub extra: Option<f64>,
     /// Read by the model.
     pub reason: Option<String>,
+    /// A rule that is made with it; an empty one = of exactly this call.
+    pub rule: Option<Box<RulePatch>>,
+}
+
+/// The rule that a command line asks for with its decision.
+pub fn rule_of(
+    asked: RuleOfCard,
+    scope: Option<DecisionScope>,
+) -> Result<Option<Box<RulePatch>>, Failure> {
+    let patch = asked.fields.patch()?;
+    if !asked.rule && patch != RulePatch::default() {
+        return Err(Failure::Usage(
+            "this says what a rule compares, but no rule is made: add --rule".to_owned(),
+        ));
+    }
+    if asked.rule && scope.is_some() {
+        return Err(Failure::Usage(
+            "--rule makes a rule, --shape and --scope a permission for one session: name one of them"
+                .to_owned(),
+        ));
+    }
+    Ok(asked.rule.then(|| Box::new(patch)))
+}
+
+/// The rule on this call: of exactly this call, where nothing else is said.
+fn rule_on(approval: &Approval, decision: DecisionWord, mut rule: RulePatch) -> RulePatch {
+    rule.tool = Some(approval.tool.clone());
+    let says = if decision == DecisionWord::Approve {
+        VerdictWord::Allow
+    } else {
+        VerdictWord::Deny
+    };
+    rule.verdict = rule.verdict.or(Some(says));
+    if rule.value.is_none() {
+        let named = rule
+            .field
+            .clone()
+            .or_else(|| approval.args.get("argv").map(|_| "argv".to_owned()))
+            .filter(|field| !field.is_empty());
+        rule.matcher = Some(RuleMatcher::Exact);
+        rule.value = Some(
+            match named.as_ref().and_then(|field| approval.args.get(field)) {
+                Some(serde_json::Value::String(text)) => text.clone(),
+                Some(serde_json::Value::Array(words)) => words
+                    .iter()
+                    .map(|word| quote(word.as_str().unwrap_or_default()))
+                    .collect::<Vec<_>>()
+                    .join(" "),
+                Some(other) => other.to_string(),
+                None => approval.args.to_string(),
+            },
+        );
+        rule.field = Some(named.unwrap_or_default());
+    }
+    rule
 }
 
 /// Lists approvals.
@@ -115,6 +176,9 @@ pub async fn decide_found(
     approval: Approval,
     order: Order,
 ) -> Result<Approval, Failure> {
+    let rule = order
+        .rule
+        .map(|rule| Box::new(rule_on(&approval, order.decision, *rule)));
     let mut seen_ms = None;
     let mut confirm_code = order.confirm_code;
     let digest = match (order.digest, terminal.attended) {
@@ -127,6 +191,15 @@ pub async fn decide_found(
         }
         (None, Attended::Person) => {
             approval_card::show(terminal, &approval)?;
+            if let Some(rule) = &rule {
+                let found = rules::matches(client, None, rule.clone()).await?;
+                rules::told_matches(terminal, &found)?;
+            }
+            if order.scope == Some(DecisionScope::Session) {
+                terminal.line(
+                    "shape     exactly these arguments run without asking until the session ends, 8 hours at most",
+                )?;
+            }
             let shown = Instant::now();
             if !confirm(terminal, &approval, order.decision, &mut confirm_code)? {
                 return Err(Failure::Ended("nothing was decided".to_owned()));
@@ -136,18 +209,14 @@ pub async fn decide_found(
         }
     };
     let decision = DecisionRequest {
-        decision: order.decision,
         scope: order.scope,
         revision: (digest == approval.digest).then_some(approval.revision),
-        digest,
         confirm_code,
         reason: order.reason,
-        args: None,
-        answer: None,
-        minutes: None,
         extra: order.extra,
         seen_ms,
-        rule: None,
+        rule,
+        ..DecisionRequest::new(order.decision, digest)
     };
     let command = Command::Decide {
         approval_id: approval.id,

@@ -33,6 +33,9 @@ pub struct Arguments {
     /// Look, never act
     #[arg(long)]
     pub read_only: bool,
+    /// No screen: lines that stay, numbered choices, every task; also with ACCESSIBLE=1
+    #[arg(long, global = true)]
+    pub plain: bool,
     /// Theme
     #[arg(long, value_name = "T", global = true)]
     pub theme: Option<String>,
@@ -182,6 +185,11 @@ pub enum Subcommands {
     /// Rules: which calls run, ask or never run, whatever the level says
     #[command(subcommand)]
     Rules(crate::cli::rules::RuleCommands),
+    /// Play a past continuation or session again, from the daemon or from the files where none runs
+    Replay {
+        /// Id or unique prefix of a continuation, or `ses_…` of a session
+        id: String,
+    },
 }
 
 /// `hooks`.
@@ -340,6 +348,16 @@ pub enum SessionCommands {
         #[arg(long)]
         force: bool,
     },
+    /// Write a whole session, oldest entry first
+    Export {
+        /// Id or unique prefix
+        id: String,
+        /// New file; standard output when left out or `-`
+        file: Option<PathBuf>,
+        /// markdown or json; json with --json
+        #[arg(long)]
+        format: Option<crate::client::export::ExportFormat>,
+    },
 }
 
 /// `approvals`.
@@ -369,12 +387,26 @@ pub enum ApprovalCommands {
         /// How far: once or session
         #[arg(long)]
         scope: Option<DecisionScope>,
+        /// Exactly this for the rest of its session, 8 hours at most: `--scope session`
+        #[arg(long, conflicts_with = "scope")]
+        shape: bool,
+        /// Make a rule of it
+        #[command(flatten)]
+        rule: RuleOfCard,
         /// Short code, for critical calls
         #[arg(long)]
         confirm_code: Option<String>,
         /// Budgets: add this much instead of what is offered, in the unit of the question (tokens, dollars, seconds)
         #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = amount)]
         extra: Option<f64>,
+        /// What was looked at
+        #[command(flatten)]
+        seen: Seen,
+    },
+    /// Take an approval back whose call has not started, with the rule or permission made with it
+    Revoke {
+        /// Id, unique prefix of it, or short code
+        id: String,
         /// What was looked at
         #[command(flatten)]
         seen: Seen,
@@ -386,6 +418,9 @@ pub enum ApprovalCommands {
         /// End the turn too
         #[arg(long)]
         stop: bool,
+        /// Make a rule of it
+        #[command(flatten)]
+        rule: RuleOfCard,
         /// What was looked at
         #[command(flatten)]
         seen: Seen,
@@ -398,6 +433,17 @@ fn amount(text: &str) -> Result<f64, String> {
         .ok()
         .filter(|amount: &f64| amount.is_finite())
         .ok_or_else(|| "expected a number like 50000 or 0.5".to_owned())
+}
+
+/// A rule that is made with a decision.
+#[derive(Debug, Args)]
+pub struct RuleOfCard {
+    /// Make a rule with the decision, or neither: of exactly this call, or as the options for rules say
+    #[arg(long)]
+    pub rule: bool,
+    /// What the rule says
+    #[command(flatten)]
+    pub fields: crate::cli::rules::RuleFlags,
 }
 
 /// What a decision is about.

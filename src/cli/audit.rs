@@ -9,8 +9,7 @@ use crate::cli::connect;
 use crate::cli::exit::{Failure, unexpected};
 use crate::cli::table;
 use crate::cli::terminal::{Format, Terminal, cell};
-use crate::client::console_client::ConsoleClient as _;
-use crate::client::remote::connection::RemoteClient;
+use crate::client::console_client::ConsoleClient;
 use crate::clock::{Clock, Timestamp};
 use crate::protocol::doctor::{AnchorCheck, AnchorVerdict, AuditAnchor, AuditReport, AuditRow};
 use crate::protocol::snapshot::{Answer, AuditFilter, Page, PageRequest, Query};
@@ -22,22 +21,12 @@ use crate::text::untrusted::limit_line;
 const PAGE: u32 = 500;
 
 /// Where rows come from.
-enum Source {
-    Daemon(RemoteClient),
+enum Source<'a> {
+    Client(&'a dyn ConsoleClient),
     Files(Box<OfflineAudit>),
 }
 
-impl Source {
-    async fn find(data_dir: &Path) -> Result<Self, Failure> {
-        match connect::daemon(data_dir).await {
-            Ok(client) => Ok(Self::Daemon(client)),
-            Err(Failure::NothingRunning(_)) => {
-                Ok(Self::Files(Box::new(OfflineAudit::open(data_dir)?)))
-            }
-            Err(other) => Err(other),
-        }
-    }
-
+impl Source<'_> {
     async fn rows(
         &self,
         filter: &AuditFilter,
@@ -45,7 +34,7 @@ impl Source {
     ) -> Result<Page<AuditRow>, Failure> {
         match self {
             Self::Files(audit) => Ok(audit.rows(filter, &page)?),
-            Self::Daemon(client) => {
+            Self::Client(client) => {
                 let filter = filter.clone();
                 let Answer::Audit(page) = client.query(Query::Audit { filter, page }).await? else {
                     return Err(unexpected("rows of the audit"));
@@ -58,7 +47,7 @@ impl Source {
     async fn verify(&self, anchor: Option<AuditAnchor>) -> Result<AuditReport, Failure> {
         match self {
             Self::Files(audit) => Ok(audit.verify(anchor.as_ref())?),
-            Self::Daemon(client) => {
+            Self::Client(client) => {
                 let query = Query::AuditVerify { anchor };
                 let Answer::AuditVerify(report) = client.query(query).await? else {
                     return Err(unexpected("a walk of the audit"));
@@ -76,7 +65,32 @@ pub async fn run(
     data_dir: &Path,
     command: AuditCommands,
 ) -> Result<(), Failure> {
-    let source = Source::find(data_dir).await?;
+    match connect::daemon(data_dir).await {
+        Ok(client) => through(&client, terminal, format, command).await,
+        Err(Failure::NothingRunning(_)) => {
+            let files = Source::Files(Box::new(OfflineAudit::open(data_dir)?));
+            carry_out(&files, terminal, format, command).await
+        }
+        Err(other) => Err(other),
+    }
+}
+
+/// The same through an engine that is known already.
+pub async fn through(
+    client: &dyn ConsoleClient,
+    terminal: &mut Terminal<'_>,
+    format: Format,
+    command: AuditCommands,
+) -> Result<(), Failure> {
+    carry_out(&Source::Client(client), terminal, format, command).await
+}
+
+async fn carry_out(
+    source: &Source<'_>,
+    terminal: &mut Terminal<'_>,
+    format: Format,
+    command: AuditCommands,
+) -> Result<(), Failure> {
     match command {
         AuditCommands::List {
             since,
@@ -96,7 +110,7 @@ pub async fn run(
                 actor,
                 ..AuditFilter::default()
             };
-            list(&source, terminal, format, &filter, limit).await
+            list(source, terminal, format, &filter, limit).await
         }
         AuditCommands::Verify { anchor } => {
             let report = source.verify(anchor).await?;
@@ -112,7 +126,7 @@ pub async fn run(
                 ))
             }
         }
-        AuditCommands::Export { file } => export(&source, terminal, &file).await,
+        AuditCommands::Export { file } => export(source, terminal, &file).await,
     }
 }
 
@@ -131,7 +145,7 @@ pub fn moment(text: &str, clock: &Clock) -> Result<Timestamp, Failure> {
 }
 
 async fn list(
-    source: &Source,
+    source: &Source<'_>,
     terminal: &mut Terminal<'_>,
     format: Format,
     filter: &AuditFilter,
@@ -210,7 +224,11 @@ fn print_report(terminal: &mut Terminal<'_>, report: &AuditReport) -> Result<(),
 }
 
 /// All rows, oldest first, one a line; a file is made (0600) and never replaced.
-async fn export(source: &Source, terminal: &mut Terminal<'_>, file: &Path) -> Result<(), Failure> {
+async fn export(
+    source: &Source<'_>,
+    terminal: &mut Terminal<'_>,
+    file: &Path,
+) -> Result<(), Failure> {
     let filter = AuditFilter {
         oldest_first: true,
         ..AuditFilter::default()

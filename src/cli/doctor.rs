@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::cli::connect;
 use crate::cli::exit::{Failure, unexpected};
 use crate::cli::terminal::{Format, Terminal, cell};
-use crate::client::console_client::ConsoleClient as _;
+use crate::client::console_client::ConsoleClient;
 use crate::client::remote::connection::Limits;
 use crate::config::environment::Environment;
 use crate::config::layers::Flags;
@@ -46,11 +46,33 @@ pub async fn run(
     order: Order,
 ) -> Result<(), Failure> {
     let doctor = look(flags, environment, data_dir, order).await?;
+    show(terminal, format, &doctor)
+}
+
+/// The same through an engine that is known already.
+pub async fn through(
+    client: &dyn ConsoleClient,
+    terminal: &mut Terminal<'_>,
+    format: Format,
+    check: bool,
+) -> Result<(), Failure> {
+    let doctor = ask(client, check).await?;
+    show(terminal, format, &doctor)
+}
+
+fn show(terminal: &mut Terminal<'_>, format: Format, doctor: &Doctor) -> Result<(), Failure> {
     match format {
-        Format::Json => terminal.json(&doctor)?,
-        Format::Human => print(terminal, &doctor)?,
+        Format::Json => terminal.json(doctor)?,
+        Format::Human => print(terminal, doctor)?,
     }
-    verdict(&doctor)
+    verdict(doctor)
+}
+
+async fn ask(client: &dyn ConsoleClient, check: bool) -> Result<Doctor, Failure> {
+    let Answer::Doctor(doctor) = client.query(Query::Doctor { check }).await? else {
+        return Err(unexpected("a diagnosis"));
+    };
+    Ok(*doctor)
 }
 
 async fn look(
@@ -71,13 +93,7 @@ async fn look(
         ..Limits::default()
     };
     match connect::daemon_within(data_dir, limits).await {
-        Ok(client) => {
-            let query = Query::Doctor { check: order.check };
-            let Answer::Doctor(doctor) = client.query(query).await? else {
-                return Err(unexpected("a diagnosis"));
-            };
-            Ok(*doctor)
-        }
+        Ok(client) => ask(&client, order.check).await,
         Err(Failure::NothingRunning(_)) => {
             let (flags, environment) = (flags.clone(), environment.clone());
             Ok(blocking(move || offline::doctor(&flags, &environment, order.check)).await?)

@@ -81,7 +81,10 @@ fn list(terminal: &mut Terminal<'_>, format: Format, hooks: &[Hook]) -> Result<(
                 counts.cancels.to_string(),
                 counts.failures.to_string(),
                 (counts.skipped + counts.dropped).to_string(),
-                format!("{} µs", counts.p95_us),
+                match counts.runs {
+                    0 => "never ran".to_owned(),
+                    _ => format!("{} µs", counts.p95_us),
+                },
                 standing(hook),
             ]
         })

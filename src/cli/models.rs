@@ -8,8 +8,8 @@ use crate::cli::exit::{Failure, unexpected};
 use crate::cli::find::{self, submit};
 use crate::cli::table;
 use crate::cli::terminal::{Attended, Format, Terminal, cell};
-use crate::client::console_client::ConsoleClient as _;
-use crate::client::remote::connection::{Limits, RemoteClient};
+use crate::client::console_client::ConsoleClient;
+use crate::client::remote::connection::Limits;
 use crate::config::environment::Environment;
 use crate::config::layers::Flags;
 use crate::protocol::command::{Command, Outcome};
@@ -45,7 +45,7 @@ impl From<TestFailure> for Failure {
 
 /// Who answers.
 enum Source<'a> {
-    Daemon(RemoteClient),
+    Client(&'a dyn ConsoleClient),
     Files(&'a Flags, &'a Environment),
 }
 
@@ -62,16 +62,40 @@ pub async fn run(
         request: TEST_TIME,
         ..Limits::default()
     };
-    let source = match connect::daemon_within(data_dir, limits).await {
-        Ok(client) => Source::Daemon(client),
-        Err(Failure::NothingRunning(_)) => Source::Files(flags, environment),
-        Err(other) => return Err(other),
-    };
+    let model = flags.model.as_deref();
+    match connect::daemon_within(data_dir, limits).await {
+        Ok(client) => through(&client, terminal, format, model, command).await,
+        Err(Failure::NothingRunning(_)) => {
+            let files = Source::Files(flags, environment);
+            carry_out(&files, terminal, format, model, command).await
+        }
+        Err(other) => Err(other),
+    }
+}
+
+/// The same through an engine that is known already.
+pub async fn through(
+    client: &dyn ConsoleClient,
+    terminal: &mut Terminal<'_>,
+    format: Format,
+    model: Option<&str>,
+    command: ModelCommands,
+) -> Result<(), Failure> {
+    carry_out(&Source::Client(client), terminal, format, model, command).await
+}
+
+async fn carry_out(
+    source: &Source<'_>,
+    terminal: &mut Terminal<'_>,
+    format: Format,
+    model: Option<&str>,
+    command: ModelCommands,
+) -> Result<(), Failure> {
     match command {
         ModelCommands::List => show(terminal, format, &source.list().await?),
         ModelCommands::Test { name, yes } => {
-            let model = name.or_else(|| flags.model.clone());
-            test(terminal, format, &source, model, yes).await
+            let model = name.or_else(|| model.map(str::to_owned));
+            test(terminal, format, source, model, yes).await
         }
         ModelCommands::Discover => found(terminal, format, &source.discover().await?),
     }
@@ -80,7 +104,7 @@ pub async fn run(
 impl Source<'_> {
     async fn list(&self) -> Result<Vec<ProviderModels>, Failure> {
         match self {
-            Self::Daemon(client) => {
+            Self::Client(client) => {
                 let Answer::Models(page) = client.query(Query::Models).await? else {
                     return Err(unexpected("models"));
                 };
@@ -92,8 +116,8 @@ impl Source<'_> {
 
     async fn discover(&self) -> Result<Discovery, Failure> {
         match self {
-            Self::Daemon(client) => {
-                let outcome = submit(client, Command::DiscoverModels).await?;
+            Self::Client(client) => {
+                let outcome = submit(*client, Command::DiscoverModels).await?;
                 let Outcome::Discovery(found) = outcome else {
                     return Err(unexpected("a look for model servers"));
                 };
@@ -105,8 +129,8 @@ impl Source<'_> {
 
     async fn test(&self, model: Option<String>) -> Result<ModelTest, Failure> {
         match self {
-            Self::Daemon(client) => {
-                let outcome = submit(client, Command::TestModel { model }).await?;
+            Self::Client(client) => {
+                let outcome = submit(*client, Command::TestModel { model }).await?;
                 let Outcome::ModelTest(test) = outcome else {
                     return Err(unexpected("a test of a model"));
                 };

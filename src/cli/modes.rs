@@ -8,6 +8,8 @@ use std::time::Duration;
 use anyhow::Context as _;
 
 use crate::cli::exit::Failure;
+use crate::cli::plain::face::Face;
+use crate::cli::replay;
 use crate::client::console_client::ConsoleClient;
 use crate::client::remote::connection::RemoteClient;
 use crate::client::remote::target::Target;
@@ -21,18 +23,28 @@ use crate::runtime::signals::EndSignals;
 use crate::runtime::start::{self, Running, StartError, socket_path};
 use crate::runtime::wind_down::{Wound, wind_down};
 use crate::runtime::{demo, detach, notify};
+use crate::text::ascii;
 use crate::tui::event_loop::{self, Attached};
 use crate::tui::message::QuitKind;
 use crate::tui::options::{Access, ConsoleOptions, Editor, Hosting};
 use crate::tui::theme::depth::ColorDepth;
 
-/// How the console opens.
+/// What a console may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rights {
     /// Everything.
     Full,
     /// `--read-only`: looks, never acts.
     ReadOnly,
+}
+
+/// How a console opens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Opening {
+    /// What it may do.
+    pub rights: Rights,
+    /// `--plain`: lines instead of a screen.
+    pub plain: bool,
 }
 
 /// Says in a data directory that a daemon served it last, so that a console does not take it over by accident.
@@ -60,18 +72,14 @@ pub fn settings(flags: &Flags) -> Result<Settings, Failure> {
     resolve(flags).map(|start| start.settings)
 }
 
-/// Refuses to open a console where nobody could see or use it, before anything is started.
-fn need_terminal() -> Result<(), Failure> {
-    use std::io::IsTerminal as _;
-    if std::io::stdin().is_terminal() && std::io::stdout().is_terminal() {
-        return Ok(());
+/// How the console shows itself, in which letters. Before anything is started: where nobody could see or use it,
+/// nothing is.
+fn open_face(opening: Opening) -> Result<Face, Failure> {
+    let environment = Environment::capture();
+    if !environment.utf8() {
+        ascii::choose();
     }
-    Err(Failure::Usage(
-        "the console needs a terminal as its input and output, and this is none.\n\
-         Without one: `leverframe --daemon` runs the engine, `leverframe approvals list` and the other \
-         commands talk to it (`leverframe --help`)"
-            .to_owned(),
-    ))
+    Face::open(opening.plain, &environment)
 }
 
 /// Lets a test kill this process where it says.
@@ -94,8 +102,9 @@ pub fn arm_crash_point(environment: &Environment) {
 pub fn arm_crash_point(_environment: &Environment) {}
 
 /// The console with the engine inside, or attached when another process holds the data directory.
-pub async fn run_console(flags: Flags, rights: Rights) -> Result<(), Failure> {
-    need_terminal()?;
+pub async fn run_console(flags: Flags, opening: Opening) -> Result<(), Failure> {
+    let rights = opening.rights;
+    let mut face = open_face(opening)?;
     let Start {
         settings,
         environment,
@@ -106,7 +115,7 @@ pub async fn run_console(flags: Flags, rights: Rights) -> Result<(), Failure> {
     logging::start(&settings, Destination::File, redactor.clone())?;
     let socket = socket_path(&settings);
     if let Ok(client) = RemoteClient::connect(Target::Unix(socket.clone())).await {
-        return attached(client, &settings, &environment, rights).await;
+        return attached(&mut face, client, &settings, &environment, rights).await;
     }
     let mark = settings.paths.data_dir.join(DAEMON_MARK);
     if mark.exists() {
@@ -129,18 +138,26 @@ pub async fn run_console(flags: Flags, rights: Rights) -> Result<(), Failure> {
                         "the data directory is in use by {holder}, which does not answer: {problem}"
                     ))
                 })?;
-            return attached(client, &settings, &environment, rights).await;
+            return attached(&mut face, client, &settings, &environment, rights).await;
         }
         Err(StartError::Other(error)) => return Err(error.into()),
     };
-    let quit = embedded(&running, &settings, &environment, rights).await;
+    let quit = embedded(&mut face, &running, &settings, &environment, rights).await;
     let log = logging::log_file(&settings.paths.data_dir);
     // Listened to only now: the console has its own ears, and what it heard there is not a second signal.
     let mut signals = EndSignals::listen()?;
-    let mut said = false;
+    let (mut said, plain) = (false, face.is_plain());
     let wound = wind_down(running, &mut signals, |progress| {
-        said = true;
-        say_again(&format!("{progress} (ctrl-c ends at once)"));
+        let line = format!("{progress} (ctrl-c ends at once)");
+        if plain {
+            // One line for each change: what is printed here stays.
+            if progress.changed {
+                say(&line);
+            }
+        } else {
+            said = true;
+            say_again(&line);
+        }
     })
     .await;
     if said {
@@ -152,7 +169,7 @@ pub async fn run_console(flags: Flags, rights: Rights) -> Result<(), Failure> {
         QuitKind::Detach => {
             let client = detach::start_daemon(&daemon_arguments(&flags), socket, log).await?;
             say("The engine goes on as a daemon. Attaching; quit to leave it running.");
-            attached(client, &settings, &environment, rights).await
+            attached(&mut face, client, &settings, &environment, rights).await
         }
     }
 }
@@ -213,8 +230,8 @@ fn cut_short(wound: Wound) -> Result<(), Failure> {
 }
 
 /// The demo: scripted model and channels in a temporary directory.
-pub async fn run_demo(mut flags: Flags, rights: Rights) -> Result<(), Failure> {
-    need_terminal()?;
+pub async fn run_demo(mut flags: Flags, opening: Opening) -> Result<(), Failure> {
+    let mut face = open_face(opening)?;
     let root = TemporaryDirectory::new()?;
     flags.data_dir = Some(root.path.join("data"));
     flags.demo = true;
@@ -236,51 +253,82 @@ pub async fn run_demo(mut flags: Flags, rights: Rights) -> Result<(), Failure> {
     let options = options(
         &settings,
         &environment,
-        rights,
+        opening.rights,
         Hosting::Embedded {
             live_channels: Vec::new(),
         },
     );
-    let quit = event_loop::run(running.client(), options).await;
+    let quit = face.run(running.client(), options).await;
     running.stop().await;
     quit?;
     Ok(())
 }
 
 /// The console attached to a daemon.
-pub async fn run_attach(client: RemoteClient, flags: Flags, rights: Rights) -> Result<(), Failure> {
-    need_terminal()?;
+pub async fn run_attach(
+    client: RemoteClient,
+    flags: Flags,
+    opening: Opening,
+) -> Result<(), Failure> {
+    let mut face = open_face(opening)?;
     let Start {
         settings,
         environment,
     } = resolve(&flags)?;
-    attached(client, &settings, &environment, rights).await
+    attached(&mut face, client, &settings, &environment, opening.rights).await
 }
 
 /// The console attached to several daemons.
 pub async fn run_attach_on(
     hosts: Vec<Attached>,
     flags: Flags,
-    rights: Rights,
+    opening: Opening,
 ) -> Result<(), Failure> {
-    need_terminal()?;
+    if open_face(opening)?.is_plain() {
+        return Err(Failure::Usage(
+            "the console without a screen shows one daemon: give `attach` one address".to_owned(),
+        ));
+    }
     let Start {
         settings,
         environment,
     } = resolve(&flags)?;
-    let options = options(&settings, &environment, rights, Hosting::Attached);
+    let options = options(&settings, &environment, opening.rights, Hosting::Attached);
     event_loop::run_on(hosts, options).await?;
     Ok(())
 }
 
+/// A console that only plays what was, and sends nothing.
+pub async fn run_replay(flags: Flags, opening: Opening, id: &str) -> Result<(), Failure> {
+    if open_face(opening)?.is_plain() {
+        return Err(Failure::Usage(
+            "a replay needs a whole screen: without one, `leverframe sessions export ID` prints what was said"
+                .to_owned(),
+        ));
+    }
+    let Start {
+        settings,
+        environment,
+    } = resolve(&flags)?;
+    let client = replay::client(&settings.paths.data_dir).await?;
+    let source = replay::source(&*client, id).await?;
+    let options = ConsoleOptions {
+        replay: Some(source),
+        ..options(&settings, &environment, Rights::ReadOnly, Hosting::Attached)
+    };
+    event_loop::run(client, options).await?;
+    Ok(())
+}
+
 async fn attached(
+    face: &mut Face,
     client: RemoteClient,
     settings: &Settings,
     environment: &Environment,
     rights: Rights,
 ) -> Result<(), Failure> {
     let client: Arc<dyn ConsoleClient> = Arc::new(client);
-    event_loop::run(
+    face.run(
         client,
         options(settings, environment, rights, Hosting::Attached),
     )
@@ -289,6 +337,7 @@ async fn attached(
 }
 
 async fn embedded(
+    face: &mut Face,
     running: &Running,
     settings: &Settings,
     environment: &Environment,
@@ -297,7 +346,7 @@ async fn embedded(
     let hosting = Hosting::Embedded {
         live_channels: running.live_channels(),
     };
-    event_loop::run(
+    face.run(
         running.client(),
         options(settings, environment, rights, hosting),
     )
@@ -345,6 +394,9 @@ fn options(
         },
         editor: editor.filter(|editor| !editor.argv.is_empty()),
         clock: Clock::System,
+        notify: settings.notify,
+        tmux: environment.tmux(),
+        replay: None,
     }
 }
 

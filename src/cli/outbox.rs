@@ -139,6 +139,7 @@ pub async fn resolve(
             confirm_code: None,
             extra: None,
             reason,
+            rule: None,
         };
         approvals::decide_found(client, terminal, approval, order).await?;
     } else {

@@ -121,7 +121,8 @@ pub struct RuleFlags {
 }
 
 impl RuleFlags {
-    fn patch(self) -> Result<RulePatch, Failure> {
+    /// What they say; nothing of it where none was given.
+    pub fn patch(self) -> Result<RulePatch, Failure> {
         let (matcher, value) = match (self.exact, self.prefix, self.pattern) {
             (Some(value), _, _) => (Some(RuleMatcher::Exact), Some(value)),
             (_, Some(value), _) => (Some(RuleMatcher::Prefix), Some(value)),
@@ -297,7 +298,8 @@ async fn one(client: &dyn ConsoleClient, text: &str) -> Result<Rule, Failure> {
     crate::cli::find::rule(text, all(client).await?)
 }
 
-async fn matches(
+/// What a rule matches of the last seven days.
+pub async fn matches(
     client: &dyn ConsoleClient,
     id: Option<RuleId>,
     rule: Box<RulePatch>,
@@ -479,7 +481,8 @@ async fn show(
     told_matches(terminal, &found)
 }
 
-fn told_matches(terminal: &mut Terminal<'_>, found: &RuleMatches) -> Result<(), Failure> {
+/// Prints what a rule matches.
+pub fn told_matches(terminal: &mut Terminal<'_>, found: &RuleMatches) -> Result<(), Failure> {
     let at_most = if found.more { " (the newest)" } else { "" };
     terminal.line(&format!(
         "{}: matches {} of {} calls of its tools since {}{at_most}",

@@ -13,7 +13,7 @@ use crate::cli::arguments::{
 use crate::cli::ask::{self, OnApproval};
 use crate::cli::continuations::{self, Act};
 use crate::cli::exit::Failure;
-use crate::cli::modes::{self, Rights};
+use crate::cli::modes::{self, Opening, Rights};
 use crate::cli::terminal::{Attended, Format, Terminal, cell};
 use crate::cli::{
     audit, backup, cache, channels, connect, costs, doctor, emergency, hooks, init, keys, memory,
@@ -27,7 +27,7 @@ use crate::config::layers::Flags;
 use crate::config::paths::locate;
 use crate::config::settings::Paths;
 use crate::protocol::command::Command;
-use crate::protocol::words::DecisionWord;
+use crate::protocol::words::{DecisionScope, DecisionWord};
 
 /// Runs the program with the process's arguments; returns its exit status.
 pub fn main() -> u8 {
@@ -94,15 +94,19 @@ pub async fn run(arguments: Arguments, terminal: &mut Terminal<'_>) -> Result<()
     } else {
         Rights::Full
     };
+    let opening = Opening {
+        rights,
+        plain: arguments.plain,
+    };
     let format = if arguments.json {
         Format::Json
     } else {
         Format::Human
     };
     match arguments.command {
-        None if arguments.demo => Ok(modes::run_demo(flags, rights).await?),
+        None if arguments.demo => Ok(modes::run_demo(flags, opening).await?),
         None if arguments.daemon => Ok(modes::run_daemon(flags).await?),
-        None => Ok(modes::run_console(flags, rights).await?),
+        None => Ok(modes::run_console(flags, opening).await?),
         Some(_) if arguments.demo || arguments.daemon => Err(Failure::Usage(
             "--demo and --daemon take no subcommand".to_owned(),
         )),
@@ -110,13 +114,13 @@ pub async fn run(arguments: Arguments, terminal: &mut Terminal<'_>) -> Result<()
             let mut attachments = connect::attachments(&urls, &token_file)?;
             if attachments.len() > 1 {
                 let hosts = connect::several(attachments).await?;
-                return modes::run_attach_on(hosts, flags, rights).await;
+                return modes::run_attach_on(hosts, flags, opening).await;
             }
             let Some(one) = attachments.pop() else {
                 return Err(Failure::Usage("attach needs an address".to_owned()));
             };
             let client = RemoteClient::connect(one.target).await?;
-            Ok(modes::run_attach(client, flags, rights).await?)
+            Ok(modes::run_attach(client, flags, opening).await?)
         }
         Some(Subcommands::Init(given)) => {
             let environment = Environment::capture();
@@ -159,6 +163,7 @@ pub async fn run(arguments: Arguments, terminal: &mut Terminal<'_>) -> Result<()
         Some(Subcommands::Themes { name }) => {
             themes::run(terminal, format, &modes::settings(&flags)?, name.as_deref())
         }
+        Some(Subcommands::Replay { id }) => Ok(modes::run_replay(flags, opening, &id).await?),
         Some(command) => {
             let (_, data_dir) = places(&flags, &Environment::capture())?;
             let client = connect::daemon(&data_dir).await?;
@@ -199,13 +204,22 @@ pub async fn execute(
         | Subcommands::Init(_)
         | Subcommands::Backup { .. }
         | Subcommands::Restore { .. }
-        | Subcommands::Doctor { .. }
-        | Subcommands::Audit(_)
-        | Subcommands::Models(_)
+        | Subcommands::Doctor {
+            database: Some(_), ..
+        }
         | Subcommands::Keys
-        | Subcommands::Themes { .. } => Err(Failure::Usage(
+        | Subcommands::Themes { .. }
+        | Subcommands::Replay { .. } => Err(Failure::Usage(
             "this subcommand does not go through a daemon".to_owned(),
         )),
+        Subcommands::Doctor {
+            check,
+            database: None,
+        } => doctor::through(client, terminal, format, check).await,
+        Subcommands::Audit(command) => audit::through(client, terminal, format, command).await,
+        Subcommands::Models(command) => {
+            models::through(client, terminal, format, model.as_deref(), command).await
+        }
         Subcommands::Ask { text, wait, fresh } => {
             let on_approval = if wait {
                 OnApproval::Wait
@@ -228,6 +242,11 @@ pub async fn execute(
         Subcommands::Sessions(SessionCommands::Release { id, force }) => {
             take_over::give_back(client, terminal, format, &id, force).await
         }
+        Subcommands::Sessions(SessionCommands::Export {
+            id,
+            file,
+            format: wanted,
+        }) => sessions::export(client, terminal, format, &id, file.as_deref(), wanted).await,
         Subcommands::Costs { by, since } => costs::run(client, terminal, format, by, since).await,
         Subcommands::Approvals(command) => approval(command, client, terminal, format).await,
         Subcommands::Channels(command) => channels::run(client, terminal, format, command).await,
@@ -253,6 +272,7 @@ pub async fn execute(
                         confirm_code: None,
                         extra: None,
                         reason: note,
+                        rule: None,
                     };
                     return resolve::run(client, terminal, format, &id, order).await;
                 }
@@ -315,11 +335,15 @@ async fn approval(
         ApprovalCommands::Approve {
             id,
             scope,
+            shape,
+            rule,
             confirm_code,
             extra,
             seen,
         } => {
+            let scope = scope.or(shape.then_some(DecisionScope::Session));
             let order = Order {
+                rule: approvals::rule_of(rule, scope)?,
                 decision: DecisionWord::Approve,
                 scope,
                 digest: seen.digest,
@@ -329,8 +353,26 @@ async fn approval(
             };
             approvals::decide(client, terminal, format, &id, order).await
         }
-        ApprovalCommands::Deny { id, stop, seen } => {
+        ApprovalCommands::Revoke { id, seen } => {
             let order = Order {
+                decision: DecisionWord::Revoke,
+                scope: None,
+                digest: seen.digest,
+                confirm_code: None,
+                extra: None,
+                reason: seen.reason,
+                rule: None,
+            };
+            approvals::decide(client, terminal, format, &id, order).await
+        }
+        ApprovalCommands::Deny {
+            id,
+            stop,
+            rule,
+            seen,
+        } => {
+            let order = Order {
+                rule: approvals::rule_of(rule, None)?,
                 decision: if stop {
                     DecisionWord::DenyAndStop
                 } else {

@@ -1,9 +1,17 @@
-//! `leverframe sessions list`.
+//! `leverframe sessions list|export`.
+
+use std::fs::File;
+use std::io::{BufWriter, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
 
 use crate::cli::exit::{Failure, unexpected};
+use crate::cli::find;
 use crate::cli::table;
 use crate::cli::terminal::{Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
+use crate::client::export::{Export, ExportFormat};
+use crate::clock::Clock;
 use crate::protocol::snapshot::{Answer, PageRequest, Query};
 use crate::protocol::words::SessionState;
 
@@ -56,4 +64,57 @@ pub async fn list(
             table::print(terminal, &heads, &rows, "no sessions")
         }
     }
+}
+
+/// Writes a whole session to a new file, never over an old one, or to standard output.
+pub async fn export(
+    client: &dyn ConsoleClient,
+    terminal: &mut Terminal<'_>,
+    format: Format,
+    id: &str,
+    file: Option<&Path>,
+    wanted: Option<ExportFormat>,
+) -> Result<(), Failure> {
+    let id = find::session(client, id).await?;
+    let wanted = wanted.unwrap_or(match format {
+        Format::Json => ExportFormat::Json,
+        Format::Human => ExportFormat::Markdown,
+    });
+    let mut export = Export::new(id, wanted, Clock::System.now());
+    let Some(path) = file.filter(|path| *path != Path::new("-")) else {
+        while let Some(part) = export.next(client).await? {
+            terminal.out.write_all(part.as_bytes())?;
+        }
+        return Ok(());
+    };
+    let made = std::fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)
+        .map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))?;
+    if let Err(failure) = write_all(&mut export, client, made).await {
+        // Half a session looks like a whole one. It is ours: it was made a moment ago.
+        if let Err(error) = std::fs::remove_file(path) {
+            terminal.note(&format!("{} is not whole: {error}", path.display()))?;
+        }
+        return Err(failure);
+    }
+    let text = format!("{} entries in {}", export.entries(), path.display());
+    terminal.note(&cell(&text))
+}
+
+async fn write_all(
+    export: &mut Export,
+    client: &dyn ConsoleClient,
+    file: File,
+) -> Result<(), Failure> {
+    let mut to = BufWriter::new(file);
+    while let Some(part) = export.next(client).await? {
+        to.write_all(part.as_bytes()).map_err(anyhow::Error::from)?;
+    }
+    let file = to
+        .into_inner()
+        .map_err(|error| anyhow::Error::from(error.into_error()))?;
+    Ok(file.sync_all().map_err(anyhow::Error::from)?)
 }

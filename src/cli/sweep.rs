@@ -30,6 +30,7 @@ pub async fn run(
                 (report.keys, "keys of messages without a turn"),
                 (report.approvals, "settled approvals without a turn"),
                 (report.deliveries, "settled deliveries without a turn"),
+                (report.compactions, "ended compactions"),
                 (report.sessions, "ended sessions"),
                 (report.artifacts, "artifacts"),
                 (report.artifact_files, "files of artifacts"),

@@ -4,6 +4,7 @@
 
 pub mod channel_port;
 pub mod console_client;
+pub mod export;
 pub mod memory_lines;
 pub mod remote;
 pub mod summary_lines;

@@ -91,6 +91,23 @@ impl Environment {
         matches!(self.get("COLORTERM"), Some("truecolor" | "24bit"))
     }
 
+    /// `ACCESSIBLE` asks for plain lines instead of a screen; `0` and the empty value do not.
+    pub fn accessible(&self) -> bool {
+        self.get("ACCESSIBLE").is_some_and(|value| value != "0")
+    }
+
+    /// Whether the locale (`LC_ALL`, else `LC_CTYPE`, else `LANG`) is one of UTF-8. Where none is named, the terminal
+    /// is taken to be as all are today.
+    pub fn utf8(&self) -> bool {
+        let named = ["LC_ALL", "LC_CTYPE", "LANG"]
+            .into_iter()
+            .find_map(|name| self.get(name));
+        named.is_none_or(|locale| {
+            let locale = locale.to_ascii_lowercase();
+            locale.contains("utf-8") || locale.contains("utf8")
+        })
+    }
+
     /// Inside tmux: escape sequences for the outer terminal need wrapping.
     pub fn tmux(&self) -> bool {
         self.get("TMUX").is_some()
@@ -128,6 +145,12 @@ impl Environment {
     #[cfg(feature = "test-hooks")]
     pub fn test_servers(&self) -> Option<&str> {
         self.given("LEVERFRAME_TEST_SERVERS")
+    }
+
+    /// `LEVERFRAME_TEST_PANIC_FILE`: a thread panics once this file is there.
+    #[cfg(feature = "test-hooks")]
+    pub fn test_panic_file(&self) -> Option<PathBuf> {
+        self.path("LEVERFRAME_TEST_PANIC_FILE")
     }
 
     /// `NOTIFY_SOCKET` of systemd.

@@ -10,6 +10,7 @@ use serde::Deserialize;
 
 use crate::config::error::{ConfigError, Fault};
 use crate::config::model_tables::{ProfilePatch, Rates};
+use crate::config::settings::Notify;
 use crate::config::toml_text::TomlText;
 use crate::protocol::words::{Autonomy, CacheScope, HookPoint, Risk, Role};
 
@@ -280,6 +281,8 @@ pub struct ApprovalsTable {
     pub life_seconds: Option<u64>,
     /// Seconds.
     pub high_risk_life_seconds: Option<u64>,
+    /// Seconds.
+    pub undo_seconds: Option<u32>,
     /// Pending approvals.
     pub max_pending_per_session: Option<u32>,
     /// Pending approvals.
@@ -418,6 +421,8 @@ pub struct ConsoleTable {
     pub theme: Option<String>,
     /// Keymap name.
     pub keymap: Option<String>,
+    /// Notifications of the terminal.
+    pub notify: Option<Notify>,
 }
 
 /// `[log]`.

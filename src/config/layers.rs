@@ -201,6 +201,7 @@ pub fn resolve(inputs: Inputs<'_>) -> Result<Settings, ConfigError> {
             .clone()
             .or_else(|| console.keymap.clone())
             .unwrap_or_else(|| "default".to_owned()),
+        notify: console.notify.unwrap_or_default(),
         demo: flags.demo,
     })
 }
@@ -378,6 +379,7 @@ fn approvals(inputs: &Inputs<'_>, config: &ConfigFile) -> Result<ApprovalSetting
             4 * 3600,
             1..=4 * WEEK,
         )?,
+        undo_seconds: number(inputs, &key("undo_seconds"), table.undo_seconds, 0, 0..=10)?,
         max_pending_per_session: number(
             inputs,
             &key("max_pending_per_session"),

@@ -79,6 +79,8 @@ pub struct Settings {
     pub theme: String,
     /// Keymap name.
     pub keymap: String,
+    /// Notifications of the terminal.
+    pub notify: Notify,
     /// Whether this is `--demo`.
     pub demo: bool,
 }
@@ -243,6 +245,21 @@ pub struct PersonSettings {
     pub role: Role,
 }
 
+/// How the terminal shows a notification while it has not the focus. The bell rings in any case.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Notify {
+    /// Not at all.
+    #[default]
+    Off,
+    /// OSC 9: iTerm2, Windows Terminal, WezTerm, ghostty.
+    Osc9,
+    /// OSC 99: kitty.
+    Osc99,
+    /// OSC 777: foot, urxvt, WezTerm, ghostty.
+    Osc777,
+}
+
 /// Whether the requester of a call may decide it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SelfApproval {
@@ -263,6 +280,8 @@ pub struct ApprovalSettings {
     pub life_seconds: u64,
     /// Seconds an approval of high or critical risk lives.
     pub high_risk_life_seconds: u64,
+    /// Seconds for which an approved call of up to medium risk is held back before it starts; 0 = it is not.
+    pub undo_seconds: u32,
     /// Pending approvals per session; beyond it a call is denied.
     pub max_pending_per_session: u32,
     /// Pending approvals per channel; beyond it a call is denied.

@@ -289,6 +289,7 @@ const REST: &str = r#"[approvals]
 self_approval = "console"
 # life_seconds = 86400
 # high_risk_life_seconds = 14400
+# undo_seconds = 0           # up to 10: an approved call of low or medium risk waits so long and can be taken back
 
 # [budgets]                  # of one turn; when one is used up, a person is asked
 # max_steps = 8
@@ -347,6 +348,7 @@ self_approval = "console"
 [console]
 # theme = "terminal"  # `leverframe themes` lists them
 # keymap = "default"  # or "vim"
+# notify = "off"      # when the terminal has not the focus: osc9, osc99 (kitty) or osc777; the bell always rings
 
 # [server]
 # listen = "127.0.0.1:8787"  # loopback only; from elsewhere use ssh -L or a proxy with TLS

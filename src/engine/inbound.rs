@@ -343,7 +343,7 @@ impl Engine {
         };
         let request = DecisionRequest {
             revision: Some(found.revision),
-            ..plain_decision(found.decision, found.digest)
+            ..DecisionRequest::new(found.decision, found.digest)
         };
         self.decide_from_chat(arrival, found.approval_id, request)
             .await
@@ -393,24 +393,6 @@ impl Engine {
             Ok(_) => format!("Recorded: {word}."),
             Err(problem) => format!("{}: {}.", problem.title, problem.detail),
         }
-    }
-}
-
-/// A decision without any extras.
-pub fn plain_decision(decision: DecisionWord, digest: String) -> DecisionRequest {
-    DecisionRequest {
-        decision,
-        scope: None,
-        digest,
-        revision: None,
-        confirm_code: None,
-        reason: None,
-        args: None,
-        answer: None,
-        minutes: None,
-        extra: None,
-        seen_ms: None,
-        rule: None,
     }
 }
 

@@ -224,18 +224,9 @@ async fn answer(
         key: None,
     };
     let request = DecisionRequest {
-        decision,
-        scope: None,
-        digest: approval.digest.clone(),
         revision: Some(approval.revision),
-        confirm_code: None,
         reason: Some(reason),
-        args: None,
-        answer: None,
-        minutes: None,
-        extra: None,
-        seen_ms: None,
-        rule: None,
+        ..DecisionRequest::new(decision, approval.digest.clone())
     };
     decide::check(engine, &caller, &approval, &request)?;
     let mut command = decide::command(engine, &caller, &approval, request);

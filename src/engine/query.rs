@@ -64,6 +64,15 @@ impl Engine {
                 .await
                 .map(Answer::Transcript)
                 .map_err(from_store),
+            Query::TranscriptFrom {
+                session_id,
+                from,
+                limit,
+            } => store
+                .read(move |reader| reader.transcript_from(session_id, from, limit))
+                .await
+                .map(Answer::Transcript)
+                .map_err(from_store),
             Query::Continuations {
                 state,
                 session_id,
@@ -347,6 +356,7 @@ async fn status(engine: &Engine, usage_today: Usage) -> Result<EngineStatus, Pro
         sandbox: engine.sandbox.level_word_so_far(),
         usage_today,
         budget_today_usd,
+        undo_seconds: engine.settings.approvals.undo_seconds,
         problems: engine.problems(),
         writable: engine.store.problem().is_none(),
         draining: *engine.draining.borrow(),

@@ -8,8 +8,8 @@ use serde_json::Value;
 use crate::engine::policy::covers;
 use crate::protocol::rule::Rule;
 use crate::protocol::words::{RuleMatcher, VerdictWord};
+use crate::text::quote::quote;
 use crate::tools::canonical::canonical_json;
-use crate::tools::preview::quote;
 
 /// The argument that holds the words of a command.
 pub const ARGV: &str = "argv";

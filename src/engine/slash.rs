@@ -3,7 +3,7 @@
 use crate::engine::core::Engine;
 use crate::engine::handle::continuations;
 use crate::engine::handle::messages::MAX_TEXT_BYTES;
-use crate::engine::inbound::{Arrival, ingested, plain_decision};
+use crate::engine::inbound::{Arrival, ingested};
 use crate::engine::problem::from_store;
 use crate::engine::slash_routines;
 use crate::engine::turn::input::Halt;
@@ -213,7 +213,7 @@ async fn decide(
     let request = DecisionRequest {
         reason: Some(reason.trim().to_owned()).filter(|reason| !reason.is_empty()),
         revision: Some(approval.revision),
-        ..plain_decision(decision, approval.digest.clone())
+        ..DecisionRequest::new(decision, approval.digest.clone())
     };
     let done = engine
         .decide_from_chat(arrival, approval.id, request)

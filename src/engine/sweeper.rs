@@ -18,7 +18,9 @@ use crate::store::commands::sweep_artifacts::SweepArtifacts;
 use crate::store::commands::sweep_audit::{PruneAudit, SweepAudit};
 use crate::store::commands::sweep_events::SweepEvents;
 use crate::store::commands::sweep_history::{CHUNK, SweepHistory, Swept};
-use crate::store::commands::sweep_loose::{SweepGrants, SweepKeys, SweepMessages, SweepQuestions};
+use crate::store::commands::sweep_loose::{
+    SweepCompactions, SweepGrants, SweepKeys, SweepMessages, SweepQuestions,
+};
 use crate::store::commands::sweep_sessions::{ExpireSessions, SweepSessions};
 use crate::store::error::StoreError;
 use crate::store::input::ActorRef;
@@ -153,6 +155,7 @@ async fn sweep(engine: &Engine, by: ActorRef, preview: bool) -> Result<SweepRepo
             sessions = report.sessions,
             artifacts = report.artifacts,
             artifact_files = report.artifact_files,
+            compactions = report.compactions,
             audit_rows = report.audit_rows,
             freed_bytes = report.freed_bytes,
             duration_ms = report.duration_ms,
@@ -233,6 +236,8 @@ impl Sweep<'_> {
             .await?;
         self.turns().await?;
         self.loose().await?;
+        let before = rules.history_before;
+        self.report.compactions = self.repeat(SweepCompactions { before }).await?;
         let ended: Vec<i64> = store
             .read(move |reader| reader.old_sessions(rules.history_before))
             .await?
@@ -391,6 +396,9 @@ impl Sweep<'_> {
                 break;
             }
         }
+        self.report.compactions = store
+            .read(move |reader| reader.old_compactions(rules.history_before))
+            .await?;
         self.report.sessions = store
             .read(move |reader| reader.old_sessions(rules.history_before))
             .await?

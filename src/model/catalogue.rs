@@ -7,7 +7,9 @@ use crate::config::settings::{ProviderKind, ProviderSettings, Settings};
 use crate::model::http::is_loopback_address;
 use crate::model::prices::{self, PriceSource};
 use crate::model::profiles::{self, PromptCache, Source};
-use crate::protocol::models::{KeyState, ModelEntry, ModelPrice, ModelProfile, ProviderModels};
+use crate::protocol::models::{
+    EMBEDS, KeyState, ModelEntry, ModelPrice, ModelProfile, ProviderModels,
+};
 
 /// Every provider, in the order of names.
 pub fn list(settings: &Settings) -> Vec<ProviderModels> {
@@ -65,9 +67,8 @@ pub fn kind_word(kind: ProviderKind) -> &'static str {
 /// The ids of a provider's models that the configuration names.
 fn named(settings: &Settings, name: &str, provider: &ProviderSettings) -> BTreeSet<String> {
     let used = uses(settings)
-        .filter_map(|(_, model)| model.split_once('/'))
-        .filter(|(of, _)| *of == name)
-        .map(|(_, id)| id.to_owned());
+        .filter(|(_, (of, _))| *of == name)
+        .map(|(_, (_, id))| id.to_owned());
     let tuned = provider
         .tuning
         .models
@@ -78,8 +79,8 @@ fn named(settings: &Settings, name: &str, provider: &ProviderSettings) -> BTreeS
     used.chain(tuned).chain(priced).collect()
 }
 
-/// What each model in use is used for.
-fn uses(settings: &Settings) -> impl Iterator<Item = (String, &str)> {
+/// What each model in use is used for, with its provider and its id there.
+fn uses(settings: &Settings) -> impl Iterator<Item = (String, (&str, &str))> {
     let channels = settings.channels.iter().filter_map(|(name, channel)| {
         let model = channel.model.as_deref()?;
         Some((format!("channel {name}"), model))
@@ -90,10 +91,22 @@ fn uses(settings: &Settings) -> impl Iterator<Item = (String, &str)> {
         let models = channel.fallback.iter().flatten().enumerate();
         models.map(move |(at, model)| (format!("fallback {} of {name}", at + 1), model.as_str()))
     });
+    let compacts = settings.memory.compaction_model.as_deref();
+    let compacts = compacts.map(|model| ("compaction".to_owned(), model));
+    let embeds = settings.memory.embeddings.as_ref();
+    let embeds = embeds.map(|set| {
+        (
+            EMBEDS.to_owned(),
+            (set.provider.as_str(), set.model.as_str()),
+        )
+    });
     std::iter::once(("default".to_owned(), settings.model.as_str()))
         .chain(fallback)
         .chain(channels)
         .chain(of_channels)
+        .chain(compacts)
+        .filter_map(|(what, model)| Some((what, model.split_once('/')?)))
+        .chain(embeds)
 }
 
 fn entry(settings: &Settings, name: &str, provider: &ProviderSettings, id: &str) -> ModelEntry {
@@ -102,7 +115,7 @@ fn entry(settings: &Settings, name: &str, provider: &ProviderSettings, id: &str)
     let price = prices::price_of(provider, &settings.tables, id);
     ModelEntry {
         used_for: uses(settings)
-            .filter(|(_, used)| *used == model)
+            .filter(|(_, used)| *used == (name, id))
             .map(|(what, _)| what)
             .collect(),
         profile: ModelProfile {

@@ -10,6 +10,25 @@ use crate::protocol::words::{
     Surface, VerdictWord,
 };
 
+/// Seconds a permission for one shape in one session holds at most.
+pub const SHAPE_SECONDS: i64 = 8 * 3600;
+
+/// Seconds before its deadline at which a snoozed question is back.
+const WAKE_SECONDS: i64 = 600;
+/// Longest snooze, in minutes: two days.
+pub const MAX_SNOOZE_MINUTES: u32 = 2 * 24 * 60;
+
+/// When a snooze of so many minutes ends: never later than ten minutes before the deadline. None = the deadline is too
+/// close for one.
+pub fn snooze_end(now: Timestamp, minutes: u32, deadline: Option<Timestamp>) -> Option<Timestamp> {
+    let wanted = now.plus_seconds(i64::from(minutes) * 60);
+    let until = match deadline {
+        Some(deadline) => wanted.min(deadline.plus_seconds(-WAKE_SECONDS)),
+        None => wanted,
+    };
+    (until > now).then_some(until)
+}
+
 /// Who asked for what an approval gates.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Requester {

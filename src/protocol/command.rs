@@ -144,6 +144,26 @@ pub struct DecisionRequest {
     pub rule: Option<Box<RulePatch>>,
 }
 
+impl DecisionRequest {
+    /// A decision on what has this digest, without any extras.
+    pub fn new(decision: DecisionWord, digest: String) -> Self {
+        Self {
+            decision,
+            scope: None,
+            digest,
+            revision: None,
+            confirm_code: None,
+            reason: None,
+            args: None,
+            answer: None,
+            minutes: None,
+            extra: None,
+            seen_ms: None,
+            rule: None,
+        }
+    }
+}
+
 /// What to do with what waited during an emergency stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -54,7 +54,7 @@ pub struct HookCounts {
     /// Calls of an observer left out because it is too slow: its queue was full.
     #[serde(default)]
     pub dropped: u64,
-    /// 95th percentile of the last 256 calls, in microseconds.
+    /// 95th percentile of the last 256 calls, in microseconds; 0 where there was none.
     pub p95_us: u64,
 }
 

@@ -116,9 +116,9 @@ pub struct SessionMemory {
     pub facts: u64,
     /// Facts of this session that wait for a person.
     pub proposed: u64,
-    /// Compactions that ended well.
+    /// Compactions that ended well, of those that are kept.
     pub compactions: u64,
-    /// Compactions that failed.
+    /// Compactions that failed, of those that are kept.
     pub failed_compactions: u64,
 }
 
@@ -414,9 +414,9 @@ pub struct MemoryStats {
     pub summaries: u64,
     /// Turns that summaries stand for.
     pub covered: u64,
-    /// Compactions that ended well.
+    /// Compactions that ended well, of those that are kept.
     pub compactions: u64,
-    /// Compactions that failed.
+    /// Compactions that failed, of those that are kept.
     pub failed_compactions: u64,
     /// Embeddings.
     pub vectors: u64,

@@ -68,12 +68,15 @@ pub struct ModelPrice {
     pub source: String,
 }
 
+/// Use of the model that turns texts into vectors.
+pub const EMBEDS: &str = "embeddings of memory";
+
 /// One model that the configuration names.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ModelEntry {
     /// `<provider>/<model>`.
     pub model: String,
-    /// What it is used for: `default`, `channel team`; empty = nothing by itself.
+    /// What it is used for: `default`, `channel team`, [`EMBEDS`]; empty = nothing by itself.
     pub used_for: Vec<String>,
     /// What it can do.
     pub profile: ModelProfile,
@@ -81,6 +84,13 @@ pub struct ModelEntry {
     pub price: Option<ModelPrice>,
     /// What else should be known of it.
     pub note: Option<String>,
+}
+
+impl ModelEntry {
+    /// Whether all it is used for is comparing what is remembered: it answers nobody.
+    pub fn only_embeds(&self) -> bool {
+        !self.used_for.is_empty() && self.used_for.iter().all(|what| what == EMBEDS)
+    }
 }
 
 /// One configured provider. Nothing was asked of it.

@@ -340,6 +340,13 @@ pub enum StepBody {
     },
 }
 
+impl StepBody {
+    /// Whether this is the agent's answer, which says its last model step again. What a person wrote in its place is not.
+    pub fn is_answer(&self) -> bool {
+        matches!(self, Self::Final { stop, .. } if stop != BY_HAND)
+    }
+}
+
 /// Provider-native message blocks kept verbatim.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct NativeBlocks {
@@ -387,6 +394,17 @@ pub enum TranscriptBody {
         state: ContinuationState,
         /// Why.
         error: Option<ErrorBody>,
+    },
+    /// From here on older turns are told as a summary. Stands behind the last turn that had come when it began.
+    Compacted {
+        /// Turns that were put away.
+        turns: u64,
+        /// Facts that were found.
+        facts: u64,
+        /// Tokens of the next prompt before it, estimated.
+        tokens_before: u64,
+        /// And after it; none = not known.
+        tokens_after: Option<u64>,
     },
 }
 

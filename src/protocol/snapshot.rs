@@ -59,6 +59,9 @@ pub struct SweepReport {
     pub audit_rows: u64,
     /// Bytes by which the database file became shorter.
     pub freed_bytes: u64,
+    /// Compactions that ended, except what the next one of their session goes by.
+    #[serde(default)]
+    pub compactions: u64,
 }
 
 /// The engine as a whole.
@@ -88,6 +91,9 @@ pub struct EngineStatus {
     pub usage_today: Usage,
     /// Money allowed per day, when limited.
     pub budget_today_usd: Option<f64>,
+    /// Seconds for which an approved call of up to medium risk is held back before it starts; 0 = it is not.
+    #[serde(default)]
+    pub undo_seconds: u32,
     /// What stands in the way of normal work (disk full, store errors, a wrong clock); empty = nothing.
     pub problems: Vec<String>,
     /// Whether the database can be written. While it cannot, nothing is acknowledged, started or sent.
@@ -342,6 +348,16 @@ pub enum Query {
         #[serde(default)]
         since: Option<Timestamp>,
     },
+    /// A window of a session's transcript: the oldest entries from a position on.
+    TranscriptFrom {
+        /// Which session.
+        session_id: SessionId,
+        /// Entries at this position and after it; 0 = from the beginning.
+        from: u64,
+        /// At most this many (1–500, default 100).
+        #[serde(default)]
+        limit: Option<u32>,
+    },
 }
 
 /// Which rows of the audit.
@@ -399,7 +415,8 @@ pub enum Answer {
     Sessions(Page<Session>),
     /// To [`Query::Session`].
     Session(Box<Session>),
-    /// To [`Query::Transcript`]; oldest first.
+    /// To [`Query::Transcript`] and [`Query::TranscriptFrom`]; oldest first. `next_cursor` is the next `before` or
+    /// `from`.
     Transcript(Page<TranscriptEntry>),
     /// To [`Query::Continuations`].
     Continuations(Page<Continuation>),

@@ -30,6 +30,11 @@ pub fn add_channels(settings: &mut Settings, root: &Path) -> anyhow::Result<()> 
             ChannelSettings {
                 kind: ChannelKind::Scripted,
                 autonomy: Autonomy::SemiAuto,
+                auto_approve: channel
+                    .auto_approve
+                    .iter()
+                    .map(|tool| (*tool).to_owned())
+                    .collect(),
                 allowed_users: channel.visitors().into_iter().map(str::to_owned).collect(),
                 workspace,
                 // What several visitors ask in the same words is answered once.

@@ -1,22 +1,37 @@
-//! What can be said about an installation that nothing runs on: doctor and audit read the files themselves.
+//! What can be said about an installation that nothing runs on: doctor, audit and replay read the files themselves.
 //!
 //! Nothing is written, locked or recovered here.
 
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
 use anyhow::Context as _;
+use async_trait::async_trait;
+use futures_util::StreamExt as _;
 
+use crate::client::console_client::{ConsoleClient, EventStream};
 use crate::clock::Clock;
 use crate::config::environment::Environment;
 use crate::config::layers::{self, Flags};
 use crate::config::paths::locate;
 use crate::engine::doctor::{Facts, Process, findings};
+use crate::protocol::cache::CacheSummary;
+use crate::protocol::command::{Envelope, Outcome};
 use crate::protocol::doctor::{AuditAnchor, AuditReport, AuditRow, CheckReport, Doctor};
-use crate::protocol::snapshot::{AuditFilter, Page, PageRequest};
+use crate::protocol::event::EventFilter;
+use crate::protocol::memory::MemoryStats;
+use crate::protocol::problem::{Problem, ProblemKind};
+use crate::protocol::session::Usage;
+use crate::protocol::snapshot::{
+    Answer, AuditFilter, EngineStatus, Page, PageRequest, Query, Snapshot,
+};
 use crate::runtime::start::tool_names;
 use crate::store::error::StoreError;
 use crate::store::files::look;
 use crate::store::offline::Offline;
+use crate::store::queries::continuations::ContinuationFilter;
+use crate::store::queries::sessions::SessionFilter;
+use crate::store::reader::Reader;
 use crate::store::{anchors, check};
 use crate::tools::sandbox::Sandbox;
 
@@ -156,5 +171,149 @@ impl OfflineAudit {
         Ok(self
             .database
             .read(|reader| reader.audit_report(&noted, given))?)
+    }
+}
+
+/// Sessions of a database that nothing runs on, as a console asks for them. It sends nothing and hears nothing.
+pub struct OfflineSessions {
+    database: Mutex<Offline>,
+    data_dir: PathBuf,
+}
+
+impl OfflineSessions {
+    /// Opens the database of a data directory.
+    pub fn open(data_dir: &Path) -> Result<Self, OfflineError> {
+        Ok(Self {
+            database: Mutex::new(Offline::open(&database_of(data_dir))?),
+            data_dir: data_dir.to_owned(),
+        })
+    }
+
+    fn read<T>(
+        &self,
+        query: impl FnOnce(&Reader<'_>) -> Result<T, StoreError>,
+    ) -> Result<T, Problem> {
+        let database = self
+            .database
+            .lock()
+            .map_err(|_| Problem::internal("an earlier reading of the files failed"))?;
+        let found = database.read(query).map_err(|error| match &error {
+            StoreError::NotFound { .. } => {
+                Problem::new(ProblemKind::NotFound, "not found", error.to_string())
+            }
+            _ => Problem::internal(error.to_string()),
+        })?;
+        if database.was_disturbed() {
+            return Err(Problem::new(
+                ProblemKind::Unavailable,
+                "files in use",
+                OfflineError::Disturbed(self.data_dir.clone()).to_string(),
+            ));
+        }
+        Ok(found)
+    }
+
+    /// What a console starts from: nothing runs, waits or is known of channels.
+    fn snapshot() -> Snapshot {
+        let now = Clock::System.now();
+        Snapshot {
+            seq: 0,
+            at: now,
+            sessions: Vec::new(),
+            continuations: Vec::new(),
+            approvals: Vec::new(),
+            channels: Vec::new(),
+            deliveries: Vec::new(),
+            streams: Vec::new(),
+            cache: CacheSummary::default(),
+            memory: MemoryStats::default(),
+            engine: EngineStatus {
+                version: env!("CARGO_PKG_VERSION").to_owned(),
+                instance: "nothing runs".to_owned(),
+                epoch: 0,
+                held_since: None,
+                held_reason: None,
+                quarantine: false,
+                model: String::new(),
+                scripted: false,
+                demo: false,
+                sandbox: String::new(),
+                usage_today: Usage::default(),
+                budget_today_usd: None,
+                problems: Vec::new(),
+                writable: true,
+                draining: None,
+                undo_seconds: 0,
+                started_at: now,
+            },
+        }
+    }
+}
+
+#[async_trait]
+impl ConsoleClient for OfflineSessions {
+    async fn submit(&self, _: Envelope) -> Result<Outcome, Problem> {
+        Err(Problem::new(
+            ProblemKind::Unavailable,
+            "nothing runs",
+            "only the files are read here",
+        ))
+    }
+
+    async fn query(&self, query: Query) -> Result<Answer, Problem> {
+        let whole = |items| Page {
+            items,
+            next_cursor: None,
+        };
+        match query {
+            Query::Snapshot => Ok(Answer::Snapshot(Box::new(Self::snapshot()))),
+            Query::Session { id } => self
+                .read(|reader| reader.session(id))
+                .map(|session| Answer::Session(Box::new(session))),
+            Query::Sessions {
+                state,
+                channel,
+                page,
+            } => {
+                let filter = SessionFilter { state, channel };
+                self.read(|reader| reader.sessions(&filter, &page))
+                    .map(Answer::Sessions)
+            }
+            Query::Continuations {
+                state,
+                session_id,
+                page,
+            } => {
+                let filter = ContinuationFilter { state, session_id };
+                self.read(|reader| reader.continuations(&filter, &page))
+                    .map(Answer::Continuations)
+            }
+            Query::Continuation { id } => self
+                .read(|reader| reader.continuation(id))
+                .map(|turn| Answer::Continuation(Box::new(turn))),
+            Query::Steps { continuation_id } => self
+                .read(|reader| reader.steps(continuation_id))
+                .map(|steps| Answer::Steps(whole(steps))),
+            Query::TranscriptFrom {
+                session_id,
+                from,
+                limit,
+            } => self
+                .read(|reader| reader.transcript_from(session_id, from, limit))
+                .map(Answer::Transcript),
+            _ => Err(Problem::new(
+                ProblemKind::Unavailable,
+                "nothing runs",
+                "start the daemon for this: only sessions are read from the files",
+            )),
+        }
+    }
+
+    async fn events(&self, _: EventFilter) -> Result<EventStream, Problem> {
+        Ok(futures_util::stream::pending().boxed())
+    }
+
+    fn description(&self) -> String {
+        format!("the files in {}", self.data_dir.display())
     }
 }

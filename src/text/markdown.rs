@@ -1,9 +1,9 @@
-//! Markdown to what chat platforms show. Every output is balanced, and nothing of the source is taken
+//! Markdown to what chat platforms and the screen show. Every output is balanced, and nothing of the source is taken
 //! for markup of the platform: raw HTML and unknown links come out as text.
 
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag as Node, TagEnd};
 
-use crate::text::width::display_width;
+use crate::text::markup::{Markup, Piece, Table, Tag, Writer};
 
 /// Deeper lists are indented no further.
 const MAX_LIST_INDENT: usize = 8;
@@ -12,211 +12,24 @@ const MAX_LIST_INDENT: usize = 8;
 ///
 /// Source: Bot API, "HTML style". Entities that may not contain each other are closed and opened again.
 pub fn to_telegram_html(markdown: &str) -> String {
-    render(markdown, Markup::TelegramHtml)
+    render(markdown, Markup::TelegramHtml).finish()
 }
 
 /// Plain text: structure without markup, links with their address.
 pub fn to_plain(markdown: &str) -> String {
-    render(markdown, Markup::Plain)
+    render(markdown, Markup::Plain).finish()
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Markup {
-    TelegramHtml,
-    Plain,
-}
-
-/// A tag of the output.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Tag {
-    Bold,
-    Italic,
-    Strike,
-    Code,
-    Pre { language: Option<String> },
-    Link { address: String },
-    Quote,
-}
-
-impl Tag {
-    fn open(&self, out: &mut String) {
-        match self {
-            Tag::Bold => out.push_str("<b>"),
-            Tag::Italic => out.push_str("<i>"),
-            Tag::Strike => out.push_str("<s>"),
-            Tag::Code => out.push_str("<code>"),
-            Tag::Pre { language: None } => out.push_str("<pre>"),
-            Tag::Pre {
-                language: Some(language),
-            } => {
-                out.push_str("<pre><code class=\"language-");
-                escape(language, out);
-                out.push_str("\">");
-            }
-            Tag::Link { address } => {
-                out.push_str("<a href=\"");
-                escape(address, out);
-                out.push_str("\">");
-            }
-            Tag::Quote => out.push_str("<blockquote>"),
-        }
-    }
-
-    fn close(&self) -> &'static str {
-        match self {
-            Tag::Bold => "</b>",
-            Tag::Italic => "</i>",
-            Tag::Strike => "</s>",
-            Tag::Code => "</code>",
-            Tag::Pre { language: None } => "</pre>",
-            Tag::Pre { language: Some(_) } => "</code></pre>",
-            Tag::Link { .. } => "</a>",
-            Tag::Quote => "</blockquote>",
-        }
-    }
-}
-
-fn escape(text: &str, out: &mut String) {
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            _ => out.push(c),
-        }
-    }
-}
-
-/// Text with tags, opened only when something is written under them.
-struct Writer {
-    markup: Markup,
-    out: String,
-    /// Tags that the next text shall stand under; `None` for one that is already there.
-    wanted: Vec<Option<Tag>>,
-    /// Tags that are open in `out`.
-    open: Vec<Tag>,
-    /// Line breaks due before the next text.
-    breaks: usize,
-}
-
-impl Writer {
-    fn enter(&mut self, tag: Tag) {
-        let there = self
-            .wanted
-            .iter()
-            .flatten()
-            .any(|other| std::mem::discriminant(other) == std::mem::discriminant(&tag));
-        self.wanted.push((!there).then_some(tag));
-    }
-
-    fn leave(&mut self) {
-        self.wanted.pop();
-    }
-
-    /// The next text starts at least this many line breaks further down.
-    fn gap(&mut self, breaks: usize) {
-        if !self.out.is_empty() {
-            self.breaks = self.breaks.max(breaks);
-        }
-    }
-
-    fn text(&mut self, text: &str) {
-        let wanted: Vec<Tag> = self.wanted.iter().flatten().cloned().collect();
-        self.text_under(text, wanted);
-    }
-
-    /// Text under `tag` alone: code and links hold nothing and stand in nothing.
-    fn text_alone(&mut self, text: &str, tag: Tag) {
-        self.text_under(text, vec![tag]);
-    }
-
-    fn text_under(&mut self, text: &str, wanted: Vec<Tag>) {
-        if text.is_empty() {
-            return;
-        }
-        if self.markup == Markup::Plain {
-            self.write_breaks();
-            self.out.push_str(text);
-            return;
-        }
-        let same = self
-            .open
-            .iter()
-            .zip(&wanted)
-            .take_while(|(open, wanted)| open == wanted)
-            .count();
-        while self.open.len() > same {
-            if let Some(tag) = self.open.pop() {
-                self.out.push_str(tag.close());
-            }
-        }
-        self.write_breaks();
-        for tag in wanted.into_iter().skip(same) {
-            tag.open(&mut self.out);
-            self.open.push(tag);
-        }
-        escape(text, &mut self.out);
-    }
-
-    fn write_breaks(&mut self) {
-        self.out.extend(std::iter::repeat_n('\n', self.breaks));
-        self.breaks = 0;
-    }
-
-    /// Ends the open tags, so that the next text cannot continue them.
-    fn close_all(&mut self) {
-        while let Some(tag) = self.open.pop() {
-            self.out.push_str(tag.close());
-        }
-    }
-
-    fn finish(mut self) -> String {
-        self.close_all();
-        self.out
-    }
-}
-
-/// A table being read.
-#[derive(Default)]
-struct Table {
-    rows: Vec<Vec<String>>,
-}
-
-impl Table {
-    fn cell(&mut self) -> Option<&mut String> {
-        self.rows.last_mut()?.last_mut()
-    }
-
-    /// Columns padded to the same width, a rule under the head.
-    fn text(&self) -> String {
-        let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
-        let widths: Vec<usize> = (0..columns)
-            .map(|column| {
-                let cells = self.rows.iter().filter_map(|row| row.get(column));
-                cells.map(|cell| display_width(cell)).max().unwrap_or(0)
-            })
-            .collect();
-        let mut lines = Vec::with_capacity(self.rows.len() + 1);
-        for (index, row) in self.rows.iter().enumerate() {
-            let cells = row.iter().zip(&widths).map(|(cell, width)| {
-                let missing = width.saturating_sub(display_width(cell));
-                format!("{cell}{}", " ".repeat(missing))
-            });
-            let line = cells.collect::<Vec<_>>().join("  ");
-            lines.push(line.trim_end().to_owned());
-            if index == 0 {
-                let rules = widths.iter().map(|width| "-".repeat((*width).max(1)));
-                lines.push(rules.collect::<Vec<_>>().join("  "));
-            }
-        }
-        lines.join("\n")
-    }
+/// Pieces of text with their look, for a screen. Nothing that the source says vanishes: addresses and titles of
+/// links, words beside a fence, and definitions that no text refers to are part of it.
+pub fn to_pieces(markdown: &str) -> Vec<Piece> {
+    render(markdown, Markup::Pieces).into_pieces()
 }
 
 /// A link being read.
 struct Link {
     address: String,
+    title: String,
     /// What its text has been so far.
     text: String,
 }
@@ -232,15 +45,9 @@ struct Renderer {
     code_block: Option<(Tag, String)>,
 }
 
-fn render(markdown: &str, markup: Markup) -> String {
+fn render(markdown: &str, markup: Markup) -> Writer {
     let mut renderer = Renderer {
-        writer: Writer {
-            markup,
-            out: String::with_capacity(markdown.len() + markdown.len() / 4),
-            wanted: Vec::new(),
-            open: Vec::new(),
-            breaks: 0,
-        },
+        writer: Writer::new(markup, markdown.len()),
         lists: Vec::new(),
         item_start: false,
         table: None,
@@ -249,10 +56,25 @@ fn render(markdown: &str, markup: Markup) -> String {
     };
     let options =
         Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TABLES | Options::ENABLE_TASKLISTS;
-    for event in Parser::new_ext(markdown, options) {
-        renderer.event(event);
+    let parser = Parser::new_ext(markdown, options);
+    if markup != Markup::Pieces {
+        parser.for_each(|event| renderer.event(event));
+        return renderer.writer;
     }
-    renderer.writer.finish()
+    let mut definitions: Vec<_> = parser
+        .reference_definitions()
+        .iter()
+        .map(|(_, definition)| definition.span.clone())
+        .collect();
+    parser.for_each(|event| renderer.event(event));
+    definitions.sort_by_key(|span| span.start);
+    renderer.lists.clear();
+    renderer.gap(2);
+    for span in definitions {
+        renderer.gap(1);
+        renderer.text(markdown.get(span).unwrap_or_default().trim_end());
+    }
+    renderer.writer
 }
 
 impl Renderer {
@@ -279,9 +101,12 @@ impl Renderer {
     fn start(&mut self, node: Node<'_>) {
         match node {
             Node::Paragraph | Node::HtmlBlock => self.gap(2),
-            Node::Heading { .. } => {
+            Node::Heading { level, .. } => {
                 self.gap(2);
                 self.writer.enter(Tag::Bold);
+                if self.writer.markup == Markup::Pieces {
+                    self.text(&format!("{} ", "#".repeat(level as usize)));
+                }
             }
             Node::BlockQuote(_) => {
                 self.gap(2);
@@ -300,7 +125,13 @@ impl Renderer {
                 self.gap(2);
                 let language = match kind {
                     CodeBlockKind::Indented => None,
-                    CodeBlockKind::Fenced(info) => language_of(&info),
+                    CodeBlockKind::Fenced(info) => {
+                        if self.writer.markup == Markup::Pieces && !info.is_empty() {
+                            self.text(&format!("{info}:"));
+                            self.gap(1);
+                        }
+                        language_of(&info)
+                    }
                 };
                 self.code_block = Some((Tag::Pre { language }, String::new()));
             }
@@ -326,7 +157,12 @@ impl Renderer {
             Node::Emphasis => self.writer.enter(Tag::Italic),
             Node::Strong => self.writer.enter(Tag::Bold),
             Node::Strikethrough => self.writer.enter(Tag::Strike),
-            Node::Link { dest_url, .. } | Node::Image { dest_url, .. } => {
+            Node::Link {
+                dest_url, title, ..
+            }
+            | Node::Image {
+                dest_url, title, ..
+            } => {
                 // An image inside a link: the outer address counts, the inner one is shown at its end.
                 if let Some(outer) = self.link.take() {
                     self.end_link(outer);
@@ -341,7 +177,12 @@ impl Renderer {
                     self.writer.wanted.push(None);
                 }
                 let text = String::new();
-                self.link = Some(Link { address, text });
+                let title = title.into_string();
+                self.link = Some(Link {
+                    address,
+                    title,
+                    text,
+                });
             }
             // Extensions that are not switched on.
             Node::FootnoteDefinition(_)
@@ -481,12 +322,21 @@ impl Renderer {
             return;
         }
         self.mark_item();
+        if self.writer.markup == Markup::Pieces {
+            // Seen as code without any colour too.
+            self.writer.text_alone(&format!("`{code}`"), Tag::Code);
+            return;
+        }
         self.writer.text_alone(code, Tag::Code);
         self.writer.close_all();
     }
 
     /// Writes the address where the reader cannot see or follow it otherwise.
     fn end_link(&mut self, link: Link) {
+        if self.writer.markup == Markup::Pieces && !link.title.is_empty() {
+            self.text(&format!(" ({} \"{}\")", link.address, link.title));
+            return;
+        }
         let shown = link.text.trim();
         let followed = self.writer.markup == Markup::TelegramHtml
             && self.table.is_none()

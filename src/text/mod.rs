@@ -1,9 +1,13 @@
 //! Outside text: revealing, measuring, wrapping, splitting, redacting. Nothing here does I/O.
 
+pub mod ascii;
 pub mod chunk;
 pub mod fold;
 pub mod markdown;
+pub mod markup;
+pub mod quote;
 pub mod redact;
 pub mod untrusted;
+pub mod verbatim;
 pub mod width;
 pub mod wrap;

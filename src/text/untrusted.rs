@@ -16,7 +16,7 @@ use std::fmt::Write as _;
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthChar;
 
-use crate::text::width;
+use crate::text::{ascii, width};
 
 /// Combining marks shown on one base; the rest of the run is counted, not drawn.
 pub const MAX_MARKS: usize = 8;
@@ -73,6 +73,9 @@ pub fn limit_line(text: &str, max_cells: usize) -> String {
 pub fn is_hidden(c: char) -> bool {
     if c.is_ascii() {
         return c.is_ascii_control() && c != '\n';
+    }
+    if ascii::only() && c != ascii::BETWEEN {
+        return true;
     }
     match c as u32 {
         // C1, no-break space, soft hyphen.
@@ -160,6 +163,7 @@ fn reveal_with(text: &str, newlines: Newlines) -> Cow<'_, str> {
         if c == '\n' {
             out.push(match newlines {
                 Newlines::Keep => '\n',
+                Newlines::Show if ascii::only() => '|',
                 Newlines::Show => '␊',
             });
             (before, marks) = (Before::Nothing, 0);

@@ -4,6 +4,7 @@
 
 use serde_json::Value;
 
+use crate::text::quote::quote;
 use crate::tools::canonical::canonical_json;
 
 /// Longest preview, in characters.
@@ -53,19 +54,6 @@ fn command_line(args: &Value) -> Option<String> {
         .map(|word| word.as_str().map_or_else(|| word.to_string(), quote))
         .collect();
     Some(quoted.join(" "))
-}
-
-/// A word as a POSIX shell would have to be given it.
-pub fn quote(word: &str) -> String {
-    let plain = !word.is_empty()
-        && word
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || b"-_./:=@%+,".contains(&byte));
-    if plain {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
-    }
 }
 
 /// One line of at most [`MAX_CHARS`] characters; line breaks become spaces.

@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use crate::tools::preview::quote;
+use crate::text::quote::quote;
 
 /// Where bubblewrap is looked for; never through `PATH`, which others may have set.
 const PLACES: [&str; 3] = ["/usr/bin/bwrap", "/bin/bwrap", "/usr/local/bin/bwrap"];

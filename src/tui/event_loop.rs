@@ -2,29 +2,35 @@
 //! that tests drive it without a terminal. Nothing blocks it: commands and queries run beside it.
 
 use std::io;
+use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crossterm::event::{Event as InputEvent, EventStream};
+use crossterm::event::{Event as InputEvent, EventStream, MouseButton, MouseEvent, MouseEventKind};
 use futures_util::{Stream, StreamExt};
 use tokio::sync::{Notify, mpsc, watch};
 use tokio::task::JoinSet;
 
 use crate::client::console_client::ConsoleClient;
+use crate::client::export::ExportFormat;
 use crate::protocol::command::{Command, Envelope};
 use crate::protocol::ids::SessionId;
 use crate::protocol::snapshot::Query;
 use crate::protocol::words::Surface;
+use crate::text::ascii;
+use crate::tui::action::Action;
 use crate::tui::assets::{self, AssetKind};
 use crate::tui::connection;
 use crate::tui::editor;
+use crate::tui::export;
 use crate::tui::frames::{FrameScheduler, Wanted};
 use crate::tui::keymap;
-use crate::tui::message::{Effect, Message, Millis, Now, QuitKind};
+use crate::tui::message::{Effect, Message, Millis, Mouse, MouseKind, Now, QuitKind};
+use crate::tui::notify;
 use crate::tui::options::ConsoleOptions;
 use crate::tui::reload::Watch;
-use crate::tui::state::app::{Dirty, State, Tone};
+use crate::tui::state::app::{Dirty, Screen, State, Tone};
 use crate::tui::state::hosts::{self, HostId, Named};
 use crate::tui::state::update::update;
 use crate::tui::terminal;
@@ -158,6 +164,7 @@ impl<T: ConsoleTerminal> Console<T> {
         });
         hosts::open(&mut state, named.collect());
         state.has_editor = options.editor.is_some();
+        state.wanted_replay = options.replay;
         state.theme_names = assets::names(AssetKind::Theme, user_dir);
         state.keymap_names = assets::names(AssetKind::Keymap, user_dir);
         let watch = Watch::new(options.user_dir.clone());
@@ -352,6 +359,14 @@ impl<T: ConsoleTerminal> Console<T> {
                 Effect::Bell => self.control("\x07"),
                 // One level is all there is.
                 Effect::At(..) => {}
+                Effect::Mouse(on) => self.control(terminal::mouse_sequence(on)),
+                Effect::Notify(waiting) => {
+                    let (how, tmux) = (self.options.notify, self.options.tmux);
+                    if let Some(sequence) = notify::sequence(how, tmux, waiting) {
+                        self.control(&sequence);
+                    }
+                }
+                Effect::Export(session_id, format) => self.export(host, session_id, format),
             }
         }
         let wanted = match std::mem::take(&mut self.state.dirty) {
@@ -379,13 +394,29 @@ impl<T: ConsoleTerminal> Console<T> {
     fn copy(&mut self, text: &str) {
         if text.len() > CLIPBOARD_MAX {
             let message = format!(
-                "not copied: {} bytes, terminals take at most {CLIPBOARD_MAX}",
-                text.len()
+                "not copied: {} bytes, terminals take at most {CLIPBOARD_MAX}{}",
+                text.len(),
+                self.instead_of_copying()
             );
             self.state.flash(Tone::Warning, message);
             return;
         }
         self.control(&clipboard_sequence(text));
+    }
+
+    /// What can be done with a session that is too long for the clipboard, with the key it is on.
+    fn instead_of_copying(&self) -> String {
+        let context = self.state.context();
+        if self.state.screen != Screen::Session {
+            return String::new();
+        }
+        self.state
+            .keymap
+            .key_of(context, Action::Export)
+            .map_or_else(
+                || "; `:export` writes it to a file".to_owned(),
+                |key| format!("; {key} writes the whole session to a file"),
+            )
     }
 
     fn load_theme(&mut self, name: &str) {
@@ -406,6 +437,8 @@ impl<T: ConsoleTerminal> Console<T> {
         match keymap::file::load(name, self.options.user_dir.as_deref()) {
             Ok(keymap) => {
                 self.state.keymap = keymap;
+                // Some lines name keys.
+                self.cache.clear();
                 self.state.pending = None;
                 name.clone_into(&mut self.options.keymap);
                 self.state.flash(Tone::Info, format!("keymap {name}"));
@@ -481,6 +514,18 @@ impl<T: ConsoleTerminal> Console<T> {
         });
     }
 
+    fn export(&mut self, host: HostId, session_id: SessionId, format: ExportFormat) {
+        let Some(wire) = self.wires.get(usize::from(host.0)) else {
+            return;
+        };
+        let client = Arc::clone(&wire.client);
+        let at = self.options.clock.now();
+        self.answers.spawn(async move {
+            let here = Path::new(".");
+            Message::Exported(export::export(&*client, here, session_id, format, at).await)
+        });
+    }
+
     /// A command already on its way is not cut off by leaving.
     async fn finish_commands(&mut self) {
         let all = async { while self.answers.join_next().await.is_some() {} };
@@ -499,6 +544,9 @@ impl<T: ConsoleTerminal> Console<T> {
         let drawn = self.terminal.terminal().draw(|frame| {
             let area = frame.area();
             report = Some(screen::draw(state, theme, cache, area, frame.buffer_mut()));
+            if ascii::only() {
+                screen::in_ascii(frame.buffer_mut());
+            }
         });
         let drawn = drawn
             .map(|_| ())
@@ -540,6 +588,25 @@ fn translate(event: InputEvent) -> Option<Message> {
         InputEvent::FocusGained => Some(Message::FocusGained),
         InputEvent::FocusLost => Some(Message::FocusLost),
         InputEvent::Resize(width, height) => Some(Message::Resize(width, height)),
-        InputEvent::Mouse(_) => None,
+        InputEvent::Mouse(event) => translate_mouse(event),
     }
+}
+
+fn translate_mouse(event: MouseEvent) -> Option<Message> {
+    let kind = match event.kind {
+        MouseEventKind::Down(MouseButton::Left) => MouseKind::Click,
+        MouseEventKind::ScrollDown => MouseKind::WheelDown,
+        MouseEventKind::ScrollUp => MouseKind::WheelUp,
+        MouseEventKind::Down(_)
+        | MouseEventKind::Up(_)
+        | MouseEventKind::Drag(_)
+        | MouseEventKind::Moved
+        | MouseEventKind::ScrollLeft
+        | MouseEventKind::ScrollRight => return None,
+    };
+    Some(Message::Mouse(Mouse {
+        kind,
+        column: event.column,
+        row: event.row,
+    }))
 }

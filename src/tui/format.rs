@@ -77,13 +77,27 @@ pub fn show_clocks_in(zone: TimeZone) {
     let _ = ZONE.set(zone);
 }
 
+/// The next morning at this hour, local time; none where the calendar has no such moment.
+pub fn morning_after(now: Timestamp, hour: i8) -> Option<Timestamp> {
+    let zone = ZONE.get_or_init(TimeZone::system).clone();
+    let today = jiff::Timestamp::from_millisecond(now.as_millis()).ok()?;
+    let day = today.to_zoned(zone.clone()).date().tomorrow().ok()?;
+    let morning = day.at(hour, 0, 0, 0).to_zoned(zone).ok()?;
+    Some(Timestamp(morning.timestamp().as_millisecond()))
+}
+
 /// Hours and minutes, local time.
 pub fn clock(at: Timestamp) -> String {
-    match jiff::Timestamp::from_millisecond(at.as_millis()) {
-        Ok(time) => time
-            .to_zoned(ZONE.get_or_init(TimeZone::system).clone())
-            .strftime("%H:%M")
-            .to_string(),
-        Err(_) => "--:--".to_owned(),
-    }
+    local(at, "%H:%M").unwrap_or_else(|| "--:--".to_owned())
+}
+
+/// Day and time to the second, local time.
+pub fn moment(at: Timestamp) -> String {
+    local(at, "%Y-%m-%d %H:%M:%S").unwrap_or_else(|| "--:--".to_owned())
+}
+
+fn local(at: Timestamp, format: &str) -> Option<String> {
+    let time = jiff::Timestamp::from_millisecond(at.as_millis()).ok()?;
+    let zoned = time.to_zoned(ZONE.get_or_init(TimeZone::system).clone());
+    Some(zoned.strftime(format).to_string())
 }

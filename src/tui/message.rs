@@ -2,17 +2,21 @@
 //! reducer itself does no I/O and reads no clock.
 
 use crossterm::event::KeyEvent;
+use ratatui::layout::Rect;
 
+use crate::client::export::ExportFormat;
 use crate::clock::Timestamp;
 use crate::protocol::command::{Command, Outcome};
 use crate::protocol::event::Event;
-use crate::protocol::ids::SessionId;
+use crate::protocol::ids::{ContinuationId, SessionId};
 use crate::protocol::problem::Problem;
 use crate::protocol::snapshot::{Answer, Query, Snapshot};
 use crate::protocol::words::Scope;
-use crate::tui::state::arming::CardReport;
+use crate::tui::state::arming::{CardReport, DialogReport};
 use crate::tui::state::hosts::HostId;
+use crate::tui::state::queue::ItemKey;
 use crate::tui::state::session_view::SessionReport;
+use crate::tui::state::{doctor, rules};
 
 /// Milliseconds of a clock that only moves forward. Zero is when the console started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Hash)]
@@ -87,6 +91,10 @@ pub enum Message {
     Scopes(Option<Vec<Scope>>),
     /// A daemon of several said this.
     From(HostId, Box<Message>),
+    /// The mouse, while it is ours.
+    Mouse(Mouse),
+    /// A session was written to a file, or not: in words.
+    Exported(Result<String, String>),
 }
 
 impl Message {
@@ -97,6 +105,49 @@ impl Message {
             None => self,
         }
     }
+}
+
+/// What was done with the mouse.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MouseKind {
+    /// The first button was pressed.
+    Click,
+    /// The wheel was turned towards the end.
+    WheelDown,
+    /// The wheel was turned towards the beginning.
+    WheelUp,
+}
+
+/// Something done with the mouse, and where.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Mouse {
+    /// What.
+    pub kind: MouseKind,
+    /// Column, from 0.
+    pub column: u16,
+    /// Row, from 0.
+    pub row: u16,
+}
+
+/// What can be selected where it was drawn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Spot {
+    /// An item of the queue.
+    Item(ItemKey),
+    /// A session of Live.
+    Session(SessionId),
+    /// A channel.
+    Channel(String),
+    /// A continuation.
+    Turn(ContinuationId),
+    /// A rule or a permission.
+    Rule(rules::Key),
+    /// A row of the audit.
+    AuditRow(u64),
+    /// A row of Doctor.
+    DoctorRow(doctor::Key),
+    /// The card beside a list.
+    Card,
 }
 
 /// How the console was left.
@@ -139,6 +190,12 @@ pub enum Effect {
     LoadKeymap(String),
     /// The same, at this daemon of several.
     At(HostId, Box<Effect>),
+    /// Tell who looks elsewhere how many questions wait.
+    Notify(usize),
+    /// Take the mouse, or give it back to the terminal.
+    Mouse(bool),
+    /// Write a whole session to a new file in the current directory.
+    Export(SessionId, ExportFormat),
 }
 
 /// What a frame that was really drawn showed, where the reducer must know.
@@ -152,4 +209,19 @@ pub struct FrameReport {
     pub card_max_scroll: usize,
     /// How far what a screen shows in full can be scrolled; none = nothing is.
     pub panel_max_scroll: Option<usize>,
+    /// Whether anybody wants to know where things are.
+    pub wants_spots: bool,
+    /// Where things are that can be selected; what is drawn later lies above.
+    pub spots: Vec<(Rect, Spot)>,
+    /// The dialog on top, where it decides something.
+    pub dialog: Option<DialogReport>,
+}
+
+impl FrameReport {
+    /// Notes where something was drawn.
+    pub fn spot(&mut self, area: Rect, spot: impl FnOnce() -> Spot) {
+        if self.wants_spots && !area.is_empty() {
+            self.spots.push((area, spot()));
+        }
+    }
 }

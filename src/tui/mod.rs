@@ -2,18 +2,20 @@
 //!
 //! Nothing here knows the engine or the store: everything comes and goes through `client::console_client`.
 //! The reducer never draws, the views never change state, and only `event_loop`, `connection`, `editor`,
-//! `terminal` and what finds the user's files (`assets`, `reload`) do I/O.
+//! `export`, `terminal` and what finds the user's files (`assets`, `reload`) do I/O.
 
 pub mod action;
 pub mod assets;
 pub mod connection;
 pub mod editor;
 pub mod event_loop;
+pub mod export;
 pub mod format;
 pub mod frames;
 pub mod fuzzy;
 pub mod keymap;
 pub mod message;
+pub mod notify;
 pub mod options;
 pub mod reload;
 pub mod shown;

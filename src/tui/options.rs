@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 
 use crate::clock::Clock;
+use crate::config::settings::Notify;
 use crate::protocol::command::Actor;
+use crate::tui::state::replay::Source;
 use crate::tui::theme::depth::ColorDepth;
 
 /// Whether the engine lives in this process.
@@ -57,4 +59,10 @@ pub struct ConsoleOptions {
     pub editor: Option<Editor>,
     /// Wall clock.
     pub clock: Clock,
+    /// Notifications of the terminal.
+    pub notify: Notify,
+    /// Inside tmux: what is meant for the terminal around it is wrapped.
+    pub tmux: bool,
+    /// What to play; nothing else is then done.
+    pub replay: Option<Source>,
 }

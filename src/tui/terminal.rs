@@ -53,6 +53,18 @@ pub fn clear<B: Backend>(terminal: &mut Terminal<B>) -> Result<(), B::Error> {
 /// Whether the terminal is ours now; what the panic hook looks at.
 static HELD: AtomicBool = AtomicBool::new(false);
 static HOOK: Once = Once::new();
+/// Whether the mouse is ours while the terminal is.
+static MOUSE: AtomicBool = AtomicBool::new(false);
+
+/// Presses and the wheel, at any column. Not motion: nobody asks where the pointer is.
+const MOUSE_ON: &str = "\x1b[?1000h\x1b[?1006h";
+const MOUSE_OFF: &str = "\x1b[?1006l\x1b[?1000l";
+
+/// Takes the mouse, or gives it back; remembered, so that it goes and comes with the terminal.
+pub fn mouse_sequence(on: bool) -> &'static str {
+    MOUSE.store(on, Ordering::SeqCst);
+    if on { MOUSE_ON } else { MOUSE_OFF }
+}
 
 /// Undoes everything `enter` did. Safe to call more than once, and from a panic hook.
 pub fn restore() {
@@ -60,6 +72,9 @@ pub fn restore() {
         return;
     }
     let mut out = io::stdout();
+    if MOUSE.load(Ordering::SeqCst) {
+        let _ = out.write_all(MOUSE_OFF.as_bytes());
+    }
     // Each step is tried even when one before it failed: a terminal half restored is worse.
     let _ = execute!(
         out,
@@ -89,7 +104,11 @@ fn enter() -> io::Result<()> {
         EnableBracketedPaste,
         EnableFocusChange,
         cursor::Hide
-    )
+    )?;
+    if MOUSE.load(Ordering::SeqCst) {
+        io::stdout().write_all(MOUSE_ON.as_bytes())?;
+    }
+    Ok(())
 }
 
 /// The real terminal. Restored when dropped.

@@ -14,6 +14,8 @@ use crate::protocol::session::{BY_HAND, StepBody};
 use crate::protocol::words::{MemoryKind, ToolCallState};
 use crate::store::commands::commit_compaction::FoundFact;
 use crate::store::queries::history::Exchange;
+use crate::text::fold;
+use crate::text::untrusted::is_hidden;
 
 /// Most tokens of a summary.
 pub const MOST_TOKENS: u64 = 2_000;
@@ -119,6 +121,8 @@ pub struct Found {
     pub summary: String,
     /// Facts, each with the turn it is from.
     pub facts: Vec<FoundFact>,
+    /// How many more there were that say nothing.
+    pub empty: usize,
 }
 
 #[derive(Deserialize)]
@@ -147,9 +151,9 @@ pub fn read(text: &str, turns: &[ContinuationId]) -> Result<Found, String> {
     }
     let answer: Answer = serde_json::from_str(unfenced(text))
         .map_err(|error| format!("it is not the JSON object that was asked for: {error}"))?;
-    let summary = answer.summary.trim().to_owned();
+    let summary = fold::kept(&answer.summary);
     let tokens = estimate::text(&summary);
-    if summary.is_empty() {
+    if says_nothing(&summary) {
         return Err("`summary` is empty".to_owned());
     }
     if tokens > MOST_TOKENS {
@@ -163,20 +167,31 @@ pub fn read(text: &str, turns: &[ContinuationId]) -> Result<Found, String> {
             answer.facts.len()
         ));
     }
-    let facts = answer
+    let found = answer.facts.len();
+    let facts: Vec<FoundFact> = answer
         .facts
         .into_iter()
         .enumerate()
+        .filter(|(_, fact)| !says_nothing(&fact.text))
         .map(|(at, fact)| checked(fact, turns).map_err(|wrong| format!("facts[{at}]: {wrong}")))
         .collect::<Result<_, _>>()?;
-    Ok(Found { summary, facts })
+    Ok(Found {
+        summary,
+        empty: found - facts.len(),
+        facts,
+    })
+}
+
+/// Whether nothing of a text can be seen: a fact like that is left out instead of asking for all of them again.
+fn says_nothing(text: &str) -> bool {
+    text.chars().all(|c| c.is_whitespace() || is_hidden(c))
 }
 
 fn checked(fact: Fact, turns: &[ContinuationId]) -> Result<FoundFact, String> {
-    let text = fact.text.trim().to_owned();
-    if text.is_empty() || text.len() > MAX_TEXT {
+    let text = fold::kept(&fact.text);
+    if text.len() > MAX_TEXT {
         return Err(format!(
-            "`text` has {} bytes, 1 to {MAX_TEXT} are allowed",
+            "`text` has {} bytes, at most {MAX_TEXT} are allowed",
             text.len()
         ));
     }

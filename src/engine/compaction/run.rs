@@ -19,7 +19,7 @@ use crate::model::request::{
     ModelAnswer, ModelError, ModelErrorKind, ModelEvent, ModelMessage, ModelRequest, StopReason,
 };
 use crate::protocol::ids::{CompactionId, ContinuationId, ModelAttemptId, SessionId};
-use crate::protocol::memory::Compaction;
+use crate::protocol::memory::{Compaction, MAX_TEXT};
 use crate::protocol::session::Usage;
 use crate::store::commands::begin_compaction::BeginCompaction;
 use crate::store::commands::commit_compaction::CommitCompaction;
@@ -517,6 +517,13 @@ impl Work<'_> {
         let summary = redactor.redact(&found.summary).into_owned();
         for fact in &mut found.facts {
             fact.text = redactor.redact(&fact.text).into_owned();
+        }
+        // A mark can be longer than the secret it stands for: one fact too long is no reason to lose the others.
+        let read = found.facts.len();
+        found.facts.retain(|fact| fact.text.len() <= MAX_TEXT);
+        let (empty, long) = (found.empty, read - found.facts.len());
+        if empty + long > 0 {
+            tracing::warn!(compaction = %id, empty, long, "left out facts that say nothing or are too long");
         }
         let of_summary = estimate::calibrated(estimate::text(&summary), self.ratio);
         let committed = self

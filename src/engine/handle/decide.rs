@@ -5,7 +5,7 @@ use crate::engine::handle::{Caller, edit, rules};
 use crate::engine::people;
 use crate::engine::problem::from_store;
 use crate::engine::turn::input::Halt;
-use crate::protocol::approval::Approval;
+use crate::protocol::approval::{Approval, MAX_SNOOZE_MINUTES, SHAPE_SECONDS};
 use crate::protocol::command::{DecisionRequest, Outcome};
 use crate::protocol::ids::ApprovalId;
 use crate::protocol::problem::{Problem, ProblemKind};
@@ -14,8 +14,6 @@ use crate::protocol::words::{
 };
 use crate::store::commands::decide::{Decide, DecideOutcome, DecideReport};
 
-/// Seconds a permission for one shape in one session holds.
-const GRANT_SECONDS: i64 = 8 * 3600;
 /// Most that is added to a budget at once: tokens, US dollars, seconds or a count.
 const MOST_EXTRA: f64 = 1e12;
 /// Longest reason, in bytes.
@@ -61,12 +59,24 @@ pub async fn decide(
     if request.decision == DecisionWord::Edit {
         return edit::edit(engine, caller, &approval, request).await;
     }
+    let revoking = request.decision == DecisionWord::Revoke;
     let decide = Decide {
         rule,
         ..command(engine, caller, &approval, request)
     };
     let report = engine.store.write(decide).await.map_err(from_store)?;
     settle(engine, &report);
+    if let DecideOutcome::Lost { approval, .. } = &report.outcome
+        && revoking
+        && approval.state == ApprovalState::Consumed
+    {
+        return Err(Problem::new(
+            ProblemKind::Conflict,
+            "too late to take it back",
+            format!("{approval_id} was used: the call has started"),
+        )
+        .hint("a rule or permission made with it can still be removed"));
+    }
     outcome(approval_id, report).map(Outcome::Approval)
 }
 
@@ -169,9 +179,11 @@ pub fn check(
     if word == DecisionWord::Snooze
         && !request
             .minutes
-            .is_some_and(|minutes| (1..=720).contains(&minutes))
+            .is_some_and(|minutes| (1..=MAX_SNOOZE_MINUTES).contains(&minutes))
     {
-        return Err(Problem::invalid("`minutes` must be 1 to 720 for a snooze"));
+        return Err(Problem::invalid(format!(
+            "`minutes` must be 1 to {MAX_SNOOZE_MINUTES} for a snooze"
+        )));
     }
     Ok(())
 }
@@ -293,7 +305,7 @@ pub fn command(
         extra: request.extra,
         minutes: request.minutes,
         seen_ms: request.seen_ms,
-        grant_expires_at: Some(engine.clock.now().plus_seconds(GRANT_SECONDS)),
+        grant_expires_at: Some(engine.clock.now().plus_seconds(SHAPE_SECONDS)),
         card_update: true,
         rule: None,
     }

@@ -15,7 +15,7 @@ use crate::engine::hooks::{Entry, document, modifies};
 use crate::protocol::event::{Event, EventBody};
 use crate::protocol::hook::HookVerdict;
 use crate::protocol::ids::ToolCallId;
-use crate::protocol::words::{ApprovalState, HookPoint};
+use crate::protocol::words::HookPoint;
 use crate::store::queries::hooks::HookFacts;
 
 /// Documents that wait for one observer.
@@ -35,10 +35,8 @@ fn point_of(body: &EventBody) -> Option<HookPoint> {
         EventBody::MessageReceived { .. } => Some(HookPoint::MessageReceived),
         EventBody::ToolFinished { .. } => Some(HookPoint::AfterToolCall),
         EventBody::ApprovalRequested { .. } => Some(HookPoint::ApprovalRequested),
-        // It is told once more when the answer is used; that is no decision.
-        EventBody::ApprovalDecided { approval } => {
-            (approval.state != ApprovalState::Consumed).then_some(HookPoint::ApprovalDecided)
-        }
+        // Once for each; that an answer is used later is no event.
+        EventBody::ApprovalDecided { .. } => Some(HookPoint::ApprovalDecided),
         EventBody::ReplySent { .. } => Some(HookPoint::ReplySent),
         EventBody::SessionUpdated { .. }
         | EventBody::ContinuationQueued { .. }

@@ -258,15 +258,15 @@ pub async fn before_tool_calls(
 }
 
 /// Asks once more before a call starts that was allowed as it is. What is answered: what the model reads of a veto,
-/// and what is recorded with it.
+/// if there is one, and what is recorded either way: a hook on trial leaves notes and stops nothing.
 pub async fn before_start(
     engine: &Engine,
     rows: &TurnRows,
     row: &CallRow,
-) -> Option<(String, RecordHooks)> {
+) -> (Option<String>, RecordHooks) {
     let call = &row.call;
     if !engine.hooks.looks_at_start(&rows.channel, &call.name) {
-        return None;
+        return (None, RecordHooks::default());
     }
     let about = About {
         call: Some((call.id, &call.name)),
@@ -277,18 +277,20 @@ pub async fn before_start(
         .ask(HookPoint::BeforeToolCall, true, &about, call.args.clone())
         .await;
     publish(engine, Some(rows.session_id), Some(rows.id), &asked.notes);
-    let (content, _) = refusal(asked.stop.as_ref()?);
-    let record = RecordHooks {
+    let veto = asked.stop.as_ref().map(|stop| refusal(stop).0);
+    let mut record = RecordHooks {
         rows: rows_of(
             &asked,
             &rows.channel,
             &call.id.to_string(),
             Some(&call.name),
         ),
-        notes: vec![(call.id, asked.notes)],
-        sent_text: None,
+        ..RecordHooks::default()
     };
-    Some((content, record))
+    if !asked.notes.is_empty() {
+        record.notes.push((call.id, asked.notes));
+    }
+    (veto, record)
 }
 
 /// A tool's result without secrets.

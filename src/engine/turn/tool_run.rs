@@ -29,7 +29,7 @@ use crate::protocol::event::{Event, EventBody};
 use crate::protocol::ids::{ContinuationId, SessionId, ToolCallId};
 use crate::protocol::session::CachedResult;
 use crate::protocol::words::{
-    ApprovalKind, Effect, MemoryScope, OutboxClass, ToolCallState, VerdictWord,
+    ApprovalKind, ApprovalState, Effect, MemoryScope, OutboxClass, Risk, ToolCallState, VerdictWord,
 };
 use crate::store::commands::finish_tool::FinishTool;
 use crate::store::commands::queue_cards::QueueCards;
@@ -46,6 +46,9 @@ use crate::tools::tool::{
 
 /// A decision not used within this time is asked again.
 const MAX_DECISION_AGE_MS: i64 = 60_000;
+
+/// How often a call that is held back looks whether it was taken back.
+const UNDO_LOOK: Duration = Duration::from_millis(100);
 
 /// What a running tool shows goes out as ephemeral events.
 struct LiveHost<'a> {
@@ -107,9 +110,12 @@ pub async fn start_and_run(
         .find(|row| row.call.id == id)
         .context("the call to start is not of this turn")?
         .clone();
+    if let Some(status) = held_back(engine, &row, &kill).await? {
+        return Ok(Input::CallBecame { id, status });
+    }
     // Before the policy of this moment is asked: a hook may take its time.
-    let vetoed = tokio::select! {
-        vetoed = hooks::before_start(engine, rows, &row) => vetoed,
+    let (veto, record) = tokio::select! {
+        looked = hooks::before_start(engine, rows, &row) => looked,
         () = kill.cancelled() => {
             return Ok(Input::CallBecame {
                 id,
@@ -117,7 +123,7 @@ pub async fn start_and_run(
             });
         }
     };
-    if let Some((content, record)) = vetoed {
+    if let Some(content) = veto {
         let refusal = RefuseCall {
             call_id: id,
             epoch: engine.store.epoch(),
@@ -128,6 +134,10 @@ pub async fn start_and_run(
             id,
             status: CallStatus::Settled,
         });
+    }
+    // Nothing follows from what a hook on trial says, so it waits for nothing.
+    if !record.is_empty() {
+        engine.persist(record).await?;
     }
     let mut bench = Bench::read(engine, rows).await?;
     bench.without_use_of(&row);
@@ -290,6 +300,48 @@ pub async fn start_and_run(
         id,
         status: fold::status(state),
     })
+}
+
+/// Waits until an approved call can no longer be taken back: counted from its recorded decision, so that a restart does
+/// not begin it again. Some = it does not start now, and what became of it.
+async fn held_back(
+    engine: &Engine,
+    row: &CallRow,
+    kill: &CancellationToken,
+) -> anyhow::Result<Option<CallStatus>> {
+    let window = i64::from(engine.settings.approvals.undo_seconds);
+    let Some(approval) = row.call.approval_id.filter(|_| {
+        window > 0 && row.call.state == ToolCallState::Approved && row.call.risk < Risk::High
+    }) else {
+        return Ok(None);
+    };
+    loop {
+        let found = engine
+            .store
+            .read(move |reader| reader.approval(approval))
+            .await?;
+        if found.state != ApprovalState::Approved {
+            return Ok(Some(match found.state {
+                ApprovalState::Pending => CallStatus::Awaiting,
+                ApprovalState::Approved
+                | ApprovalState::Denied
+                | ApprovalState::Expired
+                | ApprovalState::Revoked
+                | ApprovalState::Consumed => CallStatus::Settled,
+            }));
+        }
+        let decided = found.decision.map(|decision| decision.at);
+        let now = engine.clock.now();
+        let starts = decided.map_or(now, |at| at.plus_seconds(window));
+        if starts <= now {
+            return Ok(None);
+        }
+        let left = Duration::from_millis(starts.millis_since(now)).min(UNDO_LOOK);
+        tokio::select! {
+            () = tokio::time::sleep(left) => {}
+            () = kill.cancelled() => return Ok(Some(fold::status(row.call.state))),
+        }
+    }
 }
 
 /// A result that was kept, as if the tool had run just now and taken no time.

@@ -8,6 +8,8 @@ pub struct DemoChannel {
     /// Who says what, first in this order, then again and again in any; every text is one that the scripted model
     /// acts on, or a slash command.
     pub lines: &'static [(&'static str, &'static str)],
+    /// Tools that run there without asking.
+    pub auto_approve: &'static [&'static str],
 }
 
 impl DemoChannel {
@@ -32,6 +34,7 @@ const CHANNELS: &[DemoChannel] = &[
             ("mira", "/resume"),
             ("jonas", "list the files"),
         ],
+        auto_approve: &[],
     },
     DemoChannel {
         name: "community",
@@ -41,12 +44,16 @@ const CHANNELS: &[DemoChannel] = &[
             ("noor", "what are the opening hours?"),
             ("alex", "what are the opening hours?"),
             ("kim", "what are the opening hours?"),
+            // Kept without asking; forgetting, pinning and looking through it is for the console.
+            ("sam", "remember that my berth is number 7"),
             ("sam", "search the docs for backups"),
             (
                 "noor",
                 "write the FAQ entry about changing your e-mail address",
             ),
+            ("sam", "what do you remember about my berth?"),
         ],
+        auto_approve: &["remember"],
     },
     DemoChannel {
         name: "ops",
@@ -57,6 +64,7 @@ const CHANNELS: &[DemoChannel] = &[
             ("lena", "rotate the log"),
             ("tomas", "what does the runbook say about restarts?"),
         ],
+        auto_approve: &[],
     },
 ];
 

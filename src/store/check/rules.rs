@@ -26,6 +26,6 @@ pub(crate) const RULES: &[Rule] = &[
         Subject::Approval,
         "SELECT g.approval_id FROM session_grants g JOIN approvals p ON p.id = g.approval_id
             JOIN tool_calls c ON c.id = p.tool_call_id
-         WHERE p.taint <> '[]' OR c.risk IN ('high', 'critical')",
+         WHERE p.taint <> '[]' OR c.approval_id = p.id AND c.risk IN ('high', 'critical')",
     ),
 ];

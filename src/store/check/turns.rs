@@ -46,6 +46,9 @@ pub(crate) const RULES: &[Rule] = &[
     query("I24", "turn that a summary covers though it is open, or still sent", "summaries", Subject::Continuation,
         "SELECT c.id FROM summaries s JOIN continuations c ON c.session_id = s.session_id AND c.position <= s.covers_to
          WHERE c.ended_at IS NULL OR (c.state = 'completed' AND c.archived_at IS NULL)"),
+    query("I24", "summary without the compaction that wrote it", "summaries", Subject::Session,
+        "SELECT session_id FROM summaries s WHERE NOT EXISTS (
+            SELECT 1 FROM compactions k WHERE k.session_id = s.session_id AND k.state = 'done')"),
     query("I23", "model attempt of an ended epoch that was never settled", "model_attempts", Subject::ModelAttempt,
         "SELECT id FROM model_attempts WHERE settled_at IS NULL
             AND epoch < (SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'epoch')"),

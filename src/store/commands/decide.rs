@@ -1,7 +1,7 @@
 //! Answers an approval: compare-and-set, and everything that follows from it.
 
 use crate::clock::Timestamp;
-use crate::protocol::approval::{Approval, Decision};
+use crate::protocol::approval::{Approval, Decision, MAX_SNOOZE_MINUTES, snooze_end};
 use crate::protocol::event::EventBody;
 use crate::protocol::ids::{ApprovalId, ContinuationId, RuleId, SessionId};
 use crate::protocol::session::{ErrorBody, StepBody};
@@ -101,9 +101,6 @@ pub struct DecideReport {
     pub ended: bool,
 }
 
-/// Longest snooze: a day. Shorter than any default deadline's reminder would be pointless to forbid.
-const MAX_SNOOZE_MINUTES: u32 = 24 * 60;
-
 impl Decide {
     fn decision(&self, tx: &WriteTx<'_>) -> Decision {
         Decision {
@@ -155,16 +152,18 @@ impl Decide {
 
     fn snooze(&self, tx: &WriteTx<'_>, gate: &Gate) -> Result<DecideOutcome, StoreError> {
         let minutes = self.minutes.unwrap_or(60).clamp(1, MAX_SNOOZE_MINUTES);
+        let until = snooze_end(tx.now, minutes, gate.expires_at).ok_or_else(|| {
+            StoreError::illegal(format!(
+                "the deadline of {} is within ten minutes: it is too late to put it off",
+                gate.id
+            ))
+        })?;
         tx.conn
             .prepare_cached(
                 "INSERT INTO approval_snoozes (approval_id, person_id, until) VALUES (?1, ?2, ?3)
                  ON CONFLICT (approval_id, person_id) DO UPDATE SET until = excluded.until",
             )?
-            .execute(params![
-                gate.id.to_bytes(),
-                self.by.id,
-                tx.now.plus_seconds(i64::from(minutes) * 60).as_millis()
-            ])?;
+            .execute(params![gate.id.to_bytes(), self.by.id, until.as_millis()])?;
         Ok(DecideOutcome::Decided(load_approval(tx.conn, gate.id)?))
     }
 
@@ -232,6 +231,19 @@ impl Decide {
         let session = gate
             .session_id
             .ok_or_else(|| StoreError::Corrupt(format!("approval {} has no session", gate.id)))?;
+        let too_much: bool = tx
+            .conn
+            .prepare_cached(
+                "SELECT p.taint <> '[]' OR c.risk IN ('high', 'critical')
+                 FROM approvals p JOIN tool_calls c ON c.id = p.tool_call_id WHERE p.id = ?1",
+            )?
+            .query_row([gate.id.to_bytes()], |row| row.get(0))?;
+        if too_much {
+            return Err(StoreError::illegal(format!(
+                "approval {} is of high risk or has untrusted content in its context: it is allowed once, not for the session",
+                gate.id
+            )));
+        }
         tx.conn
             .prepare_cached(
                 "INSERT INTO session_grants (session_id, tool, args_digest, requester_id, approval_id, by_label, created_at,

@@ -1,11 +1,13 @@
-//! What belongs to no turn: keys of messages that started none, settled questions, settled notices, grants that ended.
+//! What belongs to no turn: keys of messages that started none, settled questions, settled notices, grants and
+//! compactions that ended.
 
 use rusqlite::params;
 
+use crate::clock::Timestamp;
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::commands::sweep_history::{CHUNK, Swept};
 use crate::store::error::StoreError;
-use crate::store::queries::sweep::{OLD_MESSAGE, OLD_QUESTION, RawId, SweepRules};
+use crate::store::queries::sweep::{OLD_COMPACTION, OLD_MESSAGE, OLD_QUESTION, RawId, SweepRules};
 
 /// Removes keys of messages that started no turn, as many as fit. Relaxed.
 #[derive(Debug, Clone)]
@@ -151,6 +153,34 @@ impl WriteCommand for SweepGrants {
                 )?
                 .execute(params![tx.now.plus_millis(-WARNED_MS).as_millis(), CHUNK])?
                 as u64;
+        Ok(Swept {
+            taken: 1,
+            removed: rows,
+            rows,
+        })
+    }
+}
+
+/// Removes compactions that ended long ago, as many as fit. Relaxed.
+#[derive(Debug, Clone)]
+pub struct SweepCompactions {
+    /// Those that ended before it are old.
+    pub before: Timestamp,
+}
+
+impl WriteCommand for SweepCompactions {
+    type Output = Swept;
+    const DURABILITY: Durability = Durability::Relaxed;
+    const ALONE: bool = true;
+
+    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<Swept, StoreError> {
+        let rows = tx
+            .conn
+            .prepare_cached(&format!(
+                "DELETE FROM compactions WHERE position IN (
+                    SELECT k.position FROM compactions k WHERE {OLD_COMPACTION} LIMIT ?2)"
+            ))?
+            .execute(params![self.before.as_millis(), CHUNK])? as u64;
         Ok(Swept {
             taken: 1,
             removed: rows,

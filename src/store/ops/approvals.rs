@@ -290,7 +290,8 @@ impl WriteTx<'_> {
         Ok(())
     }
 
-    /// Puts an approval back to (or keeps it) pending under a new revision.
+    /// Puts an approval back to (or keeps it) pending under a new revision. A decision that does not count any more
+    /// leaves no permission behind either.
     pub(crate) fn next_revision(
         &mut self,
         gate: &mut Gate,
@@ -298,6 +299,9 @@ impl WriteTx<'_> {
     ) -> Result<(), StoreError> {
         if gate.state != ApprovalState::Pending {
             self.move_gate(gate, ApprovalState::Pending)?;
+            self.conn
+                .prepare_cached("DELETE FROM session_grants WHERE approval_id = ?1")?
+                .execute([gate.id.to_bytes()])?;
         }
         gate.revision += 1;
         digest.clone_into(&mut gate.digest);

@@ -146,7 +146,9 @@ fn session_cursor(page: &PageRequest) -> Result<(i64, i64), StoreError> {
 /// Bits of a transcript position that number the lines of one continuation.
 const LINE_BITS: u32 = 20;
 /// The line after the last step.
-const STATE_LINE: u64 = (1 << LINE_BITS) - 1;
+const STATE_LINE: u64 = (1 << LINE_BITS) - 1 - MOST_COMPACTED;
+/// Most compactions that are told behind one turn.
+const MOST_COMPACTED: u64 = 64;
 
 struct TurnHead {
     position: u64,
@@ -157,6 +159,40 @@ struct TurnHead {
     error: Option<ErrorBody>,
     created_at: Timestamp,
     updated_at: Timestamp,
+}
+
+/// What [`turn_head`] reads.
+const TURN_HEADS: &str =
+    "SELECT position, id, state, requester_display, text, error, created_at, updated_at FROM continuations
+     WHERE session_id = ?1";
+
+/// The lines of compactions that began after a turn and before the next one came; newest first, as they are given.
+fn behind(turn: &TurnHead, compacted: Vec<(Timestamp, TranscriptBody)>) -> Vec<TranscriptEntry> {
+    let most = (compacted.len() as u64).min(MOST_COMPACTED);
+    let last = (turn.position << LINE_BITS) + STATE_LINE + most;
+    compacted
+        .into_iter()
+        .zip(0..most)
+        .map(|((at, body), newer)| TranscriptEntry {
+            position: last - newer,
+            continuation_id: turn.id,
+            at,
+            body,
+        })
+        .collect()
+}
+
+fn turn_head(row: &Row<'_>) -> Result<TurnHead, StoreError> {
+    Ok(TurnHead {
+        position: row.get(0)?,
+        id: ContinuationId::from_bytes(row.get(1)?),
+        state: word(row, 2)?,
+        sender: row.get(3)?,
+        text: row.get(4)?,
+        error: json_opt(row, 5)?,
+        created_at: Timestamp(row.get(6)?),
+        updated_at: Timestamp(row.get(7)?),
+    })
 }
 
 impl Reader<'_> {
@@ -225,25 +261,23 @@ impl Reader<'_> {
             cursor: None,
         }) as usize;
         let before = before.unwrap_or(u64::MAX >> 1);
-        let mut statement = self.conn.prepare_cached(
-            "SELECT position, id, state, requester_display, text, error, created_at, updated_at FROM continuations
-             WHERE session_id = ?1 AND position <= ?2 ORDER BY position DESC",
-        )?;
+        let mut statement = self.conn.prepare_cached(&format!(
+            "{TURN_HEADS} AND position <= ?2 ORDER BY position DESC"
+        ))?;
         let mut rows = statement.query(params![session.to_bytes(), before >> LINE_BITS])?;
+        let mut compacted = self.compacted(session)?;
         let mut entries = Vec::new();
         while entries.len() <= limit
             && let Some(row) = rows.next()?
         {
-            let turn = TurnHead {
-                position: row.get(0)?,
-                id: ContinuationId::from_bytes(row.get(1)?),
-                state: word(row, 2)?,
-                sender: row.get(3)?,
-                text: row.get(4)?,
-                error: json_opt(row, 5)?,
-                created_at: Timestamp(row.get(6)?),
-                updated_at: Timestamp(row.get(7)?),
-            };
+            let turn = turn_head(row)?;
+            // Newest first, each behind the last turn that had come when it began.
+            let count = compacted
+                .iter()
+                .take_while(|(at, _)| *at >= turn.created_at)
+                .count();
+            let lines = behind(&turn, compacted.drain(..count).collect());
+            entries.extend(lines.into_iter().filter(|line| line.position < before));
             self.push_turn(turn, before, &mut entries)?;
         }
         let more = entries.len() > limit;
@@ -254,6 +288,70 @@ impl Reader<'_> {
             None
         };
         entries.reverse();
+        Ok(Page {
+            items: entries,
+            next_cursor,
+        })
+    }
+
+    /// When compactions that ended well began, and what they did, newest first.
+    fn compacted(
+        &self,
+        session: SessionId,
+    ) -> Result<Vec<(Timestamp, TranscriptBody)>, StoreError> {
+        Ok(self
+            .conn
+            .prepare_cached(
+                "SELECT started_at, turns, facts, tokens_before, tokens_after FROM compactions
+                 WHERE session_id = ?1 AND state = 'done' ORDER BY position DESC",
+            )?
+            .query_map([session.to_bytes()], |row| {
+                let body = TranscriptBody::Compacted {
+                    turns: row.get(1)?,
+                    facts: row.get(2)?,
+                    tokens_before: row.get(3)?,
+                    tokens_after: row.get(4)?,
+                };
+                Ok((Timestamp(row.get(0)?), body))
+            })?
+            .collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// The oldest `limit` (1–500, default 100) entries from a position on, oldest first; `next_cursor` is the
+    /// position to pass as `from` for newer ones.
+    pub fn transcript_from(
+        &self,
+        session: SessionId,
+        from: u64,
+        limit: Option<u32>,
+    ) -> Result<Page<TranscriptEntry>, StoreError> {
+        load_session(self.conn, session)?;
+        let limit = page_limit(&PageRequest {
+            limit,
+            cursor: None,
+        }) as usize;
+        let mut statement = self.conn.prepare_cached(&format!(
+            "{TURN_HEADS} AND position >= ?2 ORDER BY position"
+        ))?;
+        let first = i64::try_from(from >> LINE_BITS).unwrap_or(i64::MAX);
+        let mut rows = statement.query(params![session.to_bytes(), first])?;
+        let compacted = self.compacted(session)?;
+        let mut entries = Vec::new();
+        let mut ahead = rows.next()?.map(turn_head).transpose()?;
+        while entries.len() <= limit
+            && let Some(head) = ahead.take()
+        {
+            ahead = rows.next()?.map(turn_head).transpose()?;
+            let next = ahead.as_ref().map(|turn| turn.created_at);
+            let after = compacted
+                .iter()
+                .filter(|(at, _)| *at >= head.created_at && next.is_none_or(|next| *at < next));
+            let mut turn = behind(&head, after.cloned().collect());
+            self.push_turn(head, u64::MAX, &mut turn)?;
+            entries.extend(turn.into_iter().rev().filter(|e| e.position >= from));
+        }
+        let next_cursor = entries.get(limit).map(|entry| entry.position.to_string());
+        entries.truncate(limit);
         Ok(Page {
             items: entries,
             next_cursor,

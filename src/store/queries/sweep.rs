@@ -137,6 +137,12 @@ pub(crate) const OLD_MESSAGE: &str = "o.continuation_id IS NULL AND o.approval_i
     AND o.position < (SELECT max(position) FROM outbox)
     AND NOT EXISTS (SELECT 1 FROM approvals a WHERE a.outbox_id = o.id)";
 
+/// A compaction (`k`) that is over. `?1` = history before. The newest of a session says when it may be tried again,
+/// the newest that ended well belongs to the summary. What a prompt is made of lies in neither of them.
+pub(crate) const OLD_COMPACTION: &str = "k.ended_at < ?1
+    AND EXISTS (SELECT 1 FROM compactions n WHERE n.session_id = k.session_id AND n.position > k.position
+        AND (k.state = 'failed' OR n.state = 'done'))";
+
 /// A session (`s`) that is over. `?1` = history before. Turns are looked at apart.
 pub(crate) const OLD_SESSION: &str = "s.state <> 'active' AND s.updated_at < ?1
     AND NOT EXISTS (SELECT 1 FROM approvals a WHERE a.continuation_id IS NULL AND a.session_id = s.id)";
@@ -244,6 +250,16 @@ impl Reader<'_> {
             |row| Ok((row.get(0)?, row.get(1)?)),
         )?;
         page(rows)
+    }
+
+    /// How many compactions may go.
+    pub fn old_compactions(&self, before: Timestamp) -> Result<u64, StoreError> {
+        Ok(self
+            .conn
+            .prepare_cached(&format!(
+                "SELECT count(*) FROM compactions k WHERE {OLD_COMPACTION}"
+            ))?
+            .query_row([before.as_millis()], |row| row.get(0))?)
     }
 
     /// Artifacts with the turns that still refer to them: an artifact goes with the last of them.

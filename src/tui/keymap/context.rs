@@ -25,6 +25,8 @@ pub enum Context {
     Audit,
     /// Doctor.
     Doctor,
+    /// A replay, in place of Session.
+    Replay,
     /// Dialogs.
     Dialog,
     /// Text fields.
@@ -45,6 +47,7 @@ impl Context {
         Context::Memory,
         Context::Audit,
         Context::Doctor,
+        Context::Replay,
         Context::Dialog,
         Context::Text,
     ];
@@ -63,6 +66,7 @@ impl Context {
             Self::Memory => "memory",
             Self::Audit => "audit",
             Self::Doctor => "doctor",
+            Self::Replay => "replay",
             Self::Dialog => "dialog",
             Self::Text => "text",
         }
@@ -85,7 +89,8 @@ impl Context {
             | Self::CacheCost
             | Self::Memory
             | Self::Audit
-            | Self::Doctor => true,
+            | Self::Doctor
+            | Self::Replay => true,
             Self::Global | Self::Dialog | Self::Text => false,
         }
     }

@@ -2,13 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use ratatui::layout::Rect;
+
 use crate::clock::Timestamp;
+use crate::protocol::approval::Approval;
 use crate::protocol::ids::{ApprovalId, OutboxId, SessionId, TakeOverId};
 use crate::protocol::words::{DecisionWord, Scope};
 use crate::tui::keymap::context::Context;
 use crate::tui::keymap::key::Key;
 use crate::tui::keymap::lookup::Keymap;
-use crate::tui::message::{Millis, Now};
+use crate::tui::message::{Millis, Now, Spot};
 use crate::tui::options::{Access, Hosting};
 use crate::tui::state::arming::{Arming, Subject};
 use crate::tui::state::audit::AuditPanel;
@@ -20,9 +23,11 @@ use crate::tui::state::hosts::Hosts;
 use crate::tui::state::memory::MemoryPanel;
 use crate::tui::state::modal::Modal;
 use crate::tui::state::panel::Asking;
-use crate::tui::state::queue::QueueState;
+use crate::tui::state::queue::{self, QueueState};
+use crate::tui::state::replay::{Replay, Source};
 use crate::tui::state::rules::RulesPanel;
 use crate::tui::state::session_view::SessionView;
+use crate::tui::state::undo::Undo;
 use crate::tui::state::world::World;
 
 /// How long a notice at the bottom stays.
@@ -282,6 +287,8 @@ pub struct State {
     pub arming: Arming,
     /// First press of a high-risk decision.
     pub high: Option<HighConfirm>,
+    /// What was done here and can perhaps be taken back.
+    pub undo: Undo,
     /// Decisions under way.
     pub deciding: BTreeSet<ApprovalId>,
     /// Keys of a sequence.
@@ -304,7 +311,20 @@ pub struct State {
     pub hosts: Hosts,
     /// What the credential may do; none = everything.
     pub scopes: Option<Vec<Scope>>,
+    /// Something came while nobody looked, and the bell has not rung for it yet.
+    pub unrung: bool,
+    /// The mouse selects and scrolls; else it is the terminal's.
+    pub mouse: bool,
+    /// Where the last frame drew what can be selected, while the mouse is ours.
+    pub spots: Vec<(Rect, Spot)>,
+    /// What is played again.
+    pub replay: Option<Box<Replay>>,
+    /// What is to be played as soon as the connection stands; nothing else is then done here.
+    pub wanted_replay: Option<Source>,
 }
+
+/// Least milliseconds between two bells: what comes in between is told together.
+pub const BELL_MS: u64 = 10_000;
 
 impl State {
     /// A console that has heard nothing yet.
@@ -339,6 +359,7 @@ impl State {
             drafts: BTreeMap::new(),
             arming: Arming::default(),
             high: None,
+            undo: Undo::default(),
             deciding: BTreeSet::new(),
             pending: None,
             flash: None,
@@ -350,6 +371,11 @@ impl State {
             dirty: Dirty::Now,
             hosts: Hosts::default(),
             scopes: None,
+            unrung: false,
+            mouse: false,
+            spots: Vec::new(),
+            replay: None,
+            wanted_replay: None,
         }
     }
 
@@ -370,9 +396,12 @@ impl State {
 
     /// Which keys hold now.
     pub fn context(&self) -> Context {
-        self.modals
-            .last()
-            .map_or(self.screen.context(), Modal::context)
+        let screen = if self.replay.is_some() {
+            Context::Replay
+        } else {
+            self.screen.context()
+        };
+        self.modals.last().map_or(screen, Modal::context)
     }
 
     /// Whether the engine can be reached.
@@ -383,6 +412,11 @@ impl State {
     /// Whether the screen is too small for two panes.
     pub fn one_pane(&self) -> bool {
         self.size.0 < ONE_PANE.0 || self.size.1 < ONE_PANE.1
+    }
+
+    /// How long an approved call can still be taken back before it starts, in milliseconds; none = it is not held.
+    pub fn starts_in(&self, approval: &Approval) -> Option<u64> {
+        queue::starts_in(&self.world, self.now.wall, approval)
     }
 
     /// The keys of a sequence that has waited long enough for help: what can follow is shown.
@@ -406,6 +440,12 @@ impl State {
             .flat_map(World::pending)
             .filter_map(|a| a.expires_at)
             .any(|at| at > self.now.wall && at.millis_since(self.now.wall) <= 61_000);
+        let urgent = urgent
+            || self
+                .world
+                .approvals
+                .values()
+                .any(|one| self.starts_in(one).is_some());
         let retries = self.screen == Screen::Live && !self.world.retries.is_empty();
         let live = self.is_live() || self.hosts.several();
         if (retries || urgent && self.screen == Screen::Queue) && live {
@@ -413,6 +453,8 @@ impl State {
                 1000 - u64::try_from(wall.rem_euclid(1000)).unwrap_or(0),
             ));
         }
+        let replay = self.replay.as_ref();
+        next.extend(replay.and_then(|replay| replay.next_change(steady)));
         next.extend(self.flash.as_ref().map(|flash| flash.until));
         next.extend(
             self.pending
@@ -430,6 +472,12 @@ impl State {
                 self.asking
                     .due(self.screen)
                     .map(|at| at.max(steady.plus(1))),
+            );
+        }
+        if self.unrung {
+            next.extend(
+                self.last_bell
+                    .map(|at| at.plus(BELL_MS).max(steady.plus(1))),
             );
         }
         if self.screen == Screen::Queue {

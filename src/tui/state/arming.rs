@@ -4,6 +4,8 @@
 //! drawn, never from what was meant to be drawn. Nothing here can make a decision count earlier than
 //! a report allows.
 
+use std::collections::BTreeMap;
+
 use crate::tui::message::Millis;
 use crate::tui::state::queue::ItemKey;
 
@@ -63,6 +65,12 @@ pub enum Refusal {
     JustFocused,
     /// Pasted.
     Pasted,
+    /// The dialog has not been on screen long enough.
+    DialogTooSoon,
+    /// What the dialog must say does not fit on this screen.
+    DialogTooSmall,
+    /// Part of the dialog has not been seen.
+    DialogNotRead,
 }
 
 impl Refusal {
@@ -77,6 +85,9 @@ impl Refusal {
             Self::TooSmall => "id, tool and risk do not fit on this screen",
             Self::JustFocused => "the terminal has just regained focus",
             Self::Pasted => "pasted text never decides",
+            Self::DialogTooSoon => "this has just appeared or changed; read it first",
+            Self::DialogTooSmall => "this does not fit on this screen",
+            Self::DialogNotRead => "part of this has not been shown; scroll to its end",
         }
     }
 }
@@ -95,6 +106,30 @@ struct Exposure {
     identity: bool,
 }
 
+impl Exposure {
+    /// Whether it has been looked at as the rule asks: for how long it has been on screen.
+    fn check(&self, now: Millis) -> Result<u64, Refusal> {
+        if !self.identity {
+            return Err(Refusal::TooSmall);
+        }
+        let shown = now.since(self.since);
+        if shown < VISIBLE_MS {
+            return Err(Refusal::TooSoon);
+        }
+        if now.since(self.quiet_since) < VISIBLE_MS {
+            return Err(if self.disturbed {
+                Refusal::NotQuiet
+            } else {
+                Refusal::TooSoon
+            });
+        }
+        if self.seen_from > 0 || self.seen_to < self.lines {
+            return Err(Refusal::NotReadToEnd);
+        }
+        Ok(shown)
+    }
+}
+
 /// State of the arming rule.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Arming {
@@ -102,13 +137,34 @@ pub struct Arming {
     // The card that was shown last, while a dialog or another screen covers it: what was read of it counts
     // when it comes back unchanged, how long it was shown does not.
     covered: Option<Exposure>,
+    // Cards that were once armed, as they were then, and how long they had been on screen.
+    read: BTreeMap<ItemKey, (Subject, u64)>,
     last_key: Option<Millis>,
     focus_gained: Option<Millis>,
 }
 
 impl Arming {
+    /// Notes the card that is on screen as read, if it is.
+    fn note_read(&mut self, now: Millis) {
+        if let Some(exposure) = &self.exposure
+            && let Ok(shown) = exposure.check(now)
+        {
+            let subject = exposure.subject.clone();
+            self.read.insert(subject.key.clone(), (subject, shown));
+        }
+    }
+
+    /// How long exactly this was on screen when it was last read to its end; none = it never was.
+    pub fn read(&self, subject: &Subject) -> Option<u64> {
+        self.read
+            .get(&subject.key)
+            .filter(|(read, _)| read == subject)
+            .map(|(_, shown)| *shown)
+    }
+
     /// A frame was drawn.
     pub fn drawn(&mut self, report: Option<CardReport>, now: Millis) {
+        self.note_read(now);
         let Some(report) = report else {
             self.covered = self.exposure.take().or(self.covered.take());
             return;
@@ -161,10 +217,12 @@ impl Arming {
     pub fn forget(&mut self) {
         self.exposure = None;
         self.covered = None;
+        self.read.clear();
     }
 
     /// A key was pressed (any key, before it is acted on).
     pub fn key(&mut self, now: Millis) {
+        self.note_read(now);
         self.last_key = Some(now);
         if let Some(exposure) = &mut self.exposure
             && now.since(exposure.quiet_since) < QUIET_MS
@@ -179,10 +237,15 @@ impl Arming {
         self.focus_gained = Some(now);
     }
 
+    /// Whether the terminal has the focus for so short a time that what is done may be what brought it.
+    pub fn just_focused(&self, now: Millis) -> bool {
+        self.focus_gained.is_some_and(|at| now.since(at) < FOCUS_MS)
+    }
+
     /// Whether a decision about `subject` counts now. Ask before [`Arming::key`] is told of the same key.
     pub fn check(&self, subject: Option<&Subject>, now: Millis) -> Result<u64, Refusal> {
         let subject = subject.ok_or(Refusal::NothingSelected)?;
-        if self.focus_gained.is_some_and(|at| now.since(at) < FOCUS_MS) {
+        if self.just_focused(now) {
             return Err(Refusal::JustFocused);
         }
         let Some(exposure) = &self.exposure else {
@@ -191,24 +254,7 @@ impl Arming {
         if exposure.subject != *subject {
             return Err(Refusal::TooSoon);
         }
-        if !exposure.identity {
-            return Err(Refusal::TooSmall);
-        }
-        let shown = now.since(exposure.since);
-        if shown < VISIBLE_MS {
-            return Err(Refusal::TooSoon);
-        }
-        if now.since(exposure.quiet_since) < VISIBLE_MS {
-            return Err(if exposure.disturbed {
-                Refusal::NotQuiet
-            } else {
-                Refusal::TooSoon
-            });
-        }
-        if exposure.seen_from > 0 || exposure.seen_to < exposure.lines {
-            return Err(Refusal::NotReadToEnd);
-        }
-        Ok(shown)
+        exposure.check(now)
     }
 
     /// When the answer of [`Arming::check`] may next change by itself.
@@ -222,5 +268,96 @@ impl Arming {
         .flatten()
         .filter(|at| *at > now)
         .min()
+    }
+}
+
+/// What a drawn frame showed of a dialog that decides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DialogReport {
+    /// Columns and rows for its lines; another size means other lines.
+    pub size: (u16, u16),
+    /// Lines that must have been seen.
+    pub lines: usize,
+    /// First line shown.
+    pub first: usize,
+    /// One past the last line shown.
+    pub end: usize,
+    /// How far it can be scrolled.
+    pub max_scroll: usize,
+    /// Whether what it is about and its buttons were fully visible.
+    pub legible: bool,
+}
+
+/// How long a dialog that decides has been on screen as it is now, and what of it. The arming rule inside dialogs:
+/// the last press counts [`CONFIRM_MS`] after what it says has appeared, when all of that has been shown.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DialogExposure {
+    /// Lines scrolled down.
+    pub scroll: usize,
+    since: Option<Millis>,
+    size: (u16, u16),
+    lines: usize,
+    seen_from: usize,
+    seen_to: usize,
+    legible: bool,
+}
+
+impl DialogExposure {
+    /// What it says changed: it must be looked at again.
+    pub fn changed(&mut self) {
+        *self = Self {
+            scroll: self.scroll,
+            ..Self::default()
+        };
+    }
+
+    /// Scrolls by lines; never past what the next frame can show.
+    pub fn scroll_by(&mut self, lines: i64) {
+        let by = usize::try_from(lines.unsigned_abs()).unwrap_or(usize::MAX);
+        self.scroll = if lines > 0 {
+            self.scroll.saturating_add(by)
+        } else {
+            self.scroll.saturating_sub(by)
+        };
+    }
+
+    /// A frame showed it.
+    pub fn drawn(&mut self, report: DialogReport, now: Millis) {
+        self.scroll = self.scroll.min(report.max_scroll);
+        let same = self.since.is_some()
+            && self.size == report.size
+            && self.lines == report.lines
+            && (self.legible || !report.legible);
+        if !same {
+            self.since = Some(now);
+            self.size = report.size;
+            self.lines = report.lines;
+            self.seen_from = report.first;
+            self.seen_to = report.end;
+        }
+        // Only what joins what has been read already is read: a jump leaves a gap.
+        if report.first <= self.seen_to && report.end >= self.seen_from {
+            self.seen_from = self.seen_from.min(report.first);
+            self.seen_to = self.seen_to.max(report.end);
+        }
+        self.legible = report.legible;
+    }
+
+    /// Whether the press that decides counts now.
+    pub fn check(&self, arming: &Arming, now: Millis) -> Result<(), Refusal> {
+        if arming.just_focused(now) {
+            return Err(Refusal::JustFocused);
+        }
+        let since = self.since.ok_or(Refusal::DialogTooSoon)?;
+        if !self.legible {
+            return Err(Refusal::DialogTooSmall);
+        }
+        if now.since(since) < CONFIRM_MS {
+            return Err(Refusal::DialogTooSoon);
+        }
+        if self.seen_from > 0 || self.seen_to < self.lines {
+            return Err(Refusal::DialogNotRead);
+        }
+        Ok(())
     }
 }

@@ -81,7 +81,8 @@ impl AuditPanel {
         self.select(None);
     }
 
-    fn select(&mut self, seq: Option<u64>) {
+    /// Selects a row, or none.
+    pub fn select(&mut self, seq: Option<u64>) {
         if self.selected != seq {
             self.scroll = 0;
         }

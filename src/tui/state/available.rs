@@ -15,6 +15,7 @@ const SESSION: &[Action] = &[
     Action::Models,
     Action::PauseSession,
     Action::TakeOver,
+    Action::Export,
 ];
 /// What is about its channel.
 const CHANNEL: &[Action] = &[
@@ -98,6 +99,8 @@ fn ordinary(state: &State, action: Action) -> Option<String> {
         && state.access == Access::ReadOnly
     {
         Some("read-only console (--read-only)")
+    } else if action == Action::Undo && state.undo.is_empty() {
+        Some("nothing was decided on this console yet")
     } else if action == Action::NextHost && !state.hosts.several() {
         Some("this console is attached to one daemon only")
     } else if sends(action) {
@@ -132,13 +135,14 @@ fn sends(action: Action) -> bool {
             Action::TakeOver,
             Action::NewSession,
             Action::ReleaseStop,
+            Action::Undo,
         ]
         .contains(&action)
 }
 
 /// Screens that have it, where this one does not. What is about the focus works from everywhere.
 fn elsewhere(state: &State, action: Action) -> Option<String> {
-    let anywhere = [SESSION, CHANNEL, TURN, &[Action::NewSession]];
+    let anywhere = [SESSION, CHANNEL, TURN, &[Action::NewSession, Action::Undo]];
     let bound = |context: Context| !state.keymap.keys_of(context, action).is_empty();
     if anywhere.iter().any(|list| list.contains(&action)) || bound(state.screen.context()) {
         return None;

@@ -19,6 +19,10 @@ pub const COMMANDS: &[(&str, &str)] = &[
     ("channels", "go to Channels"),
     ("continuations", "go to Continuations"),
     ("doctor", "go to Doctor"),
+    (
+        "export",
+        "export [markdown|json]: write the whole session into the current directory",
+    ),
     ("help", "keys of this screen"),
     ("host", "host NAME: show this daemon of several"),
     ("keymap", "keymap NAME: other keys"),
@@ -123,6 +127,11 @@ fn arguments(state: &State, word: &str) -> Option<Vec<(String, String)>> {
     match word {
         "theme" => Some(plain(&state.theme_names)),
         "keymap" => Some(plain(&state.keymap_names)),
+        "export" => Some(
+            ["markdown", "json"]
+                .map(|name| (name.to_owned(), String::new()))
+                .to_vec(),
+        ),
         "channel" => Some(
             state
                 .world
@@ -264,6 +273,14 @@ pub fn run(state: &mut State, line: &str) -> Vec<Effect> {
         ("channel", Some(name)) => channel(state, name),
         ("session", Some(wanted)) => session(state, wanted),
         ("host", wanted) => hosts::named(state, wanted),
+        ("export", Some(word)) => match word.parse() {
+            Ok(format) => perform::export(state, format),
+            Err(expected) => {
+                let word: String = word.chars().take(40).collect();
+                state.flash(Tone::Warning, format!("export `{word}`: {expected}"));
+                Vec::new()
+            }
+        },
         ("theme" | "keymap" | "channel", None) => {
             let known = arguments(state, word).unwrap_or_default();
             let names: Vec<&str> = known.iter().map(|(name, _)| name.as_str()).collect();

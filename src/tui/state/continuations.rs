@@ -155,7 +155,8 @@ impl ContinuationsPanel {
         self.regroup();
     }
 
-    fn select(&mut self, id: Option<ContinuationId>) {
+    /// Selects a row, or none.
+    pub fn select(&mut self, id: Option<ContinuationId>) {
         if self.selected != id {
             self.scroll = 0;
         }

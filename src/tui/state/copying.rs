@@ -24,10 +24,16 @@ pub fn copy(state: &mut State, what: Copied) -> Vec<Effect> {
     };
     match text {
         Some(text) => {
-            state.flash(
-                Tone::Info,
-                format!("copied {} bytes to the clipboard (OSC 52)", text.len()),
-            );
+            let part = state.screen == Screen::Session
+                && state.session.selected.is_none()
+                && what == Copied::All
+                && !state.session.is_whole();
+            let key = state.keymap.key_of(state.context(), Action::Export);
+            let part = match key.filter(|_| part) {
+                Some(key) => format!(": only what is loaded; {key} writes everything to a file"),
+                None => " to the clipboard (OSC 52)".to_owned(),
+            };
+            state.flash(Tone::Info, format!("copied {} bytes{part}", text.len()));
             vec![Effect::Copy(text)]
         }
         None => nothing(state, Action::CopyId),

@@ -1,7 +1,7 @@
 //! Decisions about the selected card. Every path to a `Decide` command goes through [`armed`] first and
 //! carries the digest and revision that were on screen.
 
-use crate::protocol::approval::Approval;
+use crate::protocol::approval::{Approval, snooze_end};
 use crate::protocol::command::{Command, DecisionRequest, DeliveryResolution};
 use crate::protocol::words::{DecisionScope, DecisionWord, OutboxState, Risk, Scope};
 use crate::tui::action::Action;
@@ -9,9 +9,9 @@ use crate::tui::message::Effect;
 use crate::tui::state::app::{HighConfirm, Screen, State, Tone};
 use crate::tui::state::arming::{CONFIRM_MS, Refusal, Subject};
 use crate::tui::state::dialogs;
-use crate::tui::state::modal::{Bound, Confirm, Modal, TextPurpose};
+use crate::tui::state::modal::{Bound, Confirm, Modal, TextPurpose, snoozes};
 use crate::tui::state::queue::{self, ItemKey};
-use crate::tui::state::submit;
+use crate::tui::state::{batch, rule_editor, shape, submit};
 
 /// Whether a decision key counts now; the time the card has been on screen.
 pub fn armed(state: &State) -> Result<u64, Refusal> {
@@ -41,6 +41,7 @@ pub fn word_for(approval: &Approval, action: Action) -> Option<DecisionWord> {
         Action::AnswerInstead => &[DecisionWord::Answer],
         Action::DenyAndStop => &[DecisionWord::DenyAndStop],
         Action::Snooze => &[DecisionWord::Snooze],
+        Action::AllowShape | Action::MakeRule => &[DecisionWord::Approve],
         Action::SettleHappened => &[DecisionWord::Happened, DecisionWord::Sent],
         Action::SettleAgain => &[DecisionWord::RunAgain, DecisionWord::SendAgain],
         Action::SettleGiveUp => &[DecisionWord::GiveUp, DecisionWord::Drop],
@@ -50,6 +51,25 @@ pub fn word_for(approval: &Approval, action: Action) -> Option<DecisionWord> {
         .iter()
         .copied()
         .find(|word| approval.offered.contains(word))
+}
+
+/// Whether a decision key means something on this approval, or why not.
+pub fn offers(approval: &Approval, action: Action) -> Result<DecisionWord, &'static str> {
+    let word = word_for(approval, action).ok_or("not offered here")?;
+    let why = match action {
+        Action::AllowShape => shape::unavailable(approval),
+        Action::MakeRule => rule_editor::unavailable(approval),
+        _ => None,
+    };
+    why.map_or(Ok(word), Err)
+}
+
+/// Why a decision key means nothing on this approval now; none = it does.
+pub fn not_offered(state: &State, approval: &Approval, action: Action) -> Option<&'static str> {
+    if action == Action::Snooze && snooze_end(state.now.wall, 1, approval.expires_at).is_none() {
+        return Some("its deadline is within ten minutes");
+    }
+    offers(approval, action).err()
 }
 
 /// Why a decision key means nothing for what is selected; for the footer and the notice.
@@ -66,27 +86,30 @@ pub fn unavailable(state: &State, action: Action) -> Option<String> {
     if let Some(why) = submit::lacks(state, Scope::Approve) {
         return Some(why);
     }
+    let not_here = "not offered here";
     let offered = match key {
-        ItemKey::Approval(id) => state
-            .world
-            .approvals
-            .get(id)
-            .is_some_and(|a| word_for(a, action).is_some()),
-        ItemKey::Delivery(_) => matches!(
-            action,
-            Action::SettleHappened | Action::SettleAgain | Action::SettleGiveUp
-        ),
+        ItemKey::Approval(id) => match state.world.approvals.get(id) {
+            Some(approval) => not_offered(state, approval, action).map_or(Ok(()), Err),
+            None => Err(not_here),
+        },
+        ItemKey::Delivery(_) => match action {
+            Action::SettleHappened | Action::SettleAgain | Action::SettleGiveUp => Ok(()),
+            _ => Err(not_here),
+        },
         ItemKey::Continuation(_)
         | ItemKey::Channel(_)
         | ItemKey::Problem(_)
-        | ItemKey::Elsewhere(..) => false,
+        | ItemKey::Elsewhere(..) => Err(not_here),
     };
-    (!offered).then(|| "not offered here".to_owned())
+    offered.err().map(str::to_owned)
 }
 
 /// A decision key was pressed.
 pub fn decide(state: &mut State, action: Action, armed: Result<u64, Refusal>) -> Vec<Effect> {
     let high = state.high.take();
+    if !state.queue.marks.is_empty() && state.modals.is_empty() {
+        return batch::begin(state, action);
+    }
     if let Some(why) = unavailable(state, action) {
         state.flash(Tone::Warning, format!("{}: {why}", action.short()));
         return Vec::new();
@@ -170,8 +193,22 @@ fn decide_approval(
         }
         Action::AnswerInstead => return dialogs::open_text(state, TextPurpose::Answer(bound)),
         Action::Snooze => {
-            state.modals.push(Modal::Snooze { bound, chosen: 0 });
+            let choices = snoozes(state.now.wall, approval.expires_at);
+            state.modals.push(Modal::Snooze {
+                bound,
+                choices,
+                chosen: 0,
+            });
             return Vec::new();
+        }
+        Action::AllowShape => {
+            let approval = approval.clone();
+            shape::open(state, bound, approval);
+            return Vec::new();
+        }
+        Action::MakeRule => {
+            let approval = approval.clone();
+            return rule_editor::open(state, bound, approval);
         }
         _ => {}
     }
@@ -261,18 +298,10 @@ pub fn title(approval: &Approval) -> String {
 /// A request with nothing but the decision and what it is bound to.
 pub fn request(bound: &Bound, decision: DecisionWord) -> DecisionRequest {
     DecisionRequest {
-        decision,
         scope: (decision == DecisionWord::Approve).then_some(DecisionScope::Once),
-        digest: bound.subject.digest.clone(),
         revision: u32::try_from(bound.subject.revision).ok(),
-        confirm_code: None,
-        reason: None,
-        args: None,
-        answer: None,
-        minutes: None,
-        extra: None,
         seen_ms: Some(bound.seen_ms),
-        rule: None,
+        ..DecisionRequest::new(decision, bound.subject.digest.clone())
     }
 }
 

@@ -46,8 +46,7 @@ pub struct Dial {
 impl Dial {
     /// Whether the chosen level lets more run than the channel's lasting one, so that it can end by itself.
     pub fn raises(&self, policy: &Policy) -> bool {
-        let lasting = policy.reverts_to.unwrap_or(policy.autonomy);
-        self.chosen > lasting.min(policy.autonomy)
+        raises(policy, self.chosen)
     }
 
     /// Seconds that the chosen level would hold; none = until it is changed. `full` never lasts by a key.
@@ -55,8 +54,25 @@ impl Dial {
         if !self.raises(policy) {
             return None;
         }
-        let last = LASTS.len() - 1 - usize::from(self.chosen == Autonomy::Full);
-        LASTS.get(self.lasts.min(last)).copied().flatten()
+        let lasts = lasts(self.chosen);
+        let last = self.lasts.min(lasts.len() - 1);
+        lasts.get(last).copied().flatten()
+    }
+}
+
+/// Whether a level lets more run than the channel's lasting one, so that it can end by itself.
+pub fn raises(policy: &Policy, level: Autonomy) -> bool {
+    let lasting = policy.reverts_to.unwrap_or(policy.autonomy);
+    level > lasting.min(policy.autonomy)
+}
+
+/// How long a raised level can hold, in seconds; never empty. `full` always ends by itself.
+pub fn lasts(level: Autonomy) -> &'static [Option<u64>] {
+    let (_, ending) = LASTS.split_last().unwrap_or((&None, &[]));
+    if level == Autonomy::Full {
+        ending
+    } else {
+        &LASTS
     }
 }
 
@@ -114,7 +130,7 @@ pub fn turn(dial: &mut Dial, forward: bool) -> Vec<Effect> {
 /// Lets a raised level hold longer or shorter. Not behind an open question, which names how long.
 pub fn last(dial: &mut Dial, policy: &Policy, longer: bool) {
     if dial.confirming.is_none() && dial.raises(policy) {
-        let count = LASTS.len() - usize::from(dial.chosen == Autonomy::Full);
+        let count = lasts(dial.chosen).len();
         dial.lasts = stepped(dial.lasts.min(count - 1), count, longer);
     }
 }

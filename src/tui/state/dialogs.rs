@@ -9,15 +9,13 @@ use crate::tui::options::Hosting;
 use crate::tui::state::app::{Dirty, Screen, State, Tone};
 use crate::tui::state::arming::Subject;
 use crate::tui::state::memory::MemoryText;
-use crate::tui::state::modal::{
-    Bound, Help, HelpScope, Modal, QuitChoice, SNOOZES, TextEntry, TextPurpose,
-};
+use crate::tui::state::modal::{Bound, Help, HelpScope, Modal, QuitChoice, TextEntry, TextPurpose};
 use crate::tui::state::release::{Place, Release};
 use crate::tui::state::rules::{self, RuleText};
 use crate::tui::state::text_field::{Edit, Lines, TextField};
 use crate::tui::state::{
-    audit, command_line, continuations, decide, dial, memory_keys, models, perform, queue, submit,
-    summary, why,
+    audit, batch, command_line, continuations, decide, deciding, dial, memory_keys, models,
+    perform, queue, rule_editor, submit, summary, why,
 };
 
 /// Longest reason that is sent.
@@ -42,7 +40,9 @@ fn draft_key(purpose: &TextPurpose) -> Option<String> {
         | TextPurpose::CommandLine
         | TextPurpose::Filter(_)
         | TextPurpose::Memory(MemoryText::Search)
-        | TextPurpose::Rule(RuleText::Test) => None,
+        | TextPurpose::Rule(RuleText::Test)
+        | TextPurpose::RuleValue
+        | TextPurpose::BatchReason => None,
     }
 }
 
@@ -61,7 +61,9 @@ pub fn open_text(state: &mut State, purpose: TextPurpose) -> Vec<Effect> {
         | TextPurpose::CommandLine
         | TextPurpose::Filter(_)
         | TextPurpose::Memory(MemoryText::Search)
-        | TextPurpose::Rule(RuleText::Test) => Lines::One,
+        | TextPurpose::Rule(RuleText::Test)
+        | TextPurpose::RuleValue
+        | TextPurpose::BatchReason => Lines::One,
     };
     let draft = draft_key(&purpose).and_then(|key| state.drafts.get(&key).cloned());
     let start = match (&purpose, draft) {
@@ -73,7 +75,9 @@ pub fn open_text(state: &mut State, purpose: TextPurpose) -> Vec<Effect> {
             .and_then(|approval| serde_json::to_string_pretty(&approval.args).ok())
             .unwrap_or_default(),
         (TextPurpose::Rule(purpose), None) => rules::start(state, *purpose),
+        (TextPurpose::RuleValue, None) => rule_editor::value(state),
         (TextPurpose::Filter(Screen::Continuations), None) => state.continuations.filter.clone(),
+        (TextPurpose::Filter(Screen::Queue), None) => state.queue.filter.clone(),
         (TextPurpose::Filter(Screen::Audit), None) => state.audit.filter.clone(),
         (TextPurpose::Memory(MemoryText::Edit(..)), None) => state
             .memory
@@ -160,7 +164,9 @@ fn changed(state: &mut State) {
                 | TextPurpose::Say(..)
                 | TextPurpose::Filter(_)
                 | TextPurpose::Memory(_)
-                | TextPurpose::Rule(_) => {}
+                | TextPurpose::Rule(_)
+                | TextPurpose::RuleValue
+                | TextPurpose::BatchReason => {}
             }
         }
         Some(
@@ -171,6 +177,7 @@ fn changed(state: &mut State) {
             | Modal::Snooze { .. }
             | Modal::Models(_)
             | Modal::Why(_)
+            | Modal::Deciding(_)
             | Modal::Summary(_),
         )
         | None => {}
@@ -297,6 +304,7 @@ fn move_choice(state: &mut State, action: Action) -> Vec<Effect> {
             | Modal::Snooze { .. }
             | Modal::Models(_)
             | Modal::Why(_)
+            | Modal::Deciding(_)
             | Modal::Summary(_),
         )
         | None => {}
@@ -342,6 +350,7 @@ fn close_text(state: &mut State) {
             }
             if entry.purpose == TextPurpose::Search {
                 state.session.search = None;
+                state.session.hunt = None;
             }
         }
         Some(Modal::Help(_)) | None => {}
@@ -350,7 +359,7 @@ fn close_text(state: &mut State) {
 }
 
 /// Whether a card is still exactly what the dialog was opened for.
-fn still(state: &mut State, subject: &Subject) -> bool {
+pub fn still(state: &mut State, subject: &Subject) -> bool {
     let current = queue::subject(&state.world, &subject.key).as_ref() == Some(subject)
         && queue::is_open(&state.world, &subject.key);
     if !current {
@@ -422,7 +431,9 @@ fn finish(state: &mut State) -> Vec<Effect> {
         | TextPurpose::CommandLine
         | TextPurpose::Filter(_)
         | TextPurpose::Memory(_)
-        | TextPurpose::Rule(_) => None,
+        | TextPurpose::Rule(_)
+        | TextPurpose::RuleValue
+        | TextPurpose::BatchReason => None,
     };
     if let Some((bound, request)) = decision {
         return finish_decision(state, &entry, &bound, request);
@@ -463,9 +474,9 @@ fn finish(state: &mut State) -> Vec<Effect> {
                         return refuse(state, why);
                     }
                 }
+                Screen::Queue => state.queue.set_filter(&state.world, &text),
                 // Each of these has words of its own, or nothing to filter.
-                Screen::Queue
-                | Screen::Live
+                Screen::Live
                 | Screen::Session
                 | Screen::Channels
                 | Screen::Rules
@@ -487,6 +498,19 @@ fn finish(state: &mut State) -> Vec<Effect> {
                 effects
             }
         },
+        TextPurpose::RuleValue if text.trim().is_empty() => {
+            refuse(state, "a rule compares with something".to_owned())
+        }
+        TextPurpose::RuleValue => rule_editor::written(state, text),
+        TextPurpose::BatchReason if text.len() > MAX_REASON_BYTES => {
+            refuse(state, format!("at most {MAX_REASON_BYTES} bytes"))
+        }
+        TextPurpose::BatchReason => {
+            state.modals.pop();
+            let reason = Some(text).filter(|text| !text.trim().is_empty());
+            batch::open(state, Action::DenyWithReason, reason);
+            Vec::new()
+        }
         TextPurpose::DenyReason(_)
         | TextPurpose::EditArguments(_)
         | TextPurpose::Answer(_)
@@ -568,6 +592,7 @@ pub fn dialog_action(state: &mut State, action: Action) -> Vec<Effect> {
                 Some(Modal::Summary(pager)) => summary::scroll(pager, lines),
                 _ => {}
             }
+            deciding::page(state, lines);
             Vec::new()
         }
         Action::DialogLonger | Action::DialogShorter => {
@@ -578,13 +603,18 @@ pub fn dialog_action(state: &mut State, action: Action) -> Vec<Effect> {
             }
             Vec::new()
         }
+        Action::DialogAgain => deciding::press(state, action),
         Action::DialogCancel => {
             if let Some(Modal::Dial(dial)) = state.modals.last_mut()
                 && dial.confirming.take().is_some()
             {
                 return Vec::new();
             }
-            state.modals.pop();
+            if matches!(state.modals.last(), Some(Modal::Deciding(_))) {
+                deciding::cancel(state);
+            } else {
+                state.modals.pop();
+            }
             Vec::new()
         }
         Action::EmergencyStop => submit::emergency_stop(state),
@@ -607,11 +637,14 @@ fn turn(state: &mut State, forward: bool) -> Vec<Effect> {
             release.chosen = stepped(release.chosen, release.places(), forward);
         }
         Some(Modal::Confirm(confirm)) => confirm.chosen = stepped(confirm.chosen, 2, forward),
-        Some(Modal::Snooze { chosen, .. }) => *chosen = stepped(*chosen, SNOOZES.len(), forward),
+        Some(Modal::Snooze {
+            choices, chosen, ..
+        }) => *chosen = stepped(*chosen, choices.len(), forward),
         Some(Modal::Models(dialog)) => {
             dialog.chosen = stepped(dialog.chosen, dialog.models().len(), forward);
         }
         Some(Modal::Why(pager)) => why::scroll(pager, if forward { 1 } else { -1 }),
+        Some(Modal::Deciding(_)) => deciding::turn(state, forward),
         Some(Modal::Summary(pager)) => summary::scroll(pager, if forward { 1 } else { -1 }),
         Some(Modal::Dial(dial)) => return dial::turn(dial, forward),
         Some(Modal::Help(_) | Modal::Text(_)) | None => {}
@@ -658,17 +691,22 @@ fn accept(state: &mut State) -> Vec<Effect> {
             }
             submit::submit(state, confirm.command)
         }
-        Some(Modal::Snooze { bound, chosen }) => {
+        Some(Modal::Snooze {
+            bound,
+            choices,
+            chosen,
+        }) => {
             state.modals.pop();
             if !still(state, &bound.subject) {
                 return Vec::new();
             }
             let mut request = decide::request(&bound, DecisionWord::Snooze);
-            request.minutes = SNOOZES.get(chosen).copied();
+            request.minutes = choices.get(chosen).map(|choice| choice.minutes);
             submit::submit(state, decide::decide_command(&bound, request))
         }
         Some(Modal::Dial(dial)) => dial::accept(state, &dial),
         Some(Modal::Models(dialog)) => models::accept(state, &dialog),
+        Some(Modal::Deciding(_)) => deciding::press(state, Action::DialogAccept),
         Some(Modal::Why(_) | Modal::Summary(_)) => {
             state.modals.pop();
             Vec::new()

@@ -229,14 +229,17 @@ fn of_hook(state: &State, hook: &Hook) -> Row {
         Key::Hook(hook.name.clone(), point),
         Word::Ok,
         &format!("hook {}", hook.name),
-        format!(
-            "{point}: {} runs, {} changed, {} cancelled, {} failed{left}, p95 {}",
-            format::count(counts.runs),
-            counts.changes,
-            counts.cancels,
-            counts.failures,
-            micros(counts.p95_us)
-        ),
+        match counts.runs {
+            0 => format!("{point}: never ran{left}"),
+            runs => format!(
+                "{point}: {} runs, {} changed, {} cancelled, {} failed{left}, p95 {}",
+                format::count(runs),
+                counts.changes,
+                counts.cancels,
+                counts.failures,
+                micros(counts.p95_us)
+            ),
+        },
     );
     if let Some(why) = &hook.refused {
         found.word = Word::Problem;

@@ -95,12 +95,10 @@ pub fn focused_continuation(state: &State) -> Option<(ContinuationId, Continuati
 pub fn needs(state: &State) -> (usize, Option<crate::clock::Timestamp>) {
     let mut count = 0;
     let mut oldest = None;
-    for key in &state.queue.order {
-        if queue::is_open(&state.world, key) {
-            count += 1;
-            if let Some(since) = queue::since(&state.world, key) {
-                oldest = Some(oldest.map_or(since, |o: crate::clock::Timestamp| o.min(since)));
-            }
+    for key in state.queue.waiting(&state.world) {
+        count += 1;
+        if let Some(since) = queue::since(&state.world, key) {
+            oldest = Some(oldest.map_or(since, |o: crate::clock::Timestamp| o.min(since)));
         }
     }
     (count, oldest)

@@ -129,7 +129,14 @@ pub fn apply(world: &mut World, event: &Event) -> Vec<Missing> {
             }
         }
         EventBody::ToolProposed { .. } => {}
-        EventBody::ToolStarted { name, .. } => {
+        EventBody::ToolStarted { call_id, name, .. } => {
+            // Its approval was used with the start, in the same transaction.
+            let used = world.approvals.values_mut().find(|approval| {
+                approval.tool_call_id == Some(*call_id) && approval.state == ApprovalState::Approved
+            });
+            if let Some(approval) = used {
+                approval.state = ApprovalState::Consumed;
+            }
             if let Some(open) = open(world, event) {
                 open.tools_in_flight.push(name.clone());
             }

@@ -27,6 +27,7 @@ use crate::tui::state::panel::Asking;
 use crate::tui::state::queue::{self, ItemKey};
 use crate::tui::state::rules::RulesPanel;
 use crate::tui::state::session_view::SessionView;
+use crate::tui::state::undo::Undo;
 use crate::tui::state::world::World;
 use crate::tui::state::{perform, submit, update};
 
@@ -55,6 +56,7 @@ struct Parked {
     doctor: DoctorPanel,
     drafts: BTreeMap<String, String>,
     deciding: BTreeSet<ApprovalId>,
+    undo: Undo,
 }
 
 impl Parked {
@@ -75,6 +77,7 @@ impl Parked {
             doctor: DoctorPanel::default(),
             drafts: BTreeMap::new(),
             deciding: BTreeSet::new(),
+            undo: Undo::default(),
         })
     }
 
@@ -95,6 +98,7 @@ impl Parked {
         swap(&mut self.doctor, &mut state.doctor);
         swap(&mut self.drafts, &mut state.drafts);
         swap(&mut self.deciding, &mut state.deciding);
+        swap(&mut self.undo, &mut state.undo);
     }
 }
 
@@ -203,6 +207,11 @@ pub fn link(state: &State, id: HostId) -> &Link {
         .map_or(&state.link, |parked| &parked.link)
 }
 
+/// What is known of every host.
+pub fn worlds(state: &State) -> impl Iterator<Item = &World> {
+    std::iter::once(&state.world).chain(state.world.elsewhere.values())
+}
+
 /// The decisions that are on their way to a host.
 pub fn deciding(state: &State, id: HostId) -> &BTreeSet<ApprovalId> {
     state
@@ -266,9 +275,11 @@ pub fn addressed(state: &State, to: HostId, effects: Vec<Effect>) -> Vec<Effect>
         return effects;
     }
     let address = |effect| match effect {
-        Effect::Submit(_) | Effect::Query(_) | Effect::SetDeltas(_) | Effect::Reconnect => {
-            Effect::At(to, Box::new(effect))
-        }
+        Effect::Submit(_)
+        | Effect::Query(_)
+        | Effect::SetDeltas(_)
+        | Effect::Export(..)
+        | Effect::Reconnect => Effect::At(to, Box::new(effect)),
         Effect::Copy(_)
         | Effect::OpenEditor(_)
         | Effect::LoadTheme(_)
@@ -277,6 +288,8 @@ pub fn addressed(state: &State, to: HostId, effects: Vec<Effect>) -> Vec<Effect>
         | Effect::Redraw
         | Effect::Bell
         | Effect::LoadKeymap(_)
+        | Effect::Notify(_)
+        | Effect::Mouse(_)
         | Effect::At(..) => effect,
     };
     effects.into_iter().map(address).collect()
@@ -303,8 +316,7 @@ pub fn focus(state: &mut State, to: HostId) -> Vec<Effect> {
     }
     // Answers to what was asked there are not awaited any more; it is asked again on return.
     state.asking.lost();
-    state.session.loading = false;
-    state.session.loading_older = false;
+    state.session.lost();
     state.session.stale = true;
     parked.swap(state);
     if let Some(host) = state.hosts.list.get_mut(usize::from(from.0)) {
@@ -376,6 +388,10 @@ pub fn named(state: &mut State, wanted: Option<&str>) -> Vec<Effect> {
 }
 
 fn go(state: &mut State, id: HostId) -> Vec<Effect> {
+    // What is played is of the host that has the focus, and lies over its transcript.
+    if perform::stays_in_replay(state) {
+        return Vec::new();
+    }
     state.queue.selected = None;
     state.queue.zoomed = false;
     let effects = focus(state, id);
@@ -405,7 +421,8 @@ pub fn link_word(state: &State, id: HostId, whole: bool) -> String {
     let now = state.now.wall;
     match link(state, id) {
         Link::Connecting => "connecting".to_owned(),
-        Link::Lost { since, .. } => format!("LOST {}", format::age(now, *since)),
+        Link::Lost { since, .. } if whole => format!("LOST {}", format::age(now, *since)),
+        Link::Lost { .. } => "LOST".to_owned(),
         Link::Live { since } if whole => format!("connected {}", format::age(now, *since)),
         Link::Live { .. } => String::new(),
     }
@@ -564,7 +581,9 @@ fn beside(state: &mut State, host: HostId, message: Message) -> Vec<Effect> {
         | Message::Edited(_)
         | Message::Tick
         | Message::Drawn(_)
+        | Message::Mouse(_)
         | Message::Terminate
+        | Message::Exported(_)
         | Message::From(..) => Vec::new(),
     }
 }
@@ -583,6 +602,7 @@ fn event_beside(state: &mut State, host: HostId, event: &Event) -> Vec<Effect> {
     if shown {
         let added = update::refresh_lists(state);
         if matches!(event.body, EventBody::ApprovalRequested { .. }) && added > 0 {
+            state.unrung = !state.focused;
             effects.extend(update::ring(state));
         }
         state.touch(Dirty::Soon);

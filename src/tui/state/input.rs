@@ -65,9 +65,12 @@ pub fn key(state: &mut State, event: &KeyEvent) -> Vec<Effect> {
                 decide::armed(state)
             };
             state.arming.key(steady);
-            return decide::decide(state, action, armed);
+            decide::decide(state, action, armed)
         }
-        Some(Action::EmergencyStop) if repeated => Vec::new(),
+        Some(Action::EmergencyStop | Action::DialogAccept | Action::DialogAgain) if repeated => {
+            state.arming.key(steady);
+            Vec::new()
+        }
         Some(action) => {
             state.arming.key(steady);
             perform_action(state, context, action)
@@ -107,7 +110,8 @@ fn perform_action(state: &mut State, context: Context, action: Action) -> Vec<Ef
         | Context::CacheCost
         | Context::Memory
         | Context::Audit
-        | Context::Doctor => perform::perform(state, action),
+        | Context::Doctor
+        | Context::Replay => perform::perform(state, action),
     }
 }
 
@@ -131,6 +135,7 @@ pub fn paste(state: &mut State, text: &str) -> Vec<Effect> {
             | Modal::Snooze { .. }
             | Modal::Models(_)
             | Modal::Why(_)
+            | Modal::Deciding(_)
             | Modal::Summary(_),
         )
         | None => {

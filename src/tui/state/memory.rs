@@ -19,7 +19,7 @@ use crate::protocol::memory::{
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::routine::{Routine, RoutineAnswer, RoutineQuery};
 use crate::protocol::snapshot::{Answer, Page, PageRequest, Query};
-use crate::protocol::words::{MemoryScope, MemoryState};
+use crate::protocol::words::{FoundBy, MemoryScope, MemoryState};
 use crate::tui::state::app::State;
 use crate::tui::state::memory_keys;
 use crate::tui::state::panel::Panel;
@@ -80,6 +80,8 @@ pub enum Why {
     Differs(usize),
     /// Nobody needed it.
     NeverUsed,
+    /// A search found it.
+    Found(FoundBy),
 }
 
 /// A row.
@@ -609,7 +611,10 @@ fn remembered(memory: &mut MemoryPanel, query: &MemoryQuery, answer: &MemoryAnsw
             if *filter == memory.filter() && memory.search.as_ref() == Some(text) =>
         {
             memory.words_only.clone_from(&found.words_only);
-            let hits = found.items.iter().map(|hit| listed(hit.memory.clone()));
+            let hits = found.items.iter().map(|hit| Row {
+                memory: hit.memory.clone(),
+                why: Why::Found(hit.found_by),
+            });
             memory.replace(hits.collect(), None);
         }
         (MemoryQuery::One { id }, MemoryAnswer::One(one)) => {

@@ -1,14 +1,18 @@
 //! Overlays: a stack, the top one has the keyboard.
 
+use crate::clock::Timestamp;
+use crate::protocol::approval::snooze_end;
 use crate::protocol::command::Command;
 use crate::protocol::ids::{ApprovalId, SessionId, TakeOverId};
 use crate::protocol::words::DecisionWord;
 use crate::tui::action::Action;
+use crate::tui::format;
 use crate::tui::fuzzy;
 use crate::tui::keymap::context::Context;
 use crate::tui::state::app::Screen;
 use crate::tui::state::arming::Subject;
 use crate::tui::state::command_line::Completion;
+use crate::tui::state::deciding::Deciding;
 use crate::tui::state::dial::Dial;
 use crate::tui::state::memory::MemoryText;
 use crate::tui::state::models::ModelsDialog;
@@ -65,6 +69,10 @@ pub enum TextPurpose {
     Rule(RuleText),
     /// A message as the bot, in a conversation as it was taken over.
     Say(SessionId, TakeOverId),
+    /// What the rule on a card compares with.
+    RuleValue,
+    /// Why all marked cards are refused.
+    BatchReason,
 }
 
 /// What a dialog about a card is bound to.
@@ -110,8 +118,39 @@ pub struct Confirm {
     pub chosen: usize,
 }
 
-/// How long a snooze can be, in minutes.
-pub const SNOOZES: &[u32] = &[5, 15, 60];
+/// The hour of the morning that `tomorrow` means, local time.
+const MORNING: i8 = 8;
+
+/// A way to put a card off.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SnoozeChoice {
+    /// In words.
+    pub words: &'static str,
+    /// Minutes that are asked for.
+    pub minutes: u32,
+    /// When it is back: earlier than asked for, where the deadline is close.
+    pub until: Timestamp,
+}
+
+/// How long a card with this deadline can be put off; empty = not at all.
+pub fn snoozes(now: Timestamp, deadline: Option<Timestamp>) -> Vec<SnoozeChoice> {
+    let morning = format::morning_after(now, MORNING).map(|at| {
+        let minutes = at.millis_since(now).div_ceil(60_000);
+        ("tomorrow", u32::try_from(minutes).unwrap_or(u32::MAX))
+    });
+    [("15 minutes", 15), ("1 hour", 60)]
+        .into_iter()
+        .chain(morning)
+        .filter_map(|(words, minutes)| {
+            let until = snooze_end(now, minutes, deadline)?;
+            Some(SnoozeChoice {
+                words,
+                minutes,
+                until,
+            })
+        })
+        .collect()
+}
 
 /// A way out in the quit menu.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -148,7 +187,9 @@ pub enum Modal {
     Snooze {
         /// What.
         bound: Bound,
-        /// Index into [`SNOOZES`].
+        /// What is offered.
+        choices: Vec<SnoozeChoice>,
+        /// Which.
         chosen: usize,
     },
     /// The models of a session.
@@ -157,6 +198,8 @@ pub enum Modal {
     Why(Box<WhyPager>),
     /// The shift summary.
     Summary(Box<SummaryPager>),
+    /// A dialog whose last press decides.
+    Deciding(Box<Deciding>),
 }
 
 impl Modal {
@@ -171,6 +214,7 @@ impl Modal {
             | Self::Snooze { .. }
             | Self::Models(_)
             | Self::Why(_)
+            | Self::Deciding(_)
             | Self::Summary(_) => Context::Dialog,
         }
     }

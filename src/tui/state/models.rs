@@ -41,12 +41,12 @@ pub struct ModelsDialog {
 }
 
 impl ModelsDialog {
-    /// Every model that the configuration names, with whether its provider has its key.
+    /// Every configured model that can answer, with whether its provider has its key.
     pub fn models(&self) -> Vec<(&ModelEntry, KeyState)> {
         let providers = self.known.iter().flatten().flatten();
         providers
             .flat_map(|provider| {
-                let models = provider.models.iter();
+                let models = provider.models.iter().filter(|model| !model.only_embeds());
                 models.map(|model| (model, provider.key))
             })
             .collect()

@@ -4,6 +4,8 @@ use crate::tui::action::Action;
 use crate::tui::message::Effect;
 use crate::tui::state::app::{Screen, State, Tone};
 use crate::tui::state::focused::focused_session;
+use crate::tui::state::hunt::Quarry;
+use crate::tui::state::landmark::Landmark;
 use crate::tui::state::perform::{nothing, open_session, perform};
 use crate::tui::state::queue::Step;
 use crate::tui::state::{dial, panel};
@@ -53,15 +55,8 @@ pub fn moved(state: &mut State, step: Step) -> Vec<Effect> {
                 // A long entry is read line by line before the next one is selected.
                 Step::Down if inside && state.session.selected.is_some() => state.session.scroll(1),
                 Step::Up if inside && state.session.selected.is_some() => state.session.scroll(-1),
+                Step::Top if state.session.hunt_for_start() => {}
                 Step::Down | Step::Up | Step::Top => state.session.select(step),
-            }
-            if step == Step::Top {
-                return state
-                    .session
-                    .older()
-                    .map(Effect::Query)
-                    .into_iter()
-                    .collect();
             }
         }
     }
@@ -142,6 +137,9 @@ pub fn back(state: &mut State) -> bool {
     match state.screen {
         Screen::Queue if state.queue.zoomed => state.queue.zoomed = false,
         Screen::Queue if state.queue.selected.is_some() => state.queue.selected = None,
+        Screen::Queue if !state.queue.marks.is_empty() => state.queue.marks.clear(),
+        Screen::Queue if !state.queue.filter.is_empty() => state.queue.set_filter(&state.world, ""),
+        Screen::Session if state.session.hunt.is_some() => state.session.hunt = None,
         Screen::Session if state.session.search.is_some() => state.session.search = None,
         Screen::Session if state.session.selected.is_some() => state.session.selected = None,
         Screen::Live if state.live.selected.is_some() => state.live.selected = None,
@@ -163,25 +161,31 @@ pub fn search(state: &mut State, forward: bool) -> Vec<Effect> {
         state.flash(Tone::Warning, "no search: / starts one");
         return Vec::new();
     }
-    if state.session.next_match(forward) {
+    let words = state.session.search.as_ref().map(|s| s.query.clone());
+    let words = Quarry::Words(words.unwrap_or_default());
+    if !state.session.next_match(forward) {
+        look_further(state, words, forward);
+    }
+    Vec::new()
+}
+
+/// Looks beyond what is loaded, or says that there is nothing more.
+fn look_further(state: &mut State, quarry: Quarry, forward: bool) {
+    let way = if forward { "below" } else { "above" };
+    let text = format!("no further {} {way}", quarry.words());
+    if !state.session.hunt_for(quarry, forward) {
+        state.flash(Tone::Info, text);
+    }
+}
+
+/// Goes to the next call that asked, or the next thing that failed.
+pub fn jump(state: &mut State, landmark: Landmark, forward: bool) -> Vec<Effect> {
+    if state.screen != Screen::Session {
+        state.flash(Tone::Warning, "only in the transcript of a session");
         return Vec::new();
     }
-    if !forward && !state.session.at_start {
-        state.flash(Tone::Info, "loading older entries; press again");
-        return state
-            .session
-            .older()
-            .map(Effect::Query)
-            .into_iter()
-            .collect();
+    if !state.session.next_landmark(landmark, forward) {
+        look_further(state, Quarry::Landmark(landmark), forward);
     }
-    state.flash(
-        Tone::Info,
-        if forward {
-            "no further match below"
-        } else {
-            "no further match above"
-        },
-    );
     Vec::new()
 }

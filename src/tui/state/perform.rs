@@ -1,23 +1,29 @@
 //! What actions do on screens.
 
+use crate::client::export::ExportFormat;
 use crate::protocol::command::Command;
 use crate::protocol::ids::SessionId;
 use crate::protocol::words::{ChannelKind, ContinuationState};
 use crate::tui::action::{Action, ActionClass};
+use crate::tui::keymap::context::Context;
 use crate::tui::message::Effect;
 use crate::tui::options::Access;
 use crate::tui::state::app::{Screen, State, Tone};
 use crate::tui::state::copying::{self, Copied};
+use crate::tui::state::landmark::Landmark;
 use crate::tui::state::modal::{Confirm, HelpScope, Modal, TextPurpose};
-use crate::tui::state::queue::Step;
+use crate::tui::state::queue::{self, ItemKey, Step};
 use crate::tui::state::session_view::SessionView;
 use crate::tui::state::{
-    available, dial, dialogs, focused, hosts, models, moving, panel, submit, summary, taking_over,
-    why,
+    available, dial, dialogs, focused, hosts, models, mouse, moving, panel, replay, submit,
+    summary, taking_over, undo, why,
 };
 
 /// Carries out an action that is not a decision.
 pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
+    if let Some(effects) = replay::perform(state, action) {
+        return effects;
+    }
     if let Some(panel) = panel::of(state.screen)
         && let Some(effects) = (panel.perform)(state, action)
     {
@@ -119,6 +125,7 @@ pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
             dialogs::open_release(state);
             Vec::new()
         }
+        Action::Mouse => mouse::toggle(state),
         Action::Lock => {
             if state.access == Access::ReadOnly {
                 state.flash(Tone::Warning, "this console was started with --read-only");
@@ -153,7 +160,41 @@ pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
             Vec::new()
         }
         Action::Why => why::open(state),
+        Action::Filter if state.screen == Screen::Queue => {
+            dialogs::open_text(state, TextPurpose::Filter(Screen::Queue))
+        }
+        Action::GroupQueue if state.screen == Screen::Queue => {
+            state.queue.group_next(&state.world);
+            let text = format!("grouped {}", state.queue.grouping.as_str());
+            state.flash(Tone::Info, text);
+            Vec::new()
+        }
+        Action::Undo => undo::undo(state),
+        Action::Mark if state.screen == Screen::Queue => {
+            mark(state);
+            Vec::new()
+        }
         Action::NextHost => hosts::next(state),
+        Action::Export => export(state, ExportFormat::Markdown),
+        Action::NextApproval => moving::jump(state, Landmark::Approval, true),
+        Action::PreviousApproval => moving::jump(state, Landmark::Approval, false),
+        Action::NextError => moving::jump(state, Landmark::Error, true),
+        Action::PreviousError => moving::jump(state, Landmark::Error, false),
+        Action::Replay => replay::open(state),
+        Action::ReplayPause
+        | Action::ReplayForward
+        | Action::ReplayBack
+        | Action::ReplayLater
+        | Action::ReplayEarlier
+        | Action::ReplayFaster
+        | Action::ReplaySlower => {
+            state.flash(Tone::Warning, format!("{}: no replay runs", action.short()));
+            Vec::new()
+        }
+        Action::Raw => {
+            state.session.raw = !state.session.raw;
+            Vec::new()
+        }
         Action::GroupCosts
         | Action::Numbers
         | Action::PinAnswer
@@ -181,7 +222,9 @@ pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
         | Action::RuleEdit
         | Action::RuleToggle
         | Action::RuleRemove
-        | Action::RuleTest => {
+        | Action::RuleTest
+        | Action::Mark
+        | Action::GroupQueue => {
             state.flash(
                 Tone::Warning,
                 format!("{}: not on this screen", action.short()),
@@ -195,6 +238,8 @@ pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
         | Action::AnswerInstead
         | Action::DenyAndStop
         | Action::Snooze
+        | Action::AllowShape
+        | Action::MakeRule
         | Action::SettleHappened
         | Action::SettleAgain
         | Action::SettleGiveUp
@@ -207,6 +252,7 @@ pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
         | Action::DialogPageUp
         | Action::DialogLonger
         | Action::DialogShorter
+        | Action::DialogAgain
         | Action::TextEnter
         | Action::TextSubmit
         | Action::TextCancel
@@ -226,6 +272,19 @@ pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
         | Action::TextComplete
         | Action::TextEditor => Vec::new(),
     }
+}
+
+/// Writes the session that has the focus to a file.
+pub fn export(state: &mut State, format: ExportFormat) -> Vec<Effect> {
+    let Some(id) = focused::focused_session(state) else {
+        return nothing(state, Action::Export);
+    };
+    if !state.is_live() {
+        state.flash(Tone::Warning, "not exported: not connected");
+        return Vec::new();
+    }
+    state.flash(Tone::Info, "exporting …");
+    vec![Effect::Export(id, format)]
 }
 
 /// Carries out an action chosen in help or the palette. Decisions are made with their key, on the card.
@@ -263,7 +322,7 @@ pub fn nothing(state: &mut State, action: Action) -> Vec<Effect> {
 
 /// Goes to a screen. Nothing is selected when a screen opens.
 pub fn go(state: &mut State, screen: Screen) -> Vec<Effect> {
-    if state.screen == screen {
+    if state.screen == screen || stays_in_replay(state) {
         return Vec::new();
     }
     let left = state.screen;
@@ -320,6 +379,16 @@ pub fn shows(state: &mut State) -> Vec<Effect> {
     )]
 }
 
+/// Whether a replay is shown, which is left before anything else is; says so.
+pub(super) fn stays_in_replay(state: &mut State) -> bool {
+    if state.replay.is_some() {
+        let back = state.keymap.key_of(Context::Replay, Action::Back);
+        let text = format!("a replay is shown; {} ends it", back.unwrap_or_default());
+        state.flash(Tone::Warning, text);
+    }
+    state.replay.is_some()
+}
+
 /// Lists in their opening order, nothing selected.
 pub fn open_lists(state: &mut State) {
     state.live.order = state
@@ -335,6 +404,9 @@ pub fn open_lists(state: &mut State) {
 
 /// Opens a session's transcript.
 pub fn open_session(state: &mut State, id: SessionId) -> Vec<Effect> {
+    if stays_in_replay(state) {
+        return Vec::new();
+    }
     if state.session.session_id != Some(id) {
         state.session = SessionView::open(id);
     }
@@ -402,6 +474,18 @@ fn confirm_continuation(state: &mut State, verb: Verb) -> Vec<Effect> {
         chosen: 0,
     }));
     Vec::new()
+}
+
+/// Marks the selected card for a decision about several.
+fn mark(state: &mut State) {
+    match &state.queue.selected {
+        Some(key @ ItemKey::Approval(id)) if queue::is_open(&state.world, key) => {
+            let id = *id;
+            state.queue.mark(id);
+        }
+        Some(_) => state.flash(Tone::Warning, "mark: only cards that wait for a decision"),
+        None => drop(nothing(state, Action::Mark)),
+    }
 }
 
 fn pause_session(state: &mut State) -> Vec<Effect> {

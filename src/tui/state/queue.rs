@@ -9,7 +9,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::clock::Timestamp;
 use crate::protocol::approval::Approval;
 use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId};
-use crate::protocol::words::{ApprovalKind, ChannelState, ContinuationState, OutboxState};
+use crate::protocol::words::{
+    ApprovalKind, ApprovalState, ChannelState, ContinuationState, OutboxState, Risk,
+};
 use crate::tui::message::Millis;
 use crate::tui::state::arming::Subject;
 use crate::tui::state::hosts::HostId;
@@ -75,8 +77,52 @@ pub struct QueueState {
     pub card_scroll: usize,
     /// Whether the card fills the screen.
     pub zoomed: bool,
-    /// Approvals hidden by a snooze, until when.
+    /// Approvals that were put off, until when.
     pub snoozed: BTreeMap<ItemKey, Timestamp>,
+    /// Only items with all of these words are shown; empty = all.
+    pub filter: String,
+    /// What the items are grouped by.
+    pub grouping: Grouping,
+    /// Open items that the filter hides.
+    pub hidden: BTreeSet<ItemKey>,
+    /// Approvals that are marked for a decision about several. Never one that is not shown.
+    pub marks: BTreeSet<ApprovalId>,
+}
+
+/// What the items of the queue are grouped by. Inside a group the deadline orders.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Grouping {
+    /// One list.
+    #[default]
+    None,
+    /// By channel.
+    Channel,
+    /// By tool.
+    Tool,
+    /// By risk, the highest first.
+    Risk,
+}
+
+impl Grouping {
+    /// The one after it.
+    pub const fn next(self) -> Self {
+        match self {
+            Self::None => Self::Channel,
+            Self::Channel => Self::Tool,
+            Self::Tool => Self::Risk,
+            Self::Risk => Self::None,
+        }
+    }
+
+    /// In words.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::None => "by deadline",
+            Self::Channel => "by channel",
+            Self::Tool => "by tool",
+            Self::Risk => "by risk",
+        }
+    }
 }
 
 /// Whether an item needs a person now.
@@ -159,6 +205,119 @@ pub fn since(world: &World, key: &ItemKey) -> Option<Timestamp> {
     }
 }
 
+/// The group of an item: where it stands among the groups, and what it is called.
+pub fn group(world: &World, grouping: Grouping, key: &ItemKey) -> (u8, String) {
+    let approval = match key {
+        ItemKey::Approval(id) => world.approvals.get(id),
+        ItemKey::Continuation(_)
+        | ItemKey::Delivery(_)
+        | ItemKey::Channel(_)
+        | ItemKey::Problem(_) => None,
+        ItemKey::Elsewhere(host, key) => {
+            let there = world.elsewhere.get(host);
+            return there.map_or_else(Default::default, |there| group(there, grouping, key));
+        }
+    };
+    match grouping {
+        Grouping::None => (0, String::new()),
+        Grouping::Channel => {
+            let channel = match key {
+                ItemKey::Approval(_) => approval.map(|approval| &approval.channel),
+                ItemKey::Continuation(id) => world.continuations.get(id).map(|turn| &turn.channel),
+                ItemKey::Delivery(id) => world.deliveries.get(id).map(|one| &one.channel),
+                ItemKey::Channel(name) => Some(name),
+                ItemKey::Problem(_) | ItemKey::Elsewhere(..) => None,
+            };
+            match channel {
+                Some(channel) => (0, format!("channel {channel}")),
+                None => (1, "no channel".to_owned()),
+            }
+        }
+        Grouping::Tool => match (approval, key) {
+            (Some(approval), _) if !approval.tool.is_empty() => (0, approval.tool.clone()),
+            (Some(approval), _) => (1, approval.kind.as_str().replace('_', " ")),
+            (None, ItemKey::Continuation(_)) => (2, "interrupted turns".to_owned()),
+            (None, ItemKey::Delivery(_)) => (2, "deliveries".to_owned()),
+            (None, ItemKey::Channel(_)) => (2, "dead channels".to_owned()),
+            (None, ItemKey::Approval(_) | ItemKey::Problem(_) | ItemKey::Elsewhere(..)) => {
+                (3, "engine".to_owned())
+            }
+        },
+        Grouping::Risk => match approval.map(|approval| approval.risk) {
+            Some(Risk::Critical) => (0, "critical risk".to_owned()),
+            Some(Risk::High) => (1, "high risk".to_owned()),
+            Some(Risk::Medium) => (2, "medium risk".to_owned()),
+            Some(Risk::Low) => (3, "low risk".to_owned()),
+            None => (4, "no call".to_owned()),
+        },
+    }
+}
+
+/// What the filter looks at.
+fn searched(world: &World, key: &ItemKey) -> String {
+    let text = match key {
+        ItemKey::Approval(id) => world.approvals.get(id).map(|a| {
+            let person = a.requester.person.as_deref().unwrap_or_default();
+            let question = a.question.as_deref().unwrap_or_default();
+            format!(
+                "{} {} {} {} {} {} {person} {} {question} {}",
+                a.kind,
+                a.tool,
+                a.channel,
+                a.conversation,
+                a.risk,
+                a.requester.display,
+                a.short_code,
+                a.args
+            )
+        }),
+        ItemKey::Continuation(id) => world.continuations.get(id).map(|turn| {
+            format!(
+                "interrupted resume {} {} {} {}",
+                turn.channel, turn.conversation, turn.requester.display, turn.request.text
+            )
+        }),
+        ItemKey::Delivery(id) => world.deliveries.get(id).map(|one| {
+            format!(
+                "delivery {} {} {} {}",
+                one.state, one.channel, one.conversation, one.preview
+            )
+        }),
+        ItemKey::Channel(name) => Some(format!("channel dead {name}")),
+        ItemKey::Problem(text) => Some(format!("engine problem {text}")),
+        ItemKey::Elsewhere(host, key) => {
+            world.elsewhere.get(host).map(|there| searched(there, key))
+        }
+    };
+    text.unwrap_or_default().to_lowercase()
+}
+
+/// Whether an item has all the words of the filter.
+pub fn passes(world: &World, filter: &str, key: &ItemKey) -> bool {
+    if filter.trim().is_empty() {
+        return true;
+    }
+    let text = searched(world, key);
+    filter
+        .to_lowercase()
+        .split_whitespace()
+        .all(|word| text.contains(word))
+}
+
+/// How long an approved call can still be taken back before it starts, in milliseconds; none = it is not held.
+pub fn starts_in(world: &World, wall: Timestamp, approval: &Approval) -> Option<u64> {
+    let window = world.engine.as_ref()?.undo_seconds;
+    if approval.state != ApprovalState::Approved
+        || approval.kind != ApprovalKind::Execute
+        || approval.risk >= Risk::High
+    {
+        return None;
+    }
+    let decided = approval.decision.as_ref()?.at;
+    let starts = decided.plus_seconds(i64::from(window));
+    (starts > wall).then(|| starts.millis_since(wall))
+}
+
 /// What the card of an item is bound to.
 pub fn subject(world: &World, key: &ItemKey) -> Option<Subject> {
     let (revision, digest) = match key {
@@ -201,7 +360,12 @@ fn open_items(world: &World) -> Vec<ItemKey> {
         let there = open_here(other).into_iter();
         items.extend(there.map(|key| ItemKey::Elsewhere(*host, Box::new(key))));
     }
-    items.sort_by_key(|key| {
+    by_deadline(world, &mut items);
+    items
+}
+
+fn by_deadline(world: &World, items: &mut [ItemKey]) {
+    items.sort_by_cached_key(|key| {
         let far = Timestamp(i64::MAX);
         (
             deadline(world, key).unwrap_or(far),
@@ -209,7 +373,6 @@ fn open_items(world: &World) -> Vec<ItemKey> {
             key.clone(),
         )
     });
-    items
 }
 
 /// Everything of one host that needs a person now.
@@ -244,20 +407,91 @@ impl QueueState {
         self.card_scroll = 0;
         self.zoomed = false;
         self.snoozed.retain(|_, until| *until > wall);
-        self.order = open_items(world)
-            .into_iter()
-            .filter(|key| !self.is_snoozed(key))
-            .collect();
+        self.marks.clear();
+        self.order.clear();
+        self.arrange(world);
     }
 
-    fn is_snoozed(&self, key: &ItemKey) -> bool {
-        self.snoozed.contains_key(key)
+    /// Puts everything in its place: groups, deadlines inside them, what was put off at the end. Only on the operator's
+    /// own word; nothing that arrives does this.
+    fn arrange(&mut self, world: &World) {
+        let mut items = open_items(world);
+        let settled = self
+            .order
+            .iter()
+            .filter(|key| self.settled.contains_key(*key));
+        items.extend(settled.cloned());
+        by_deadline(world, &mut items);
+        items.dedup();
+        let (shown, hidden): (Vec<_>, Vec<_>) = items
+            .into_iter()
+            .partition(|key| passes(world, &self.filter, key));
+        self.order = shown;
+        self.hidden = hidden.into_iter().collect();
+        let (grouping, snoozed) = (self.grouping, &self.snoozed);
+        self.order.sort_by_cached_key(|key| {
+            let later = snoozed.contains_key(key);
+            (later, group(world, grouping, key))
+        });
+        self.unmark_hidden();
+        if self
+            .selected
+            .as_ref()
+            .is_some_and(|key| !self.order.contains(key))
+        {
+            self.selected = None;
+            self.zoomed = false;
+        }
+    }
+
+    /// What is not shown is not marked.
+    fn unmark_hidden(&mut self) {
+        let order = &self.order;
+        self.marks
+            .retain(|id| order.contains(&ItemKey::Approval(*id)));
+    }
+
+    /// Shows only the items with all of these words.
+    pub fn set_filter(&mut self, world: &World, filter: &str) {
+        filter.trim().clone_into(&mut self.filter);
+        self.arrange(world);
+    }
+
+    /// Groups by the next thing.
+    pub fn group_next(&mut self, world: &World) {
+        self.grouping = self.grouping.next();
+        self.arrange(world);
+    }
+
+    /// Marks an approval, or no longer.
+    pub fn mark(&mut self, id: ApprovalId) {
+        if !self.marks.remove(&id) {
+            self.marks.insert(id);
+        }
+    }
+
+    /// Until when an item is put off; none = it is not.
+    pub fn snoozed_until(&self, key: &ItemKey) -> Option<Timestamp> {
+        self.snoozed.get(key).copied()
+    }
+
+    /// Everything that needs a person now, shown or not.
+    pub fn waiting<'a>(&'a self, world: &'a World) -> impl Iterator<Item = &'a ItemKey> {
+        let shown = self.order.iter().filter(|key| is_open(world, key));
+        shown
+            .chain(&self.hidden)
+            .filter(|key| self.snoozed_until(key).is_none())
     }
 
     /// The world changed: append what is new, note what is settled, drop what lingered long enough.
-    /// Returns how many items are new.
+    /// Returns how many items need a person who did not before: new ones, and those whose time off is over.
     pub fn refresh(&mut self, world: &World, now: Millis, wall: Timestamp) -> usize {
+        let before = self.snoozed.len();
         self.snoozed.retain(|_, until| *until > wall);
+        let woken = before - self.snoozed.len();
+        self.snoozed.retain(|key, _| is_open(world, key));
+        self.marks
+            .retain(|id| is_open(world, &ItemKey::Approval(*id)));
         // After a new snapshot an item may not be known at all: there is nothing left to show of it.
         self.order.retain(|key| subject(world, key).is_some());
         self.settled.retain(|key, _| subject(world, key).is_some());
@@ -279,14 +513,17 @@ impl QueueState {
             }
         }
         let known: BTreeSet<ItemKey> = self.order.iter().cloned().collect();
-        let new: Vec<ItemKey> = open
+        let (new, hidden): (Vec<ItemKey>, Vec<ItemKey>) = open
             .into_iter()
-            .filter(|key| !known.contains(key) && !self.is_snoozed(key))
-            .collect();
-        let added = new.len();
+            .filter(|key| !known.contains(key))
+            .partition(|key| passes(world, &self.filter, key));
+        let hidden: BTreeSet<ItemKey> = hidden.into_iter().collect();
+        let added = new.len() + hidden.difference(&self.hidden).count();
+        self.hidden = hidden;
         self.order.extend(new);
         self.prune(now, Keep::SelectedAndAbove);
-        added
+        self.unmark_hidden();
+        added + woken
     }
 
     /// Drops settled items that have been shown long enough.
@@ -314,6 +551,24 @@ impl QueueState {
             }
             !drop
         });
+        self.sink(keep);
+    }
+
+    /// What was put off goes to the end, as far as that moves nothing under the cursor.
+    fn sink(&mut self, keep: Keep) {
+        let selected = self.selected.as_ref();
+        let fixed = match keep {
+            Keep::SelectedAndAbove => self
+                .order
+                .iter()
+                .position(|key| Some(key) == selected)
+                .map_or(0, |at| at + 1),
+            Keep::Selected => 0,
+        };
+        let snoozed = &self.snoozed;
+        if let Some(below) = self.order.get_mut(fixed..) {
+            below.sort_by_key(|key| snoozed.contains_key(key) && Some(key) != selected);
+        }
     }
 
     /// When something lingers out.
@@ -325,14 +580,10 @@ impl QueueState {
             .min()
     }
 
-    /// Hides an approval until then.
+    /// Puts an item off until then. Its row stays while it is selected.
     pub fn snooze(&mut self, key: &ItemKey, until: Timestamp) {
         self.snoozed.insert(key.clone(), until);
-        self.order.retain(|known| known != key);
-        if self.selected.as_ref() == Some(key) {
-            self.selected = None;
-            self.zoomed = false;
-        }
+        self.sink(Keep::SelectedAndAbove);
     }
 
     /// Moves the selection; from none to the first or last item.
@@ -356,6 +607,14 @@ impl QueueState {
             self.card_scroll = 0;
         }
         self.prune(now, Keep::Selected);
+    }
+
+    /// Selects an item of the list by its id; one that is gone changes nothing.
+    pub fn pick(&mut self, key: ItemKey) {
+        if self.order.contains(&key) {
+            self.selected = Some(key);
+            self.card_scroll = 0;
+        }
     }
 
     /// The selected approval.
@@ -388,6 +647,12 @@ impl QueueState {
             .into_iter()
             .map(|(key, until)| (turn(key), until))
             .collect();
+        self.hidden = std::mem::take(&mut self.hidden)
+            .into_iter()
+            .map(turn)
+            .collect();
+        // A decision about several goes to one host.
+        self.marks.clear();
         self.selected = self.selected.take().map(turn);
     }
 }

@@ -71,7 +71,8 @@ impl RulesPanel {
         self.regroup();
     }
 
-    fn select(&mut self, key: Option<Key>) {
+    /// Selects a row, or none.
+    pub fn select(&mut self, key: Option<Key>) {
         if self.selected != key {
             self.scroll = 0;
         }

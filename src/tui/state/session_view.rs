@@ -1,20 +1,23 @@
 //! One session's transcript: a window of entries from the store, held by position.
 //!
-//! The whole transcript is never loaded. What is shown is anchored to an entry, so that nothing that
-//! arrives moves what is being read.
+//! The whole transcript is never loaded: the window slides over it, and what it leaves behind is let go. What is
+//! shown is anchored to an entry, so that nothing that arrives moves what is being read.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::protocol::ids::{ContinuationId, SessionId, ToolCallId};
 use crate::protocol::session::{StepBody, TranscriptBody, TranscriptEntry};
 use crate::protocol::snapshot::Query;
+use crate::tui::message::Millis;
+use crate::tui::state::hunt::{Found, HUNT_PAGE, Hunt, Quarry};
+use crate::tui::state::landmark::Landmark;
 
 /// Entries asked for at once.
 pub const PAGE: u32 = 100;
-/// Entries kept; beyond it the oldest are dropped while following.
+/// Entries kept while following; beyond it the oldest are let go.
 const KEPT: usize = 600;
-/// Entries read back at most to find a turn.
-const SEARCHED: usize = 5_000;
+/// Entries kept at most; beyond it those at the far end are let go.
+pub const WINDOW: usize = 1_200;
 /// Position of what is being streamed, after every stored entry.
 pub const STREAM_POSITION: u64 = u64::MAX;
 
@@ -37,6 +40,8 @@ pub struct SessionReport {
     pub height: u16,
     /// Whether the oldest loaded entry is near.
     pub near_start: bool,
+    /// Whether the newest loaded entry is near.
+    pub near_end: bool,
     /// Whether the selected entry goes on above the window.
     pub selected_above: bool,
     /// Whether the selected entry goes on below the window.
@@ -57,8 +62,10 @@ pub struct Held {
 pub struct Search {
     /// What is searched for, in small letters.
     pub query: String,
-    /// Positions of entries that match, ascending.
+    /// Positions of loaded entries that match, ascending.
     pub matches: Vec<u64>,
+    /// Entries that were looked at already: their version, and whether they match.
+    known: BTreeMap<u64, (u64, bool)>,
 }
 
 /// State of the Session screen.
@@ -70,6 +77,14 @@ pub struct SessionView {
     pub entries: BTreeMap<u64, Held>,
     /// Whether the window begins with the session's first entry.
     pub at_start: bool,
+    /// Newer entries lie between the window and the end: they were let go, or never loaded.
+    pub cut_off: bool,
+    /// Whether a query for the entries after the window is under way.
+    pub loading_newer: bool,
+    /// What is looked for beyond the window.
+    pub hunt: Option<Hunt>,
+    /// What was not found, for the notice.
+    pub missed: Option<String>,
     /// Whether newer entries may exist than are loaded.
     pub stale: bool,
     /// Whether a query for the newest entries is under way.
@@ -86,13 +101,19 @@ pub struct SessionView {
     pub toggled: BTreeSet<u64>,
     /// The default of tool cards.
     pub unfold_all: bool,
+    /// Texts of models are shown as they were written.
+    pub raw: bool,
     /// The search.
     pub search: Option<Search>,
     /// What the last frame showed.
     pub report: Option<SessionReport>,
-    /// The turn to go to once its entries are loaded; until then older ones are asked for.
+    /// The turn to go to once the newest entries are there.
     pub wanted: Option<ContinuationId>,
     versions: u64,
+    /// Positions that are drawn, ascending.
+    order: Vec<u64>,
+    /// Turns whose final answer is loaded.
+    answered: BTreeSet<ContinuationId>,
 }
 
 impl SessionView {
@@ -105,10 +126,20 @@ impl SessionView {
         }
     }
 
+    /// A view that is only shown what it shows. Its entries are never taken for those of another.
+    pub fn played(session_id: Option<SessionId>, since: Millis) -> Self {
+        Self {
+            session_id,
+            versions: since.0 << 24,
+            ..Self::default()
+        }
+    }
+
     /// The query that brings the window up to date, when one is needed and none is under way.
     pub fn refresh(&mut self) -> Option<Query> {
         let session_id = self.session_id?;
-        if !self.stale || self.loading {
+        // What is newest does not join a window that lies further back; it is asked for when the reader is there.
+        if !self.stale || self.loading || self.cut_off {
             return None;
         }
         self.stale = false;
@@ -135,52 +166,190 @@ impl SessionView {
         })
     }
 
-    /// Takes the answer to one of the two queries.
-    pub fn take(&mut self, before: Option<u64>, entries: Vec<TranscriptEntry>) {
+    /// The query for the entries after the window, when there are any and none is under way.
+    pub fn newer(&mut self) -> Option<Query> {
+        let session_id = self.session_id?;
+        let last = *self.entries.keys().next_back()?;
+        if !self.cut_off || self.loading_newer {
+            return None;
+        }
+        self.loading_newer = true;
+        Some(Query::TranscriptFrom {
+            session_id,
+            from: last + 1,
+            limit: Some(PAGE),
+        })
+    }
+
+    /// What should be asked for now.
+    pub fn asks(&mut self) -> Vec<Query> {
+        let mut queries: Vec<Query> = self.refresh().into_iter().collect();
+        let report = self.report.filter(|_| self.anchor.is_some());
+        if report.is_some_and(|report| report.near_start) {
+            queries.extend(self.older());
+        }
+        if report.is_some_and(|report| report.near_end) {
+            queries.extend(self.newer());
+        }
+        if let (Some(session_id), Some(hunt)) = (self.session_id, &mut self.hunt) {
+            queries.extend(hunt.ask(session_id));
+        }
+        queries
+    }
+
+    /// Takes a page that one of the queries brought.
+    pub fn take(&mut self, query: &Query, entries: Vec<TranscriptEntry>) {
+        if let (Some(id), Some(hunt)) = (self.session_id, &mut self.hunt)
+            && hunt.awaits(id, query)
+        {
+            let found = hunt.look(&entries);
+            return self.hunted(&found, entries);
+        }
+        let (limit, around) = match query {
+            Query::Transcript { before, limit, .. } => (*limit, (0, *before)),
+            Query::TranscriptFrom { from, limit, .. } => (*limit, (*from, None)),
+            _ => return,
+        };
+        if limit != Some(PAGE) {
+            return;
+        }
         let full = entries.len() >= PAGE as usize;
-        if before.is_some() {
-            self.loading_older = false;
-            self.at_start |= !full;
-        } else {
-            self.loading = false;
-            let first_known = self.entries.keys().next().copied();
-            let last_known = self.entries.keys().next_back().copied();
-            let first_new = entries.first().map(|e| e.position);
-            // More arrived than one page holds: what lies between is not known, so start again there.
-            if full && last_known.is_some() && first_new > last_known {
-                self.entries.clear();
-                self.anchor = None;
-                self.at_start = false;
-            } else if !full && (first_known.is_none() || first_new <= first_known) {
-                self.at_start = true;
+        match around {
+            (from @ 1.., None) => {
+                let last = self.entries.keys().next_back().copied();
+                // The window has moved on meanwhile.
+                if !std::mem::take(&mut self.loading_newer) || last.is_none_or(|l| l + 1 != from) {
+                    return;
+                }
+                self.cut_off = full;
+                self.put(entries, from, None);
+                self.let_go(WINDOW, true);
+            }
+            (_, Some(before)) => {
+                let first = self.entries.keys().next().copied();
+                if !std::mem::take(&mut self.loading_older) || first != Some(before) {
+                    return;
+                }
+                self.at_start |= !full;
+                let from = if full { first_of(&entries) } else { 0 };
+                self.put(entries, from, Some(before));
+                self.let_go(WINDOW, false);
+            }
+            (_, None) => self.take_newest(entries, full),
+        }
+    }
+
+    fn take_newest(&mut self, entries: Vec<TranscriptEntry>, full: bool) {
+        self.loading = false;
+        if self.cut_off {
+            self.stale = true;
+            return;
+        }
+        let first_known = self.entries.keys().next().copied();
+        let last_known = self.entries.keys().next_back().copied();
+        let first_new = entries.first().map(|e| e.position);
+        // More arrived than one page holds: what lies between is not known.
+        if full && first_new > last_known {
+            if self.anchor.is_some() && last_known.is_some() {
+                // Whoever reads goes on reading, and comes there.
+                self.cut_off = true;
+                self.stale = true;
+                return;
+            }
+            self.entries.clear();
+            self.at_start = false;
+        } else if !full && (first_known.is_none() || first_new <= first_known) {
+            self.at_start = true;
+        }
+        let from = if full { first_of(&entries) } else { 0 };
+        self.put(entries, from, None);
+        if self.anchor.is_some() {
+            // Not what is being read.
+            self.let_go(WINDOW, false);
+        } else if self.wanted.is_none() {
+            self.let_go(KEPT, true);
+        }
+        if let Some(wanted) = self.wanted.take() {
+            self.go_to_turn(wanted);
+        }
+    }
+
+    /// Goes to the beginning of a turn, or looks for it further back.
+    fn go_to_turn(&mut self, turn: ContinuationId) {
+        let is = |held: &&Held| held.entry.continuation_id == turn;
+        let found = self.entries.values().find(is).map(|held| &held.entry);
+        match found {
+            // A turn begins with what was asked.
+            Some(entry) if self.at_start || matches!(entry.body, TranscriptBody::User { .. }) => {
+                let position = entry.position;
+                self.stand_at(position);
+            }
+            _ => {
+                self.hunt_for(Quarry::Turn(turn), false);
             }
         }
-        // A page is all there is between its ends: a state line goes away when its turn completes.
-        let from = entries
-            .first()
-            .filter(|_| full)
-            .map_or(0, |entry| entry.position);
+    }
+
+    /// Puts a page in. It is all there is between its ends: a state line goes away when its turn completes.
+    fn put(&mut self, entries: Vec<TranscriptEntry>, from: u64, to: Option<u64>) {
+        let to = to.unwrap_or(u64::MAX);
         let page: BTreeSet<u64> = entries.iter().map(|entry| entry.position).collect();
-        self.entries.retain(|position, _| {
-            *position < from || before.is_some_and(|b| *position >= b) || page.contains(position)
-        });
+        self.entries
+            .retain(|position, _| *position < from || *position >= to || page.contains(position));
         for entry in entries {
-            self.versions += 1;
-            let version = self.versions;
-            match self.entries.get_mut(&entry.position) {
-                Some(held) if held.entry == entry => {}
-                Some(held) => *held = Held { entry, version },
-                None => {
-                    self.entries.insert(entry.position, Held { entry, version });
+            self.hold(entry);
+        }
+        self.changed();
+    }
+
+    fn hold(&mut self, entry: TranscriptEntry) {
+        match self.entries.get_mut(&entry.position) {
+            Some(held) if held.entry == entry => {}
+            found => {
+                self.versions += 1;
+                let version = self.versions;
+                match found {
+                    Some(held) => *held = Held { entry, version },
+                    None => {
+                        self.entries.insert(entry.position, Held { entry, version });
+                    }
                 }
             }
         }
-        if before.is_none() && self.anchor.is_none() && self.wanted.is_none() {
-            while self.entries.len() > KEPT {
+    }
+
+    /// Lets entries beyond `most` go, at the beginning of the window or at its end.
+    fn let_go(&mut self, most: usize, oldest: bool) {
+        if self.entries.len() <= most {
+            return;
+        }
+        while self.entries.len() > most {
+            if oldest {
                 self.entries.pop_first();
                 self.at_start = false;
+            } else {
+                self.entries.pop_last();
+                self.cut_off = true;
+                self.stale = true;
             }
         }
+        self.changed();
+    }
+
+    /// What is derived from the entries.
+    fn changed(&mut self) {
+        self.order = visible_of(self.entries.values().map(|held| &held.entry));
+        self.answered = self
+            .entries
+            .values()
+            .filter(|held| match &held.entry.body {
+                TranscriptBody::Step { step, .. } => step.body.is_answer(),
+                TranscriptBody::User { .. }
+                | TranscriptBody::State { .. }
+                | TranscriptBody::Compacted { .. } => false,
+            })
+            .map(|held| held.entry.continuation_id)
+            .collect();
         if self
             .selected
             .is_some_and(|s| s != STREAM_POSITION && !self.entries.contains_key(&s))
@@ -188,61 +357,111 @@ impl SessionView {
             self.selected = None;
         }
         self.search_again();
-        self.find_wanted();
     }
 
-    /// Goes to the wanted turn where it is loaded; gives up at the start of the session.
-    fn find_wanted(&mut self) {
-        let Some(wanted) = self.wanted else {
-            return;
-        };
-        let first = self.visible().into_iter().find(|position| {
-            let held = self.entries.get(position);
-            held.is_some_and(|held| held.entry.continuation_id == wanted)
-        });
-        if let Some(position) = first {
-            self.anchor = Some(Anchor { position, line: 0 });
-            self.selected = Some(position);
-            self.reveal_selected = true;
-        }
-        if first.is_some() || self.at_start || self.entries.len() >= SEARCHED {
-            self.wanted = None;
-        }
+    /// Shows exactly these entries, as all there are.
+    pub fn show(&mut self, entries: Vec<TranscriptEntry>) {
+        self.at_start = true;
+        self.stale = false;
+        self.put(entries, 0, None);
     }
 
-    /// A query failed: let the next event try again.
-    pub fn failed(&mut self, before: Option<u64>) {
-        if before.is_some() {
-            self.loading_older = false;
-            self.wanted = None;
+    /// Looks for something beyond the window; false where nothing lies there.
+    pub fn hunt_for(&mut self, quarry: Quarry, forward: bool) -> bool {
+        let edge = if forward {
+            let last = self.entries.keys().next_back();
+            last.filter(|_| self.cut_off).map(|last| last + 1)
         } else {
-            self.loading = false;
-            self.stale = true;
+            let first = self.entries.keys().next().copied();
+            first.filter(|_| !self.at_start)
+        };
+        self.hunt = edge.map(|edge| Hunt::new(quarry, forward, edge));
+        self.hunt.is_some()
+    }
+
+    /// Goes to the first entry of all; false where it is loaded.
+    pub fn hunt_for_start(&mut self) -> bool {
+        self.hunt = (!self.at_start).then(|| Hunt::new(Quarry::Start, true, 0));
+        self.hunt.is_some()
+    }
+
+    fn hunted(&mut self, found: &Found, entries: Vec<TranscriptEntry>) {
+        match found {
+            Found::NotYet => {}
+            Found::Nowhere => {
+                if let Some(hunt) = self.hunt.take() {
+                    let way = if hunt.forward { "below" } else { "above" };
+                    self.missed = Some(format!(
+                        "no further {} {way}; {} more entries were searched",
+                        hunt.quarry.words(),
+                        hunt.searched
+                    ));
+                }
+            }
+            Found::At(position) => {
+                let hunt = self.hunt.take();
+                let full = entries.len() >= HUNT_PAGE as usize;
+                let forward = hunt.as_ref().is_some_and(|hunt| hunt.forward);
+                let start = hunt.is_some_and(|hunt| hunt.quarry == Quarry::Start);
+                // The page takes the place of the window.
+                self.entries.clear();
+                self.at_start = start || (!forward && !full);
+                self.cut_off = !forward || full;
+                self.stale |= self.cut_off;
+                self.loading_older = false;
+                self.loading_newer = false;
+                self.put(entries, 0, None);
+                self.stand_at(*position);
+            }
         }
+    }
+
+    /// The window begins at an entry, which is selected.
+    fn stand_at(&mut self, position: u64) {
+        self.anchor = Some(Anchor { position, line: 0 });
+        self.selected = Some(position);
+        self.reveal_selected = true;
+    }
+
+    /// A query failed; the next event tries again what shows the newest.
+    pub fn failed(&mut self, query: &Query) {
+        if let (Some(id), Some(hunt)) = (self.session_id, &self.hunt)
+            && hunt.awaits(id, query)
+        {
+            self.hunt = None;
+            return;
+        }
+        match query {
+            Query::Transcript { before: None, .. } => {
+                self.loading = false;
+                self.wanted = None;
+            }
+            Query::Transcript { .. } => self.loading_older = false,
+            _ => self.loading_newer = false,
+        }
+    }
+
+    /// Nothing that was asked is answered any more.
+    pub fn lost(&mut self) {
+        self.loading = false;
+        self.loading_older = false;
+        self.loading_newer = false;
+        self.hunt = None;
     }
 
     /// Positions that are drawn, ascending. Results that a tool card shows are not drawn again.
-    pub fn visible(&self) -> Vec<u64> {
-        let mut shown_calls: BTreeSet<ToolCallId> = BTreeSet::new();
-        for held in self.entries.values() {
-            if let TranscriptBody::Step { tool_calls, .. } = &held.entry.body {
-                shown_calls.extend(tool_calls.iter().map(|call| call.id));
-            }
-        }
-        self.entries
-            .iter()
-            .filter(|(_, held)| match &held.entry.body {
-                TranscriptBody::Step { step, .. } => match &step.body {
-                    StepBody::ToolResult { call_id, .. } => !shown_calls.contains(call_id),
-                    StepBody::Model { .. }
-                    | StepBody::OperatorNote { .. }
-                    | StepBody::Final { .. }
-                    | StepBody::Error { .. } => true,
-                },
-                TranscriptBody::User { .. } | TranscriptBody::State { .. } => true,
-            })
-            .map(|(position, _)| *position)
-            .collect()
+    pub fn visible(&self) -> &[u64] {
+        &self.order
+    }
+
+    /// Whether the final answer of a turn is loaded: its last model step would say it twice.
+    pub fn is_answered(&self, turn: ContinuationId) -> bool {
+        self.answered.contains(&turn)
+    }
+
+    /// Whether everything of the session is loaded.
+    pub fn is_whole(&self) -> bool {
+        self.at_start && !self.cut_off
     }
 
     /// Whether an entry is drawn folded.
@@ -254,9 +473,7 @@ impl SessionView {
     pub fn select(&mut self, step: crate::tui::state::queue::Step) {
         use crate::tui::state::queue::Step;
         let visible = self.visible();
-        let at = self
-            .selected
-            .and_then(|s| visible.iter().position(|p| *p == s));
+        let at = self.selected.and_then(|s| visible.binary_search(&s).ok());
         let last = visible.len().saturating_sub(1);
         let index = match (step, at) {
             (Step::Down, Some(i)) => (i + 1).min(last),
@@ -290,44 +507,65 @@ impl SessionView {
         self.anchor = None;
         self.selected = None;
         self.reveal_selected = false;
+        self.hunt = None;
+        if std::mem::take(&mut self.cut_off) {
+            self.entries.clear();
+            self.at_start = false;
+            self.stale = true;
+            self.changed();
+        }
     }
 
-    /// Searches as the text is typed.
+    /// Searches as the text is typed: in the window, then further back.
     pub fn search(&mut self, query: &str) {
+        self.hunt = None;
         self.search = (!query.is_empty()).then(|| Search {
             query: query.to_lowercase(),
-            matches: Vec::new(),
+            ..Search::default()
         });
         self.search_again();
         let from = self.selected.unwrap_or(STREAM_POSITION);
-        if let Some(search) = &self.search {
-            let target = search
-                .matches
-                .iter()
-                .rev()
-                .find(|p| **p <= from)
-                .or(search.matches.last())
-                .copied();
-            if let Some(target) = target {
-                self.go_to(target);
+        let Some(search) = &self.search else {
+            return;
+        };
+        let target = search
+            .matches
+            .iter()
+            .rev()
+            .find(|p| **p <= from)
+            .or(search.matches.last())
+            .copied();
+        match target {
+            Some(target) => self.go_to(target),
+            None => {
+                let words = Quarry::Words(search.query.clone());
+                self.hunt_for(words, false);
             }
         }
     }
 
     fn search_again(&mut self) {
-        let visible = self.visible();
-        if let Some(search) = &mut self.search {
-            search.matches = visible
-                .into_iter()
-                .filter(|p| {
-                    self.entries.get(p).is_some_and(|held| {
-                        search_text(&held.entry)
-                            .to_lowercase()
-                            .contains(&search.query)
-                    })
-                })
-                .collect();
+        let Some(search) = &mut self.search else {
+            return;
+        };
+        let mut known = BTreeMap::new();
+        search.matches.clear();
+        for position in &self.order {
+            let Some(held) = self.entries.get(position) else {
+                continue;
+            };
+            let fits = match search.known.get(position) {
+                Some((version, fits)) if *version == held.version => *fits,
+                _ => search_text(&held.entry)
+                    .to_lowercase()
+                    .contains(&search.query),
+            };
+            known.insert(*position, (held.version, fits));
+            if fits {
+                search.matches.push(*position);
+            }
         }
+        search.known = known;
     }
 
     fn go_to(&mut self, position: u64) {
@@ -338,32 +576,66 @@ impl SessionView {
 
     /// Goes to the next match; false when there is none in that direction.
     pub fn next_match(&mut self, forward: bool) -> bool {
-        let Some(search) = &self.search else {
-            return false;
-        };
-        let from = self.selected;
+        let matches = self.search.as_ref().map(|search| search.matches.clone());
+        self.go_next(&matches.unwrap_or_default(), self.selected, forward)
+    }
+
+    /// Goes to the next landmark from where the reader is; false when there is none in that direction.
+    pub fn next_landmark(&mut self, landmark: Landmark, forward: bool) -> bool {
+        let is = |held: &Held| landmark.is(&held.entry);
+        let marks: Vec<u64> = self
+            .visible()
+            .iter()
+            .copied()
+            .filter(|position| self.entries.get(position).is_some_and(is))
+            .collect();
+        // Whoever reads without a selection is at the top of the window, or at the end of what is followed.
+        let reading = self.anchor.map(|anchor| anchor.position);
+        let from = self.selected.or(reading).unwrap_or(STREAM_POSITION);
+        self.go_next(&marks, Some(from), forward)
+    }
+
+    fn go_next(&mut self, positions: &[u64], from: Option<u64>, forward: bool) -> bool {
+        let mut found = positions.iter().copied();
         let target = if forward {
-            search
-                .matches
-                .iter()
-                .copied()
-                .find(|p| from.is_none_or(|from| *p > from))
+            found.find(|p| from.is_none_or(|from| *p > from))
         } else {
-            search
-                .matches
-                .iter()
-                .rev()
-                .copied()
-                .find(|p| from.is_none_or(|from| *p < from))
+            found.rfind(|p| from.is_none_or(|from| *p < from))
         };
-        match target {
-            Some(target) => {
-                self.go_to(target);
-                true
-            }
-            None => false,
+        if let Some(target) = target {
+            self.go_to(target);
+        }
+        target.is_some()
+    }
+}
+
+fn first_of(entries: &[TranscriptEntry]) -> u64 {
+    entries.first().map_or(0, |entry| entry.position)
+}
+
+/// Positions of entries that are drawn: all but results that a tool card among them shows.
+pub fn visible_of<'e>(entries: impl Iterator<Item = &'e TranscriptEntry> + Clone) -> Vec<u64> {
+    let mut shown_calls: BTreeSet<ToolCallId> = BTreeSet::new();
+    for entry in entries.clone() {
+        if let TranscriptBody::Step { tool_calls, .. } = &entry.body {
+            shown_calls.extend(tool_calls.iter().map(|call| call.id));
         }
     }
+    entries
+        .filter(|entry| match &entry.body {
+            TranscriptBody::Step { step, .. } => match &step.body {
+                StepBody::ToolResult { call_id, .. } => !shown_calls.contains(call_id),
+                StepBody::Model { .. }
+                | StepBody::OperatorNote { .. }
+                | StepBody::Final { .. }
+                | StepBody::Error { .. } => true,
+            },
+            TranscriptBody::User { .. }
+            | TranscriptBody::State { .. }
+            | TranscriptBody::Compacted { .. } => true,
+        })
+        .map(|entry| entry.position)
+        .collect()
 }
 
 /// Everything of an entry that search looks at.
@@ -396,5 +668,6 @@ pub fn search_text(entry: &TranscriptEntry) -> String {
                 error.as_ref().map_or("", |e| e.message.as_str())
             )
         }
+        TranscriptBody::Compacted { .. } => "compacted".to_owned(),
     }
 }

@@ -7,15 +7,17 @@ use crate::protocol::hygiene::HygieneCommand;
 use crate::protocol::routine::RoutineCommand;
 use crate::protocol::rule::RuleCommand;
 use crate::protocol::take_over::TakeOverCommand;
-use crate::protocol::words::{DecisionWord, Scope};
+use crate::protocol::words::{DecisionScope, DecisionWord, Scope, VerdictWord};
 use crate::tui::message::Effect;
 use crate::tui::options::Access;
 use crate::tui::state::app::{State, Tone};
-use crate::tui::state::hosts;
+use crate::tui::state::{hosts, undo};
 
 /// Why no command (other than the emergency stop) can be sent now.
 pub fn blocked(state: &State) -> Option<&'static str> {
-    if state.access == Access::ReadOnly {
+    if state.replay.is_some() {
+        Some("a replay is shown")
+    } else if state.access == Access::ReadOnly {
         Some("read-only console (--read-only)")
     } else if state.locked {
         Some("locked (L unlocks)")
@@ -59,6 +61,7 @@ pub fn submit(state: &mut State, command: Command) -> Vec<Effect> {
         );
         return Vec::new();
     }
+    undo::sending(state, &command);
     vec![Effect::Submit(command)]
 }
 
@@ -117,7 +120,15 @@ pub fn done_text(command: &Command, outcome: &Outcome) -> String {
                 | Outcome::Discovery(_)
                 | Outcome::Rule(_) => "it",
             };
-            format!("{}: {what}", decision_done(decision.decision))
+            let done = match (&decision.rule, decision.scope) {
+                (Some(rule), _) if rule.verdict == Some(VerdictWord::Deny) => {
+                    "denied, and a rule made"
+                }
+                (Some(_), _) => "allowed, and a rule made",
+                (None, Some(DecisionScope::Session)) => "allowed for this session",
+                (None, Some(DecisionScope::Once) | None) => decision_done(decision.decision),
+            };
+            format!("{done}: {what}")
         }
         Command::SetPolicy { channel, .. } => format!("policy of {channel} changed"),
         Command::PauseChannel { channel } => format!("{channel} paused"),

@@ -1,6 +1,7 @@
 //! The reducer: one message in, effects out. The only way the state changes.
 
 use crate::clock::Timestamp;
+use crate::protocol::approval::snooze_end;
 use crate::protocol::command::{Command, Outcome};
 use crate::protocol::event::{BudgetLevel, Event, EventBody};
 use crate::protocol::ids::ApprovalId;
@@ -8,21 +9,21 @@ use crate::protocol::problem::Problem;
 use crate::protocol::snapshot::{Answer, Query, Snapshot};
 use crate::protocol::words::{ApprovalState, DecisionWord};
 use crate::tui::message::{Effect, FrameReport, Message, Now, QuitKind};
-use crate::tui::state::app::{Dirty, Link, Screen, State, Tone};
+use crate::tui::state::app::{BELL_MS, Dirty, Link, Screen, State, Tone};
 use crate::tui::state::fold::{self, Missing};
 use crate::tui::state::modal::{Modal, TextPurpose};
 use crate::tui::state::queue::ItemKey;
+use crate::tui::state::session_view::SessionView;
 use crate::tui::state::world::World;
 use crate::tui::state::{
-    audit, dialogs, hosts, input, memory, models, panel, perform, submit, summary, taking_over, why,
+    audit, batch, deciding, dialogs, hosts, input, memory, models, mouse, panel, perform, replay,
+    rule_editor, submit, summary, taking_over, undo, why,
 };
-
-/// Least time between two bells.
-const BELL_MS: u64 = 10_000;
 
 /// Folds a message into the state.
 pub fn update(state: &mut State, message: Message, now: Now) -> Vec<Effect> {
     state.now = now;
+    replay::advance(state);
     let mut effects = match message {
         Message::From(host, message) => hosts::heard(state, host, *message),
         message => {
@@ -40,16 +41,8 @@ pub fn update(state: &mut State, message: Message, now: Now) -> Vec<Effect> {
 /// What the screen that is shown has to ask its host.
 fn ask(state: &mut State) -> Vec<Effect> {
     let mut effects = panel::refresh(state);
-    if state.screen == Screen::Session && state.is_live() {
-        effects.extend(state.session.refresh().map(Effect::Query));
-        let reads_back = state
-            .session
-            .report
-            .is_some_and(|r| r.near_start && state.session.anchor.is_some());
-        let searches = state.session.wanted.is_some() && !state.session.loading;
-        if reads_back || searches {
-            effects.extend(state.session.older().map(Effect::Query));
-        }
+    if state.screen == Screen::Session && state.is_live() && state.replay.is_none() {
+        effects.extend(state.session.asks().into_iter().map(Effect::Query));
     }
     effects
 }
@@ -62,6 +55,7 @@ pub(super) fn received(state: &mut State, message: Message) -> Vec<Effect> {
         Message::Paste(text) => input::paste(state, &text),
         Message::FocusGained => {
             state.focused = true;
+            state.unrung = false;
             state.arming.focus_gained(now.steady);
             Vec::new()
         }
@@ -79,32 +73,44 @@ pub(super) fn received(state: &mut State, message: Message) -> Vec<Effect> {
         Message::Disconnected { why } => disconnected(state, why),
         Message::Submitted { command, result } => submitted(state, &command, result),
         Message::Answered { query, result } => {
-            answered(state, &query, result);
-            Vec::new()
+            let borrowed = result
+                .as_ref()
+                .map(|answer| &**answer)
+                .map_err(|problem| &**problem);
+            let (taken, effects) = replay::answered(state, &query, borrowed);
+            if !taken {
+                answered(state, &query, result);
+            }
+            effects
         }
         Message::Edited(result) => {
             dialogs::edited(state, result);
             Vec::new()
         }
-        Message::Tick => {
-            tick(state);
-            Vec::new()
-        }
+        Message::Tick => tick(state),
         Message::Drawn(report) => {
             drawn(state, report);
             Vec::new()
         }
         Message::Terminate => vec![Effect::Quit(QuitKind::Terminated)],
+        Message::Exported(result) => {
+            match result {
+                Ok(text) => state.flash(Tone::Info, text),
+                Err(text) => state.flash(Tone::Error, text),
+            }
+            Vec::new()
+        }
         Message::Scopes(scopes) => {
             state.scopes = scopes;
             Vec::new()
         }
+        Message::Mouse(done) => mouse::happened(state, done),
         // One level is all there is.
         Message::From(..) => Vec::new(),
     }
 }
 
-fn tick(state: &mut State) {
+fn tick(state: &mut State) -> Vec<Effect> {
     let steady = state.now.steady;
     if state
         .flash
@@ -120,12 +126,21 @@ fn tick(state: &mut State) {
     {
         state.pending = None;
     }
-    refresh_lists(state);
+    let woken = refresh_lists(state);
     state.touch(Dirty::Soon);
+    // What was put off needs somebody again.
+    state.unrung |= woken > 0 && !state.focused;
+    ring(state)
 }
 
 fn drawn(state: &mut State, report: FrameReport) {
+    state.spots = report.spots;
     state.arming.drawn(report.card, state.now.steady);
+    match report.dialog {
+        Some(report) => deciding::drawn(state, report),
+        // Under a text or a list of keys it is not being looked at.
+        None => deciding::unsure(state),
+    }
     state.queue.card_scroll = state.queue.card_scroll.min(report.card_max_scroll);
     if let Some(most) = report.panel_max_scroll {
         let scroll = match (state.modals.last_mut(), state.screen) {
@@ -169,7 +184,10 @@ fn take_snapshot(state: &mut State, snapshot: Snapshot) -> Vec<Effect> {
     state.asking.lost();
     refresh_lists(state);
     state.touch(Dirty::Soon);
-    Vec::new()
+    match state.wanted_replay.take() {
+        Some(source) => replay::begin(state, source, true),
+        None => Vec::new(),
+    }
 }
 
 /// A limit that is nearly used up is said once; one that is used up shows as a question in the queue.
@@ -208,6 +226,7 @@ fn take_event(state: &mut State, event: &Event) -> Vec<Effect> {
     let missing = fold::apply(&mut state.world, event);
     panel::happened(state, event);
     state.doctor.note(event);
+    state.undo.note(event);
     tell_of_budget(state, event);
     taking_over::happened(state, event);
     let mut effects: Vec<Effect> = missing.into_iter().map(ask_for).collect();
@@ -219,6 +238,7 @@ fn take_event(state: &mut State, event: &Event) -> Vec<Effect> {
         if let EventBody::ApprovalRequested { .. } = event.body
             && added > 0
         {
+            state.unrung = !state.focused;
             effects.extend(ring(state));
         }
         state.touch(Dirty::Soon);
@@ -232,15 +252,23 @@ fn take_event(state: &mut State, event: &Event) -> Vec<Effect> {
     effects
 }
 
-/// Rings when nobody looks, at most every some seconds.
-pub(super) fn ring(state: &mut State) -> Option<Effect> {
+/// Rings for what came while nobody looked: at once, then every some seconds at most, for all of it together.
+pub(super) fn ring(state: &mut State) -> Vec<Effect> {
     let recently = state
         .last_bell
         .is_some_and(|at| state.now.steady.since(at) < BELL_MS);
-    (!state.focused && !recently).then(|| {
-        state.last_bell = Some(state.now.steady);
-        Effect::Bell
-    })
+    if !state.unrung || recently {
+        return Vec::new();
+    }
+    state.unrung = false;
+    let waiting = hosts::worlds(state)
+        .map(|world| world.pending().count())
+        .sum();
+    if waiting == 0 {
+        return Vec::new();
+    }
+    state.last_bell = Some(state.now.steady);
+    vec![Effect::Bell, Effect::Notify(waiting)]
 }
 
 /// Brings lists in line with the world; returns how many queue items are new.
@@ -300,8 +328,9 @@ fn disconnected(state: &mut State, why: String) -> Vec<Effect> {
     state.high = None;
     // What was shown may not be true any more: the card must be looked at again.
     state.arming.drawn(None, state.now.steady);
-    state.session.loading = false;
-    state.session.loading_older = false;
+    state.arming.forget();
+    deciding::lost(state);
+    transcript(state).lost();
     state.touch(Dirty::Soon);
     Vec::new()
 }
@@ -314,16 +343,26 @@ fn submitted(
     if let Command::Decide { approval_id, .. } = command {
         state.deciding.remove(approval_id);
     }
+    deciding::submitted(state, command, &result);
+    // A table says for itself what came of each, and of all.
+    let in_batch = batch::sent(state, command);
+    let joins = in_batch && batch::some_done(state);
+    let more = batch::submitted(state, command, &result);
     models::submitted(state, command, &result);
     memory::submitted(state, command, &result);
-    match result {
+    let mut effects = match result {
         Err(problem) => {
-            state.flash(Tone::Error, problem_text(&problem));
+            if !in_batch {
+                state.flash(Tone::Error, problem_text(&problem));
+            }
             Vec::new()
         }
         Ok(outcome) => {
-            let text = submit::done_text(command, &outcome);
-            state.flash(Tone::Info, text);
+            undo::done(state, command, &outcome, joins);
+            if !in_batch {
+                let text = submit::done_text(command, &outcome);
+                state.flash(Tone::Info, text);
+            }
             taking_over::submitted(state, command, &outcome);
             // What was done may show on the screen; not everything that is done is told by an event.
             state.asking.later();
@@ -359,7 +398,9 @@ fn submitted(
                 | Outcome::Rule(_) => Vec::new(),
             }
         }
-    }
+    };
+    effects.extend(more);
+    effects
 }
 
 /// The approval that a command has put off, and until when.
@@ -373,10 +414,19 @@ pub(super) fn snoozed(
             if decision.decision == DecisionWord::Snooze
                 && approval.state == ApprovalState::Pending =>
         {
-            let minutes = i64::from(decision.minutes.unwrap_or(15));
-            Some((approval.id, state.now.wall.plus_seconds(minutes * 60)))
+            let minutes = decision.minutes.unwrap_or(60);
+            let until = snooze_end(state.now.wall, minutes, approval.expires_at)?;
+            Some((approval.id, until))
         }
         _ => None,
+    }
+}
+
+/// The transcript that is followed; a replay only hides it.
+fn transcript(state: &mut State) -> &mut SessionView {
+    match &mut state.replay {
+        Some(replay) => &mut replay.behind,
+        None => &mut state.session,
     }
 }
 
@@ -402,18 +452,17 @@ fn answered(state: &mut State, query: &Query, result: Result<Box<Answer>, Box<Pr
         .as_ref()
         .map(|answer| &**answer)
         .map_err(|problem| &**problem);
-    if panel::answered(state, query, borrowed) {
+    if panel::answered(state, query, borrowed) || rule_editor::answered(state, query, borrowed) {
         return;
     }
     let answer = match result {
         Ok(answer) => answer,
         Err(problem) => {
             match query {
-                Query::Transcript {
-                    before, session_id, ..
-                } if state.session.session_id == Some(*session_id) => {
-                    state.session.failed(*before);
-                    state.session.stale = false;
+                Query::Transcript { session_id, .. } | Query::TranscriptFrom { session_id, .. }
+                    if transcript(state).session_id == Some(*session_id) =>
+                {
+                    transcript(state).failed(query);
                     state.flash(Tone::Error, problem_text(&problem));
                 }
                 Query::WhatIf {
@@ -442,12 +491,14 @@ fn answered(state: &mut State, query: &Query, result: Result<Box<Answer>, Box<Pr
     };
     match answer {
         Answer::Transcript(page) => {
-            if let Query::Transcript {
-                session_id, before, ..
-            } = query
-                && state.session.session_id == Some(*session_id)
+            if let Query::Transcript { session_id, .. } | Query::TranscriptFrom { session_id, .. } =
+                query
+                && transcript(state).session_id == Some(*session_id)
             {
-                state.session.take(*before, page.items);
+                transcript(state).take(query, page.items);
+                if let Some(missed) = transcript(state).missed.take() {
+                    state.flash(Tone::Info, missed);
+                }
             }
         }
         Answer::Summary(summary) => summary::answered(state, Ok(&*summary)),

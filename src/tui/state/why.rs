@@ -60,9 +60,12 @@ fn focused(state: &State) -> Vec<ToolCallId> {
                     | StepBody::Final { .. }
                     | StepBody::Error { .. } => tool_calls.iter().map(|call| call.id).collect(),
                 },
-                Some(TranscriptBody::User { .. } | TranscriptBody::State { .. }) | None => {
-                    Vec::new()
-                }
+                Some(
+                    TranscriptBody::User { .. }
+                    | TranscriptBody::State { .. }
+                    | TranscriptBody::Compacted { .. },
+                )
+                | None => Vec::new(),
             }
         }
         Screen::Continuations => continuations::calls(state),

@@ -52,6 +52,7 @@ roles! {
     OutsideUser = "outside.user";
     OutsideModel = "outside.model";
     OutsideTool = "outside.tool";
+    OutsideCode = "outside.code";
     DiffAdd = "diff.add";
     DiffRemove = "diff.remove";
     DiffHunk = "diff.hunk";

@@ -8,7 +8,7 @@ use crate::protocol::doctor::{AuditReport, AuditRow};
 use crate::tui::action::Action;
 use crate::tui::format;
 use crate::tui::keymap::context::Context;
-use crate::tui::message::FrameReport;
+use crate::tui::message::{FrameReport, Spot};
 use crate::tui::options::Hosting;
 use crate::tui::shown;
 use crate::tui::state::app::State;
@@ -40,7 +40,7 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: 
         panel.zoomed,
     );
     if let Some(area) = above {
-        list(state, theme, area, buf);
+        list(state, theme, area, buf, report);
     }
     if let (Some(area), Some(row)) = (below, row) {
         let lines = body(state, theme, row, detail::columns(area));
@@ -122,7 +122,7 @@ fn log(state: &State) -> &'static str {
     }
 }
 
-fn list(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
+fn list(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut FrameReport) {
     let panel = &state.audit;
     let inner = paint::padded(paint::panel(buf, area, theme, &title(state), !panel.zoomed));
     let width = usize::from(inner.width);
@@ -172,6 +172,7 @@ fn list(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
         let at = 1 + u16::try_from(offset).unwrap_or(u16::MAX);
         if let Some(row) = panel.rows.get(seq) {
             let cells = cells(state, row, &columns);
+            report.spot(paint::row(rest, at), || Spot::AuditRow(*seq));
             detail::row(buf, rest, theme, at, cells, panel.selected == Some(*seq));
         }
     }

@@ -23,13 +23,15 @@ pub struct EntryKey {
     pub folded: bool,
     /// Whether its text is shown elsewhere.
     pub repeated: bool,
+    /// Whether texts are shown as they were written.
+    pub raw: bool,
 }
 
 /// What a card's lines depend on, as text.
 pub type CardKey = String;
 
-/// At most this many entries are kept.
-const KEPT: usize = 1_000;
+/// Entries of one generation; two are kept, so that what is on screen is never among what is forgotten.
+const KEPT: usize = 500;
 
 /// The cache.
 #[derive(Debug, Default)]
@@ -37,6 +39,7 @@ pub struct ViewCache {
     host: HostId,
     card: Option<(CardKey, Lines)>,
     entries: HashMap<EntryKey, Lines>,
+    older: HashMap<EntryKey, Lines>,
     stream: Option<(String, usize, u16, Lines)>,
 }
 
@@ -68,10 +71,14 @@ impl ViewCache {
 
     /// The lines of an entry.
     pub fn entry(&mut self, key: EntryKey, make: impl FnOnce() -> Vec<Line<'static>>) -> Lines {
-        if self.entries.len() > KEPT {
-            self.entries.clear();
+        if self.entries.len() >= KEPT {
+            self.older = std::mem::take(&mut self.entries);
         }
-        Arc::clone(self.entries.entry(key).or_insert_with(|| Arc::new(make())))
+        let older = &mut self.older;
+        let entry = self.entries.entry(key);
+        Arc::clone(
+            entry.or_insert_with_key(|key| older.remove(key).unwrap_or_else(|| Arc::new(make()))),
+        )
     }
 
     /// The lines of the finished paragraphs of an open stream: wrapped again only when one more is finished.

@@ -14,55 +14,14 @@ use crate::tui::shown;
 use crate::tui::state::app::State;
 use crate::tui::state::arming::CardReport;
 use crate::tui::state::decide;
+use crate::tui::state::preview::quoted;
 use crate::tui::state::queue::{self, ItemKey};
 use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::cache::ViewCache;
-use crate::tui::view::card_body::{Body, quoted};
+use crate::tui::view::card_body::Body;
 use crate::tui::view::paint::{self, span};
-use crate::tui::view::queue::{HOST_COLUMNS, outcome};
+use crate::tui::view::queue::{HOST_COLUMNS, held, outcome};
 use crate::tui::view::unknown;
-
-/// One line about the arguments, for lists.
-pub fn one_line(approval: &Approval) -> String {
-    match &approval.preview {
-        Preview::Diff { path, .. } => path.clone(),
-        Preview::Exec { argv } => argv
-            .iter()
-            .map(|a| quoted_if_needed(a))
-            .collect::<Vec<_>>()
-            .join(" "),
-        Preview::Text { text } => text.chars().take(200).collect(),
-        Preview::None => match &approval.args {
-            serde_json::Value::Object(map) => map
-                .iter()
-                .map(|(k, v)| format!("{k}={}", short_value(v)))
-                .collect::<Vec<_>>()
-                .join(" "),
-            serde_json::Value::Null => String::new(),
-            other => short_value(other),
-        },
-    }
-}
-
-fn short_value(value: &serde_json::Value) -> String {
-    let text = match value {
-        serde_json::Value::String(text) => return text.chars().take(120).collect(),
-        other => other.to_string(),
-    };
-    text.chars().take(120).collect()
-}
-
-fn quoted_if_needed(argument: &str) -> String {
-    if !argument.is_empty()
-        && argument
-            .chars()
-            .all(|c| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c))
-    {
-        argument.to_owned()
-    } else {
-        quoted(argument)
-    }
-}
 
 fn approval_body(
     state: &State,
@@ -488,7 +447,8 @@ pub fn draw(
     });
 }
 
-fn lines(
+/// The lines of a card's body: everything that is shown of an item below its id, its risk and its deadline.
+pub fn lines(
     state: &State,
     theme: &Theme,
     cache: &mut ViewCache,
@@ -522,7 +482,7 @@ fn lines(
 }
 
 /// Title, id line and risk of an item.
-fn identity(state: &State, key: &ItemKey) -> (String, String, (Role, String)) {
+pub fn identity(state: &State, key: &ItemKey) -> (String, String, (Role, String)) {
     match key {
         ItemKey::Approval(id) => state.world.approvals.get(id).map_or_else(
             || (String::new(), String::new(), (Role::Text, String::new())),
@@ -580,24 +540,41 @@ fn identity(state: &State, key: &ItemKey) -> (String, String, (Role, String)) {
 }
 
 /// Time left and what happens then, or how it ended.
-fn status(state: &State, key: &ItemKey) -> (Role, String) {
+pub fn status(state: &State, key: &ItemKey) -> (Role, String) {
     let now = state.now.wall;
     match key {
         ItemKey::Approval(id) => match state.world.approvals.get(id) {
             None => (Role::TextMuted, String::new()),
-            Some(approval) if approval.state != ApprovalState::Pending => outcome(approval),
+            Some(approval) if approval.state != ApprovalState::Pending => {
+                match state.starts_in(approval) {
+                    Some(left) => (Role::NoticeWarning, held(state, left)),
+                    None => outcome(approval),
+                }
+            }
             Some(_) if state.deciding.contains(id) => {
                 (Role::NoticeInfo, "sending the decision".to_owned())
             }
-            Some(approval) => match approval.expires_at {
-                Some(at) => (
+            Some(approval) => match (approval.expires_at, state.queue.snoozed_until(key)) {
+                (Some(at), Some(until)) => (
+                    Role::TextMuted,
+                    format!(
+                        "put off until {}; {} left",
+                        format::clock(until),
+                        format::left(now, at)
+                    ),
+                ),
+                (None, Some(until)) => (
+                    Role::TextMuted,
+                    format!("put off until {}", format::clock(until)),
+                ),
+                (Some(at), None) => (
                     Role::Text,
                     format!(
                         "{} left, then it expires and the turn ends",
                         format::left(now, at)
                     ),
                 ),
-                None => (Role::Text, "no deadline".to_owned()),
+                (None, None) => (Role::Text, "no deadline".to_owned()),
             },
         },
         ItemKey::Continuation(_)

@@ -5,17 +5,7 @@ use ratatui::text::{Line, Span};
 use crate::tui::shown;
 use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::paint::{LABEL, span};
-
-/// An argument in quotes. Backslash and quote are escaped, line ends are written `\n`.
-pub fn quoted(argument: &str) -> String {
-    format!(
-        "\"{}\"",
-        argument
-            .replace('\\', "\\\\")
-            .replace('"', "\\\"")
-            .replace('\n', "\\n")
-    )
-}
+use crate::tui::view::rich;
 
 /// Collects the lines of a card.
 pub struct Body<'t> {
@@ -86,16 +76,7 @@ impl<'t> Body<'t> {
     /// A unified diff, each line in its role.
     pub fn diff(&mut self, unified: &str) {
         for source in unified.lines() {
-            let role = if source.starts_with("@@") {
-                Role::DiffHunk
-            } else if source.starts_with('+') {
-                Role::DiffAdd
-            } else if source.starts_with('-') {
-                Role::DiffRemove
-            } else {
-                Role::Outside
-            };
-            self.text(role, source);
+            self.text(rich::diff_role(source, Role::Outside), source);
         }
     }
 }

@@ -8,6 +8,7 @@ use crate::clock::Timestamp;
 use crate::protocol::channel::{Channel, ChannelDrain};
 use crate::protocol::words::{Autonomy, ChannelState};
 use crate::tui::format;
+use crate::tui::message::{FrameReport, Spot};
 use crate::tui::shown;
 use crate::tui::state::app::State;
 use crate::tui::theme::roles::{Role, Theme};
@@ -34,7 +35,7 @@ const fn state_role(state: ChannelState) -> Role {
 }
 
 /// Draws the screen.
-pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
+pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut FrameReport) {
     let selected = state
         .channels
         .selected
@@ -50,7 +51,7 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
         height: area.height - detail_rows,
         ..area
     };
-    list(state, theme, list_area, buf);
+    list(state, theme, list_area, buf, report);
     if let (Some(channel), true) = (selected, detail_rows > 0) {
         let detail_area = Rect {
             y: list_area.bottom(),
@@ -61,7 +62,7 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
     }
 }
 
-fn list(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
+fn list(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut FrameReport) {
     let count = state.channels.order.len();
     let inner = paint::padded(paint::panel(
         buf,
@@ -169,6 +170,7 @@ fn list(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
             &channel.pending_approvals.to_string(),
             &channel.backlog.to_string(),
         ]);
+        report.spot(paint::row(inner, at), || Spot::Channel(key.clone()));
         let is_selected = state.channels.selected.as_ref() == Some(key);
         let mut spans = vec![Span::raw(if is_selected { "> " } else { "  " })];
         for (index, cell) in cells.into_iter().enumerate() {

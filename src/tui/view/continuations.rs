@@ -10,7 +10,7 @@ use crate::protocol::words::{ContinuationState, Surface};
 use crate::tui::action::Action;
 use crate::tui::format;
 use crate::tui::keymap::context::Context;
-use crate::tui::message::FrameReport;
+use crate::tui::message::{FrameReport, Spot};
 use crate::tui::shown;
 use crate::tui::state::app::State;
 use crate::tui::state::continuations::{self, Group, in_flight, uncertain, word};
@@ -44,7 +44,7 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: 
     let turn = panel.turn();
     let (above, below) = detail::split(state, area, rows, turn.is_some(), panel.zoomed);
     if let Some(area) = above {
-        list(state, theme, area, buf);
+        list(state, theme, area, buf, report);
     }
     if let (Some(area), Some(turn)) = (below, turn) {
         let lines = body(state, theme, turn, detail::columns(area));
@@ -72,7 +72,7 @@ fn title(state: &State) -> String {
     title
 }
 
-fn list(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
+fn list(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut FrameReport) {
     let panel = &state.continuations;
     let inner = paint::padded(paint::panel(buf, area, theme, &title(state), !panel.zoomed));
     if panel.order.is_empty() {
@@ -115,6 +115,7 @@ fn list(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
             Shown::Row(id) => {
                 if let Some(turn) = panel.known.get(id) {
                     let cells = row(state, turn, &columns);
+                    report.spot(paint::row(inner, at), || Spot::Turn(*id));
                     detail::row(buf, inner, theme, at, cells, panel.selected == Some(*id));
                 }
             }

@@ -16,7 +16,8 @@ use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::channels::autonomy_role;
 use crate::tui::view::paint::{self, span};
 
-const fn meaning(level: Autonomy) -> &'static str {
+/// What a level means, in a few words.
+pub const fn meaning(level: Autonomy) -> &'static str {
     match level {
         Autonomy::Supervised => "everything not auto-approved asks",
         Autonomy::SemiAuto => "local reads run, the rest asks",
@@ -31,6 +32,14 @@ fn span_words(seconds: u64) -> String {
         minutes @ 0..=59 => format!("{minutes} minutes"),
         minutes => format!("{} hours", minutes / 60),
     }
+}
+
+/// How long a level holds: `for an hour`, `until it is changed`.
+pub fn lasting(seconds: Option<u64>) -> String {
+    seconds.map_or_else(
+        || "until it is changed".to_owned(),
+        |seconds| format!("for {}", span_words(seconds)),
+    )
 }
 
 /// How long the chosen level holds, and with which keys that is changed.
@@ -201,13 +210,12 @@ pub fn draw(state: &State, theme: &Theme, dial: &Dial, area: Rect, buf: &mut Buf
         }
     }
     if let Some(chosen) = dial.confirming {
-        let for_how_long = match dial.seconds(&channel.policy) {
-            Some(seconds) => format!(" for {}", span_words(seconds)),
-            None => " until it is changed".to_owned(),
-        };
         let text = format!(
-            "Raise {} from {} to {}{for_how_long}?",
-            dial.channel, channel.policy.autonomy, dial.chosen
+            "Raise {} from {} to {} {}?",
+            dial.channel,
+            channel.policy.autonomy,
+            dial.chosen,
+            lasting(dial.seconds(&channel.policy))
         );
         let from = inner.height.saturating_sub(2);
         paint::line(

@@ -4,10 +4,11 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 
+use crate::tui::format;
 use crate::tui::options::Hosting;
 use crate::tui::shown;
 use crate::tui::state::app::State;
-use crate::tui::state::modal::{Bound, Confirm, QuitChoice, SNOOZES};
+use crate::tui::state::modal::{Bound, Confirm, QuitChoice, SnoozeChoice};
 use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::paint::{self, span};
 
@@ -128,14 +129,21 @@ pub fn confirm(theme: &Theme, confirm: &Confirm, area: Rect, buf: &mut Buffer) {
 }
 
 /// How long to snooze.
-pub fn snooze(theme: &Theme, bound: &Bound, chosen: usize, area: Rect, buf: &mut Buffer) {
+pub fn snooze(
+    theme: &Theme,
+    bound: &Bound,
+    offered: &[SnoozeChoice],
+    chosen: usize,
+    area: Rect,
+    buf: &mut Buffer,
+) {
     let inner = paint::padded(paint::popup(
         buf,
         area,
         theme,
         &format!("Snooze {}", bound.title),
-        50,
-        7,
+        60,
+        8,
     ));
     let at = texts(
         buf,
@@ -144,12 +152,13 @@ pub fn snooze(theme: &Theme, bound: &Bound, chosen: usize, area: Rect, buf: &mut
         0,
         &[(
             Role::TextMuted,
-            "Hidden from this queue; its deadline stays.".to_owned(),
+            "It goes below; others still see it. Its deadline stays, and it is back ten minutes before."
+                .to_owned(),
         )],
     );
-    let labels: Vec<String> = SNOOZES
+    let labels: Vec<String> = offered
         .iter()
-        .map(|minutes| format!("{minutes} minutes"))
+        .map(|choice| format!("{}, until {}", choice.words, format::clock(choice.until)))
         .collect();
     choices(buf, inner, theme, at, &labels, chosen);
 }

@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use crate::tui::format;
-use crate::tui::message::FrameReport;
+use crate::tui::message::{FrameReport, Spot};
 use crate::tui::shown;
 use crate::tui::state::app::{State, WIDE_COLUMNS};
 use crate::tui::state::doctor::{FULL_CHECK, Row, Word};
@@ -127,6 +127,7 @@ fn list(
     }
     let about = (width / 3).clamp(8, 30);
     let mut lines: Vec<(Line<'static>, bool)> = Vec::new();
+    let mut keys = Vec::new();
     let mut first_of_selected = None;
     let mut last_of_selected = 0;
     for row in &panel.rows {
@@ -146,6 +147,7 @@ fn list(
             Span::raw(" "),
             span(theme, Role::Text, shown::line(&row.detail, room)),
         ]);
+        keys.push((lines.len(), &row.key));
         lines.push((line, is_selected));
         if !wide && panel.unfolded.contains(&row.key) {
             let indent = 4.min(width);
@@ -183,6 +185,14 @@ fn list(
         paint::line(buf, inner, at, line);
         if *is_selected {
             paint::select(buf, paint::row(inner, at), theme, Role::Selection);
+        }
+    }
+    for (line, key) in keys {
+        let at = line
+            .checked_sub(first)
+            .and_then(|at| u16::try_from(at).ok());
+        if let Some(at) = at {
+            report.spot(paint::row(inner, at), || Spot::DoctorRow(key.clone()));
         }
     }
     let below = lines.len().saturating_sub(first + height);

@@ -9,6 +9,7 @@ use crate::tui::keymap::context::Context;
 use crate::tui::shown;
 use crate::tui::state::app::{Screen, State, Tone};
 use crate::tui::state::decide;
+use crate::tui::state::deciding::About;
 use crate::tui::state::modal::{Modal, TextPurpose};
 use crate::tui::state::queue::ItemKey;
 use crate::tui::state::text_field::Lines;
@@ -164,6 +165,21 @@ fn hints(state: &State, context: Context) -> Vec<Hint> {
                 Action::DialogCancel,
             ]);
         }
+        Some(Modal::Deciding(dialog)) => {
+            return plain(match dialog.about {
+                About::Shape(_) => &[
+                    Action::DialogAgain,
+                    Action::DialogPageDown,
+                    Action::DialogCancel,
+                ],
+                About::Rule(_) | About::Batch(_) => &[
+                    Action::DialogNext,
+                    Action::DialogAccept,
+                    Action::DialogPageDown,
+                    Action::DialogCancel,
+                ],
+            });
+        }
         Some(Modal::Quit { .. } | Modal::Release(_) | Modal::Confirm(_) | Modal::Snooze { .. }) => {
             return plain(&[
                 Action::DialogNext,
@@ -174,6 +190,16 @@ fn hints(state: &State, context: Context) -> Vec<Hint> {
         None => {}
     }
     let mut hints = match state.screen {
+        _ if state.replay.is_some() => plain(&[
+            Action::ReplayPause,
+            Action::ReplayForward,
+            Action::ReplayBack,
+            Action::ReplayFaster,
+            Action::ReplaySlower,
+            Action::ReplayLater,
+            Action::ReplayEarlier,
+            Action::Back,
+        ]),
         Screen::Queue => queue_hints(state),
         Screen::Live => plain(&[
             Action::Open,
@@ -235,8 +261,33 @@ fn queue_hints(state: &State) -> Vec<Hint> {
                 action: Action::MoveUp,
                 disabled: None,
             },
+            Hint {
+                action: Action::Filter,
+                disabled: None,
+            },
+            Hint {
+                action: Action::GroupQueue,
+                disabled: None,
+            },
         ];
     };
+    if !state.queue.marks.is_empty() {
+        let plain = |action| Hint {
+            action,
+            disabled: None,
+        };
+        return [
+            Action::Mark,
+            Action::Approve,
+            Action::Deny,
+            Action::DenyWithReason,
+            Action::DenyAndStop,
+            Action::Snooze,
+            Action::AllowShape,
+        ]
+        .map(plain)
+        .into();
+    }
     let armed = decide::armed(state)
         .err()
         .map(|refusal| format!("not armed: {}", refusal.why()));
@@ -260,14 +311,16 @@ fn queue_hints(state: &State) -> Vec<Hint> {
                 Action::AnswerInstead,
                 Action::DenyAndStop,
                 Action::Snooze,
+                Action::AllowShape,
+                Action::MakeRule,
             ];
             all.into_iter()
-                .filter(|action| decide::word_for(approval, *action).is_some())
+                .filter(|action| decide::offers(approval, *action).is_ok())
                 .map(decision)
-                .chain([Hint {
-                    action: Action::Open,
+                .chain([Action::Mark, Action::Open].map(|action| Hint {
+                    action,
                     disabled: None,
-                }])
+                }))
                 .collect()
         }
         ItemKey::Continuation(_) => [

@@ -25,20 +25,20 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
     let width = usize::from(area.width);
     let mut left: Vec<(Role, String)> = Vec::new();
     let several = state.hosts.several();
-    let instance = engine.map_or("leverframe", |e| e.instance.as_str());
-    let instance = if several {
-        state.hosts.name(state.hosts.focused())
-    } else {
-        instance
-    };
-    left.push((Role::Header, shown::line(instance, 24)));
+    if state.replay.is_some() {
+        left.push((Role::HeaderDanger, " REPLAY ".to_owned()));
+    }
+    if !several {
+        let instance = engine.map_or("leverframe", |e| e.instance.as_str());
+        left.push((Role::Header, shown::line(instance, 24)));
+    }
     let (needs, oldest) = focused::needs(state);
     if needs > 0 {
         let age = oldest.map_or_else(String::new, |at| {
             format!(" (oldest {})", format::age(state.now.wall, at))
         });
         left.push((Role::HeaderAttention, format!("{needs} need you{age}")));
-    } else if state.is_live() {
+    } else if state.is_live() && state.replay.is_none() {
         left.push((Role::HeaderMuted, "nothing needs you".to_owned()));
     }
     let badges = left.len();
@@ -49,7 +49,8 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
         .filter(|c| c.policy.autonomy == Autonomy::Full)
         .map(|c| c.name.as_str())
         .collect();
-    if engine.is_some_and(|e| e.held_since.is_some() && !e.quarantine) {
+    // With several, each says it of itself.
+    if engine.is_some_and(|e| e.held_since.is_some() && !e.quarantine) && !several {
         left.push((Role::HeaderDanger, " EMERGENCY STOP ".to_owned()));
     }
     if engine.is_some_and(|e| e.quarantine) {
@@ -81,8 +82,8 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
     } else if state.locked {
         left.push((Role::HeaderAttention, "LOCKED".to_owned()));
     }
-    if engine.is_some_and(|e| e.scripted) {
-        let text = if width >= 64 {
+    if engine.is_some_and(|e| e.scripted) && (!several || width >= 100) {
+        let text = if width >= 64 && !several {
             "demo: scripted, no model"
         } else {
             "scripted"

@@ -6,13 +6,14 @@ use ratatui::text::{Line, Span};
 
 use crate::protocol::words::SessionState;
 use crate::tui::format;
+use crate::tui::message::{FrameReport, Spot};
 use crate::tui::shown;
 use crate::tui::state::app::State;
 use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::paint::{self, span};
 
 /// Draws the screen.
-pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
+pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut FrameReport) {
     let count = state.live.order.len();
     let title = if count == 0 {
         "Live".to_owned()
@@ -145,6 +146,7 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
             &format::money(session.usage.cost_usd),
             &format::age(state.now.wall, session.updated_at),
         ]);
+        report.spot(paint::row(inner, at), || Spot::Session(*id));
         let is_selected = state.live.selected == Some(*id);
         let mut spans = vec![Span::raw(if is_selected { "> " } else { "  " })];
         let who_at = if who > 0 { 2 } else { usize::MAX };

@@ -399,6 +399,8 @@ impl<'a> Canvas<'a> {
         let place = if width >= 80 { 16 } else { 0 };
         let end = if width >= 60 { 6 } else { 0 };
         let used = if width >= 44 { 12 } else { 0 };
+        // Of what a search found, by what counts more than how often it was needed.
+        let searched = memory.search.is_some();
         let text = width.saturating_sub(2 + 2 + 11 + place + end + used);
         let now = self.state.now.wall;
         let cell = |text: &str, width: usize| match width {
@@ -410,17 +412,18 @@ impl<'a> Canvas<'a> {
             _ => format!("{:>width$}", shown::line(text, width)),
         };
         let columns = |state: &str, what: &str, at: &str, uses: &str, last: &str, ends: &str| {
-            let uses_width = used / 2;
+            let uses_width = if searched { used } else { used / 2 };
             [
                 cell(state, 11),
                 cell(what, text),
                 cell(at, place),
                 right(uses, uses_width),
-                right(last, uses_width),
+                right(last, used - uses_width),
                 right(ends, end),
             ]
         };
-        let head = columns("state", "what", "where", "uses", "used", "ends").concat();
+        let uses = if searched { "found by" } else { "uses" };
+        let head = columns("state", "what", "where", uses, "used", "ends").concat();
         let chosen = memory
             .selected
             .and_then(|id| rows.iter().position(|row| row.memory.id == id));
@@ -439,7 +442,10 @@ impl<'a> Canvas<'a> {
                 &word,
                 &one.text,
                 &place,
-                &format::count(one.uses),
+                &match (searched, words::found_by(row)) {
+                    (true, by) => by.map_or_else(String::new, |by| by.to_string()),
+                    (false, _) => format::count(one.uses),
+                },
                 &words::ago(now, one.last_used_at),
                 &one.expires_at
                     .map_or_else(|| "-".to_owned(), |at| words::ends(now, at)),
@@ -497,7 +503,8 @@ impl<'a> Canvas<'a> {
     fn hygiene(&mut self, area: Rect) {
         let state: &'a State = self.state;
         let memory = &state.memory;
-        if state.one_pane() {
+        // Two lists of three rows each help nobody: the one in use gets the room, tab shows the other.
+        if state.one_pane() || area.height < DETAIL + 9 {
             if memory.second {
                 self.history(area);
             } else {

@@ -8,7 +8,7 @@ use crate::clock::Timestamp;
 use crate::protocol::hygiene::{HygieneGroup, HygieneRun};
 use crate::protocol::memory::Memory;
 use crate::protocol::routine::{Routine, RoutineRun};
-use crate::protocol::words::{MemoryState, RoutineRunState};
+use crate::protocol::words::{FoundBy, MemoryState, RoutineRunState};
 use crate::tui::format;
 use crate::tui::shown;
 use crate::tui::state::app::State;
@@ -93,12 +93,20 @@ pub fn bars(values: &[u64], columns: usize) -> String {
 /// The state of a row, or why it is among those to look through.
 pub fn state_word(row: &Row) -> (Role, String) {
     match row.why {
-        Why::Listed | Why::Proposed => {}
+        Why::Listed | Why::Proposed | Why::Found(_) => {}
         Why::Same(group) => return (Role::StateWaiting, format!("same {group}")),
         Why::Differs(group) => return (Role::StateWaiting, format!("differs {group}")),
         Why::NeverUsed => return (Role::StateIdle, "never used".to_owned()),
     }
     memory_state(&row.memory)
+}
+
+/// By what a search found it, where one did.
+pub fn found_by(row: &Row) -> Option<FoundBy> {
+    match row.why {
+        Why::Found(by) => Some(by),
+        Why::Listed | Why::Proposed | Why::Same(_) | Why::Differs(_) | Why::NeverUsed => None,
+    }
 }
 
 /// Where one stands, in a word.
@@ -124,6 +132,18 @@ pub fn memory(state: &State, memory: &Memory, out: &mut Lines<'_>) {
         (None, false) => word,
     };
     out.field("state", role, &word);
+    let mut rows = state.memory.rows.iter().flatten();
+    if let Some(by) = rows
+        .find(|row| row.memory.id == memory.id)
+        .and_then(found_by)
+    {
+        let by = match by {
+            FoundBy::Words => "its words",
+            FoundBy::Meaning => "its meaning",
+            FoundBy::Both => "its words and its meaning",
+        };
+        out.field("found by", Role::Text, by);
+    }
     if let Some(better) = memory.superseded_by {
         out.field("replaced by", Role::Text, &better.to_string());
     }
@@ -231,16 +251,12 @@ pub fn group(group: &HygieneGroup) -> String {
 /// Everything about a run.
 pub fn run(state: &State, run: &HygieneRun, out: &mut Lines<'_>) {
     let now = state.now.wall;
-    out.field("state", Role::TextStrong, run.state.as_str());
-    out.field("by", Role::Text, &run.by);
-    out.field(
-        "began",
-        Role::Text,
-        &format!("{} ago ({})", format::age(now, run.at), run.at),
-    );
-    if let Some(took) = run.duration_ms {
-        out.field("took", Role::Text, &format::duration(took));
-    }
+    let took = run
+        .duration_ms
+        .map_or_else(String::new, |ms| format!(", took {}", format::duration(ms)));
+    let age = format::age(now, run.at);
+    let said = format!("{}, by {}, {age} ago{took}", run.state, run.by);
+    out.field("state", Role::TextStrong, &said);
     out.field(
         "did",
         Role::Text,
@@ -259,6 +275,7 @@ pub fn run(state: &State, run: &HygieneRun, out: &mut Lines<'_>) {
     for one in &run.report.groups {
         out.field("", Role::Text, &group(one));
     }
+    out.field("began", Role::TextMuted, &run.at.to_string());
     out.field("id", Role::TextMuted, &run.id.to_string());
 }
 

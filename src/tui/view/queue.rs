@@ -6,19 +6,23 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
+use crate::clock::Timestamp;
 use crate::protocol::ids::ApprovalId;
 use crate::protocol::words::{ApprovalState, OutboxState};
+use crate::tui::action::Action;
 use crate::tui::format;
-use crate::tui::message::FrameReport;
+use crate::tui::keymap::context::Context;
+use crate::tui::message::{FrameReport, Spot};
 use crate::tui::shown;
 use crate::tui::state::app::{Link, State, WIDE_COLUMNS};
 use crate::tui::state::hosts;
-use crate::tui::state::queue::{self, ItemKey};
+use crate::tui::state::queue::{self, Grouping, ItemKey};
 use crate::tui::state::world::World;
-use crate::tui::state::{decide, submit};
+use crate::tui::state::{decide, preview, submit};
 use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::cache::ViewCache;
 use crate::tui::view::card;
+use crate::tui::view::detail;
 use crate::tui::view::paint::{self, span};
 
 /// Columns for the name of a host at most.
@@ -40,17 +44,19 @@ pub fn draw(
         }
     };
     if selected && state.queue.zoomed {
+        report.spot(area, || Spot::Card);
         card::draw(state, theme, cache, area, buf, report, true);
         dim_card(area, buf);
         return;
     }
     if !selected || state.one_pane() {
-        list(state, theme, area, buf);
+        list(state, theme, area, buf, report);
         return;
     }
     if state.size.0 >= WIDE_COLUMNS {
         let left = Rect {
-            width: (area.width * 2 / 5).max(56),
+            // A frame can be smaller than the size that was last told.
+            width: (area.width * 2 / 5).max(56).min(area.width),
             ..area
         };
         let right = Rect {
@@ -58,12 +64,13 @@ pub fn draw(
             width: area.width - left.width,
             ..area
         };
-        list(state, theme, left, buf);
+        list(state, theme, left, buf, report);
+        report.spot(right, || Spot::Card);
         card::draw(state, theme, cache, right, buf, report, false);
         dim_card(right, buf);
         return;
     }
-    let rows = u16::try_from(state.queue.order.len())
+    let rows = u16::try_from(lines(state).len())
         .unwrap_or(u16::MAX)
         .saturating_add(3);
     let top = rows.clamp(4, (area.height / 3).max(4));
@@ -76,7 +83,8 @@ pub fn draw(
         height: area.height - above.height,
         ..area
     };
-    list(state, theme, above, buf);
+    list(state, theme, above, buf, report);
+    report.spot(below, || Spot::Card);
     card::draw(state, theme, cache, below, buf, report, false);
     dim_card(below, buf);
 }
@@ -95,11 +103,12 @@ struct Row {
 fn row_of(state: &State, key: &ItemKey) -> Option<Row> {
     let id = key.host(state.hosts.focused());
     let world = hosts::world(state, id)?;
+    let put_off = state.queue.snoozed_until(key);
     let key = match key {
         ItemKey::Elsewhere(_, key) => key,
         here => here,
     };
-    row_in(state, world, hosts::deciding(state, id), key)
+    row_in(state, world, hosts::deciding(state, id), put_off, key)
 }
 
 /// The row of an item in the world of its host.
@@ -107,6 +116,7 @@ fn row_in(
     state: &State,
     world: &World,
     deciding: &BTreeSet<ApprovalId>,
+    put_off: Option<Timestamp>,
     key: &ItemKey,
 ) -> Option<Row> {
     let now = state.now.wall;
@@ -118,9 +128,16 @@ fn row_in(
         ItemKey::Approval(id) => {
             let approval = world.approvals.get(id)?;
             let outcome = if approval.state == ApprovalState::Pending {
-                deciding
-                    .contains(id)
-                    .then(|| (Role::NoticeInfo, "sending".to_owned()))
+                if deciding.contains(id) {
+                    Some((Role::NoticeInfo, "sending".to_owned()))
+                } else {
+                    put_off.map(|until| {
+                        let text = format!("put off until {}", format::clock(until));
+                        (Role::TextMuted, text)
+                    })
+                }
+            } else if let Some(left) = queue::starts_in(world, now, approval) {
+                Some((Role::NoticeWarning, held(state, left)))
             } else {
                 Some(outcome(approval))
             };
@@ -140,13 +157,13 @@ fn row_in(
                     (_, false)
                         if approval.kind == crate::protocol::words::ApprovalKind::Execute =>
                     {
-                        format!("{} {}", approval.tool, card::one_line(approval))
+                        format!("{} {}", approval.tool, preview::one_line(approval))
                     }
                     (_, false) => format!(
                         "{}: {} {}",
                         approval.kind,
                         approval.tool,
-                        card::one_line(approval)
+                        preview::one_line(approval)
                     ),
                 },
                 place: approval.channel.clone(),
@@ -220,6 +237,15 @@ fn row_in(
     }
 }
 
+/// That an approved call is held back, and how it is taken back.
+pub fn held(state: &State, left: u64) -> String {
+    let seconds = left.div_ceil(1000);
+    match state.keymap.key_of(Context::Queue, Action::Undo) {
+        Some(key) => format!("starts in {seconds} s, {key} revokes"),
+        None => format!("starts in {seconds} s"),
+    }
+}
+
 /// How an approval ended, in a few words.
 pub fn outcome(approval: &crate::protocol::approval::Approval) -> (Role, String) {
     match (&approval.decision, approval.state) {
@@ -248,18 +274,82 @@ pub fn outcome(approval: &crate::protocol::approval::Approval) -> (Role, String)
     }
 }
 
-fn list(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
+/// A line of the list.
+#[derive(Debug, PartialEq)]
+enum ListLine<'a> {
+    /// The name of the group that begins.
+    Group(String),
+    /// An item.
+    Item(&'a ItemKey),
+}
+
+/// The items in their order, with the name of each group before its first.
+fn lines(state: &State) -> Vec<ListLine<'_>> {
+    let queue = &state.queue;
+    let mut lines = Vec::with_capacity(queue.order.len());
+    let mut named: Option<String> = None;
+    for key in &queue.order {
+        let group = if queue.snoozed_until(key).is_some() && queue.selected.as_ref() != Some(key) {
+            "put off".to_owned()
+        } else {
+            queue::group(&state.world, queue.grouping, key).1
+        };
+        if queue.grouping != Grouping::None && named.as_ref() != Some(&group) {
+            lines.push(ListLine::Group(group.clone()));
+            named = Some(group);
+        }
+        lines.push(ListLine::Item(key));
+    }
+    lines
+}
+
+/// How many there are, and in words what is hidden and how it is ordered.
+fn title(state: &State) -> String {
+    let queue = &state.queue;
+    let mut parts = Vec::new();
+    if !queue.order.is_empty() {
+        parts.push(queue.order.len().to_string());
+    }
+    if !queue.filter.is_empty() {
+        parts.push(format!(
+            "{} hidden by `{}`",
+            queue.hidden.len(),
+            queue.filter
+        ));
+    }
+    if queue.grouping != Grouping::None {
+        parts.push(queue.grouping.as_str().to_owned());
+    }
+    if !queue.snoozed.is_empty() {
+        parts.push(format!("{} put off", queue.snoozed.len()));
+    }
+    if !queue.marks.is_empty() {
+        parts.push(format!("{} marked", queue.marks.len()));
+    }
+    if parts.is_empty() {
+        return "Queue".to_owned();
+    }
+    format!("Queue  {}", parts.join(", "))
+}
+
+fn list(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut FrameReport) {
     let count = state.queue.order.len();
-    let title = if count == 0 {
-        "Queue".to_owned()
-    } else {
-        format!("Queue  {count}")
-    };
+    let title = title(state);
     let inner = paint::padded(paint::panel(buf, area, theme, &title, true));
+    if count == 0 && !state.queue.hidden.is_empty() {
+        let text = format!(
+            "Nothing here has the words `{}`; {} items without them are hidden.",
+            state.queue.filter,
+            state.queue.hidden.len()
+        );
+        detail::texts(buf, inner, theme, &[(Role::Text, text)]);
+        return;
+    }
     if count == 0 {
         empty(state, theme, inner, buf);
         return;
     }
+    let lines = lines(state);
     let width = usize::from(inner.width);
     // Columns give way from the right as the screen narrows.
     let host_width = host_width(state, width);
@@ -310,17 +400,18 @@ fn list(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
         .queue
         .selected
         .as_ref()
-        .and_then(|s| state.queue.order.iter().position(|k| k == s));
-    let first = paint::first_row(chosen, count, height);
-    for (offset, key) in state
-        .queue
-        .order
-        .iter()
-        .skip(first)
-        .take(height)
-        .enumerate()
-    {
+        .and_then(|s| lines.iter().position(|line| *line == ListLine::Item(s)));
+    let first = paint::first_row(chosen, lines.len(), height);
+    for (offset, line) in lines.iter().skip(first).take(height).enumerate() {
         let at = top + u16::try_from(offset).unwrap_or(u16::MAX);
+        let key = match line {
+            ListLine::Item(key) => *key,
+            ListLine::Group(name) => {
+                let name = shown::line(name, width);
+                paint::line(buf, inner, at, &Line::from(span(theme, Role::Title, name)));
+                continue;
+            }
+        };
         let Some(row) = row_of(state, key) else {
             continue;
         };
@@ -339,7 +430,14 @@ fn list(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
             &row.age,
         ];
         let cells = compose(cells.map(String::as_str), state.hosts.name(host));
-        let mark = if is_selected { "> " } else { "  " };
+        report.spot(paint::row(inner, at), || Spot::Item(key.clone()));
+        let marked = matches!(key, ItemKey::Approval(id) if state.queue.marks.contains(id));
+        let mark = match (is_selected, marked) {
+            (true, true) => ">*",
+            (true, false) => "> ",
+            (false, true) => " *",
+            (false, false) => "  ",
+        };
         let mut spans = vec![Span::raw(mark)];
         for (index, cell) in cells.into_iter().enumerate() {
             let role = match index {
@@ -365,7 +463,10 @@ fn list(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
             paint::select(buf, paint::row(inner, at), theme, Role::Selection);
         }
     }
-    let hidden = count.saturating_sub(first + height);
+    let below = lines.iter().skip(first + height);
+    let hidden = below
+        .filter(|line| matches!(line, ListLine::Item(_)))
+        .count();
     if hidden > 0 {
         paint::panel_note(
             buf,
@@ -462,4 +563,27 @@ fn empty(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
             at += 1;
         }
     }
+}
+
+/// A row as one line of text, for where there are no columns.
+pub fn in_words(state: &State, key: &ItemKey) -> Option<String> {
+    let row = row_of(state, key)?;
+    let mut text = format!("{}  {}", row.risk.1, shown::line(&row.what, 100));
+    let deadline = (row.left != "-" && !row.left.is_empty()).then(|| format!("{} left", row.left));
+    let facts: Vec<String> = [
+        Some(row.place).filter(|place| !place.is_empty()),
+        Some(row.who).filter(|who| !who.is_empty()),
+        deadline,
+    ]
+    .into_iter()
+    .flatten()
+    .map(|fact| shown::line(&fact, 40))
+    .collect();
+    if !facts.is_empty() {
+        text = format!("{text}  ({})", facts.join(", "));
+    }
+    Some(match row.outcome {
+        Some((_, outcome)) => format!("{}: {text}", shown::line(&outcome, 60)),
+        None => text,
+    })
 }

@@ -8,7 +8,7 @@ use crate::clock::Timestamp;
 use crate::protocol::rule::{Grant, Rule, RuleMatches, RuleTest};
 use crate::protocol::words::VerdictWord;
 use crate::tui::format;
-use crate::tui::message::FrameReport;
+use crate::tui::message::{FrameReport, Spot};
 use crate::tui::shown;
 use crate::tui::state::app::State;
 use crate::tui::state::rules::{Key, RuleText, RulesPanel};
@@ -28,7 +28,7 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: 
         other => (above, other),
     };
     if let Some(area) = above {
-        list(state, theme, area, buf);
+        list(state, theme, area, buf, report);
     }
     if let Some(area) = below {
         let mut body = Body::new(theme, detail::columns(area));
@@ -46,7 +46,7 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: 
     }
 }
 
-fn list(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
+fn list(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut FrameReport) {
     let panel = &state.rules;
     let counts = format!(
         "Rules  {} rules, {} permissions",
@@ -81,6 +81,7 @@ fn list(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
             .enumerate()
             .map(|(n, text)| (if n == 1 { Role::Outside } else { role }, text))
             .collect();
+        report.spot(paint::row(inner, at), || Spot::Rule(*key));
         detail::row(buf, inner, theme, at, cells, panel.selected == Some(*key));
     }
     let hidden = panel.order.len().saturating_sub(first + height);
@@ -260,7 +261,8 @@ fn rule_body(state: &State, body: &mut Body<'_>, rule: &Rule) {
     }
 }
 
-fn matched(state: &State, body: &mut Body<'_>, found: &RuleMatches) {
+/// What a rule would have matched: the count, then the newest calls.
+pub fn matched(state: &State, body: &mut Body<'_>, found: &RuleMatches) {
     let at_most = if found.more { "; only the newest" } else { "" };
     let text = format!(
         "matches {} of {} calls{at_most}: {} ran unasked, {} approved, {} denied, {} refused",

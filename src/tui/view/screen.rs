@@ -4,6 +4,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
+use crate::text::ascii;
 use crate::tui::format;
 use crate::tui::message::FrameReport;
 use crate::tui::shown;
@@ -16,8 +17,9 @@ use crate::tui::view::cache::ViewCache;
 use crate::tui::view::paint::{self, span};
 use crate::tui::view::queue::HOST_COLUMNS;
 use crate::tui::view::{
-    audit, cache_cost, channels, continuations, dial, dialog, doctor, footer, header, help, live,
-    memory, models, queue, release, rules, summary, text_entry, transcript, which_key, why,
+    audit, cache_cost, channels, continuations, deciding, dial, dialog, doctor, footer, header,
+    help, live, memory, models, queue, release, rules, summary, text_entry, transcript, which_key,
+    why,
 };
 
 /// Draws everything. Returns what was shown of the selected card and of the transcript.
@@ -30,7 +32,10 @@ pub fn draw(
 ) -> FrameReport {
     buf.set_style(area, theme.style(Role::Text));
     cache.of(state.hosts.focused());
-    let mut report = FrameReport::default();
+    let mut report = FrameReport {
+        wants_spots: state.mouse,
+        ..FrameReport::default()
+    };
     if area.is_empty() {
         return report;
     }
@@ -62,9 +67,9 @@ pub fn draw(
     };
     match state.screen {
         Screen::Queue => queue::draw(state, theme, cache, body, buf, &mut report),
-        Screen::Live => live::draw(state, theme, body, buf),
+        Screen::Live => live::draw(state, theme, body, buf, &mut report),
         Screen::Session => transcript::draw(state, theme, cache, body, buf, &mut report),
-        Screen::Channels => channels::draw(state, theme, body, buf),
+        Screen::Channels => channels::draw(state, theme, body, buf, &mut report),
         Screen::Continuations => continuations::draw(state, theme, body, buf, &mut report),
         Screen::Rules => rules::draw(state, theme, body, buf, &mut report),
         Screen::CacheCost => cache_cost::draw(state, theme, body, buf, &mut report),
@@ -73,7 +78,8 @@ pub fn draw(
         Screen::Doctor => doctor::draw(state, theme, body, buf, &mut report),
     }
     // The Queue is everybody's: there only what is of a lost host is dimmed, item by item.
-    if !state.is_live() && !(state.hosts.several() && state.screen == Screen::Queue) {
+    let item_by_item = state.hosts.several() && state.screen == Screen::Queue;
+    if !state.is_live() && !item_by_item {
         buf.set_style(body, theme.style(Role::Dimmed));
     }
     if footer_rows == 2 {
@@ -90,6 +96,8 @@ pub fn draw(
         // A card under an overlay is not being looked at.
         report.card = None;
         report.panel_max_scroll = None;
+        report.spots.clear();
+        report.dialog = None;
         match modal {
             Modal::Help(overlay) => help::draw(state, theme, overlay, body, buf),
             Modal::Text(entry) => text_entry::draw(state, theme, entry, body, buf),
@@ -100,15 +108,23 @@ pub fn draw(
             }
             Modal::Release(open) => release::draw(state, theme, open, body, buf),
             Modal::Confirm(confirm) => dialog::confirm(theme, confirm, body, buf),
-            Modal::Snooze { bound, chosen } => dialog::snooze(theme, bound, *chosen, body, buf),
+            Modal::Snooze {
+                bound,
+                choices,
+                chosen,
+            } => dialog::snooze(theme, bound, choices, *chosen, body, buf),
             Modal::Models(overlay) => models::draw(state, theme, overlay, body, buf),
             Modal::Why(pager) => {
                 report.panel_max_scroll = Some(why::draw(state, theme, pager, body, buf));
+            }
+            Modal::Deciding(dialog) => {
+                report.dialog = Some(deciding::draw(state, theme, dialog, body, buf));
             }
         }
     }
     if which_key::draw(state, theme, body, buf) {
         report.card = None;
+        report.dialog = None;
     }
     report
 }
@@ -203,6 +219,16 @@ fn trouble(link: &Link, world: &World) -> Option<(Role, String)> {
                     format::clock(since)
                 ),
             ))
+        }
+    }
+}
+
+/// Writes every cell in ASCII: borders and signs as what looks like them, what is left as `?`.
+pub fn in_ascii(buf: &mut Buffer) {
+    for cell in &mut buf.content {
+        if !cell.symbol().is_ascii() {
+            let first = cell.symbol().chars().next().unwrap_or(' ');
+            cell.set_char(ascii::sign(first));
         }
     }
 }

@@ -15,6 +15,7 @@ use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::memory;
 use crate::tui::view::paint::{self, span};
 use crate::tui::view::rules;
+use crate::tui::view::transcript;
 
 /// Rows for the choices of the command line.
 const CHOICES: u16 = 6;
@@ -34,7 +35,9 @@ pub fn draw(state: &State, theme: &Theme, entry: &TextEntry, area: Rect, buf: &m
         | TextPurpose::Compose(_)
         | TextPurpose::Say(..)
         | TextPurpose::Memory(_)
-        | TextPurpose::Rule(_) => 0,
+        | TextPurpose::Rule(_)
+        | TextPurpose::RuleValue
+        | TextPurpose::BatchReason => 0,
     };
     let rows = match entry.field.kind() {
         Lines::One => 1 + extra,
@@ -83,8 +86,15 @@ pub fn draw(state: &State, theme: &Theme, entry: &TextEntry, area: Rect, buf: &m
         }
         TextPurpose::Search => {
             let found = state.session.search.as_ref().map_or_else(String::new, |s| {
+                let further = state
+                    .session
+                    .hunt
+                    .as_ref()
+                    .map_or_else(String::new, |hunt| {
+                        format!("; {}", transcript::progress(hunt))
+                    });
                 format!(
-                    "{} of {} loaded entries match",
+                    "{} of {} loaded entries match{further}",
                     s.matches.len(),
                     state.session.entries.len()
                 )
@@ -104,7 +114,9 @@ pub fn draw(state: &State, theme: &Theme, entry: &TextEntry, area: Rect, buf: &m
         | TextPurpose::Say(..)
         | TextPurpose::Filter(_)
         | TextPurpose::Memory(_)
-        | TextPurpose::Rule(_) => {}
+        | TextPurpose::Rule(_)
+        | TextPurpose::RuleValue
+        | TextPurpose::BatchReason => {}
     }
     if let Some(error) = &entry.error {
         paint::line(
@@ -204,8 +216,8 @@ fn words(state: &State, entry: &TextEntry) -> (String, String) {
             let note = match screen {
                 Screen::Audit => audit::FILTER_WORDS,
                 Screen::Continuations => "words of state, channel, person, text; empty shows all",
-                Screen::Queue
-                | Screen::Live
+                Screen::Queue => "words of channel, tool, risk, person, arguments; empty shows all",
+                Screen::Live
                 | Screen::Session
                 | Screen::Channels
                 | Screen::Rules
@@ -217,6 +229,15 @@ fn words(state: &State, entry: &TextEntry) -> (String, String) {
         }
         TextPurpose::Memory(text) => memory::entry_words(text),
         TextPurpose::Rule(purpose) => rules::entry_words(*purpose),
+        TextPurpose::BatchReason => (
+            format!("Deny {} marked cards: reason", state.queue.marks.len()),
+            "The model reads this with each; the table comes next.".to_owned(),
+        ),
+        TextPurpose::RuleValue => (
+            "Compare with".to_owned(),
+            "words as a shell would be given them; a pattern takes *, ? and a last word **"
+                .to_owned(),
+        ),
     }
 }
 

@@ -1,26 +1,27 @@
 //! The Session screen: a window onto the transcript, the newest below. Only what is visible is laid out.
 
-use std::collections::BTreeSet;
-
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-use crate::protocol::ids::ContinuationId;
-use crate::protocol::session::{BY_HAND, StepBody, TranscriptBody};
+use crate::protocol::session::{StepBody, TranscriptBody};
+use crate::tui::action::Action;
 use crate::tui::format;
+use crate::tui::keymap::context::Context;
 use crate::tui::message::FrameReport;
 use crate::tui::shown;
 use crate::tui::state::app::State;
+use crate::tui::state::hunt::Hunt;
 use crate::tui::state::session_view::{Anchor, STREAM_POSITION, SessionReport};
 use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::cache::{EntryKey, Lines, ViewCache};
 use crate::tui::view::paint::{self, span};
-use crate::tui::view::transcript_entry;
+use crate::tui::view::replay as view_replay;
+use crate::tui::view::transcript_entry::{self, Manner};
 
-/// Entries this close to the oldest loaded one cause older ones to be asked for.
-const NEAR_START: usize = 5;
+/// Entries this close to an end of what is loaded cause more to be asked for.
+const NEAR_END: usize = 5;
 
 /// Draws the screen.
 pub fn draw(
@@ -31,7 +32,8 @@ pub fn draw(
     buf: &mut Buffer,
     report: &mut FrameReport,
 ) {
-    if state.session.session_id.is_none() {
+    let replay = state.replay.as_deref();
+    if state.session.session_id.is_none() && replay.is_none() {
         let inner = paint::padded(paint::panel(buf, area, theme, "Session", true));
         paint::line(
             buf,
@@ -46,20 +48,23 @@ pub fn draw(
             &Line::from(span(
                 theme,
                 Role::TextMuted,
-                "2 lists them; enter opens one.",
+                format!(
+                    "{} lists them; {} opens one.",
+                    key_of(state, Action::ScreenLive),
+                    key_of(state, Action::Open)
+                ),
             )),
         );
         return;
     }
-    let inner = paint::padded(paint::panel(buf, area, theme, &title(state), true));
-    let mode = if state.session.anchor.is_none() {
-        "following"
-    } else {
-        "frozen, F follows"
+    let title = replay.map_or_else(|| title(state), view_replay::title);
+    let inner = paint::padded(paint::panel(buf, area, theme, &title, true));
+    let mode = match replay {
+        Some(replay) => view_replay::note(replay),
+        None if state.session.anchor.is_none() => "following".to_owned(),
+        None => format!("frozen, {} follows", key_of(state, Action::Follow)),
     };
-    let search = state.session.search.as_ref().map_or_else(String::new, |s| {
-        format!("{} matches, n N · ", s.matches.len())
-    });
+    let search = searching(state);
     paint::panel_note(
         buf,
         area,
@@ -75,17 +80,20 @@ pub fn draw(
         theme,
         cache,
         width: inner.width,
-        answered: answered(state),
-        positions: state.session.visible(),
+        positions: state.session.visible().to_vec(),
+        unfold: key_of(state, Action::Fold),
     };
     if has_tail(state) {
         window.positions.push(STREAM_POSITION);
     }
     if window.positions.is_empty() {
-        let text = if state.session.loading {
+        let text = if state.session.loading || replay.is_some() {
             "loading …"
         } else {
-            "Nothing said yet; i writes a message."
+            &format!(
+                "Nothing said yet; {} writes a message.",
+                key_of(state, Action::Compose)
+            )
         };
         paint::line(
             buf,
@@ -101,7 +109,7 @@ pub fn draw(
         position: window.positions.get(index).copied().unwrap_or(0),
         line: i64::try_from(skip).unwrap_or(0),
     };
-    let near_start = index < NEAR_START;
+    let near_start = index < NEAR_END;
     let mut at = 0usize;
     let selected = state.session.selected;
     let (mut selected_above, mut selected_below) = (false, false);
@@ -152,9 +160,47 @@ pub fn draw(
         anchor: top,
         height: inner.height,
         near_start,
+        near_end: index + NEAR_END >= window.positions.len(),
         selected_above,
         selected_below,
     });
+}
+
+/// The key of an action on this screen, for a hint; what is open above it does not matter.
+fn key_of(state: &State, action: Action) -> String {
+    let context = if state.replay.is_some() {
+        Context::Replay
+    } else {
+        Context::Session
+    };
+    state.keymap.key_of(context, action).unwrap_or_default()
+}
+
+/// How far a search beyond what is loaded is.
+pub fn progress(hunt: &Hunt) -> String {
+    let reached = hunt
+        .reached
+        .map_or_else(String::new, |at| format!(", at {}", format::moment(at)));
+    let way = if hunt.forward { "newer" } else { "older" };
+    format!("searching {way} entries: {} so far{reached}", hunt.searched)
+}
+
+/// How far a search is, or what it found.
+fn searching(state: &State) -> String {
+    let session = &state.session;
+    if let Some(hunt) = &session.hunt {
+        let stop = key_of(state, Action::Back);
+        return format!("{}, {stop} stops · ", progress(hunt));
+    }
+    session.search.as_ref().map_or_else(String::new, |search| {
+        let loaded = if session.is_whole() { "" } else { " loaded" };
+        let next = key_of(state, Action::SearchNext);
+        let previous = key_of(state, Action::SearchPrevious);
+        format!(
+            "{} matches{loaded}, {next} {previous} · ",
+            search.matches.len()
+        )
+    })
 }
 
 fn title(state: &State) -> String {
@@ -183,18 +229,11 @@ fn title(state: &State) -> String {
     }
 }
 
-/// Continuations whose final answer is loaded: their last model step would say it twice.
-fn answered(state: &State) -> BTreeSet<ContinuationId> {
-    state
-        .session
-        .entries
-        .values()
-        .filter(|held| matches!(&held.entry.body, TranscriptBody::Step { step, .. } if matches!(&step.body, StepBody::Final { stop, .. } if stop != BY_HAND)))
-        .map(|held| held.entry.continuation_id)
-        .collect()
-}
-
 fn has_tail(state: &State) -> bool {
+    // What is being said now is no part of what was said then.
+    if state.replay.is_some() {
+        return false;
+    }
     let id = state.session.session_id;
     state
         .world
@@ -225,8 +264,9 @@ struct Window<'a> {
     theme: &'a Theme,
     cache: &'a mut ViewCache,
     width: u16,
-    answered: BTreeSet<ContinuationId>,
     positions: Vec<u64>,
+    /// The key that unfolds.
+    unfold: String,
 }
 
 impl Window<'_> {
@@ -242,9 +282,11 @@ impl Window<'_> {
             TranscriptBody::Step { step, tool_calls } => {
                 tool_calls.is_empty()
                     && matches!(step.body, StepBody::Model { .. })
-                    && self.answered.contains(&held.entry.continuation_id)
+                    && self.state.session.is_answered(held.entry.continuation_id)
             }
-            TranscriptBody::User { .. } | TranscriptBody::State { .. } => false,
+            TranscriptBody::User { .. }
+            | TranscriptBody::State { .. }
+            | TranscriptBody::Compacted { .. } => false,
         };
         let key = EntryKey {
             position,
@@ -252,11 +294,18 @@ impl Window<'_> {
             width: self.width,
             folded,
             repeated,
+            raw: self.state.session.raw,
         };
-        let (theme, width) = (self.theme, usize::from(self.width));
-        self.cache.entry(key, || {
-            transcript_entry::lines(theme, &held.entry, width, folded, repeated)
-        })
+        let theme = self.theme;
+        let manner = Manner {
+            width: usize::from(self.width),
+            folded,
+            repeated,
+            raw: self.state.session.raw,
+            unfold: &self.unfold,
+        };
+        self.cache
+            .entry(key, || transcript_entry::lines(theme, &held.entry, manner))
     }
 
     /// What is being said and done right now.
@@ -292,9 +341,15 @@ impl Window<'_> {
                     .collect::<Vec<_>>()
             };
             if !done.is_empty() {
-                let key = format!("{id} {}", stream.step);
+                let raw = self.state.session.raw;
+                let key = format!("{id} {} {raw}", stream.step);
                 let lines = self.cache.stream(&key, finished, self.width, || {
-                    wrap(done.trim_end_matches('\n'))
+                    let done = done.trim_end_matches('\n');
+                    if raw {
+                        wrap(done)
+                    } else {
+                        transcript_entry::model_text(theme, done, width)
+                    }
                 });
                 out.extend(lines.iter().cloned());
             }

@@ -12,6 +12,7 @@ use crate::tui::format;
 use crate::tui::shown;
 use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::paint::span;
+use crate::tui::view::rich;
 
 /// Lines of a result that a folded card shows.
 const FOLDED_LINES: usize = 3;
@@ -20,6 +21,10 @@ const FOLDED_LINES: usize = 3;
 struct Maker<'t> {
     theme: &'t Theme,
     width: usize,
+    /// Texts of models as they were written.
+    raw: bool,
+    /// The key that unfolds.
+    unfold: &'t str,
     lines: Vec<Line<'static>>,
 }
 
@@ -35,6 +40,21 @@ impl Maker<'_> {
         self.lines.push(Line::from(spans));
     }
 
+    fn hidden(&self, lines: usize) -> String {
+        if self.unfold.is_empty() {
+            return format!("… {lines} more lines");
+        }
+        format!("… {lines} more lines ({} unfolds)", self.unfold)
+    }
+
+    /// What a model wrote.
+    fn markdown(&mut self, text: &str) {
+        if self.raw {
+            return self.text(Role::Outside, 2, text, usize::MAX);
+        }
+        self.lines.extend(model_text(self.theme, text, self.width));
+    }
+
     fn text(&mut self, role: Role, indent: usize, text: &str, at_most: usize) {
         let pieces = shown::block(text, self.width.saturating_sub(indent));
         let hidden = pieces.len().saturating_sub(at_most);
@@ -47,14 +67,19 @@ impl Maker<'_> {
         if hidden > 0 {
             self.lines.push(Line::from(vec![
                 Span::raw(" ".repeat(indent)),
-                span(
-                    self.theme,
-                    Role::TextMuted,
-                    format!("… {hidden} more lines (space unfolds)"),
-                ),
+                span(self.theme, Role::TextMuted, self.hidden(hidden)),
             ]));
         }
     }
+}
+
+/// What a model wrote, indented as every text is.
+pub fn model_text(theme: &Theme, text: &str, width: usize) -> Vec<Line<'static>> {
+    let mut lines = rich::markdown(theme, text, width.saturating_sub(2));
+    for line in &mut lines {
+        line.spans.insert(0, Span::raw("  "));
+    }
+    lines
 }
 
 const fn call_role(state: ToolCallState) -> Role {
@@ -80,17 +105,35 @@ const fn verdict_role(verdict: VerdictWord) -> Role {
     }
 }
 
-/// The lines of an entry. `repeated`: its text is shown by a later entry, only the facts are drawn.
-pub fn lines(
-    theme: &Theme,
-    entry: &TranscriptEntry,
-    width: usize,
-    folded: bool,
-    repeated: bool,
-) -> Vec<Line<'static>> {
+/// How an entry is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Manner<'a> {
+    /// Columns.
+    pub width: usize,
+    /// Its tool cards are folded.
+    pub folded: bool,
+    /// Its text is shown by a later entry; only the facts are drawn.
+    pub repeated: bool,
+    /// Texts of models as they were written, not as the Markdown they are.
+    pub raw: bool,
+    /// The key that unfolds, for what is folded away.
+    pub unfold: &'a str,
+}
+
+/// The lines of an entry.
+pub fn lines(theme: &Theme, entry: &TranscriptEntry, manner: Manner<'_>) -> Vec<Line<'static>> {
+    let Manner {
+        width,
+        folded,
+        repeated,
+        raw,
+        unfold,
+    } = manner;
     let mut maker = Maker {
         theme,
         width,
+        raw,
+        unfold,
         lines: Vec::new(),
     };
     let clock = format::clock(entry.at);
@@ -123,7 +166,7 @@ pub fn lines(
                         ),
                     ]);
                     if !repeated && !text.is_empty() {
-                        maker.text(Role::Outside, 2, text, usize::MAX);
+                        maker.markdown(text);
                     }
                     maker.lines.push(Line::default());
                     return maker.lines;
@@ -152,7 +195,7 @@ pub fn lines(
                     ),
                 ]);
                 if !repeated && !text.is_empty() {
-                    maker.text(Role::Outside, 2, text, usize::MAX);
+                    maker.markdown(text);
                 }
                 for note in dropped {
                     maker.text(Role::TextMuted, 2, &format!("left out: {note}"), usize::MAX);
@@ -202,7 +245,7 @@ pub fn lines(
                     (Role::OutsideModel, word.to_owned()),
                     (Role::TextMuted, format!("  {clock}")),
                 ]);
-                maker.text(Role::Outside, 2, text, usize::MAX);
+                maker.markdown(text);
             }
             StepBody::Error { error } => {
                 maker.head(vec![
@@ -223,6 +266,22 @@ pub fn lines(
             if let Some(error) = error {
                 maker.text(Role::Outside, 2, &error.message, usize::MAX);
             }
+        }
+        TranscriptBody::Compacted {
+            turns,
+            facts,
+            tokens_before,
+            tokens_after,
+        } => {
+            let after = tokens_after.map_or_else(|| "?".to_owned(), format::count);
+            let said = format!(
+                "compacted {turns} exchanges, {} → {after} tokens",
+                format::count(*tokens_before)
+            );
+            maker.head(vec![
+                (Role::NoticeInfo, said),
+                (Role::TextMuted, format!("  {clock} · {facts} facts found")),
+            ]);
         }
     }
     maker.lines.push(Line::default());
@@ -314,9 +373,19 @@ fn artifact_line(artifact: &ArtifactRef) -> String {
 }
 
 fn framed(maker: &mut Maker<'_>, role: Role, text: &str, at_most: usize) {
-    let pieces = shown::block(text, maker.width.saturating_sub(4));
+    let room = maker.width.saturating_sub(4);
+    let pieces: Vec<(Role, String)> = if rich::is_diff(text) {
+        // The role of a line goes with it where it is wrapped.
+        let lines = text.lines().map(|line| (rich::diff_role(line, role), line));
+        lines
+            .flat_map(|(role, line)| shown::block(line, room).into_iter().map(move |p| (role, p)))
+            .collect()
+    } else {
+        let pieces = shown::block(text, room).into_iter();
+        pieces.map(|piece| (role, piece)).collect()
+    };
     let hidden = pieces.len().saturating_sub(at_most);
-    for piece in pieces.into_iter().take(at_most) {
+    for (role, piece) in pieces.into_iter().take(at_most) {
         maker.lines.push(Line::from(vec![
             span(maker.theme, Role::Border, "  │ "),
             span(maker.theme, role, piece),
@@ -325,11 +394,7 @@ fn framed(maker: &mut Maker<'_>, role: Role, text: &str, at_most: usize) {
     if hidden > 0 {
         maker.lines.push(Line::from(vec![
             span(maker.theme, Role::Border, "  │ "),
-            span(
-                maker.theme,
-                Role::TextMuted,
-                format!("… {hidden} more lines (space unfolds)"),
-            ),
+            span(maker.theme, Role::TextMuted, maker.hidden(hidden)),
         ]));
     }
 }

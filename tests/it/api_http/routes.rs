@@ -6,6 +6,7 @@ use leverframe::api::events::KINDS;
 use leverframe::api::route::{Body, Presence};
 use leverframe::api::router::table;
 use leverframe::protocol::command::{Command, Outcome};
+use leverframe::protocol::ids::RuleId;
 use leverframe::protocol::problem::{Problem, ProblemKind};
 use leverframe::protocol::snapshot::{Answer, Query};
 use leverframe::protocol::words::ApprovalState;
@@ -14,6 +15,16 @@ use crate::api_http::fake::FakeClient;
 use crate::api_http::samples;
 use crate::api_http::samples_memory;
 use crate::api_http::server::Server;
+
+/// A path with an id of the right kind in it.
+fn filled(path: &str) -> String {
+    let id = if path.starts_with("/v1/rules/") {
+        RuleId::from_bytes([1; 16]).to_string()
+    } else {
+        samples::session_id().to_string()
+    };
+    path.replace("{id}", &id)
+}
 
 #[tokio::test]
 async fn every_route_of_the_document_exists_and_takes_exactly_its_fields() {
@@ -30,11 +41,7 @@ async fn every_route_of_the_document_exists_and_takes_exactly_its_fields() {
             if schema["additionalProperties"] == true {
                 continue;
             }
-            let line = format!(
-                "{} {}",
-                method.to_uppercase(),
-                path.replace("{id}", &samples::session_id().to_string())
-            );
+            let line = format!("{} {}", method.to_uppercase(), filled(path));
             let detail = server.call(&line, r#"{"zzz":1}"#).await.json()["detail"].to_string();
             assert!(detail.contains("zzz"), "{line}: {detail}");
             let named: BTreeSet<&str> = detail
@@ -70,9 +77,7 @@ async fn required_fields_of_the_table_are_required_by_the_routes() {
             .iter()
             .filter(|field| field.presence == Presence::Required)
             .collect();
-        let path = route
-            .path
-            .replace("{id}", &samples::session_id().to_string());
+        let path = filled(route.path);
         let reply = server
             .call(&format!("{} {path}", route.method.as_str()), "{}")
             .await;
@@ -250,6 +255,10 @@ async fn reading_routes_become_the_query_they_name() {
         format!("memory/{}", samples_memory::id()),
         "memory/review".to_owned(),
         "memory/people/telegram:1".to_owned(),
+        format!(
+            "sessions/{}/transcript?from=9&limit=10",
+            samples::session_id()
+        ),
     ];
     assert_eq!(paths.len(), samples::queries().len());
     for ((query, answer), path) in samples::queries().into_iter().zip(paths) {

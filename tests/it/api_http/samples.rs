@@ -34,7 +34,9 @@ use serde_json::json;
 use crate::api_http::cache_samples;
 use crate::api_http::samples_memory;
 use crate::api_http::samples_models;
-use crate::api_http::samples_rare::{anchor, artifact, audit_report, audit_row, doctor, uncertain};
+use crate::api_http::samples_rare::{
+    anchor, artifact, audit_report, audit_row, doctor, transcript_from, uncertain,
+};
 
 /// Text with everything that breaks framing and screens.
 pub const NASTY: &str = "a\r\nb\n\ndata: x\u{2028}\u{feff}\u{202e}\u{1b}[31mü😀\u{e0041}";
@@ -318,6 +320,7 @@ pub fn engine() -> EngineStatus {
         sandbox: "bubblewrap".to_owned(),
         usage_today: usage(),
         budget_today_usd: Some(1.5),
+        undo_seconds: 3,
         problems: vec!["disk full".to_owned()],
         writable: true,
         draining: None,
@@ -733,6 +736,7 @@ pub fn queries() -> Vec<(Query, Answer)> {
     ]
     .into_iter()
     .chain(samples_memory::queries())
+    .chain([transcript_from()])
     .collect()
 }
 

@@ -2,6 +2,8 @@
 
 use leverframe::protocol::artifact::{Artifact, ArtifactHash};
 use leverframe::protocol::doctor::*;
+use leverframe::protocol::session::{TranscriptBody, TranscriptEntry};
+use leverframe::protocol::snapshot::{Answer, Page, Query};
 use leverframe::protocol::uncertain::{
     OpenQuestion, Uncertain, UncertainCall, UncertainTotals, WaitingConversation, WaitingTurn,
 };
@@ -140,4 +142,27 @@ pub fn audit_report() -> AuditReport {
             verdict: AnchorVerdict::Contained,
         }),
     }
+}
+
+/// A transcript read forward.
+pub fn transcript_from() -> (Query, Answer) {
+    (
+        Query::TranscriptFrom {
+            session_id: session_id(),
+            from: 9,
+            limit: Some(10),
+        },
+        Answer::Transcript(Page {
+            items: vec![TranscriptEntry {
+                position: 9,
+                continuation_id: continuation_id(),
+                at: at(),
+                body: TranscriptBody::User {
+                    sender: NASTY.to_owned(),
+                    text: NASTY.to_owned(),
+                },
+            }],
+            next_cursor: Some("10".to_owned()),
+        }),
+    )
 }

@@ -64,8 +64,12 @@ fn every_other_answer_is_refused_with_what_is_wrong() {
             "facts[0]: `text` has 4097 bytes",
         ),
         (
-            facts(vec![fact("x", 1), fact(" ", 1)]),
-            "facts[1]: `text` has 0 bytes",
+            json!({"summary": " \u{0}\u{1}\n\u{200b}", "facts": []}).to_string(),
+            "`summary` is empty",
+        ),
+        (
+            facts(vec![fact("\u{0}", 1), fact("x", 3)]),
+            "facts[1]: `source` is 3",
         ),
         (
             facts(vec![fact(&"x".repeat(1_000_000), 1)]),
@@ -99,6 +103,18 @@ fn every_other_answer_is_refused_with_what_is_wrong() {
         let said = wrong(&answer);
         let start: String = answer.chars().take(60).collect();
         assert!(said.contains(what), "{start}: {said}");
+    }
+}
+
+#[test]
+fn a_fact_that_says_nothing_is_left_out_and_the_others_stay() {
+    let of = turns(1);
+    for nothing in ["", " ", "\u{0}", "\u{1}\u{2}\n\t", "\u{200b}\u{85}\u{202e}"] {
+        let facts = [fact(nothing, 1), fact("\u{0}Anna likes tea\u{0} ", 1)];
+        let found = read(&json!({"summary": "s", "facts": facts}).to_string(), &of).unwrap();
+        assert_eq!(found.facts.len(), 1, "{nothing:?}");
+        assert_eq!(found.facts[0].text, "Anna likes tea");
+        assert_eq!(found.empty, 1);
     }
 }
 

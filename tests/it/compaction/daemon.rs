@@ -145,4 +145,43 @@ async fn sixty_turns_become_a_summary_that_answers() {
         transcript.to_string().contains("Zebedee"),
         "the turns themselves are kept"
     );
+    // Each compaction stands in it once, behind the turn after which it began, however it is read.
+    let entries = transcript["items"].as_array().unwrap();
+    let told: Vec<&Value> = entries
+        .iter()
+        .filter(|entry| entry["body"]["type"] == "compacted")
+        .collect();
+    let list = daemon
+        .get(&format!("/v1/compactions?session={session}"))
+        .await;
+    let done = list["items"].as_array().unwrap();
+    assert_eq!(told.len(), done.len(), "{told:#?}");
+    for (entry, item) in told.iter().zip(done.iter().rev()) {
+        for field in ["turns", "facts", "tokens_before", "tokens_after"] {
+            assert_eq!(entry["body"][field], item[field], "{entry:#} {item:#}");
+        }
+        assert_eq!(entry["at"], item["started_at"]);
+    }
+    for pair in entries.windows(2) {
+        assert!(pair[0]["position"].as_u64() < pair[1]["position"].as_u64());
+        if pair[0]["body"]["type"] == "compacted" {
+            assert!(
+                pair[0]["at"].as_str() <= pair[1]["at"].as_str(),
+                "{pair:#?}"
+            );
+            assert_ne!(pair[1]["body"]["type"], "step", "{pair:#?}");
+        }
+    }
+    let mut paged: Vec<Value> = Vec::new();
+    let mut before = String::new();
+    loop {
+        let path = format!("/v1/sessions/{session}/transcript?limit=3{before}");
+        let page = daemon.get(&path).await;
+        paged.splice(0..0, page["items"].as_array().unwrap().iter().cloned());
+        match page["next_cursor"].as_str() {
+            Some(cursor) => before = format!("&before={cursor}"),
+            None => break,
+        }
+    }
+    assert_eq!(&paged, entries);
 }

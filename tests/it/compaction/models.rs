@@ -106,6 +106,39 @@ async fn an_answer_that_cannot_be_used_is_asked_for_once_more_with_what_was_wron
 }
 
 #[tokio::test]
+async fn facts_that_say_nothing_or_become_too_long_are_left_out_and_the_rest_is_kept() {
+    // The mark in its place is longer than the key.
+    const KEY: &str = "q7Zx-9";
+    let found = vec![
+        fact("\u{0}\u{1}"),
+        fact("Anna likes tea"),
+        fact(&format!("{KEY} ").repeat(585)),
+    ];
+    let one = ModelServer::chat(vec![
+        says("a0"),
+        says("a1"),
+        says("a2"),
+        says(&summary("They spoke of tea.", found)),
+    ]);
+    let table = one.table("one", "context_window = 9000\nmax_output_tokens = 1000");
+    let other = "[providers.other]\nkind = \"openai-chat\"\nbase_url = \"http://127.0.0.1:9/v1\"\n\
+                 api_key_env = \"OTHER_KEY\"\n";
+    let home = Home::new(&format!("{SMALL}{table}{other}"));
+    let daemon = home.daemon_with(&[("OTHER_KEY", KEY)]);
+    let session = daemon.session().await;
+    for n in 0..3 {
+        ask(&daemon, &session, &format!("question {n}"), "completed").await;
+    }
+    let compaction = ended(&daemon, 1).await.remove(0);
+    assert_eq!(compaction["state"], "done", "{compaction:#}");
+    assert_eq!(compaction["facts"], 1);
+    assert_eq!(one.seen().len(), 4, "it was not asked again");
+    let kept = daemon.get("/v1/memory").await;
+    assert_eq!(kept["items"].as_array().unwrap().len(), 1, "{kept:#}");
+    assert_eq!(kept["items"][0]["text"], "Anna likes tea");
+}
+
+#[tokio::test]
 async fn secrets_stay_out_of_what_a_compaction_writes() {
     const SECRET: &str = "sk-canarycanarycanarycanary1234";
     let good = summary(

@@ -56,6 +56,15 @@ fn unknown_keys_with_the_nearest_name() {
 }
 
 #[test]
+fn a_word_that_is_none_of_a_setting() {
+    refused(
+        "[console]\n\nnotify = \"osc7\"\n",
+        3,
+        &["console.notify", "osc9", "osc99", "osc777", "off"],
+    );
+}
+
+#[test]
 fn wrong_types() {
     refused(
         "[budgets]\nmax_steps = \"eight\"\n",

@@ -34,6 +34,7 @@ fn defaults() {
         (approvals.life_seconds, approvals.high_risk_life_seconds),
         (86_400, 14_400)
     );
+    assert_eq!(approvals.undo_seconds, 0, "what is allowed starts at once");
     assert_eq!(
         (
             approvals.max_pending_per_session,

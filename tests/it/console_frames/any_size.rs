@@ -1,6 +1,6 @@
 //! No size panics; no cell ever holds a character that hides, moves or commands.
 
-use leverframe::protocol::session::{Session, TranscriptBody};
+use leverframe::protocol::session::{Session, StepBody, TranscriptBody};
 use leverframe::protocol::words::*;
 use leverframe::tui::message::Message;
 use proptest::prelude::*;
@@ -121,6 +121,7 @@ const TOURS: &[&str] = &[
     "2 j j enter",
     "2 j j enter k space",
     "2 j j enter Z",
+    "2 j j enter v",
     "4",
     "4 j",
     "4 j A",
@@ -136,6 +137,11 @@ const TOURS: &[&str] = &[
     ": wait ctrl-x",
     "ctrl-x wait",
     "j g wait",
+    "j G wait wait r",
+    "j G wait wait r j j enter",
+    "j space j space a tab",
+    "v v j",
+    "/",
 ];
 
 fn tour(driver: &mut Driver, keys: &str) {
@@ -152,7 +158,13 @@ fn tour(driver: &mut Driver, keys: &str) {
                     *sender = hostile(n);
                     *text = HOSTILE.concat();
                 }
-                if let TranscriptBody::Step { tool_calls, .. } = &mut entry.body {
+                if let TranscriptBody::Step { step, tool_calls } = &mut entry.body {
+                    if let StepBody::Model { text, .. } = &mut step.body {
+                        let h = HOSTILE.join("*\n");
+                        *text = format!(
+                            "# {h}\n- *{h}\n```diff\n+{h}\n```\n> [{h}](http://x '{h}')\n\n|{h}|\n|-|\n&#8238;&#x200b;"
+                        );
+                    }
                     for call in tool_calls {
                         call.name = hostile(n + 1);
                         call.result = Some(HOSTILE.join("\n"));

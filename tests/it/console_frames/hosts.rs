@@ -5,6 +5,7 @@ use leverframe::tui::message::Message;
 use leverframe::tui::theme::roles::Role;
 use proptest::prelude::*;
 
+use crate::console_frames::any_size::{HOSTILE, assert_clean};
 use crate::console_frames::driver::Driver;
 use crate::console_frames::fixture;
 use crate::console_frames::screens::check_at;
@@ -62,6 +63,9 @@ fn only_what_is_of_the_lost_host_is_dimmed() {
     assert!(!row_of(&mut driver, "No session yet"));
     driver.press("ctrl-n ctrl-n");
     assert!(row_of(&mut driver, "No session yet"));
+    // The Queue is everybody's, whoever has the focus: only the rows of the lost host are dimmed there.
+    driver.press("1");
+    assert!(!row_of(&mut driver, "notes/today.md"));
 }
 
 #[test]
@@ -83,18 +87,43 @@ fn a_card_names_its_host_and_cannot_be_decided_where_the_name_does_not_fit() {
     );
 }
 
+#[test]
+fn the_card_of_a_copy_is_the_copys() {
+    // The same id, revision and digest on a daemon and its restored copy; somebody else asks.
+    let mut driver = on(120, 60, &["atlas", "lab"]);
+    let mut copy = fixture::approval(1, Risk::Medium);
+    copy.requester.display = "Somebody Else".into();
+    snapshot(
+        &mut driver,
+        ATLAS,
+        asks("x", vec![fixture::approval(1, Risk::Medium)]),
+    );
+    snapshot(&mut driver, LAB, asks("y", vec![copy]));
+    driver.press("j");
+    assert!(driver.text().contains("Ana Duarte · telegram"));
+    driver.press("j");
+    assert!(driver.text().contains("Somebody Else · telegram"));
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn several_hosts_draw_at_any_size(width in 0..200_u16, height in 0..80_u16, nasty in ".{0,40}") {
+    fn several_hosts_draw_at_any_size_and_nothing_of_them_reaches_a_cell_raw(
+        width in 0..200_u16,
+        height in 0..80_u16,
+        n in 0..HOSTILE.len(),
+    ) {
         for tour in ["", "j", "G", "G enter", "2", "4 j", "ctrl-n 2", ": h"] {
             let mut driver = one_lost(width, height);
-            let mut odd = asks(&nasty, vec![fixture::approval(3, Risk::Low)]);
+            let mut odd = asks(HOSTILE[n], vec![fixture::approval(3, Risk::Low)]);
             odd.engine.held_since = Some(fixture::ago(10));
+            odd.engine.held_reason = Some(HOSTILE[n].into());
             snapshot(&mut driver, LAB, odd);
+            let why = HOSTILE.concat();
+            says(&mut driver, ATLAS, Message::Disconnected { why });
             driver.press(tour);
-            driver.draw();
+            assert_clean(&mut driver, tour);
         }
     }
 }

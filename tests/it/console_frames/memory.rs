@@ -236,9 +236,10 @@ impl Kept {
             Query::Memory(MemoryQuery::Search { text, filter, .. }) => {
                 let mut found = listed(filter);
                 found.retain(|one| one.text.contains(text.as_str()));
-                let hits = found.into_iter().map(|memory| MemoryHit {
+                let by = FoundBy::ALL.iter().cycle();
+                let hits = found.into_iter().zip(by).map(|(memory, by)| MemoryHit {
                     memory,
-                    found_by: FoundBy::Words,
+                    found_by: *by,
                 });
                 Answer::Memory(MemoryAnswer::Search(MemoryFound {
                     items: hits.collect(),
@@ -352,8 +353,47 @@ fn what_to_look_through() {
 }
 
 #[test]
+fn what_a_search_found_says_by_what() {
+    let text = at(160, 45, &kept(), "/ . enter j j").text();
+    assert!(text.contains("found by"), "{text}");
+    for by in ["words", "meaning", "both"] {
+        assert!(text.contains(by), "{by}: {text}");
+    }
+    assert!(text.contains("its meaning"), "{text}");
+    // How often it was needed is what a list says.
+    let text = at(160, 45, &kept(), "j j").text();
+    assert!(
+        !text.contains("found by") && text.contains("uses"),
+        "{text}"
+    );
+}
+
+#[test]
 fn hygiene() {
     check("memory_hygiene", |w, h| at(w, h, &kept(), "H j"));
+    check("memory_hygiene_run", |w, h| at(w, h, &kept(), "H tab j"));
+}
+
+/// On a small terminal the list in use has the room, and what a run did is told without scrolling.
+#[test]
+fn hygiene_fits_a_small_terminal() {
+    let text = at(80, 24, &kept(), "H j").text();
+    assert!(
+        text.contains("what would go now") && text.contains("Remembered"),
+        "{text}"
+    );
+    assert!(
+        text.contains("expired") && text.contains("retention"),
+        "{text}"
+    );
+    let text = at(80, 24, &kept(), "H tab j").text();
+    assert!(
+        text.contains("Runs") && text.contains("Run of hygiene"),
+        "{text}"
+    );
+    for words in ["put aside", "undo", "state"] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
 }
 
 #[test]

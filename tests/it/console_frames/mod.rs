@@ -3,6 +3,7 @@
 // Helpers of tests count as tests here.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod deciding;
 pub mod driver;
 pub mod fixture;
 pub mod look;

@@ -1,6 +1,7 @@
 //! Snapshots of every screen. `INSTA_UPDATE=always` accepts changes; look at each before committing.
 
 use leverframe::protocol::policy::{WhatIf, WhatIfCall};
+use leverframe::protocol::session::TranscriptBody;
 use leverframe::protocol::snapshot::{Answer, Query};
 use leverframe::protocol::words::*;
 use leverframe::tui::message::Message;
@@ -165,6 +166,39 @@ fn session() {
         driver.answer_transcript(fixture::transcript());
         driver
     });
+}
+
+#[test]
+fn a_compaction_is_one_line_of_its_session() {
+    let compacted = |after| {
+        let mut entries = fixture::transcript();
+        let body = TranscriptBody::Compacted {
+            turns: 34,
+            facts: 3,
+            tokens_before: 9_412,
+            tokens_after: after,
+        };
+        entries.push(fixture::entry(3, body));
+        entries
+    };
+    for (after, words) in [
+        (Some(612), "compacted 34 exchanges, 9.4k → 612 tokens"),
+        (None, "compacted 34 exchanges, 9.4k → ? tokens"),
+    ] {
+        let mut driver = Driver::with(80, 24, busy());
+        driver.press("2 j j enter");
+        driver.answer_transcript(compacted(after));
+        let text = driver.text();
+        let line = text.lines().find(|line| line.contains(words));
+        assert!(
+            line.is_some_and(|line| line.contains("3 facts found")),
+            "{text}"
+        );
+        // It can be looked for.
+        driver.press("/");
+        driver.type_text("compacted");
+        assert!(driver.text().contains("1 of 3"), "{}", driver.text());
+    }
 }
 
 #[test]

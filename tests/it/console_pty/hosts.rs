@@ -84,9 +84,9 @@ fn newer_daemon() -> String {
     std::thread::spawn(move || {
         for stream in listener.incoming().take(1_000) {
             let Ok(mut stream) = stream else { return };
-            let mut request = Vec::new();
+            let mut request: Vec<u8> = Vec::new();
             let mut piece = [0; 512];
-            while !request.windows(4).any(|end| end == b"\r\n\r\n") {
+            while !request.windows(4).any(|end: &[u8]| end == b"\r\n\r\n") {
                 match stream.read(&mut piece) {
                     Ok(0) | Err(_) => break,
                     Ok(n) => request.extend(&piece[..n]),

@@ -59,20 +59,20 @@ fn a_keymap_is_chosen_changed_and_kept_when_broken() {
     write(
         &home,
         "keymaps/vim.toml",
-        "inherits = \"vim\"\n[global]\n\"T\" = \"screen-live\"\n",
+        "inherits = \"vim\"\n[global]\n\"B\" = \"screen-live\"\n",
     );
-    pty.press_until("T", "┌ Live");
+    pty.press_until("B", "┌ Live");
     write(
         &home,
         "keymaps/vim.toml",
-        "inherits = \"vim\"\n[global]\n\"T\" = \"screen-lvie\"\n",
+        "inherits = \"vim\"\n[global]\n\"B\" = \"screen-lvie\"\n",
     );
     let screen = pty.press_until("1", "keymap kept");
     assert!(
         screen.contains("vim.toml:3") && screen.contains("screen-live"),
         "{screen}"
     );
-    pty.send("T");
+    pty.send("B");
     pty.see("┌ Live");
     pty.press_until("ZZ", "┌ Quit");
     pty.send("j\r");

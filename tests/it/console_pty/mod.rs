@@ -1,6 +1,7 @@
 //! The real binary in a pseudo terminal, as a person meets it.
 
 mod arrival;
+mod ascii;
 mod attach;
 mod cut;
 mod detach;
@@ -13,9 +14,13 @@ mod look;
 mod memory;
 mod models;
 mod money;
+mod mouse;
+mod notice;
 mod resize;
 mod restart;
 mod setup;
 mod signals;
+mod slow;
 pub(crate) mod steps;
+mod tmux;
 mod tour;

@@ -119,7 +119,7 @@ fn sessions_channels_and_the_emergency_stop_are_within_reach() {
         screen.contains("would have run without you") || screen.contains("no call on this channel")
     });
     pty.send("\r");
-    pty.see("Raise community from semi_auto to full for 60 minutes?");
+    pty.see("Raise community from semi_auto to full for an hour?");
     pty.send("\t\r");
     pty.see("FULL community");
     // Lowering asks nothing.

@@ -53,6 +53,8 @@ fn happening() -> impl Strategy<Value = Happening> {
         "e",
         "o",
         "w",
+        "s",
+        "r",
         "ctrl-d",
         "tab",
         "1",
@@ -60,7 +62,6 @@ fn happening() -> impl Strategy<Value = Happening> {
         "alt-enter",
         "q",
         "L",
-        "space",
         "y",
     ]);
     let risk = prop::sample::select(vec![Risk::Low, Risk::Medium, Risk::High, Risk::Critical]);
@@ -193,7 +194,7 @@ fn bound_dialog(driver: &Driver) -> bool {
                 | TextPurpose::Answer(_)
                 | TextPurpose::Code(..)
         ),
-        Some(Modal::Snooze { .. } | Modal::Confirm(_)) => true,
+        Some(Modal::Snooze { .. } | Modal::Confirm(_) | Modal::Deciding(_)) => true,
         _ => false,
     }
 }

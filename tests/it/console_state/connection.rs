@@ -9,10 +9,11 @@ use crossterm::event::{Event as InputEvent, KeyCode, KeyEvent, KeyModifiers};
 use futures_util::StreamExt;
 use leverframe::client::console_client::{ConsoleClient, EventStream};
 use leverframe::clock::Clock;
+use leverframe::config::settings::Notify;
 use leverframe::protocol::command::{Actor, Command, Envelope, Outcome};
 use leverframe::protocol::event::{Event, EventBody, EventFilter, StreamItem};
 use leverframe::protocol::problem::{Problem, ProblemKind};
-use leverframe::protocol::snapshot::{Answer, Query, Snapshot};
+use leverframe::protocol::snapshot::{Answer, Page, Query, Snapshot};
 use leverframe::protocol::words::Risk;
 use leverframe::tui::event_loop::{Input, run_with};
 use leverframe::tui::message::QuitKind;
@@ -63,6 +64,10 @@ impl ConsoleClient for FakeClient {
                 .clone()
                 .map(|s| Answer::Snapshot(Box::new(s)))
                 .ok_or_else(|| Problem::new(ProblemKind::Unavailable, "down", "no engine")),
+            Query::Transcript { .. } => Ok(Answer::Transcript(Page {
+                items: vec![fixture::user(1, &"a line\n".repeat(12_000))],
+                next_cursor: None,
+            })),
             other => Err(Problem::invalid(format!("{other:?}"))),
         }
     }
@@ -135,6 +140,7 @@ impl Console {
             screen: Arc::clone(&screen),
         };
         let options = ConsoleOptions {
+            replay: None,
             theme: "terminal".into(),
             keymap: "default".into(),
             user_dir: None,
@@ -147,6 +153,8 @@ impl Console {
             },
             editor: None,
             clock: Clock::manual(fixture::NOW),
+            notify: Notify::Off,
+            tmux: false,
         };
         let mut receiver = Some(receiver);
         let open_input = move || -> Input {
@@ -251,6 +259,23 @@ async fn it_connects_follows_loses_reconnects_and_quits() {
         )))
         .unwrap();
     assert_eq!(console.running.await.unwrap().unwrap(), QuitKind::Stop);
+}
+
+#[tokio::test]
+async fn what_the_clipboard_cannot_take_can_be_written_to_a_file() {
+    let client = FakeClient::default();
+    client.engine().snapshot = Some(fixture::busy());
+    let console = Console::start(client);
+    console.see("3 need you").await;
+    for key in ['2', 'j', 'j'] {
+        console.key(key);
+    }
+    let enter = KeyEvent::new(KeyCode::Enter, KeyModifiers::NONE);
+    console.keys.send(InputEvent::Key(enter)).unwrap();
+    console.see("a line").await;
+    console.key('Y');
+    console.see("not copied: 84").await;
+    console.see("E writes the whole session to a file").await;
 }
 
 #[tokio::test]

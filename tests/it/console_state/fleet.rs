@@ -284,7 +284,9 @@ fn enter_opens_the_session_at_that_turn() {
         .transcript
         .retain(|entry| entry.continuation_id != wanted);
     let mut driver = opened(120, 40, "5 j j j j enter", &engine);
-    assert!(driver.state.session.at_start);
+    assert_eq!(driver.state.session.hunt, None);
+    let said = driver.state.flash.clone().map(|flash| flash.text);
+    assert!(said.is_some_and(|said| said.contains("no further entry of this turn above")));
     assert_eq!(driver.state.session.wanted, None);
     assert_eq!(driver.state.session.selected, None);
     driver.draw();

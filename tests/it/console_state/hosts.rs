@@ -371,7 +371,7 @@ fn arbitrary() -> impl Strategy<Value = (u8, u8, u8)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(ProptestConfig::with_cases(100))]
 
     /// Keys, focus changes and what three daemons say, in any order.
     #[test]

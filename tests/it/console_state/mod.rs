@@ -4,14 +4,20 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod arming_rule;
+mod card_dialogs;
 mod connection;
 mod dialogs;
 mod fleet;
 mod folding;
 pub(crate) mod hosts;
 mod look;
+mod marks;
 mod memory;
 mod models_dialog;
 mod money;
+mod mouse;
+mod notice;
 mod selection;
+mod streams;
 pub mod taking_over;
+mod undo;

@@ -127,14 +127,14 @@ async fn a_broken_database_is_status_1_and_names_rule_and_id() {
     assert_eq!(status, 1, "{text}{errors}");
     let line = text.lines().find(|line| line.starts_with("fail")).unwrap();
     assert!(
-        line.contains("I6") && line.contains("2 × continuation of an epoch"),
+        line.contains("I6") && line.contains("3 × continuation of an epoch"),
         "{line}"
     );
     assert!(text.contains("              con_"), "{text}");
-    assert!(text.contains(" 2 violations"), "{text}");
+    assert!(text.contains(" 3 violations"), "{text}");
     let (status, text, _) = run(&home, &["doctor", "--json", "--database", copy_name]);
     assert_eq!(status, 1);
-    assert_eq!(first_json(&text)["check"]["violations"], json!(2));
+    assert_eq!(first_json(&text)["check"]["violations"], json!(3));
 }
 
 #[tokio::test]

@@ -48,6 +48,7 @@ const CASES: &[(&str, &str, &[&str])] = &[
     ("turn that is not sent any more though no summary covers it", "UPDATE summaries SET covers_to = 0", &["I24"]),
     ("turn that a summary covers though it is open, or still sent",
         "UPDATE continuations SET archived_at = NULL WHERE id = {DONE}", &["I24"]),
+    ("summary without the compaction that wrote it", "DELETE FROM compactions WHERE state = 'done'", &["I24"]),
     ("model attempt of an ended epoch that was never settled",
         "UPDATE model_attempts SET settled_at = NULL, epoch = 1 WHERE continuation_id = {DONE}", &["I23"]),
     ("continuation that counts fewer tokens than its model calls used",

@@ -4,7 +4,7 @@ mod limits;
 mod observers;
 mod pure;
 mod registry;
-mod scripts;
+pub(crate) mod scripts;
 mod settings;
 mod trust;
 mod turns;

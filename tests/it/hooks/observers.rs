@@ -174,3 +174,72 @@ async fn an_observer_that_hangs_delays_no_turn_and_what_it_misses_is_counted() {
     assert!(daemon.terminate().success());
     assert!(began.elapsed() < DEADLINE);
 }
+
+#[tokio::test]
+async fn an_observer_that_keeps_failing_is_left_alone() {
+    let home = Home::new("[channels.api]\nauto_approve = [\"list_files\"]\n");
+    let path = script(home.path(), "broken", "exit 1");
+    configure(&home, &table("broken", &path, "\"after_tool_call\"", ""));
+    let daemon = home.daemon();
+    let calls = "TOOL:list_files{}\n".repeat(8);
+    let body = json!({"text": format!("{calls}SAY:done")});
+    let done = daemon.post("/v1/ask?wait=15", body).await;
+    assert_eq!(done["state"], "completed", "{done:#}");
+    let hooks = daemon
+        .wait("/v1/hooks", "all of them are counted", |hooks| {
+            let items = hooks["items"].as_array().unwrap();
+            items.iter().any(|hook| {
+                let of = |field: &str| hook["counts"][field].as_u64().unwrap();
+                hook["name"] == "broken" && of("failures") + of("skipped") == 8
+            })
+        })
+        .await;
+    let broken = hook_at(&daemon, "broken", "after_tool_call").await;
+    assert_eq!(broken["counts"]["failures"], 5, "{hooks:#}");
+    assert_eq!(broken["counts"]["skipped"], 3, "{hooks:#}");
+    assert!(broken["broken_until"].is_string(), "{broken:#}");
+}
+
+#[tokio::test]
+async fn every_decision_is_told_once_also_one_that_is_used_at_once() {
+    let home = Home::new("");
+    let told = home.path().join("told");
+    let path = script(
+        home.path(),
+        "all",
+        &format!("cat >> {0}; echo >> {0}", told.display()),
+    );
+    configure(&home, &table("all", &path, "\"approval_decided\"", ""));
+    let daemon = home.daemon();
+    for n in 1..=2_usize {
+        let session = daemon.session().await;
+        let write = format!("TOOL:write_file{{\"path\":\"{n}.txt\",\"content\":\"a\"}}\nSAY:done");
+        let turn = daemon.send(&session, &write).await;
+        let approval = daemon.wait_approval().await;
+        let id = approval["id"].as_str().unwrap();
+        let mut body = json!({"decision": "approve", "digest": approval["digest"]});
+        if n == 2 {
+            body["decision"] = "answer".into();
+            body["answer"] = "it is there already".into();
+        }
+        let path = format!("/v1/approvals/{id}/decision");
+        let (status, said) = daemon.request("POST", &path, Some(body)).await;
+        assert_eq!(status, 200, "{said}");
+        daemon.wait_state(&turn, "completed").await;
+        daemon
+            .wait("/v1/hooks", "it was told", |hooks| {
+                let items = hooks["items"].as_array().unwrap();
+                items
+                    .iter()
+                    .any(|hook| hook["name"] == "all" && hook["counts"]["runs"] == n)
+            })
+            .await;
+    }
+    let words: Vec<Value> = std::fs::read_to_string(&told)
+        .unwrap()
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap())
+        .map(|document| document["event"]["approval"]["decision"]["decision"].clone())
+        .collect();
+    assert_eq!(words, [json!("approve"), json!("answer")]);
+}

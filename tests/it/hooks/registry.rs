@@ -494,6 +494,10 @@ async fn secrets_go_neither_in_nor_out() {
     let read = std::fs::read_to_string(&seen).unwrap();
     assert!(read.contains("use [redacted]"), "{read}");
     assert_eq!(asked.value, json!({"k": "[redacted]"}), "{asked:?}");
+    // Nor does one come from a tool, whether a program looks at its result or not.
+    let clean = hooks.clean_result(&format!("it is {KEY}"));
+    assert_eq!(clean, ("it is [redacted]".to_owned(), true));
+    assert_eq!(hooks.clean_result("plain"), ("plain".to_owned(), false));
     assert!(!format!("{asked:?}").contains(KEY));
     assert_eq!(asked.notes[0].hook, "redaction");
     assert_eq!(asked.notes[0].before, None);

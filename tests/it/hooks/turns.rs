@@ -179,6 +179,16 @@ async fn a_broken_hook_fails_closed_and_the_turn_goes_on_and_everybody_can_see_i
             json!({"text": "TOOL:list_files{}\nSAY:done"}),
         )
     };
+    let row = |listed: &str| {
+        let found = listed.lines().find(|line| line.contains(" open "));
+        found.map_or_else(|| panic!("{listed}"), str::to_owned)
+    };
+    let (_, listed) = program(&home, &["hooks", "list"]);
+    let fresh = row(&listed);
+    assert!(
+        fresh.contains("never ran") && !fresh.contains("µs"),
+        "{listed}"
+    );
     let done = ask().await;
     assert_eq!(done["state"], "completed", "{done:#}");
     assert!(
@@ -193,6 +203,11 @@ async fn a_broken_hook_fails_closed_and_the_turn_goes_on_and_everybody_can_see_i
     assert_eq!(status, 0, "{listed}");
     assert!(
         listed.contains("not run: ") && listed.contains("mode 0722"),
+        "{listed}"
+    );
+    let asked = row(&listed);
+    assert!(
+        asked.contains("µs") && !asked.contains("never ran"),
         "{listed}"
     );
     let (_, doctor) = program(&home, &["doctor"]);

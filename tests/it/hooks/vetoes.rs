@@ -42,6 +42,43 @@ async fn a_hook_vetoes_an_approved_call_at_its_start() {
     assert_eq!(counts(&daemon, "freeze").await["cancels"], 1);
 }
 
+/// What a hook on trial says right before the start stops nothing and is kept with the call.
+#[tokio::test]
+async fn a_hook_on_trial_stops_no_start_and_what_it_said_is_kept() {
+    let home = Home::new("");
+    let path = script(
+        home.path(),
+        "trial",
+        "case \"$(cat)\" in\n*'\"phase\":\"start\"'*) echo '{\"verdict\":\"cancel\",\"reason\":\"frozen\"}';;\n\
+         *) echo '{\"verdict\":\"pass\"}';;\nesac",
+    );
+    let more = table("trial", &path, "\"before_tool_call\"", "dry_run = true\n");
+    configure(&home, &more);
+    let daemon = home.daemon();
+    let session = daemon.session().await;
+    let turn = daemon.send(&session, WRITE).await;
+    let approval = daemon.wait_approval().await;
+    assert_eq!(daemon.decide(&approval, "approve").await.0, 200);
+    let done = daemon.wait_state(&turn, "completed").await;
+    let call = &done["tool_calls"][0];
+    assert_eq!(
+        (&call["state"], &call["attempts"]),
+        (&"succeeded".into(), &1.into())
+    );
+    assert!(home.workspace("api").join("a.txt").exists());
+    let id = call["id"].as_str().unwrap();
+    let why = daemon.get(&format!("/v1/tool-calls/{id}/why")).await;
+    let notes = why["hooks"].as_array().unwrap();
+    assert_eq!(notes.len(), 1, "{why:#}");
+    assert_eq!(
+        (&notes[0]["at_start"], &notes[0]["dry_run"]),
+        (&true.into(), &true.into())
+    );
+    assert_eq!(notes[0]["reason"], "frozen");
+    let audit = daemon.get("/v1/audit?action=hook.cancelled").await;
+    assert_eq!(audit["items"].as_array().unwrap().len(), 0, "{audit:#}");
+}
+
 #[tokio::test]
 async fn after_a_crash_a_call_is_not_changed_a_second_time() {
     let home = Home::new("");

@@ -3,6 +3,7 @@
 mod crashes;
 pub mod daemon;
 mod guard;
+mod guards;
 mod orphans;
 mod property;
 mod settings;

@@ -57,6 +57,12 @@ async fn summaries_of_sessions_that_are_gone_go() {
                 .unwrap();
             }
             conn.pragma_update(None, "foreign_keys", true).unwrap();
+            conn.execute(
+                "INSERT INTO compactions (id, session_id, state, epoch, model, turns, tokens_before, started_at, ended_at)
+                 VALUES (zeroblob(16), ?1, 'done', 1, 'local/m', 1, 5, 1, 2)",
+                [id],
+            )
+            .unwrap();
         })
         .await
         .unwrap();

@@ -2,6 +2,7 @@
 
 mod forget;
 mod guards;
+mod guards_forget;
 mod search;
 mod store;
 mod surfaces;

@@ -199,7 +199,8 @@ const TWO: &str = "[model]\ndefault = \"scripted/demo\"\nfallback = [\"rented/gp
     [providers.rented]\nkind = \"openai-chat\"\nbase_url = \"http://rented.example/v1\"\n\
     api_key_env = \"HOUSE_KEY\"\neffort = \"low\"\n\
     prices.\"gpt-4o\" = { input = 1.0, output = 2.0 }\nmodels.\"gpt-5-mini\" = { tools = true }\n\
-    [channels.api]\nmodel = \"rented/gpt-5-mini\"\n";
+    [channels.api]\nmodel = \"rented/gpt-5-mini\"\n\
+    [memory]\ncompaction_model = \"rented/gpt-4o\"\n[memory.embeddings]\nprovider = \"local\"\nmodel = \"nomic-embed-text\"\n";
 
 #[tokio::test]
 async fn the_list_is_the_same_with_and_without_a_daemon_and_over_http() {
@@ -221,7 +222,10 @@ async fn the_list_is_the_same_with_and_without_a_daemon_and_over_http() {
         (&find("local")["key"], &find("local")["local"]),
         (&json!("none"), &json!(true))
     );
-    let qwen = &find("local")["models"][0];
+    let embeds = &find("local")["models"][0];
+    assert_eq!(embeds["model"], "local/nomic-embed-text");
+    assert_eq!(embeds["used_for"], json!(["embeddings of memory"]));
+    let qwen = &find("local")["models"][1];
     assert_eq!(qwen["model"], "local/qwen3:8b");
     assert_eq!(qwen["profile"]["context_window"], 4096);
     assert_eq!(qwen["profile"]["tools"], true, "from the shipped table");
@@ -234,7 +238,7 @@ async fn the_list_is_the_same_with_and_without_a_daemon_and_over_http() {
     assert_eq!(mini["used_for"], json!(["channel api"]));
     assert_eq!(
         find("rented")["models"][0]["used_for"],
-        json!(["fallback 1"])
+        json!(["fallback 1", "compaction"])
     );
     assert_eq!(mini["profile"]["effort"], "low");
     assert_eq!(mini["price"]["input"], 0.25);

@@ -42,6 +42,7 @@ pub fn all_settings(providers: Vec<(&str, ProviderSettings)>) -> Settings {
             self_approval: SelfApproval::Console,
             life_seconds: 60,
             high_risk_life_seconds: 60,
+            undo_seconds: 0,
             max_pending_per_session: 10,
             max_pending_per_channel: 10,
         },
@@ -93,6 +94,7 @@ pub fn all_settings(providers: Vec<(&str, ProviderSettings)>) -> Settings {
         log_json: false,
         theme: "default".to_owned(),
         keymap: "default".to_owned(),
+        notify: leverframe::config::settings::Notify::Off,
         demo: false,
     }
 }

@@ -12,6 +12,7 @@ mod aimock;
 mod anthropic_decoder;
 pub mod byte_peer;
 mod chat_decoder;
+mod connections;
 mod event_reader;
 pub(crate) mod faults;
 mod gemini_decoder;

@@ -6,7 +6,7 @@ use leverframe::model::request::{
 };
 use leverframe::model::scripted::ScriptedModel;
 use leverframe::model::scripted::demo::{demo_files, demo_visitors};
-use leverframe::model::scripted::phrases::PHRASES;
+use leverframe::model::scripted::phrases::{PHRASES, script};
 use leverframe::model::scripted::scenario::scenario;
 use serde_json::{Value, json};
 
@@ -224,10 +224,12 @@ async fn every_demo_phrase_leads_to_calls_on_files_that_exist() {
             assert!(COMMANDS.iter().any(|(name, _)| *name == &phrase[1..]));
             continue;
         }
-        let Some(script) = scenario(phrase) else {
+        let mut asked = request(vec![user(phrase)]);
+        asked.tools.extend([tool("remember"), tool("recall")]);
+        let known = script(phrase, &asked.tools).or_else(|| scenario(phrase));
+        let Some(script) = known else {
             panic!("{phrase}: unknown");
         };
-        let mut asked = request(vec![user(phrase)]);
         let mut outcome = run(&model, asked.clone()).await;
         if script.steps.is_empty() {
             // Shows something else: a kept answer, a refusal, a broken stream. It answers in the end.
@@ -279,6 +281,8 @@ async fn every_demo_phrase_leads_to_calls_on_files_that_exist() {
         "execute_command",
         "list_files",
         "read_file",
+        "recall",
+        "remember",
         "search_files",
         "write_file",
     ];

@@ -1,8 +1,9 @@
 //! Properties of the policy: the order of SPEC A3, and that taint, lists and levels never widen what is forbidden.
 
+use leverframe::engine::handle::policy::raises;
 use leverframe::engine::policy::{CallFacts, Circumstances, SessionGrant, covers, verdict};
 use leverframe::protocol::ids::ApprovalId;
-use leverframe::protocol::policy::Policy;
+use leverframe::protocol::policy::{Policy, PolicyPatch};
 use leverframe::protocol::words::{Access, Autonomy, Effect, Risk, VerdictWord};
 use proptest::prelude::*;
 
@@ -249,4 +250,31 @@ fn list_entries_match_names_and_prefixes_only() {
     assert!(covers("*", "anything"));
     assert!(!covers("read_fil", "read_file"));
     assert!(!covers("READ_FILE", "read_file"));
+}
+
+#[test]
+fn a_level_that_ends_by_itself_is_no_permission_to_make_it_last() {
+    let policy = |autonomy, reverts_to| Policy {
+        version: 1,
+        autonomy,
+        expires_at: None,
+        reverts_to,
+        auto_approve: Vec::new(),
+        block: Vec::new(),
+        always_ask: Vec::new(),
+    };
+    let to = |autonomy| PolicyPatch {
+        autonomy: Some(autonomy),
+        ..PolicyPatch::default()
+    };
+    let for_a_while = policy(Autonomy::Full, Some(Autonomy::Supervised));
+    assert!(raises(&for_a_while, &to(Autonomy::Full)));
+    assert!(raises(&for_a_while, &to(Autonomy::SemiAuto)));
+    assert!(!raises(&for_a_while, &to(Autonomy::Supervised)));
+    let lasting = policy(Autonomy::SemiAuto, None);
+    assert!(!raises(&lasting, &to(Autonomy::SemiAuto)));
+    assert!(raises(&lasting, &to(Autonomy::Full)));
+    // Lowered for a while: what comes back by itself is not given back earlier without being allowed to.
+    let lowered = policy(Autonomy::Supervised, Some(Autonomy::SemiAuto));
+    assert!(raises(&lowered, &to(Autonomy::SemiAuto)));
 }

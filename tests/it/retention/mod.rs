@@ -2,10 +2,11 @@
 
 mod artifacts;
 mod audit;
+mod compactions;
 mod crashes;
 mod daemon;
 mod files;
-mod pieces;
+pub(crate) mod pieces;
 mod property;
 mod size;
 pub mod world;

@@ -170,6 +170,7 @@ async fn the_preview_counts_what_then_goes_and_changes_nothing() {
             report.sessions_expired,
             report.sessions,
             report.audit_rows,
+            report.compactions,
         )
     };
     assert_eq!(counts(&preview), counts(&done));

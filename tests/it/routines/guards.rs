@@ -1,15 +1,21 @@
 //! What only shows when a rule of routines is gone: secrets in a prompt, an old answer given again, one that was removed.
 
+use std::time::{Duration, Instant};
+
 use leverframe::engine::handle::routines::{changed, turn};
+use leverframe::protocol::command::{Command, Outcome};
 use leverframe::protocol::ids::RoutineId;
 use leverframe::protocol::routine::{RoutineCommand, RoutinePatch};
+use leverframe::protocol::words::{Autonomy, ContinuationState, RoutineRunState, Unattended};
 use leverframe::store::commands::begin_routine::{BeginRoutine, Begun, Deed, Occasion};
+use leverframe::store::commands::put_routine::NextDue;
 use serde_json::json;
 
+use crate::hooks::scripts::{configure, script, table};
 use crate::model_calls::server::ModelServer;
 use crate::routines::world::Place;
 use crate::store::world::by;
-use crate::support::daemon::Home;
+use crate::support::daemon::{DEADLINE, Home};
 
 #[tokio::test]
 async fn one_that_was_removed_meanwhile_is_not_begun() {
@@ -45,6 +51,147 @@ async fn one_that_was_removed_meanwhile_is_not_begun() {
     place.end().await;
 }
 
+/// An interrupted run waits for a person, who may never come.
+#[tokio::test]
+async fn an_interrupted_run_keeps_nobody_from_running_the_next() {
+    let place = Place::new().await;
+    let breaks = RoutinePatch {
+        prompt: Some("break".to_owned()),
+        ..RoutinePatch::default()
+    };
+    place.add("hourly", "every 1h", breaks).await;
+    let mut turns = Vec::new();
+    for run in 1..=2 {
+        place.advance(3600);
+        let runs = place.settled("hourly").await;
+        assert_eq!(runs.len(), run, "{runs:?}");
+        let last = &runs[run - 1];
+        assert_eq!(last.state, RoutineRunState::Started, "{last:?}");
+        turns.push(last.continuation_id.unwrap());
+        if run == 1 {
+            place.turn(turns[0], ContinuationState::Interrupted).await;
+            // The next ones end.
+            let prompt = Some("SAY:done".to_owned());
+            let patch = RoutinePatch {
+                prompt,
+                ..RoutinePatch::default()
+            };
+            place.change("hourly", patch).await;
+            // Nor from one that a person asks for.
+            let asked = place.run("hourly").await.unwrap();
+            let id = asked.continuation_id.unwrap();
+            place.turn(id, ContinuationState::Completed).await;
+            place
+                .world
+                .store
+                .with_writer(|conn| {
+                    conn.execute("DELETE FROM routine_runs WHERE due_at IS NULL", [])
+                        .unwrap()
+                })
+                .await
+                .unwrap();
+        }
+    }
+    place.turn(turns[1], ContinuationState::Completed).await;
+    place.turn(turns[0], ContinuationState::Interrupted).await;
+    place.end().await;
+}
+
+#[tokio::test]
+async fn only_the_due_time_that_it_has_is_begun() {
+    let place = Place::new().await;
+    let routine = place
+        .add("hourly", "every 1h", RoutinePatch::default())
+        .await;
+    let due = routine.due_at.unwrap();
+    for wrong in [due.plus_seconds(-3600), due.plus_seconds(3600)] {
+        let said = turn(&place.engine, &routine, "p".to_owned(), None).unwrap();
+        let begin = BeginRoutine {
+            id: routine.id,
+            occasion: Occasion::Due {
+                due_at: wrong,
+                next: None,
+            },
+            deed: Deed::Turn(Box::new(said)),
+            note: None,
+        };
+        assert_eq!(place.world.ok(begin).await, Begun::NotDue);
+    }
+    assert_eq!(place.runs("hourly").await, []);
+    assert_eq!(place.routine("hourly").await.due_at, Some(due));
+    place.end().await;
+}
+
+#[tokio::test]
+async fn one_that_is_off_is_never_due() {
+    let place = Place::new().await;
+    let seen = place
+        .add("hourly", "every 1h", RoutinePatch::default())
+        .await;
+    let off = RoutinePatch {
+        enabled: Some(false),
+        ..RoutinePatch::default()
+    };
+    let mut put = changed(&place.engine, by("anna"), &seen, off).unwrap();
+    assert_eq!(put.due, NextDue::At(None));
+    // And the store does not believe who says otherwise.
+    let due = seen.due_at.unwrap();
+    put.due = NextDue::At(Some((due, due)));
+    place.world.ok(put).await;
+    let stored = place.routine("hourly").await;
+    assert_eq!(
+        (stored.enabled, stored.due_at, stored.begin_at),
+        (false, None, None)
+    );
+    place.end().await;
+}
+
+/// The call was allowed when it was proposed; while a hook takes its time, it is put on the list of what asks.
+#[tokio::test]
+async fn what_became_stricter_before_a_start_is_denied_where_nobody_is_there() {
+    let home = Home::new("[channels.routine]\nauto_approve = [\"write_file\"]\n");
+    let (mark, go) = (home.path().join("mark"), home.path().join("go"));
+    let body = format!(
+        "case \"$(cat)\" in\n*'\"phase\":\"start\"'*) echo x > {}\nn=0\n\
+         while [ ! -e {} ] && [ $n -lt 900 ]; do sleep 0.01; n=$((n+1)); done;;\nesac\n\
+         echo '{{\"verdict\":\"pass\"}}'",
+        mark.display(),
+        go.display()
+    );
+    let path = script(home.path(), "slow", &body);
+    configure(&home, &table("slow", &path, "\"before_tool_call\"", ""));
+    let daemon = home.daemon();
+    let prompt = "TOOL:write_file{\"path\":\"note.txt\",\"content\":\"hi\"}\nSAY:all the same";
+    let body = json!({ "name": "writes", "schedule": "@daily", "prompt": prompt });
+    let (status, made) = daemon.request("POST", "/v1/routines", Some(body)).await;
+    assert_eq!(status, 201, "{made}");
+    let run = daemon.post("/v1/routines/writes/run", json!({})).await;
+    let turn = run["continuation_id"].as_str().unwrap();
+    let deadline = Instant::now() + DEADLINE;
+    while !mark.exists() {
+        assert!(Instant::now() < deadline, "the hook was never asked");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    let stricter = json!({ "always_ask": ["write_file"] });
+    let (status, policy) = daemon
+        .request("PATCH", "/v1/channels/routine/policy", Some(stricter))
+        .await;
+    assert_eq!(status, 200, "{policy}");
+    std::fs::write(&go, "").unwrap();
+    let done = daemon.wait_state(turn, "completed").await;
+    let call = &done["tool_calls"][0];
+    assert_eq!(
+        (&call["state"], &call["attempts"]),
+        (&json!("denied"), &json!(0))
+    );
+    let said = done["response"]["text"].as_str().unwrap();
+    assert!(
+        said.contains("nobody is there to allow this call"),
+        "{said}"
+    );
+    assert!(!home.workspace("routine").join("note.txt").exists());
+}
+
 #[tokio::test]
 async fn a_change_is_made_upon_what_was_seen() {
     let place = Place::new().await;
@@ -65,6 +212,47 @@ async fn a_change_is_made_upon_what_was_seen() {
     (other.id, other.version) = (RoutineId::generate(), 0);
     let why = place.world.illegal(other).await;
     assert!(why.contains("there is a routine `hourly` already"), "{why}");
+    place.end().await;
+}
+
+/// Whoever runs a turn of a routine again is there to be asked, and it may do no more by itself than before.
+#[tokio::test]
+async fn a_run_that_is_tried_again_keeps_its_ceiling() {
+    let place = Place::new().await;
+    place
+        .add("hourly", "every 1h", RoutinePatch::default())
+        .await;
+    let first = place.run("hourly").await.unwrap().continuation_id.unwrap();
+    place.turn(first, ContinuationState::Completed).await;
+    let retry = Command::RetryContinuation {
+        continuation_id: first,
+    };
+    let second = match place.submit(retry).await.unwrap() {
+        Outcome::Continuation(turn) => turn.id,
+        other => panic!("{other:?}"),
+    };
+    let rows = |id| place.world.store.read(move |reader| reader.turn(id));
+    let bounds = rows(first).await.unwrap().bounds;
+    assert_eq!(bounds.autonomy_ceiling, Some(Autonomy::Supervised));
+    assert_eq!(bounds.unattended, Some(Unattended::Deny));
+    let bounds = rows(second).await.unwrap().bounds;
+    assert_eq!(bounds.autonomy_ceiling, Some(Autonomy::Supervised));
+    assert_eq!(bounds.unattended, None);
+    place.turn(second, ContinuationState::Completed).await;
+    place.end().await;
+}
+
+#[tokio::test]
+async fn jitter_is_an_hour_at_most_however_far_apart_runs_are() {
+    let place = Place::new().await;
+    let jitter = |seconds| RoutinePatch {
+        jitter_seconds: Some(seconds),
+        ..RoutinePatch::default()
+    };
+    let refused = place.try_add("late", "every 1d", jitter(3601)).await;
+    let problem = refused.unwrap_err();
+    assert!(problem.detail.contains("at most 3600"), "{problem}");
+    place.add("late", "every 1d", jitter(3600)).await;
     place.end().await;
 }
 

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use crate::support::daemon::{Daemon, Home};
 
+const LIST: &str = "TOOL:list_files{\"path\":\".\"}\nSAY:done";
 const WRITE: &str = "TOOL:write_file{\"path\":\"notes/a.txt\",\"content\":\"x\"}\nSAY:done";
 
 async fn add(daemon: &Daemon, rule: Value) -> Value {
@@ -134,7 +135,9 @@ async fn what_forbids_wins_over_what_allows_and_lists_stay_above_rules() {
         "verdict": "deny", "channel": "api" });
     add(&daemon, deny).await;
     let test = async |tool: &str, args: &str| {
-        let args: String = args.bytes().map(|byte| format!("%{byte:02x}")).collect();
+        let args: String = args
+            .bytes()
+            .fold(String::new(), |text, byte| format!("{text}%{byte:02x}"));
         daemon
             .get(&format!(
                 "/v1/rules/test?tool={tool}&args={args}&channel=api"
@@ -287,5 +290,160 @@ async fn a_rule_from_its_first_word_to_its_last_on_the_command_line() {
             .as_array()
             .unwrap()
             .is_empty()
+    );
+}
+
+/// A decision on the command line makes a rule or a permission with it, or neither.
+#[tokio::test(flavor = "multi_thread")]
+async fn approve_on_the_command_line_makes_a_rule_or_a_permission() {
+    let home = Home::new("");
+    let daemon = home.daemon();
+    let first = turn(&daemon, WRITE).await;
+    let approval = daemon.wait_approval().await;
+    let (id, digest) = (
+        approval["id"].as_str().unwrap(),
+        approval["digest"].as_str().unwrap(),
+    );
+    let approve = |more: &[&str]| {
+        let mut words = vec!["approvals", "approve", id, "--digest", digest];
+        words.extend(more);
+        cli(&home, &words)
+    };
+    // What does not go together decides nothing.
+    for refused in [
+        &["--prefix", "notes/"][..],
+        &["--rule", "--shape"],
+        &["--rule", "--field", "path", "--prefix", "other/"],
+    ] {
+        let (status, text) = approve(refused);
+        assert_eq!(status, Some(2), "{refused:?}: {text}");
+    }
+    assert_eq!(
+        daemon.get(&format!("/v1/approvals/{id}")).await["state"],
+        "pending"
+    );
+    let (status, text) = approve(&[
+        "--rule",
+        "--field",
+        "path",
+        "--prefix",
+        "notes/",
+        "--max-uses",
+        "3",
+    ]);
+    assert_eq!(status, Some(0), "{text}");
+    daemon.wait_state(&first, "completed").await;
+    let rules = daemon.get("/v1/rules").await;
+    assert_eq!(
+        [
+            &rules["items"][0]["value"],
+            &rules["items"][0]["max_uses"],
+            &rules["items"][0]["approval_id"]
+        ],
+        [&json!("notes/"), &json!(3), &json!(id)]
+    );
+    let (status, text) = cli(
+        &home,
+        &["rules", "remove", rules["items"][0]["id"].as_str().unwrap()],
+    );
+    assert_eq!(status, Some(0), "{text}");
+
+    // A shape: the same again runs, in this session only.
+    let session = daemon.session().await;
+    let asked = daemon.send(&session, LIST).await;
+    let approval = daemon.wait_approval().await;
+    let (id, digest) = (
+        approval["id"].as_str().unwrap(),
+        approval["digest"].as_str().unwrap(),
+    );
+    let (status, text) = cli(
+        &home,
+        &["approvals", "approve", id, "--digest", digest, "--shape"],
+    );
+    assert_eq!(status, Some(0), "{text}");
+    daemon.wait_state(&asked, "completed").await;
+    let again = daemon.send(&session, LIST).await;
+    daemon.wait_state(&again, "completed").await;
+    let grants = daemon.get("/v1/rules/grants").await;
+    assert_eq!(grants["items"][0]["id"], json!(id));
+    assert_eq!(grants["items"][0]["uses"], 1);
+
+    // Refused with a rule of exactly this call: it never runs again.
+    let denied = turn(&daemon, WRITE.replace("a.txt", "d.txt").as_str()).await;
+    let approval = daemon.wait_approval().await;
+    let (id, digest) = (
+        approval["id"].as_str().unwrap(),
+        approval["digest"].as_str().unwrap(),
+    );
+    let (status, text) = cli(
+        &home,
+        &[
+            "approvals",
+            "deny",
+            id,
+            "--digest",
+            digest,
+            "--rule",
+            "--expires",
+            "8h",
+        ],
+    );
+    assert_eq!(status, Some(0), "{text}");
+    daemon.wait_state(&denied, "completed").await;
+    let third = turn(&daemon, WRITE.replace("a.txt", "d.txt").as_str()).await;
+    let done = daemon.wait_state(&third, "completed").await;
+    assert_eq!(
+        done["tool_calls"][0]["verdict"]["decision"], "deny",
+        "{done}"
+    );
+}
+
+/// With `undo_seconds` an approved call waits that long, over a restart too, and can be taken back.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_approved_call_is_held_back_and_can_be_taken_back() {
+    let home = Home::new("[approvals]\nundo_seconds = 10\n");
+    let mut daemon = home.daemon();
+    assert_eq!(
+        daemon.get("/v1/snapshot").await["engine"]["undo_seconds"],
+        10
+    );
+    let turn_id = turn(&daemon, WRITE).await;
+    let approval = daemon.wait_approval().await;
+    let id = approval["id"].as_str().unwrap();
+    let path = format!("/v1/approvals/{id}/decision");
+    let decide = |word: &str| json!({ "decision": word, "digest": approval["digest"] });
+    let (status, _) = daemon.request("POST", &path, Some(decide("approve"))).await;
+    assert_eq!(status, 200);
+    daemon.wait_state(&turn_id, "running").await;
+    let held = daemon.get(&format!("/v1/approvals/{id}")).await;
+    assert_eq!(held["state"], "approved", "{held}");
+    // The process dies; the decision is still there, and is still not used.
+    daemon.kill();
+    let daemon = home.daemon();
+    let held = daemon.get(&format!("/v1/approvals/{id}")).await;
+    assert_eq!(held["state"], "approved", "{held}");
+    let digest = approval["digest"].as_str().unwrap();
+    let (status, text) = cli(&home, &["approvals", "revoke", id, "--digest", digest]);
+    assert_eq!(status, Some(0), "{text}");
+    assert!(text.contains("revoked"), "{text}");
+    assert!(!home.path().join("data/workspaces/api/notes/a.txt").exists());
+
+    // Left alone it runs, not before its time; and then it is too late.
+    let second = turn(&daemon, WRITE.replace("a.txt", "b.txt").as_str()).await;
+    let approval = daemon.wait_approval().await;
+    let id = approval["id"].as_str().unwrap();
+    let path = format!("/v1/approvals/{id}/decision");
+    let body = json!({ "decision": "approve", "digest": approval["digest"] });
+    let began = std::time::Instant::now();
+    let (status, _) = daemon.request("POST", &path, Some(body)).await;
+    assert_eq!(status, 200);
+    daemon.wait_state(&second, "completed").await;
+    assert!(began.elapsed() >= std::time::Duration::from_secs(9));
+    let body = json!({ "decision": "revoke", "digest": approval["digest"] });
+    let (status, late) = daemon.request("POST", &path, Some(body)).await;
+    assert_eq!(status, 409, "{late}");
+    assert!(
+        late["detail"].as_str().unwrap().contains("has started"),
+        "{late}"
     );
 }

@@ -1,5 +1,6 @@
 //! Steps of operators, bridges and the engine itself as the store's commands.
 
+use leverframe::clock::Timestamp;
 use leverframe::protocol::command::Waiting;
 use leverframe::protocol::hygiene::HygieneReport;
 use leverframe::protocol::ids::HygieneRunId;
@@ -19,6 +20,7 @@ use leverframe::store::commands::run_hygiene::{BeginHygiene, EndHygiene, Hygiene
 use leverframe::store::commands::set_channel_paused::SetChannelPaused;
 use leverframe::store::commands::set_held::SetHeld;
 use leverframe::store::commands::set_policy::SetPolicy;
+use leverframe::store::commands::sweep_loose::SweepCompactions;
 use leverframe::store::commands::tidy_memories::TidyMemories;
 use leverframe::store::commands::undo_hygiene::{BeginUndo, EndUndo, RestoreMemories};
 use leverframe::store::hygiene::{Cuts, HygieneRules};
@@ -187,6 +189,11 @@ impl System {
                     by,
                 })
                 .map(|()| Outcome::Done),
+            Step::SweepCompactions => self
+                .write(SweepCompactions {
+                    before: Timestamp(i64::MAX),
+                })
+                .map(|_| Outcome::Done),
             other => unreachable!("{other:?} is carried out elsewhere"),
         }
     }

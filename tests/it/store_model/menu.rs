@@ -10,6 +10,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::strategy::Union;
 
+use crate::store_model::menu_wild::wild;
 use crate::store_model::model::Model;
 use crate::store_model::rules_gate::ENGINE;
 use crate::store_model::step::{
@@ -19,7 +20,7 @@ use crate::store_model::step::{
 /// Turns that a walk keeps open at once.
 const OPEN: usize = 4;
 
-type Menu = Vec<(u32, BoxedStrategy<Step>)>;
+pub(crate) type Menu = Vec<(u32, BoxedStrategy<Step>)>;
 
 fn item() -> impl Strategy<Value = Item> {
     (
@@ -40,7 +41,7 @@ fn item() -> impl Strategy<Value = Item> {
         })
 }
 
-fn question() -> impl Strategy<Value = Question> {
+pub(crate) fn question() -> impl Strategy<Value = Question> {
     (
         prop_oneof![2 => Just(None), 2 => Just(Some(30_i64)), 3 => Just(Some(3600))],
         prop_oneof![2 => Just(0_u8), 2 => Just(1), 1 => Just(2)],
@@ -48,7 +49,7 @@ fn question() -> impl Strategy<Value = Question> {
         .prop_map(|(lives, cards)| Question { lives, cards })
 }
 
-fn plan() -> impl Strategy<Value = Plan> {
+pub(crate) fn plan() -> impl Strategy<Value = Plan> {
     let verdict = prop_oneof![
         4 => Just(Judged::Ready),
         5 => question().prop_map(Judged::Ask),
@@ -62,7 +63,7 @@ fn key() -> impl Strategy<Value = Option<i64>> {
     prop_oneof![2 => Just(None), 2 => Just(Some(30_i64)), 1 => Just(Some(3600))]
 }
 
-fn offer() -> impl Strategy<Value = Offer> {
+pub(crate) fn offer() -> impl Strategy<Value = Offer> {
     prop_oneof![
         3 => Just(Offer::Nothing),
         2 => Just(Offer::LookUp),
@@ -79,7 +80,7 @@ fn look() -> impl Strategy<Value = Look> {
     ]
 }
 
-fn look_up(part: usize) -> BoxedStrategy<Step> {
+pub(crate) fn look_up(part: usize) -> BoxedStrategy<Step> {
     (proptest::bool::weighted(0.9), look())
         .prop_map(move |(last_attempt, look)| Step::EndLookUp {
             part,
@@ -89,7 +90,7 @@ fn look_up(part: usize) -> BoxedStrategy<Step> {
         .boxed()
 }
 
-fn ended() -> impl Strategy<Value = Ended> {
+pub(crate) fn ended() -> impl Strategy<Value = Ended> {
     prop_oneof![
         6 => Just(Ended::Well),
         2 => Just(Ended::Badly),
@@ -99,7 +100,7 @@ fn ended() -> impl Strategy<Value = Ended> {
     ]
 }
 
-fn sent() -> impl Strategy<Value = Sent> {
+pub(crate) fn sent() -> impl Strategy<Value = Sent> {
     prop_oneof![
         6 => (1..3_u8).prop_map(Sent::Yes),
         2 => select(vec![0_i64, 30, 120]).prop_map(Sent::Later),
@@ -109,7 +110,7 @@ fn sent() -> impl Strategy<Value = Sent> {
     ]
 }
 
-fn shown() -> impl Strategy<Value = Shown> {
+pub(crate) fn shown() -> impl Strategy<Value = Shown> {
     prop_oneof![
         6 => Just(Shown::Right),
         2 => Just(Shown::RightDigestOnly),
@@ -118,7 +119,7 @@ fn shown() -> impl Strategy<Value = Shown> {
     ]
 }
 
-fn decide(model: &Model, gate: usize, words: Vec<DecisionWord>) -> BoxedStrategy<Step> {
+pub(crate) fn decide(model: &Model, gate: usize, words: Vec<DecisionWord>) -> BoxedStrategy<Step> {
     // The engine answers what it could look up, and nothing else.
     let engine = matches!(
         model.gates[gate].kind,
@@ -144,7 +145,7 @@ fn decide(model: &Model, gate: usize, words: Vec<DecisionWord>) -> BoxedStrategy
         .boxed()
 }
 
-fn ingest(model: &Model) -> BoxedStrategy<Step> {
+pub(crate) fn ingest(model: &Model) -> BoxedStrategy<Step> {
     let mut targets = vec![
         (6, Just(Target::Chat).boxed()),
         (1, Just(Target::Temporary).boxed()),
@@ -428,7 +429,7 @@ fn part_steps(model: &Model, part: usize, menu: &mut Menu) {
     }
 }
 
-fn settlement(part: usize) -> BoxedStrategy<Step> {
+pub(crate) fn settlement(part: usize) -> BoxedStrategy<Step> {
     select(vec![
         Settlement::Sent,
         Settlement::SendAgain,
@@ -503,6 +504,7 @@ fn engine_steps(model: &Model, menu: &mut Menu) {
     menu.push((if flying { 12 } else { 3 }, Just(Step::Crash).boxed()));
     menu.push((1, Just(Step::Probe).boxed()));
     menu.push((1, Just(Step::Tidy).boxed()));
+    menu.push((1, Just(Step::SweepCompactions).boxed()));
     menu.push((1, Just(Step::TakeBack).boxed()));
     menu.push((1, Just(Step::Restart).boxed()));
     menu.push((1, Just(Step::Restore).boxed()));
@@ -631,199 +633,6 @@ fn engine_steps(model: &Model, menu: &mut Menu) {
             })
             .boxed(),
     ));
-}
-
-/// Any command on anything, whether it fits or not.
-fn wild(model: &Model) -> BoxedStrategy<Step> {
-    let mut menu: Menu = Vec::new();
-    if !model.sessions.is_empty() {
-        let session = 0..model.sessions.len();
-        menu.push((
-            1,
-            session
-                .clone()
-                .prop_map(|session| Step::Claim { session })
-                .boxed(),
-        ));
-        menu.push((
-            1,
-            session
-                .clone()
-                .prop_map(|session| Step::EndSession { session })
-                .boxed(),
-        ));
-        menu.push((
-            2,
-            (session, proptest::option::of(any::<bool>()))
-                .prop_map(|(session, paused)| Step::UpdateSession { session, paused })
-                .boxed(),
-        ));
-    }
-    if !model.turns.is_empty() {
-        let turn = 0..model.turns.len();
-        menu.push((
-            4,
-            (
-                turn.clone(),
-                any::<bool>(),
-                question(),
-                select(BudgetKind::ALL.to_vec()),
-                0..8_u8,
-            )
-                .prop_map(|(turn, flag, question, budget, which)| match which {
-                    0 => Step::Park { turn, notice: flag },
-                    1 => Step::Cancel { turn, notice: flag },
-                    2 => Step::Resume { turn },
-                    3 => Step::Yield {
-                        turn,
-                        interrupted: flag,
-                    },
-                    4 => Step::AskBudget {
-                        turn,
-                        budget,
-                        question,
-                    },
-                    5 => Step::FailTurn {
-                        turn,
-                        attempt: None,
-                        notice: flag,
-                    },
-                    6 => Step::FinishTurn {
-                        turn,
-                        attempt: None,
-                        tokens: 0,
-                        parts: 1,
-                    },
-                    _ => Step::Reserve { turn, tokens: 5 },
-                })
-                .boxed(),
-        ));
-        if !model.tries.is_empty() {
-            menu.push((
-                4,
-                (
-                    turn,
-                    0..model.tries.len(),
-                    proptest::collection::vec(plan(), 1..3),
-                    0..4_u8,
-                )
-                    .prop_map(|(turn, attempt, plans, which)| match which {
-                        0 => Step::Settle { attempt, tokens: 9 },
-                        1 => Step::FailTurn {
-                            turn,
-                            attempt: Some(attempt),
-                            notice: false,
-                        },
-                        2 => Step::FinishTurn {
-                            turn,
-                            attempt: Some(attempt),
-                            tokens: 9,
-                            parts: 1,
-                        },
-                        _ => Step::Propose {
-                            turn,
-                            attempt,
-                            tokens: 9,
-                            plans,
-                        },
-                    })
-                    .boxed(),
-            ));
-        }
-    }
-    if !model.calls.is_empty() {
-        menu.push((
-            4,
-            (
-                0..model.calls.len(),
-                any::<bool>(),
-                ended(),
-                question(),
-                0..5_u8,
-            )
-                .prop_map(|(call, flag, ended, question, which)| match which {
-                    0 => Step::StartTool {
-                        call,
-                        right_plan: flag,
-                        key_lives: Some(30),
-                    },
-                    1 => Step::FinishTool {
-                        call,
-                        last_attempt: flag,
-                        ended,
-                    },
-                    2 => Step::RefuseCall { call },
-                    3 => Step::RecordHooks { call, sent: flag },
-                    _ => Step::ReturnToAsk { call, question },
-                })
-                .boxed(),
-        ));
-    }
-    if !model.gates.is_empty() {
-        let gate = 0..model.gates.len();
-        menu.push((
-            4,
-            Union::new(
-                gate.clone()
-                    .map(|gate| decide(model, gate, DecisionWord::ALL.to_vec())),
-            )
-            .boxed(),
-        ));
-        menu.push((
-            1,
-            (gate, shown(), any::<bool>())
-                .prop_map(|(gate, shown, revise)| {
-                    if revise {
-                        Step::Revise {
-                            gate,
-                            shown,
-                            cards: 1,
-                        }
-                    } else {
-                        Step::QueueCards { gate }
-                    }
-                })
-                .boxed(),
-        ));
-    }
-    if !model.parts.is_empty() {
-        let part = 0..model.parts.len();
-        menu.push((
-            2,
-            (part.clone(), offer())
-                .prop_map(|(part, offer)| Step::BeginSend { part, offer })
-                .boxed(),
-        ));
-        menu.push((
-            2,
-            (part.clone(), sent())
-                .prop_map(|(part, sent)| Step::EndSend { part, sent })
-                .boxed(),
-        ));
-        menu.push((
-            1,
-            part.clone()
-                .prop_map(|part| Step::DropStale { part })
-                .boxed(),
-        ));
-        menu.push((1, part.clone().prop_flat_map(look_up).boxed()));
-        menu.push((1, part.prop_flat_map(settlement).boxed()));
-    }
-    if menu.is_empty() {
-        return ingest(model);
-    }
-    Union::new_weighted(menu)
-        .prop_flat_map(|step| {
-            let late = step.carries_epoch();
-            proptest::bool::weighted(if late { 0.25 } else { 0.0 }).prop_map(move |stale| {
-                if stale {
-                    Step::Stale(Box::new(step.clone()))
-                } else {
-                    step.clone()
-                }
-            })
-        })
-        .boxed()
 }
 
 /// Every step that may follow.

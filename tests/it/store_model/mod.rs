@@ -21,6 +21,7 @@ mod carry_out_memory;
 mod carry_out_operators;
 mod coverage;
 mod menu;
+mod menu_wild;
 mod model;
 mod picture;
 mod rules_delivery;
@@ -153,23 +154,52 @@ fn rare_walks() {
         key_lives: Some(30),
     };
     let claim = Step::Claim { session: 0 };
+    let ingest = Step::Ingest {
+        item: Item {
+            channel: 0,
+            principal: "bot",
+            key: None,
+            body: 1,
+            chat: 0,
+            cursor: false,
+        },
+        target: Target::Chat,
+        queue: 1,
+        unlimited: false,
+        notice: false,
+        retry: None,
+    };
+    // What allowed the same for the session does not count any more after a restore, nor does the permission.
+    let model = along(vec![
+        ingest.clone(),
+        claim.clone(),
+        Step::Reserve { turn: 0, tokens: 1 },
+        Step::Propose {
+            turn: 0,
+            attempt: 0,
+            tokens: 1,
+            plans: vec![Plan {
+                effect: Effect::Idempotent,
+                verdict: Judged::Ask(Question {
+                    lives: None,
+                    cards: 0,
+                }),
+            }],
+        },
+        Step::Decide {
+            gate: 0,
+            word: DecisionWord::Approve,
+            shown: Shown::Right,
+            for_session: true,
+            extra: None,
+            person: 0,
+        },
+        Step::Restore,
+    ]);
+    assert!(model.grants.is_empty());
     // A keyed run dies with its process, and its key is forgotten before the next start.
     let died = vec![
-        Step::Ingest {
-            item: Item {
-                channel: 0,
-                principal: "bot",
-                key: None,
-                body: 1,
-                chat: 0,
-                cursor: false,
-            },
-            target: Target::Chat,
-            queue: 1,
-            unlimited: false,
-            notice: false,
-            retry: None,
-        },
+        ingest,
         claim.clone(),
         Step::Reserve { turn: 0, tokens: 1 },
         Step::Propose {

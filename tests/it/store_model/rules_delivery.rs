@@ -420,6 +420,7 @@ impl Model {
                 && let Some(call) = self.gates[gate].call
             {
                 self.move_gate(gate, ApprovalState::Pending)?;
+                self.grants.retain(|grant| grant.gate != gate);
                 self.gates[gate].revision += 1;
                 self.gates[gate].decision = None;
                 self.gates[gate].decided = None;

@@ -219,7 +219,14 @@ impl Model {
             return Ok(Outcome::TooLate);
         }
         if said.word == DecisionWord::Snooze {
-            let until = self.now + SNOOZE * 1000;
+            // Back ten minutes before the deadline, whatever was asked for.
+            let last = self.gates[gate].expires.map(|at| at - 600_000);
+            let until = last.map_or(self.now + SNOOZE * 1000, |last| {
+                last.min(self.now + SNOOZE * 1000)
+            });
+            if until <= self.now {
+                return Err(No::Illegal);
+            }
             self.snoozes
                 .retain(|(asked, who, _)| (*asked, *who) != (gate, person));
             self.snoozes.push((gate, person, until));
@@ -289,6 +296,10 @@ impl Model {
                     asked.call.ok_or(No::Illegal)?,
                     asked.turn.ok_or(No::Illegal)?,
                 );
+                // What a call became under a later plan is of high risk here: nobody allows that for a session.
+                if said.for_session && self.calls[call].plan > 1 {
+                    return Err(No::Illegal);
+                }
                 answer(self, Approved)?;
                 self.move_call(call, ToolCallState::Approved)?;
                 if said.for_session {

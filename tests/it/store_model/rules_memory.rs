@@ -1,5 +1,7 @@
 //! Rules of compactions: one a session, all or nothing, and money that counts for everything but the turn.
 
+use std::collections::BTreeSet;
+
 use leverframe::protocol::words::{CompactionState, ContinuationState, SessionState};
 
 use crate::store_model::model::{Compaction, Model, No, Outcome, Ruled, Try};
@@ -50,6 +52,21 @@ impl Model {
             of_turn: false,
         });
         Ok(Outcome::Done)
+    }
+
+    /// What is left of each session: its newest, what is under way, and the newest that ended well.
+    pub(crate) fn sweep_compactions(&mut self) {
+        let mut left = Vec::new();
+        let (mut seen, mut summarised) = (BTreeSet::new(), BTreeSet::new());
+        for row in std::mem::take(&mut self.compactions).into_iter().rev() {
+            let newest = seen.insert(row.session);
+            let wrote = row.state == CompactionState::Done && summarised.insert(row.session);
+            if newest || wrote || row.state == CompactionState::Running {
+                left.push(row);
+            }
+        }
+        left.reverse();
+        self.compactions = left;
     }
 
     pub(crate) fn begin_compaction(&mut self, turn: usize, tokens: u32) -> Ruled<Outcome> {

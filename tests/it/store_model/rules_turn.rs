@@ -121,6 +121,10 @@ impl Model {
             Step::CommitCompaction { session, tokens } => self.commit_compaction(*session, *tokens),
             Step::FailCompaction { session, tokens } => self.fail_compaction(*session, *tokens),
             Step::RetryCompaction { session, tokens } => self.retry_compaction(*session, *tokens),
+            Step::SweepCompactions => {
+                self.sweep_compactions();
+                Ok(Outcome::Done)
+            }
             Step::StartTool {
                 call,
                 right_plan,
@@ -637,6 +641,7 @@ impl Model {
                     .unwrap_or(0);
                 if self.now - free > PATIENCE {
                     self.move_gate(gate, ApprovalState::Pending)?;
+                    self.grants.retain(|grant| grant.gate != gate);
                     self.gates[gate].revision += 1;
                     self.gates[gate].decision = None;
                     self.gates[gate].decided = None;

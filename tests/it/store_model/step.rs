@@ -343,6 +343,8 @@ pub(crate) enum Step {
         session: usize,
         tokens: u32,
     },
+    /// Old compactions go, as if all that ended were old.
+    SweepCompactions,
     /// A write that means nothing.
     Probe,
     /// Something is remembered, grows old, and a run of hygiene puts it aside.
@@ -414,6 +416,7 @@ impl Step {
         "settle_model",
         "start_session",
         "start_tool",
+        "sweep_compactions",
         "take_back",
         "take_over",
         "tidy",
@@ -472,6 +475,7 @@ impl Step {
             Step::CommitCompaction { .. } => "commit_compaction",
             Step::FailCompaction { .. } => "fail_compaction",
             Step::RetryCompaction { .. } => "retry_compaction",
+            Step::SweepCompactions => "sweep_compactions",
             Step::Probe => "probe",
             Step::Tidy => "tidy",
             Step::TakeBack => "take_back",
@@ -587,6 +591,7 @@ impl Step {
             | Step::DropWaiting { .. }
             | Step::ReleaseQuarantine
             | Step::QueueNotice { .. }
+            | Step::SweepCompactions
             | Step::Probe
             | Step::Tidy
             | Step::TakeBack

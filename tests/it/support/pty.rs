@@ -6,6 +6,7 @@ use std::fs::File;
 use std::io::{Read as _, Write};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
@@ -34,6 +35,7 @@ pub struct Pty {
     // Kept open, so that the line's settings can be read after the program ended.
     line: File,
     received: Arc<Mutex<Received>>,
+    held: Arc<AtomicBool>,
     before: Termios,
 }
 
@@ -110,9 +112,14 @@ impl Pty {
         }));
         let mut reader = pair.master.try_clone_reader().expect("a reader");
         let filled = Arc::clone(&received);
+        let held = Arc::new(AtomicBool::new(false));
+        let holds = Arc::clone(&held);
         std::thread::spawn(move || {
             let mut buffer = [0_u8; 16 * 1024];
             while let Ok(count @ 1..) = reader.read(&mut buffer) {
+                while holds.load(Ordering::SeqCst) {
+                    std::thread::sleep(POLL);
+                }
                 let mut received = lock(&filled);
                 received.raw.extend_from_slice(&buffer[..count]);
                 received.parser.process(&buffer[..count]);
@@ -125,6 +132,7 @@ impl Pty {
             child,
             line,
             received,
+            held,
             before,
         }
     }
@@ -135,6 +143,11 @@ impl Pty {
             .write_all(keys.as_bytes())
             .and_then(|()| self.keys.flush())
             .expect("the terminal takes keys");
+    }
+
+    /// Takes nothing from the program any more, or goes on: what it writes piles up in the line.
+    pub fn hold(&self, held: bool) {
+        self.held.store(held, Ordering::SeqCst);
     }
 
     /// The screen's text, one line per row, without trailing blanks.

@@ -1,6 +1,6 @@
 //! Markdown to platform markup: balanced, escaped, and without losing text.
 
-use leverframe::text::markdown::{to_plain, to_telegram_html};
+use leverframe::text::markdown::{to_pieces, to_plain, to_telegram_html};
 use proptest::prelude::*;
 
 /// What a strict reader of the platform's HTML accepts; the text without tags.
@@ -219,3 +219,77 @@ proptest! {
         }
     }
 }
+
+fn said(markdown: &str) -> String {
+    to_pieces(markdown).into_iter().map(|p| p.text).collect()
+}
+
+#[test]
+fn pieces_know_their_look_and_keep_what_markdown_would_hide() {
+    let pieces = to_pieces("# Top *and* `code`\n\n> **so** ~~no~~\n\n[a](http://b.example)");
+    let look = |text: &str| {
+        let found = pieces.iter().find(|piece| piece.text == text);
+        found.unwrap_or_else(|| panic!("{text}: {pieces:?}")).look
+    };
+    assert!(look("# ").strong && look("and").strong && look("and").emphasis);
+    assert!(look("`code`").code && !look("`code`").strong);
+    assert!(look("so").strong && look("so").quote && look("no").struck);
+    assert!(look("a").link && !look(" (http://b.example)").code);
+    assert_eq!(
+        said("[a](http://b.example \"do it\")\n\n[ref]: http://c.example 'now'\n\nend"),
+        "a (http://b.example \"do it\")\n\nend\n\n[ref]: http://c.example 'now'"
+    );
+    assert_eq!(said("```sh and more\nls -l\n```"), "sh and more:\nls -l");
+    let diff = to_pieces("```diff\n-a\n+b\n```");
+    assert!(
+        diff.iter()
+            .any(|piece| piece.look.diff && piece.text == "-a\n+b")
+    );
+    assert_eq!(said("1. a\n   - b\n2. c"), "1. a\n  • b\n2. c");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1_000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_word_vanishes_from_the_screen(parts in prop::collection::vec((0usize..WRAPS.len(), "[a-z]{3,7}"), 1..12)) {
+        let mut markdown = String::new();
+        for (wrap, word) in &parts {
+            markdown.push_str(&WRAPS[*wrap].replace('@', word));
+        }
+        let shown = said(&markdown);
+        for (_, word) in &parts {
+            prop_assert!(shown.contains(word.as_str()), "{word} of {markdown:?} is not in {shown:?}");
+        }
+    }
+}
+
+/// Places where Markdown puts words, some of which it usually hides.
+const WRAPS: &[&str] = &[
+    "@ ",
+    "**@** ",
+    "*@* ",
+    "~~@~~ ",
+    "`@` ",
+    "[@](http://x.example) ",
+    "[x](http://@.example '@') ",
+    "![@](x) ",
+    "\n\n[@]: http://x.example \"@\"\n\n",
+    "\n\n# @\n\n",
+    "\n- @\n",
+    "\n1. @\n",
+    "\n> @\n\n",
+    "\n\n```@ @\n@\n```\n",
+    "<b>@</b> ",
+    "<!-- @ --> ",
+    "\n\n| @ | b |\n|---|---|\n| c | @ |\n\n",
+    "\n\n    @\n\n",
+    "<http://@.example> ",
+    "\n\n@\n===\n",
+    "[@] ",
+    "[^@] ",
+    "\\@ ",
+    "$@$ ",
+    "\n- [x] @\n",
+    "@\\\n",
+];

@@ -1,0 +1,141 @@
+//! How the console shows itself: on the whole screen, or in lines. Chosen once, at the start.
+
+use std::io::IsTerminal as _;
+use std::sync::Arc;
+
+use crate::cli::exit::Failure;
+use crate::cli::plain::input::Heard;
+use crate::cli::plain::shell::Plain;
+use crate::client::console_client::ConsoleClient;
+use crate::config::environment::Environment;
+use crate::tui::event_loop;
+use crate::tui::message::QuitKind;
+use crate::tui::options::ConsoleOptions;
+
+/// What the choice depends on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    /// `--plain`.
+    pub plain: bool,
+    /// Standard input is a terminal.
+    pub input: bool,
+    /// Standard output is a terminal.
+    pub output: bool,
+}
+
+/// The choice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Look {
+    /// The whole screen.
+    Full,
+    /// Lines; why, where nobody asked for them.
+    Plain(Option<&'static str>),
+}
+
+/// Chooses. An error says why no console can open here at all.
+pub fn choose(place: Place, environment: &Environment) -> Result<Look, Failure> {
+    if place.plain {
+        return Ok(Look::Plain(None));
+    }
+    if !place.input {
+        return Err(Failure::Usage(
+            "the console needs a terminal as its input and output, and this is none.\n\
+             Without one: `leverframe --daemon` runs the engine, `leverframe approvals list` and the other \
+             commands talk to it (`leverframe --help`), `leverframe --plain` reads its commands from any input"
+                .to_owned(),
+        ));
+    }
+    Ok(if environment.accessible() {
+        Look::Plain(Some("plain mode, because ACCESSIBLE is set"))
+    } else if !place.output {
+        Look::Plain(Some("plain mode, because standard output is no terminal"))
+    } else if environment.term() == Some("dumb") {
+        Look::Plain(Some(
+            "plain mode, because TERM=dumb says that this terminal has no screen to draw on",
+        ))
+    } else {
+        Look::Full
+    })
+}
+
+/// The console as it was chosen. One for the whole life of the process: lines that were typed ahead
+/// belong to whoever asks next.
+pub enum Face {
+    /// The whole screen.
+    Full,
+    /// Lines.
+    Plain(Box<Plain>),
+}
+
+impl Face {
+    /// Chooses for this process, and starts to listen where lines are read.
+    pub fn open(plain: bool, environment: &Environment) -> Result<Self, Failure> {
+        let place = Place {
+            plain,
+            input: std::io::stdin().is_terminal(),
+            output: std::io::stdout().is_terminal(),
+        };
+        match choose(place, environment)? {
+            Look::Full => Ok(Self::Full),
+            Look::Plain(why) => Ok(Self::Plain(Box::new(Plain::new(Heard::start()?, why)))),
+        }
+    }
+
+    /// Whether it prints lines.
+    pub const fn is_plain(&self) -> bool {
+        matches!(self, Self::Plain(_))
+    }
+
+    /// Runs the console until it is left.
+    pub async fn run(
+        &mut self,
+        client: Arc<dyn ConsoleClient>,
+        options: ConsoleOptions,
+    ) -> anyhow::Result<QuitKind> {
+        match self {
+            Self::Full => event_loop::run(client, options).await,
+            Self::Plain(plain) => plain.run(client, options).await,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_place_decides_how_it_looks() {
+        let here = |plain, input, output| Place {
+            plain,
+            input,
+            output,
+        };
+        let with = |pairs: &[(&str, &str)]| pairs.iter().copied().collect::<Environment>();
+        let none = with(&[("TERM", "xterm")]);
+        let plain = |look: Result<Look, Failure>| matches!(look, Ok(Look::Plain(Some(_))));
+        assert_eq!(
+            choose(here(false, true, true), &none).ok(),
+            Some(Look::Full)
+        );
+        assert_eq!(
+            choose(here(true, false, false), &none).ok(),
+            Some(Look::Plain(None))
+        );
+        assert!(choose(here(false, false, true), &none).is_err());
+        assert!(choose(here(false, false, true), &with(&[("ACCESSIBLE", "1")])).is_err());
+        assert!(plain(choose(here(false, true, false), &none)));
+        assert!(plain(choose(
+            here(false, true, true),
+            &with(&[("TERM", "dumb")])
+        )));
+        assert!(plain(choose(
+            here(false, true, true),
+            &with(&[("ACCESSIBLE", "1")])
+        )));
+        let zero = with(&[("ACCESSIBLE", "0"), ("TERM", "xterm")]);
+        assert_eq!(
+            choose(here(false, true, true), &zero).ok(),
+            Some(Look::Full)
+        );
+    }
+}

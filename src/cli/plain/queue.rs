@@ -1,0 +1,629 @@
+//! The queue in lines: what is decided was printed in full, at the revision that it still has.
+
+use std::time::{Duration, Instant};
+
+use crate::cli::exit::Failure;
+use crate::cli::plain::input::Typed;
+use crate::cli::plain::shell::Shell;
+use crate::cli::plain::words;
+use crate::cli::terminal::cell;
+use crate::protocol::approval::{Approval, answer_in_words};
+use crate::protocol::command::{Command, DecisionRequest, DeliveryResolution};
+use crate::protocol::words::{ApprovalKind, DecisionScope, DecisionWord, OutboxState, Risk};
+use crate::text::untrusted::reveal;
+use crate::tui::state::arming::{CONFIRM_MS, Refusal, Subject, VISIBLE_MS};
+use crate::tui::state::decide::lets_something_happen;
+use crate::tui::state::modal::snoozes;
+use crate::tui::state::queue::{self, ItemKey};
+use crate::tui::view;
+
+/// Columns that text is wrapped to.
+pub const WIDTH: usize = 78;
+
+/// What can be done about an item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Choice {
+    /// A decision word as it is.
+    Word(DecisionWord),
+    /// Deny, and say why.
+    Reason,
+    /// Allow this shape for the session.
+    Shape,
+    /// How a rule is made of it.
+    Rule,
+    /// The turn goes on.
+    Resume,
+    /// The turn ends.
+    Kill,
+    /// A delivery is settled.
+    Delivery(DeliveryResolution),
+}
+
+/// An item as it was printed in full.
+#[derive(Debug, Clone)]
+pub struct Printed {
+    subject: Subject,
+    at: Instant,
+    choices: Vec<Choice>,
+}
+
+impl Choice {
+    fn label(self) -> String {
+        match self {
+            Self::Word(word) => match (answer_in_words(word), word) {
+                (Some((label, meaning)), _) => format!("{label}: {meaning}"),
+                (None, DecisionWord::Approve) => "allow once".to_owned(),
+                (None, DecisionWord::Deny) => "deny: the model reads it and goes on".to_owned(),
+                (None, DecisionWord::DenyAndStop) => "deny, and stop the turn".to_owned(),
+                (None, DecisionWord::Edit) => {
+                    "edit the arguments: checked again, still pending".to_owned()
+                }
+                (None, DecisionWord::Answer) => "answer in its place".to_owned(),
+                (None, DecisionWord::Snooze) => "snooze".to_owned(),
+                (None, other) => other.as_str().replace('_', " "),
+            },
+            Self::Reason => "deny with a reason that the model reads".to_owned(),
+            Self::Shape => "allow this shape for the session".to_owned(),
+            Self::Rule => "how to make a rule of it".to_owned(),
+            Self::Resume => "resume from the last durable step".to_owned(),
+            Self::Kill => "kill: end the turn without an answer".to_owned(),
+            Self::Delivery(DeliveryResolution::Sent) => "it arrived".to_owned(),
+            Self::Delivery(DeliveryResolution::SendAgain) => "send it again".to_owned(),
+            Self::Delivery(DeliveryResolution::Drop) => "drop it".to_owned(),
+        }
+    }
+}
+
+fn shape_possible(approval: &Approval) -> bool {
+    approval.kind == ApprovalKind::Execute
+        && approval.risk < Risk::High
+        && approval.taint.is_empty()
+        && approval.offered.contains(&DecisionWord::Approve)
+}
+
+fn of_approval(approval: &Approval) -> Vec<Choice> {
+    let mut choices = Vec::new();
+    for word in &approval.offered {
+        choices.push(Choice::Word(*word));
+        if *word == DecisionWord::Deny {
+            choices.push(Choice::Reason);
+        }
+    }
+    // Letting something happen comes first, as everywhere.
+    choices.sort_by_key(
+        |choice| !matches!(choice, Choice::Word(word) if lets_something_happen(*word)),
+    );
+    if shape_possible(approval) {
+        choices.push(Choice::Shape);
+    }
+    if approval.kind == ApprovalKind::Execute {
+        choices.push(Choice::Rule);
+    }
+    choices
+}
+
+/// Quoted so that `words::split` reads it back as one word.
+fn quoted(text: &str) -> String {
+    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
+}
+
+impl Shell<'_> {
+    /// Whether an item needs a person now.
+    pub fn is_open(&self, key: &ItemKey) -> bool {
+        queue::is_open(&self.state.world, key)
+    }
+
+    /// Everything that needs a person, in the order of the full console.
+    pub fn open_items(&self) -> Vec<ItemKey> {
+        let order = self.state.queue.order.iter();
+        order.filter(|key| self.is_open(key)).cloned().collect()
+    }
+
+    fn choices(&self, key: &ItemKey) -> Vec<Choice> {
+        if !self.is_open(key) {
+            return Vec::new();
+        }
+        match key {
+            ItemKey::Approval(id) => self
+                .state
+                .world
+                .approvals
+                .get(id)
+                .map(of_approval)
+                .unwrap_or_default(),
+            ItemKey::Continuation(_) => vec![Choice::Resume, Choice::Kill],
+            ItemKey::Delivery(_) => [
+                DeliveryResolution::Sent,
+                DeliveryResolution::SendAgain,
+                DeliveryResolution::Drop,
+            ]
+            .map(Choice::Delivery)
+            .to_vec(),
+            ItemKey::Channel(_) | ItemKey::Problem(_) | ItemKey::Elsewhere(..) => Vec::new(),
+        }
+    }
+
+    /// `queue`.
+    pub fn list_queue(&mut self) -> Result<(), Failure> {
+        let open = self.open_items();
+        if open.is_empty() {
+            self.out.line(
+                "Nothing needs you. What stops at a person is announced here when it comes.",
+            )?;
+        }
+        for key in &open {
+            let number = self.items.of(key);
+            if let Some(words) = view::queue::in_words(&self.state, key) {
+                self.out.line(&format!("{number:>3}  {words}"))?;
+            }
+        }
+        if !open.is_empty() {
+            self.out.line("A number prints it in full.")?;
+        }
+        self.mark_told(&open);
+        Ok(())
+    }
+
+    fn item(&mut self, number: usize) -> Result<Option<ItemKey>, Failure> {
+        let found = self.items.get(number);
+        if found.is_none() {
+            self.out.line(&format!(
+                "there is no number {number}; `queue` lists what there is"
+            ))?;
+        }
+        Ok(found)
+    }
+
+    /// Prints an item in full, with its choices.
+    pub fn print_item(&mut self, number: usize) -> Result<(), Failure> {
+        let Some(key) = self.item(number)? else {
+            return Ok(());
+        };
+        let subject = queue::subject(&self.state.world, &key);
+        let (Some(subject), Some(lines)) = (subject, view::plain::card(&self.state, &key, WIDTH))
+        else {
+            return Ok(self.out.line("it is gone")?);
+        };
+        for (at, line) in lines.iter().enumerate() {
+            if at == 0 {
+                self.out.line(&format!("{number}: {line}"))?;
+            } else {
+                self.out.line(line)?;
+            }
+        }
+        let choices = self.choices(&key);
+        if !choices.is_empty() {
+            self.out.line("")?;
+            for (at, choice) in choices.iter().enumerate() {
+                self.out
+                    .line(&format!("  {number} {}  {}", at + 1, choice.label()))?;
+            }
+        }
+        let printed = Printed {
+            subject,
+            at: Instant::now(),
+            choices,
+        };
+        self.printed.insert(key, printed);
+        Ok(())
+    }
+
+    /// What was printed of it, when a decision typed like this may count.
+    fn armed(&self, number: usize, key: &ItemKey, line: &Typed) -> Result<Printed, String> {
+        let Some(printed) = self.printed.get(key) else {
+            return Err(format!(
+                "it has not been printed in full; `{number}` prints it"
+            ));
+        };
+        if !self.is_open(key) {
+            return Err("it is settled already".to_owned());
+        }
+        let now = queue::subject(&self.state.world, key);
+        if now.as_ref() != Some(&printed.subject) {
+            return Err(format!(
+                "it has changed since it was printed; `{number}` prints it as it is now"
+            ));
+        }
+        if line.pasted {
+            return Err(Refusal::Pasted.why().to_owned());
+        }
+        if line.at < printed.at + Duration::from_millis(VISIBLE_MS) {
+            return Err(Refusal::TooSoon.why().to_owned());
+        }
+        Ok(printed.clone())
+    }
+
+    /// `3 1`.
+    pub async fn take_choice(
+        &mut self,
+        number: usize,
+        choice: usize,
+        line: &Typed,
+    ) -> Result<(), Failure> {
+        let Some(key) = self.item(number)? else {
+            return Ok(());
+        };
+        let printed = match self.armed(number, &key, line) {
+            Ok(printed) => printed,
+            Err(why) => return Ok(self.out.line(&format!("not armed: {why}"))?),
+        };
+        let chosen = choice
+            .checked_sub(1)
+            .and_then(|at| printed.choices.get(at).copied());
+        match chosen {
+            Some(chosen) => self.decide(number, &key, &printed, chosen, "").await,
+            None => Ok(self
+                .out
+                .line(&format!("number {number} has no choice {choice}"))?),
+        }
+    }
+
+    /// Whether a word decides about the number behind it.
+    pub fn is_decision(word: &str, rest: &str) -> bool {
+        let numbered = words::first(rest).0.parse::<usize>().is_ok();
+        let known = [
+            "allow", "approve", "deny", "reason", "edit", "answer", "stop", "snooze", "session",
+            "revoke",
+        ];
+        numbered && known.contains(&word)
+    }
+
+    /// `allow 3`, `deny 3 because it is late`.
+    pub async fn decide_in_words(
+        &mut self,
+        word: &str,
+        rest: &str,
+        line: &Typed,
+    ) -> Result<(), Failure> {
+        let (number, rest) = words::first(rest);
+        let number = number.parse().unwrap_or_default();
+        let Some(key) = self.item(number)? else {
+            return Ok(());
+        };
+        if word == "revoke" {
+            return self.revoke(&key).await;
+        }
+        let printed = match self.armed(number, &key, line) {
+            Ok(printed) => printed,
+            Err(why) => return Ok(self.out.line(&format!("not armed: {why}"))?),
+        };
+        let wanted = match word {
+            "allow" | "approve" => Choice::Word(DecisionWord::Approve),
+            "deny" if rest.is_empty() => Choice::Word(DecisionWord::Deny),
+            "deny" | "reason" => Choice::Reason,
+            "edit" => Choice::Word(DecisionWord::Edit),
+            "answer" => Choice::Word(DecisionWord::Answer),
+            "stop" => Choice::Word(DecisionWord::DenyAndStop),
+            "snooze" => Choice::Word(DecisionWord::Snooze),
+            _ => Choice::Shape,
+        };
+        if !printed.choices.contains(&wanted) {
+            return Ok(self
+                .out
+                .line(&format!("`{word}` is not offered for {number}"))?);
+        }
+        self.decide(number, &key, &printed, wanted, rest).await
+    }
+
+    /// Asks for exactly this word, typed after the question was there to be read.
+    pub async fn sure(&mut self, question: &str, word: &str) -> Result<bool, Failure> {
+        let asked = Instant::now();
+        let Some(line) = self.ask(question).await? else {
+            return Ok(false);
+        };
+        let why = if line.pasted {
+            Some(Refusal::Pasted.why())
+        } else if line.at < asked + Duration::from_millis(CONFIRM_MS) {
+            Some("the answer came before the question could be read")
+        } else {
+            None
+        };
+        if let Some(why) = why {
+            self.out.line(&format!("not armed: {why}"))?;
+            return Ok(false);
+        }
+        let right = line.text.trim().eq_ignore_ascii_case(word);
+        if !right {
+            self.out.line("nothing was decided")?;
+        }
+        Ok(right)
+    }
+
+    async fn decide(
+        &mut self,
+        number: usize,
+        key: &ItemKey,
+        printed: &Printed,
+        choice: Choice,
+        given: &str,
+    ) -> Result<(), Failure> {
+        let command = match key {
+            ItemKey::Approval(id) => {
+                let Some(approval) = self.state.world.approvals.get(id).cloned() else {
+                    return Ok(());
+                };
+                let Some(decision) = self
+                    .request(number, &approval, printed, choice, given)
+                    .await?
+                else {
+                    return Ok(());
+                };
+                Command::Decide {
+                    approval_id: *id,
+                    decision,
+                }
+            }
+            ItemKey::Continuation(id) => match choice {
+                Choice::Kill => {
+                    if !self
+                        .sure("It ends without an answer. Type kill to go on:", "kill")
+                        .await?
+                    {
+                        return Ok(());
+                    }
+                    Command::CancelContinuation {
+                        continuation_id: *id,
+                        reason: None,
+                    }
+                }
+                _ => Command::ResumeContinuation {
+                    continuation_id: *id,
+                },
+            },
+            ItemKey::Delivery(id) => {
+                let Choice::Delivery(resolution) = choice else {
+                    return Ok(());
+                };
+                let unknown = self
+                    .state
+                    .world
+                    .deliveries
+                    .get(id)
+                    .is_some_and(|item| item.state == OutboxState::Unknown);
+                if unknown
+                    && resolution == DeliveryResolution::SendAgain
+                    && !self
+                        .sure(
+                            "Nobody knows whether it arrived; it may be seen twice. Type again to send it:",
+                            "again",
+                        )
+                        .await?
+                {
+                    return Ok(());
+                }
+                Command::ResolveDelivery {
+                    outbox_id: *id,
+                    resolution,
+                    reason: None,
+                }
+            }
+            ItemKey::Channel(_) | ItemKey::Problem(_) | ItemKey::Elsewhere(..) => return Ok(()),
+        };
+        // What was asked took time: the same look once more, at what came meanwhile.
+        self.catch_up();
+        if queue::subject(&self.state.world, key).as_ref() != Some(&printed.subject)
+            || !self.is_open(key)
+        {
+            return Ok(self.out.line(&format!(
+                "not sent: it changed or was settled meanwhile; `{number}` prints it as it is now"
+            ))?);
+        }
+        if !self.state.is_live() {
+            return Ok(self.out.line("not sent: not connected")?);
+        }
+        if self.act(command).await? {
+            self.own.insert(key.clone());
+        }
+        Ok(())
+    }
+
+    /// The request of a choice, after what it asks was answered. None = left.
+    async fn request(
+        &mut self,
+        number: usize,
+        approval: &Approval,
+        printed: &Printed,
+        choice: Choice,
+        given: &str,
+    ) -> Result<Option<DecisionRequest>, Failure> {
+        let word = match choice {
+            Choice::Word(word) => word,
+            Choice::Reason => DecisionWord::Deny,
+            Choice::Shape => DecisionWord::Approve,
+            Choice::Rule => {
+                self.say_rule(number, approval)?;
+                return Ok(None);
+            }
+            Choice::Resume | Choice::Kill | Choice::Delivery(_) => return Ok(None),
+        };
+        let seen = printed.at.elapsed().as_millis();
+        let mut request = DecisionRequest {
+            scope: (word == DecisionWord::Approve).then_some(DecisionScope::Once),
+            revision: u32::try_from(printed.subject.revision).ok(),
+            seen_ms: u64::try_from(seen).ok(),
+            ..DecisionRequest::new(word, printed.subject.digest.clone())
+        };
+        let tool = cell(&approval.tool);
+        match choice {
+            Choice::Reason => {
+                let reason = if given.is_empty() {
+                    let asked = self.ask("reason, for the model to read:").await?;
+                    asked.map(|line| line.text)
+                } else {
+                    Some(given.to_owned())
+                };
+                let Some(reason) = reason else {
+                    return Ok(None);
+                };
+                request.reason = Some(reason.trim().to_owned()).filter(|text| !text.is_empty());
+            }
+            Choice::Shape => {
+                self.out.line(&format!(
+                    "From now on {tool} with exactly these arguments runs in this session without asking: while the session lasts, and 8 hours at most."
+                ))?;
+                if !self.sure("Type session to allow that:", "session").await? {
+                    return Ok(None);
+                }
+                request.scope = Some(DecisionScope::Session);
+            }
+            _ => {}
+        }
+        match word {
+            DecisionWord::Edit => {
+                let args =
+                    serde_json::to_string_pretty(&approval.args).map_err(anyhow::Error::from)?;
+                self.out.line(&reveal(&args))?;
+                let Some((text, _)) = self.ask_text("New arguments as JSON").await? else {
+                    return Ok(None);
+                };
+                match serde_json::from_str(&text) {
+                    Ok(args) => request.args = Some(args),
+                    Err(error) => {
+                        self.out.line(&format!("not sent: no JSON: {error}"))?;
+                        return Ok(None);
+                    }
+                }
+            }
+            DecisionWord::Answer => {
+                let text = if given.is_empty() {
+                    let asked = self.ask_text("What the model reads in its place").await?;
+                    match asked {
+                        Some((_, last)) if last.pasted => {
+                            self.out
+                                .line(&format!("not armed: {}", Refusal::Pasted.why()))?;
+                            None
+                        }
+                        Some((text, _)) => Some(text),
+                        None => None,
+                    }
+                } else {
+                    Some(given.to_owned())
+                };
+                let Some(text) = text else {
+                    return Ok(None);
+                };
+                request.answer = Some(text);
+            }
+            DecisionWord::Snooze => {
+                let minutes = match given.parse() {
+                    Ok(minutes) => Some(minutes),
+                    Err(_) => {
+                        let choices = snoozes(self.state.now.wall, approval.expires_at);
+                        let offered: Vec<String> = choices
+                            .iter()
+                            .map(|choice| choice.words.to_owned())
+                            .collect();
+                        let chosen = self.choose("For how long?", &offered).await?;
+                        chosen.and_then(|at| choices.get(at - 1).map(|choice| choice.minutes))
+                    }
+                };
+                if minutes.is_none() {
+                    return Ok(None);
+                }
+                request.minutes = minutes;
+            }
+            DecisionWord::Approve if approval.kind == ApprovalKind::Budget && !given.is_empty() => {
+                match given.parse::<f64>() {
+                    Ok(extra) if extra.is_finite() => request.extra = Some(extra),
+                    Ok(_) | Err(_) => {
+                        self.out
+                            .line("not sent: expected how much more, like 50000 or 0.5")?;
+                        return Ok(None);
+                    }
+                }
+            }
+            _ => {}
+        }
+        if lets_something_happen(word) && !self.twice(number, approval, word, &mut request).await? {
+            return Ok(None);
+        }
+        if word == DecisionWord::DenyAndStop && !self.closing_others(approval).await? {
+            return Ok(None);
+        }
+        Ok(Some(request))
+    }
+
+    /// High risk asks a second time, critical asks for the code.
+    async fn twice(
+        &mut self,
+        number: usize,
+        approval: &Approval,
+        word: DecisionWord,
+        request: &mut DecisionRequest,
+    ) -> Result<bool, Failure> {
+        let what = word.as_str().replace('_', " ");
+        let tool = cell(&approval.tool);
+        match approval.risk {
+            Risk::Low | Risk::Medium => Ok(true),
+            Risk::High => {
+                let question = format!(
+                    "HIGH RISK: {what} {number}, {tool}, revision {}. Type yes to decide:",
+                    approval.revision
+                );
+                self.sure(&question, "yes").await
+            }
+            Risk::Critical => {
+                let question = format!(
+                    "CRITICAL: {what} {number}, {tool}, revision {}. Type the code on the card:",
+                    approval.revision
+                );
+                request.confirm_code = Some(approval.short_code.clone());
+                self.sure(&question, &approval.short_code).await
+            }
+        }
+    }
+
+    /// Other questions of the same turn are closed with it.
+    async fn closing_others(&mut self, approval: &Approval) -> Result<bool, Failure> {
+        let others = self
+            .state
+            .world
+            .pending()
+            .filter(|other| {
+                other.continuation_id == approval.continuation_id && other.id != approval.id
+            })
+            .count();
+        if others == 0 {
+            return Ok(true);
+        }
+        let question =
+            format!("{others} more waiting in this turn will be closed too. Type stop to go on:");
+        self.sure(&question, "stop").await
+    }
+
+    fn say_rule(&mut self, number: usize, approval: &Approval) -> Result<(), Failure> {
+        let (flag, value) = match &approval.preview {
+            crate::protocol::approval::Preview::Exec { argv } => ("--prefix", argv.join(" ")),
+            _ => ("--exact", approval.args.to_string()),
+        };
+        self.out.line(&format!(
+            "A rule like this one, first only looked at; without --preview it is made:\n  rules add {} {flag} {} --channel {} --expires 8h --preview\nThen decide {number}.",
+            cell(&approval.tool),
+            cell(&quoted(&value)),
+            cell(&quoted(&approval.channel)),
+        ))?;
+        Ok(())
+    }
+
+    /// Takes back what was allowed and has not run.
+    async fn revoke(&mut self, key: &ItemKey) -> Result<(), Failure> {
+        let ItemKey::Approval(id) = key else {
+            return Ok(self
+                .out
+                .line("only a decision about a call can be taken back")?);
+        };
+        let Some(approval) = self.state.world.approvals.get(id) else {
+            return Ok(self.out.line("it is gone")?);
+        };
+        let decision = DecisionRequest {
+            revision: Some(approval.revision),
+            ..DecisionRequest::new(DecisionWord::Revoke, approval.digest.clone())
+        };
+        self.act(Command::Decide {
+            approval_id: *id,
+            decision,
+        })
+        .await?;
+        Ok(())
+    }
+}

@@ -1,0 +1,735 @@
+//! The loop: print, wait for a line, do what it says. News is printed while nothing is asked, never
+//! between a question and its answer.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use clap::Parser as _;
+use tokio::sync::{Notify, mpsc, watch};
+use tokio::task::JoinSet;
+
+use crate::cli::arguments::{
+    ApprovalCommands, Arguments, ContinuationCommands, OutboxCommands, Subcommands,
+};
+use crate::cli::exit::Failure;
+use crate::cli::plain::gate::Gate;
+use crate::cli::plain::input::{Answers, Cut, Heard, Said, Typed};
+use crate::cli::plain::out::Out;
+use crate::cli::plain::queue::Printed;
+use crate::cli::plain::sessions::Open;
+use crate::cli::plain::words::{self, HELP};
+use crate::cli::run::execute;
+use crate::cli::terminal::{Attended, Format, Terminal, cell};
+use crate::client::console_client::ConsoleClient;
+use crate::protocol::command::{Command, Outcome};
+use crate::protocol::ids::{ContinuationId, SessionId};
+use crate::protocol::problem::Problem;
+use crate::tui::connection;
+use crate::tui::keymap::file::default_keymap;
+use crate::tui::message::{Effect, Message, Millis, Now, QuitKind};
+use crate::tui::options::{ConsoleOptions, Hosting};
+use crate::tui::state::app::{Link, State};
+use crate::tui::state::focused;
+use crate::tui::state::queue::ItemKey;
+use crate::tui::state::update::update;
+
+/// News of one moment is said together.
+const GATHER: Duration = Duration::from_millis(150);
+/// How long the first look at the engine may take before the prompt comes without it.
+const FIRST_LOOK: Duration = Duration::from_secs(3);
+/// Messages taken at most at once.
+const DRAIN: usize = 512;
+
+/// A console in lines, over the consoles of one process.
+pub struct Plain {
+    heard: Heard,
+    why: Option<&'static str>,
+}
+
+impl Plain {
+    /// Reads from this; says first why nobody asked for it.
+    pub const fn new(heard: Heard, why: Option<&'static str>) -> Self {
+        Self { heard, why }
+    }
+
+    /// Runs until it is left.
+    pub async fn run(
+        &mut self,
+        client: Arc<dyn ConsoleClient>,
+        options: ConsoleOptions,
+    ) -> anyhow::Result<QuitKind> {
+        let why = self.why.take();
+        let mut shell = Shell::new(&mut self.heard, client, options);
+        match shell.main(why).await {
+            Ok(kind) => Ok(kind),
+            // Nobody reads any more.
+            Err(Failure::Output(error)) => {
+                tracing::info!(%error, "the output is closed");
+                Ok(QuitKind::Terminated)
+            }
+            Err(failure) => Err(anyhow::anyhow!("{failure}")),
+        }
+    }
+}
+
+/// Numbers that stay: what got one keeps it, and nothing else ever gets it.
+#[derive(Debug)]
+pub struct Numbers<T>(Vec<T>);
+
+impl<T> Default for Numbers<T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<T: Clone + PartialEq> Numbers<T> {
+    /// Its number, from 1; a new one the first time.
+    pub fn of(&mut self, thing: &T) -> usize {
+        match self.0.iter().position(|known| known == thing) {
+            Some(at) => at + 1,
+            None => {
+                self.0.push(thing.clone());
+                self.0.len()
+            }
+        }
+    }
+
+    /// What has this number.
+    pub fn get(&self, number: usize) -> Option<T> {
+        self.0.get(number.checked_sub(1)?).cloned()
+    }
+}
+
+/// What a wait for a line ended with.
+pub enum Reply {
+    /// A line.
+    Line(Typed),
+    /// ctrl-c, or the end: nothing is answered.
+    None,
+}
+
+/// The console while it is open.
+pub struct Shell<'h> {
+    heard: &'h mut Heard,
+    /// The engine, as far as this console may use it.
+    pub client: Arc<Gate>,
+    options: ConsoleOptions,
+    /// What is known.
+    pub state: State,
+    /// Where lines go.
+    pub out: Out,
+    /// Queue items that were printed in full.
+    pub printed: BTreeMap<ItemKey, Printed>,
+    /// Numbers of queue items.
+    pub items: Numbers<ItemKey>,
+    /// Numbers of sessions.
+    pub sessions: Numbers<SessionId>,
+    /// Numbers of turns.
+    pub turns: Numbers<ContinuationId>,
+    /// The session whose transcript is followed.
+    pub open: Option<Open>,
+    /// Queue items that were announced, and whether they were open when last spoken of.
+    told: BTreeMap<ItemKey, bool>,
+    /// Settled by this console: nothing needs to be said of it again.
+    pub own: BTreeSet<ItemKey>,
+    notices: Vec<String>,
+    news_since: Option<Instant>,
+    quiet: bool,
+    live: bool,
+    rang: Option<Instant>,
+    ended: Option<QuitKind>,
+    started: Instant,
+    incoming: mpsc::Receiver<Message>,
+    answers: JoinSet<Message>,
+    // Nobody's deltas are followed: whole answers are printed, not their pieces.
+    _deltas: watch::Sender<Vec<SessionId>>,
+    // Aborted with the console.
+    _tasks: JoinSet<()>,
+}
+
+impl<'h> Shell<'h> {
+    fn new(heard: &'h mut Heard, client: Arc<dyn ConsoleClient>, options: ConsoleOptions) -> Self {
+        let client = Arc::new(Gate::new(client, options.actor.clone(), options.access));
+        let now = Now {
+            steady: Millis(0),
+            wall: options.clock.now(),
+        };
+        let state = State::new(
+            default_keymap(),
+            options.hosting.clone(),
+            options.access,
+            client.description(),
+            now,
+        );
+        let (deltas, wanted) = watch::channel(Vec::new());
+        let (sender, incoming) = mpsc::channel(DRAIN);
+        let mut tasks = JoinSet::new();
+        let follower: Arc<dyn ConsoleClient> = client.clone();
+        tasks.spawn(connection::follow(
+            follower,
+            wanted,
+            Arc::new(Notify::new()),
+            connection::Out { sender, from: None },
+        ));
+        Self {
+            heard,
+            client,
+            options,
+            state,
+            out: Out::new(),
+            printed: BTreeMap::new(),
+            items: Numbers::default(),
+            sessions: Numbers::default(),
+            turns: Numbers::default(),
+            open: None,
+            told: BTreeMap::new(),
+            own: BTreeSet::new(),
+            notices: Vec::new(),
+            news_since: None,
+            quiet: false,
+            live: false,
+            rang: None,
+            ended: None,
+            started: Instant::now(),
+            incoming,
+            answers: JoinSet::new(),
+            _deltas: deltas,
+            _tasks: tasks,
+        }
+    }
+
+    async fn main(&mut self, why: Option<&'static str>) -> Result<QuitKind, Failure> {
+        if let Some(why) = why {
+            self.out.line(why)?;
+        }
+        let place = cell(&self.client.description());
+        self.out.line(&format!(
+            "Leverframe {}, {place}. `help` lists what can be typed.",
+            env!("CARGO_PKG_VERSION")
+        ))?;
+        let until = tokio::time::Instant::now() + FIRST_LOOK;
+        while self.state.world.engine.is_none() {
+            match tokio::time::timeout_at(until, self.incoming.recv()).await {
+                Ok(Some(message)) => self.feed(message),
+                Ok(None) | Err(_) => break,
+            }
+        }
+        self.live = self.state.is_live();
+        if !self.live {
+            self.out
+                .line("No answer from the engine yet; it is tried again.")?;
+        }
+        self.list_queue()?;
+        loop {
+            self.say_news().await?;
+            self.prompt()?;
+            let line = self.listen(true).await?;
+            if let Reply::Line(line) = line {
+                self.catch_up();
+                if let Err(failure) = self.command(line).await {
+                    self.complain(failure)?;
+                }
+            } else if self.ended.is_none() {
+                self.out.line("")?;
+                self.quit().await?;
+            }
+            if let Some(kind) = self.ended {
+                return Ok(kind);
+            }
+        }
+    }
+
+    fn prompt(&mut self) -> Result<(), Failure> {
+        let (waiting, _) = focused::needs(&self.state);
+        let held = self
+            .state
+            .world
+            .engine
+            .as_ref()
+            .is_some_and(|engine| engine.held_since.is_some());
+        let stop = if held { "STOPPED, " } else { "" };
+        Ok(self.out.prompt(&format!("[{stop}{waiting} need you] > "))?)
+    }
+
+    /// What failed, in words; an output that is closed ends the console.
+    fn complain(&mut self, failure: Failure) -> Result<(), Failure> {
+        if matches!(failure, Failure::Output(_)) {
+            return Err(failure);
+        }
+        let message = failure.message().unwrap_or_default();
+        for line in message.lines() {
+            self.out.line(&cell(line))?;
+        }
+        Ok(())
+    }
+
+    fn now(&self) -> Now {
+        let steady = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        Now {
+            steady: Millis(steady),
+            wall: self.options.clock.now(),
+        }
+    }
+
+    /// Gives a message to the reducer, and starts what it asks for.
+    pub fn feed(&mut self, message: Message) {
+        if let Message::Event(event) = &message
+            && event.seq.is_some()
+            && let Some(open) = &mut self.open
+            && event.session_id == Some(open.id)
+        {
+            open.stale = true;
+            self.news_since.get_or_insert_with(Instant::now);
+        }
+        let now = self.now();
+        for effect in update(&mut self.state, message, now) {
+            // Everything else follows from keys, and there are none.
+            if let Effect::Query(query) = effect {
+                let client = Arc::clone(&self.client);
+                self.answers.spawn(async move {
+                    let result = client.query(query.clone()).await;
+                    Message::Answered {
+                        query: Box::new(query),
+                        result: result.map(Box::new).map_err(Box::new),
+                    }
+                });
+            }
+        }
+        if let Some(flash) = self.state.flash.take() {
+            self.notices.push(flash.text);
+        }
+        let changed = self.state.is_live() != self.live
+            || !self.notices.is_empty()
+            || self
+                .state
+                .queue
+                .order
+                .iter()
+                .any(|key| self.told.get(key) != Some(&self.is_open(key)));
+        if changed {
+            self.news_since.get_or_insert_with(Instant::now);
+        }
+    }
+
+    /// Takes what has come already.
+    pub fn catch_up(&mut self) {
+        while let Ok(message) = self.incoming.try_recv() {
+            self.feed(message);
+        }
+        while let Some(Ok(message)) = self.answers.try_join_next() {
+            self.feed(message);
+        }
+    }
+
+    /// Waits for a line. `idle`: nothing is asked, and news may be printed meanwhile.
+    async fn listen(&mut self, idle: bool) -> Result<Reply, Failure> {
+        loop {
+            let due = self
+                .news_since
+                .filter(|_| idle && !self.quiet)
+                .map(|since| tokio::time::Instant::from_std(since + GATHER));
+            let due = due.unwrap_or_else(|| tokio::time::Instant::now() + Duration::from_mins(1));
+            tokio::select! {
+                biased;
+                said = self.heard.next() => match said {
+                    Said::Line(line) => return Ok(Reply::Line(line)),
+                    Said::Interrupt => return Ok(Reply::None),
+                    Said::End => {
+                        self.ended = Some(QuitKind::Stop);
+                        return Ok(Reply::None);
+                    }
+                    Said::Terminate => {
+                        self.ended = Some(QuitKind::Terminated);
+                        return Ok(Reply::None);
+                    }
+                },
+                Some(message) = self.incoming.recv() => self.feed(message),
+                Some(answer) = self.answers.join_next() => {
+                    if let Ok(message) = answer {
+                        self.feed(message);
+                    }
+                }
+                () = tokio::time::sleep_until(due) => {
+                    self.feed(Message::Tick);
+                    let news = self.news_since.is_some_and(|since| since.elapsed() >= GATHER);
+                    if idle && !self.quiet && news {
+                        self.out.line("")?;
+                        self.say_news().await?;
+                        self.prompt()?;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Asks for one line. None = ctrl-c, or the input ended.
+    pub async fn ask(&mut self, question: &str) -> Result<Option<Typed>, Failure> {
+        self.out.prompt(&format!("{question} "))?;
+        match self.listen(false).await? {
+            Reply::Line(line) => Ok(Some(line)),
+            Reply::None => {
+                self.out.line("")?;
+                Ok(None)
+            }
+        }
+    }
+
+    /// Asks for several lines, ended by a single dot. None = nothing was written, or ctrl-c.
+    pub async fn ask_text(&mut self, question: &str) -> Result<Option<(String, Typed)>, Failure> {
+        self.out.line(&format!(
+            "{question} (several lines; a single dot ends, ctrl-c leaves)"
+        ))?;
+        let mut text: Vec<String> = Vec::new();
+        loop {
+            let Some(line) = self.ask("|").await? else {
+                self.out.line("left; nothing was sent")?;
+                return Ok(None);
+            };
+            if line.text.trim() == "." {
+                let text = text.join("\n");
+                return Ok((!text.trim().is_empty()).then_some((text, line)));
+            }
+            text.push(line.text);
+        }
+    }
+
+    /// Asks which of these; from 1. None = none of them.
+    pub async fn choose(
+        &mut self,
+        question: &str,
+        choices: &[String],
+    ) -> Result<Option<usize>, Failure> {
+        for (at, choice) in choices.iter().enumerate() {
+            self.out.line(&format!("  {}  {choice}", at + 1))?;
+        }
+        let Some(line) = self
+            .ask(&format!(
+                "{question} (1 to {}, enter leaves)",
+                choices.len()
+            ))
+            .await?
+        else {
+            return Ok(None);
+        };
+        let chosen = line.text.trim().parse::<usize>().ok();
+        Ok(chosen.filter(|at| (1..=choices.len()).contains(at)))
+    }
+
+    /// Submits as who sits here.
+    pub async fn submit(&self, command: Command) -> Result<Outcome, Problem> {
+        let envelope = crate::cli::find::envelope(command, None);
+        self.client.submit(envelope).await
+    }
+
+    /// Submits, and says what came of it in the words of the full console. Whether it was done.
+    pub async fn act(&mut self, command: Command) -> Result<bool, Failure> {
+        let result = self.submit(command.clone()).await;
+        let done = result.is_ok();
+        self.feed(Message::Submitted {
+            command: Box::new(command),
+            result: result.map(Box::new).map_err(Box::new),
+        });
+        self.say_notices()?;
+        Ok(done)
+    }
+
+    fn say_notices(&mut self) -> Result<(), Failure> {
+        for notice in std::mem::take(&mut self.notices) {
+            self.out.line(&cell(&notice))?;
+        }
+        Ok(())
+    }
+
+    /// Everything that happened since it was last said, a line each.
+    async fn say_news(&mut self) -> Result<(), Failure> {
+        self.news_since = None;
+        self.say_notices()?;
+        let live = self.state.is_live();
+        if live != self.live {
+            self.live = live;
+            let line = match &self.state.link {
+                Link::Live { .. } => "connected again".to_owned(),
+                Link::Connecting => "connecting".to_owned(),
+                Link::Lost { why, .. } => {
+                    format!(
+                        "connection lost: {}; nothing is decided meanwhile",
+                        cell(why)
+                    )
+                }
+            };
+            self.out.line(&line)?;
+        }
+        let keys = self.state.queue.order.clone();
+        let mut arrived = Vec::new();
+        for key in keys {
+            let open = self.is_open(&key);
+            match self.told.insert(key.clone(), open) {
+                Some(before) if before == open => {}
+                Some(_) if !open => {
+                    if !self.own.remove(&key)
+                        && let Some(words) = crate::tui::view::queue::in_words(&self.state, &key)
+                    {
+                        let number = self.items.of(&key);
+                        self.out.line(&format!("settled: {number}  {words}"))?;
+                    }
+                }
+                None if !open => {}
+                Some(_) | None => arrived.push(key),
+            }
+        }
+        let known: BTreeSet<&ItemKey> = self.state.queue.order.iter().collect();
+        self.told.retain(|key, _| known.contains(key));
+        if !arrived.is_empty() {
+            self.announce(&arrived)?;
+        }
+        self.say_transcript().await
+    }
+
+    fn announce(&mut self, arrived: &[ItemKey]) -> Result<(), Failure> {
+        const ONE_BY_ONE: usize = 3;
+        let bell = self
+            .rang
+            .is_none_or(|at| at.elapsed() >= Duration::from_secs(10));
+        if bell {
+            self.rang = Some(Instant::now());
+            self.out.prompt("\x07")?;
+        }
+        if arrived.len() > ONE_BY_ONE {
+            for key in arrived {
+                self.items.of(key);
+            }
+            return Ok(self.out.line(&format!(
+                "new: {} more need you; `queue` lists them",
+                arrived.len()
+            ))?);
+        }
+        for key in arrived {
+            let number = self.items.of(key);
+            if let Some(words) = crate::tui::view::queue::in_words(&self.state, key) {
+                self.out.line(&format!("new: {number}  {words}"))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Marks these as spoken of.
+    pub fn mark_told(&mut self, keys: &[ItemKey]) {
+        for key in keys {
+            let open = self.is_open(key);
+            self.told.insert(key.clone(), open);
+        }
+    }
+
+    async fn command(&mut self, line: Typed) -> Result<(), Failure> {
+        let (word, rest) = words::first(&line.text);
+        if let Ok(number) = word.parse::<usize>() {
+            return match rest.parse::<usize>() {
+                Ok(choice) => self.take_choice(number, choice, &line).await,
+                Err(_) if rest.is_empty() => self.print_item(number),
+                Err(_) => Ok(self
+                    .out
+                    .line("a number of the queue, or two: which one, and which of its choices")?),
+            };
+        }
+        match (word, rest) {
+            ("", _) => {}
+            ("help" | "?", _) => {
+                for line in HELP {
+                    self.out.line(line)?;
+                }
+            }
+            ("quit" | "exit" | "q", "") => self.quit().await?,
+            ("queue" | "approvals", "") => self.list_queue()?,
+            ("show", rest) if rest.parse::<usize>().is_ok() => {
+                self.print_item(rest.parse().unwrap_or_default())?;
+            }
+            (word, rest) if Self::is_decision(word, rest) => {
+                self.decide_in_words(word, rest, &line).await?;
+            }
+            ("stop" | "emergency-stop", "") => self.emergency_stop().await?,
+            ("sessions" | "live", "") => self.list_sessions()?,
+            ("open", rest) => self.open_session(rest).await?,
+            ("older", "") => self.older().await?,
+            ("write" | "say", rest) => self.write(rest).await?,
+            ("new", "") => self.new_session().await?,
+            ("channels", "") => self.list_channels()?,
+            ("autonomy", rest) => self.autonomy(rest).await?,
+            ("pause", rest) => self.pause(rest, true).await?,
+            ("unpause", rest) => self.pause(rest, false).await?,
+            ("turns" | "continuations", "") => self.list_turns().await?,
+            ("turn", rest) => self.print_turn(rest).await?,
+            ("resume" | "retry" | "kill", rest) => self.turn_act(word, rest).await?,
+            ("lock", "") => {
+                self.client.lock(true);
+                self.out.line("locked: nothing is sent; `unlock` unlocks")?;
+            }
+            ("unlock", "") => {
+                self.client.lock(false);
+                self.out.line("unlocked")?;
+            }
+            ("quiet", "") => {
+                self.quiet = true;
+                self.out.line("news waits until you press enter")?;
+            }
+            ("loud", "") => {
+                self.quiet = false;
+                self.out.line("news is printed when it comes")?;
+            }
+            ("keys" | "themes", _) => {
+                self.out.line("keys and themes are of the full console")?;
+            }
+            _ => self.as_command_line(&line.text).await?,
+        }
+        Ok(())
+    }
+
+    /// Everything else is a command of the command line, against the engine of this console.
+    async fn as_command_line(&mut self, line: &str) -> Result<(), Failure> {
+        let mut words = words::split(line).map_err(|why| Failure::Usage(why.to_owned()))?;
+        let bare = match words.as_slice() {
+            [one] => one.as_str(),
+            _ => "",
+        };
+        match bare {
+            "rules" | "models" | "hooks" | "routine" | "outbox" => words.push("list".to_owned()),
+            "cache" | "memory" => words.push("stats".to_owned()),
+            "audit" => words.extend(["list", "--limit", "20"].map(str::to_owned)),
+            _ => {}
+        }
+        words.insert(0, "leverframe".to_owned());
+        let parsed = match Arguments::try_parse_from(&words) {
+            Ok(parsed) => parsed,
+            Err(error) => {
+                for line in error.to_string().lines() {
+                    self.out.line(&cell(line))?;
+                }
+                return Ok(self.out.line("`help` lists what can be typed here")?);
+            }
+        };
+        let command = match parsed.command {
+            None => return Ok(self.out.line("`help` lists what can be typed")?),
+            // A decision is about what was printed here, so it is made here.
+            Some(
+                Subcommands::Approvals(
+                    ApprovalCommands::Approve { .. } | ApprovalCommands::Deny { .. },
+                )
+                | Subcommands::Continuations(ContinuationCommands::Resolve { .. })
+                | Subcommands::Outbox(OutboxCommands::Resolve { .. }),
+            ) => {
+                return Ok(self.out.line(
+                    "decide it here: `queue` lists it, its number prints it in full, its choices decide",
+                )?);
+            }
+            Some(
+                Subcommands::Attach { .. }
+                | Subcommands::Init(_)
+                | Subcommands::Backup { .. }
+                | Subcommands::Restore { .. }
+                | Subcommands::Doctor {
+                    database: Some(_), ..
+                },
+            ) => {
+                return Ok(self
+                    .out
+                    .line("not from here: run it on the command line of the machine itself")?);
+            }
+            Some(command) => command,
+        };
+        let format = if parsed.json {
+            Format::Json
+        } else {
+            Format::Human
+        };
+        let client = Arc::clone(&self.client);
+        let (mut out, mut err) = (Out::new(), Out::new());
+        let mut interrupted = self.heard.interruptions();
+        let mut answers = Answers::new(self.heard);
+        let mut terminal = Terminal {
+            out: &mut out,
+            err: &mut err,
+            input: &mut answers,
+            attended: Attended::Person,
+        };
+        let incoming = &mut self.incoming;
+        let mut missed = Vec::new();
+        let done = {
+            let work = Box::pin(execute(
+                command,
+                client.as_ref(),
+                &mut terminal,
+                format,
+                parsed.model,
+            ));
+            tokio::pin!(work);
+            loop {
+                tokio::select! {
+                    done = &mut work => break Some(done),
+                    _ = interrupted.changed() => break None,
+                    // What happens meanwhile is kept, so that the engine never waits for this console.
+                    Some(message) = incoming.recv() => missed.push(message),
+                }
+            }
+        };
+        let cut = answers.cut;
+        for message in missed {
+            self.feed(message);
+        }
+        let cut = match done {
+            Some(_) => cut,
+            None => Some(self.heard.skip_to_cut()),
+        };
+        match cut {
+            Some(Cut::End) => self.ended = Some(QuitKind::Stop),
+            Some(Cut::Terminate) => self.ended = Some(QuitKind::Terminated),
+            Some(Cut::Interrupt) => self.out.line("")?,
+            None => {}
+        }
+        match done {
+            None | Some(Err(Failure::Waiting)) => Ok(()),
+            Some(done) => done,
+        }
+    }
+
+    async fn emergency_stop(&mut self) -> Result<(), Failure> {
+        let question = format!(
+            "STOP {}: running tools are killed, everything is held. Type stop once more:",
+            cell(&self.state.place)
+        );
+        let Some(line) = self.ask(&question).await? else {
+            return Ok(());
+        };
+        if line.text.trim() != "stop" || line.pasted {
+            return Ok(self.out.line("not stopped")?);
+        }
+        self.act(Command::EmergencyStop { reason: None }).await?;
+        Ok(())
+    }
+
+    /// Leaves; asks first where people outside depend on it.
+    async fn quit(&mut self) -> Result<(), Failure> {
+        let live = match &self.options.hosting {
+            Hosting::Embedded { live_channels } => live_channels.join(", "),
+            Hosting::Attached => String::new(),
+        };
+        if live.is_empty() {
+            self.ended = Some(QuitKind::Stop);
+            return Ok(());
+        }
+        self.out.line(&format!(
+            "This console holds the engine, and with it the channels {}.",
+            cell(&live)
+        ))?;
+        let ways = [
+            "stay",
+            "leave, and let the engine go on in the background",
+            "leave, and end the engine in order",
+        ];
+        match self.choose("Which?", &ways.map(str::to_owned)).await? {
+            Some(2) => self.ended = Some(QuitKind::Detach),
+            Some(3) => self.ended = Some(QuitKind::Stop),
+            Some(_) | None => {}
+        }
+        Ok(())
+    }
+}

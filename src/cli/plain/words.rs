@@ -1,0 +1,108 @@
+//! A line in words, and what can be typed. Nothing here acts.
+
+/// Parts a line into words as a shell does: blanks part, quotes and backslashes hold together. An error
+/// says which quote stays open.
+pub fn split(line: &str) -> Result<Vec<String>, &'static str> {
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let mut chars = line.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            '\'' => {
+                let held = word.get_or_insert_default();
+                loop {
+                    match chars.next() {
+                        Some('\'') => break,
+                        Some(c) => held.push(c),
+                        None => return Err("a ' is never closed"),
+                    }
+                }
+            }
+            '"' => {
+                let held = word.get_or_insert_default();
+                loop {
+                    match chars.next() {
+                        Some('"') => break,
+                        Some('\\') => held.push(match chars.next() {
+                            Some(c) => c,
+                            None => return Err("a \" is never closed"),
+                        }),
+                        Some(c) => held.push(c),
+                        None => return Err("a \" is never closed"),
+                    }
+                }
+            }
+            '\\' => word.get_or_insert_default().extend(chars.next()),
+            c if c.is_whitespace() => words.extend(word.take()),
+            c => word.get_or_insert_default().push(c),
+        }
+    }
+    words.extend(word);
+    Ok(words)
+}
+
+/// The first word of a line and the rest, as it was typed.
+pub fn first(line: &str) -> (&str, &str) {
+    let line = line.trim();
+    line.split_once(char::is_whitespace)
+        .map_or((line, ""), |(word, rest)| (word, rest.trim()))
+}
+
+/// What `help` prints.
+pub const HELP: &[&str] = &[
+    "What needs you",
+    "  queue              everything that waits for a person, numbered",
+    "  3                  print number 3 of the queue in full, with its choices",
+    "  3 1                take choice 1 of number 3; counts only when it was printed in full as it is now",
+    "  allow 3            the same in words; also: deny, reason, edit, answer, stop, snooze, session",
+    "  revoke 3           take back what was allowed and has not run yet",
+    "Sessions",
+    "  sessions           every session, numbered, and what it does",
+    "  open 2             print the end of its transcript, and go on printing what is said; `older` goes back",
+    "  write TEXT         write into the open session; without TEXT several lines, ended by a single dot",
+    "  new                open a session at the desk",
+    "  pause · unpause    the open session: new turns wait",
+    "Channels",
+    "  channels           every channel and how it is",
+    "  autonomy NAME      how much it may do by itself, with what each level would have meant",
+    "  pause NAME · unpause NAME",
+    "Turns",
+    "  turns              every turn that is open or ended lately, numbered",
+    "  turn 4             print it; then `resume 4`, `retry 4`, `kill 4`",
+    "Everything",
+    "  stop               emergency stop; `release` lets work go on",
+    "  rules · costs · cache · memory · audit · doctor · models · hooks · routine · outbox · why · ask",
+    "                     as on the command line: `rules list`, `memory search tides`, `audit list --since 2h`",
+    "  lock · unlock      look without acting",
+    "  quiet · loud       whether news waits until you press enter",
+    "  quit",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_parted_as_in_a_shell() {
+        let words = |line| split(line).unwrap_or_default();
+        assert_eq!(words("a  b\tc"), ["a", "b", "c"]);
+        assert_eq!(
+            words(r#"rules add x --prefix "git status""#)[4],
+            "git status"
+        );
+        assert_eq!(
+            words(r#"'{"a": 1}' b\ c "q\"q""#),
+            [r#"{"a": 1}"#, "b c", "q\"q"]
+        );
+        assert_eq!(words(r#"a "" b"#), ["a", "", "b"]);
+        assert!(split("it's").is_err());
+        assert!(split("\"x").is_err());
+        assert_eq!(words("   "), Vec::<String>::new());
+    }
+
+    #[test]
+    fn the_rest_of_a_line_is_left_as_typed() {
+        assert_eq!(first("write  it's  fine "), ("write", "it's  fine"));
+        assert_eq!(first("queue"), ("queue", ""));
+    }
+}

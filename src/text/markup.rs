@@ -1,0 +1,304 @@
+//! What Markdown is written as: tags of a platform, plain text, or pieces that know what they look like. Every tag
+//! that is opened is closed, in order.
+
+use crate::text::width::display_width;
+
+/// What is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Markup {
+    /// The HTML subset of Telegram.
+    TelegramHtml,
+    /// Text without markup.
+    Plain,
+    /// Pieces of text, each with what it looks like.
+    Pieces,
+}
+
+/// A tag of the output.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Tag {
+    /// Strong.
+    Bold,
+    /// Emphasis.
+    Italic,
+    /// Struck through.
+    Strike,
+    /// Code within a line.
+    Code,
+    /// Code of its own lines.
+    Pre {
+        /// The name of its language.
+        language: Option<String>,
+    },
+    /// A link.
+    Link {
+        /// Where it leads.
+        address: String,
+    },
+    /// A quotation.
+    Quote,
+}
+
+impl Tag {
+    fn open(&self, out: &mut String) {
+        match self {
+            Tag::Bold => out.push_str("<b>"),
+            Tag::Italic => out.push_str("<i>"),
+            Tag::Strike => out.push_str("<s>"),
+            Tag::Code => out.push_str("<code>"),
+            Tag::Pre { language: None } => out.push_str("<pre>"),
+            Tag::Pre {
+                language: Some(language),
+            } => {
+                out.push_str("<pre><code class=\"language-");
+                escape(language, out);
+                out.push_str("\">");
+            }
+            Tag::Link { address } => {
+                out.push_str("<a href=\"");
+                escape(address, out);
+                out.push_str("\">");
+            }
+            Tag::Quote => out.push_str("<blockquote>"),
+        }
+    }
+
+    fn close(&self) -> &'static str {
+        match self {
+            Tag::Bold => "</b>",
+            Tag::Italic => "</i>",
+            Tag::Strike => "</s>",
+            Tag::Code => "</code>",
+            Tag::Pre { language: None } => "</pre>",
+            Tag::Pre { language: Some(_) } => "</code></pre>",
+            Tag::Link { .. } => "</a>",
+            Tag::Quote => "</blockquote>",
+        }
+    }
+}
+
+fn escape(text: &str, out: &mut String) {
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            _ => out.push(c),
+        }
+    }
+}
+
+/// What a piece of text looks like.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Look {
+    /// Strong, or a heading.
+    pub strong: bool,
+    /// Emphasis.
+    pub emphasis: bool,
+    /// Struck through.
+    pub struck: bool,
+    /// Code within a line.
+    pub code: bool,
+    /// Part of a block of code or a table: its lines are not flowing text.
+    pub pre: bool,
+    /// Part of a block that shows changes.
+    pub diff: bool,
+    /// A link's text.
+    pub link: bool,
+    /// Part of a quotation.
+    pub quote: bool,
+}
+
+impl Look {
+    fn of(tags: &[Tag]) -> Self {
+        let mut look = Self::default();
+        for tag in tags {
+            match tag {
+                Tag::Bold => look.strong = true,
+                Tag::Italic => look.emphasis = true,
+                Tag::Strike => look.struck = true,
+                Tag::Code => look.code = true,
+                Tag::Pre { language } => {
+                    look.pre = true;
+                    look.diff = language
+                        .as_deref()
+                        .is_some_and(|name| ["diff", "patch", "udiff"].contains(&name));
+                }
+                Tag::Link { .. } => look.link = true,
+                Tag::Quote => look.quote = true,
+            }
+        }
+        look
+    }
+}
+
+/// Text of one look. A `\n` in it ends a line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Piece {
+    /// What it says: outside text.
+    pub text: String,
+    /// What it looks like.
+    pub look: Look,
+}
+
+/// Text with tags, opened only when something is written under them.
+pub struct Writer {
+    pub(crate) markup: Markup,
+    out: String,
+    pieces: Vec<Piece>,
+    /// Tags that the next text shall stand under; `None` for one that is already there.
+    pub(crate) wanted: Vec<Option<Tag>>,
+    /// Tags that are open in `out`.
+    open: Vec<Tag>,
+    /// Line breaks due before the next text.
+    breaks: usize,
+}
+
+impl Writer {
+    /// Writes about as much as `length` bytes of source.
+    pub fn new(markup: Markup, length: usize) -> Self {
+        Self {
+            markup,
+            out: String::with_capacity(length + length / 4),
+            pieces: Vec::new(),
+            wanted: Vec::new(),
+            open: Vec::new(),
+            breaks: 0,
+        }
+    }
+
+    /// What follows stands under `tag` too.
+    pub fn enter(&mut self, tag: Tag) {
+        let there = self
+            .wanted
+            .iter()
+            .flatten()
+            .any(|other| std::mem::discriminant(other) == std::mem::discriminant(&tag));
+        self.wanted.push((!there).then_some(tag));
+    }
+
+    /// The innermost tag ends.
+    pub fn leave(&mut self) {
+        self.wanted.pop();
+    }
+
+    /// The next text starts at least this many line breaks further down.
+    pub fn gap(&mut self, breaks: usize) {
+        if !self.out.is_empty() || !self.pieces.is_empty() {
+            self.breaks = self.breaks.max(breaks);
+        }
+    }
+
+    /// Text under the wanted tags.
+    pub fn text(&mut self, text: &str) {
+        let wanted: Vec<Tag> = self.wanted.iter().flatten().cloned().collect();
+        self.text_under(text, wanted);
+    }
+
+    /// Text under `tag` alone: code and links hold nothing and stand in nothing.
+    pub fn text_alone(&mut self, text: &str, tag: Tag) {
+        self.text_under(text, vec![tag]);
+    }
+
+    /// Text under these tags.
+    pub fn text_under(&mut self, text: &str, wanted: Vec<Tag>) {
+        if text.is_empty() {
+            return;
+        }
+        if self.markup == Markup::Pieces {
+            if self.breaks > 0 {
+                let (text, look) = ("\n".repeat(self.breaks), Look::default());
+                self.pieces.push(Piece { text, look });
+                self.breaks = 0;
+            }
+            let (text, look) = (text.to_owned(), Look::of(&wanted));
+            self.pieces.push(Piece { text, look });
+            return;
+        }
+        if self.markup == Markup::Plain {
+            self.write_breaks();
+            self.out.push_str(text);
+            return;
+        }
+        let same = self
+            .open
+            .iter()
+            .zip(&wanted)
+            .take_while(|(open, wanted)| open == wanted)
+            .count();
+        while self.open.len() > same {
+            if let Some(tag) = self.open.pop() {
+                self.out.push_str(tag.close());
+            }
+        }
+        self.write_breaks();
+        for tag in wanted.into_iter().skip(same) {
+            tag.open(&mut self.out);
+            self.open.push(tag);
+        }
+        escape(text, &mut self.out);
+    }
+
+    fn write_breaks(&mut self) {
+        self.out.extend(std::iter::repeat_n('\n', self.breaks));
+        self.breaks = 0;
+    }
+
+    /// Ends the open tags, so that the next text cannot continue them.
+    pub fn close_all(&mut self) {
+        while let Some(tag) = self.open.pop() {
+            self.out.push_str(tag.close());
+        }
+    }
+
+    /// The text.
+    pub fn finish(mut self) -> String {
+        self.close_all();
+        self.out
+    }
+
+    /// The pieces.
+    pub fn into_pieces(self) -> Vec<Piece> {
+        self.pieces
+    }
+}
+
+/// A table being read.
+#[derive(Default)]
+pub struct Table {
+    /// Rows of cells; the head is the first.
+    pub rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// The cell that is being read.
+    pub fn cell(&mut self) -> Option<&mut String> {
+        self.rows.last_mut()?.last_mut()
+    }
+
+    /// Columns padded to the same width, a rule under the head.
+    pub fn text(&self) -> String {
+        let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
+        let widths: Vec<usize> = (0..columns)
+            .map(|column| {
+                let cells = self.rows.iter().filter_map(|row| row.get(column));
+                cells.map(|cell| display_width(cell)).max().unwrap_or(0)
+            })
+            .collect();
+        let mut lines = Vec::with_capacity(self.rows.len() + 1);
+        for (index, row) in self.rows.iter().enumerate() {
+            let cells = row.iter().zip(&widths).map(|(cell, width)| {
+                let missing = width.saturating_sub(display_width(cell));
+                format!("{cell}{}", " ".repeat(missing))
+            });
+            let line = cells.collect::<Vec<_>>().join("  ");
+            lines.push(line.trim_end().to_owned());
+            if index == 0 {
+                let rules = widths.iter().map(|width| "-".repeat((*width).max(1)));
+                lines.push(rules.collect::<Vec<_>>().join("  "));
+            }
+        }
+        lines.join("\n")
+    }
+}

@@ -1,0 +1,464 @@
+//! Decisions about several cards: a table first, with what will happen to each and what is left out and why; then one
+//! command after the other, each with the digest that was read on its own card.
+
+use crate::protocol::command::{Command, DecisionRequest, Outcome};
+use crate::protocol::ids::ApprovalId;
+use crate::protocol::problem::Problem;
+use crate::protocol::words::{ApprovalKind, DecisionScope, DecisionWord, Risk, Scope};
+use crate::tui::action::Action;
+use crate::tui::message::Effect;
+use crate::tui::state::app::{State, Tone};
+use crate::tui::state::deciding::{self, About};
+use crate::tui::state::modal::{Bound, Modal, SnoozeChoice, TextPurpose, snoozes};
+use crate::tui::state::queue::{self, ItemKey};
+use crate::tui::state::update::problem_text;
+use crate::tui::state::{decide, dialogs, preview, submit};
+
+/// What became of one item.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fate {
+    /// It will be decided.
+    Waits,
+    /// It is not part of the decision, and why.
+    LeftOut(String),
+    /// The command is on its way.
+    Sent,
+    /// Done.
+    Done,
+    /// It was not taken, and why.
+    Refused(String),
+}
+
+/// A marked card.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Item {
+    /// What it is bound to: what was read on its card.
+    pub bound: Bound,
+    /// Its channel.
+    pub channel: String,
+    /// Its risk.
+    pub risk: Risk,
+    /// What would be done, in one line: outside text.
+    pub what: String,
+    /// What becomes of it.
+    pub fate: Fate,
+}
+
+/// The table.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Batch {
+    /// The key that was pressed.
+    pub action: Action,
+    /// The decision.
+    pub word: DecisionWord,
+    /// Read by the model.
+    pub reason: Option<String>,
+    /// How long, for a snooze; the choices are the buttons.
+    pub snoozes: Vec<SnoozeChoice>,
+    /// The marked cards, as the queue shows them.
+    pub items: Vec<Item>,
+    /// The chosen button: 0 = Cancel.
+    pub chosen: usize,
+    /// What the buttons sent, while that goes on and after it.
+    pub sending: Option<DecisionRequest>,
+}
+
+impl Batch {
+    /// Labels of the buttons; Cancel is the first. Nothing but closing is left once it was sent.
+    pub fn buttons(&self) -> Vec<String> {
+        let count = self.count(&Fate::Waits);
+        if self.sending.is_some() {
+            return vec![if self.open() { "Stop" } else { "Close" }.to_owned()];
+        }
+        let go = match self.action {
+            Action::Approve => format!("Allow {count} once"),
+            Action::AllowShape => format!("Allow {count} shapes"),
+            Action::Deny | Action::DenyWithReason => format!("Deny {count}"),
+            Action::DenyAndStop => format!("Deny {count} and stop"),
+            _ => format!("{} {count}", self.action.short()),
+        };
+        let mut labels = vec!["Cancel".to_owned()];
+        if count == 0 {
+            return labels;
+        }
+        if self.word == DecisionWord::Snooze {
+            labels.extend(self.snoozes.iter().map(|choice| choice.words.to_owned()));
+        } else {
+            labels.push(go);
+        }
+        labels
+    }
+
+    /// Nothing more is sent: the cards must be read again.
+    pub fn lost(&mut self) {
+        for item in &mut self.items {
+            if item.fate == Fate::Waits {
+                item.fate =
+                    Fate::LeftOut("the connection was lost; read its card again".to_owned());
+            }
+        }
+        self.chosen = 0;
+    }
+
+    /// How many items have this fate.
+    pub fn count(&self, fate: &Fate) -> usize {
+        self.items.iter().filter(|item| item.fate == *fate).count()
+    }
+
+    /// Whether some of it is still to be sent or answered.
+    pub fn open(&self) -> bool {
+        self.items
+            .iter()
+            .any(|item| matches!(item.fate, Fate::Waits | Fate::Sent))
+    }
+
+    /// What will happen to each, in words.
+    pub const fn in_words(&self) -> &'static str {
+        match self.action {
+            Action::Approve => "runs once",
+            Action::AllowShape => "runs, and the same again unasked in its session",
+            Action::Deny | Action::DenyWithReason => "is refused; the model goes on",
+            Action::DenyAndStop => "is refused, and its turn ends",
+            Action::Snooze => "is put off",
+            Action::SettleHappened => "counts as done",
+            Action::SettleAgain => "is done again",
+            Action::SettleGiveUp => "is given up",
+            _ => "is decided",
+        }
+    }
+}
+
+/// Whether a decision can be made about several cards at once.
+const fn for_several(action: Action) -> bool {
+    match action {
+        Action::Approve
+        | Action::AllowShape
+        | Action::Deny
+        | Action::DenyWithReason
+        | Action::DenyAndStop
+        | Action::Snooze
+        | Action::SettleHappened
+        | Action::SettleAgain
+        | Action::SettleGiveUp => true,
+        // Arguments, answers and rules are of one call.
+        _ => false,
+    }
+}
+
+/// Why this console can decide nothing now.
+fn refused(state: &State) -> Option<String> {
+    let blocked = submit::blocked(state).map(str::to_owned);
+    blocked.or_else(|| submit::lacks(state, Scope::Approve))
+}
+
+/// A decision key was pressed while cards are marked.
+pub fn begin(state: &mut State, action: Action) -> Vec<Effect> {
+    if let Some(why) = refused(state) {
+        state.flash(Tone::Warning, format!("{}: {why}", action.short()));
+        return Vec::new();
+    }
+    if !for_several(action) {
+        let count = state.queue.marks.len();
+        state.flash(
+            Tone::Warning,
+            format!(
+                "{}: one card at a time; unmark the {count} that are marked first",
+                action.short()
+            ),
+        );
+        return Vec::new();
+    }
+    if action == Action::DenyWithReason {
+        return dialogs::open_text(state, TextPurpose::BatchReason);
+    }
+    open(state, action, None);
+    Vec::new()
+}
+
+/// Opens the table.
+pub fn open(state: &mut State, action: Action, reason: Option<String>) {
+    let marked: Vec<ApprovalId> = state
+        .queue
+        .order
+        .iter()
+        .filter_map(|key| match key {
+            ItemKey::Approval(id) if state.queue.marks.contains(id) => Some(*id),
+            _ => None,
+        })
+        .collect();
+    let items: Vec<Item> = marked
+        .into_iter()
+        .filter_map(|id| item(state, action, id))
+        .collect();
+    // The words of a decision differ by kind; the first that takes part says which.
+    let word = items
+        .iter()
+        .find_map(|item| {
+            let approval = state.world.approvals.get(&item.bound.approval_id)?;
+            decide::word_for(approval, action)
+        })
+        .unwrap_or(DecisionWord::Deny);
+    // Nobody is asked to put off what would have to be back at once.
+    let latest = items
+        .iter()
+        .filter(|item| item.fate == Fate::Waits)
+        .filter_map(|item| {
+            state
+                .world
+                .approvals
+                .get(&item.bound.approval_id)?
+                .expires_at
+        })
+        .max();
+    let batch = Batch {
+        action,
+        word,
+        reason,
+        snoozes: snoozes(state.now.wall, latest),
+        items,
+        chosen: 0,
+        sending: None,
+    };
+    deciding::open(state, About::Batch(batch));
+}
+
+fn item(state: &State, action: Action, id: ApprovalId) -> Option<Item> {
+    let approval = state.world.approvals.get(&id)?;
+    let key = ItemKey::Approval(id);
+    let subject = queue::subject(&state.world, &key)?;
+    let read = state.arming.read(&subject);
+    let high = match action {
+        Action::Approve | Action::AllowShape | Action::SettleAgain => match approval.risk {
+            Risk::Low | Risk::Medium => None,
+            Risk::High => Some("high risk: only on its own card"),
+            Risk::Critical => Some("critical: only on its own card"),
+        },
+        _ => None,
+    };
+    let why = if !queue::is_open(&state.world, &key) {
+        Some("already settled".to_owned())
+    } else if state.deciding.contains(&id) {
+        Some("a decision about it is on its way".to_owned())
+    } else if let Some(why) = high {
+        Some(why.to_owned())
+    } else if let Some(why) = decide::not_offered(state, approval, action) {
+        Some(why.to_owned())
+    } else if read.is_none() {
+        Some("its card was not read to the end".to_owned())
+    } else {
+        None
+    };
+    let what = match &approval.question {
+        Some(question) if approval.kind != ApprovalKind::Execute => question.clone(),
+        Some(_) | None => preview::one_line(approval),
+    };
+    Some(Item {
+        bound: Bound {
+            approval_id: id,
+            subject,
+            seen_ms: read.unwrap_or(0),
+            title: decide::title(approval),
+        },
+        channel: approval.channel.clone(),
+        risk: approval.risk,
+        what,
+        fate: why.map_or(Fate::Waits, Fate::LeftOut),
+    })
+}
+
+fn batch(state: &mut State) -> Option<&mut Batch> {
+    match &mut deciding::top(state)?.about {
+        About::Batch(batch) => Some(batch),
+        About::Shape(_) | About::Rule(_) => None,
+    }
+}
+
+/// The chosen button was pressed.
+pub fn press(state: &mut State) -> Vec<Effect> {
+    let now = state.now.steady;
+    let Some(Modal::Deciding(dialog)) = state.modals.last() else {
+        return Vec::new();
+    };
+    let About::Batch(found) = &dialog.about else {
+        return Vec::new();
+    };
+    if found.chosen == 0 || found.sending.is_some() || found.count(&Fate::Waits) == 0 {
+        return close(state);
+    }
+    if let Err(refusal) = dialog.exposure.check(&state.arming, now) {
+        state.flash(Tone::Warning, format!("not armed: {}", refusal.why()));
+        return Vec::new();
+    }
+    let minutes = (found.word == DecisionWord::Snooze)
+        .then(|| found.snoozes.get(found.chosen - 1))
+        .flatten()
+        .map(|choice| choice.minutes);
+    let Some(first) = found.items.iter().find(|item| item.fate == Fate::Waits) else {
+        return Vec::new();
+    };
+    let request = DecisionRequest {
+        reason: found.reason.clone(),
+        minutes,
+        scope: match found.action {
+            Action::AllowShape => Some(DecisionScope::Session),
+            Action::Approve => Some(DecisionScope::Once),
+            _ => None,
+        },
+        ..decide::request(&first.bound, found.word)
+    };
+    if let Some(batch) = batch(state) {
+        batch.sending = Some(request);
+        batch.chosen = 0;
+    }
+    send_next(state)
+}
+
+/// Closes the table. What was not sent yet is not sent.
+pub fn close(state: &mut State) -> Vec<Effect> {
+    let stopped = batch(state).map(|batch| {
+        let sent = batch.sending.is_some();
+        (sent, batch.count(&Fate::Waits))
+    });
+    state.modals.pop();
+    if let Some((true, left)) = stopped
+        && left > 0
+    {
+        state.flash(Tone::Warning, format!("stopped: {left} were not sent"));
+    }
+    Vec::new()
+}
+
+/// Sends the next that waits; says what came of all when none is left.
+fn send_next(state: &mut State) -> Vec<Effect> {
+    loop {
+        let Some(found) = batch(state) else {
+            return Vec::new();
+        };
+        let Some(request) = found.sending.clone() else {
+            return Vec::new();
+        };
+        let action = found.action;
+        let waiting = found
+            .items
+            .iter()
+            .position(|item| item.fate == Fate::Waits)
+            .map(|at| (at, found.items[at].bound.clone()));
+        let Some((at, bound)) = waiting else {
+            summary(state);
+            return Vec::new();
+        };
+        // As it was shown in the table: something else is another question.
+        let changed = queue::subject(&state.world, &bound.subject.key).as_ref()
+            != Some(&bound.subject)
+            || !queue::is_open(&state.world, &bound.subject.key);
+        let word = state
+            .world
+            .approvals
+            .get(&bound.approval_id)
+            .and_then(|approval| decide::word_for(approval, action));
+        let (fate, effects) = match word.filter(|_| !changed) {
+            None => (
+                Fate::Refused("changed or settled meanwhile".to_owned()),
+                Vec::new(),
+            ),
+            Some(word) => {
+                let own = decide::request(&bound, word);
+                let request = DecisionRequest {
+                    reason: request.reason,
+                    minutes: request.minutes,
+                    scope: request.scope,
+                    ..own
+                };
+                let effects = submit::submit(state, decide::decide_command(&bound, request));
+                let fate = if effects.is_empty() {
+                    let why = refused(state).unwrap_or("a decision is on its way".to_owned());
+                    Fate::Refused(format!("not sent: {why}"))
+                } else {
+                    Fate::Sent
+                };
+                (fate, effects)
+            }
+        };
+        if let Some(item) = batch(state).and_then(|batch| batch.items.get_mut(at)) {
+            item.fate = fate;
+        }
+        if !effects.is_empty() {
+            return effects;
+        }
+    }
+}
+
+/// What came of all of them.
+fn summary(state: &mut State) {
+    let Some(found) = batch(state) else {
+        return;
+    };
+    let done = found.count(&Fate::Done);
+    let mut refused = 0;
+    let mut left_out = 0;
+    let mut settled = Vec::new();
+    for item in &found.items {
+        match &item.fate {
+            Fate::Refused(_) => refused += 1,
+            Fate::LeftOut(_) => left_out += 1,
+            Fate::Done => settled.push(item.bound.approval_id),
+            Fate::Waits | Fate::Sent => {}
+        }
+    }
+    let what = submit::decision_done(found.word);
+    for id in settled {
+        state.queue.marks.remove(&id);
+    }
+    let tone = if refused > 0 {
+        Tone::Warning
+    } else {
+        Tone::Info
+    };
+    let text = format!("{what}: {done}; {refused} not taken, {left_out} left out");
+    state.flash(tone, text);
+}
+
+/// Whether a command is one that the table on top has sent.
+pub fn sent(state: &mut State, command: &Command) -> bool {
+    let Command::Decide { approval_id, .. } = command else {
+        return false;
+    };
+    batch(state).is_some_and(|batch| {
+        batch
+            .items
+            .iter()
+            .any(|item| item.bound.approval_id == *approval_id && item.fate == Fate::Sent)
+    })
+}
+
+/// Whether the table on top has done something already.
+pub fn some_done(state: &mut State) -> bool {
+    batch(state).is_some_and(|batch| batch.count(&Fate::Done) > 0)
+}
+
+/// A decision was carried out or refused: it is noted in the table, and the next one goes.
+pub fn submitted(
+    state: &mut State,
+    command: &Command,
+    result: &Result<Box<Outcome>, Box<Problem>>,
+) -> Vec<Effect> {
+    let Command::Decide { approval_id, .. } = command else {
+        return Vec::new();
+    };
+    let fate = match result {
+        Ok(_) => Fate::Done,
+        Err(problem) => Fate::Refused(problem_text(problem)),
+    };
+    let Some(found) = batch(state) else {
+        return Vec::new();
+    };
+    let item = found
+        .items
+        .iter_mut()
+        .find(|item| item.bound.approval_id == *approval_id && item.fate == Fate::Sent);
+    let Some(item) = item else {
+        return Vec::new();
+    };
+    item.fate = fate;
+    send_next(state)
+}

@@ -1,0 +1,152 @@
+//! Looking for something in the parts of a transcript that are not loaded: page after page, without keeping any
+//! page but the one in which it is found.
+
+use crate::clock::Timestamp;
+use crate::protocol::ids::{ContinuationId, SessionId};
+use crate::protocol::session::TranscriptEntry;
+use crate::protocol::snapshot::Query;
+use crate::tui::state::landmark::Landmark;
+use crate::tui::state::session_view::{search_text, visible_of};
+
+/// Entries asked for at once; also what tells its pages from those that are only scrolled to.
+pub const HUNT_PAGE: u32 = 500;
+
+/// What is looked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Quarry {
+    /// These words, in small letters.
+    Words(String),
+    /// The next one of its kind.
+    Landmark(Landmark),
+    /// The first entry of this turn.
+    Turn(ContinuationId),
+    /// The first entry of all.
+    Start,
+}
+
+impl Quarry {
+    fn is(&self, entry: &TranscriptEntry) -> bool {
+        match self {
+            Self::Words(words) => search_text(entry).to_lowercase().contains(words),
+            Self::Landmark(landmark) => landmark.is(entry),
+            Self::Turn(id) => entry.continuation_id == *id,
+            Self::Start => true,
+        }
+    }
+
+    /// What was not found, in words.
+    pub fn words(&self) -> &str {
+        match self {
+            Self::Words(_) => "match",
+            Self::Landmark(landmark) => landmark.word(),
+            Self::Turn(_) => "entry of this turn",
+            Self::Start => "entry",
+        }
+    }
+}
+
+/// A search under way.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Hunt {
+    /// What is looked for.
+    pub quarry: Quarry,
+    /// Towards newer entries.
+    pub forward: bool,
+    /// Entries looked at.
+    pub searched: u64,
+    /// When the last one of them was.
+    pub reached: Option<Timestamp>,
+    /// Where it goes on: entries before this position, or from it on.
+    edge: u64,
+    asked: bool,
+}
+
+/// What a page brought.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Found {
+    /// It is at this position of the page.
+    At(u64),
+    /// It is not there; the next page is to be asked for.
+    NotYet,
+    /// It is nowhere in this direction.
+    Nowhere,
+}
+
+impl Hunt {
+    /// Begins at an edge of what is loaded.
+    pub fn new(quarry: Quarry, forward: bool, edge: u64) -> Self {
+        Self {
+            quarry,
+            forward,
+            searched: 0,
+            reached: None,
+            edge,
+            asked: false,
+        }
+    }
+
+    fn page(&self, session_id: SessionId) -> Query {
+        let limit = Some(HUNT_PAGE);
+        if self.forward {
+            Query::TranscriptFrom {
+                session_id,
+                from: self.edge,
+                limit,
+            }
+        } else {
+            Query::Transcript {
+                session_id,
+                before: Some(self.edge),
+                limit,
+            }
+        }
+    }
+
+    /// The query for the next page, when it is not under way.
+    pub fn ask(&mut self, session_id: SessionId) -> Option<Query> {
+        let asked = std::mem::replace(&mut self.asked, true);
+        (!asked).then(|| self.page(session_id))
+    }
+
+    /// Whether this is the page that is awaited.
+    pub fn awaits(&self, session_id: SessionId, query: &Query) -> bool {
+        self.asked && self.page(session_id) == *query
+    }
+
+    /// Looks through a page.
+    pub fn look(&mut self, entries: &[TranscriptEntry]) -> Found {
+        self.asked = false;
+        let visible = visible_of(entries.iter());
+        let is = |position: &&u64| {
+            let found = entries.binary_search_by_key(*position, |entry| entry.position);
+            found
+                .ok()
+                .and_then(|index| entries.get(index))
+                .is_some_and(|entry| self.quarry.is(entry))
+        };
+        // The first entry of a turn is what is gone to, and of a page that ends with it, the first one there.
+        let first = matches!(self.quarry, Quarry::Turn(_) | Quarry::Start) || self.forward;
+        let hit = if first {
+            visible.iter().find(is)
+        } else {
+            visible.iter().rev().find(is)
+        };
+        if let Some(position) = hit {
+            return Found::At(*position);
+        }
+        self.searched += entries.len() as u64;
+        let edge = if self.forward {
+            entries.last()
+        } else {
+            entries.first()
+        };
+        match edge {
+            Some(entry) if entries.len() >= HUNT_PAGE as usize => {
+                self.reached = Some(entry.at);
+                self.edge = entry.position + u64::from(self.forward);
+                Found::NotYet
+            }
+            _ => Found::Nowhere,
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! The mouse: a click selects what was drawn under it, by its id; the wheel scrolls. Neither decides
+//! anything, and the click that brought the focus back does nothing at all.
+
+use ratatui::layout::Position;
+
+use crate::tui::message::{Effect, Mouse, MouseKind, Spot};
+use crate::tui::state::app::{Dirty, Screen, State, Tone};
+use crate::tui::state::modal::Modal;
+use crate::tui::state::queue::{ItemKey, Step};
+use crate::tui::state::{moving, panel, why};
+
+/// Lines of one step of the wheel.
+const WHEEL: usize = 3;
+
+/// Takes the mouse, or gives it back to the terminal.
+pub fn toggle(state: &mut State) -> Vec<Effect> {
+    state.mouse = !state.mouse;
+    state.spots.clear();
+    let text = if state.mouse {
+        "mouse: a click selects, the wheel scrolls, nothing is decided; with shift the terminal selects text"
+    } else {
+        "the mouse is the terminal's again"
+    };
+    state.flash(Tone::Info, text);
+    vec![Effect::Mouse(state.mouse)]
+}
+
+/// Something was done with the mouse.
+pub fn happened(state: &mut State, mouse: Mouse) -> Vec<Effect> {
+    let steady = state.now.steady;
+    let refocused = !state.focused || state.arming.just_focused(steady);
+    if !state.mouse || refocused {
+        return Vec::new();
+    }
+    // As a key: what it brings on screen is looked at before anything counts.
+    state.arming.key(steady);
+    state.touch(Dirty::Now);
+    let under = Position::new(mouse.column, mouse.row);
+    let spot = state
+        .spots
+        .iter()
+        .rev()
+        .find(|(area, _)| area.contains(under))
+        .map(|(_, spot)| spot.clone());
+    match (mouse.kind, state.modals.last_mut()) {
+        (MouseKind::Click, None) => {
+            if let Some(spot) = spot {
+                select(state, spot);
+            }
+            Vec::new()
+        }
+        (MouseKind::Click, Some(_)) => Vec::new(),
+        (MouseKind::WheelDown | MouseKind::WheelUp, Some(Modal::Why(pager))) => {
+            let lines = i64::try_from(WHEEL).unwrap_or(1);
+            let down = mouse.kind == MouseKind::WheelDown;
+            why::scroll(pager, if down { lines } else { -lines });
+            Vec::new()
+        }
+        (MouseKind::WheelDown | MouseKind::WheelUp, Some(_)) => Vec::new(),
+        (MouseKind::WheelDown, None) => wheel(state, spot.as_ref(), Step::Down),
+        (MouseKind::WheelUp, None) => wheel(state, spot.as_ref(), Step::Up),
+    }
+}
+
+fn select(state: &mut State, spot: Spot) {
+    match spot {
+        Spot::Item(key) => pick(state, key),
+        Spot::Session(id) => state.live.selected = Some(id),
+        Spot::Channel(name) => state.channels.selected = Some(name),
+        Spot::Turn(id) => state.continuations.select(Some(id)),
+        Spot::Rule(key) => state.rules.select(Some(key)),
+        Spot::AuditRow(seq) => state.audit.select(Some(seq)),
+        Spot::DoctorRow(key) => state.doctor.selected = Some(key),
+        Spot::Card => {}
+    }
+}
+
+fn pick(state: &mut State, key: ItemKey) {
+    if state.queue.selected.as_ref() != Some(&key) {
+        state.high = None;
+        state.queue.pick(key);
+    }
+}
+
+fn wheel(state: &mut State, spot: Option<&Spot>, step: Step) -> Vec<Effect> {
+    let by = i64::try_from(WHEEL).unwrap_or(1) * if step == Step::Down { 1 } else { -1 };
+    match state.screen {
+        Screen::Queue => {
+            if matches!(spot, Some(Spot::Card)) || state.queue.zoomed {
+                let scroll = &mut state.queue.card_scroll;
+                *scroll = match step {
+                    Step::Down => scroll.saturating_add(WHEEL),
+                    _ => scroll.saturating_sub(WHEEL),
+                };
+                return Vec::new();
+            }
+            moving::moved(state, step)
+        }
+        Screen::Live | Screen::Channels => moving::moved(state, step),
+        Screen::Session => {
+            state.session.scroll(by);
+            Vec::new()
+        }
+        screen @ (Screen::Continuations
+        | Screen::Rules
+        | Screen::CacheCost
+        | Screen::Memory
+        | Screen::Audit
+        | Screen::Doctor) => {
+            if let Some(panel) = panel::of(screen) {
+                (panel.page)(state, by);
+            }
+            Vec::new()
+        }
+    }
+}

@@ -1,0 +1,418 @@
+//! The rule editor of a card: what the rule says, what it would have matched in the last seven days, and the decision
+//! that is made with it. The rule and the decision are one command.
+
+use serde_json::Value;
+
+use crate::protocol::approval::Approval;
+use crate::protocol::problem::Problem;
+use crate::protocol::rule::{RuleAnswer, RuleMatches, RulePatch, RuleQuery};
+use crate::protocol::snapshot::{Answer, Query};
+use crate::protocol::words::{
+    ApprovalKind, DecisionWord, Risk, RuleMatcher, RuleScope, VerdictWord,
+};
+use crate::text::quote::quote;
+use crate::tui::message::Effect;
+use crate::tui::state::app::State;
+use crate::tui::state::deciding::{self, About, Deciding};
+use crate::tui::state::modal::{Bound, Modal, TextPurpose};
+use crate::tui::state::update::problem_text;
+use crate::tui::state::{decide, dialogs};
+
+/// How long a rule can hold: seconds, and in words. 0 = until it is removed.
+pub const LIVES: &[(u64, &str)] = &[
+    (3_600, "in 1 hour"),
+    (8 * 3_600, "in 8 hours"),
+    (24 * 3_600, "in a day"),
+    (7 * 24 * 3_600, "in a week"),
+    (30 * 24 * 3_600, "in 30 days"),
+    (0, "never, until it is removed"),
+];
+/// How many calls a rule may allow; 0 = any number.
+pub const USES: &[u64] = &[0, 1, 5, 20, 100];
+/// Arguments that are offered to be compared.
+const FIELDS: usize = 6;
+/// The words of a command.
+const ARGV: &str = "argv";
+
+/// A line of the editor that can be chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// How it is compared.
+    Matcher,
+    /// Which argument.
+    Field,
+    /// With what.
+    Value,
+    /// How far it reaches.
+    Scope,
+    /// What it says.
+    Verdict,
+    /// When it ends.
+    Life,
+    /// How often it may allow.
+    Uses,
+    /// Nothing is made.
+    Cancel,
+    /// It is made, and the card decided.
+    Make,
+}
+
+impl Place {
+    /// All, from top to bottom.
+    pub const ALL: &'static [Place] = &[
+        Place::Matcher,
+        Place::Field,
+        Place::Value,
+        Place::Scope,
+        Place::Verdict,
+        Place::Life,
+        Place::Uses,
+        Place::Cancel,
+        Place::Make,
+    ];
+}
+
+/// The editor.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RuleEditor {
+    /// What it is bound to.
+    pub bound: Bound,
+    /// The call as it was shown.
+    pub approval: Box<Approval>,
+    /// The chosen line.
+    pub place: Place,
+    /// How it is compared.
+    pub matcher: RuleMatcher,
+    /// Which argument; none = all of them.
+    pub field: Option<String>,
+    /// With what.
+    pub value: String,
+    /// How far it reaches.
+    pub scope: RuleScope,
+    /// Allow, with an approval; deny, with a refusal.
+    pub verdict: VerdictWord,
+    /// Index into [`LIVES`].
+    pub life: usize,
+    /// Index into [`USES`].
+    pub uses: usize,
+    /// What it would have matched; none = not answered yet.
+    pub found: Option<Result<Box<RuleMatches>, String>>,
+    /// Why it was not made.
+    pub refused: Option<String>,
+    asked: Option<Box<RulePatch>>,
+}
+
+/// Why no rule can be made here; none = one can.
+pub fn unavailable(approval: &Approval) -> Option<&'static str> {
+    (approval.kind != ApprovalKind::Execute).then_some("rules are about calls")
+}
+
+/// Opens the editor, with the narrowest rule that is not this call alone.
+pub fn open(state: &mut State, bound: Bound, approval: Approval) -> Vec<Effect> {
+    let verdict = if approval.risk == Risk::Critical {
+        VerdictWord::Deny
+    } else {
+        VerdictWord::Allow
+    };
+    let field = fields(&approval.args).into_iter().next().flatten();
+    let mut editor = RuleEditor {
+        bound,
+        approval: Box::new(approval),
+        place: Place::Matcher,
+        matcher: RuleMatcher::Exact,
+        field,
+        value: String::new(),
+        scope: RuleScope::Channel,
+        verdict,
+        life: 1,
+        uses: 0,
+        found: None,
+        refused: None,
+        asked: None,
+    };
+    editor.suggest();
+    deciding::open(state, About::Rule(editor));
+    ask(state)
+}
+
+/// Arguments that can be compared, the telling ones first; the last is all of them.
+pub fn fields(args: &Value) -> Vec<Option<String>> {
+    let mut names: Vec<&String> = args
+        .as_object()
+        .into_iter()
+        .flatten()
+        .filter(|(name, value)| match value {
+            Value::String(_) => true,
+            Value::Array(_) => *name == ARGV,
+            _ => false,
+        })
+        .map(|(name, _)| name)
+        .collect();
+    names.sort_by_key(|name| match name.as_str() {
+        ARGV => 0,
+        "path" => 1,
+        _ => 2,
+    });
+    let named = names.into_iter().take(FIELDS).cloned().map(Some);
+    named.chain([None]).collect()
+}
+
+/// The value that stands there until another is written: as much of this call as fits the matcher.
+fn suggestion(args: &Value, field: Option<&str>, matcher: RuleMatcher) -> String {
+    let Some(field) = field else {
+        return args.to_string();
+    };
+    match args.get(field) {
+        Some(Value::Array(items)) => {
+            let words: Vec<String> = items
+                .iter()
+                .map(|word| quote(word.as_str().unwrap_or_default()))
+                .collect();
+            let head = words.get(..2).unwrap_or(&words);
+            match matcher {
+                RuleMatcher::Exact => words.join(" "),
+                RuleMatcher::Prefix => head.join(" "),
+                RuleMatcher::Pattern => format!("{} **", head.join(" ")),
+            }
+        }
+        Some(Value::String(text)) => {
+            let folder = text.rsplit_once('/').map(|(folder, _)| folder);
+            match (matcher, folder) {
+                (RuleMatcher::Exact, _) | (RuleMatcher::Prefix, None) => text.clone(),
+                (RuleMatcher::Prefix, Some(folder)) => format!("{folder}/"),
+                (RuleMatcher::Pattern, folder) => {
+                    let folder = folder.map_or_else(String::new, |folder| format!("{folder}/"));
+                    let end = text.rsplit_once('.').map(|(_, end)| end);
+                    match end.filter(|end| !end.contains('/')) {
+                        Some(end) => format!("{folder}*.{end}"),
+                        None => format!("{folder}*"),
+                    }
+                }
+            }
+        }
+        Some(other) => other.to_string(),
+        None => String::new(),
+    }
+}
+
+/// The entry after this one, the first after the last.
+fn next<T: PartialEq + Clone>(all: &[T], now: &T) -> Option<T> {
+    let at = all.iter().position(|one| one == now)?;
+    all.get((at + 1) % all.len()).cloned()
+}
+
+impl RuleEditor {
+    fn suggest(&mut self) {
+        if self.field.is_none() {
+            self.matcher = RuleMatcher::Exact;
+        }
+        self.value = suggestion(&self.approval.args, self.field.as_deref(), self.matcher);
+    }
+
+    /// Moves to another line.
+    pub fn turn(&mut self, forward: bool) {
+        let at = Place::ALL.iter().position(|place| *place == self.place);
+        let at = at.unwrap_or(0);
+        let to = if forward {
+            at + 1
+        } else {
+            at.saturating_sub(1)
+        };
+        if let Some(place) = Place::ALL.get(to) {
+            self.place = *place;
+        }
+    }
+
+    /// How far it can reach.
+    fn scopes(&self) -> Vec<RuleScope> {
+        let session = self.approval.session_id.map(|_| RuleScope::Session);
+        session
+            .into_iter()
+            .chain([RuleScope::Channel, RuleScope::Global])
+            .collect()
+    }
+
+    /// Takes the next choice of the chosen line.
+    fn next_choice(&mut self) {
+        match self.place {
+            Place::Matcher if self.field.is_none() => {
+                self.refused = Some("all arguments together are compared exactly".to_owned());
+            }
+            Place::Matcher => {
+                self.matcher = next(RuleMatcher::ALL, &self.matcher).unwrap_or(self.matcher);
+                self.suggest();
+            }
+            Place::Field => {
+                let fields = fields(&self.approval.args);
+                self.field = next(&fields, &self.field).flatten();
+                self.suggest();
+            }
+            Place::Scope => self.scope = next(&self.scopes(), &self.scope).unwrap_or(self.scope),
+            Place::Verdict if self.approval.risk == Risk::Critical => {
+                self.refused = Some("no rule lets a critical call run".to_owned());
+            }
+            Place::Verdict => {
+                self.verdict = match self.verdict {
+                    VerdictWord::Allow => VerdictWord::Deny,
+                    VerdictWord::Deny | VerdictWord::Ask => VerdictWord::Allow,
+                };
+            }
+            Place::Life => self.life = (self.life + 1) % LIVES.len(),
+            Place::Uses if self.verdict != VerdictWord::Allow => {
+                self.refused = Some("only what a rule allows is counted".to_owned());
+            }
+            Place::Uses => self.uses = (self.uses + 1) % USES.len(),
+            Place::Value | Place::Cancel | Place::Make => {}
+        }
+    }
+
+    /// What is compared: all that the preview depends on.
+    fn compared(&self) -> RulePatch {
+        RulePatch {
+            tool: Some(self.approval.tool.clone()),
+            field: Some(self.field.clone().unwrap_or_default()),
+            matcher: Some(self.matcher),
+            value: Some(self.value.clone()),
+            scope: Some(self.scope),
+            channel: (self.scope == RuleScope::Channel).then(|| self.approval.channel.clone()),
+            session_id: self
+                .approval
+                .session_id
+                .filter(|_| self.scope == RuleScope::Session),
+            verdict: Some(self.verdict),
+            ..RulePatch::default()
+        }
+    }
+
+    /// The rule as it is sent.
+    pub fn rule(&self) -> RulePatch {
+        let allows = self.verdict == VerdictWord::Allow;
+        RulePatch {
+            expires_in_seconds: LIVES.get(self.life).map(|(seconds, _)| *seconds),
+            max_uses: USES.get(self.uses).copied().filter(|_| allows),
+            ..self.compared()
+        }
+    }
+
+    /// The decision that goes with it.
+    pub fn decision(&self) -> DecisionWord {
+        match self.verdict {
+            VerdictWord::Allow => DecisionWord::Approve,
+            VerdictWord::Deny | VerdictWord::Ask => DecisionWord::Deny,
+        }
+    }
+}
+
+fn editor(state: &mut State) -> Option<&mut RuleEditor> {
+    match &mut deciding::top(state)?.about {
+        About::Rule(editor) => Some(editor),
+        About::Shape(_) | About::Batch(_) => None,
+    }
+}
+
+/// Asks what it would have matched, unless that is asked already.
+fn ask(state: &mut State) -> Vec<Effect> {
+    let Some(editor) = editor(state) else {
+        return Vec::new();
+    };
+    let compared = Box::new(editor.compared());
+    if editor.asked.as_ref() == Some(&compared) {
+        return Vec::new();
+    }
+    editor.asked = Some(compared.clone());
+    editor.found = None;
+    let query = RuleQuery::Matches {
+        id: None,
+        rule: compared,
+    };
+    vec![Effect::Query(Query::Rules(query))]
+}
+
+/// Takes what it would have matched; false when it was not asked from here.
+pub fn answered(state: &mut State, query: &Query, result: Result<&Answer, &Problem>) -> bool {
+    let Query::Rules(RuleQuery::Matches { id: None, rule }) = query else {
+        return false;
+    };
+    for modal in &mut state.modals {
+        if let Modal::Deciding(dialog) = modal
+            && let Deciding {
+                about: About::Rule(editor),
+                exposure,
+            } = dialog.as_mut()
+        {
+            if editor.asked.as_ref() == Some(rule) {
+                editor.found = Some(match result {
+                    Ok(Answer::Rules(RuleAnswer::Matches(found))) => Ok(found.clone()),
+                    Ok(_) => Err("an answer to something else".to_owned()),
+                    Err(problem) => Err(problem_text(problem)),
+                });
+                exposure.changed();
+            }
+            return true;
+        }
+    }
+    false
+}
+
+/// The chosen line was taken.
+pub fn press(state: &mut State) -> Vec<Effect> {
+    let Some(editor) = editor(state) else {
+        return Vec::new();
+    };
+    match editor.place {
+        Place::Cancel => {
+            state.modals.pop();
+            Vec::new()
+        }
+        Place::Value => dialogs::open_text(state, TextPurpose::RuleValue),
+        Place::Make => {
+            let mut request = decide::request(&editor.bound, editor.decision());
+            request.rule = Some(Box::new(editor.rule()));
+            let bound = editor.bound.clone();
+            deciding::send(state, &bound, request)
+        }
+        Place::Matcher
+        | Place::Field
+        | Place::Scope
+        | Place::Verdict
+        | Place::Life
+        | Place::Uses => {
+            editor.refused = None;
+            editor.next_choice();
+            if let Some(dialog) = deciding::top(state) {
+                dialog.exposure.changed();
+            }
+            ask(state)
+        }
+    }
+}
+
+/// The value that is being written.
+pub fn value(state: &State) -> String {
+    state
+        .modals
+        .iter()
+        .rev()
+        .find_map(|modal| match modal {
+            Modal::Deciding(dialog) => match &dialog.about {
+                About::Rule(editor) => Some(editor.value.clone()),
+                About::Shape(_) | About::Batch(_) => None,
+            },
+            _ => None,
+        })
+        .unwrap_or_default()
+}
+
+/// The value was written: the field closes and what it would match is asked.
+pub fn written(state: &mut State, text: String) -> Vec<Effect> {
+    state.modals.pop();
+    let Some(editor) = editor(state) else {
+        return Vec::new();
+    };
+    editor.refused = None;
+    editor.value = text;
+    if let Some(dialog) = deciding::top(state) {
+        dialog.exposure.changed();
+    }
+    ask(state)
+}

@@ -1,0 +1,52 @@
+//! Allowing one shape for one session: what the dialog prints is exactly what is allowed.
+
+use crate::clock::Timestamp;
+use crate::protocol::approval::{Approval, SHAPE_SECONDS};
+use crate::protocol::command::DecisionRequest;
+use crate::protocol::words::{ApprovalKind, DecisionScope, DecisionWord, Risk};
+use crate::tui::state::app::State;
+use crate::tui::state::decide;
+use crate::tui::state::deciding::{self, About};
+use crate::tui::state::modal::Bound;
+
+/// The dialog.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Shape {
+    /// What it is bound to.
+    pub bound: Bound,
+    /// The call as it was shown.
+    pub approval: Box<Approval>,
+    /// When the permission ends at the latest.
+    pub until: Timestamp,
+}
+
+/// Why no shape can be allowed here; none = one can.
+pub fn unavailable(approval: &Approval) -> Option<&'static str> {
+    if approval.kind != ApprovalKind::Execute || approval.session_id.is_none() {
+        Some("only calls have a shape")
+    } else if approval.risk >= Risk::High {
+        Some("never for high risk; allow it once")
+    } else if !approval.taint.is_empty() {
+        Some("untrusted content is in context; allow it once")
+    } else {
+        None
+    }
+}
+
+/// Opens the dialog.
+pub fn open(state: &mut State, bound: Bound, approval: Approval) {
+    let shape = Shape {
+        bound,
+        approval: Box::new(approval),
+        until: state.now.wall.plus_seconds(SHAPE_SECONDS),
+    };
+    deciding::open(state, About::Shape(shape));
+}
+
+/// What it sends.
+pub fn request(bound: &Bound) -> DecisionRequest {
+    DecisionRequest {
+        scope: Some(DecisionScope::Session),
+        ..decide::request(bound, DecisionWord::Approve)
+    }
+}

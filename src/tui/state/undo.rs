@@ -1,0 +1,306 @@
+//! Taking back what was last done on this console, as long as it can be: named before it is sent. What gives a
+//! permission back asks first; what takes one away does not.
+
+use std::collections::BTreeMap;
+
+use crate::protocol::command::{Command, DecisionRequest, Outcome};
+use crate::protocol::event::{Event, EventBody};
+use crate::protocol::ids::{ApprovalId, RuleId};
+use crate::protocol::policy::{Policy, PolicyPatch};
+use crate::protocol::rule::{Rule, RuleCommand, RuleOutcome};
+use crate::protocol::words::{ApprovalState, Autonomy, DecisionScope, DecisionWord, VerdictWord};
+use crate::tui::message::Effect;
+use crate::tui::state::app::{State, Tone};
+use crate::tui::state::modal::{Confirm, Modal};
+use crate::tui::state::queue::ItemKey;
+use crate::tui::state::{decide, submit};
+
+/// Steps that are remembered.
+const REMEMBERED: usize = 50;
+
+/// Something that was done here.
+#[derive(Debug, Clone, PartialEq)]
+enum Done {
+    /// An approval was answered.
+    Decided {
+        id: ApprovalId,
+        title: String,
+        decision: DecisionWord,
+        shape: bool,
+        rule: bool,
+    },
+    /// A rule was made by itself.
+    Rule(Box<Rule>),
+    /// The autonomy of a channel was set.
+    Autonomy {
+        channel: String,
+        before: Box<Policy>,
+        now: Autonomy,
+    },
+}
+
+/// What was done here, while this console runs.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Undo {
+    /// Newest last. What a table sent is one step.
+    steps: Vec<Vec<Done>>,
+    /// Policies as they were when a change of them was sent.
+    before: BTreeMap<String, Policy>,
+    /// Rules that were made with a decision.
+    rules: BTreeMap<ApprovalId, RuleId>,
+}
+
+impl Undo {
+    /// Whether nothing was done here yet.
+    pub fn is_empty(&self) -> bool {
+        self.steps.is_empty()
+    }
+
+    /// A rule was made on a card.
+    pub fn note(&mut self, event: &Event) {
+        if let EventBody::RuleChanged { change, rule } = &event.body
+            && let Some(approval) = rule.approval_id
+        {
+            match change.as_str() {
+                "removed" => self.rules.remove(&approval),
+                _ => self.rules.insert(approval, rule.id),
+            };
+        }
+    }
+}
+
+/// A command is being sent.
+pub fn sending(state: &mut State, command: &Command) {
+    if let Command::SetPolicy { channel, patch } = command
+        && patch.autonomy.is_some()
+        && let Some(known) = state.world.channels.get(channel)
+    {
+        let policy = known.policy.clone();
+        state.undo.before.insert(channel.clone(), policy);
+    }
+}
+
+/// A command was carried out. `joins`: it belongs to the step before.
+pub fn done(state: &mut State, command: &Command, outcome: &Outcome, joins: bool) {
+    let done = match (command, outcome) {
+        (Command::Decide { decision, .. }, Outcome::Approval(_))
+            if decision.decision == DecisionWord::Revoke =>
+        {
+            return;
+        }
+        (Command::Decide { decision, .. }, Outcome::Approval(approval)) => Done::Decided {
+            id: approval.id,
+            title: decide::title(approval),
+            decision: decision.decision,
+            shape: decision.scope == Some(DecisionScope::Session),
+            rule: decision.rule.is_some(),
+        },
+        (Command::Rule(RuleCommand::Add { .. }), Outcome::Rule(RuleOutcome::Rule(rule))) => {
+            Done::Rule(rule.clone())
+        }
+        (Command::SetPolicy { channel, patch }, _) => {
+            let before = state.undo.before.remove(channel);
+            let Some((before, now)) = before.zip(patch.autonomy) else {
+                return;
+            };
+            if before.autonomy == now {
+                return;
+            }
+            Done::Autonomy {
+                channel: channel.clone(),
+                before: Box::new(before),
+                now,
+            }
+        }
+        _ => return,
+    };
+    let steps = &mut state.undo.steps;
+    match steps.last_mut() {
+        Some(step) if joins => step.push(done),
+        Some(_) | None => steps.push(vec![done]),
+    }
+    if steps.len() > REMEMBERED {
+        steps.remove(0);
+    }
+}
+
+/// How one thing is taken back.
+enum Way {
+    /// By this command, at once.
+    Send(Command),
+    /// By this command, after a question.
+    Ask(Command),
+    /// It is only shown again.
+    Wake(ApprovalId),
+    /// Not at all, and why.
+    Never(&'static str),
+}
+
+fn way(state: &State, done: &Done) -> (String, Way) {
+    match done {
+        Done::Decided {
+            id,
+            title,
+            decision,
+            shape,
+            rule,
+        } => {
+            let name = format!("{} {title}", submit::decision_done(*decision));
+            (name, way_back(state, *id, *decision, *shape, *rule))
+        }
+        Done::Rule(rule) => {
+            let command = Command::Rule(RuleCommand::Remove { id: rule.id });
+            let way = if rule.verdict == VerdictWord::Allow {
+                Way::Send(command)
+            } else {
+                Way::Ask(command)
+            };
+            (format!("rule {}", rule.in_words()), way)
+        }
+        Done::Autonomy {
+            channel,
+            before,
+            now,
+        } => {
+            let name = format!("{now} on {channel}");
+            let current = state.world.channels.get(channel).map(|one| &one.policy);
+            let Some(current) = current.filter(|policy| policy.autonomy == *now) else {
+                return (name, Way::Never("it was changed again since"));
+            };
+            let left = before
+                .expires_at
+                .map(|at| at.millis_since(state.now.wall) / 1000);
+            if left == Some(0) {
+                return (name, Way::Never("what was before would have ended by now"));
+            }
+            let command = Command::SetPolicy {
+                channel: channel.clone(),
+                patch: PolicyPatch {
+                    autonomy: Some(before.autonomy),
+                    expires_in_seconds: left,
+                    if_version: Some(current.version),
+                    ..PolicyPatch::default()
+                },
+            };
+            let way = if before.autonomy > *now {
+                Way::Ask(command)
+            } else {
+                Way::Send(command)
+            };
+            (name, way)
+        }
+    }
+}
+
+/// How an answer to an approval is taken back.
+fn way_back(state: &State, id: ApprovalId, decision: DecisionWord, shape: bool, rule: bool) -> Way {
+    let approval = state.world.approvals.get(&id);
+    match decision {
+        DecisionWord::Snooze => Way::Wake(id),
+        // The permission and the rule made with it go with it.
+        DecisionWord::Approve
+            if approval.is_some_and(|one| one.state == ApprovalState::Approved) =>
+        {
+            let Some(approval) = approval else {
+                return Way::Never("it is not known any more");
+            };
+            Way::Send(Command::Decide {
+                approval_id: id,
+                decision: revoke(approval),
+            })
+        }
+        _ if rule => match state.undo.rules.get(&id) {
+            Some(rule) => {
+                let command = Command::Rule(RuleCommand::Remove { id: *rule });
+                if decision == DecisionWord::Approve {
+                    Way::Send(command)
+                } else {
+                    Way::Ask(command)
+                }
+            }
+            None => Way::Never("its rule is gone already"),
+        },
+        DecisionWord::Approve if shape => Way::Send(Command::Rule(RuleCommand::RemoveGrant { id })),
+        DecisionWord::Approve => Way::Never("it has started"),
+        DecisionWord::Edit => Way::Never("the arguments can be edited again"),
+        DecisionWord::Deny | DecisionWord::DenyAndStop | DecisionWord::Answer => {
+            Way::Never("the model has been told")
+        }
+        DecisionWord::Revoke
+        | DecisionWord::Happened
+        | DecisionWord::RunAgain
+        | DecisionWord::GiveUp
+        | DecisionWord::Sent
+        | DecisionWord::SendAgain
+        | DecisionWord::Drop => Way::Never("it is settled"),
+    }
+}
+
+fn revoke(approval: &crate::protocol::approval::Approval) -> DecisionRequest {
+    DecisionRequest {
+        revision: Some(approval.revision),
+        ..DecisionRequest::new(DecisionWord::Revoke, approval.digest.clone())
+    }
+}
+
+/// Takes the last step back.
+pub fn undo(state: &mut State) -> Vec<Effect> {
+    if let Some(why) = submit::blocked(state) {
+        state.flash(Tone::Warning, format!("not sent: {why}"));
+        return Vec::new();
+    }
+    let Some(step) = state.undo.steps.pop() else {
+        state.flash(
+            Tone::Warning,
+            "undo: nothing was decided on this console that could be taken back",
+        );
+        return Vec::new();
+    };
+    let mut effects = Vec::new();
+    let mut taken = Vec::new();
+    let mut kept = Vec::new();
+    for done in step.into_iter().rev() {
+        let (name, way) = way(state, &done);
+        match way {
+            Way::Send(command) => {
+                effects.extend(submit::submit(state, command));
+                taken.push(name);
+            }
+            Way::Ask(command) => {
+                state.modals.push(Modal::Confirm(Confirm {
+                    title: "Take this back?".to_owned(),
+                    lines: vec![name, "Taking it back lets more happen than now.".to_owned()],
+                    label: "Take back",
+                    command,
+                    bound: None,
+                    chosen: 0,
+                }));
+            }
+            Way::Wake(id) => {
+                state.queue.snoozed.remove(&ItemKey::Approval(id));
+                if state.world.approvals.contains_key(&id) {
+                    taken.push(name);
+                } else {
+                    kept.push(format!("{name}: it is not known any more"));
+                }
+            }
+            Way::Never(why) => kept.push(format!("{name}: {why}")),
+        }
+    }
+    let mut text = Vec::new();
+    if !taken.is_empty() {
+        text.push(format!("taking back: {}", taken.join(", ")));
+    }
+    if !kept.is_empty() {
+        text.push(format!("cannot be taken back: {}", kept.join(", ")));
+    }
+    if !text.is_empty() {
+        let tone = if kept.is_empty() {
+            Tone::Info
+        } else {
+            Tone::Warning
+        };
+        state.flash(tone, text.join("; "));
+    }
+    effects
+}

@@ -1,0 +1,310 @@
+//! Dialogs whose last press decides. What is reported is what was really shown.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+
+use crate::protocol::words::{RuleMatcher, RuleScope, VerdictWord};
+use crate::tui::action::Action;
+use crate::tui::format;
+use crate::tui::keymap::context::Context;
+use crate::tui::shown;
+use crate::tui::state::app::State;
+use crate::tui::state::arming::DialogReport;
+use crate::tui::state::batch::{Batch, Fate};
+use crate::tui::state::deciding::{About, Deciding};
+use crate::tui::state::rule_editor::{LIVES, Place, RuleEditor, USES};
+use crate::tui::state::shape::Shape;
+use crate::tui::theme::roles::{Role, Theme};
+use crate::tui::view::card_body::Body;
+use crate::tui::view::paint::{self, span};
+use crate::tui::view::rules;
+
+/// Widest popup.
+const WIDTH: u16 = 100;
+
+/// A dialog as lines: what must be read stands before what only helps.
+struct Page {
+    title: String,
+    lines: Vec<Line<'static>>,
+    /// How many of the lines must have been seen.
+    required: usize,
+    /// Lines of the choice that is highlighted.
+    chosen: Option<(usize, usize)>,
+    /// The line below everything: keys or buttons.
+    below: Line<'static>,
+}
+
+/// Draws the dialog; what of it was shown.
+pub fn draw(
+    state: &State,
+    theme: &Theme,
+    dialog: &Deciding,
+    area: Rect,
+    buf: &mut Buffer,
+) -> DialogReport {
+    let width = WIDTH.min(area.width);
+    let columns = usize::from(width.saturating_sub(4));
+    let page = match &dialog.about {
+        About::Shape(shape) => shape_page(state, theme, shape, columns),
+        About::Rule(editor) => rule_page(state, theme, editor, columns),
+        About::Batch(batch) => batch_page(theme, batch, columns),
+    };
+    let wanted = u16::try_from(page.lines.len())
+        .unwrap_or(u16::MAX)
+        .saturating_add(4);
+    let height = wanted.min(area.height);
+    let fits_title = shown::width(&page.title) + 4 <= usize::from(width);
+    let inner = paint::padded(paint::popup(buf, area, theme, &page.title, width, height));
+    let room = inner.height.saturating_sub(2);
+    let height = usize::from(room);
+    let most = page.lines.len().saturating_sub(height);
+    let mut first = dialog.exposure.scroll.min(most);
+    if let Some((from, to)) = page.chosen {
+        if to > first + height {
+            first = to.saturating_sub(height);
+        }
+        first = first.min(from);
+    }
+    let end = (first + height).min(page.lines.len());
+    for (at, line) in page.lines.iter().skip(first).take(height).enumerate() {
+        let at = u16::try_from(at).unwrap_or(u16::MAX);
+        paint::line(buf, inner, at, line);
+        let index = first + usize::from(at);
+        if page
+            .chosen
+            .is_some_and(|(from, to)| (from..to).contains(&index))
+        {
+            paint::select(buf, paint::row(inner, at), theme, Role::DialogChosen);
+        }
+    }
+    if end < page.lines.len() && room > 0 {
+        let note = format!("… {} more lines below", page.lines.len() - end);
+        paint::line(
+            buf,
+            inner,
+            room,
+            &Line::from(span(theme, Role::TextMuted, note)),
+        );
+    }
+    let keys_fit = page.below.width() <= usize::from(inner.width);
+    paint::line(buf, inner, inner.height.saturating_sub(1), &page.below);
+    DialogReport {
+        size: (inner.width, inner.height),
+        lines: page.required,
+        first: first.min(page.required),
+        end: end.min(page.required),
+        max_scroll: most,
+        legible: fits_title && keys_fit && room > 0,
+    }
+}
+
+fn shape_page(state: &State, theme: &Theme, shape: &Shape, width: usize) -> Page {
+    let approval = &shape.approval;
+    let mut body = Body::new(theme, width);
+    body.field("tool", Role::TextStrong, &approval.tool);
+    let args =
+        serde_json::to_string_pretty(&approval.args).unwrap_or_else(|_| approval.args.to_string());
+    body.field("exactly", Role::Outside, &args);
+    body.field("for", Role::Outside, &approval.requester.id);
+    let place = format!("{} · {}", approval.channel, approval.conversation);
+    body.field("in", Role::Outside, &place);
+    let until = format!(
+        "{} (8 hours), or /new, or until it is taken back on Rules",
+        format::clock(shape.until)
+    );
+    body.field("until", Role::Text, &until);
+    body.text(
+        Role::TextMuted,
+        "This call runs, and the same call again without asking. Anything else asks as before.",
+    );
+    let key = |action| {
+        state
+            .keymap
+            .key_of(Context::Dialog, action)
+            .unwrap_or_else(|| "(no key)".to_owned())
+    };
+    let keys = format!(
+        "{} allows it, {} closes",
+        key(Action::DialogAgain),
+        key(Action::DialogCancel)
+    );
+    Page {
+        title: "Allow this shape for this session".to_owned(),
+        required: body.lines.len(),
+        lines: body.lines,
+        chosen: None,
+        below: Line::from(span(theme, Role::TextStrong, keys)),
+    }
+}
+
+const fn matcher_words(matcher: RuleMatcher) -> &'static str {
+    match matcher {
+        RuleMatcher::Exact => "exact: the same, nothing more",
+        RuleMatcher::Prefix => "prefix: it begins so",
+        RuleMatcher::Pattern => "pattern: * anything, ? one character, a last ** further words",
+    }
+}
+
+fn rule_page(state: &State, theme: &Theme, editor: &RuleEditor, width: usize) -> Page {
+    let approval = &editor.approval;
+    let mut body = Body::new(theme, width);
+    let mut chosen = None;
+    for place in Place::ALL {
+        let (label, text) = match place {
+            Place::Matcher => ("how", matcher_words(editor.matcher).to_owned()),
+            Place::Field => (
+                "argument",
+                editor
+                    .field
+                    .clone()
+                    .unwrap_or_else(|| "all of them, as JSON".to_owned()),
+            ),
+            Place::Value => ("with", editor.value.clone()),
+            Place::Scope => (
+                "where",
+                match editor.scope {
+                    RuleScope::Session => "this session, while it lasts".to_owned(),
+                    RuleScope::Channel => format!("channel {}", approval.channel),
+                    RuleScope::Global => "everywhere".to_owned(),
+                },
+            ),
+            Place::Verdict => (
+                "says",
+                match editor.verdict {
+                    VerdictWord::Allow => "allow: it runs without asking".to_owned(),
+                    VerdictWord::Deny | VerdictWord::Ask => "deny: it never runs".to_owned(),
+                },
+            ),
+            Place::Life => (
+                "ends",
+                LIVES
+                    .get(editor.life)
+                    .map_or("", |(_, words)| words)
+                    .to_owned(),
+            ),
+            Place::Uses => (
+                "uses",
+                match USES.get(editor.uses) {
+                    _ if editor.verdict != VerdictWord::Allow => "not counted".to_owned(),
+                    Some(0) | None => "any number".to_owned(),
+                    Some(uses) => format!("at most {uses} calls"),
+                },
+            ),
+            Place::Cancel | Place::Make => continue,
+        };
+        let from = body.lines.len();
+        let mark = if *place == editor.place { ">" } else { " " };
+        body.field(&format!("{mark} {label}"), Role::Text, &text);
+        if *place == editor.place {
+            chosen = Some((from, body.lines.len()));
+        }
+    }
+    if let Some(why) = &editor.refused {
+        body.text(Role::NoticeError, why);
+    }
+    let before = body.lines.len();
+    let mut required = before + 1;
+    match &editor.found {
+        None => body.text(
+            Role::TextMuted,
+            "Looking for what it would have matched in the last 7 days …",
+        ),
+        Some(Err(why)) => {
+            body.text(Role::NoticeError, why);
+            required = body.lines.len();
+        }
+        Some(Ok(found)) => {
+            body.heading("Would have matched in the last 7 days");
+            required = body.lines.len() + 1;
+            rules::matched(state, &mut body, found);
+        }
+    }
+    let made = match editor.verdict {
+        VerdictWord::Allow => "Allow this, make the rule",
+        VerdictWord::Deny | VerdictWord::Ask => "Deny this, make the rule",
+    };
+    let button = match editor.place {
+        Place::Cancel => 0,
+        Place::Make => 1,
+        Place::Matcher
+        | Place::Field
+        | Place::Value
+        | Place::Scope
+        | Place::Verdict
+        | Place::Life
+        | Place::Uses => usize::MAX,
+    };
+    Page {
+        title: format!("Rule on {}", editor.bound.title),
+        required: required.min(body.lines.len()),
+        lines: body.lines,
+        chosen,
+        below: paint::buttons(theme, &["Cancel", made], button),
+    }
+}
+
+/// Columns of the sign in front of a row, of its risk, and of its channel.
+const SIGN: usize = 3;
+const RISK: usize = 9;
+const CHANNEL: usize = 12;
+
+/// What became of a row: its sign, and the words that stand below it.
+fn fate_words(fate: &Fate) -> (Role, &'static str, Option<String>) {
+    match fate {
+        Fate::Waits => (Role::Text, "+", None),
+        Fate::LeftOut(why) => (Role::TextMuted, "-", Some(format!("left out: {why}"))),
+        Fate::Sent => (Role::NoticeInfo, "…", Some("on its way".to_owned())),
+        Fate::Done => (Role::StateGood, "ok", None),
+        Fate::Refused(why) => (Role::NoticeError, "!", Some(format!("not taken: {why}"))),
+    }
+}
+
+fn batch_page(theme: &Theme, batch: &Batch, width: usize) -> Page {
+    let mut body = Body::new(theme, width);
+    let all = batch.items.len();
+    let waits = batch.count(&Fate::Waits);
+    let head = if batch.sending.is_none() {
+        format!("{waits} of {all} marked: each {}.", batch.in_words())
+    } else {
+        format!("{} of {all} done.", batch.count(&Fate::Done))
+    };
+    body.text(Role::TextStrong, &head);
+    if let Some(reason) = &batch.reason {
+        body.field("reason", Role::Outside, reason);
+    }
+    for item in &batch.items {
+        let (role, sign, words) = fate_words(&item.fate);
+        let what = format!("{} {}", item.bound.title, item.what);
+        let room = width.saturating_sub(SIGN + RISK + CHANNEL + 3);
+        body.lines.push(Line::from(vec![
+            span(theme, role, shown::column(sign, SIGN)),
+            Span::raw(" "),
+            span(
+                theme,
+                paint::risk_role(item.risk),
+                shown::column(item.risk.as_str(), RISK),
+            ),
+            Span::raw(" "),
+            span(
+                theme,
+                Role::TextMuted,
+                shown::column(&item.channel, CHANNEL),
+            ),
+            Span::raw(" "),
+            span(theme, Role::Outside, shown::line(&what, room)),
+        ]));
+        if let Some(words) = words {
+            body.text(role, &format!("{:SIGN$} {words}", ""));
+        }
+    }
+    let labels = batch.buttons();
+    let labels: Vec<&str> = labels.iter().map(String::as_str).collect();
+    Page {
+        title: format!("{all} marked cards"),
+        required: body.lines.len(),
+        lines: body.lines,
+        chosen: None,
+        below: paint::buttons(theme, &labels, batch.chosen),
+    }
+}

@@ -1,0 +1,93 @@
+//! What the screens say, as lines of text: for a terminal without a screen, and for ears.
+//!
+//! Nothing is drawn and nothing is cut: a card that is printed here is printed whole.
+
+use ratatui::text::Line;
+
+use crate::protocol::ids::ContinuationId;
+use crate::protocol::session::{StepBody, TranscriptBody, TranscriptEntry};
+use crate::tui::shown;
+use crate::tui::state::app::State;
+use crate::tui::state::queue::{self, ItemKey};
+use crate::tui::theme::depth::ColorDepth;
+use crate::tui::theme::file::default_theme;
+use crate::tui::theme::roles::Theme;
+use crate::tui::view::cache::ViewCache;
+use crate::tui::view::transcript_entry::Manner;
+use crate::tui::view::{card, transcript_entry};
+
+fn theme() -> Theme {
+    default_theme(ColorDepth::None)
+}
+
+fn text(line: &Line<'_>) -> String {
+    let whole: String = line
+        .spans
+        .iter()
+        .map(|span| span.content.as_ref())
+        .collect();
+    // The rule behind a heading is for eyes.
+    whole.trim_end_matches([' ', '─']).to_owned()
+}
+
+/// The whole card of a queue item; none when there is no such item.
+pub fn card(state: &State, key: &ItemKey, width: usize) -> Option<Vec<String>> {
+    let subject = queue::subject(&state.world, key)?;
+    let (title, id, risk) = card::identity(state, key);
+    let mut lines = vec![
+        format!(
+            "{} · {} · {}",
+            shown::whole_line(&title),
+            risk.1.to_uppercase(),
+            card::status(state, key).1
+        ),
+        shown::whole_line(&id),
+    ];
+    let theme = theme();
+    let mut cache = ViewCache::default();
+    let body = card::lines(state, &theme, &mut cache, key, width, &subject.digest);
+    lines.extend(body.iter().map(text));
+    Some(lines)
+}
+
+/// Whether an entry only repeats what a later one of these says.
+fn repeated(entry: &TranscriptEntry, entries: &[TranscriptEntry]) -> bool {
+    let answered = |id: ContinuationId| {
+        entries.iter().any(|other| {
+            other.continuation_id == id
+                && matches!(&other.body, TranscriptBody::Step { step, .. } if step.body.is_answer())
+        })
+    };
+    match &entry.body {
+        TranscriptBody::Step { step, tool_calls } => {
+            tool_calls.is_empty()
+                && matches!(step.body, StepBody::Model { .. })
+                && answered(entry.continuation_id)
+        }
+        TranscriptBody::User { .. }
+        | TranscriptBody::State { .. }
+        | TranscriptBody::Compacted { .. } => false,
+    }
+}
+
+/// Entries of a transcript, unfolded.
+pub fn transcript(entries: &[TranscriptEntry], width: usize) -> Vec<String> {
+    let theme = theme();
+    let mut lines: Vec<String> = Vec::new();
+    for entry in entries {
+        let repeated = repeated(entry, entries);
+        let drawn = transcript_entry::lines(
+            &theme,
+            entry,
+            Manner {
+                width,
+                folded: false,
+                repeated,
+                raw: false,
+                unfold: "",
+            },
+        );
+        lines.extend(drawn.iter().map(text));
+    }
+    lines
+}

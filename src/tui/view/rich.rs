@@ -1,0 +1,149 @@
+//! Texts of models as they mean them: Markdown, and changes of files. Every piece goes through `shown`; what it
+//! looks like never says more than its words do.
+
+use ratatui::style::{Modifier, Style};
+use ratatui::text::{Line, Span};
+
+use crate::text::markdown::to_pieces;
+use crate::text::markup::Look;
+use crate::tui::shown;
+use crate::tui::theme::roles::{Role, Theme};
+use crate::tui::view::paint::span;
+
+/// Columns before a line of code.
+const CODE_INDENT: usize = 2;
+
+/// The lines of a text in Markdown.
+pub fn markdown(theme: &Theme, text: &str, width: usize) -> Vec<Line<'static>> {
+    let mut out = Vec::new();
+    let mut line: Vec<(Look, String)> = Vec::new();
+    for piece in to_pieces(text) {
+        let mut parts = piece.text.split('\n');
+        let part = |text: &str| Some((piece.look, text.to_owned())).filter(|(_, t)| !t.is_empty());
+        line.extend(parts.next().and_then(part));
+        for next in parts {
+            flow(theme, &line, width, &mut out);
+            line = part(next).into_iter().collect();
+        }
+    }
+    flow(theme, &line, width, &mut out);
+    out
+}
+
+/// Whether a text shows changes of files.
+pub fn is_diff(text: &str) -> bool {
+    let mut lines = text.lines();
+    lines.any(|line| line.starts_with("--- "))
+        && lines.next().is_some_and(|line| line.starts_with("+++ "))
+        && lines.any(|line| line.starts_with("@@ "))
+}
+
+/// The role of a line of a unified diff.
+pub fn diff_role(line: &str, other: Role) -> Role {
+    match line.as_bytes().first() {
+        Some(b'@') if line.starts_with("@@") => Role::DiffHunk,
+        Some(b'+') => Role::DiffAdd,
+        Some(b'-') => Role::DiffRemove,
+        _ => other,
+    }
+}
+
+fn style(theme: &Theme, look: Look) -> Style {
+    let mut style = theme.style(if look.code || look.pre {
+        Role::OutsideCode
+    } else {
+        Role::Outside
+    });
+    for (set, modifier) in [
+        (look.strong, Modifier::BOLD),
+        (look.emphasis, Modifier::ITALIC),
+        (look.struck, Modifier::CROSSED_OUT),
+        (look.link, Modifier::UNDERLINED),
+    ] {
+        if set {
+            style = style.add_modifier(modifier);
+        }
+    }
+    style
+}
+
+/// One line of the source, wrapped.
+fn flow(theme: &Theme, line: &[(Look, String)], width: usize, out: &mut Vec<Line<'static>>) {
+    let look = line.last().map(|(look, _)| *look).unwrap_or_default();
+    if look.pre {
+        let text: String = line.iter().map(|(_, text)| text.as_str()).collect();
+        let role = if look.diff {
+            diff_role(&text, Role::OutsideCode)
+        } else {
+            Role::OutsideCode
+        };
+        let room = width.saturating_sub(CODE_INDENT);
+        out.extend(shown::block(&text, room).into_iter().map(|part| {
+            Line::from(vec![
+                Span::raw(" ".repeat(CODE_INDENT)),
+                span(theme, role, part),
+            ])
+        }));
+        return;
+    }
+    let quote = if look.quote { "> " } else { "" };
+    // Revealed piece by piece: what a piece begins with cannot change the one before it.
+    let pieces: Vec<(Look, String)> = line
+        .iter()
+        .map(|(look, text)| (*look, shown::whole_line(text)))
+        .collect();
+    let plain: String = pieces.iter().map(|(_, text)| text.as_str()).collect();
+    // Where a wide character does not fit beside the mark, nothing hangs.
+    let most = width.saturating_sub(quote.len() + 2).min(width / 2);
+    let hang = Some(hang(&plain)).filter(|hang| *hang <= most).unwrap_or(0);
+    let room = width.saturating_sub(hang + quote.len());
+    // The mark of an item stands before the text that is wrapped beside it.
+    let at = plain
+        .char_indices()
+        .nth(hang)
+        .map_or(plain.len(), |(at, _)| at);
+    let (mark, rest) = plain.split_at(at);
+    let mut looks = pieces
+        .iter()
+        .flat_map(|(look, text)| text.chars().map(move |c| (*look, c)))
+        .skip(hang)
+        .peekable();
+    for (index, part) in shown::block(rest, room).into_iter().enumerate() {
+        let before = if index == 0 {
+            mark.to_owned()
+        } else {
+            " ".repeat(hang)
+        };
+        let mut spans: Vec<Span<'static>> = Vec::new();
+        for c in part.chars() {
+            // Spaces at a break are not drawn.
+            while looks
+                .next_if(|(_, known)| *known == ' ' && c != ' ')
+                .is_some()
+            {}
+            let look = looks.next_if(|(_, known)| *known == c);
+            let style = style(theme, look.map(|(look, _)| look).unwrap_or_default());
+            match spans.last_mut().filter(|last| last.style == style) {
+                Some(last) => last.content.to_mut().push(c),
+                None => spans.push(Span::styled(c.to_string(), style)),
+            }
+        }
+        spans.insert(0, span(theme, Role::TextMuted, format!("{quote}{before}")));
+        out.push(Line::from(spans));
+    }
+}
+
+/// Columns of what stands before the text of a line: indentation, the mark of an item, the marks of a heading.
+fn hang(line: &str) -> usize {
+    let text = line.trim_start_matches(' ');
+    let indent = line.len() - text.len();
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let hashes = text.bytes().take_while(|byte| *byte == b'#').count();
+    let mark = match text.get(digits..digits + 2) {
+        Some(". ") if digits > 0 => digits + 2,
+        _ if text.starts_with("• ") => 2,
+        _ if hashes > 0 && text.get(hashes..=hashes) == Some(" ") => hashes + 1,
+        _ => 0,
+    };
+    indent + mark
+}

@@ -1,0 +1,7 @@
+//! The console in lines: the real binary, typed to and read line by line.
+
+mod asked;
+mod decisions;
+mod openings;
+mod tasks;
+mod typist;

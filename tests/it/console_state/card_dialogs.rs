@@ -1,0 +1,357 @@
+//! The shape dialog and the rule editor: what they print, what they ask, and when their last press counts.
+
+use leverframe::protocol::command::{Command, DecisionRequest, Outcome};
+use leverframe::protocol::problem::{Problem, ProblemKind};
+use leverframe::protocol::rule::{RuleAnswer, RuleMatches, RulePatch, RuleQuery};
+use leverframe::protocol::snapshot::{Answer, Query, Snapshot};
+use leverframe::protocol::words::*;
+use leverframe::tui::message::{Effect, Message};
+use leverframe::tui::state::modal::Modal;
+
+use crate::console_frames::driver::Driver;
+use crate::console_frames::fixture;
+
+fn decided(driver: &Driver) -> Vec<DecisionRequest> {
+    driver
+        .effects
+        .iter()
+        .filter_map(|effect| match effect {
+            Effect::Submit(Command::Decide { decision, .. }) => Some(decision.clone()),
+            _ => None,
+        })
+        .collect()
+}
+
+fn flash(driver: &Driver) -> String {
+    driver
+        .state
+        .flash
+        .as_ref()
+        .map_or_else(String::new, |flash| flash.text.clone())
+}
+
+/// A call that runs `git push origin main`, untainted, of medium risk.
+fn command() -> Snapshot {
+    let mut approval = fixture::command_approval(1, Risk::Medium);
+    approval.taint.clear();
+    approval.args = serde_json::json!({"argv": ["git", "push", "origin", "it's main"]});
+    Snapshot {
+        approvals: vec![approval, fixture::approval(2, Risk::High)],
+        ..fixture::busy()
+    }
+}
+
+/// The card is selected and has been read.
+fn ready(width: u16, height: u16) -> Driver {
+    let mut driver = Driver::with(width, height, command());
+    driver.press("j");
+    for _ in 0..12 {
+        driver.press("ctrl-d");
+    }
+    driver.wait(800);
+    driver.draw();
+    driver
+}
+
+#[test]
+fn a_shape_is_printed_and_allowed_by_the_same_key_not_before_700_ms() {
+    let mut driver = ready(160, 60);
+    driver.press("s");
+    let text = driver.text();
+    for shown in [
+        "Allow this shape",
+        "execute_command",
+        "\"it's main\"",
+        "telegram:481516",
+        "20:00",
+    ] {
+        assert!(text.contains(shown), "{shown}: {text}");
+    }
+    driver.wait(699);
+    driver.press("s");
+    assert!(decided(&driver).is_empty(), "too soon");
+    assert!(flash(&driver).contains("not armed"), "{}", flash(&driver));
+    // Enter takes nothing, and a held key is no second press.
+    driver.wait(1_000);
+    driver.press("enter");
+    let held = crossterm::event::KeyEvent {
+        kind: crossterm::event::KeyEventKind::Repeat,
+        ..crossterm::event::KeyEvent::new(
+            crossterm::event::KeyCode::Char('s'),
+            crossterm::event::KeyModifiers::NONE,
+        )
+    };
+    driver.send(Message::Key(held));
+    driver.send(Message::Paste("s".into()));
+    assert!(decided(&driver).is_empty());
+    // Nor is one just after the terminal regained focus.
+    driver.send(Message::FocusGained);
+    driver.wait(299);
+    driver.press("s");
+    assert!(decided(&driver).is_empty());
+    driver.wait(2);
+    driver.press("s");
+    let sent = decided(&driver);
+    let [request] = sent.as_slice() else {
+        panic!("{sent:?}")
+    };
+    assert_eq!(
+        (request.decision, request.scope, request.revision),
+        (DecisionWord::Approve, Some(DecisionScope::Session), Some(1))
+    );
+    assert_eq!(request.digest, "01".repeat(32));
+}
+
+#[test]
+fn a_long_shape_counts_only_when_it_was_read_to_its_end() {
+    let mut snapshot = command();
+    let words: Vec<String> = (0..80).map(|n| format!("word-{n}")).collect();
+    snapshot.approvals[0].args = serde_json::json!({ "argv": words });
+    let mut driver = Driver::with(80, 24, snapshot);
+    driver.press("j");
+    for _ in 0..60 {
+        driver.press("ctrl-d");
+    }
+    driver.wait(800);
+    driver.press("s");
+    assert!(
+        matches!(driver.state.modals.last(), Some(Modal::Deciding(_))),
+        "{}",
+        flash(&driver)
+    );
+    driver.wait(800);
+    driver.press("s");
+    assert!(
+        flash(&driver).contains("scroll to its end"),
+        "{}",
+        flash(&driver)
+    );
+    assert!(decided(&driver).is_empty());
+    for _ in 0..60 {
+        driver.press("ctrl-d");
+    }
+    driver.press("s");
+    assert_eq!(decided(&driver).len(), 1, "{}", flash(&driver));
+}
+
+#[test]
+fn no_shape_for_high_risk_or_with_untrusted_content() {
+    let mut tainted = fixture::approval(1, Risk::Low);
+    tainted.taint = vec!["a web page".into()];
+    let mut driver = Driver::with(
+        160,
+        60,
+        Snapshot {
+            approvals: vec![tainted, fixture::approval(2, Risk::High)],
+            ..fixture::busy()
+        },
+    );
+    for said in ["untrusted content", "never for high risk"] {
+        driver.press("j");
+        driver.wait(800);
+        driver.press("s");
+        assert!(driver.state.modals.is_empty());
+        assert!(flash(&driver).contains(said), "{}", flash(&driver));
+    }
+}
+
+fn asked(driver: &Driver) -> Vec<RulePatch> {
+    driver
+        .effects
+        .iter()
+        .filter_map(|effect| match effect {
+            Effect::Query(Query::Rules(RuleQuery::Matches { id: None, rule })) => {
+                Some((**rule).clone())
+            }
+            _ => None,
+        })
+        .collect()
+}
+
+fn matches(matched: u64) -> RuleMatches {
+    RuleMatches {
+        rule: "allow execute_command argv prefix `git push`".into(),
+        since: fixture::ago(7 * 24 * 3600),
+        considered: 40,
+        more: false,
+        matched,
+        ran_unasked: 0,
+        approved: 9,
+        denied: 2,
+        refused: 0,
+        calls: Vec::new(),
+    }
+}
+
+fn answer(driver: &mut Driver, rule: &RulePatch, matched: u64) {
+    let query = Query::Rules(RuleQuery::Matches {
+        id: None,
+        rule: Box::new(rule.clone()),
+    });
+    let found = RuleAnswer::Matches(Box::new(matches(matched)));
+    driver.answer(query, Answer::Rules(found));
+    driver.draw();
+}
+
+#[test]
+fn the_rule_editor_previews_and_makes_the_rule_with_the_decision() {
+    let mut driver = ready(80, 24);
+    driver.press("r");
+    let first = asked(&driver);
+    assert_eq!(first.len(), 1);
+    assert_eq!(
+        (
+            first[0].matcher,
+            first[0].field.as_deref(),
+            first[0].value.as_deref()
+        ),
+        (
+            Some(RuleMatcher::Exact),
+            Some("argv"),
+            Some(r"git push origin 'it'\''s main'")
+        )
+    );
+    // The matcher changes: another value is suggested and asked about.
+    driver.press("enter");
+    let prefix = asked(&driver).pop().unwrap();
+    assert_eq!(
+        (
+            prefix.matcher,
+            prefix.value.as_deref(),
+            prefix.channel.as_deref()
+        ),
+        (
+            Some(RuleMatcher::Prefix),
+            Some("git push"),
+            Some("telegram")
+        )
+    );
+    // An answer to what is not asked any more says nothing.
+    answer(&mut driver, &first[0], 1);
+    assert!(driver.text().contains("Looking for"), "{}", driver.text());
+    answer(&mut driver, &prefix, 12);
+    let text = driver.text();
+    assert!(text.contains("matches 12 of 40 calls"), "{text}");
+    assert!(text.contains("9 approved, 2 denied"), "{text}");
+
+    // Its end and uses change nothing of what it matches: nothing is asked again.
+    let questions = asked(&driver).len();
+    driver.press("j j j j j enter j enter");
+    assert_eq!(asked(&driver).len(), questions);
+    let text = driver.text();
+    assert!(
+        text.contains("in a day") && text.contains("at most 1 calls"),
+        "{text}"
+    );
+
+    // Cancel stands before the button that decides; that counts after 700 ms only.
+    driver.press("j j");
+    driver.press("enter");
+    assert!(decided(&driver).is_empty());
+    assert!(flash(&driver).contains("not armed"), "{}", flash(&driver));
+    driver.wait(700);
+    driver.press("enter");
+    let sent = decided(&driver);
+    let [request] = sent.as_slice() else {
+        panic!("{sent:?} {}", flash(&driver))
+    };
+    let rule = request.rule.clone().unwrap();
+    assert_eq!(request.decision, DecisionWord::Approve);
+    assert_eq!(
+        (
+            rule.value.as_deref(),
+            rule.verdict,
+            rule.expires_in_seconds,
+            rule.max_uses
+        ),
+        (
+            Some("git push"),
+            Some(VerdictWord::Allow),
+            Some(24 * 3600),
+            Some(1)
+        )
+    );
+    assert_eq!(rule.channel.as_deref(), Some("telegram"));
+
+    // A refusal is read in the editor, which stays.
+    let command = Command::Decide {
+        approval_id: fixture::approval_id(1),
+        decision: request.clone(),
+    };
+    let problem = Problem::new(ProblemKind::Invalid, "invalid", "the rule does not match");
+    driver.send(Message::Submitted {
+        command: Box::new(command.clone()),
+        result: Err(Box::new(problem)),
+    });
+    assert!(driver.text().contains("does not match"));
+    let mut done = fixture::approval(1, Risk::Medium);
+    done.state = ApprovalState::Approved;
+    driver.send(Message::Submitted {
+        command: Box::new(command),
+        result: Ok(Box::new(Outcome::Approval(done))),
+    });
+    assert!(driver.state.modals.is_empty());
+    assert!(flash(&driver).contains("a rule made"), "{}", flash(&driver));
+}
+
+#[test]
+fn a_value_is_written_and_asked_about_and_a_deny_rule_denies() {
+    let mut driver = ready(120, 40);
+    driver.press("r j j enter");
+    for _ in 0..30 {
+        driver.press("backspace");
+    }
+    driver.press("enter");
+    assert!(driver.text().contains("compares with something"));
+    driver.type_text("git *");
+    driver.press("enter");
+    assert_eq!(
+        asked(&driver).pop().unwrap().value.as_deref(),
+        Some("git *")
+    );
+    // To `says`, and over to deny.
+    driver.press("j j enter");
+    let deny = asked(&driver).pop().unwrap();
+    assert_eq!(deny.verdict, Some(VerdictWord::Deny));
+    answer(&mut driver, &deny, 3);
+    driver.press("j j j j");
+    driver.wait(800);
+    driver.press("enter");
+    let sent = decided(&driver);
+    assert_eq!(sent.len(), 1, "{}", flash(&driver));
+    let rule = sent[0].rule.clone().unwrap();
+    assert_eq!(
+        (sent[0].decision, rule.verdict, rule.max_uses),
+        (DecisionWord::Deny, Some(VerdictWord::Deny), None)
+    );
+}
+
+#[test]
+fn an_editor_that_does_not_fit_or_whose_card_changed_decides_nothing() {
+    let mut driver = ready(160, 60);
+    driver.press("r");
+    let query = asked(&driver).pop().unwrap();
+    answer(&mut driver, &query, 3);
+    driver.press("j j j j j j j j");
+    driver.size = (40, 8);
+    driver.send(Message::Resize(40, 8));
+    driver.draw();
+    driver.wait(900);
+    driver.press("enter");
+    assert!(decided(&driver).is_empty());
+    driver.size = (160, 60);
+    driver.send(Message::Resize(160, 60));
+    driver.draw();
+    driver.wait(900);
+    // Another revision came meanwhile.
+    let approval = driver
+        .state
+        .world
+        .approvals
+        .get_mut(&fixture::approval_id(1))
+        .unwrap();
+    approval.revision = 2;
+    driver.press("enter");
+    assert!(decided(&driver).is_empty());
+    assert!(flash(&driver).contains("changed"), "{}", flash(&driver));
+}

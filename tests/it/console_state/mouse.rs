@@ -1,0 +1,149 @@
+//! The mouse selects and scrolls, and decides nothing.
+
+use leverframe::protocol::words::Risk;
+use leverframe::tui::message::{Effect, Message, Mouse, MouseKind, Spot};
+use leverframe::tui::state::app::Screen;
+use leverframe::tui::state::queue::ItemKey;
+
+use crate::console_frames::driver::Driver;
+use crate::console_frames::fixture;
+
+fn ready() -> Driver {
+    let mut driver = Driver::with(160, 45, fixture::busy());
+    driver.wait(1_000);
+    driver
+}
+
+fn at(driver: &Driver, spot: &Spot) -> (u16, u16) {
+    let (area, _) = driver
+        .state
+        .spots
+        .iter()
+        .find(|(_, known)| known == spot)
+        .unwrap_or_else(|| panic!("{spot:?} was not drawn: {:?}", driver.state.spots));
+    (area.x + area.width / 2, area.y)
+}
+
+fn mouse(driver: &mut Driver, kind: MouseKind, place: (u16, u16)) -> Vec<Effect> {
+    let (column, row) = place;
+    let effects = driver.send(Message::Mouse(Mouse { kind, column, row }));
+    driver.draw();
+    effects
+}
+
+fn spots(driver: &Driver) -> Vec<Spot> {
+    driver
+        .state
+        .spots
+        .iter()
+        .map(|(_, spot)| spot.clone())
+        .collect()
+}
+
+#[test]
+fn the_mouse_is_the_terminals_until_it_is_taken() {
+    let mut driver = ready();
+    assert!(driver.state.spots.is_empty());
+    let nothing = driver.state.queue.selected.clone();
+    mouse(&mut driver, MouseKind::Click, (5, 5));
+    assert_eq!(driver.state.queue.selected, nothing);
+    let effects = driver.press("m");
+    assert!(effects.contains(&Effect::Mouse(true)), "{effects:?}");
+    assert!(!driver.state.spots.is_empty());
+    let effects = driver.press("m");
+    assert!(effects.contains(&Effect::Mouse(false)), "{effects:?}");
+    assert!(driver.state.spots.is_empty());
+}
+
+#[test]
+fn a_click_selects_what_was_drawn_there_on_every_list() {
+    let mut driver = ready();
+    driver.press("m");
+    let all = spots(&driver);
+    let items: Vec<ItemKey> = all
+        .iter()
+        .filter_map(|spot| match spot {
+            Spot::Item(key) => Some(key.clone()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(items, driver.state.queue.order);
+    for key in items.iter().rev() {
+        let place = at(&driver, &Spot::Item(key.clone()));
+        mouse(&mut driver, MouseKind::Click, place);
+        assert_eq!(driver.state.queue.selected.as_ref(), Some(key));
+    }
+    for (key, screen) in [("2", Screen::Live), ("4", Screen::Channels)] {
+        driver.press(key);
+        assert_eq!(driver.state.screen, screen);
+        let last = spots(&driver)
+            .into_iter()
+            .rev()
+            .find(|spot| *spot != Spot::Card)
+            .unwrap();
+        let place = at(&driver, &last);
+        mouse(&mut driver, MouseKind::Click, place);
+        match last {
+            Spot::Session(id) => assert_eq!(driver.state.live.selected, Some(id)),
+            Spot::Channel(name) => assert_eq!(driver.state.channels.selected, Some(name)),
+            other => panic!("{other:?} on {screen:?}"),
+        }
+    }
+    // Beside everything nothing is selected, and nothing is lost.
+    let before = driver.state.channels.selected.clone();
+    mouse(&mut driver, MouseKind::Click, (159, 44));
+    assert_eq!(driver.state.channels.selected, before);
+}
+
+#[test]
+fn neither_the_click_that_brought_the_focus_nor_any_other_decides() {
+    let mut driver = ready();
+    driver.press("m");
+    let key = ItemKey::Approval(fixture::approval(1, Risk::Medium).id);
+    let place = at(&driver, &Spot::Item(key.clone()));
+    driver.send(Message::FocusLost);
+    mouse(&mut driver, MouseKind::Click, place);
+    assert_eq!(driver.state.queue.selected, None, "without the focus");
+    driver.send(Message::FocusGained);
+    mouse(&mut driver, MouseKind::Click, place);
+    assert_eq!(driver.state.queue.selected, None, "with it, just now");
+    driver.wait(400);
+    driver.effects.clear();
+    mouse(&mut driver, MouseKind::Click, place);
+    assert_eq!(driver.state.queue.selected, Some(key));
+    driver.wait(2_000);
+    for _ in 0..5 {
+        mouse(&mut driver, MouseKind::Click, place);
+        mouse(&mut driver, MouseKind::Click, (120, 20));
+        driver.wait(900);
+    }
+    let submitted = driver
+        .effects
+        .iter()
+        .any(|effect| matches!(effect, Effect::Submit(_)));
+    assert!(!submitted, "{:?}", driver.effects);
+    // A dialog is answered with keys.
+    driver.press("?");
+    let modals = driver.state.modals.len();
+    assert!(driver.state.spots.is_empty());
+    mouse(&mut driver, MouseKind::Click, (80, 22));
+    mouse(&mut driver, MouseKind::WheelDown, (80, 22));
+    assert_eq!(driver.state.modals.len(), modals);
+}
+
+#[test]
+fn the_wheel_scrolls_what_is_under_it() {
+    let mut driver = Driver::with(150, 16, fixture::busy());
+    driver.wait(1_000);
+    driver.press("m");
+    let first = driver.state.queue.order[0].clone();
+    let place = at(&driver, &Spot::Item(first.clone()));
+    mouse(&mut driver, MouseKind::WheelDown, place);
+    assert_eq!(driver.state.queue.selected, Some(first));
+    driver.press("g g");
+    let card = at(&driver, &Spot::Card);
+    mouse(&mut driver, MouseKind::WheelDown, card);
+    assert_eq!(driver.state.queue.card_scroll, 3);
+    mouse(&mut driver, MouseKind::WheelUp, card);
+    assert_eq!(driver.state.queue.card_scroll, 0);
+}

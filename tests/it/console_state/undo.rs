@@ -1,0 +1,313 @@
+//! `z`: what was last done here is taken back while that can be, and named.
+
+use leverframe::protocol::approval::Approval;
+use leverframe::protocol::command::{Command, DecisionRequest, Outcome};
+use leverframe::protocol::event::{Event, EventBody};
+use leverframe::protocol::policy::PolicyPatch;
+use leverframe::protocol::rule::RuleCommand;
+use leverframe::protocol::words::*;
+use leverframe::tui::message::{Effect, Message};
+use leverframe::tui::state::modal::Modal;
+
+use crate::console_frames::driver::Driver;
+use crate::console_frames::fixture;
+
+fn sent(driver: &Driver) -> Vec<Command> {
+    driver
+        .effects
+        .iter()
+        .filter_map(|effect| match effect {
+            Effect::Submit(command) => Some(command.clone()),
+            _ => None,
+        })
+        .collect()
+}
+
+fn flash(driver: &Driver) -> String {
+    driver
+        .state
+        .flash
+        .as_ref()
+        .map_or_else(String::new, |flash| flash.text.clone())
+}
+
+fn event(driver: &mut Driver, seq: u64, body: EventBody) {
+    let event = Event {
+        seq: Some(seq),
+        at: driver.now().wall,
+        session_id: Some(fixture::session_id(1)),
+        continuation_id: Some(fixture::continuation_id(1)),
+        body,
+    };
+    driver.send(Message::Event(Box::new(event)));
+}
+
+/// The first card is allowed, and the engine says so.
+fn allowed() -> (Driver, Approval) {
+    let mut driver = Driver::with(160, 60, fixture::busy());
+    driver.press("j");
+    driver.wait(800);
+    driver.press("a");
+    let command = sent(&driver).pop().unwrap();
+    let mut approval = fixture::approval(1, Risk::Medium);
+    approval.state = ApprovalState::Approved;
+    approval.tool_call_id = Some(fixture::tool_call(9, ToolCallState::Approved, None).id);
+    approval.decision = Some(leverframe::protocol::approval::Decision {
+        decision: DecisionWord::Approve,
+        scope: Some(DecisionScope::Once),
+        by: "operator:1000".into(),
+        surface: Surface::Console,
+        at: driver.now().wall,
+        reason: None,
+    });
+    event(
+        &mut driver,
+        200,
+        EventBody::ApprovalDecided {
+            approval: Box::new(approval.clone()),
+        },
+    );
+    driver.send(Message::Submitted {
+        command: Box::new(command),
+        result: Ok(Box::new(Outcome::Approval(approval.clone()))),
+    });
+    (driver, approval)
+}
+
+#[test]
+fn an_approval_is_revoked_until_its_call_starts() {
+    let (mut driver, approval) = allowed();
+    driver.press("z");
+    let Some(Command::Decide {
+        approval_id,
+        decision,
+    }) = sent(&driver).pop()
+    else {
+        panic!("{:?}", sent(&driver))
+    };
+    assert_eq!(
+        (approval_id, decision.decision, decision.digest),
+        (approval.id, DecisionWord::Revoke, approval.digest.clone())
+    );
+    assert!(
+        flash(&driver).contains("allowed once write_file"),
+        "{}",
+        flash(&driver)
+    );
+    // Once is enough.
+    let count = sent(&driver).len();
+    driver.press("z");
+    assert_eq!(sent(&driver).len(), count);
+
+    let (mut driver, approval) = allowed();
+    event(
+        &mut driver,
+        201,
+        EventBody::ToolStarted {
+            call_id: approval.tool_call_id.unwrap(),
+            name: "write_file".into(),
+            attempt: 1,
+        },
+    );
+    assert_eq!(
+        driver.state.world.approvals[&approval.id].state,
+        ApprovalState::Consumed
+    );
+    let count = sent(&driver).len();
+    driver.press("z");
+    assert_eq!(sent(&driver).len(), count);
+    assert!(
+        flash(&driver).contains("cannot be taken back")
+            && flash(&driver).contains("it has started"),
+        "{}",
+        flash(&driver)
+    );
+}
+
+#[test]
+fn a_call_that_is_held_back_says_when_it_starts() {
+    let (mut driver, _) = allowed();
+    driver.state.world.engine.as_mut().unwrap().undo_seconds = 3;
+    assert!(
+        driver.text().contains("starts in 3 s, z revokes"),
+        "{}",
+        driver.text()
+    );
+    // A second later it says so by itself.
+    let next = driver.state.next_deadline().unwrap();
+    assert!(next.0 - driver.steady <= 1_000);
+    driver.wait(1_100);
+    assert!(driver.text().contains("starts in 2 s"), "{}", driver.text());
+    driver.wait(2_000);
+    assert!(!driver.text().contains("starts in"), "{}", driver.text());
+}
+
+fn decided(driver: &mut Driver, decision: DecisionRequest, state: ApprovalState) {
+    let mut approval = fixture::approval(1, Risk::Medium);
+    approval.state = state;
+    driver.send(Message::Submitted {
+        command: Box::new(Command::Decide {
+            approval_id: approval.id,
+            decision,
+        }),
+        result: Ok(Box::new(Outcome::Approval(approval))),
+    });
+}
+
+fn request(word: DecisionWord) -> DecisionRequest {
+    DecisionRequest {
+        decision: word,
+        scope: None,
+        digest: "01".repeat(32),
+        revision: Some(1),
+        confirm_code: None,
+        reason: None,
+        args: None,
+        answer: None,
+        minutes: None,
+        extra: None,
+        seen_ms: Some(600),
+        rule: None,
+    }
+}
+
+#[test]
+fn a_permission_goes_when_its_call_has_started_and_a_refusal_stays() {
+    let mut driver = Driver::with(120, 40, fixture::busy());
+    driver.press("z");
+    assert!(
+        flash(&driver).contains("nothing was decided"),
+        "{}",
+        flash(&driver)
+    );
+    decided(
+        &mut driver,
+        request(DecisionWord::Deny),
+        ApprovalState::Denied,
+    );
+    let shape = DecisionRequest {
+        scope: Some(DecisionScope::Session),
+        ..request(DecisionWord::Approve)
+    };
+    driver
+        .state
+        .world
+        .approvals
+        .get_mut(&fixture::approval_id(1))
+        .unwrap()
+        .state = ApprovalState::Consumed;
+    decided(&mut driver, shape, ApprovalState::Approved);
+    driver.press("z");
+    assert_eq!(
+        sent(&driver).pop(),
+        Some(Command::Rule(RuleCommand::RemoveGrant {
+            id: fixture::approval_id(1)
+        }))
+    );
+    driver.press("z");
+    assert!(
+        flash(&driver).contains("the model has been told"),
+        "{}",
+        flash(&driver)
+    );
+
+    // Put off: it is back at once.
+    let snooze = DecisionRequest {
+        minutes: Some(15),
+        ..request(DecisionWord::Snooze)
+    };
+    driver
+        .state
+        .world
+        .approvals
+        .get_mut(&fixture::approval_id(1))
+        .unwrap()
+        .state = ApprovalState::Pending;
+    decided(&mut driver, snooze, ApprovalState::Pending);
+    assert_eq!(driver.state.queue.snoozed.len(), 1);
+    driver.press("z");
+    assert!(driver.state.queue.snoozed.is_empty());
+}
+
+#[test]
+fn lowered_autonomy_comes_back_only_after_a_question() {
+    let mut driver = Driver::with(120, 40, fixture::busy());
+    let set = |driver: &mut Driver, to: Autonomy| {
+        driver.press("4 j j A");
+        let steps = if to == Autonomy::Supervised { "k" } else { "j" };
+        driver.press(steps);
+        driver.press("enter");
+    };
+    // `telegram` is semi_auto; down to supervised.
+    set(&mut driver, Autonomy::Supervised);
+    let Some(command @ Command::SetPolicy { .. }) = sent(&driver).pop() else {
+        panic!("{:?} {}", sent(&driver), flash(&driver))
+    };
+    let mut channel = driver.state.world.channels["telegram"].clone();
+    channel.policy.autonomy = Autonomy::Supervised;
+    channel.policy.version = 4;
+    event(
+        &mut driver,
+        200,
+        EventBody::ChannelState {
+            channel: Box::new(channel.clone()),
+        },
+    );
+    driver.send(Message::Submitted {
+        command: Box::new(command),
+        result: Ok(Box::new(Outcome::Channel(channel))),
+    });
+    let count = sent(&driver).len();
+    driver.press("z");
+    assert_eq!(sent(&driver).len(), count, "it asks first");
+    assert!(matches!(
+        driver.state.modals.last(),
+        Some(Modal::Confirm(_))
+    ));
+    driver.press("tab enter");
+    assert_eq!(
+        sent(&driver).pop(),
+        Some(Command::SetPolicy {
+            channel: "telegram".into(),
+            patch: PolicyPatch {
+                autonomy: Some(Autonomy::SemiAuto),
+                if_version: Some(4),
+                ..PolicyPatch::default()
+            }
+        })
+    );
+}
+
+#[test]
+fn a_level_that_would_have_ended_by_now_does_not_come_back_for_good() {
+    let mut driver = Driver::with(120, 40, fixture::busy());
+    // `telegram` was semi_auto for a while only.
+    let known = driver.state.world.channels.get_mut("telegram").unwrap();
+    known.policy.expires_at = Some(fixture::NOW);
+    driver.press("4 j j A k enter");
+    let Some(command @ Command::SetPolicy { .. }) = sent(&driver).pop() else {
+        panic!("{:?} {}", sent(&driver), flash(&driver))
+    };
+    let mut channel = driver.state.world.channels["telegram"].clone();
+    channel.policy.autonomy = Autonomy::Supervised;
+    event(
+        &mut driver,
+        200,
+        EventBody::ChannelState {
+            channel: Box::new(channel.clone()),
+        },
+    );
+    driver.send(Message::Submitted {
+        command: Box::new(command),
+        result: Ok(Box::new(Outcome::Channel(channel))),
+    });
+    let count = sent(&driver).len();
+    driver.press("z");
+    assert_eq!(sent(&driver).len(), count);
+    assert!(driver.state.modals.is_empty());
+    assert!(
+        flash(&driver).contains("would have ended"),
+        "{}",
+        flash(&driver)
+    );
+}
