@@ -36,7 +36,7 @@ const ELSEWHERE: &[(u8, &str)] = &[
     ),
     (
         35,
-        "tests/it/models/faults.rs::dropping_the_stream_closes_the_connection",
+        "tests/it/models/connections.rs::dropping_the_stream_closes_the_connection",
     ),
     (
         44,
