@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::cli::exit::Failure;
 use crate::cli::table;
 use crate::cli::terminal::{Format, Terminal, cell};
-use crate::config::settings::Settings;
+use crate::config::settings::ConsoleSettings;
 use crate::tui::keymap::context::Context;
 use crate::tui::keymap::file::load;
 use crate::tui::keymap::key::print_sequence;
@@ -29,7 +29,7 @@ struct KeyLine {
 pub fn run(
     terminal: &mut Terminal<'_>,
     format: Format,
-    settings: &Settings,
+    settings: &ConsoleSettings,
 ) -> Result<(), Failure> {
     let user_dir = &settings.paths.config_dir;
     let keymap = load(&settings.keymap, Some(user_dir))

@@ -16,7 +16,7 @@ use crate::client::remote::target::Target;
 use crate::clock::Clock;
 use crate::config::environment::Environment;
 use crate::config::layers::{self, Flags};
-use crate::config::settings::Settings;
+use crate::config::settings::{ConsoleSettings, Settings};
 use crate::protocol::command::Actor;
 use crate::runtime::logging::{self, Destination};
 use crate::runtime::signals::EndSignals;
@@ -67,9 +67,18 @@ fn resolve(flags: &Flags) -> Result<Start, Failure> {
     })
 }
 
-/// The settings in force, for what needs nothing else.
-pub fn settings(flags: &Flags) -> Result<Settings, Failure> {
-    resolve(flags).map(|start| start.settings)
+/// The settings of a console, for what needs nothing else.
+pub fn settings(flags: &Flags) -> Result<ConsoleSettings, Failure> {
+    resolve_console(flags).map(|(settings, _)| settings)
+}
+
+/// What a console starts from that shows an engine elsewhere.
+fn resolve_console(flags: &Flags) -> Result<(ConsoleSettings, Environment), Failure> {
+    let environment = Environment::capture();
+    arm_crash_point(&environment);
+    let settings = layers::load_console(flags, &environment)
+        .map_err(|error| Failure::Usage(error.to_string()))?;
+    Ok((settings, environment))
 }
 
 /// How the console shows itself, in which letters. Before anything is started: where nobody could see or use it,
@@ -105,18 +114,16 @@ pub fn arm_crash_point(_environment: &Environment) {}
 pub async fn run_console(flags: Flags, opening: Opening) -> Result<(), Failure> {
     let rights = opening.rights;
     let mut face = open_face(opening)?;
-    let Start {
-        settings,
-        environment,
-    } = resolve(&flags)?;
+    let (console, environment) = resolve_console(&flags)?;
+    let socket = socket_path(&console.paths);
+    if let Ok(client) = RemoteClient::connect(Target::Unix(socket.clone())).await {
+        return attached(&mut face, client, &console, &environment, rights).await;
+    }
+    let Start { settings, .. } = resolve(&flags)?;
     crate::config::paths::prepare_data_dir(&settings.paths.data_dir)
         .map_err(|error| Failure::Usage(error.to_string()))?;
     let redactor = start::redactor(&settings);
     logging::start(&settings, Destination::File, redactor.clone())?;
-    let socket = socket_path(&settings);
-    if let Ok(client) = RemoteClient::connect(Target::Unix(socket.clone())).await {
-        return attached(&mut face, client, &settings, &environment, rights).await;
-    }
     let mark = settings.paths.data_dir.join(DAEMON_MARK);
     if mark.exists() {
         return Err(Failure::Usage(format!(
@@ -138,11 +145,11 @@ pub async fn run_console(flags: Flags, opening: Opening) -> Result<(), Failure> 
                         "the data directory is in use by {holder}, which does not answer: {problem}"
                     ))
                 })?;
-            return attached(&mut face, client, &settings, &environment, rights).await;
+            return attached(&mut face, client, &console, &environment, rights).await;
         }
         Err(StartError::Other(error)) => return Err(error.into()),
     };
-    let quit = embedded(&mut face, &running, &settings, &environment, rights).await;
+    let quit = embedded(&mut face, &running, &console, &environment, rights).await;
     let log = logging::log_file(&settings.paths.data_dir);
     // Listened to only now: the console has its own ears, and what it heard there is not a second signal.
     let mut signals = EndSignals::listen()?;
@@ -169,7 +176,7 @@ pub async fn run_console(flags: Flags, opening: Opening) -> Result<(), Failure> 
         QuitKind::Detach => {
             let client = detach::start_daemon(&daemon_arguments(&flags), socket, log).await?;
             say("The engine goes on as a daemon. Attaching; quit to leave it running.");
-            attached(&mut face, client, &settings, &environment, rights).await
+            attached(&mut face, client, &console, &environment, rights).await
         }
     }
 }
@@ -235,10 +242,8 @@ pub async fn run_demo(mut flags: Flags, opening: Opening) -> Result<(), Failure>
     let root = TemporaryDirectory::new()?;
     flags.data_dir = Some(root.path.join("data"));
     flags.demo = true;
-    let Start {
-        mut settings,
-        environment,
-    } = resolve(&flags)?;
+    let (console, environment) = resolve_console(&flags)?;
+    let Start { mut settings, .. } = resolve(&flags)?;
     crate::config::paths::prepare_data_dir(&settings.paths.data_dir)
         .map_err(|error| Failure::Usage(error.to_string()))?;
     demo::add_channels(&mut settings, &root.path)?;
@@ -251,7 +256,7 @@ pub async fn run_demo(mut flags: Flags, opening: Opening) -> Result<(), Failure>
         .map_err(anyhow::Error::from)?;
     // The demo has nobody outside to serve: leaving it just ends it.
     let options = options(
-        &settings,
+        &console,
         &environment,
         opening.rights,
         Hosting::Embedded {
@@ -271,10 +276,7 @@ pub async fn run_attach(
     opening: Opening,
 ) -> Result<(), Failure> {
     let mut face = open_face(opening)?;
-    let Start {
-        settings,
-        environment,
-    } = resolve(&flags)?;
+    let (settings, environment) = resolve_console(&flags)?;
     attached(&mut face, client, &settings, &environment, opening.rights).await
 }
 
@@ -289,10 +291,7 @@ pub async fn run_attach_on(
             "the console without a screen shows one daemon: give `attach` one address".to_owned(),
         ));
     }
-    let Start {
-        settings,
-        environment,
-    } = resolve(&flags)?;
+    let (settings, environment) = resolve_console(&flags)?;
     let options = options(&settings, &environment, opening.rights, Hosting::Attached);
     event_loop::run_on(hosts, options).await?;
     Ok(())
@@ -306,10 +305,7 @@ pub async fn run_replay(flags: Flags, opening: Opening, id: &str) -> Result<(), 
                 .to_owned(),
         ));
     }
-    let Start {
-        settings,
-        environment,
-    } = resolve(&flags)?;
+    let (settings, environment) = resolve_console(&flags)?;
     let client = replay::client(&settings.paths.data_dir).await?;
     let source = replay::source(&*client, id).await?;
     let options = ConsoleOptions {
@@ -323,7 +319,7 @@ pub async fn run_replay(flags: Flags, opening: Opening, id: &str) -> Result<(), 
 async fn attached(
     face: &mut Face,
     client: RemoteClient,
-    settings: &Settings,
+    settings: &ConsoleSettings,
     environment: &Environment,
     rights: Rights,
 ) -> Result<(), Failure> {
@@ -339,7 +335,7 @@ async fn attached(
 async fn embedded(
     face: &mut Face,
     running: &Running,
-    settings: &Settings,
+    settings: &ConsoleSettings,
     environment: &Environment,
     rights: Rights,
 ) -> anyhow::Result<QuitKind> {
@@ -354,7 +350,7 @@ async fn embedded(
 }
 
 fn options(
-    settings: &Settings,
+    settings: &ConsoleSettings,
     environment: &Environment,
     rights: Rights,
     hosting: Hosting,

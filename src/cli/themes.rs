@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::cli::exit::Failure;
 use crate::cli::table;
 use crate::cli::terminal::{Format, Terminal, cell};
-use crate::config::settings::Settings;
+use crate::config::settings::ConsoleSettings;
 use crate::tui::assets::{AssetKind, find, names};
 use crate::tui::theme::depth::ColorDepth;
 use crate::tui::theme::file::{describe, load};
@@ -27,7 +27,7 @@ struct ThemeLine {
 pub fn run(
     terminal: &mut Terminal<'_>,
     format: Format,
-    settings: &Settings,
+    settings: &ConsoleSettings,
     name: Option<&str>,
 ) -> Result<(), Failure> {
     let user_dir = Some(settings.paths.config_dir.as_path());

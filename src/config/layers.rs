@@ -17,8 +17,8 @@ use crate::config::paths::{self, FileChoice};
 use crate::config::people;
 use crate::config::providers;
 use crate::config::settings::{
-    ApprovalSettings, BudgetSettings, EngineSettings, LimitSettings, Paths, ProviderKind,
-    ProviderSettings, RetentionSettings, SelfApproval, Settings,
+    ApprovalSettings, BudgetSettings, ConsoleSettings, EngineSettings, LimitSettings, Paths,
+    ProviderKind, ProviderSettings, RetentionSettings, SelfApproval, Settings,
 };
 use crate::config::toml_text::TomlText;
 use crate::config::{hooks, hygiene, memory};
@@ -88,6 +88,41 @@ pub fn load(
     environment: &Environment,
     tools: &[&str],
 ) -> Result<Settings, ConfigError> {
+    let (paths, choice, file) = read(flags, environment)?;
+    resolve(Inputs {
+        flags,
+        environment,
+        file: file.as_ref(),
+        paths: &paths,
+        choice,
+        tools,
+    })
+}
+
+/// The same for a console. Reads no secret: the operator's shell has not what the daemon's service has.
+pub fn load_console(
+    flags: &Flags,
+    environment: &Environment,
+) -> Result<ConsoleSettings, ConfigError> {
+    let (paths, _, file) = read(flags, environment)?;
+    let console = file.map(|file| file.config.console).unwrap_or_default();
+    let or = |flag: &Option<String>, file: Option<String>, default: &str| {
+        flag.clone().or(file).unwrap_or_else(|| default.to_owned())
+    };
+    Ok(ConsoleSettings {
+        paths,
+        theme: or(&flags.theme, console.theme, "terminal"),
+        keymap: or(&flags.keymap, console.keymap, "default"),
+        notify: console.notify.unwrap_or_default(),
+        demo: flags.demo,
+    })
+}
+
+/// Where things are, and the file, when there is one.
+fn read(
+    flags: &Flags,
+    environment: &Environment,
+) -> Result<(Paths, FileChoice, Option<LoadedFile>), ConfigError> {
     let (config, data_dir) = (flags.config.as_deref(), flags.data_dir.as_deref());
     let (paths, choice) = paths::locate(config, data_dir, environment)?;
     let file = if flags.demo {
@@ -103,14 +138,7 @@ pub fn load(
             .next_step(step)
             .into());
     }
-    resolve(Inputs {
-        flags,
-        environment,
-        file: file.as_ref(),
-        paths: &paths,
-        choice,
-        tools,
-    })
+    Ok((paths, choice, file))
 }
 
 /// Merges the layers. Reads secrets; creates nothing.
@@ -162,7 +190,6 @@ pub fn resolve(inputs: Inputs<'_>) -> Result<Settings, ConfigError> {
     }
 
     let hooks = hooks::resolve(&inputs, &channels)?;
-    let console = &config.console;
     let listen = listen(&inputs, &config)?;
     let memory = memory::resolve(&inputs, &providers)?;
     Ok(Settings {
@@ -191,17 +218,6 @@ pub fn resolve(inputs: Inputs<'_>) -> Result<Settings, ConfigError> {
             .or_else(|| config.log.filter.clone())
             .unwrap_or_else(|| "info".to_owned()),
         log_json: config.log.json.unwrap_or(false),
-        theme: flags
-            .theme
-            .clone()
-            .or_else(|| console.theme.clone())
-            .unwrap_or_else(|| "terminal".to_owned()),
-        keymap: flags
-            .keymap
-            .clone()
-            .or_else(|| console.keymap.clone())
-            .unwrap_or_else(|| "default".to_owned()),
-        notify: console.notify.unwrap_or_default(),
         demo: flags.demo,
     })
 }

@@ -32,6 +32,21 @@ impl std::fmt::Debug for Secret {
     }
 }
 
+/// What a console needs that shows an engine elsewhere: no model, no channel and no secret.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ConsoleSettings {
+    /// Where things are.
+    pub paths: Paths,
+    /// Theme name.
+    pub theme: String,
+    /// Keymap name.
+    pub keymap: String,
+    /// Notifications of the terminal.
+    pub notify: Notify,
+    /// Whether this is `--demo`.
+    pub demo: bool,
+}
+
 /// Everything.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
@@ -75,12 +90,6 @@ pub struct Settings {
     pub log_filter: String,
     /// JSON lines instead of text.
     pub log_json: bool,
-    /// Theme name.
-    pub theme: String,
-    /// Keymap name.
-    pub keymap: String,
-    /// Notifications of the terminal.
-    pub notify: Notify,
     /// Whether this is `--demo`.
     pub demo: bool,
 }

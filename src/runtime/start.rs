@@ -21,7 +21,7 @@ use crate::client::console_client::ConsoleClient;
 use crate::clock::Clock;
 use crate::config::paths::prepare_data_dir;
 use crate::config::secrets::read_private_file;
-use crate::config::settings::Settings;
+use crate::config::settings::{Paths, Settings};
 use crate::engine::core::{Engine, Held, Parts};
 use crate::engine::drain::Progress;
 use crate::engine::recovery;
@@ -92,12 +92,11 @@ pub fn tool_names() -> &'static [&'static str] {
 }
 
 /// The control socket of a data directory.
-pub fn socket_path(settings: &Settings) -> PathBuf {
-    let inside = settings.paths.data_dir.join("leverframe.sock");
-    match &settings.paths.runtime_dir {
+pub fn socket_path(paths: &Paths) -> PathBuf {
+    let inside = paths.data_dir.join("leverframe.sock");
+    match &paths.runtime_dir {
         Some(runtime) if inside.as_os_str().len() > MAX_SOCKET_PATH => {
-            let name =
-                crate::tools::canonical::digest(&[&settings.paths.data_dir.to_string_lossy()]);
+            let name = crate::tools::canonical::digest(&[&paths.data_dir.to_string_lossy()]);
             runtime.join(format!(
                 "leverframe-{}.sock",
                 name.get(..16).unwrap_or(&name)
@@ -223,7 +222,7 @@ impl Running {
     }
 
     async fn serve(&mut self) -> anyhow::Result<()> {
-        let socket = socket_path(&self.engine.settings);
+        let socket = socket_path(&self.engine.settings.paths);
         let client: Arc<dyn ConsoleClient> = self.client.clone();
         let unix = serve_unix(
             &socket,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use leverframe::config::environment::Environment;
 use leverframe::config::file::ConfigFile;
-use leverframe::config::layers::{Flags, load};
+use leverframe::config::layers::{Flags, load, load_console};
 use leverframe::engine::slash;
 use leverframe::protocol::words::Risk;
 use leverframe::runtime::start;
@@ -136,9 +136,13 @@ fn the_configuration_example_loads() {
     assert_eq!(settings.budgets, plain.budgets);
     assert_eq!(settings.engine, plain.engine);
     assert_eq!(settings.log_filter, plain.log_filter);
+    // A console on it needs no key.
+    let keyless: Environment = std::iter::once(("HOME", home.path().to_str().unwrap())).collect();
+    let [console, unset] = [&flags, &Flags::default()]
+        .map(|flags| load_console(flags, &keyless).unwrap_or_else(|error| panic!("{error}")));
     assert_eq!(
-        (&settings.theme, &settings.keymap),
-        (&plain.theme, &plain.keymap)
+        (&console.theme, &console.keymap),
+        (&unset.theme, &unset.keymap)
     );
     let (team, desk) = (&settings.channels["team"], &plain.channels["desk"]);
     assert_eq!(team.autonomy, desk.autonomy);

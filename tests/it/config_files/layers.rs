@@ -124,7 +124,7 @@ fn flags_before_environment_before_file() {
     let file = Case::new(text);
     assert_eq!(file.settings().model, "scripted/file");
     assert_eq!(file.settings().log_filter, "warn");
-    assert_eq!(file.settings().theme, "a");
+    assert_eq!(file.console().theme, "a");
     let variable = Case::new(text)
         .env("LEVERFRAME_MODEL", "scripted/variable")
         .env("LEVERFRAME_LOG", "debug");
@@ -137,7 +137,7 @@ fn flags_before_environment_before_file() {
     });
     let settings = flag.settings();
     assert_eq!(settings.model, "scripted/flag");
-    assert_eq!(settings.theme, "b");
+    assert_eq!(flag.console().theme, "b");
     assert_eq!(settings.listen, Some(SocketAddr::from(([127, 0, 0, 1], 0))));
 }
 

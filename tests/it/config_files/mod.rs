@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 
 use leverframe::config::environment::Environment;
 use leverframe::config::error::ConfigError;
-use leverframe::config::layers::{Flags, load};
-use leverframe::config::settings::Settings;
+use leverframe::config::layers::{Flags, load, load_console};
+use leverframe::config::settings::{ConsoleSettings, Settings};
 
 /// The tools the suites know.
 const TOOLS: &[&str] = &[
@@ -79,6 +79,12 @@ impl Case {
     #[track_caller]
     pub fn settings(&self) -> Settings {
         self.load().unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    #[track_caller]
+    pub fn console(&self) -> ConsoleSettings {
+        let environment: Environment = self.variables.iter().cloned().collect();
+        load_console(&self.flags, &environment).unwrap_or_else(|error| panic!("{error}"))
     }
 
     #[track_caller]

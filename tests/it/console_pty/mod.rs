@@ -21,6 +21,7 @@ mod restart;
 mod setup;
 mod signals;
 mod slow;
+mod stand_in;
 pub(crate) mod steps;
 mod tmux;
 mod tour;

@@ -92,9 +92,6 @@ pub fn all_settings(providers: Vec<(&str, ProviderSettings)>) -> Settings {
         listen: None,
         log_filter: "info".to_owned(),
         log_json: false,
-        theme: "default".to_owned(),
-        keymap: "default".to_owned(),
-        notify: leverframe::config::settings::Notify::Off,
         demo: false,
     }
 }

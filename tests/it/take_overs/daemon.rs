@@ -6,7 +6,7 @@ use crate::support::daemon::{Daemon, Home};
 use crate::support::fake_telegram::FakeTelegram;
 use crate::support::fake_telegram::state::User;
 
-fn home(telegram: &FakeTelegram) -> Home {
+pub(crate) fn home(telegram: &FakeTelegram) -> Home {
     Home::new(&format!(
         "[model]\ndefault = \"scripted/demo\"\nallow_scripted_on_channels = true\n\n\
          [channels.team]\nkind = \"telegram\"\ntoken_env = \"TEAM_TOKEN\"\napi_base = \"{}\"\n\
@@ -15,7 +15,7 @@ fn home(telegram: &FakeTelegram) -> Home {
     ))
 }
 
-fn start(home: &Home, telegram: &FakeTelegram) -> Daemon {
+pub(crate) fn start(home: &Home, telegram: &FakeTelegram) -> Daemon {
     let token = telegram.state().token.clone();
     home.daemon_with(&[("TEAM_TOKEN", &token)])
 }
@@ -34,7 +34,7 @@ async fn cli(home: &Home, words: &[&str]) -> (Option<i32>, String) {
     )
 }
 
-async fn wait_said(telegram: &FakeTelegram, text: &str) {
+pub(crate) async fn wait_said(telegram: &FakeTelegram, text: &str) {
     telegram
         .wait_until(text, |state| {
             state

@@ -1,7 +1,7 @@
 //! Conversations that people take over, channels that drain, and tests of channels.
 
 mod crashes;
-mod daemon;
+pub(crate) mod daemon;
 mod history;
 mod store;
 mod summary;
