@@ -18,6 +18,7 @@ pub mod message;
 pub mod notify;
 pub mod options;
 pub mod reload;
+pub mod scrolling;
 pub mod shown;
 pub mod state;
 pub mod terminal;

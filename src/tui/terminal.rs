@@ -15,7 +15,10 @@ use crossterm::terminal::{
 };
 use crossterm::{cursor, execute, queue};
 use ratatui::Terminal;
-use ratatui::backend::{Backend, CrosstermBackend};
+use ratatui::backend::Backend;
+use ratatui::layout::Size;
+
+use crate::tui::scrolling::ScrollingBackend;
 
 /// What the loop needs of a terminal beyond drawing cells.
 pub trait ConsoleTerminal {
@@ -113,17 +116,18 @@ fn enter() -> io::Result<()> {
 
 /// The real terminal. Restored when dropped.
 pub struct TerminalGuard {
-    terminal: Terminal<CrosstermBackend<BufWriter<Stdout>>>,
+    terminal: Terminal<ScrollingBackend<BufWriter<Stdout>>>,
 }
 
 impl TerminalGuard {
     /// Takes the terminal.
     pub fn enter() -> io::Result<Self> {
         let entered = enter().and_then(|()| {
-            Terminal::new(CrosstermBackend::new(BufWriter::with_capacity(
-                16 * 1024,
-                io::stdout(),
-            )))
+            let (columns, rows) = crossterm::terminal::size()?;
+            Terminal::new(ScrollingBackend::new(
+                BufWriter::with_capacity(16 * 1024, io::stdout()),
+                Size::new(columns, rows),
+            ))
         });
         match entered {
             Ok(terminal) => Ok(Self { terminal }),
@@ -142,7 +146,7 @@ impl Drop for TerminalGuard {
 }
 
 impl ConsoleTerminal for TerminalGuard {
-    type Backend = CrosstermBackend<BufWriter<Stdout>>;
+    type Backend = ScrollingBackend<BufWriter<Stdout>>;
 
     fn terminal(&mut self) -> &mut Terminal<Self::Backend> {
         &mut self.terminal

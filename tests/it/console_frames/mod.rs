@@ -16,3 +16,4 @@ pub mod memory;
 pub mod models_dialog;
 pub mod money;
 pub(crate) mod screens;
+mod scrolling;

@@ -1,0 +1,235 @@
+//! Writes frames to a terminal, and lets it scroll what only moved.
+//!
+//! An answer that streams moves a whole screen up by a line; over a slow line, writing it again is what costs. The
+//! screen is the same with and without: nothing here decides what is shown, and what cannot be known (a cell outside
+//! of the mirror) is written as it comes.
+
+use std::io::{self, Write};
+
+use ratatui::backend::{Backend, ClearType, CrosstermBackend, WindowSize};
+use ratatui::buffer::{Buffer, Cell};
+use ratatui::layout::{Position, Rect, Size};
+use unicode_width::UnicodeWidthStr as _;
+
+/// Frames with fewer changed rows than this are written as they are.
+const LEAST_ROWS: usize = 4;
+
+/// Rows that move together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Scroll {
+    /// First row of the region, from 0.
+    pub first: u16,
+    /// Last row of the region.
+    pub last: u16,
+    /// Rows that everything moves by, at least one.
+    pub by: u16,
+    /// To the top; to the bottom otherwise.
+    pub up: bool,
+}
+
+/// A terminal on this writer.
+#[derive(Debug)]
+pub struct ScrollingBackend<W: Write> {
+    inner: CrosstermBackend<W>,
+    /// What the terminal shows; none where that is not known.
+    mirror: Option<Buffer>,
+}
+
+impl<W: Write> ScrollingBackend<W> {
+    /// A terminal that shows nothing, of this size.
+    pub fn new(writer: W, size: Size) -> Self {
+        Self {
+            inner: CrosstermBackend::new(writer),
+            mirror: Some(Buffer::empty(Rect::from((Position::ORIGIN, size)))),
+        }
+    }
+
+    /// Writes cells, after a scroll where that leaves clearly fewer of them.
+    fn write<'a>(&mut self, cells: &[(u16, u16, &'a Cell)]) -> io::Result<()> {
+        let as_it_is = |inner: &mut CrosstermBackend<W>| inner.draw(cells.iter().copied());
+        let Some(mirror) = &mut self.mirror else {
+            return as_it_is(&mut self.inner);
+        };
+        let mut rows: Vec<u16> = cells.iter().map(|(_, y, _)| *y).collect();
+        rows.dedup();
+        let before = (rows.len() >= LEAST_ROWS).then(|| mirror.clone());
+        if !put(mirror, cells) {
+            self.mirror = None;
+            return as_it_is(&mut self.inner);
+        }
+        let Some(mut before) = before else {
+            return as_it_is(&mut self.inner);
+        };
+        let Some(scroll) = find(&before, mirror) else {
+            return as_it_is(&mut self.inner);
+        };
+        carry_out(&mut before, scroll);
+        let left = before.diff(mirror);
+        if left.len() * 4 > cells.len() * 3 {
+            return as_it_is(&mut self.inner);
+        }
+        // DECSTBM with SU or SD (ECMA-48, VT420). Attributes are reset after every draw, so what comes in is empty.
+        let direction = if scroll.up { 'S' } else { 'T' };
+        write!(
+            self.inner,
+            "\x1b[{};{}r\x1b[{}{direction}\x1b[r",
+            scroll.first + 1,
+            scroll.last + 1,
+            scroll.by
+        )?;
+        self.inner.draw(left.into_iter())
+    }
+}
+
+/// Puts cells into a buffer; whether all of them lie inside. What a wide character covers looks as it does, and is
+/// empty once it goes: nobody writes that.
+fn put(buffer: &mut Buffer, cells: &[(u16, u16, &Cell)]) -> bool {
+    cells.iter().all(|(x, y, cell)| {
+        let Some(place) = buffer.cell_mut((*x, *y)) else {
+            return false;
+        };
+        place.clone_from(cell);
+        let width = u16::try_from(cell.symbol().width()).unwrap_or(1);
+        for covered in 1..width {
+            if let Some(place) = buffer.cell_mut((x.saturating_add(covered), *y)) {
+                place.clone_from(cell);
+                place.set_symbol(" ");
+            }
+        }
+        true
+    })
+}
+
+/// A row of a buffer.
+fn row(buffer: &Buffer, y: usize) -> &[Cell] {
+    let width = usize::from(buffer.area.width);
+    buffer
+        .content
+        .get(y * width..(y + 1) * width)
+        .unwrap_or_default()
+}
+
+/// The scroll that brings most rows of the new screen to where they belong, if any does.
+pub fn find(old: &Buffer, new: &Buffer) -> Option<Scroll> {
+    let height = usize::from(old.area.height);
+    let mut best: Option<(usize, Scroll)> = None;
+    for by in 1..height.div_ceil(2) {
+        for up in [true, false] {
+            // Row `to` of the new screen is row `from` of the old one; a run of such rows moves together.
+            let mut start = 0;
+            let mut gained = 0_usize;
+            for at in 0..=height - by {
+                let (from, to) = if up { (at + by, at) } else { (at, at + by) };
+                if at < height - by && row(old, from) == row(new, to) {
+                    gained += usize::from(row(old, to) != row(new, to));
+                    continue;
+                }
+                let scroll = Scroll {
+                    first: u16::try_from(start).ok()?,
+                    last: u16::try_from(at + by - 1).ok()?,
+                    by: u16::try_from(by).ok()?,
+                    up,
+                };
+                // What comes in empty has to be written.
+                let worth = gained.saturating_sub(by);
+                if worth > best.map_or(0, |(worth, _)| worth) {
+                    best = Some((worth, scroll));
+                }
+                start = at + 1;
+                gained = 0;
+            }
+        }
+    }
+    best.map(|(_, scroll)| scroll)
+}
+
+/// Does to a buffer what a terminal does with the scroll.
+fn carry_out(buffer: &mut Buffer, scroll: Scroll) {
+    let width = usize::from(buffer.area.width);
+    let cells = usize::from(scroll.by) * width;
+    let from = usize::from(scroll.first) * width;
+    let to = (usize::from(scroll.last) + 1) * width;
+    let Some(region) = buffer.content.get_mut(from..to) else {
+        return;
+    };
+    let cells = cells.min(region.len());
+    let emptied = if scroll.up {
+        region.rotate_left(cells);
+        region.len() - cells..region.len()
+    } else {
+        region.rotate_right(cells);
+        0..cells
+    };
+    if let Some(emptied) = region.get_mut(emptied) {
+        emptied.fill(Cell::default());
+    }
+}
+
+impl<W: Write> Write for ScrollingBackend<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.inner.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Write::flush(&mut self.inner)
+    }
+}
+
+impl<W: Write> Backend for ScrollingBackend<W> {
+    type Error = io::Error;
+
+    fn draw<'a, I>(&mut self, content: I) -> io::Result<()>
+    where
+        I: Iterator<Item = (u16, u16, &'a Cell)>,
+    {
+        let cells: Vec<_> = content.collect();
+        self.write(&cells)
+    }
+
+    fn hide_cursor(&mut self) -> io::Result<()> {
+        self.inner.hide_cursor()
+    }
+
+    fn show_cursor(&mut self) -> io::Result<()> {
+        self.inner.show_cursor()
+    }
+
+    fn get_cursor_position(&mut self) -> io::Result<Position> {
+        self.inner.get_cursor_position()
+    }
+
+    fn set_cursor_position<P: Into<Position>>(&mut self, position: P) -> io::Result<()> {
+        self.inner.set_cursor_position(position)
+    }
+
+    fn clear(&mut self) -> io::Result<()> {
+        self.clear_region(ClearType::All)
+    }
+
+    fn clear_region(&mut self, clear_type: ClearType) -> io::Result<()> {
+        self.inner.clear_region(clear_type)?;
+        self.mirror = match clear_type {
+            ClearType::All => {
+                let area = Rect::from((Position::ORIGIN, self.inner.size()?));
+                Some(Buffer::empty(area))
+            }
+            ClearType::AfterCursor
+            | ClearType::BeforeCursor
+            | ClearType::CurrentLine
+            | ClearType::UntilNewLine => None,
+        };
+        Ok(())
+    }
+
+    fn size(&self) -> io::Result<Size> {
+        self.inner.size()
+    }
+
+    fn window_size(&mut self) -> io::Result<WindowSize> {
+        self.inner.window_size()
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Backend::flush(&mut self.inner)
+    }
+}
