@@ -1,5 +1,5 @@
-//! Drawing each console screen at 120x40, from the states that the frame tests use, and the difference to the
-//! frame before, as the terminal gets it.
+//! Drawing each console screen with 1 000 sessions, 500 approvals and a session of 100 000 entries, and the difference
+//! to the frame before, as the terminal gets it (limit at 120x40: 1 ms).
 
 #![allow(
     clippy::unwrap_used,
@@ -14,9 +14,10 @@ mod fixture;
 mod harness;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use leverframe::protocol::ids::SessionId;
-use leverframe::protocol::session::TranscriptEntry;
-use leverframe::protocol::snapshot::{Answer, Page, Query};
+use leverframe::protocol::approval::Approval;
+use leverframe::protocol::ids::{ApprovalId, SessionId};
+use leverframe::protocol::session::{Session, TranscriptEntry};
+use leverframe::protocol::snapshot::{Answer, Page, Query, Snapshot};
 use leverframe::tui::keymap::file::default_keymap;
 use leverframe::tui::message::{Message, Millis, Now};
 use leverframe::tui::options::{Access, Hosting};
@@ -31,8 +32,8 @@ use leverframe::tui::view::screen;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-const WIDTH: u16 = 120;
-const HEIGHT: u16 = 40;
+const SIZES: [(u16, u16); 2] = [(120, 40), (200, 60)];
+const ENTRIES: u64 = 100_000;
 
 fn now() -> Now {
     Now {
@@ -41,7 +42,37 @@ fn now() -> Now {
     }
 }
 
-fn console() -> State {
+/// Sessions and approvals of a large installation.
+const SESSIONS: u32 = 1_000;
+const APPROVALS: u32 = 500;
+
+/// An id of sixteen bytes that differs from those of the fixture.
+fn id(n: u32) -> [u8; 16] {
+    let mut bytes = [0x77; 16];
+    bytes[12..].copy_from_slice(&n.to_be_bytes());
+    bytes
+}
+
+/// What the frame tests show, and much more of it.
+fn large() -> Snapshot {
+    let mut snapshot = fixture::busy();
+    let session = snapshot.sessions[0].clone();
+    snapshot.sessions.extend((0..SESSIONS).map(|n| Session {
+        id: SessionId::from_bytes(id(n)),
+        conversation: format!("telegram-{n}"),
+        ..session.clone()
+    }));
+    let approval = snapshot.approvals[0].clone();
+    snapshot.approvals.extend((0..APPROVALS).map(|n| Approval {
+        id: ApprovalId::from_bytes(id(n)),
+        short_code: format!("K{n:05}"),
+        session_id: Some(SessionId::from_bytes(id(n))),
+        ..approval.clone()
+    }));
+    snapshot
+}
+
+fn console((width, height): (u16, u16)) -> State {
     let hosting = Hosting::Embedded {
         live_channels: Vec::new(),
     };
@@ -52,39 +83,10 @@ fn console() -> State {
         "local".into(),
         now(),
     );
-    let _ = update(&mut state, Message::Resize(WIDTH, HEIGHT), now());
-    let snapshot = Message::Snapshot(Box::new(fixture::busy()));
+    let _ = update(&mut state, Message::Resize(width, height), now());
+    let snapshot = Message::Snapshot(Box::new(large()));
     let _ = update(&mut state, snapshot, now());
     state
-}
-
-/// A session of `count` entries, opened.
-fn opened(state: &mut State, count: u64) {
-    let pattern = fixture::transcript();
-    let entries = (0..count).zip(pattern.iter().cycle());
-    let items: Vec<TranscriptEntry> = entries
-        .map(|(position, entry)| TranscriptEntry {
-            position,
-            ..entry.clone()
-        })
-        .collect();
-    let session_id: SessionId = fixture::session_id(1);
-    state.screen = Screen::Session;
-    state.session.session_id = Some(session_id);
-    let query = Query::Transcript {
-        session_id,
-        before: None,
-        limit: Some(100),
-    };
-    let answer = Answer::Transcript(Page {
-        items,
-        next_cursor: None,
-    });
-    let answered = Message::Answered {
-        query: Box::new(query),
-        result: Ok(Box::new(answer)),
-    };
-    let _ = update(state, answered, now());
 }
 
 /// A session of `count` entries, read back page by page from its newest entry to its first, as scrolling does it.
@@ -121,17 +123,16 @@ fn read_back(state: &mut State, count: u64) {
 
 /// A key and the frame that follows it.
 fn key_to_frame(name: &str, theme: &Theme, count: u64) {
-    let area = Rect::new(0, 0, WIDTH, HEIGHT);
-    let mut state = console();
+    let (width, height) = SIZES[0];
+    let area = Rect::new(0, 0, width, height);
+    let mut state = console(SIZES[0]);
     read_back(&mut state, count);
     let mut cache = ViewCache::default();
     let mut before = Buffer::empty(area);
     let mut down = false;
     harness::measure(name, || {
         down = !down;
-        let code = KeyCode::Char(if down { 'j' } else { 'k' });
-        let key = Message::Key(KeyEvent::new(code, KeyModifiers::NONE));
-        let _ = update(&mut state, key, now());
+        press(&mut state, if down { 'j' } else { 'k' });
         let mut buffer = Buffer::empty(area);
         let report = screen::draw(&state, theme, &mut cache, area, &mut buffer);
         let changed = before.diff(&buffer).len();
@@ -141,44 +142,35 @@ fn key_to_frame(name: &str, theme: &Theme, count: u64) {
     });
 }
 
+fn press(state: &mut State, key: char) {
+    let key = KeyEvent::new(KeyCode::Char(key), KeyModifiers::NONE);
+    let _ = update(state, Message::Key(key), now());
+}
+
 fn main() {
     let theme = load("terminal", None, ColorDepth::Sixteen).unwrap();
-    let area = Rect::new(0, 0, WIDTH, HEIGHT);
-    let screens = [
-        ("queue", Screen::Queue),
-        ("live", Screen::Live),
-        ("channels", Screen::Channels),
-        ("session, 100 entries", Screen::Session),
-        ("session, 10000 entries", Screen::Session),
-        ("session, 100000 entries, read back", Screen::Session),
-    ];
-    for (name, shown) in screens {
-        let mut state = console();
-        match shown {
-            Screen::Session if name.contains("read back") => read_back(&mut state, 100_000),
-            Screen::Session => opened(
-                &mut state,
-                if name.contains("10000") { 10_000 } else { 100 },
-            ),
-            Screen::Queue
-            | Screen::Live
-            | Screen::Channels
-            | Screen::Continuations
-            | Screen::Rules
-            | Screen::CacheCost
-            | Screen::Memory
-            | Screen::Audit
-            | Screen::Doctor => state.screen = shown,
+    for (width, height) in SIZES {
+        let area = Rect::new(0, 0, width, height);
+        for shown in Screen::ALL {
+            let mut state = console((width, height));
+            if *shown == Screen::Session {
+                read_back(&mut state, ENTRIES);
+            } else {
+                state.screen = *shown;
+                // Something is selected, so that its detail is drawn too.
+                press(&mut state, 'j');
+            }
+            let mut cache = ViewCache::default();
+            let mut before = Buffer::empty(area);
+            let _ = screen::draw(&state, &theme, &mut cache, area, &mut before);
+            let name = format!("draw {width}x{height}: {}", shown.title());
+            harness::measure(&name, || {
+                let mut buffer = Buffer::empty(area);
+                let _ = screen::draw(&state, &theme, &mut cache, area, &mut buffer);
+                before.diff(&buffer).len()
+            });
         }
-        let mut cache = ViewCache::default();
-        let mut before = Buffer::empty(area);
-        let _ = screen::draw(&state, &theme, &mut cache, area, &mut before);
-        harness::measure(&format!("draw {WIDTH}x{HEIGHT}: {name}"), || {
-            let mut buffer = Buffer::empty(area);
-            let _ = screen::draw(&state, &theme, &mut cache, area, &mut buffer);
-            before.diff(&buffer).len()
-        });
     }
     key_to_frame("key to frame: session, 10000 entries", &theme, 10_000);
-    key_to_frame("key to frame: session, 100000 entries", &theme, 100_000);
+    key_to_frame("key to frame: session, 100000 entries", &theme, ENTRIES);
 }

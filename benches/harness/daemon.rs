@@ -19,9 +19,15 @@ impl Drop for Daemon {
     }
 }
 
+/// The binary that is measured: `LEVERFRAME_BENCH_BINARY` (the shipped one), or the one that was built for benches.
+pub fn binary() -> PathBuf {
+    let built = || PathBuf::from(env!("CARGO_BIN_EXE_leverframe"));
+    std::env::var_os("LEVERFRAME_BENCH_BINARY").map_or_else(built, PathBuf::from)
+}
+
 /// The program for this data directory, without anything of the environment.
 fn program(data: &Path) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_leverframe"));
+    let mut command = Command::new(binary());
     command
         .env_clear()
         .env("PATH", "/usr/bin:/bin")
@@ -69,7 +75,7 @@ impl Daemon {
 
     /// A connection that stays open.
     pub fn connect(&self) -> Connection {
-        Connection(BufReader::new(UnixStream::connect(self.socket()).unwrap()))
+        Connection::at(&self.socket())
     }
 
     /// What a command of a person prints, and how long it takes from its start to its end.
@@ -86,6 +92,11 @@ impl Daemon {
 pub struct Connection(BufReader<UnixStream>);
 
 impl Connection {
+    /// To whoever listens there.
+    pub fn at(socket: &Path) -> Connection {
+        Connection(BufReader::new(UnixStream::connect(socket).unwrap()))
+    }
+
     pub fn get(&mut self, path: &str) -> serde_json::Value {
         self.request("GET", path, "")
     }
@@ -128,6 +139,32 @@ impl Connection {
         let mut body = vec![0; length];
         stream.read_exact(&mut body).unwrap();
         serde_json::from_slice(&body).unwrap()
+    }
+}
+
+/// A stream of events.
+pub struct Events(BufReader<UnixStream>);
+
+impl Events {
+    /// Everything that happens from now on, of whoever listens there.
+    pub fn at(socket: &Path) -> Events {
+        let mut stream = UnixStream::connect(socket).unwrap();
+        write!(stream, "GET /v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+        let mut events = Events(BufReader::new(stream));
+        events.wait_for("200 OK");
+        events
+    }
+
+    /// Waits for a line with this text.
+    pub fn wait_for(&mut self, text: &str) {
+        let mut line = String::new();
+        while !line.contains(text) {
+            line.clear();
+            assert!(
+                self.0.read_line(&mut line).unwrap() > 0,
+                "{text}: the stream ended"
+            );
+        }
     }
 }
 

@@ -46,7 +46,7 @@ pub fn collect(paths: &Paths, redactor: &Redactor, secrets: Secrets) -> BackupFi
             .filter_map(|entry| entry.file_name().into_string().ok())
             .filter(|name| std::path::Path::new(name).extension() == Some("toml".as_ref()))
             .collect();
-        names.sort();
+        names.sort_unstable();
         for name in names {
             if !plain(&name) {
                 found.notes.push(format!(

@@ -7,8 +7,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Context as _;
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::Targets;
 use tracing_subscriber::fmt::MakeWriter;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::config::settings::Settings;
 use crate::text::redact::Redactor;
@@ -36,7 +38,7 @@ pub fn start(
     destination: Destination,
     redactor: Redactor,
 ) -> anyhow::Result<()> {
-    let filter = EnvFilter::try_new(&settings.log_filter).with_context(|| {
+    let filter: Targets = settings.log_filter.parse().with_context(|| {
         format!(
             "log filter `{}`: expected for example `info` or `leverframe=debug`",
             settings.log_filter
@@ -49,14 +51,14 @@ pub fn start(
         Destination::StandardError => Sink::StandardError,
     };
     let writer = Redacting { sink, redactor };
-    let builder = tracing_subscriber::fmt()
-        .with_env_filter(filter)
+    let lines = tracing_subscriber::fmt::layer()
         .with_ansi(false)
         .with_writer(writer);
+    let registry = tracing_subscriber::registry().with(filter);
     let started = if settings.log_json {
-        builder.json().try_init()
+        registry.with(lines.json()).try_init()
     } else {
-        builder.try_init()
+        registry.with(lines).try_init()
     };
     // A second start in one process (tests) keeps the first destination.
     if let Err(error) = started {

@@ -3,12 +3,13 @@
 //! No SQL exists outside this module, nothing here reads the wall clock except through the [`Clock`] it was
 //! opened with, and nothing here decides anything about policy, people or text: commands are pure data.
 
+use std::any::Any;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use rusqlite::Connection;
-use tokio::sync::{Semaphore, broadcast, mpsc, oneshot, watch};
+use tokio::sync::{Semaphore, SemaphorePermit, broadcast, mpsc, oneshot, watch};
 
 use crate::clock::Clock;
 use crate::protocol::backup::BackupReport;
@@ -91,6 +92,22 @@ pub(crate) struct Inner {
     artifacts: ArtifactFiles,
 }
 
+impl Inner {
+    /// A connection that nobody reads with. One that was lost to a panicking query is opened again.
+    fn take_reader(&self) -> Result<Connection, StoreError> {
+        let pooled = self.pool.lock().pop();
+        match pooled {
+            Some(conn) => Ok(conn),
+            None => schema::open_reader(&self.path),
+        }
+    }
+}
+
+/// What a query gave: a `Result<T, StoreError>` of the `T` that was asked for.
+type Answered = Box<dyn Any + Send>;
+/// A query in its own read transaction.
+type Query = Box<dyn FnOnce(&Connection) -> Answered + Send>;
+
 /// The open database. Cheap to clone; the writer ends when it is closed or the last clone is dropped.
 #[derive(Clone)]
 pub struct Store {
@@ -126,17 +143,8 @@ impl Store {
         &self,
         query: impl FnOnce(&Reader<'_>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        let _permit = self
-            .inner
-            .permits
-            .acquire()
-            .await
-            .map_err(|_| StoreError::Closed)?;
-        let pooled = self.inner.pool.lock().pop();
-        let conn = match pooled {
-            Some(conn) => conn,
-            None => schema::open_reader(&self.inner.path)?,
-        };
+        let _permit = self.permit().await?;
+        let conn = self.inner.take_reader()?;
         let result = in_read_transaction(&conn, query);
         self.inner.pool.lock().push(conn);
         result
@@ -147,27 +155,30 @@ impl Store {
         &self,
         query: impl FnOnce(&Reader<'_>) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
-        let _permit = self
-            .inner
-            .permits
-            .acquire()
-            .await
-            .map_err(|_| StoreError::Closed)?;
-        let pooled = self.inner.pool.lock().pop();
-        let path = self.inner.path.clone();
+        // One kind of task for all queries: they are many, and the binary has a limit.
+        let work: Query = Box::new(move |conn| Box::new(in_read_transaction(conn, query)));
+        let answered = self.run(work).await?;
+        *answered
+            .downcast::<Result<T, StoreError>>()
+            .map_err(|_| StoreError::Corrupt("a query gave what it was not asked for".to_owned()))?
+    }
+
+    async fn run(&self, query: Query) -> Result<Answered, StoreError> {
+        let _permit = self.permit().await?;
         let inner = Arc::clone(&self.inner);
         tokio::task::spawn_blocking(move || {
-            // A connection lost to a panicking query is opened again.
-            let conn = match pooled {
-                Some(conn) => conn,
-                None => schema::open_reader(&path)?,
-            };
-            let result = in_read_transaction(&conn, query);
+            let conn = inner.take_reader()?;
+            let answered = query(&conn);
             inner.pool.lock().push(conn);
-            result
+            Ok(answered)
         })
         .await
         .map_err(|error| StoreError::Sqlite(format!("a query did not finish: {error}")))?
+    }
+
+    async fn permit(&self) -> Result<SemaphorePermit<'_>, StoreError> {
+        let permit = self.inner.permits.acquire().await;
+        permit.map_err(|_| StoreError::Closed)
     }
 
     /// Epoch of this process.
@@ -283,11 +294,13 @@ pub(crate) fn in_read_transaction<T>(
     conn: &Connection,
     query: impl FnOnce(&Reader<'_>) -> Result<T, StoreError>,
 ) -> Result<T, StoreError> {
-    conn.prepare_cached("BEGIN")?.execute([])?;
+    let step = |sql| {
+        conn.prepare_cached(sql)
+            .and_then(|mut step| step.execute([]))
+    };
+    step("BEGIN")?;
     let result = query(&Reader { conn });
-    let end = conn
-        .prepare_cached("COMMIT")
-        .and_then(|mut end| end.execute([]));
+    let end = step("COMMIT");
     let value = result?;
     end?;
     Ok(value)

@@ -67,7 +67,7 @@ fn render(markdown: &str, markup: Markup) -> Writer {
         .map(|(_, definition)| definition.span.clone())
         .collect();
     parser.for_each(|event| renderer.event(event));
-    definitions.sort_by_key(|span| span.start);
+    definitions.sort_unstable_by_key(|span| span.start);
     renderer.lists.clear();
     renderer.gap(2);
     for span in definitions {

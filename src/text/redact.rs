@@ -77,7 +77,7 @@ impl Redactor {
         // Longest first: the expression takes the first alternative that matches.
         registry
             .forms
-            .sort_by_key(|form| std::cmp::Reverse(form.len()));
+            .sort_unstable_by_key(|form| std::cmp::Reverse(form.len()));
         let alternatives: Vec<String> = registry.forms.iter().map(|f| regex::escape(f)).collect();
         registry.literals = Regex::new(&alternatives.join("|")).ok();
     }
@@ -178,7 +178,7 @@ fn forms_of(secret: &str) -> Vec<String> {
             forms.extend(base64_fragment(secret.as_bytes(), offset, alphabet));
         }
     }
-    forms.sort();
+    forms.sort_unstable();
     forms.dedup();
     forms.retain(|form| form.len() >= SHORTEST);
     forms

@@ -133,7 +133,7 @@ pub fn names(kind: AssetKind, user_dir: Option<&Path>) -> Vec<String> {
             }
         }
     }
-    names.sort();
+    names.sort_unstable();
     names.dedup();
     names
 }
@@ -207,7 +207,7 @@ pub fn fingerprint(user_dir: &Path) -> Fingerprint {
             }
         }
     }
-    files.sort();
+    files.sort_unstable();
     files
 }
 

@@ -53,7 +53,7 @@ fn unknown(name: &str) -> UnknownZone {
             (alike >= ALIKE).then(|| (alike, known.as_str().to_owned()))
         })
         .collect();
-    near.sort_by(|one, other| other.0.total_cmp(&one.0).then_with(|| one.1.cmp(&other.1)));
+    near.sort_unstable_by(|one, other| other.0.total_cmp(&one.0).then_with(|| one.1.cmp(&other.1)));
     near.truncate(SUGGESTIONS);
     UnknownZone {
         name: name.chars().take(64).collect(),

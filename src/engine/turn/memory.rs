@@ -106,7 +106,7 @@ pub async fn recollect(engine: &Engine, rows: &TurnRows) -> Result<Recollection,
     found
         .context
         .facts
-        .sort_by(|one, other| one.id.cmp(&other.id));
+        .sort_unstable_by(|one, other| one.id.cmp(&other.id));
     found.context.retrieved = found.take("memory", &recalled.hits, MOST_HITS);
     Ok(found)
 }

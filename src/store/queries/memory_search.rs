@@ -270,7 +270,7 @@ impl Reader<'_> {
                 counted.push((hits, phrase));
             }
         }
-        counted.sort();
+        counted.sort_unstable();
         let mut sum = 0;
         Ok(counted
             .into_iter()

@@ -90,7 +90,7 @@ impl Reader<'_> {
                 .filter(|(_, _, pk)| *pk > 0)
                 .map(|(column, _, pk)| (*pk, column.clone()))
                 .collect();
-            key.sort();
+            key.sort_unstable();
             tables.push(Table {
                 key: if without_rowid {
                     key.into_iter().map(|(_, column)| column).collect()

@@ -53,8 +53,9 @@ impl Reader<'_> {
             .into_iter()
             .filter(|(position, _)| !open.contains(position)),
         );
-        sessions
-            .sort_by_key(|(position, session)| std::cmp::Reverse((session.updated_at, *position)));
+        sessions.sort_unstable_by_key(|(position, session)| {
+            std::cmp::Reverse((session.updated_at, *position))
+        });
 
         let mut continuations = load_continuations(self.conn, "WHERE c.ended_at IS NULL", [])?;
         continuations.extend(load_continuations(
@@ -62,7 +63,7 @@ impl Reader<'_> {
             "WHERE c.ended_at IS NOT NULL ORDER BY c.position DESC LIMIT ?1",
             [NEWEST],
         )?);
-        continuations.sort_by_key(|(position, _)| std::cmp::Reverse(*position));
+        continuations.sort_unstable_by_key(|(position, _)| std::cmp::Reverse(*position));
 
         let mut approvals = load_approvals(
             self.conn,

@@ -74,7 +74,7 @@ pub fn parse(
         };
         // TOML tables lose the order of lines; the footer shows the first key of an action.
         let mut lines: Vec<_> = table.iter().collect();
-        lines.sort_by_key(|(key, _)| key.span().start);
+        lines.sort_unstable_by_key(|(key, _)| key.span().start);
         for (key, action) in lines {
             bind(&mut keymap, context, source, key, action)?;
         }

@@ -205,7 +205,7 @@ impl ContinuationsPanel {
             .values()
             .filter(|turn| self.matches(turn))
             .collect();
-        turns.sort_by_key(|turn| (turn.created_at, turn.id));
+        turns.sort_unstable_by_key(|turn| (turn.created_at, turn.id));
         let mut order = Vec::with_capacity(turns.len());
         for group in Group::SORTED {
             let rows = turns.iter().filter(|turn| Group::of(turn.state) == group);

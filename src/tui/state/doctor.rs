@@ -155,7 +155,7 @@ impl DoctorPanel {
 /// Makes the rows again from what is known.
 fn rebuild(state: &mut State) {
     let mut fresh = doctor_rows::rows(state);
-    fresh.sort_by(|a, b| (a.word, &a.key).cmp(&(b.word, &b.key)));
+    fresh.sort_unstable_by(|a, b| (a.word, &a.key).cmp(&(b.word, &b.key)));
     let panel = &mut state.doctor;
     if panel.selected.is_some() {
         let place = |key: &Key| panel.rows.iter().position(|row| row.key == *key);

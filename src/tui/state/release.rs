@@ -89,7 +89,7 @@ impl Release {
                 own: None,
             });
         }
-        rows.sort_by_key(|row| (row.oldest, row.session_id));
+        rows.sort_unstable_by_key(|row| (row.oldest, row.session_id));
         let old = |then: Timestamp| now.millis_since(then) >= RELEASE_ASKS_AFTER_MS;
         let asks = engine.quarantine || old(since) || rows.iter().any(|row| old(row.oldest));
         if !asks {

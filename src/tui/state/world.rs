@@ -117,7 +117,7 @@ impl World {
             .values()
             .filter(|s| s.state == SessionState::Active)
             .collect();
-        sessions.sort_by(|a, b| b.updated_at.cmp(&a.updated_at).then(a.id.cmp(&b.id)));
+        sessions.sort_unstable_by(|a, b| b.updated_at.cmp(&a.updated_at).then(a.id.cmp(&b.id)));
         sessions
     }
 
