@@ -169,7 +169,7 @@ fn idle(pane: &mut Pane, engine: &mut Connection) {
     );
     let approval = pending(engine, &asked);
     deny(engine, &approval);
-    pane.quiet(Duration::from_secs(1));
+    pane.quiet(Duration::from_secs(6));
 }
 
 fn write(path: &str) -> String {
@@ -211,9 +211,11 @@ fn approvals(pane: &mut Pane, engine: &mut Connection, socket: &Path) {
         let file = format!("approved-{n}.txt");
         let asked = say(engine, &id, &write(&file));
         pane.wait_for("1 need", 0);
-        pane.press("1");
-        pane.press("j");
-        pane.press("\r");
+        // A screen that was just opened has nothing selected.
+        for key in ["2", "1", "j", "\r"] {
+            pane.press(key);
+            pane.quiet(Duration::from_millis(100));
+        }
         // Longer than a card takes to arm.
         pane.quiet(Duration::from_millis(1_500));
         let mut events = Events::at(socket);
@@ -223,7 +225,8 @@ fn approvals(pane: &mut Pane, engine: &mut Connection, socket: &Path) {
         samples.push(began.elapsed());
         wait(engine, &asked);
         pane.press("\x1b");
-        pane.quiet(Duration::from_millis(300));
+        // Until the row of what was decided is gone, and the next one is the first.
+        pane.quiet(Duration::from_secs(6));
     }
     let _ = harness::report("approve key to the event of the start", samples);
 }

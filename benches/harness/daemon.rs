@@ -157,9 +157,12 @@ impl Events {
 
     /// Waits for a line with this text.
     pub fn wait_for(&mut self, text: &str) {
+        let deadline = Instant::now() + Duration::from_secs(30);
         let mut line = String::new();
         while !line.contains(text) {
             line.clear();
+            // Something comes every few seconds, if only a sign of life.
+            assert!(Instant::now() < deadline, "{text}: never happened");
             assert!(
                 self.0.read_line(&mut line).unwrap() > 0,
                 "{text}: the stream ended"
