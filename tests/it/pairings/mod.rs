@@ -1,0 +1,7 @@
+//! Strangers who ask to be let in: the store's rules, and the real binary.
+
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod property;
+mod store;
+pub(crate) mod world;
