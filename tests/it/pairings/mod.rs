@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+mod crashes;
+mod daemon;
 mod property;
 mod store;
 pub(crate) mod world;

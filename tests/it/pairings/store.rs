@@ -7,6 +7,7 @@ use leverframe::protocol::words::{
 use leverframe::store::commands::decide::DecideOutcome;
 use leverframe::store::commands::ensure_channel::EnsureChannel;
 use leverframe::store::commands::revoke_pairing::RevokePairing;
+use leverframe::store::commands::sweep_loose::SweepGrants;
 
 use crate::pairings::world::{ask, decide, id_of, pairing, pass, said};
 use crate::store::world::{World, baseline, by};
@@ -207,5 +208,29 @@ async fn a_question_and_its_answer_are_events_and_survive_a_restart_and_a_crash(
         .await
         .unwrap();
     assert_eq!(approval.decision.unwrap().surface, Surface::Console);
+    world.sound().await;
+}
+
+#[tokio::test]
+async fn what_ended_long_ago_goes_and_who_is_in_or_refused_stays() {
+    let world = World::new().await;
+    for sender in ["1", "2", "3"] {
+        world.ok(ask(&world, sender, None)).await;
+    }
+    decide(&world, "1", DecisionWord::Approve).await;
+    decide(&world, "2", DecisionWord::Deny).await;
+    pass(&world, 3600).await;
+    world.ok(ask(&world, "4", None)).await;
+    decide(&world, "4", DecisionWord::Approve).await;
+    let command = revoke(&world, "4").await;
+    world.ok(command).await;
+    let sweep = || async { world.ok(SweepGrants).await.removed };
+    pass(&world, 59 * 24 * 3600).await;
+    assert_eq!(sweep().await, 0);
+    pass(&world, 2 * 24 * 3600).await;
+    assert_eq!(sweep().await, 2);
+    assert!(pairing(&world, "3").await.is_none() && pairing(&world, "4").await.is_none());
+    assert!(may_talk(&world, "team", "1").await);
+    assert_eq!(state(&world, "2").await, Some(PairingState::Refused));
     world.sound().await;
 }
