@@ -15,4 +15,5 @@ pub mod hosts;
 pub mod memory;
 pub mod models_dialog;
 pub mod money;
+mod pairing;
 pub(crate) mod screens;

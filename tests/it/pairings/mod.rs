@@ -4,6 +4,7 @@
 
 mod crashes;
 mod daemon;
+mod plain;
 mod property;
 mod store;
 pub(crate) mod world;
