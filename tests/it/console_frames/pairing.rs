@@ -1,9 +1,12 @@
 //! Somebody who asks to be let in, as the operator sees them.
 
 use leverframe::protocol::approval::{Approval, Preview, Requester};
+use leverframe::protocol::command::Command;
+use leverframe::protocol::ids::ApprovalId;
 use leverframe::protocol::policy::Verdict;
 use leverframe::protocol::snapshot::Snapshot;
 use leverframe::protocol::words::{Access, ApprovalKind, DecisionWord, Effect, Risk};
+use leverframe::tui::message::Effect as Deed;
 
 use crate::console_frames::driver::Driver;
 use crate::console_frames::fixture::{NOW, approval, busy};
@@ -80,11 +83,23 @@ fn letting_somebody_in_is_confirmed() {
     driver.wait(600);
     let effects = driver.press("a");
     assert!(effects.is_empty(), "{effects:?}");
+    driver.wait(800);
     let text = driver.text();
-    assert!(
-        text.contains("telegram:999") || text.contains("pairing"),
-        "{text}"
-    );
+    assert!(text.contains("HIGH RISK: press the same key"), "{text}");
+    driver.press("a");
+    driver.wait(5_000);
+    let sent: Vec<(ApprovalId, DecisionWord)> = driver
+        .effects
+        .iter()
+        .filter_map(|effect| match effect {
+            Deed::Submit(Command::Decide {
+                approval_id,
+                decision,
+            }) => Some((*approval_id, decision.decision)),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(sent, [(stranger().id, DecisionWord::Approve)]);
     for (width, height) in [(80, 24), (120, 40)] {
         let mut driver = Driver::with(width, height, asked());
         driver.press("j enter");

@@ -8,6 +8,7 @@ use leverframe::protocol::words::{ApprovalKind, DecisionWord, Disposition, Outbo
 use leverframe::store::commands::ask_pairing::AskPairing;
 use leverframe::store::commands::ingest_record::IngestRecord;
 use leverframe::store::input::NewNotice;
+use leverframe::store::queries::outbox::OutboxFilter;
 
 use crate::store::world::{World, approval, origin};
 
@@ -18,7 +19,7 @@ pub(crate) fn ask(world: &World, sender: &str, key: Option<&str>) -> AskPairing 
     origin.requester.display = format!("Stranger {sender}");
     origin.requester.person = None;
     let mut question = approval(ApprovalKind::Pairing, &format!("digest of {sender}"));
-    question.short_code = question.id.to_string()[24..30].to_owned();
+    question.id.to_string()[24..30].clone_into(&mut question.short_code);
     question.offered = vec![DecisionWord::Approve, DecisionWord::Deny];
     question.cards.clear();
     let expires_at = world.clock.now().plus_seconds(3600);
@@ -62,7 +63,7 @@ pub(crate) async fn said(world: &World, sender: &str) -> Vec<String> {
     };
     let parts = world
         .store
-        .read(move |reader| reader.outbox(&Default::default(), &page))
+        .read(move |reader| reader.outbox(&OutboxFilter::default(), &page))
         .await
         .unwrap();
     let mut said: Vec<String> = parts
