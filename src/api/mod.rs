@@ -28,6 +28,7 @@ pub mod models;
 pub mod openapi;
 pub mod outbox;
 pub mod outcome;
+pub mod pairings;
 pub mod peer;
 pub mod request;
 pub mod route;

@@ -13,6 +13,7 @@ use crate::protocol::hygiene::{HygieneAnswer, HygieneRun};
 use crate::protocol::ids::ContinuationId;
 use crate::protocol::memory::{MemoryAnswer, MemoryOutcome};
 use crate::protocol::models::{Discovery, ModelTest};
+use crate::protocol::pairing::Pairing;
 use crate::protocol::problem::Problem;
 use crate::protocol::routine::{RoutineAnswer, RoutineOutcome};
 use crate::protocol::rule::{RuleAnswer, RuleOutcome};
@@ -61,6 +62,7 @@ expect_outcome!(
     "what came of a command to a routine"
 );
 expect_outcome!(rule, Rule, RuleOutcome, "what came of a command to a rule");
+expect_outcome!(pairing, Pairing, Pairing, "a pairing");
 expect_outcome!(discovery, Discovery, Discovery, "a look for model servers");
 
 /// Submits a command after which a continuation is shown: the one it names, or the new one it started.
@@ -86,7 +88,8 @@ pub async fn continuation(
         | Outcome::Hook(_)
         | Outcome::Routine(_)
         | Outcome::Discovery(_)
-        | Outcome::Rule(_)) => Err(unexpected("a continuation", outcome_name(&other))),
+        | Outcome::Rule(_)
+        | Outcome::Pairing(_)) => Err(unexpected("a continuation", outcome_name(&other))),
     }
 }
 
@@ -126,6 +129,7 @@ fn outcome_name(outcome: &Outcome) -> &'static str {
         Outcome::Routine(_) => "what came of a command to a routine",
         Outcome::Discovery(_) => "a look for model servers",
         Outcome::Rule(_) => "what came of a command to a rule",
+        Outcome::Pairing(_) => "a pairing",
     }
 }
 
@@ -164,6 +168,7 @@ pub fn answer_name(answer: &Answer) -> &'static str {
         Answer::Routines(_) => "routines",
         Answer::Rules(_) => "rules",
         Answer::Summary(_) => "a summary",
+        Answer::Pairings(_) => "pairings",
     }
 }
 
@@ -202,6 +207,7 @@ pub async fn answer_json(
         Answer::CacheEntry(value) => json(ok, &value),
         Answer::Costs(value) => json(ok, &value),
         Answer::Summary(value) => json(ok, &value),
+        Answer::Pairings(value) => json(ok, &value),
         Answer::Memory(answer) => match answer {
             MemoryAnswer::Stats(value) => json(ok, &value),
             MemoryAnswer::List(value) => json(ok, &value),

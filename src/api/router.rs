@@ -19,8 +19,8 @@ use crate::api::request::{Call, read_body, read_query};
 use crate::api::route::{Body, Needs, Route};
 use crate::api::{
     approvals, artifacts, backup, cache, channels, compactions, continuations, costs, doctor,
-    emergency, events, generic, health, hooks, hygiene, memory, models, openapi, outbox, routines,
-    rules, sessions, snapshot, summary, sweep,
+    emergency, events, generic, health, hooks, hygiene, memory, models, openapi, outbox, pairings,
+    routines, rules, sessions, snapshot, summary, sweep,
 };
 use crate::client::console_client::ConsoleClient;
 use crate::client::remote::wire::{PROTOCOL_HEADER, PROTOCOL_VERSION};
@@ -66,6 +66,7 @@ pub fn table() -> Vec<Route> {
         memory::routes(),
         compactions::routes(),
         rules::routes(),
+        pairings::routes(),
     ]
     .concat()
 }

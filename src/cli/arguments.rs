@@ -8,7 +8,7 @@ use crate::cli::memory_arguments::MemoryCommands;
 use crate::protocol::command::DeliveryResolution;
 use crate::protocol::words::{
     ApprovalState, Autonomy, ContinuationState, DecisionScope, DecisionWord, HookPoint,
-    OutboxState, SessionState,
+    OutboxState, PairingState, SessionState,
 };
 
 /// The operator's console for AI agents that live in chat channels.
@@ -515,6 +515,27 @@ pub enum ChannelCommands {
         /// Seconds to wait for the end
         #[arg(long, value_name = "SECONDS", default_value_t = 30)]
         wait: u64,
+    },
+    /// List strangers who ask to be let in, and who was
+    Pairings {
+        /// pending, accepted, refused, expired or revoked
+        #[arg(long)]
+        state: Option<PairingState>,
+    },
+    /// Let a stranger in by the code they were told: as a user, who decides nothing
+    Pair {
+        /// Code, or id of the pairing
+        code: String,
+        /// Keep them out instead, without a word to them
+        #[arg(long)]
+        deny: bool,
+    },
+    /// Take back that somebody was let in, or kept out
+    Revoke {
+        /// Channel name
+        channel: String,
+        /// Their id on the platform
+        user: String,
     },
 }
 

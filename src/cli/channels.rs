@@ -1,4 +1,4 @@
-//! `leverframe channels list|set-autonomy|what-if|pause|resume|drain|undrain|test`.
+//! `leverframe channels list|set-autonomy|what-if|pause|resume|drain|undrain|test|pairings|pair|revoke`.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::cli::arguments::ChannelCommands;
 use crate::cli::exit::{Failure, unexpected};
 use crate::cli::find::submit;
 use crate::cli::terminal::{Format, Terminal, cell};
-use crate::cli::{outbox, table};
+use crate::cli::{outbox, pairings, table};
 use crate::client::console_client::ConsoleClient;
 use crate::protocol::channel::Channel;
 use crate::protocol::command::{Command, Outcome};
@@ -67,6 +67,15 @@ pub async fn run(
             channel,
             drain: false,
         },
+        ChannelCommands::Pairings { state } => {
+            return pairings::list(client, terminal, format, state).await;
+        }
+        ChannelCommands::Pair { code, deny } => {
+            return pairings::pair(client, terminal, format, code, deny).await;
+        }
+        ChannelCommands::Revoke { channel, user } => {
+            return pairings::revoke(client, terminal, format, &channel, &user).await;
+        }
         ChannelCommands::Pause { channel } => Command::PauseChannel { channel },
         ChannelCommands::Resume { channel } => Command::ResumeChannel { channel },
     };

@@ -31,6 +31,7 @@ pub mod memory_lines;
 pub mod models;
 pub mod modes;
 pub mod outbox;
+pub mod pairings;
 pub mod plain;
 pub mod release;
 pub mod replay;

@@ -242,6 +242,7 @@ impl Channel<'_> {
             response_cache: cache::scope(self.inputs, table.response_cache)?,
             tool_cache: table.tool_cache.unwrap_or(false),
             budget: self.budget()?,
+            pairing: table.pairing.unwrap_or(true),
         })
     }
 

@@ -247,6 +247,8 @@ pub struct ChannelTable {
     pub tool_cache: Option<bool>,
     /// `[channels.NAME.budget]`.
     pub budget: LimitTable,
+    /// Whether somebody new can ask to be let in.
+    pub pairing: Option<bool>,
 }
 
 /// `[people.NAME]`.

@@ -243,6 +243,8 @@ pub struct ChannelSettings {
     pub tool_cache: bool,
     /// What it may use on one local day.
     pub budget: LimitSettings,
+    /// Whether somebody new who writes a direct message is told a code, and an operator asked to let them in.
+    pub pairing: bool,
 }
 
 /// One person.

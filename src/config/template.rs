@@ -242,6 +242,7 @@ fn telegram(choice: Option<&TelegramChoice>, out: &mut String) {
         out.push_str(
             "# [channels.team]\n# kind = \"telegram\"\n# token_env = \"TELEGRAM_BOT_TOKEN\"   # or token_file, token_command\n\
              # allowed_users = [\"123456\"]          # numeric ids; empty = nobody\n\
+             # pairing = false                     # nobody new is told a code and asked about\n\
              # tool_cache = true                   # lists and searches of files asked for again within 30 s are not run again\n\n",
         );
         return;
@@ -260,6 +261,10 @@ fn telegram(choice: Option<&TelegramChoice>, out: &mut String) {
     line(
         out,
         format_args!("allowed_users = {}", list(&choice.allowed_users)),
+    );
+    out.push_str(
+        "# Whoever else writes a direct message is told a code, and you are asked whether to let them in.\n\
+         # pairing = true\n",
     );
     out.push_str(
         "# Calls of a higher risk are decided in the console only: low, medium, high, critical.\n",

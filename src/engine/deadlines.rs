@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::engine::core::Engine;
+use crate::engine::handle::channels;
 use crate::engine::storage::announce_if_changed;
 use crate::store::commands::expire_due::ExpireDue;
 
@@ -29,8 +30,9 @@ pub async fn run(engine: Engine) {
                 Ok(due) => {
                     for expired in due.approvals {
                         tracing::info!(approval = %expired.approval_id, "expired");
-                        if let Some(session) = expired.session_id {
-                            engine.wake(session);
+                        match expired.session_id {
+                            Some(session) => engine.wake(session),
+                            None => channels::announce_all(&engine).await,
                         }
                     }
                 }

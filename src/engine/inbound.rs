@@ -187,21 +187,8 @@ impl Engine {
         addressed: bool,
         indirect: bool,
     ) -> Result<Ingested, Problem> {
-        let conversation = &arrival.inbound.conversation;
-        if !people::may_talk(&self.settings, arrival.settings, &sender.id, conversation) {
-            // Only a direct message is answered, and in groups nobody is told who is on the list.
-            let reply = direct.then(|| {
-                format!(
-                    "You are not on this bot's list. Your id is `{}`; ask its operator to add it to `allowed_users`.",
-                    arrival.origin.requester.id
-                )
-            });
-            let detail = format!("{} is not listed", arrival.origin.requester.id);
-            let told = direct && self.first_refusal(arrival, detail.clone()).await?;
-            let reply = reply.filter(|_| told);
-            return self
-                .record(arrival, Disposition::Pairing, detail, reply)
-                .await;
+        if !self.may_talk(arrival, sender).await? {
+            return self.stranger(arrival, sender, direct).await;
         }
         if !direct && !addressed && arrival.settings.require_mention {
             return self
@@ -313,7 +300,11 @@ impl Engine {
     }
 
     /// Whether this sender has not been refused on this channel before.
-    async fn first_refusal(&self, arrival: &Arrival<'_>, detail: String) -> Result<bool, Problem> {
+    pub async fn first_refusal(
+        &self,
+        arrival: &Arrival<'_>,
+        detail: String,
+    ) -> Result<bool, Problem> {
         let channel = arrival.channel.to_owned();
         self.store
             .read_here(move |reader| reader.refused_before(&channel, &detail))
@@ -379,6 +370,7 @@ impl Engine {
             None => "Already carried out.".to_owned(),
             Some(report) => self.feedback(id, word, report),
         };
+        decide::announce(self, &approval).await;
         Ok(ingested(&outcome, Some(feedback)))
     }
 

@@ -32,6 +32,7 @@ pub mod scheduler;
 pub mod slash;
 pub mod slash_routines;
 pub mod storage;
+pub mod strangers;
 pub mod sweeper;
 pub mod tidy;
 pub mod tool_cache;

@@ -79,13 +79,15 @@ pub fn has_scope(actor: &Actor, scope: Scope) -> bool {
 
 /// Whether a sender may talk to the agent in a conversation.
 ///
-/// Who: people, and ids in `allowed_users`; where that list is empty, anybody in a chat of `allowed_chats`.
+/// Who: people, ids in `allowed_users`, and whom an operator let in; where that list is empty, anybody in a chat of
+/// `allowed_chats`.
 /// Where: any conversation, or only direct ones and those of `allowed_chats` when that list is not empty.
 pub fn may_talk(
     settings: &Settings,
     channel: &ChannelSettings,
     sender: &str,
     conversation: &str,
+    let_in: bool,
 ) -> bool {
     let platform_id = format!("{}:{sender}", channel.kind);
     let chat = conversation.split('/').next().unwrap_or(conversation);
@@ -97,15 +99,24 @@ pub fn may_talk(
         .allowed_users
         .iter()
         .any(|id| id == sender || *id == platform_id)
+        || let_in
         || person(settings, &platform_id).is_some();
     let who = listed_user || (channel.allowed_users.is_empty() && listed_chat);
     let place = channel.allowed_chats.is_empty() || listed_chat || chat == sender;
     who && place
 }
 
-/// Whether what this requester says is untrusted content (nobody vouched for them by name or list).
-pub fn is_untrusted(settings: &Settings, channel: &ChannelSettings, requester: &Requester) -> bool {
-    if requester.person.is_some() || person(settings, &requester.id).is_some() {
+/// Whether what this requester says is untrusted content (nobody vouched for them by name or list, or let them in).
+pub fn is_untrusted(
+    settings: &Settings,
+    channel: &ChannelSettings,
+    let_in: &[String],
+    requester: &Requester,
+) -> bool {
+    if requester.person.is_some()
+        || let_in.contains(&requester.id)
+        || person(settings, &requester.id).is_some()
+    {
         return false;
     }
     match requester.id.split_once(':') {

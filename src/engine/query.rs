@@ -205,6 +205,16 @@ impl Engine {
             Query::Hooks => Ok(Answer::Hooks(hooks::list(self))),
             Query::Routines(query) => routines::answer(self, query).await.map(Answer::Routines),
             Query::Rules(query) => rules::answer(self, query).await.map(Answer::Rules),
+            Query::Pairings { state } => {
+                let items = store
+                    .read(move |reader| reader.pairings(state))
+                    .await
+                    .map_err(from_store)?;
+                Ok(Answer::Pairings(Page {
+                    items,
+                    next_cursor: None,
+                }))
+            }
             Query::Summary { since } => {
                 let now = self.clock.now();
                 let since = since.unwrap_or_else(|| now.plus_seconds(-SHIFT_SECONDS));
@@ -311,6 +321,8 @@ pub fn channel(engine: &Engine, row: ChannelRow) -> Channel {
         active_sessions: row.active_sessions,
         draining: row.draining,
         taken_over: row.taken_over,
+        asking: row.pairings.0,
+        paired: row.pairings.1,
     }
 }
 

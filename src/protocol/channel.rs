@@ -52,6 +52,12 @@ pub struct Channel {
     /// Conversations that people hold in place of the agent.
     #[serde(default)]
     pub taken_over: u32,
+    /// Strangers who ask to be let in.
+    #[serde(default)]
+    pub asking: u32,
+    /// People who were let in.
+    #[serde(default)]
+    pub paired: u32,
 }
 
 /// What a channel that takes up nothing new still has to do. Nothing left of the first three: it is drained.

@@ -15,6 +15,7 @@ use crate::protocol::hygiene::{HygieneCommand, HygieneRun};
 use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId, SessionId};
 use crate::protocol::memory::{MemoryCommand, MemoryOutcome};
 use crate::protocol::models::{Discovery, ModelTest};
+use crate::protocol::pairing::{Pairing, PairingCommand};
 use crate::protocol::policy::PolicyPatch;
 use crate::protocol::routine::{RoutineCommand, RoutineOutcome};
 use crate::protocol::rule::{RuleCommand, RuleOutcome, RulePatch};
@@ -384,6 +385,8 @@ pub enum Command {
         #[serde(default)]
         conversation: Option<String>,
     },
+    /// Does something with somebody who asks to be let in, or was.
+    Pairing(PairingCommand),
 }
 
 impl Command {
@@ -427,7 +430,9 @@ impl Command {
                 | RoutineCommand::Change { .. }
                 | RoutineCommand::Remove { .. },
             ) => Scope::Admin,
-            Command::Decide { .. } | Command::ResolveDelivery { .. } => Scope::Approve,
+            Command::Decide { .. } | Command::ResolveDelivery { .. } | Command::Pairing(_) => {
+                Scope::Approve
+            }
             Command::ReleaseEmergencyStop { .. }
             | Command::Backup { .. }
             | Command::Sweep { .. }
@@ -495,4 +500,6 @@ pub enum Outcome {
     Discovery(Discovery),
     /// What came of a command to a rule.
     Rule(RuleOutcome),
+    /// The pairing after the command.
+    Pairing(Pairing),
 }

@@ -18,6 +18,7 @@ pub mod hygiene;
 pub mod ids;
 pub mod memory;
 pub mod models;
+pub mod pairing;
 pub mod policy;
 pub mod problem;
 pub mod routine;

@@ -14,6 +14,7 @@ use crate::protocol::hygiene::{HygieneAnswer, HygieneQuery};
 use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId, SessionId, ToolCallId};
 use crate::protocol::memory::{MemoryAnswer, MemoryQuery, MemoryStats};
 use crate::protocol::models::ProviderModels;
+use crate::protocol::pairing::Pairing;
 use crate::protocol::policy::WhatIf;
 use crate::protocol::routine::{RoutineAnswer, RoutineQuery};
 use crate::protocol::rule::{RuleAnswer, RuleQuery};
@@ -23,7 +24,7 @@ use crate::protocol::session::{
 use crate::protocol::summary::ShiftSummary;
 use crate::protocol::uncertain::Uncertain;
 use crate::protocol::words::{
-    ApprovalState, Autonomy, ContinuationState, CostsBy, OutboxState, SessionState,
+    ApprovalState, Autonomy, ContinuationState, CostsBy, OutboxState, PairingState, SessionState,
 };
 
 /// What a sweep removed, or would remove.
@@ -358,6 +359,12 @@ pub enum Query {
         #[serde(default)]
         limit: Option<u32>,
     },
+    /// Who asks to be let in, and who was.
+    Pairings {
+        /// Only this state.
+        #[serde(default)]
+        state: Option<PairingState>,
+    },
 }
 
 /// Which rows of the audit.
@@ -472,4 +479,6 @@ pub enum Answer {
     Rules(RuleAnswer),
     /// To [`Query::Summary`].
     Summary(Box<ShiftSummary>),
+    /// To [`Query::Pairings`].
+    Pairings(Page<Pairing>),
 }

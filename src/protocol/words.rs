@@ -358,6 +358,20 @@ words!(/// What became of an inbound item.
     QueueFull = "queue_full",
 });
 
+words!(/// What became of somebody who asked to be let in.
+    PairingState as "pairing state" {
+    /// Waits for a person.
+    Pending = "pending",
+    /// May talk to the agent.
+    Accepted = "accepted",
+    /// Stays out, and does not ask again.
+    Refused = "refused",
+    /// Nobody answered in time; may ask again.
+    Expired = "expired",
+    /// The decision was taken back; may ask again.
+    Revoked = "revoked",
+});
+
 words!(/// Role of a person. Ordered from least to most.
     Role as "role" {
     /// May talk to the agent.

@@ -35,6 +35,7 @@ mod memory_data;
 mod model_calls;
 mod model_profiles;
 mod models;
+mod pairings;
 mod platform_faults;
 mod policy;
 mod power_loss;

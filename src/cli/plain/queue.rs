@@ -12,7 +12,7 @@ use crate::protocol::command::{Command, DecisionRequest, DeliveryResolution};
 use crate::protocol::words::{ApprovalKind, DecisionScope, DecisionWord, OutboxState, Risk};
 use crate::text::untrusted::reveal;
 use crate::tui::state::arming::{CONFIRM_MS, Refusal, Subject, VISIBLE_MS};
-use crate::tui::state::decide::lets_something_happen;
+use crate::tui::state::decide::{lets_something_happen, title};
 use crate::tui::state::modal::snoozes;
 use crate::tui::state::queue::{self, ItemKey};
 use crate::tui::view;
@@ -552,7 +552,7 @@ impl Shell<'_> {
         request: &mut DecisionRequest,
     ) -> Result<bool, Failure> {
         let what = word.as_str().replace('_', " ");
-        let tool = cell(&approval.tool);
+        let tool = cell(&title(approval));
         match approval.risk {
             Risk::Low | Risk::Medium => Ok(true),
             Risk::High => {

@@ -203,6 +203,11 @@ async fn prepare(
         .take(turns.len().saturating_sub(beyond))
         .sum();
     let prefix = prefix_tokens(engine, &found.channel, ratio)?;
+    let channel = found.channel.clone();
+    let let_in = engine
+        .store
+        .read_here(move |reader| reader.paired(&channel))
+        .await?;
     Ok(Ok(Work {
         engine,
         session,
@@ -211,7 +216,7 @@ async fn prepare(
         model_id,
         profile,
         version: found.summary.as_ref().map_or(0, |summary| summary.version),
-        taint: taint(engine, &found, &turns),
+        taint: taint(engine, &found, &turns, &let_in),
         turns: turns
             .iter()
             .map(|turn| turn.exchange.continuation_id)
@@ -287,16 +292,21 @@ fn fitting(found: &Compactable, turns: usize, room: u64, ratio: f64) -> (Vec<Old
 }
 
 /// Untrusted content that the model is shown.
-fn taint(engine: &Engine, found: &Compactable, turns: &[OldTurn]) -> Vec<String> {
+fn taint(
+    engine: &Engine,
+    found: &Compactable,
+    turns: &[OldTurn],
+    let_in: &[String],
+) -> Vec<String> {
     let mut taint = found
         .summary
         .as_ref()
         .map_or_else(Vec::new, |summary| summary.taint.clone());
     let settings = engine.settings.channels.get(&found.channel);
     for turn in turns {
-        if settings
-            .is_some_and(|channel| people::is_untrusted(&engine.settings, channel, &turn.requester))
-        {
+        if settings.is_some_and(|channel| {
+            people::is_untrusted(&engine.settings, channel, let_in, &turn.requester)
+        }) {
             taint.push(people::taint_of(&turn.requester));
         }
         for call in &turn.exchange.calls {

@@ -28,6 +28,15 @@ pub async fn announce(engine: &Engine, channel: &str) {
     }
 }
 
+/// The same of every channel with a bridge.
+pub async fn announce_all(engine: &Engine) {
+    for channel in engine.settings.channels.keys() {
+        if engine.has_bridge(channel) {
+            announce(engine, channel).await;
+        }
+    }
+}
+
 fn bridged(engine: &Engine, channel: &str, what: &str, hint: &str) -> Result<(), Problem> {
     engine.channel(channel)?;
     if engine.has_bridge(channel) {

@@ -1,7 +1,7 @@
 //! Answering an approval: who may, what is offered, and what follows.
 
 use crate::engine::core::Engine;
-use crate::engine::handle::{Caller, edit, rules};
+use crate::engine::handle::{Caller, channels, edit, rules};
 use crate::engine::people;
 use crate::engine::problem::from_store;
 use crate::engine::turn::input::Halt;
@@ -66,6 +66,7 @@ pub async fn decide(
     };
     let report = engine.store.write(decide).await.map_err(from_store)?;
     settle(engine, &report);
+    announce(engine, &approval).await;
     if let DecideOutcome::Lost { approval, .. } = &report.outcome
         && revoking
         && approval.state == ApprovalState::Consumed
@@ -323,6 +324,13 @@ pub fn settle(engine: &Engine, report: &DecideReport) {
         && (report.resumed || report.ended)
     {
         engine.wake(session);
+    }
+}
+
+/// Shows readers how a channel is now whom somebody new may talk to, or may not.
+pub async fn announce(engine: &Engine, approval: &Approval) {
+    if approval.kind == ApprovalKind::Pairing {
+        channels::announce(engine, &approval.channel).await;
     }
 }
 

@@ -23,6 +23,7 @@ pub mod hygiene;
 pub mod memory;
 pub mod messages;
 pub mod models;
+pub mod pairings;
 pub mod policy;
 pub mod routines;
 pub mod rules;
@@ -161,6 +162,9 @@ impl Engine {
                 channel,
                 conversation,
             } => channels::test(self, &caller, channel, conversation).await,
+            Command::Pairing(command) => pairings::carry_out(self, &caller, command)
+                .await
+                .map(Outcome::Pairing),
         }
     }
 }

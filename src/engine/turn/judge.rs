@@ -119,27 +119,36 @@ impl Bench {
             }
         };
         let second = second.filter(|second| rows.channel != *second);
-        let (policy, also, grants, mut rules, taint_requesters, summary, read, pending) = engine
-            .store
-            .read_here(move |reader| {
-                let policy = reader.policy(&channel)?;
-                let also = second.map(|name| reader.policy(name)).transpose()?;
-                let grants = reader.grants(session, now)?;
-                let rules = reader.rules_in_force(&channel, Some(session), now)?;
-                let requesters = reader.session_requesters(session)?;
-                let summary = reader.summary(session)?;
-                let pending = reader.pending_counts(session, &channel)?;
-                let read = reader.session_taint(session)?;
-                Ok((
-                    policy, also, grants, rules, requesters, summary, read, pending,
-                ))
-            })
-            .await?;
+        let (policy, also, grants, mut rules, (taint_requesters, let_in), summary, read, pending) =
+            engine
+                .store
+                .read_here(move |reader| {
+                    let policy = reader.policy(&channel)?;
+                    let also = second.map(|name| reader.policy(name)).transpose()?;
+                    let grants = reader.grants(session, now)?;
+                    let rules = reader.rules_in_force(&channel, Some(session), now)?;
+                    let requesters = (
+                        reader.session_requesters(session)?,
+                        reader.paired(&channel)?,
+                    );
+                    let summary = reader.summary(session)?;
+                    let pending = reader.pending_counts(session, &channel)?;
+                    let read = reader.session_taint(session)?;
+                    Ok((
+                        policy, also, grants, rules, requesters, summary, read, pending,
+                    ))
+                })
+                .await?;
         let mut taint: Vec<String> = match engine.settings.channels.get(&rows.channel) {
             Some(settings) => taint_requesters
                 .iter()
                 .filter(|requester| {
-                    crate::engine::people::is_untrusted(&engine.settings, settings, requester)
+                    crate::engine::people::is_untrusted(
+                        &engine.settings,
+                        settings,
+                        &let_in,
+                        requester,
+                    )
                 })
                 .map(crate::engine::people::taint_of)
                 .collect(),

@@ -10,6 +10,7 @@ mod file;
 mod hygiene;
 mod log;
 mod memories;
+mod pairings;
 mod routines;
 mod rule;
 mod rules;
@@ -32,7 +33,7 @@ pub struct Violation {
 }
 
 /// The groups of rules, in the order of checking: the file first, because nothing else means much when it is broken.
-const GROUPS: [&[Rule]; 10] = [
+const GROUPS: [&[Rule]; 11] = [
     file::RULES,
     turns::RULES,
     calls::RULES,
@@ -43,6 +44,7 @@ const GROUPS: [&[Rule]; 10] = [
     memories::RULES,
     rules::RULES,
     take_overs::RULES,
+    pairings::RULES,
 ];
 
 fn rules() -> impl Iterator<Item = &'static Rule> {

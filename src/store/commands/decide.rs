@@ -6,7 +6,7 @@ use crate::protocol::event::EventBody;
 use crate::protocol::ids::{ApprovalId, ContinuationId, RuleId, SessionId};
 use crate::protocol::session::{ErrorBody, StepBody};
 use crate::protocol::words::{
-    ApprovalKind, ContinuationState, Effect, OutboxClass, OutboxState, ToolCallState,
+    ApprovalKind, ContinuationState, Effect, OutboxClass, OutboxState, PairingState, ToolCallState,
 };
 use crate::protocol::words::{ApprovalState, DecisionScope, DecisionWord};
 use crate::store::command::{Durability, WriteCommand, WriteTx};
@@ -413,7 +413,8 @@ impl Decide {
         tx.settle_delivery(&mut part, part_state)
     }
 
-    /// Decides about something that is neither call nor delivery: a raised baseline, and what later issues add.
+    /// Decides about something that is neither call nor delivery: a raised baseline, somebody new, and what later
+    /// issues add.
     fn on_other(&self, tx: &mut WriteTx<'_>, gate: &mut Gate) -> Result<(), StoreError> {
         let decision = self.decision(tx);
         let accepted = match self.decision {
@@ -437,6 +438,14 @@ impl Decide {
             ApprovalState::Denied
         };
         tx.record_decision(gate, state, &decision)?;
+        if gate.kind == ApprovalKind::Pairing {
+            let to = if accepted {
+                PairingState::Accepted
+            } else {
+                PairingState::Refused
+            };
+            tx.settle_pairing(gate.id, to, Some(&self.by))?;
+        }
         if gate.kind == ApprovalKind::PolicyRaise {
             let text = gate.baseline.as_deref().ok_or_else(|| {
                 StoreError::Corrupt(format!("approval {} holds no baseline", gate.id))

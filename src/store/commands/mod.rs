@@ -2,6 +2,7 @@
 
 pub mod add_memory;
 pub mod ask_budget;
+pub mod ask_pairing;
 pub mod begin_compaction;
 pub mod begin_routine;
 pub mod begin_send;
@@ -52,6 +53,7 @@ pub mod resume;
 pub mod retry_compaction;
 pub mod return_to_ask;
 pub mod revise_approval;
+pub mod revoke_pairing;
 pub mod run_hygiene;
 pub mod say;
 pub mod set_channel_draining;

@@ -125,10 +125,11 @@ impl WriteCommand for SweepMessages {
     }
 }
 
-/// Milliseconds after which it is forgotten that a budget was nearly used up: a limit that still is may say so again.
+/// Milliseconds after which it is forgotten that a budget was nearly used up (a limit that still is may say so again),
+/// and that somebody asked in vain or was let in once.
 const WARNED_MS: i64 = 60 * 24 * 3600 * 1000;
 
-/// Removes permissions that ended, and what was told of budgets long ago. Relaxed.
+/// Removes permissions that ended, and what was told of budgets or asked in vain long ago. Relaxed.
 #[derive(Debug, Clone)]
 pub struct SweepGrants;
 
@@ -150,6 +151,15 @@ impl WriteCommand for SweepGrants {
                 .prepare_cached(
                     "DELETE FROM budget_warnings WHERE (budget, scope, day) IN (
                         SELECT budget, scope, day FROM budget_warnings WHERE at < ?1 LIMIT ?2)",
+                )?
+                .execute(params![tx.now.plus_millis(-WARNED_MS).as_millis(), CHUNK])?
+                as u64;
+        let rows = rows
+            + tx.conn
+                .prepare_cached(
+                    "DELETE FROM pairings WHERE (channel, sender_id) IN (
+                        SELECT channel, sender_id FROM pairings
+                        WHERE state IN ('expired', 'revoked') AND decided_at < ?1 LIMIT ?2)",
                 )?
                 .execute(params![tx.now.plus_millis(-WARNED_MS).as_millis(), CHUNK])?
                 as u64;

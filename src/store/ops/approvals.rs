@@ -7,7 +7,7 @@ use crate::clock::Timestamp;
 use crate::protocol::approval::{Approval, Decision, Requester};
 use crate::protocol::event::EventBody;
 use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId, SessionId, ToolCallId};
-use crate::protocol::words::{ApprovalKind, ApprovalState, DecisionWord};
+use crate::protocol::words::{ApprovalKind, ApprovalState, DecisionWord, PairingState};
 use crate::store::command::WriteTx;
 use crate::store::error::StoreError;
 use crate::store::input::{BudgetKind, NewApproval};
@@ -333,6 +333,9 @@ impl WriteTx<'_> {
             to
         };
         self.move_gate(&mut gate, to)?;
+        if gate.kind == ApprovalKind::Pairing {
+            self.settle_pairing(id, PairingState::Expired, None)?;
+        }
         self.disarm_cards(id, true)?;
         if to == ApprovalState::Expired {
             self.approval_event(id, |approval| EventBody::ApprovalExpired { approval })?;

@@ -10,6 +10,7 @@ pub(crate) mod hygiene;
 pub mod memories;
 pub mod models;
 pub mod outbox;
+pub(crate) mod pairings;
 pub mod policies;
 pub(crate) mod rules;
 pub mod sessions;

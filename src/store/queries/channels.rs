@@ -34,6 +34,8 @@ pub struct ChannelRow {
     pub draining: Option<ChannelDrain>,
     /// Conversations that people hold.
     pub taken_over: u32,
+    /// Strangers who ask to be let in, and people who were.
+    pub pairings: (u32, u32),
 }
 
 /// Flags of the engine that survive a restart.
@@ -50,7 +52,9 @@ const CHANNEL: &str = "SELECT p.version, p.autonomy, p.expires_at, p.reverts_to,
         (SELECT count(*) FROM outbox o WHERE o.channel = c.name AND o.settled_at IS NULL),
         (SELECT count(*) FROM approvals a WHERE a.channel = c.name AND a.state = 'pending'),
         (SELECT count(*) FROM sessions s WHERE s.channel = c.name AND s.state = 'active' AND s.temporary = 0),
-        c.draining_since, (SELECT count(*) FROM take_overs t WHERE t.channel = c.name)
+        c.draining_since, (SELECT count(*) FROM take_overs t WHERE t.channel = c.name),
+        (SELECT count(*) FROM pairings q WHERE q.channel = c.name AND q.state = 'pending'),
+        (SELECT count(*) FROM pairings q WHERE q.channel = c.name AND q.state = 'accepted')
      FROM channel_accounts c JOIN policies p ON p.channel = c.name";
 
 fn policy_row(row: &Row<'_>) -> rusqlite::Result<Policy> {
@@ -82,6 +86,7 @@ fn channel_row(row: &Row<'_>) -> rusqlite::Result<ChannelRow> {
             held_back: 0,
         }),
         taken_over: row.get(15)?,
+        pairings: (row.get(16)?, row.get(17)?),
     })
 }
 

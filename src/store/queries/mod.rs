@@ -18,6 +18,7 @@ pub mod memory_vectors;
 pub mod mentions;
 pub mod outbox;
 mod page;
+pub mod pairings;
 pub mod routines;
 pub mod rules;
 pub mod sessions;

@@ -118,7 +118,8 @@ pub fn done_text(command: &Command, outcome: &Outcome) -> String {
                 | Outcome::Hook(_)
                 | Outcome::Routine(_)
                 | Outcome::Discovery(_)
-                | Outcome::Rule(_) => "it",
+                | Outcome::Rule(_)
+                | Outcome::Pairing(_) => "it",
             };
             let done = match (&decision.rule, decision.scope) {
                 (Some(rule), _) if rule.verdict == Some(VerdictWord::Deny) => {
@@ -146,6 +147,7 @@ pub fn done_text(command: &Command, outcome: &Outcome) -> String {
         Command::PinCacheEntry { pinned: false, .. } => "answer unpinned".to_owned(),
         Command::PurgeCache { .. } => "kept answers forgotten".to_owned(),
         Command::Memory(_) => "memory changed".to_owned(),
+        Command::Pairing(_) => "pairing changed".to_owned(),
         Command::Hygiene(HygieneCommand::Run { .. }) => "memory tidied".to_owned(),
         Command::Hygiene(HygieneCommand::Undo { .. }) => "taken back".to_owned(),
         Command::Hook(HookCommand::Try { .. }) => "hook tried".to_owned(),

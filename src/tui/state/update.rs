@@ -395,7 +395,8 @@ fn submitted(
                 | Outcome::Hook(_)
                 | Outcome::Routine(_)
                 | Outcome::Discovery(_)
-                | Outcome::Rule(_) => Vec::new(),
+                | Outcome::Rule(_)
+                | Outcome::Pairing(_) => Vec::new(),
             }
         }
     };
@@ -537,7 +538,8 @@ fn answered(state: &mut State, query: &Query, result: Result<Box<Answer>, Box<Pr
         | Answer::Hygiene(_)
         | Answer::Hooks(_)
         | Answer::Routines(_)
-        | Answer::Rules(_) => {}
+        | Answer::Rules(_)
+        | Answer::Pairings(_) => {}
     }
 }
 

@@ -7,7 +7,7 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use crate::protocol::approval::{Approval, Preview};
-use crate::protocol::words::{ApprovalState, Risk};
+use crate::protocol::words::{ApprovalKind, ApprovalState, Risk};
 use crate::tui::format;
 use crate::tui::message::FrameReport;
 use crate::tui::shown;
@@ -36,8 +36,14 @@ fn approval_body(
         approval.access.as_str().replace('_', " "),
         approval.effect.as_str().replace('_', " ")
     );
-    body.field("effect", Role::Text, &effect);
-    let reasons = if approval.risk_reasons.is_empty() {
+    // Nothing would run.
+    let about_a_person = approval.kind == ApprovalKind::Pairing;
+    if !about_a_person {
+        body.field("effect", Role::Text, &effect);
+    }
+    let reasons = if about_a_person {
+        approval.verdict.rule.clone()
+    } else if approval.risk_reasons.is_empty() {
         approval.risk.as_str().to_owned()
     } else {
         approval.risk_reasons.join("\n")
@@ -113,23 +119,22 @@ fn approval_body(
             &format!("{name}={}", quoted(value)),
         );
     }
-    if approval.taint.is_empty() {
-        body.field("in context", Role::Text, "nothing untrusted");
-    } else {
+    if !about_a_person {
+        let (role, context) = if approval.taint.is_empty() {
+            (Role::Text, "nothing untrusted".to_owned())
+        } else {
+            (Role::NoticeWarning, approval.taint.join("\n"))
+        };
+        body.field("in context", role, &context);
         body.field(
-            "in context",
-            Role::NoticeWarning,
-            &approval.taint.join("\n"),
+            "asks because",
+            Role::Text,
+            &format!(
+                "{} (policy version {})",
+                approval.verdict.rule, approval.verdict.policy_version
+            ),
         );
     }
-    body.field(
-        "asks because",
-        Role::Text,
-        &format!(
-            "{} (policy version {})",
-            approval.verdict.rule, approval.verdict.policy_version
-        ),
-    );
     if approval.similar.is_empty() {
         if !approval.tool.is_empty() {
             body.field(
@@ -152,7 +157,9 @@ fn approval_body(
             );
         }
     }
-    body.field("cost", Role::Text, &cost(state, approval));
+    if !about_a_person {
+        body.field("cost", Role::Text, &cost(state, approval));
+    }
     body.field(
         "who else",
         Role::Text,
@@ -570,8 +577,13 @@ pub fn status(state: &State, key: &ItemKey) -> (Role, String) {
                 (Some(at), None) => (
                     Role::Text,
                     format!(
-                        "{} left, then it expires and the turn ends",
-                        format::left(now, at)
+                        "{} left, then {}",
+                        format::left(now, at),
+                        if approval.kind == ApprovalKind::Pairing {
+                            "the code is over"
+                        } else {
+                            "it expires and the turn ends"
+                        }
                     ),
                 ),
                 (None, None) => (Role::Text, "no deadline".to_owned()),

@@ -292,6 +292,14 @@ fn detail(state: &State, theme: &Theme, channel: &Channel, area: Rect, buf: &mut
         ),
         ("kept answers", cache_line(state, &channel.name)),
     ];
+    if channel.asking > 0 || channel.paired > 0 {
+        let strangers = format!(
+            "{} ask to be let in, {} were let in",
+            channel.asking, channel.paired
+        );
+        // Before the last row, which a small terminal has no place for.
+        rows.insert(rows.len() - 1, ("strangers", strangers));
+    }
     if let Some(drain) = &channel.draining {
         rows.push(("draining", drain_line(state, channel, drain)));
     }

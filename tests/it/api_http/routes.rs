@@ -240,6 +240,7 @@ async fn reading_routes_become_the_query_they_name() {
         format!("outbox/{}", samples::outbox_id()),
         format!("tool-calls/{}/why", samples::call_id()),
         format!("summary?since={}", samples::at()),
+        "pairings?state=accepted".to_owned(),
         "doctor?check=true".to_owned(),
         format!(
             "audit?since={}&action=approval.decided&oldest_first=true&limit=7",

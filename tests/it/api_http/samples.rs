@@ -13,6 +13,7 @@ use leverframe::protocol::event::{Event, EventBody};
 use leverframe::protocol::ids::{
     ApprovalId, ContinuationId, OutboxId, SessionId, TakeOverId, ToolCallId,
 };
+use leverframe::protocol::pairing::{Pairing, PairingCommand};
 use leverframe::protocol::policy::{Policy, PolicyPatch, Verdict, WhatIf, WhatIfCall};
 use leverframe::protocol::session::{
     Continuation, ContinuationSummary, ErrorBody, OutboxItem, Session, Step, StepBody, TextBody,
@@ -26,8 +27,8 @@ use leverframe::protocol::take_over::{TakeOver, TakeOverCommand};
 use leverframe::protocol::uncertain::ConversationChoice;
 use leverframe::protocol::words::{
     Access, ApprovalKind, ApprovalState, Autonomy, ChannelKind, ChannelState, ContinuationState,
-    DecisionScope, DecisionWord, Effect, OutboxClass, OutboxState, Risk, SessionState, StepKind,
-    Surface, ToolCallState, VerdictWord,
+    DecisionScope, DecisionWord, Effect, OutboxClass, OutboxState, PairingState, Risk,
+    SessionState, StepKind, Surface, ToolCallState, VerdictWord,
 };
 use serde_json::json;
 
@@ -283,6 +284,23 @@ pub fn channel() -> Channel {
             held_back: 3,
         }),
         taken_over: 1,
+        asking: 2,
+        paired: 3,
+    }
+}
+
+pub fn pairing() -> Pairing {
+    Pairing {
+        id: approval_id(),
+        channel: "team".to_owned(),
+        sender: "telegram:999".to_owned(),
+        display: NASTY.to_owned(),
+        code: "ABC234".to_owned(),
+        state: PairingState::Accepted,
+        asked_at: at(),
+        expires_at: at(),
+        decided_at: Some(at()),
+        by: Some("anna".to_owned()),
     }
 }
 
@@ -507,6 +525,9 @@ pub fn commands() -> Vec<Command> {
             channel: "team".to_owned(),
             conversation: Some(NASTY.to_owned()),
         },
+        Command::Pairing(PairingCommand::Accept {
+            pairing: "ABC234".to_owned(),
+        }),
     ]
     .into_iter()
     .chain(samples_memory::commands())
@@ -699,6 +720,12 @@ pub fn queries() -> Vec<(Query, Answer)> {
                 deeds: Vec::new(),
                 spent: Vec::new(),
             })),
+        ),
+        (
+            Query::Pairings {
+                state: Some(PairingState::Accepted),
+            },
+            Answer::Pairings(page(pairing())),
         ),
         (
             Query::Doctor { check: true },

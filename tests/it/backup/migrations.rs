@@ -5,7 +5,8 @@
 //! one that had a price, one that failed and had none, and one that was still open. `schema_3` is that one with the
 //! statements of `003_models.sql`, what a session's budget was extended by, and a learned ratio. `schema_4` is that one
 //! with the statements of `004_memory.sql` and a permission for a shape. `schema_5` is that one with the statements of
-//! `005_rules_and_pairs.sql` and a rule.
+//! `005_rules_and_pairs.sql` and a rule. `schema_6` is that one with the statements of `006_channels.sql` and a channel that
+//! drains.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -185,6 +186,20 @@ async fn a_database_of_schema_5_is_migrated_with_its_rules() {
     assert_eq!((value.as_str(), draining), ("notes/", None));
 }
 
+#[tokio::test]
+async fn a_database_of_schema_6_is_migrated_with_what_drains_and_nobody_let_in() {
+    let home = migrated(6).await;
+    let conn = Connection::open(home.data().join("leverframe.db")).unwrap();
+    let (drains, paired): (String, u64) = conn
+        .query_row(
+            "SELECT name, (SELECT count(*) FROM pairings) FROM channel_accounts WHERE draining_since = 7",
+            [],
+            |row| Ok((row.get(0)?, row.get(1)?)),
+        )
+        .unwrap();
+    assert_eq!((drains.as_str(), paired), ("desk", 0));
+}
+
 /// A database of an earlier schema goes on under this program.
 async fn migrated(from: i64) -> Home {
     let home = old_home(from);
@@ -221,8 +236,8 @@ async fn migrated(from: i64) -> Home {
     sound(&home).await;
 
     let database = home.data().join("leverframe.db");
-    let copy = home.data().join("leverframe.before-schema-6.db");
-    assert_eq!((version(&database), version(&copy)), (6, from));
+    let copy = home.data().join("leverframe.before-schema-7.db");
+    assert_eq!((version(&database), version(&copy)), (7, from));
     let conn = Connection::open(&copy).unwrap();
     let verdict: String = conn
         .query_row("PRAGMA integrity_check", [], |row| row.get(0))
@@ -252,7 +267,7 @@ fn fixture_copy(schema: i64) -> PathBuf {
 
 #[tokio::test]
 async fn a_migration_killed_half_way_leaves_the_old_database_usable() {
-    for from in [1, 2, 3, 4, 5] {
+    for from in [1, 2, 3, 4, 5, 6] {
         let home = old_home(from);
         assert!(
             home.try_daemon_with(&[("LEVERFRAME_CRASH", "migrate.mid:1")])
@@ -260,18 +275,18 @@ async fn a_migration_killed_half_way_leaves_the_old_database_usable() {
         );
         let database = home.data().join("leverframe.db");
         assert_eq!(version(&database), from, "half a migration was kept");
-        let copy = home.data().join("leverframe.before-schema-6.db");
+        let copy = home.data().join("leverframe.before-schema-7.db");
         assert_eq!(version(&copy), from);
         let mut daemon = home.daemon();
         assert_eq!(daemon.get("/readyz").await["quarantine"], false);
         assert_eq!(daemon.wait_approval().await["tool"], "write_file");
         daemon.terminate();
-        assert_eq!(version(&database), 6);
+        assert_eq!(version(&database), 7);
         sound(&home).await;
     }
     fault(
         "kill-during-migration",
-        "SIGKILL at migrate.mid on the way from schemas 1 to 5",
+        "SIGKILL at migrate.mid on the way from schemas 1 to 6",
         "the old database is whole, its copy too, and the next start migrates it",
     );
 }

@@ -205,6 +205,8 @@ pub fn channel(name: &str, kind: ChannelKind, autonomy: Autonomy) -> Channel {
         active_sessions: 1,
         draining: None,
         taken_over: 0,
+        asking: 0,
+        paired: 0,
     }
 }
 

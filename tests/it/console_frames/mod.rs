@@ -15,5 +15,6 @@ pub mod hosts;
 pub mod memory;
 pub mod models_dialog;
 pub mod money;
+mod pairing;
 pub(crate) mod screens;
 mod scrolling;

@@ -4,4 +4,4 @@ mod asked;
 mod decisions;
 mod openings;
 mod tasks;
-mod typist;
+pub(crate) mod typist;

@@ -23,7 +23,7 @@ pub const OF_OTHER_SCENARIOS: &[&str] = &[
 
 /// Points off the path of a turn: `retention::crashes` kills there, at those of backups `backup::killed`, at those of
 /// forgetting `memory_data::forget`, at those of hygiene `hygiene::crashes`, at those of routines
-/// `routines::crashes`, and at those of take-overs `take_overs::crashes`.
+/// `routines::crashes`, at those of take-overs `take_overs::crashes`, and at those of strangers `pairings::crashes`.
 pub const ELSEWHERE: &[&str] = &[
     "artifact.pre_rename",
     "sweep.mid",
@@ -38,6 +38,8 @@ pub const ELSEWHERE: &[&str] = &[
     "take_over.post",
     "say.pre_commit",
     "say.post",
+    "pairing.pre_commit",
+    "pairing.post",
 ];
 
 /// Every name in `crash_point!("…")` below `src/`, except where the macro is defined.

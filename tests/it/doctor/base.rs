@@ -19,6 +19,7 @@ use leverframe::store::input::{ActorRef, NewCallOutcome, TurnBounds};
 use leverframe::store::queries::outbox::NextOutbox;
 
 use crate::memory_data::world as memories;
+use crate::pairings::world as pairings;
 use crate::rules::world as rules;
 use crate::store::world::{START, World, approval, by, call, gated, turn};
 
@@ -118,6 +119,12 @@ pub(crate) async fn sound_database() -> (PathBuf, World) {
             by: by("anna"),
         })
         .await;
+
+    // Somebody who asks to be let in, and somebody who was.
+    for stranger in ["7", "8"] {
+        world.ok(pairings::ask(&world, stranger, None)).await;
+    }
+    pairings::decide(&world, "8", DecisionWord::Approve).await;
 
     // An answer nobody knows the delivery of.
     let (doubtful_session, doubtful) = world.running("doubtful").await;

@@ -212,7 +212,7 @@ async fn facts_come_with_a_fix_each_and_never_with_a_key() {
         ("configuration", "config.toml"),
         ("data directory", "mode 0700"),
         ("process", &format!("process {}", daemon.pid()) as &str),
-        ("database", "schema 6, "),
+        ("database", "schema 7, "),
         ("epoch", "1"),
         ("crashes", "clean end"),
         ("audit head", ":"),

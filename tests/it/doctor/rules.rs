@@ -167,6 +167,14 @@ const CASES: &[(&str, &str, &[&str])] = &[
     ("conversation that is held on a channel that does not exist",
         "INSERT INTO take_overs VALUES ('gone', 'chat', randomblob(16), 'anna', 'operator:anna', 'console', 1)",
         &["take-over"]),
+    ("pairing that says otherwise than the question about it",
+        "UPDATE pairings SET state = 'accepted', decided_at = 1 WHERE state = 'pending';
+         UPDATE approvals SET state = 'denied' WHERE kind = 'pairing' AND state = 'pending'", &["pairing"]),
+    ("question about somebody new without a pairing", "DELETE FROM pairings WHERE state = 'pending'", &["pairing"]),
+    ("channel on which more than three ask at a time",
+        "INSERT INTO pairings SELECT channel, 'telegram:' || n, display, conversation, code, randomblob(16), 'pending', 1, 2,
+            NULL, NULL FROM pairings, (SELECT 100 AS n UNION SELECT 101 UNION SELECT 102) WHERE state = 'pending'",
+        &["pairing"]),
 ];
 
 fn filled(sql: &str) -> String {

@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use leverframe::protocol::words::{
     Access, ApprovalKind, ApprovalState, Autonomy, ChannelKind, CompactionState, ContinuationState,
     DecisionWord, Disposition, Effect, HygieneState, MemoryAuthor, MemoryKind, MemoryScope,
-    MemoryState, MissedRuns, OutboxClass, OutboxState, Risk, RoutineRunState, RuleMatcher,
-    RuleScope, SessionState, StepKind, Surface, ToolCallState, Unattended, VerdictWord,
+    MemoryState, MissedRuns, OutboxClass, OutboxState, PairingState, Risk, RoutineRunState,
+    RuleMatcher, RuleScope, SessionState, StepKind, Surface, ToolCallState, Unattended,
+    VerdictWord,
 };
 use leverframe::store::transitions;
 
@@ -15,6 +16,7 @@ use crate::store::world::World;
 const SQL: &str = include_str!("../../../src/store/migrations/001_initial.sql");
 const RULES_SQL: &str = include_str!("../../../src/store/migrations/005_rules_and_pairs.sql");
 const CHANNELS_SQL: &str = include_str!("../../../src/store/migrations/006_channels.sql");
+const PAIRINGS_SQL: &str = include_str!("../../../src/store/migrations/007_pairings.sql");
 const MEMORY_SQL: &str = include_str!("../../../src/store/migrations/004_memory.sql");
 
 fn words_of<T: Copy + ToString>(all: &[T]) -> BTreeSet<String> {
@@ -111,6 +113,17 @@ fn every_check_of_schema_6_lists_exactly_the_words_of_its_vocabulary() {
     let checked = compare(CHANNELS_SQL, &expected);
     assert_eq!(
         CHANNELS_SQL.matches(" IN ('").count(),
+        checked,
+        "a CHECK is not compared with its vocabulary"
+    );
+}
+
+#[test]
+fn every_check_of_schema_7_lists_exactly_the_words_of_its_vocabulary() {
+    let expected = [("pairings", "state", words_of(PairingState::ALL))];
+    let checked = compare(PAIRINGS_SQL, &expected);
+    assert_eq!(
+        PAIRINGS_SQL.matches(" IN ('").count(),
         checked,
         "a CHECK is not compared with its vocabulary"
     );

@@ -306,6 +306,7 @@ fn settings(kind: ChannelKind, token: Option<&str>) -> ChannelSettings {
         max_queue: 10,
         response_cache: CacheScope::Off,
         tool_cache: false,
+        pairing: true,
         budget: LimitSettings::default(),
     }
 }

@@ -1,0 +1,113 @@
+//! `leverframe channels pairings|pair|revoke`: who asks to be let in, and who was.
+
+use crate::cli::exit::{Failure, unexpected};
+use crate::cli::find::submit;
+use crate::cli::table;
+use crate::cli::terminal::{Format, Terminal, cell};
+use crate::client::console_client::ConsoleClient;
+use crate::protocol::command::{Command, Outcome};
+use crate::protocol::pairing::{Pairing, PairingCommand};
+use crate::protocol::problem::Problem;
+use crate::protocol::snapshot::{Answer, Query};
+use crate::protocol::words::PairingState;
+
+async fn all(
+    client: &dyn ConsoleClient,
+    state: Option<PairingState>,
+) -> Result<Vec<Pairing>, Failure> {
+    match client.query(Query::Pairings { state }).await? {
+        Answer::Pairings(page) => Ok(page.items),
+        _ => Err(unexpected("pairings")),
+    }
+}
+
+/// Lists them.
+pub async fn list(
+    client: &dyn ConsoleClient,
+    terminal: &mut Terminal<'_>,
+    format: Format,
+    state: Option<PairingState>,
+) -> Result<(), Failure> {
+    show(terminal, format, &all(client, state).await?)
+}
+
+/// Lets somebody in, or keeps them out.
+pub async fn pair(
+    client: &dyn ConsoleClient,
+    terminal: &mut Terminal<'_>,
+    format: Format,
+    pairing: String,
+    deny: bool,
+) -> Result<(), Failure> {
+    let command = if deny {
+        PairingCommand::Refuse { pairing }
+    } else {
+        PairingCommand::Accept { pairing }
+    };
+    change(client, terminal, format, command).await
+}
+
+/// Takes either back.
+pub async fn revoke(
+    client: &dyn ConsoleClient,
+    terminal: &mut Terminal<'_>,
+    format: Format,
+    channel: &str,
+    user: &str,
+) -> Result<(), Failure> {
+    let found = all(client, None).await?.into_iter().find(|one| {
+        let bare = one.sender.split_once(':').map(|(_, id)| id);
+        one.channel == channel && (one.sender == user || bare == Some(user))
+    });
+    let Some(found) = found else {
+        let who = format!("{} on {}", cell(user), cell(channel));
+        return Err(Problem::not_found("pairing", who)
+            .hint(
+                "`leverframe channels pairings` lists who was let in; an id in `allowed_users` or under [people] is \
+                 taken out of the configuration",
+            )
+            .into());
+    };
+    let pairing = found.id.to_string();
+    change(client, terminal, format, PairingCommand::Revoke { pairing }).await
+}
+
+async fn change(
+    client: &dyn ConsoleClient,
+    terminal: &mut Terminal<'_>,
+    format: Format,
+    command: PairingCommand,
+) -> Result<(), Failure> {
+    match submit(client, Command::Pairing(command)).await? {
+        Outcome::Pairing(pairing) => show(terminal, format, &[pairing]),
+        _ => Err(unexpected("a pairing")),
+    }
+}
+
+fn show(terminal: &mut Terminal<'_>, format: Format, pairings: &[Pairing]) -> Result<(), Failure> {
+    if format == Format::Json {
+        return pairings.iter().try_for_each(|item| terminal.json(item));
+    }
+    let rows: Vec<Vec<String>> = pairings.iter().map(row).collect();
+    let heads = ["CODE", "CHANNEL", "USER", "STATE", "SINCE", "BY", "NAME"];
+    table::print(terminal, &heads, &rows, "nobody asked to be let in")
+}
+
+fn row(pairing: &Pairing) -> Vec<String> {
+    let state = match pairing.state {
+        PairingState::Pending => format!("pending until {}", pairing.expires_at),
+        state @ (PairingState::Accepted
+        | PairingState::Refused
+        | PairingState::Expired
+        | PairingState::Revoked) => state.to_string(),
+    };
+    vec![
+        cell(&pairing.code),
+        cell(&pairing.channel),
+        cell(&pairing.sender),
+        state,
+        pairing.decided_at.unwrap_or(pairing.asked_at).to_string(),
+        cell(pairing.by.as_deref().unwrap_or("-")),
+        cell(&pairing.display),
+    ]
+}

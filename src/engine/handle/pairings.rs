@@ -1,0 +1,145 @@
+//! Letting strangers in, keeping them out, and taking either back.
+
+use crate::engine::core::Engine;
+use crate::engine::handle::{Caller, channels, decide};
+use crate::engine::problem::from_store;
+use crate::protocol::command::DecisionRequest;
+use crate::protocol::ids::ApprovalId;
+use crate::protocol::pairing::{Pairing, PairingCommand};
+use crate::protocol::problem::{Problem, ProblemKind};
+use crate::protocol::words::{DecisionWord, PairingState};
+use crate::store::commands::revoke_pairing::RevokePairing;
+
+/// Carries a command out; the pairing as it is then.
+pub async fn carry_out(
+    engine: &Engine,
+    caller: &Caller,
+    command: PairingCommand,
+) -> Result<Pairing, Problem> {
+    let (key, wanted) = match &command {
+        PairingCommand::Accept { pairing } => (pairing, PairingState::Accepted),
+        PairingCommand::Refuse { pairing } => (pairing, PairingState::Refused),
+        PairingCommand::Revoke { pairing } => (pairing, PairingState::Revoked),
+    };
+    let found = find(engine, key).await?;
+    let id = found.id;
+    if found.state == wanted {
+        return Ok(found);
+    }
+    match (&command, found.state) {
+        (PairingCommand::Accept { .. }, PairingState::Pending) => {
+            decision(engine, caller, id, DecisionWord::Approve).await?;
+        }
+        (PairingCommand::Refuse { .. }, PairingState::Pending) => {
+            decision(engine, caller, id, DecisionWord::Deny).await?;
+        }
+        (PairingCommand::Revoke { .. }, PairingState::Accepted | PairingState::Refused) => {
+            let by = caller.reference();
+            let revoke = RevokePairing { id, by };
+            engine.store.write(revoke).await.map_err(from_store)?;
+            channels::announce(engine, &found.channel).await;
+        }
+        (
+            _,
+            PairingState::Pending
+            | PairingState::Accepted
+            | PairingState::Refused
+            | PairingState::Expired
+            | PairingState::Revoked,
+        ) => return Err(too_late(&found)),
+    }
+    engine
+        .store
+        .read_here(move |reader| reader.pairing(id))
+        .await
+        .map_err(from_store)
+}
+
+/// Decides the question about somebody, as it stands.
+async fn decision(
+    engine: &Engine,
+    caller: &Caller,
+    id: ApprovalId,
+    word: DecisionWord,
+) -> Result<(), Problem> {
+    let approval = engine
+        .store
+        .read_here(move |reader| reader.approval(id))
+        .await
+        .map_err(from_store)?;
+    let request = DecisionRequest::new(word, approval.digest);
+    decide::decide(engine, caller, id, request)
+        .await
+        .map(|_| ())
+}
+
+/// Why a pairing takes no such command.
+fn too_late(found: &Pairing) -> Problem {
+    let (kind, title, hint) = match found.state {
+        PairingState::Pending => (
+            ProblemKind::NotOffered,
+            "nobody was let in yet",
+            format!(
+                "`leverframe channels pair {} --deny` keeps them out",
+                found.code
+            ),
+        ),
+        PairingState::Accepted | PairingState::Refused => (
+            ProblemKind::Conflict,
+            "already decided",
+            format!(
+                "`leverframe channels revoke {} {}` takes that back; then they can ask again",
+                found.channel, found.sender
+            ),
+        ),
+        PairingState::Expired | PairingState::Revoked => (
+            ProblemKind::Gone,
+            "over",
+            "their next message asks again, under a new code".to_owned(),
+        ),
+    };
+    let by = found.by.as_deref().unwrap_or("nobody in time");
+    Problem::new(
+        kind,
+        title,
+        format!(
+            "{} on {}: {} ({by})",
+            found.sender, found.channel, found.state
+        ),
+    )
+    .hint(hint)
+}
+
+/// The pairing with an id or a code. Of several with one code only the one that waits is meant.
+async fn find(engine: &Engine, key: &str) -> Result<Pairing, Problem> {
+    let all = engine
+        .store
+        .read(|reader| reader.pairings(None))
+        .await
+        .map_err(from_store)?;
+    let id = key.parse::<ApprovalId>().ok();
+    let mut matching: Vec<Pairing> = all
+        .into_iter()
+        .filter(|one| Some(one.id) == id || one.code.eq_ignore_ascii_case(key.trim()))
+        .collect();
+    let waits = |one: &Pairing| one.state == PairingState::Pending;
+    if matching.len() > 1 && matching.iter().filter(|one| waits(one)).count() == 1 {
+        matching.retain(waits);
+    }
+    match matching.len() {
+        1 => matching.pop(),
+        0 => None,
+        _ => {
+            return Err(Problem::new(
+                ProblemKind::Conflict,
+                "two have this code",
+                format!("`{key}` was told to {} people", matching.len()),
+            )
+            .hint("name the pairing by its id: `leverframe channels pairings --json`"));
+        }
+    }
+    .ok_or_else(|| {
+        Problem::not_found("pairing", key.chars().take(64).collect::<String>())
+            .hint("`leverframe channels pairings` lists them with their codes")
+    })
+}

@@ -1,0 +1,55 @@
+//! People who write to a channel without being on its list, and whether they were let in.
+//!
+//! Outside text is only in the display name and must be revealed before it is shown.
+
+use serde::{Deserialize, Serialize};
+
+use crate::clock::Timestamp;
+use crate::protocol::ids::ApprovalId;
+use crate::protocol::words::PairingState;
+
+/// Somebody who asked to be let in on one channel: their newest asking.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pairing {
+    /// The question about them.
+    pub id: ApprovalId,
+    /// Channel name.
+    pub channel: String,
+    /// Their stable id: `telegram:123456`.
+    pub sender: String,
+    /// Their name on the platform: outside text.
+    pub display: String,
+    /// The code they were told.
+    pub code: String,
+    /// What became of it.
+    pub state: PairingState,
+    /// When they asked.
+    pub asked_at: Timestamp,
+    /// The code is good until then.
+    pub expires_at: Timestamp,
+    /// When that became of it.
+    pub decided_at: Option<Timestamp>,
+    /// Label of who decided; none = nobody in time.
+    pub by: Option<String>,
+}
+
+/// What can be done with a pairing. It is named by its code, in any case, or by its id.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "do", rename_all = "snake_case")]
+pub enum PairingCommand {
+    /// Lets them in, as a user.
+    Accept {
+        /// Code or id.
+        pairing: String,
+    },
+    /// Keeps them out, without a word to them.
+    Refuse {
+        /// Code or id.
+        pairing: String,
+    },
+    /// Takes either back: they are unknown again, and may ask again.
+    Revoke {
+        /// Code or id.
+        pairing: String,
+    },
+}

@@ -1,0 +1,36 @@
+//! Takes back that somebody was let in, or kept out.
+
+use crate::protocol::ids::ApprovalId;
+use crate::protocol::words::PairingState;
+use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::error::StoreError;
+use crate::store::input::ActorRef;
+use crate::store::queries::pairings::load_pairing;
+
+/// Makes somebody unknown again. Durable; done already is done.
+#[derive(Debug, Clone)]
+pub struct RevokePairing {
+    /// The question about them.
+    pub id: ApprovalId,
+    /// Who.
+    pub by: ActorRef,
+}
+
+impl WriteCommand for RevokePairing {
+    type Output = ();
+    const DURABILITY: Durability = Durability::Durable;
+
+    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
+        let pairing = load_pairing(tx.conn, self.id)?;
+        match pairing.state {
+            PairingState::Accepted | PairingState::Refused => {
+                tx.settle_pairing(self.id, PairingState::Revoked, Some(&self.by))
+            }
+            PairingState::Revoked => Ok(()),
+            PairingState::Pending | PairingState::Expired => Err(StoreError::illegal(format!(
+                "{} is not let in on {}: the pairing is {}",
+                pairing.sender, pairing.channel, pairing.state
+            ))),
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! Settling who is let in: with the question about it, in its transaction.
+
+use crate::protocol::ids::ApprovalId;
+use crate::protocol::words::{OutboxClass, PairingState};
+use crate::store::command::WriteTx;
+use crate::store::error::StoreError;
+use crate::store::input::{ActorRef, NewNotice};
+use rusqlite::{OptionalExtension, params};
+use serde_json::json;
+
+/// What somebody reads who was let in. What they wrote before was not kept.
+const LET_IN: &str = "You were let in: from now on what you write here is answered. \
+                      What you wrote before was not kept; please send it again.";
+
+impl WriteTx<'_> {
+    /// Moves the pairing of a question on with it. None of it is left where the person was forgotten meanwhile.
+    pub(crate) fn settle_pairing(
+        &mut self,
+        id: ApprovalId,
+        to: PairingState,
+        by: Option<&ActorRef>,
+    ) -> Result<(), StoreError> {
+        let found: Option<(String, String, String)> = self
+            .conn
+            .prepare_cached(
+                "UPDATE pairings SET state = ?2, decided_at = ?3, by_label = ?4
+                 WHERE approval_id = ?1 AND state <> ?2
+                 RETURNING channel, conversation, sender_id",
+            )?
+            .query_row(
+                params![
+                    id.to_bytes(),
+                    to.as_str(),
+                    self.now.as_millis(),
+                    by.map(|by| &by.label)
+                ],
+                |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
+            )
+            .optional()?;
+        let Some((channel, conversation, sender)) = found else {
+            return Ok(());
+        };
+        if let Some(by) = by {
+            let action = format!("pairing.{to}");
+            let detail = json!({ "sender": sender });
+            self.audit(&action, by, Some(&channel), id, &detail)?;
+        }
+        if to == PairingState::Accepted {
+            self.queue_notice(&NewNotice {
+                channel,
+                conversation,
+                class: OutboxClass::Notice,
+                text: LET_IN.to_owned(),
+                reply_to: None,
+                continuation_id: None,
+            })?;
+        }
+        Ok(())
+    }
+}

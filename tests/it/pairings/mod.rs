@@ -1,0 +1,10 @@
+//! Strangers who ask to be let in: the store's rules, and the real binary.
+
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod crashes;
+mod daemon;
+mod plain;
+mod property;
+mod store;
+pub(crate) mod world;
