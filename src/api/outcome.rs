@@ -8,6 +8,7 @@ use crate::protocol::backup::BackupReport;
 use crate::protocol::cache::{CacheEntry, CachePurged};
 use crate::protocol::channel::Channel;
 use crate::protocol::command::{Accepted, Envelope, Outcome};
+use crate::protocol::duty::Duty;
 use crate::protocol::hook::HookOutcome;
 use crate::protocol::hygiene::{HygieneAnswer, HygieneRun};
 use crate::protocol::ids::ContinuationId;
@@ -61,6 +62,7 @@ expect_outcome!(
     "what came of a command to a routine"
 );
 expect_outcome!(rule, Rule, RuleOutcome, "what came of a command to a rule");
+expect_outcome!(duty, Duty, Box<Duty>, "who is on call");
 expect_outcome!(discovery, Discovery, Discovery, "a look for model servers");
 
 /// Submits a command after which a continuation is shown: the one it names, or the new one it started.
@@ -86,7 +88,8 @@ pub async fn continuation(
         | Outcome::Hook(_)
         | Outcome::Routine(_)
         | Outcome::Discovery(_)
-        | Outcome::Rule(_)) => Err(unexpected("a continuation", outcome_name(&other))),
+        | Outcome::Rule(_)
+        | Outcome::Duty(_)) => Err(unexpected("a continuation", outcome_name(&other))),
     }
 }
 
@@ -126,6 +129,7 @@ fn outcome_name(outcome: &Outcome) -> &'static str {
         Outcome::Routine(_) => "what came of a command to a routine",
         Outcome::Discovery(_) => "a look for model servers",
         Outcome::Rule(_) => "what came of a command to a rule",
+        Outcome::Duty(_) => "who is on call",
     }
 }
 
@@ -164,6 +168,7 @@ pub fn answer_name(answer: &Answer) -> &'static str {
         Answer::Routines(_) => "routines",
         Answer::Rules(_) => "rules",
         Answer::Summary(_) => "a summary",
+        Answer::Duty(_) => "who is on call",
     }
 }
 
@@ -202,6 +207,7 @@ pub async fn answer_json(
         Answer::CacheEntry(value) => json(ok, &value),
         Answer::Costs(value) => json(ok, &value),
         Answer::Summary(value) => json(ok, &value),
+        Answer::Duty(value) => json(ok, &value),
         Answer::Memory(answer) => match answer {
             MemoryAnswer::Stats(value) => json(ok, &value),
             MemoryAnswer::List(value) => json(ok, &value),

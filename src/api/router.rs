@@ -18,7 +18,7 @@ use crate::api::error::Refusal;
 use crate::api::request::{Call, read_body, read_query};
 use crate::api::route::{Body, Needs, Route};
 use crate::api::{
-    approvals, artifacts, backup, cache, channels, compactions, continuations, costs, doctor,
+    approvals, artifacts, backup, cache, channels, compactions, continuations, costs, doctor, duty,
     emergency, events, generic, health, hooks, hygiene, memory, models, openapi, outbox, routines,
     rules, sessions, snapshot, summary, sweep,
 };
@@ -66,6 +66,7 @@ pub fn table() -> Vec<Route> {
         memory::routes(),
         compactions::routes(),
         rules::routes(),
+        duty::routes(),
     ]
     .concat()
 }

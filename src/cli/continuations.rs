@@ -112,6 +112,7 @@ pub async fn act(
             | Outcome::Hook(_)
             | Outcome::Routine(_)
             | Outcome::Rule(_)
+            | Outcome::Duty(_)
             | Outcome::Discovery(_) => return Err(unexpected("a continuation")),
         },
     };

@@ -10,6 +10,7 @@ use crate::protocol::approval::Approval;
 use crate::protocol::backup::BackupReport;
 use crate::protocol::cache::{CacheEntry, CachePurge, CachePurged};
 use crate::protocol::channel::Channel;
+use crate::protocol::duty::{Duty, HandOverRequest, OnCallRequest};
 use crate::protocol::hook::{HookCommand, HookOutcome};
 use crate::protocol::hygiene::{HygieneCommand, HygieneRun};
 use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId, SessionId};
@@ -384,6 +385,15 @@ pub enum Command {
         #[serde(default)]
         conversation: Option<String>,
     },
+    /// Lets a question wait for somebody in particular; decides nothing.
+    HandOver {
+        /// Which one.
+        approval_id: ApprovalId,
+        /// To whom.
+        request: HandOverRequest,
+    },
+    /// Says who is on call.
+    SetOnCall(OnCallRequest),
 }
 
 impl Command {
@@ -406,6 +416,7 @@ impl Command {
             | Command::TestChannel { .. }
             | Command::EmergencyStop { .. }
             | Command::TestModel { .. }
+            | Command::SetOnCall(_)
             | Command::PinCacheEntry { .. }
             | Command::PurgeCache { .. } => Scope::Operate,
             Command::Memory(command) => match command {
@@ -427,7 +438,9 @@ impl Command {
                 | RoutineCommand::Change { .. }
                 | RoutineCommand::Remove { .. },
             ) => Scope::Admin,
-            Command::Decide { .. } | Command::ResolveDelivery { .. } => Scope::Approve,
+            Command::Decide { .. } | Command::ResolveDelivery { .. } | Command::HandOver { .. } => {
+                Scope::Approve
+            }
             Command::ReleaseEmergencyStop { .. }
             | Command::Backup { .. }
             | Command::Sweep { .. }
@@ -495,4 +508,6 @@ pub enum Outcome {
     Discovery(Discovery),
     /// What came of a command to a rule.
     Rule(RuleOutcome),
+    /// Who is on call after the command.
+    Duty(Box<Duty>),
 }

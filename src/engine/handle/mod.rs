@@ -16,6 +16,7 @@ pub mod channels;
 pub mod continuations;
 pub mod decide;
 pub mod deliveries;
+pub mod duty;
 pub mod edit;
 pub mod emergency;
 pub mod hooks;
@@ -161,6 +162,11 @@ impl Engine {
                 channel,
                 conversation,
             } => channels::test(self, &caller, channel, conversation).await,
+            Command::HandOver {
+                approval_id,
+                request,
+            } => duty::hand_over(self, &caller, approval_id, request).await,
+            Command::SetOnCall(request) => duty::set_on_call(self, &caller, request).await,
         }
     }
 }

@@ -7,6 +7,7 @@
 mod calls;
 mod deliveries;
 mod file;
+mod hand_overs;
 mod hygiene;
 mod log;
 mod memories;
@@ -32,7 +33,7 @@ pub struct Violation {
 }
 
 /// The groups of rules, in the order of checking: the file first, because nothing else means much when it is broken.
-const GROUPS: [&[Rule]; 10] = [
+const GROUPS: [&[Rule]; 11] = [
     file::RULES,
     turns::RULES,
     calls::RULES,
@@ -43,6 +44,7 @@ const GROUPS: [&[Rule]; 10] = [
     memories::RULES,
     rules::RULES,
     take_overs::RULES,
+    hand_overs::RULES,
 ];
 
 fn rules() -> impl Iterator<Item = &'static Rule> {

@@ -16,8 +16,8 @@ use crate::tui::state::queue::ItemKey;
 use crate::tui::state::session_view::SessionView;
 use crate::tui::state::world::World;
 use crate::tui::state::{
-    audit, batch, deciding, dialogs, hosts, input, memory, models, mouse, panel, perform, replay,
-    rule_editor, submit, summary, taking_over, undo, why,
+    audit, batch, deciding, dialogs, hosts, input, memory, models, mouse, panel,
+    perform, replay, rule_editor, submit, summary, taking_over, undo, why,
 };
 
 /// Folds a message into the state.
@@ -395,7 +395,8 @@ fn submitted(
                 | Outcome::Hook(_)
                 | Outcome::Routine(_)
                 | Outcome::Discovery(_)
-                | Outcome::Rule(_) => Vec::new(),
+                | Outcome::Rule(_)
+                | Outcome::Duty(_) => Vec::new(),
             }
         }
     };
@@ -527,6 +528,7 @@ fn answered(state: &mut State, query: &Query, result: Result<Box<Answer>, Box<Pr
         | Answer::Outbox(_)
         | Answer::Uncertain(_)
         | Answer::Artifact(_)
+        | Answer::Duty(_)
         | Answer::Doctor(_)
         | Answer::Audit(_)
         | Answer::Cache(_)
