@@ -167,6 +167,9 @@ const CASES: &[(&str, &str, &[&str])] = &[
     ("conversation that is held on a channel that does not exist",
         "INSERT INTO take_overs VALUES ('gone', 'chat', randomblob(16), 'anna', 'operator:anna', 'console', 1)",
         &["take-over"]),
+    ("question that waits for somebody without a name, a time or whoever handed it over",
+        "UPDATE approvals SET waiting_for = '{\"to\":\"\",\"by\":\"ben\",\"at\":1}' WHERE state = 'pending'", &["hand-over"]),
+    ("somebody on call without a name or a time", "UPDATE meta SET value = 'ben' WHERE key = 'on_call'", &["hand-over"]),
 ];
 
 fn filled(sql: &str) -> String {

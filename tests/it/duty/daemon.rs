@@ -170,21 +170,47 @@ async fn whoever_it_is_handed_to_gets_the_card_in_their_chat() {
     };
     telegram.wait_until("cleo's card", card(200)).await;
     assert!(!card(100)(&telegram.state()), "anna is not asked");
-    let body = json!({ "to": "anna", "note": "please" });
-    assert_eq!(over(&daemon, &asked, body).await.0, 200);
+    let body = json!({ "to": "anna", "note": format!("please {token}") });
+    let (status, handed) = over(&daemon, &asked, body).await;
+    assert_eq!(status, 200, "{handed}");
+    assert!(!handed.to_string().contains(&token), "a secret is kept");
     telegram.wait_until("anna's card", card(100)).await;
     let text = telegram.messages(100).pop().unwrap().text;
     assert!(
         text.contains("Waiting for anna, handed over by token admin")
-            && text.contains("Note: please"),
+            && text.contains("Note: please")
+            && !text.contains(&token),
         "{text}"
     );
-    // Back to whoever has one already: no second card.
-    assert_eq!(over(&daemon, &asked, json!({ "to": "cleo" })).await.0, 200);
+    // Back to whoever has one already, and to anna, who has one as well: no second card.
+    for to in ["cleo", "anna"] {
+        assert_eq!(over(&daemon, &asked, json!({ "to": to })).await.0, 200);
+    }
+    let cards = |list: &Value, chat: &str| {
+        let parts = list["items"].as_array().unwrap().iter();
+        let of = |part: &&Value| part["class"] == "approval_card" && part["conversation"] == chat;
+        parts.filter(of).count()
+    };
     let parts = daemon.get("/v1/outbox?limit=100").await;
-    let cards = |part: &&Value| part["class"] == "approval_card";
-    let parts = parts["items"].as_array().unwrap();
-    assert_eq!(parts.iter().filter(cards).count(), 2, "{parts:#?}");
+    assert_eq!(
+        (cards(&parts, "100"), cards(&parts, "200")),
+        (1, 1),
+        "{parts:#}"
+    );
+    // What is changed is asked anew: of whom it waits for, too.
+    let edit = json!({
+        "decision": "edit", "digest": asked["digest"], "args": { "path": "a.txt", "content": "y" },
+    });
+    let edited = daemon
+        .post(&format!("{}/decision", path(&asked)), edit)
+        .await;
+    assert_eq!(edited["waiting_for"]["to"], "anna", "{edited}");
+    let parts = daemon.get("/v1/outbox?limit=100").await;
+    assert_eq!(
+        (cards(&parts, "100"), cards(&parts, "200")),
+        (2, 2),
+        "{parts:#}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -251,26 +251,3 @@ async fn who_is_on_call_is_kept_and_ends_by_the_clock() {
     assert_eq!(gone.hand_overs[0].to, None);
     world.sound().await;
 }
-
-#[tokio::test]
-async fn the_check_finds_what_cannot_be() {
-    let world = World::new().await;
-    let approval = asked(&world).await;
-    world.ok(over(&approval, Some("anna"), "ben")).await;
-    for break_it in [
-        "UPDATE approvals SET waiting_for = '{\"to\":\"\",\"by\":\"ben\",\"at\":1}'",
-        "INSERT INTO meta (key, value) VALUES ('on_call', 'anna')",
-    ] {
-        let conn = rusqlite::Connection::open(world.dir.join("leverframe.db")).unwrap();
-        conn.execute(break_it, []).unwrap();
-    }
-    let found = world.store.read(leverframe_check).await.unwrap();
-    let named: Vec<_> = found.iter().map(|one| one.invariant).collect();
-    assert_eq!(named, ["hand-over", "hand-over"], "{found:?}");
-}
-
-fn leverframe_check(
-    reader: &leverframe::store::reader::Reader<'_>,
-) -> Result<Vec<leverframe::store::check::Violation>, leverframe::store::error::StoreError> {
-    leverframe::store::check::check(reader)
-}
