@@ -14,6 +14,7 @@ use crate::api::route::{
 };
 use crate::api::router::Api;
 use crate::protocol::command::{Command, DecisionRequest};
+use crate::protocol::duty::HandOverRequest;
 use crate::protocol::rule::RulePatch;
 use crate::protocol::snapshot::Query;
 use crate::protocol::words::{ApprovalState, DecisionScope, DecisionWord};
@@ -83,6 +84,23 @@ pub fn routes() -> Vec<Route> {
             &[ok("Approval")],
             |api, call| Box::pin(decide(api, call)),
         ),
+        command(
+            Method::Post,
+            "/v1/approvals/{id}/hand-over",
+            "Let it wait for somebody in particular; decides nothing, and everybody still can",
+            fields(&[
+                required(
+                    "to",
+                    Shape::Text,
+                    "one of `names` of `/v1/on-call`, or `-` for nobody",
+                ),
+                optional("note", Shape::Text, "for them, at most 500 characters"),
+                required("digest", Shape::Text, "digest of what was shown"),
+                optional("revision", Shape::Number, "revision that was shown"),
+            ]),
+            &[ok("Approval")],
+            |api, call| Box::pin(hand_over(api, call)),
+        ),
     ]
 }
 
@@ -134,6 +152,18 @@ async fn decide(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
             seen_ms: body.seen_ms,
             rule: body.rule,
         },
+    })?;
+    json(
+        StatusCode::OK,
+        &outcome::approval(&*api.client, envelope).await?,
+    )
+}
+
+async fn hand_over(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
+    let request: HandOverRequest = call.json()?;
+    let envelope = call.envelope(Command::HandOver {
+        approval_id: call.id()?,
+        request,
     })?;
     json(
         StatusCode::OK,

@@ -55,6 +55,7 @@ pub const KINDS: &[&str] = &[
     "approval.requested",
     "approval.decided",
     "approval.expired",
+    "approval.handed_over",
     "reply.queued",
     "reply.sent",
     "reply.failed",
@@ -68,6 +69,10 @@ pub const KINDS: &[&str] = &[
     "hygiene.finished",
     "hook.ran",
     "engine.state",
+    "routine.changed",
+    "rule.changed",
+    "grant.removed",
+    "oncall.changed",
 ];
 
 /// The routes of this module.

@@ -95,6 +95,11 @@ async fn submit(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
 }
 
 async fn query(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
-    let query: Query = call.json()?;
+    let query = match call.json()? {
+        Query::Duty { .. } => Query::Duty {
+            actor: Some(call.actor()?.clone()),
+        },
+        query => query,
+    };
     json(StatusCode::OK, &api.client.query(query).await?)
 }

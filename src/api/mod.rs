@@ -14,6 +14,7 @@ pub mod compactions;
 pub mod continuations;
 pub mod costs;
 pub mod doctor;
+pub mod duty;
 pub mod emergency;
 pub mod error;
 pub mod events;

@@ -8,6 +8,7 @@ use crate::protocol::backup::BackupReport;
 use crate::protocol::cache::{CacheEntry, CachePurged};
 use crate::protocol::channel::Channel;
 use crate::protocol::command::{Accepted, Envelope, Outcome};
+use crate::protocol::duty::Duty;
 use crate::protocol::hook::HookOutcome;
 use crate::protocol::hygiene::{HygieneAnswer, HygieneRun};
 use crate::protocol::ids::ContinuationId;
@@ -63,6 +64,7 @@ expect_outcome!(
 );
 expect_outcome!(rule, Rule, RuleOutcome, "what came of a command to a rule");
 expect_outcome!(pairing, Pairing, Pairing, "a pairing");
+expect_outcome!(duty, Duty, Box<Duty>, "who is on call");
 expect_outcome!(discovery, Discovery, Discovery, "a look for model servers");
 
 /// Submits a command after which a continuation is shown: the one it names, or the new one it started.
@@ -89,7 +91,8 @@ pub async fn continuation(
         | Outcome::Routine(_)
         | Outcome::Discovery(_)
         | Outcome::Rule(_)
-        | Outcome::Pairing(_)) => Err(unexpected("a continuation", outcome_name(&other))),
+        | Outcome::Pairing(_)
+        | Outcome::Duty(_)) => Err(unexpected("a continuation", outcome_name(&other))),
     }
 }
 
@@ -130,6 +133,7 @@ fn outcome_name(outcome: &Outcome) -> &'static str {
         Outcome::Discovery(_) => "a look for model servers",
         Outcome::Rule(_) => "what came of a command to a rule",
         Outcome::Pairing(_) => "a pairing",
+        Outcome::Duty(_) => "who is on call",
     }
 }
 
@@ -169,6 +173,7 @@ pub fn answer_name(answer: &Answer) -> &'static str {
         Answer::Rules(_) => "rules",
         Answer::Summary(_) => "a summary",
         Answer::Pairings(_) => "pairings",
+        Answer::Duty(_) => "who is on call",
     }
 }
 
@@ -208,6 +213,7 @@ pub async fn answer_json(
         Answer::Costs(value) => json(ok, &value),
         Answer::Summary(value) => json(ok, &value),
         Answer::Pairings(value) => json(ok, &value),
+        Answer::Duty(value) => json(ok, &value),
         Answer::Memory(answer) => match answer {
             MemoryAnswer::Stats(value) => json(ok, &value),
             MemoryAnswer::List(value) => json(ok, &value),

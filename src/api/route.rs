@@ -21,6 +21,8 @@ pub enum Method {
     Patch,
     /// Ends something.
     Delete,
+    /// Says how something is.
+    Put,
 }
 
 impl Method {
@@ -31,6 +33,7 @@ impl Method {
             Self::Post => "POST",
             Self::Patch => "PATCH",
             Self::Delete => "DELETE",
+            Self::Put => "PUT",
         }
     }
 
@@ -41,6 +44,7 @@ impl Method {
             Self::Post => MethodFilter::POST,
             Self::Patch => MethodFilter::PATCH,
             Self::Delete => MethodFilter::DELETE,
+            Self::Put => MethodFilter::PUT,
         }
     }
 }

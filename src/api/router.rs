@@ -18,7 +18,7 @@ use crate::api::error::Refusal;
 use crate::api::request::{Call, read_body, read_query};
 use crate::api::route::{Body, Needs, Route};
 use crate::api::{
-    approvals, artifacts, backup, cache, channels, compactions, continuations, costs, doctor,
+    approvals, artifacts, backup, cache, channels, compactions, continuations, costs, doctor, duty,
     emergency, events, generic, health, hooks, hygiene, memory, models, openapi, outbox, pairings,
     routines, rules, sessions, snapshot, summary, sweep,
 };
@@ -67,6 +67,7 @@ pub fn table() -> Vec<Route> {
         compactions::routes(),
         rules::routes(),
         pairings::routes(),
+        duty::routes(),
     ]
     .concat()
 }

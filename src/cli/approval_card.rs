@@ -77,6 +77,16 @@ pub fn show(terminal: &mut Terminal<'_>, approval: &Approval) -> Result<(), Fail
     if let Some(expires) = approval.expires_at {
         terminal.line(&format!("expires   {expires}"))?;
     }
+    if let Some(waiting) = &approval.waiting_for {
+        let note = waiting.note.as_deref();
+        terminal.line(&format!(
+            "waits for {}, handed over by {} at {}{}",
+            cell(&waiting.to),
+            cell(&waiting.by),
+            waiting.at,
+            note.map_or_else(String::new, |note| format!(": {}", cell(note)))
+        ))?;
+    }
     terminal.line(&format!("digest    {}", approval.digest))?;
     if let Some(decision) = &approval.decision {
         terminal.line(&format!(

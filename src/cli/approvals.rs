@@ -117,7 +117,7 @@ pub async fn list(
         Format::Human => {
             let rows: Vec<Vec<String>> = page.items.iter().map(row).collect();
             let heads = [
-                "ID", "CODE", "STATE", "RISK", "CHANNEL", "ASKED", "TOOL", "WHAT",
+                "ID", "CODE", "STATE", "RISK", "CHANNEL", "ASKED", "FOR", "TOOL", "WHAT",
             ];
             table::print(terminal, &heads, &rows, "no approvals")
         }
@@ -136,6 +136,10 @@ fn row(approval: &Approval) -> Vec<String> {
         approval.risk.to_string(),
         cell(&approval.channel),
         approval.requested_at.to_string(),
+        approval
+            .waiting_for
+            .as_ref()
+            .map_or_else(|| "-".to_owned(), |one| cell(&one.to)),
         cell(&approval.tool),
         crate::text::untrusted::limit_line(&what, 60),
     ]

@@ -182,6 +182,17 @@ pub enum Subcommands {
         #[arg(long)]
         since: Option<String>,
     },
+    /// Who is on call; with a name, who is from now on
+    OnCall {
+        /// A person of [people] who may decide, or an operator as the audit names them; - for nobody
+        name: Option<String>,
+        /// For how long (30m, 8h, 2d); until somebody else is when left out
+        #[arg(long = "for", value_name = "TIME", requires = "name")]
+        time: Option<String>,
+        /// A note
+        #[arg(long, requires = "name")]
+        note: Option<String>,
+    },
     /// Rules: which calls run, ask or never run, whatever the level says
     #[command(subcommand)]
     Rules(crate::cli::rules::RuleCommands),
@@ -424,6 +435,16 @@ pub enum ApprovalCommands {
         /// What was looked at
         #[command(flatten)]
         seen: Seen,
+    },
+    /// Let it wait for somebody in particular; decides nothing, and everybody who may still can
+    HandOver {
+        /// Id, unique prefix of it, or short code
+        id: String,
+        /// A person of [people] who may decide, or an operator as the audit names them; - for nobody
+        name: String,
+        /// A note for them
+        #[arg(long)]
+        note: Option<String>,
     },
 }
 

@@ -113,6 +113,7 @@ pub async fn act(
             | Outcome::Routine(_)
             | Outcome::Rule(_)
             | Outcome::Pairing(_)
+            | Outcome::Duty(_)
             | Outcome::Discovery(_) => return Err(unexpected("a continuation")),
         },
     };

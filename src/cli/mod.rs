@@ -16,6 +16,7 @@ pub mod connect;
 pub mod continuations;
 pub mod costs;
 pub mod doctor;
+pub mod duty;
 pub mod emergency;
 pub mod exit;
 pub mod find;

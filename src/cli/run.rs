@@ -16,9 +16,9 @@ use crate::cli::exit::Failure;
 use crate::cli::modes::{self, Opening, Rights};
 use crate::cli::terminal::{Attended, Format, Terminal, cell};
 use crate::cli::{
-    audit, backup, cache, channels, connect, costs, doctor, emergency, hooks, init, keys, memory,
-    models, outbox, release, resolve, routine, rules, sessions, summary, sweep, take_over, themes,
-    why,
+    audit, backup, cache, channels, connect, costs, doctor, duty, emergency, hooks, init, keys,
+    memory, models, outbox, release, resolve, routine, rules, sessions, summary, sweep, take_over,
+    themes, why,
 };
 use crate::client::console_client::ConsoleClient;
 use crate::client::remote::connection::RemoteClient;
@@ -288,6 +288,9 @@ pub async fn execute(
             conversation,
         } => release::run(client, terminal, format, waiting, &conversation).await,
         Subcommands::Summary { since } => summary::run(client, terminal, format, since).await,
+        Subcommands::OnCall { name, time, note } => {
+            duty::on_call(client, terminal, format, name, time, note).await
+        }
         Subcommands::Sweep { preview } => sweep::run(client, terminal, format, preview).await,
         Subcommands::Cache(command) => cache::run(client, terminal, format, command).await,
         Subcommands::Hooks(command) => hooks::run(client, terminal, format, command).await,
@@ -385,6 +388,9 @@ async fn approval(
                 reason: seen.reason,
             };
             approvals::decide(client, terminal, format, &id, order).await
+        }
+        ApprovalCommands::HandOver { id, name, note } => {
+            duty::hand_over(client, terminal, format, &id, name, note).await
         }
     }
 }

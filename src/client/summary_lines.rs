@@ -1,7 +1,8 @@
 //! A shift summary in words: the same on the command line and in the console. Outside text is revealed.
 
 use crate::clock::Timestamp;
-use crate::protocol::summary::{ShiftSummary, SummaryChannel, SummaryQuestion};
+use crate::protocol::duty::{HandOver, OnCall};
+use crate::protocol::summary::{ShiftSummary, SummaryChannel, SummaryHandOver, SummaryQuestion};
 use crate::text::untrusted::limit_line;
 
 /// The lines; a section that has nothing says so.
@@ -13,6 +14,10 @@ pub fn lines(summary: &ShiftSummary) -> Vec<String> {
             limit_line(reason, 120)
         ));
     }
+    lines.push(on_call(
+        summary.on_call.as_ref(),
+        summary.on_call_ended.as_ref(),
+    ));
     let mut section = |title: &str, none: &str, items: Vec<String>| {
         lines.push(String::new());
         if items.is_empty() {
@@ -27,6 +32,11 @@ pub fn lines(summary: &ShiftSummary) -> Vec<String> {
         waits.push(format!("and {} more", summary.more_pending));
     }
     section("Waiting for a person", "nothing", waits);
+    section(
+        "Handed over",
+        "nothing",
+        summary.hand_overs.iter().map(handed_over).collect(),
+    );
     let held = summary.taken_over.iter().map(|hold| {
         let place = limit_line(&hold.conversation, 40);
         format!(
@@ -89,6 +99,60 @@ pub fn lines(summary: &ShiftSummary) -> Vec<String> {
     lines
 }
 
+/// Who is on call, or was last, in a line.
+pub fn on_call(now: Option<&OnCall>, ended: Option<&OnCall>) -> String {
+    match (now, ended) {
+        (Some(one), _) => format!(
+            "{} is on call since {}{}, said by {}{}",
+            limit_line(&one.name, 40),
+            one.since,
+            until(one.until),
+            limit_line(&one.by, 40),
+            noted(one.note.as_deref())
+        ),
+        (None, Some(one)) => format!(
+            "nobody is on call: the time of {} ended{}",
+            limit_line(&one.name, 40),
+            one.until.map_or_else(String::new, |at| format!(" at {at}"))
+        ),
+        (None, None) => "nobody is on call".to_owned(),
+    }
+}
+
+/// Whom a question waits for, by whom, and the note.
+pub fn waiting_for(one: &HandOver) -> String {
+    format!(
+        "waiting for {}, handed over by {}{}",
+        limit_line(&one.to, 40),
+        limit_line(&one.by, 40),
+        noted(one.note.as_deref())
+    )
+}
+
+fn noted(note: Option<&str>) -> String {
+    note.map_or_else(String::new, |note| format!(": {}", limit_line(note, 500)))
+}
+
+fn handed_over(one: &SummaryHandOver) -> String {
+    let who = |name: &Option<String>| {
+        name.as_deref()
+            .map_or_else(|| "nobody".to_owned(), |name| limit_line(name, 40))
+    };
+    let what = one.short_code.as_deref().unwrap_or("on call");
+    let from = one
+        .from
+        .as_ref()
+        .map_or_else(String::new, |_| format!(" from {}", who(&one.from)));
+    format!(
+        "{what}{from} to {} by {} at {}{}{}",
+        who(&one.to),
+        limit_line(&one.by, 40),
+        one.at,
+        until(one.until),
+        noted(one.note.as_deref())
+    )
+}
+
 fn until(at: Option<Timestamp>) -> String {
     at.map_or_else(String::new, |at| format!(", until {at}"))
 }
@@ -103,8 +167,12 @@ fn question(question: &SummaryQuestion) -> String {
         .iter()
         .map(|(who, until)| format!(", snoozed by {} until {until}", limit_line(who, 40)))
         .collect();
+    let waits = question
+        .waiting_for
+        .as_ref()
+        .map_or_else(String::new, |one| format!(", {}", waiting_for(one)));
     format!(
-        "{} {}{what} on {} for {}, since {}{}{}",
+        "{} {}{what} on {} for {}, since {}{}{}{waits}",
         question.short_code,
         question.kind,
         question.channel,

@@ -77,11 +77,33 @@ pub fn offered(kind: ApprovalKind) -> Vec<DecisionWord> {
 
 /// The cards of an approval: one for each person who is asked and reachable on a bridged channel.
 pub fn cards(engine: &Engine, origin: &Origin, kind: ApprovalKind, risk: Risk) -> Vec<NewCard> {
+    cards_for(engine, origin, kind, risk, |name| {
+        is_asked(engine, &origin.channel, name)
+    })
+}
+
+/// Whether a person is asked what comes from a channel.
+pub fn is_asked(engine: &Engine, channel: &str, name: &str) -> bool {
+    let asked = engine
+        .settings
+        .channels
+        .get(channel)
+        .map(|home| &home.approval_to);
+    asked.is_some_and(|asked| asked.is_empty() || asked.iter().any(|one| one == name))
+}
+
+/// The cards of an approval for those who are `asked`, where they may decide and can be reached.
+pub fn cards_for(
+    engine: &Engine,
+    origin: &Origin,
+    kind: ApprovalKind,
+    risk: Risk,
+    asked: impl Fn(&str) -> bool,
+) -> Vec<NewCard> {
     let settings = &engine.settings;
     let Some(home) = settings.channels.get(&origin.channel) else {
         return Vec::new();
     };
-    let asked = |name: &String| home.approval_to.is_empty() || home.approval_to.contains(name);
     let mut cards = Vec::new();
     for (name, person) in settings
         .people

@@ -2,7 +2,7 @@
 
 use crate::clock::Day;
 use crate::engine::core::{Engine, lock};
-use crate::engine::handle::{emergency, hooks, hygiene, memory, routines, rules};
+use crate::engine::handle::{duty, emergency, hooks, hygiene, memory, routines, rules};
 use crate::engine::problem::from_store;
 use crate::engine::response_cache::stats;
 use crate::engine::{costs, doctor, what_if, why};
@@ -224,6 +224,9 @@ impl Engine {
                     .map(|summary| Answer::Summary(Box::new(summary)))
                     .map_err(from_store)
             }
+            Query::Duty { actor } => duty::duty(self, actor.as_ref())
+                .await
+                .map(|duty| Answer::Duty(Box::new(duty))),
         }
     }
 }
@@ -253,6 +256,7 @@ async fn snapshot(engine: &Engine) -> Result<Snapshot, Problem> {
         streams,
         cache: stats::summary(engine).await,
         memory: remembered,
+        duty: duty::duty(engine, None).await?,
         engine: status,
     })
 }

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
+use crate::protocol::duty::HandOver;
 use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId, SessionId, ToolCallId};
 use crate::protocol::policy::Verdict;
 use crate::protocol::words::{
@@ -188,6 +189,9 @@ pub struct Approval {
     /// What is known of the call or delivery whose outcome is asked for (kinds `resolve_unknown` and `resend`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unknown: Option<Box<UnknownOutcome>>,
+    /// Whom it waits for in particular, while it is pending; everybody who may decide it still can.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waiting_for: Option<Box<HandOver>>,
 }
 
 /// What is known of something that was under way when its outcome was lost.

@@ -10,6 +10,7 @@ use crate::protocol::approval::Approval;
 use crate::protocol::backup::BackupReport;
 use crate::protocol::cache::{CacheEntry, CachePurge, CachePurged};
 use crate::protocol::channel::Channel;
+use crate::protocol::duty::{Duty, HandOverRequest, OnCallRequest};
 use crate::protocol::hook::{HookCommand, HookOutcome};
 use crate::protocol::hygiene::{HygieneCommand, HygieneRun};
 use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId, SessionId};
@@ -387,6 +388,15 @@ pub enum Command {
     },
     /// Does something with somebody who asks to be let in, or was.
     Pairing(PairingCommand),
+    /// Lets a question wait for somebody in particular; decides nothing.
+    HandOver {
+        /// Which one.
+        approval_id: ApprovalId,
+        /// To whom.
+        request: HandOverRequest,
+    },
+    /// Says who is on call.
+    SetOnCall(OnCallRequest),
 }
 
 impl Command {
@@ -409,6 +419,7 @@ impl Command {
             | Command::TestChannel { .. }
             | Command::EmergencyStop { .. }
             | Command::TestModel { .. }
+            | Command::SetOnCall(_)
             | Command::PinCacheEntry { .. }
             | Command::PurgeCache { .. } => Scope::Operate,
             Command::Memory(command) => match command {
@@ -430,9 +441,10 @@ impl Command {
                 | RoutineCommand::Change { .. }
                 | RoutineCommand::Remove { .. },
             ) => Scope::Admin,
-            Command::Decide { .. } | Command::ResolveDelivery { .. } | Command::Pairing(_) => {
-                Scope::Approve
-            }
+            Command::Decide { .. }
+            | Command::ResolveDelivery { .. }
+            | Command::Pairing(_)
+            | Command::HandOver { .. } => Scope::Approve,
             Command::ReleaseEmergencyStop { .. }
             | Command::Backup { .. }
             | Command::Sweep { .. }
@@ -502,4 +514,6 @@ pub enum Outcome {
     Rule(RuleOutcome),
     /// The pairing after the command.
     Pairing(Pairing),
+    /// Who is on call after the command.
+    Duty(Box<Duty>),
 }

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::clock::Timestamp;
 use crate::protocol::approval::Approval;
 use crate::protocol::channel::Channel;
+use crate::protocol::duty::OnCall;
 use crate::protocol::hook::HookVerdict;
 use crate::protocol::hygiene::HygieneRun;
 use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId, SessionId, ToolCallId};
@@ -418,6 +419,18 @@ pub enum EventBody {
         /// Who.
         by: String,
     },
+    /// A question waits for somebody in particular from now on, or for nobody any more.
+    #[serde(rename = "approval.handed_over")]
+    ApprovalHandedOver {
+        /// As it is now.
+        approval: Box<Approval>,
+    },
+    /// Somebody said who is on call.
+    #[serde(rename = "oncall.changed")]
+    OnCallChanged {
+        /// Who; none = nobody.
+        on_call: Option<Box<OnCall>>,
+    },
     /// A kind this version does not know.
     #[serde(other, rename = "unknown")]
     Unknown,
@@ -479,6 +492,8 @@ impl EventBody {
             Self::RoutineChanged { .. } => "routine.changed",
             Self::RuleChanged { .. } => "rule.changed",
             Self::GrantRemoved { .. } => "grant.removed",
+            Self::ApprovalHandedOver { .. } => "approval.handed_over",
+            Self::OnCallChanged { .. } => "oncall.changed",
             Self::Unknown => "unknown",
         }
     }
@@ -527,6 +542,8 @@ impl EventBody {
             | Self::RoutineChanged { .. }
             | Self::RuleChanged { .. }
             | Self::GrantRemoved { .. }
+            | Self::ApprovalHandedOver { .. }
+            | Self::OnCallChanged { .. }
             | Self::Unknown => None,
         }
     }

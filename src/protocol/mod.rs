@@ -12,6 +12,7 @@ pub mod channel;
 pub mod command;
 pub mod costs;
 pub mod doctor;
+pub mod duty;
 pub mod event;
 pub mod hook;
 pub mod hygiene;

@@ -7,8 +7,10 @@ use crate::protocol::approval::Approval;
 use crate::protocol::artifact::{Artifact, ArtifactHash};
 use crate::protocol::cache::{CacheEntry, CacheStats, CacheSummary};
 use crate::protocol::channel::Channel;
+use crate::protocol::command::Actor;
 use crate::protocol::costs::Costs;
 use crate::protocol::doctor::{AuditAnchor, AuditReport, AuditRow, Doctor};
+use crate::protocol::duty::Duty;
 use crate::protocol::hook::Hook;
 use crate::protocol::hygiene::{HygieneAnswer, HygieneQuery};
 use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId, SessionId, ToolCallId};
@@ -164,6 +166,9 @@ pub struct Snapshot {
     /// What is remembered.
     #[serde(default)]
     pub memory: MemoryStats,
+    /// Who is on call, and who can be named.
+    #[serde(default)]
+    pub duty: Duty,
     /// The engine.
     pub engine: EngineStatus,
 }
@@ -365,6 +370,12 @@ pub enum Query {
         #[serde(default)]
         state: Option<PairingState>,
     },
+    /// Who is on call, and who can be named.
+    Duty {
+        /// Who asks. A remote client's is ignored: the daemon takes it from the credential.
+        #[serde(default)]
+        actor: Option<Actor>,
+    },
 }
 
 /// Which rows of the audit.
@@ -481,4 +492,6 @@ pub enum Answer {
     Summary(Box<ShiftSummary>),
     /// To [`Query::Pairings`].
     Pairings(Page<Pairing>),
+    /// To [`Query::Duty`].
+    Duty(Box<Duty>),
 }

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
+use crate::protocol::duty::{HandOver, OnCall};
 use crate::protocol::ids::ApprovalId;
 use crate::protocol::rule::{Grant, Rule};
 use crate::protocol::take_over::TakeOver;
@@ -33,6 +34,35 @@ pub struct ShiftSummary {
     pub deeds: Vec<SummaryDeed>,
     /// What was spent, by channel.
     pub spent: Vec<SummarySpent>,
+    /// Who is on call.
+    #[serde(default)]
+    pub on_call: Option<OnCall>,
+    /// Who was on call last, where nobody is because their time is over.
+    #[serde(default)]
+    pub on_call_ended: Option<OnCall>,
+    /// What was handed over, most recent first, at most 50.
+    #[serde(default)]
+    pub hand_overs: Vec<SummaryHandOver>,
+}
+
+/// A question that was handed over, or a change of who is on call.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SummaryHandOver {
+    /// When.
+    pub at: Timestamp,
+    /// Who did it, as the audit names them.
+    pub by: String,
+    /// The short code of the question; none = who is on call.
+    pub short_code: Option<String>,
+    /// To whom; none = nobody.
+    pub to: Option<String>,
+    /// From whom.
+    pub from: Option<String>,
+    /// Until when (on call).
+    #[serde(default)]
+    pub until: Option<Timestamp>,
+    /// What was written to it.
+    pub note: Option<String>,
 }
 
 /// A question that waits.
@@ -56,6 +86,9 @@ pub struct SummaryQuestion {
     pub expires_at: Option<Timestamp>,
     /// Who does not want to see it until when.
     pub snoozed: Vec<(String, Timestamp)>,
+    /// Whom it waits for in particular.
+    #[serde(default)]
+    pub waiting_for: Option<HandOver>,
 }
 
 /// A conversation that a person holds.

@@ -18,6 +18,7 @@ use crate::engine::doctor::{Facts, Process, findings};
 use crate::protocol::cache::CacheSummary;
 use crate::protocol::command::{Envelope, Outcome};
 use crate::protocol::doctor::{AuditAnchor, AuditReport, AuditRow, CheckReport, Doctor};
+use crate::protocol::duty::Duty;
 use crate::protocol::event::EventFilter;
 use crate::protocol::memory::MemoryStats;
 use crate::protocol::problem::{Problem, ProblemKind};
@@ -227,6 +228,7 @@ impl OfflineSessions {
             streams: Vec::new(),
             cache: CacheSummary::default(),
             memory: MemoryStats::default(),
+            duty: Duty::default(),
             engine: EngineStatus {
                 version: env!("CARGO_PKG_VERSION").to_owned(),
                 instance: "nothing runs".to_owned(),

@@ -34,7 +34,8 @@ fn encode(body: &EventBody) -> Result<String, StoreError> {
     Ok(match body {
         EventBody::ApprovalRequested { approval: a }
         | EventBody::ApprovalDecided { approval: a }
-        | EventBody::ApprovalExpired { approval: a } => approval(a),
+        | EventBody::ApprovalExpired { approval: a }
+        | EventBody::ApprovalHandedOver { approval: a } => approval(a),
         EventBody::SessionStarted { .. } | EventBody::SessionUpdated { .. } => {
             json!({ "kind": body.kind() }).to_string()
         }
@@ -74,6 +75,7 @@ fn encode(body: &EventBody) -> Result<String, StoreError> {
         | EventBody::RoutineChanged { .. }
         | EventBody::RuleChanged { .. }
         | EventBody::GrantRemoved { .. }
+        | EventBody::OnCallChanged { .. }
         | EventBody::Unknown => serde_json::to_string(body)?,
     })
 }
@@ -96,6 +98,7 @@ fn decode(
             Some("approval.requested") => Ok(EventBody::ApprovalRequested { approval }),
             Some("approval.decided") => Ok(EventBody::ApprovalDecided { approval }),
             Some("approval.expired") => Ok(EventBody::ApprovalExpired { approval }),
+            Some("approval.handed_over") => Ok(EventBody::ApprovalHandedOver { approval }),
             other => Err(StoreError::Corrupt(format!("event kind {other:?}"))),
         };
     }

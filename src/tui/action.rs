@@ -167,6 +167,7 @@ actions! {
     ReplayEarlier = "replay-earlier", Ordinary, "earlier", "replay: a tenth of the time back";
     ReplayFaster = "replay-faster", Ordinary, "faster", "replay: four times faster, up to 16";
     ReplaySlower = "replay-slower", Ordinary, "slower", "replay: four times slower, down to the time it took";
+    HandOver = "hand-over", Ordinary, "hand over", "let this question wait for somebody in particular, or for nobody any more; decides nothing";
     DialogNext = "dialog-next", Dialog, "next", "next choice";
     DialogPrevious = "dialog-previous", Dialog, "previous", "previous choice";
     DialogAccept = "dialog-accept", Dialog, "choose", "take the choice";

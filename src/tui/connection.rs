@@ -8,6 +8,7 @@ use futures_util::StreamExt;
 use tokio::sync::{Notify, mpsc, watch};
 
 use crate::client::console_client::{ConsoleClient, EventStream};
+use crate::protocol::command::Actor;
 use crate::protocol::event::{EventFilter, StreamItem};
 use crate::protocol::ids::SessionId;
 use crate::protocol::problem::{Problem, ProblemKind};
@@ -51,12 +52,13 @@ pub async fn follow(
     client: Arc<dyn ConsoleClient>,
     mut deltas: watch::Receiver<Vec<SessionId>>,
     now: Arc<Notify>,
+    actor: Actor,
     out: Out,
 ) {
     let mut wait = FIRST_WAIT;
     loop {
         let wanted = deltas.borrow_and_update().clone();
-        let why = match connect(client.as_ref(), wanted).await {
+        let why = match connect(client.as_ref(), wanted, &actor).await {
             Ok((stream, snapshot)) => {
                 wait = FIRST_WAIT;
                 let seq = snapshot.seq;
@@ -94,6 +96,7 @@ pub async fn follow(
 async fn connect(
     client: &dyn ConsoleClient,
     deltas: Vec<SessionId>,
+    actor: &Actor,
 ) -> Result<(EventStream, Snapshot), Problem> {
     let stream = client
         .events(EventFilter {
@@ -110,12 +113,20 @@ async fn connect(
                 "the engine sent no snapshot in time",
             )
         })??;
-    match answer {
-        Answer::Snapshot(snapshot) => Ok((stream, *snapshot)),
-        _ => Err(Problem::internal(
+    let Answer::Snapshot(mut snapshot) = answer else {
+        return Err(Problem::internal(
             "the snapshot query was answered by something else",
-        )),
+        ));
+    };
+    // A snapshot is the same for everybody: what this console is called there is asked for itself. Where that is not
+    // answered, nothing is ever for this console in particular.
+    let who = client.query(Query::Duty {
+        actor: Some(actor.clone()),
+    });
+    if let Ok(Ok(Answer::Duty(duty))) = tokio::time::timeout(SNAPSHOT_TIMEOUT, who).await {
+        snapshot.duty = *duty;
     }
+    Ok((stream, *snapshot))
 }
 
 enum Ended {

@@ -183,6 +183,7 @@ impl<T: ConsoleTerminal> Console<T> {
                 Arc::clone(&client),
                 wanted,
                 Arc::clone(&reconnect),
+                options.actor.clone(),
                 connection::Out {
                     sender: sender.clone(),
                     from: several.then_some(id),

@@ -56,14 +56,32 @@ pub fn question(approval: &Approval, buttons: &[CardButton]) -> Card {
 
 /// The end of a card that cannot be decided here.
 fn elsewhere(approval: &Approval) -> Vec<Line> {
-    vec![
+    let mut lines = waiting_for(approval);
+    lines.extend([
         plain(deadline(approval)),
         bold(
             "Its risk is above what may be decided from this chat: decide it in the console"
                 .to_owned(),
         ),
         plain(format!("Code: {}", reveal_line(&approval.short_code))),
-    ]
+    ]);
+    lines
+}
+
+/// Whom it waits for in particular, in the words of whoever handed it over.
+fn waiting_for(approval: &Approval) -> Vec<Line> {
+    let Some(one) = &approval.waiting_for else {
+        return Vec::new();
+    };
+    let mut lines = vec![bold(format!(
+        "Waiting for {}, handed over by {}",
+        reveal_line(&one.to),
+        reveal_line(&one.by)
+    ))];
+    if let Some(note) = &one.note {
+        lines.push(plain(format!("Note: {}", cut(&reveal_line(note), 600))));
+    }
+    lines
 }
 
 /// What became of it. The message it replaces keeps no buttons.
@@ -237,7 +255,9 @@ fn tail(approval: &Approval) -> Vec<Line> {
     } else {
         format!("Code: {code}")
     };
-    vec![plain(deadline(approval)), plain(commands)]
+    let mut lines = waiting_for(approval);
+    lines.extend([plain(deadline(approval)), plain(commands)]);
+    lines
 }
 
 fn deadline(approval: &Approval) -> String {

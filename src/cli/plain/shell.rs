@@ -170,6 +170,7 @@ impl<'h> Shell<'h> {
             follower,
             wanted,
             Arc::new(Notify::new()),
+            options.actor.clone(),
             connection::Out { sender, from: None },
         ));
         Self {

@@ -63,7 +63,11 @@ pub async fn edit(
         by: caller.reference(),
         preview: judged.plan.preview.clone(),
         taint: judged.facts.taint.clone(),
-        cards: approvals::cards(engine, &origin, approval.kind, judged.facts.risk),
+        cards: approvals::cards_for(engine, &origin, approval.kind, judged.facts.risk, |name| {
+            let waits = approval.waiting_for.as_ref();
+            waits.is_some_and(|one| one.to == name)
+                || approvals::is_asked(engine, &origin.channel, name)
+        }),
         call: judge::call_facts(engine, &approval.tool, args, &judged),
     };
     let report = engine.store.write(revise).await.map_err(from_store)?;

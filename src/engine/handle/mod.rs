@@ -16,6 +16,7 @@ pub mod channels;
 pub mod continuations;
 pub mod decide;
 pub mod deliveries;
+pub mod duty;
 pub mod edit;
 pub mod emergency;
 pub mod hooks;
@@ -165,6 +166,11 @@ impl Engine {
             Command::Pairing(command) => pairings::carry_out(self, &caller, command)
                 .await
                 .map(Outcome::Pairing),
+            Command::HandOver {
+                approval_id,
+                request,
+            } => duty::hand_over(self, &caller, approval_id, request).await,
+            Command::SetOnCall(request) => duty::set_on_call(self, &caller, request).await,
         }
     }
 }

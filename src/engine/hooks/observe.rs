@@ -72,6 +72,8 @@ fn point_of(body: &EventBody) -> Option<HookPoint> {
         | EventBody::RoutineChanged { .. }
         | EventBody::RuleChanged { .. }
         | EventBody::GrantRemoved { .. }
+        | EventBody::ApprovalHandedOver { .. }
+        | EventBody::OnCallChanged { .. }
         | EventBody::Unknown => None,
     }
 }

@@ -7,6 +7,7 @@
 mod calls;
 mod deliveries;
 mod file;
+mod hand_overs;
 mod hygiene;
 mod log;
 mod memories;
@@ -33,7 +34,7 @@ pub struct Violation {
 }
 
 /// The groups of rules, in the order of checking: the file first, because nothing else means much when it is broken.
-const GROUPS: [&[Rule]; 11] = [
+const GROUPS: [&[Rule]; 12] = [
     file::RULES,
     turns::RULES,
     calls::RULES,
@@ -45,6 +46,7 @@ const GROUPS: [&[Rule]; 11] = [
     rules::RULES,
     take_overs::RULES,
     pairings::RULES,
+    hand_overs::RULES,
 ];
 
 fn rules() -> impl Iterator<Item = &'static Rule> {

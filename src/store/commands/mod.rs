@@ -25,6 +25,7 @@ pub mod fail_turn;
 pub mod finish_tool;
 pub mod finish_turn;
 pub mod forget_person;
+pub mod hand_over;
 pub mod import_memories;
 pub mod ingest_record;
 pub mod ingest_turn;

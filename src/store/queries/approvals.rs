@@ -58,7 +58,8 @@ const APPROVAL: &str = "SELECT a.id, a.short_code, a.kind, a.state, a.digest, a.
         a.session_id, a.continuation_id, a.tool_call_id, a.requester_id, a.requester_display, a.requester_person,
         a.taint, a.preview, a.model_reason, a.question, a.offered, a.notified, a.requested_at, a.expires_at,
         a.decision_body, a.position,
-        c.name, c.args, c.access, c.effect, c.risk, c.risk_reasons, c.plan, c.verdict, c.rule, c.policy_version
+        c.name, c.args, c.access, c.effect, c.risk, c.risk_reasons, c.plan, c.verdict, c.rule, c.policy_version,
+        a.waiting_for
      FROM approvals a LEFT JOIN tool_calls c ON c.id = a.tool_call_id";
 
 /// What an approval without a call says about access, risk and rule.
@@ -126,11 +127,12 @@ fn approval_row(row: &Row<'_>) -> rusqlite::Result<(i64, Approval)> {
             )
         }
     };
+    let state: ApprovalState = word(row, 3)?;
     let approval = Approval {
         id: ApprovalId::from_bytes(row.get(0)?),
         short_code: row.get(1)?,
         kind,
-        state: word(row, 3)?,
+        state,
         digest: row.get(4)?,
         revision: row.get(5)?,
         tool,
@@ -168,6 +170,15 @@ fn approval_row(row: &Row<'_>) -> rusqlite::Result<(i64, Approval)> {
         question: row.get(17)?,
         notified: row.get(19)?,
         unknown: None,
+        // Only what is pending waits.
+        waiting_for: match state {
+            ApprovalState::Pending => json_opt(row, 34)?,
+            ApprovalState::Approved
+            | ApprovalState::Denied
+            | ApprovalState::Expired
+            | ApprovalState::Revoked
+            | ApprovalState::Consumed => None,
+        },
     };
     Ok((row.get(23)?, approval))
 }

@@ -6,6 +6,7 @@ pub mod channels;
 pub mod compactions;
 pub mod continuations;
 pub mod costs;
+pub mod duty;
 pub mod engine_facts;
 pub mod forget;
 pub mod history;

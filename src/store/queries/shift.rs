@@ -3,23 +3,38 @@
 use std::collections::HashMap;
 
 use rusqlite::params;
+use serde::Deserialize;
 
 use crate::clock::Timestamp;
+use crate::protocol::duty::Duty;
 use crate::protocol::ids::ApprovalId;
 use crate::protocol::summary::{
-    ShiftSummary, SummaryChannel, SummaryDeed, SummaryHold, SummaryQuestion, SummarySpent,
+    ShiftSummary, SummaryChannel, SummaryDeed, SummaryHandOver, SummaryHold, SummaryQuestion,
+    SummarySpent,
 };
 use crate::protocol::words::Autonomy;
 use crate::store::error::StoreError;
 use crate::store::queries::channels::held;
 use crate::store::queries::take_overs::take_over;
 use crate::store::reader::Reader;
-use crate::store::rows::{word, word_opt};
+use crate::store::rows::{json_opt, word, word_opt};
 
 /// Questions that are listed.
 const QUESTIONS: usize = 100;
 /// What people did: beyond this many kinds of deeds the oldest are left out.
 const DEEDS: usize = 200;
+/// Hand-overs that are listed.
+const HAND_OVERS: usize = 50;
+
+/// What the audit says about a hand-over beside who and when.
+#[derive(Deserialize)]
+struct Detail {
+    to: Option<String>,
+    from: Option<String>,
+    note: Option<String>,
+    code: Option<String>,
+    until: Option<Timestamp>,
+}
 
 impl Reader<'_> {
     /// Everything since a time.
@@ -33,7 +48,16 @@ impl Reader<'_> {
                 && rule.expires_at.is_none_or(|at| at > now)
                 && rule.max_uses.is_none_or(|most| rule.uses < most)
         });
+        let (deeds, hand_overs) = self.deeds(since)?;
+        let mut duty = Duty {
+            on_call: self.on_call()?,
+            ..Duty::default()
+        };
+        duty.settle(now);
         Ok(ShiftSummary {
+            on_call: duty.on_call,
+            on_call_ended: duty.ended,
+            hand_overs,
             since,
             until: now,
             pending,
@@ -43,7 +67,7 @@ impl Reader<'_> {
             grants: self.all_grants(now)?,
             rules: rules.collect(),
             held: held(self.conn)?,
-            deeds: self.deeds(since)?,
+            deeds,
             spent: self.spent_since(since)?,
         })
     }
@@ -52,7 +76,8 @@ impl Reader<'_> {
         let mut questions = self
             .conn
             .prepare_cached(
-                "SELECT a.id, a.short_code, a.kind, c.name, a.channel, a.requester_display, a.requested_at, a.expires_at
+                "SELECT a.id, a.short_code, a.kind, c.name, a.channel, a.requester_display, a.requested_at, a.expires_at,
+                    a.waiting_for
                  FROM approvals a LEFT JOIN tool_calls c ON c.id = a.tool_call_id
                  WHERE a.state = 'pending' ORDER BY a.position",
             )?
@@ -67,6 +92,7 @@ impl Reader<'_> {
                     requested_at: Timestamp(row.get(6)?),
                     expires_at: row.get::<_, Option<i64>>(7)?.map(Timestamp),
                     snoozed: Vec::new(),
+                    waiting_for: json_opt(row, 8)?,
                 })
             })?
             .collect::<rusqlite::Result<Vec<_>>>()?;
@@ -128,14 +154,20 @@ impl Reader<'_> {
         Ok(all.into_iter().filter(unusual).collect())
     }
 
-    /// What people did since a time, newest first. The engine's own deeds are none of theirs.
-    fn deeds(&self, since: Timestamp) -> Result<Vec<SummaryDeed>, StoreError> {
+    /// What people did since a time, newest first, and what they handed over. The engine's own deeds are none of
+    /// theirs.
+    fn deeds(
+        &self,
+        since: Timestamp,
+    ) -> Result<(Vec<SummaryDeed>, Vec<SummaryHandOver>), StoreError> {
         let mut statement = self.conn.prepare_cached(
-            "SELECT actor, action, at, CASE WHEN action = 'approval.decided' THEN detail ->> 'decision' END
+            "SELECT actor, action, at, CASE WHEN action = 'approval.decided' THEN detail ->> 'decision' END,
+                CASE WHEN action IN ('approval.handed_over', 'oncall.set') THEN detail END
              FROM audit WHERE actor_id <> 'engine' ORDER BY seq DESC",
         )?;
         let mut rows = statement.query([])?;
         let mut deeds: Vec<SummaryDeed> = Vec::new();
+        let mut hand_overs = Vec::new();
         let mut places: HashMap<(String, String), usize> = HashMap::new();
         while let Some(row) = rows.next()? {
             let at = Timestamp(row.get(2)?);
@@ -144,6 +176,19 @@ impl Reader<'_> {
                 break;
             }
             let actor: String = row.get(0)?;
+            if hand_overs.len() < HAND_OVERS
+                && let Some(detail) = json_opt::<Detail>(row, 4)?
+            {
+                hand_overs.push(SummaryHandOver {
+                    at,
+                    by: actor.clone(),
+                    short_code: detail.code,
+                    to: detail.to,
+                    from: detail.from,
+                    until: detail.until,
+                    note: detail.note,
+                });
+            }
             let mut action: String = row.get(1)?;
             if let Some(decision) = row.get::<_, Option<String>>(3)? {
                 action = format!("{action} {decision}");
@@ -166,7 +211,7 @@ impl Reader<'_> {
                 None => {}
             }
         }
-        Ok(deeds)
+        Ok((deeds, hand_overs))
     }
 
     fn spent_since(&self, since: Timestamp) -> Result<Vec<SummarySpent>, StoreError> {

@@ -453,6 +453,12 @@ impl State {
                 1000 - u64::try_from(wall.rem_euclid(1000)).unwrap_or(0),
             ));
         }
+        let on_call = self.world.duty.on_call.as_ref();
+        next.extend(
+            on_call
+                .and_then(|one| one.until)
+                .map(|until| in_wall(until.millis_since(self.now.wall))),
+        );
         let replay = self.replay.as_ref();
         next.extend(replay.and_then(|replay| replay.next_change(steady)));
         next.extend(self.flash.as_ref().map(|flash| flash.until));

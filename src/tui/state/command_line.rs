@@ -9,7 +9,7 @@ use crate::tui::fuzzy;
 use crate::tui::message::{Effect, QuitKind};
 use crate::tui::state::app::{Screen, State, Tone};
 use crate::tui::state::modal::HelpScope;
-use crate::tui::state::{dialogs, hosts, perform, submit, summary};
+use crate::tui::state::{dialogs, handing_over, hosts, perform, submit, summary};
 
 /// Command words with what they do. Names of actions are commands too.
 pub const COMMANDS: &[(&str, &str)] = &[
@@ -29,6 +29,10 @@ pub const COMMANDS: &[(&str, &str)] = &[
     ("live", "go to Live"),
     ("lock", "read-only until unlocked"),
     ("memory", "go to Memory"),
+    (
+        "oncall",
+        "oncall NAME [8h] [note]: who is on call; - for nobody",
+    ),
     ("palette", "every action"),
     ("queue", "go to Queue"),
     ("quit", "quit menu"),
@@ -153,6 +157,7 @@ fn arguments(state: &State, word: &str) -> Option<Vec<(String, String)>> {
                 .collect(),
         ),
         "host" => Some(hosts::known(state)),
+        "oncall" => Some(handing_over::known(&state.world.duty)),
         _ => None,
     }
 }
@@ -230,7 +235,7 @@ pub fn common_completion(choices: &[Completion], typed: &str) -> Option<String> 
     let (first, more) = choices.split_first()?;
     let first = first.line.as_str();
     if more.is_empty() {
-        let takes = ["channel", "host", "keymap", "session", "theme"].contains(&first);
+        let takes = ["channel", "host", "keymap", "oncall", "session", "theme"].contains(&first);
         return Some(if takes {
             format!("{first} ")
         } else {
@@ -273,6 +278,7 @@ pub fn run(state: &mut State, line: &str) -> Vec<Effect> {
         ("channel", Some(name)) => channel(state, name),
         ("session", Some(wanted)) => session(state, wanted),
         ("host", wanted) => hosts::named(state, wanted),
+        ("oncall", wanted) => handing_over::on_call(state, wanted),
         ("export", Some(word)) => match word.parse() {
             Ok(format) => perform::export(state, format),
             Err(expected) => {

@@ -14,8 +14,8 @@ use crate::tui::state::release::{Place, Release};
 use crate::tui::state::rules::{self, RuleText};
 use crate::tui::state::text_field::{Edit, Lines, TextField};
 use crate::tui::state::{
-    audit, batch, command_line, continuations, decide, deciding, dial, memory_keys, models,
-    perform, queue, rule_editor, submit, summary, why,
+    audit, batch, command_line, continuations, decide, deciding, dial, handing_over, memory_keys,
+    models, perform, queue, rule_editor, submit, summary, why,
 };
 
 /// Longest reason that is sent.
@@ -42,7 +42,8 @@ fn draft_key(purpose: &TextPurpose) -> Option<String> {
         | TextPurpose::Memory(MemoryText::Search)
         | TextPurpose::Rule(RuleText::Test)
         | TextPurpose::RuleValue
-        | TextPurpose::BatchReason => None,
+        | TextPurpose::BatchReason
+        | TextPurpose::HandOver(_) => None,
     }
 }
 
@@ -63,7 +64,8 @@ pub fn open_text(state: &mut State, purpose: TextPurpose) -> Vec<Effect> {
         | TextPurpose::Memory(MemoryText::Search)
         | TextPurpose::Rule(RuleText::Test)
         | TextPurpose::RuleValue
-        | TextPurpose::BatchReason => Lines::One,
+        | TextPurpose::BatchReason
+        | TextPurpose::HandOver(_) => Lines::One,
     };
     let draft = draft_key(&purpose).and_then(|key| state.drafts.get(&key).cloned());
     let start = match (&purpose, draft) {
@@ -76,6 +78,7 @@ pub fn open_text(state: &mut State, purpose: TextPurpose) -> Vec<Effect> {
             .unwrap_or_default(),
         (TextPurpose::Rule(purpose), None) => rules::start(state, *purpose),
         (TextPurpose::RuleValue, None) => rule_editor::value(state),
+        (TextPurpose::HandOver(bound), None) => handing_over::start(state, bound),
         (TextPurpose::Filter(Screen::Continuations), None) => state.continuations.filter.clone(),
         (TextPurpose::Filter(Screen::Queue), None) => state.queue.filter.clone(),
         (TextPurpose::Filter(Screen::Audit), None) => state.audit.filter.clone(),
@@ -149,6 +152,7 @@ pub fn insert(state: &mut State, text: &str) {
 fn changed(state: &mut State) {
     let mut search = None;
     let mut command = None;
+    let mut names = false;
     match state.modals.last_mut() {
         Some(Modal::Help(help)) => help.chosen = 0,
         Some(Modal::Text(entry)) => {
@@ -156,6 +160,7 @@ fn changed(state: &mut State) {
             match entry.purpose {
                 TextPurpose::Search => search = Some(entry.field.text()),
                 TextPurpose::CommandLine => command = Some(entry.field.text()),
+                TextPurpose::HandOver(_) => names = true,
                 TextPurpose::DenyReason(_)
                 | TextPurpose::EditArguments(_)
                 | TextPurpose::Answer(_)
@@ -184,6 +189,9 @@ fn changed(state: &mut State) {
     }
     if let Some(query) = search {
         state.session.search(&query);
+    }
+    if names {
+        handing_over::offer(state);
     }
     if let Some(text) = command {
         let choices = command_line::completions(state, &text);
@@ -314,9 +322,17 @@ fn move_choice(state: &mut State, action: Action) -> Vec<Effect> {
 
 fn complete(state: &mut State) {
     if let Some(Modal::Text(entry)) = state.modals.last_mut()
-        && entry.purpose == TextPurpose::CommandLine
-        && let Some(choice) = command_line::common_completion(&entry.choices, &entry.field.text())
+        && matches!(
+            entry.purpose,
+            TextPurpose::CommandLine | TextPurpose::HandOver(_)
+        )
+        && let Some(mut choice) =
+            command_line::common_completion(&entry.choices, &entry.field.text())
     {
+        // The note comes next.
+        if entry.purpose != TextPurpose::CommandLine && entry.choices.len() == 1 {
+            choice.push(' ');
+        }
         entry.field = TextField::new(Lines::One, &choice);
     }
     changed(state);
@@ -433,7 +449,8 @@ fn finish(state: &mut State) -> Vec<Effect> {
         | TextPurpose::Memory(_)
         | TextPurpose::Rule(_)
         | TextPurpose::RuleValue
-        | TextPurpose::BatchReason => None,
+        | TextPurpose::BatchReason
+        | TextPurpose::HandOver(_) => None,
     };
     if let Some((bound, request)) = decision {
         return finish_decision(state, &entry, &bound, request);
@@ -511,6 +528,16 @@ fn finish(state: &mut State) -> Vec<Effect> {
             batch::open(state, Action::DenyWithReason, reason);
             Vec::new()
         }
+        TextPurpose::HandOver(bound) => match handing_over::request(state, &bound, &text) {
+            Err(why) => refuse(state, why),
+            Ok(command) => {
+                let effects = submit::submit(state, command);
+                if !effects.is_empty() {
+                    state.modals.pop();
+                }
+                effects
+            }
+        },
         TextPurpose::DenyReason(_)
         | TextPurpose::EditArguments(_)
         | TextPurpose::Answer(_)

@@ -172,7 +172,8 @@ pub fn apply(world: &mut World, event: &Event) -> Vec<Missing> {
         }
         EventBody::ApprovalRequested { approval }
         | EventBody::ApprovalDecided { approval }
-        | EventBody::ApprovalExpired { approval } => {
+        | EventBody::ApprovalExpired { approval }
+        | EventBody::ApprovalHandedOver { approval } => {
             world.approvals.insert(approval.id, (**approval).clone());
             count_pending(world, approval.session_id, &approval.channel);
         }
@@ -231,6 +232,7 @@ pub fn apply(world: &mut World, event: &Event) -> Vec<Missing> {
             *counts.misses.entry(*reason).or_default() += 1;
         }),
         EventBody::EngineState { engine } => world.engine = Some((**engine).clone()),
+        EventBody::OnCallChanged { on_call } => world.duty.set(on_call.as_deref().cloned()),
         // No screen shows these yet.
         EventBody::MemoryChanged { .. }
         | EventBody::HygieneFinished { .. }

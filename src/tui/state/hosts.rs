@@ -22,6 +22,7 @@ use crate::tui::state::cache_cost::CacheCostPanel;
 use crate::tui::state::continuations::ContinuationsPanel;
 use crate::tui::state::doctor::DoctorPanel;
 use crate::tui::state::fold;
+use crate::tui::state::handing_over;
 use crate::tui::state::memory::{self, MemoryPanel};
 use crate::tui::state::panel::Asking;
 use crate::tui::state::queue::{self, ItemKey};
@@ -593,6 +594,7 @@ fn event_beside(state: &mut State, host: HostId, event: &Event) -> Vec<Effect> {
         return Vec::new();
     };
     let missing = fold::apply(world, event);
+    let mine = handing_over::is_mine(&world.duty, event);
     let mut effects: Vec<Effect> = missing.into_iter().map(update::ask_for).collect();
     let shown = event.seq.is_some()
         || matches!(
@@ -606,6 +608,13 @@ fn event_beside(state: &mut State, host: HostId, event: &Event) -> Vec<Effect> {
             effects.extend(update::ring(state));
         }
         state.touch(Dirty::Soon);
+    }
+    if mine {
+        let name = state.hosts.name(host);
+        let text = format!("{name}: a question is handed to you");
+        state.flash(Tone::Warning, text);
+        state.unrung |= !state.focused;
+        effects.extend(update::ring(state));
     }
     effects
 }

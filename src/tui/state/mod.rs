@@ -19,6 +19,7 @@ pub mod doctor;
 pub mod doctor_rows;
 pub mod focused;
 pub mod fold;
+pub mod handing_over;
 pub mod hosts;
 pub mod hunt;
 pub mod input;

@@ -2,6 +2,7 @@
 //! The engine checks everything again; this only keeps promises that are about this screen.
 
 use crate::protocol::command::{Command, Outcome};
+use crate::protocol::duty::NOBODY;
 use crate::protocol::hook::HookCommand;
 use crate::protocol::hygiene::HygieneCommand;
 use crate::protocol::routine::RoutineCommand;
@@ -11,7 +12,7 @@ use crate::protocol::words::{DecisionScope, DecisionWord, Scope, VerdictWord};
 use crate::tui::message::Effect;
 use crate::tui::options::Access;
 use crate::tui::state::app::{State, Tone};
-use crate::tui::state::{hosts, undo};
+use crate::tui::state::{decide, hosts, undo};
 
 /// Why no command (other than the emergency stop) can be sent now.
 pub fn blocked(state: &State) -> Option<&'static str> {
@@ -119,7 +120,8 @@ pub fn done_text(command: &Command, outcome: &Outcome) -> String {
                 | Outcome::Routine(_)
                 | Outcome::Discovery(_)
                 | Outcome::Rule(_)
-                | Outcome::Pairing(_) => "it",
+                | Outcome::Pairing(_)
+                | Outcome::Duty(_) => "it",
             };
             let done = match (&decision.rule, decision.scope) {
                 (Some(rule), _) if rule.verdict == Some(VerdictWord::Deny) => {
@@ -177,6 +179,15 @@ pub fn done_text(command: &Command, outcome: &Outcome) -> String {
             drain: false,
         } => format!("{channel} takes up work again"),
         Command::TestChannel { channel, .. } => format!("test on its way through {channel}"),
+        Command::HandOver { .. } => match outcome {
+            Outcome::Approval(approval) => match &approval.waiting_for {
+                Some(one) => format!("{} waits for {}", decide::title(approval), one.to),
+                None => format!("{} waits for nobody in particular", decide::title(approval)),
+            },
+            _ => "handed over".to_owned(),
+        },
+        Command::SetOnCall(request) if request.name == NOBODY => "nobody is on call".to_owned(),
+        Command::SetOnCall(request) => format!("{} is on call", request.name),
     }
 }
 

@@ -16,8 +16,8 @@ use crate::tui::state::queue::ItemKey;
 use crate::tui::state::session_view::SessionView;
 use crate::tui::state::world::World;
 use crate::tui::state::{
-    audit, batch, deciding, dialogs, hosts, input, memory, models, mouse, panel, perform, replay,
-    rule_editor, submit, summary, taking_over, undo, why,
+    audit, batch, deciding, dialogs, handing_over, hosts, input, memory, models, mouse, panel,
+    perform, replay, rule_editor, submit, summary, taking_over, undo, why,
 };
 
 /// Folds a message into the state.
@@ -35,6 +35,9 @@ pub fn update(state: &mut State, message: Message, now: Now) -> Vec<Effect> {
     effects.extend(hosts::follow_selection(state));
     let asked = ask(state);
     effects.extend(hosts::addressed(state, state.hosts.focused(), asked));
+    if state.world.duty.settle(now.wall) {
+        state.touch(Dirty::Soon);
+    }
     effects
 }
 
@@ -229,6 +232,7 @@ fn take_event(state: &mut State, event: &Event) -> Vec<Effect> {
     state.undo.note(event);
     tell_of_budget(state, event);
     taking_over::happened(state, event);
+    let mine = handing_over::happened(state, event);
     let mut effects: Vec<Effect> = missing.into_iter().map(ask_for).collect();
     let shown_session =
         state.session.session_id.is_some() && event.session_id == state.session.session_id;
@@ -239,6 +243,10 @@ fn take_event(state: &mut State, event: &Event) -> Vec<Effect> {
             && added > 0
         {
             state.unrung = !state.focused;
+            effects.extend(ring(state));
+        }
+        if mine {
+            state.unrung |= !state.focused;
             effects.extend(ring(state));
         }
         state.touch(Dirty::Soon);
@@ -396,7 +404,8 @@ fn submitted(
                 | Outcome::Routine(_)
                 | Outcome::Discovery(_)
                 | Outcome::Rule(_)
-                | Outcome::Pairing(_) => Vec::new(),
+                | Outcome::Pairing(_)
+                | Outcome::Duty(_) => Vec::new(),
             }
         }
     };
@@ -510,6 +519,7 @@ fn answered(state: &mut State, query: &Query, result: Result<Box<Answer>, Box<Pr
                 dial.answers.insert(what_if.autonomy, Ok(what_if));
             }
         }
+        Answer::Duty(duty) => handing_over::learned(state, *duty),
         Answer::Models(page) => models::listed(state, Ok(page.items)),
         Answer::Why(found) => why::answered(state, found.call.id, Ok(*found)),
         Answer::AuditVerify(report) => audit::verified(state, Ok(*report)),

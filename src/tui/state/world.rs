@@ -6,6 +6,7 @@ use crate::clock::Timestamp;
 use crate::protocol::approval::Approval;
 use crate::protocol::cache::CacheSummary;
 use crate::protocol::channel::Channel;
+use crate::protocol::duty::Duty;
 use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId, SessionId, ToolCallId};
 use crate::protocol::session::{Continuation, OutboxItem, Session};
 use crate::protocol::snapshot::{EngineStatus, Snapshot};
@@ -59,6 +60,8 @@ pub struct World {
     pub engine: Option<EngineStatus>,
     /// The response cache today.
     pub cache: CacheSummary,
+    /// Who is on call, and who can be named.
+    pub duty: Duty,
     /// The worlds of the hosts that do not have the focus, where there are several. None of them has any.
     pub elsewhere: BTreeMap<HostId, World>,
 }
@@ -70,6 +73,7 @@ impl World {
             seq: snapshot.seq,
             engine: Some(snapshot.engine),
             cache: snapshot.cache,
+            duty: snapshot.duty,
             ..Self::default()
         };
         for session in snapshot.sessions {

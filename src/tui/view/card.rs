@@ -30,6 +30,26 @@ fn approval_body(
     width: usize,
 ) -> Vec<Line<'static>> {
     let mut body = Body::new(theme, width);
+    if let Some(one) = &approval.waiting_for {
+        let me = if state.world.duty.is_me(&one.to) {
+            " (you)"
+        } else {
+            ""
+        };
+        body.field(
+            "waiting for",
+            Role::NoticeWarning,
+            &format!(
+                "{}{me}, handed over by {} at {}",
+                one.to,
+                one.by,
+                format::clock(one.at)
+            ),
+        );
+        if let Some(note) = &one.note {
+            body.field("note", Role::Outside, note);
+        }
+    }
     let risk_role = paint::risk_role(approval.risk);
     let effect = format!(
         "{} · {}",
@@ -470,13 +490,15 @@ pub fn lines(
             };
             let cost = cost(state, approval);
             let cache_key = format!(
-                "{id} {} {digest} {} {width} {cost} {} {} {} {}",
+                "{id} {} {digest} {} {width} {cost} {} {} {} {} {:?} {:?}",
                 approval.revision,
                 approval.state,
                 approval.similar.len(),
                 approval.notified,
                 approval.question.as_ref().map_or(0, String::len),
-                unknown::version(state, approval)
+                unknown::version(state, approval),
+                approval.waiting_for,
+                state.world.duty.you
             );
             cache.card(cache_key, || approval_body(state, theme, approval, width))
         }

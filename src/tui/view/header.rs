@@ -126,6 +126,7 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
     let left_width: usize = left.iter().map(|(_, t)| shown::width(t) + 2).sum::<usize>() + 1;
     // Where the engine is outlasts money and time: a console that is not what it seems is the worse surprise.
     let nothing = String::new();
+    let on_call = on_call(state);
     // Each host says for itself how it is reached.
     let (link, short_link) = if several {
         (&nothing, &nothing)
@@ -133,6 +134,9 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
         (&link, &short_link)
     };
     let right = [
+        vec![link, &on_call, &spend, &clock],
+        vec![short_link, &on_call, &spend, &clock],
+        vec![short_link, &on_call, &clock],
         vec![link, &spend, &clock],
         vec![short_link, &spend, &clock],
         vec![short_link, &clock],
@@ -171,6 +175,27 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
             0,
             &Line::from(span(theme, Role::HeaderMuted, text)),
         );
+    }
+}
+
+/// Who is on call and for how long, or that their time is over; nothing where nobody was said to be.
+fn on_call(state: &State) -> String {
+    let now = state.now.wall;
+    let duty = &state.world.duty;
+    match (&duty.on_call, &duty.ended) {
+        (Some(one), _) => {
+            // Drawn once a minute: no seconds, which would be wrong by then.
+            let left = one.until.map_or_else(String::new, |at| {
+                if at.millis_since(now) < 60_000 {
+                    " <1m".to_owned()
+                } else {
+                    format!(" {}", format::left(now, at))
+                }
+            });
+            format!("on call: {}{left}", shown::line(&one.name, 16))
+        }
+        (None, Some(one)) => format!("on call: {} ended", shown::line(&one.name, 16)),
+        (None, None) => String::new(),
     }
 }
 

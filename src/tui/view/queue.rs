@@ -7,6 +7,7 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use crate::clock::Timestamp;
+use crate::protocol::approval::Approval;
 use crate::protocol::ids::ApprovalId;
 use crate::protocol::words::{ApprovalState, OutboxState};
 use crate::tui::action::Action;
@@ -151,21 +152,22 @@ fn row_in(
                     paint::risk_role(approval.risk),
                     approval.risk.as_str().to_owned(),
                 ),
-                what: match (&approval.question, approval.tool.is_empty()) {
-                    (Some(question), true) => format!("{}: {question}", approval.kind),
-                    (_, true) => approval.kind.as_str().to_owned(),
-                    (_, false)
-                        if approval.kind == crate::protocol::words::ApprovalKind::Execute =>
-                    {
-                        format!("{} {}", approval.tool, preview::one_line(approval))
-                    }
-                    (_, false) => format!(
-                        "{}: {} {}",
-                        approval.kind,
-                        approval.tool,
-                        preview::one_line(approval)
-                    ),
-                },
+                what: waits_for(world, approval)
+                    + &match (&approval.question, approval.tool.is_empty()) {
+                        (Some(question), true) => format!("{}: {question}", approval.kind),
+                        (_, true) => approval.kind.as_str().to_owned(),
+                        (_, false)
+                            if approval.kind == crate::protocol::words::ApprovalKind::Execute =>
+                        {
+                            format!("{} {}", approval.tool, preview::one_line(approval))
+                        }
+                        (_, false) => format!(
+                            "{}: {} {}",
+                            approval.kind,
+                            approval.tool,
+                            preview::one_line(approval)
+                        ),
+                    },
                 place: approval.channel.clone(),
                 who: approval
                     .requester
@@ -235,6 +237,18 @@ fn row_in(
         }),
         ItemKey::Elsewhere(..) => None,
     }
+}
+
+/// Whom a question waits for, in front of what it is.
+fn waits_for(world: &World, approval: &Approval) -> String {
+    let waits = approval.waiting_for.as_ref();
+    waits.map_or_else(String::new, |one| {
+        if world.duty.is_me(&one.to) {
+            "for you: ".to_owned()
+        } else {
+            format!("for {}: ", shown::line(&one.to, 16))
+        }
+    })
 }
 
 /// That an approved call is held back, and how it is taken back.

@@ -25,7 +25,9 @@ pub fn draw(state: &State, theme: &Theme, entry: &TextEntry, area: Rect, buf: &m
     let (title, note) = words(state, entry);
     let extra = match entry.purpose {
         // Always as many, so that the line stays where it is while choices come and go.
-        TextPurpose::CommandLine => CHOICES.min(area.height.saturating_sub(3)),
+        TextPurpose::CommandLine | TextPurpose::HandOver(_) => {
+            CHOICES.min(area.height.saturating_sub(4))
+        }
         TextPurpose::Search => 1,
         TextPurpose::Filter(_) => 0,
         TextPurpose::DenyReason(_)
@@ -81,7 +83,7 @@ pub fn draw(state: &State, theme: &Theme, entry: &TextEntry, area: Rect, buf: &m
     field(theme, &entry.field, field_area, buf);
     let below = at + field_rows;
     match entry.purpose {
-        TextPurpose::CommandLine => {
+        TextPurpose::CommandLine | TextPurpose::HandOver(_) => {
             choices(theme, &entry.choices, extra, inner, below, buf);
         }
         TextPurpose::Search => {
@@ -216,7 +218,9 @@ fn words(state: &State, entry: &TextEntry) -> (String, String) {
             let note = match screen {
                 Screen::Audit => audit::FILTER_WORDS,
                 Screen::Continuations => "words of state, channel, person, text; empty shows all",
-                Screen::Queue => "words of channel, tool, risk, person, arguments; empty shows all",
+                Screen::Queue => {
+                    "words of channel, tool, risk, person, arguments, for:me; empty shows all"
+                }
                 Screen::Live
                 | Screen::Session
                 | Screen::Channels
@@ -229,6 +233,10 @@ fn words(state: &State, entry: &TextEntry) -> (String, String) {
         }
         TextPurpose::Memory(text) => memory::entry_words(text),
         TextPurpose::Rule(purpose) => rules::entry_words(*purpose),
+        TextPurpose::HandOver(bound) => (
+            format!("Hand over {}", bound.title),
+            "NAME note; - for nobody. Decides nothing: others still can.".to_owned(),
+        ),
         TextPurpose::BatchReason => (
             format!("Deny {} marked cards: reason", state.queue.marks.len()),
             "The model reads this with each; the table comes next.".to_owned(),

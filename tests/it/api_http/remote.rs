@@ -51,7 +51,13 @@ async fn every_command_outcome_query_and_answer_arrives_unchanged() {
     for (query, answer) in samples::queries() {
         fake.knows(Ok(answer.clone()));
         assert_eq!(remote.query(query.clone()).await.unwrap(), answer);
-        assert_eq!(*fake.queries.lock().unwrap().last().unwrap(), query);
+        let asked = fake.queries.lock().unwrap().last().unwrap().clone();
+        // Who asks is for the daemon to say.
+        if let Query::Duty { actor } = asked {
+            assert!(actor.is_some() && matches!(query, Query::Duty { .. }));
+        } else {
+            assert_eq!(asked, query);
+        }
     }
 }
 

@@ -9,6 +9,7 @@ use leverframe::protocol::channel::{Channel, ChannelDrain, ChannelHealth};
 use leverframe::protocol::command::{
     Accepted, BudgetRequest, Command, DecisionRequest, DeliveryResolution, Outcome, Waiting,
 };
+use leverframe::protocol::duty::{Duty, HandOver, HandOverRequest, OnCall, OnCallRequest};
 use leverframe::protocol::event::{Event, EventBody};
 use leverframe::protocol::ids::{
     ApprovalId, ContinuationId, OutboxId, SessionId, TakeOverId, ToolCallId,
@@ -22,7 +23,7 @@ use leverframe::protocol::session::{
 use leverframe::protocol::snapshot::{
     Answer, AuditFilter, EngineStatus, OpenStream, Page, PageRequest, Query, Snapshot, SweepReport,
 };
-use leverframe::protocol::summary::{ShiftSummary, SummaryQuestion};
+use leverframe::protocol::summary::{ShiftSummary, SummaryHandOver, SummaryQuestion};
 use leverframe::protocol::take_over::{TakeOver, TakeOverCommand};
 use leverframe::protocol::uncertain::ConversationChoice;
 use leverframe::protocol::words::{
@@ -243,6 +244,7 @@ pub fn approval(state: ApprovalState) -> Approval {
         question: None,
         notified: true,
         unknown: None,
+        waiting_for: (state == ApprovalState::Pending).then(|| Box::new(handed_over())),
     }
 }
 
@@ -419,6 +421,30 @@ pub fn why() -> Why {
     }
 }
 
+pub fn handed_over() -> HandOver {
+    HandOver {
+        to: "anna".to_owned(),
+        by: "ben".to_owned(),
+        at: at(),
+        note: Some(NASTY.to_owned()),
+    }
+}
+
+pub fn duty() -> Duty {
+    Duty {
+        on_call: None,
+        ended: Some(OnCall {
+            name: "anna".to_owned(),
+            by: "ben".to_owned(),
+            since: at(),
+            until: Some(at()),
+            note: Some(NASTY.to_owned()),
+        }),
+        names: vec!["anna".to_owned(), NASTY.to_owned()],
+        you: vec!["ben".to_owned()],
+    }
+}
+
 /// Every command.
 pub fn commands() -> Vec<Command> {
     vec![
@@ -528,6 +554,20 @@ pub fn commands() -> Vec<Command> {
         Command::Pairing(PairingCommand::Accept {
             pairing: "ABC234".to_owned(),
         }),
+        Command::HandOver {
+            approval_id: approval_id(),
+            request: HandOverRequest {
+                to: "anna".to_owned(),
+                note: Some(NASTY.to_owned()),
+                digest: "ab".repeat(32),
+                revision: Some(1),
+            },
+        },
+        Command::SetOnCall(OnCallRequest {
+            name: "anna".to_owned(),
+            seconds: Some(3600),
+            note: Some(NASTY.to_owned()),
+        }),
     ]
     .into_iter()
     .chain(samples_memory::commands())
@@ -568,6 +608,7 @@ pub fn outcomes() -> Vec<Outcome> {
         }),
         samples_models::outcome(),
         samples_models::discovery(),
+        Outcome::Duty(Box::new(duty())),
     ]
     .into_iter()
     .chain(samples_memory::outcomes())
@@ -593,6 +634,7 @@ pub fn queries() -> Vec<(Query, Answer)> {
                 deliveries: vec![delivery()],
                 cache: cache_samples::summary(),
                 memory: samples_memory::stats(),
+                duty: duty(),
                 streams: vec![OpenStream {
                     continuation_id: continuation_id(),
                     session_id: session_id(),
@@ -710,6 +752,7 @@ pub fn queries() -> Vec<(Query, Answer)> {
                     requested_at: at(),
                     expires_at: None,
                     snoozed: vec![("operator:1000".to_owned(), at())],
+                    waiting_for: Some(handed_over()),
                 }],
                 more_pending: 1,
                 taken_over: Vec::new(),
@@ -719,6 +762,17 @@ pub fn queries() -> Vec<(Query, Answer)> {
                 held: Some((at(), NASTY.to_owned())),
                 deeds: Vec::new(),
                 spent: Vec::new(),
+                on_call: duty().ended,
+                on_call_ended: None,
+                hand_overs: vec![SummaryHandOver {
+                    at: at(),
+                    by: "ben".to_owned(),
+                    short_code: Some("ABC234".to_owned()),
+                    to: None,
+                    from: Some("anna".to_owned()),
+                    until: None,
+                    note: Some(NASTY.to_owned()),
+                }],
             })),
         ),
         (
@@ -760,6 +814,11 @@ pub fn queries() -> Vec<(Query, Answer)> {
             Answer::Artifact(Box::new(artifact())),
         ),
         samples_models::query(),
+        (
+            // A remote daemon puts in who really asks.
+            Query::Duty { actor: None },
+            Answer::Duty(Box::new(duty())),
+        ),
     ]
     .into_iter()
     .chain(samples_memory::queries())
@@ -826,6 +885,18 @@ pub fn events() -> Vec<Event> {
             Some(4),
             EventBody::EngineState {
                 engine: Box::new(engine()),
+            },
+        ),
+        event(
+            Some(5),
+            EventBody::ApprovalHandedOver {
+                approval: Box::new(approval(ApprovalState::Pending)),
+            },
+        ),
+        event(
+            Some(6),
+            EventBody::OnCallChanged {
+                on_call: duty().ended.map(Box::new),
             },
         ),
     ]

@@ -1,5 +1,6 @@
 //! What a backup holds, and what it must never hold.
 
+use leverframe::store::schema::SCHEMA_VERSION;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
@@ -78,7 +79,7 @@ async fn a_backup_says_what_it_holds_and_holds_no_secret() {
         let manifest: Value = serde_json::from_slice(&held[0].1).unwrap();
         assert_eq!(
             (&manifest["format"], &manifest["schema"]),
-            (&json!(1), &json!(7))
+            (&json!(1), &json!(SCHEMA_VERSION))
         );
         assert_eq!(manifest["version"], env!("CARGO_PKG_VERSION"));
         let named: Vec<(String, u64, String)> = manifest["members"]

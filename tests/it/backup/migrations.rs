@@ -6,11 +6,13 @@
 //! statements of `003_models.sql`, what a session's budget was extended by, and a learned ratio. `schema_4` is that one
 //! with the statements of `004_memory.sql` and a permission for a shape. `schema_5` is that one with the statements of
 //! `005_rules_and_pairs.sql` and a rule. `schema_6` is that one with the statements of `006_channels.sql` and a channel that
-//! drains.
+//! drains. `schema_7` is that one with the statements of
+//! `007_pairings.sql` and somebody who was let in.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use leverframe::store::schema::SCHEMA_VERSION;
 use rusqlite::Connection;
 
 use crate::backup::tools::{files, plain_home, run, said, sound};
@@ -55,6 +57,12 @@ const DIGEST: [u8; 32] = [
     0xfb, 0x1f, 0x1f, 0xbb, 0xd4, 0x12, 0xfb, 0x62, 0x8b, 0xe2, 0xd7, 0xe9, 0xb5, 0xad, 0xd9, 0x5c,
     0x42, 0xfd, 0xa3, 0xd0, 0x38, 0xb0, 0xa8, 0x1f, 0x63, 0xd1, 0xb2, 0x8b, 0x03, 0xed, 0x85, 0xc9,
 ];
+
+/// The copy that is kept before a migration.
+fn copy_of(home: &Home) -> PathBuf {
+    home.data()
+        .join(format!("leverframe.before-schema-{SCHEMA_VERSION}.db"))
+}
 
 fn version(path: &Path) -> i64 {
     let conn = Connection::open(path).unwrap();
@@ -200,6 +208,20 @@ async fn a_database_of_schema_6_is_migrated_with_what_drains_and_nobody_let_in()
     assert_eq!((drains.as_str(), paired), ("desk", 0));
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_database_of_schema_7_is_migrated_and_nothing_waits_for_anybody() {
+    let home = migrated(7).await;
+    let conn = Connection::open(home.data().join("leverframe.db")).unwrap();
+    let (paired, waiting): (String, u64) = conn
+        .query_row(
+            "SELECT (SELECT sender_id FROM pairings), (SELECT count(waiting_for) FROM approvals)",
+            [],
+            |row| Ok((row.get(0)?, row.get(1)?)),
+        )
+        .unwrap();
+    assert_eq!((paired.as_str(), waiting), ("telegram:7", 0));
+}
+
 /// A database of an earlier schema goes on under this program.
 async fn migrated(from: i64) -> Home {
     let home = old_home(from);
@@ -236,8 +258,8 @@ async fn migrated(from: i64) -> Home {
     sound(&home).await;
 
     let database = home.data().join("leverframe.db");
-    let copy = home.data().join("leverframe.before-schema-7.db");
-    assert_eq!((version(&database), version(&copy)), (7, from));
+    let copy = copy_of(&home);
+    assert_eq!((version(&database), version(&copy)), (SCHEMA_VERSION, from));
     let conn = Connection::open(&copy).unwrap();
     let verdict: String = conn
         .query_row("PRAGMA integrity_check", [], |row| row.get(0))
@@ -267,7 +289,7 @@ fn fixture_copy(schema: i64) -> PathBuf {
 
 #[tokio::test]
 async fn a_migration_killed_half_way_leaves_the_old_database_usable() {
-    for from in [1, 2, 3, 4, 5, 6] {
+    for from in [1, 2, 3, 4, 5, 6, 7] {
         let home = old_home(from);
         assert!(
             home.try_daemon_with(&[("LEVERFRAME_CRASH", "migrate.mid:1")])
@@ -275,18 +297,18 @@ async fn a_migration_killed_half_way_leaves_the_old_database_usable() {
         );
         let database = home.data().join("leverframe.db");
         assert_eq!(version(&database), from, "half a migration was kept");
-        let copy = home.data().join("leverframe.before-schema-7.db");
+        let copy = copy_of(&home);
         assert_eq!(version(&copy), from);
         let mut daemon = home.daemon();
         assert_eq!(daemon.get("/readyz").await["quarantine"], false);
         assert_eq!(daemon.wait_approval().await["tool"], "write_file");
         daemon.terminate();
-        assert_eq!(version(&database), 7);
+        assert_eq!(version(&database), SCHEMA_VERSION);
         sound(&home).await;
     }
     fault(
         "kill-during-migration",
-        "SIGKILL at migrate.mid on the way from schemas 1 to 6",
+        "SIGKILL at migrate.mid on the way from schemas 1 to 7",
         "the old database is whole, its copy too, and the next start migrates it",
     );
 }

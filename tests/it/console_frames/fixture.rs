@@ -108,6 +108,7 @@ pub fn approval(n: u8, risk: Risk) -> Approval {
         question: None,
         notified: true,
         unknown: None,
+        waiting_for: None,
     }
 }
 
@@ -278,6 +279,7 @@ pub fn snapshot() -> Snapshot {
         deliveries: vec![],
         cache: CacheSummary::default(),
         memory: leverframe::protocol::memory::MemoryStats::default(),
+        duty: leverframe::protocol::duty::Duty::default(),
         streams: vec![],
         engine: engine(),
     }

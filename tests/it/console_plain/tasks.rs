@@ -4,6 +4,7 @@ use serde_json::json;
 
 use crate::console_plain::typist::Typist;
 use crate::console_pty::door::{Door, WRITE, items};
+use crate::duty::daemon::PEOPLE;
 use crate::support::daemon::Home;
 
 #[tokio::test]
@@ -260,5 +261,52 @@ async fn the_emergency_stop_holds_until_it_is_released() {
     assert!(said.contains("[STOPPED, "), "{said}");
     let said = typist.enter("release");
     assert!(said.contains("released: work goes on"), "{said}");
+    typist.quit();
+}
+
+#[tokio::test]
+async fn a_question_is_handed_over_and_somebody_is_on_call() {
+    let home = Home::new(PEOPLE);
+    let mut typist = Typist::at(&home);
+    let door = Door::of(&home);
+    let waiting = door.ask(WRITE).await;
+    typist.news("new: 1");
+    let code = waiting["short_code"].as_str().unwrap();
+    let over = format!("approvals hand-over {code} anna --note \"it is hers\"");
+    let said = typist.enter(&over);
+    assert!(said.contains("waiting for anna"), "{said}");
+    // The event may be a moment behind the answer.
+    let deadline = std::time::Instant::now() + crate::support::daemon::DEADLINE;
+    loop {
+        let said = typist.enter("queue");
+        if said.contains("for anna: write_file") {
+            break;
+        }
+        assert!(std::time::Instant::now() < deadline, "{said}");
+    }
+    let said = typist.enter("1");
+    assert!(
+        said.contains("waiting for") && said.contains("it is hers"),
+        "{said}"
+    );
+
+    // Whoever sits here is told of what is for them.
+    let audit = door.get("/v1/audit?action=approval.handed_over").await;
+    let own = audit["items"][0]["actor"].clone();
+    let path = format!(
+        "/v1/approvals/{}/hand-over",
+        waiting["id"].as_str().unwrap()
+    );
+    door.post(&path, json!({ "to": own, "digest": waiting["digest"] }))
+        .await;
+    typist.news("is handed to you by");
+
+    let said = typist.enter("on-call anna --for 8h");
+    assert!(said.contains("anna is on call since"), "{said}");
+    let said = typist.enter("summary");
+    assert!(
+        said.contains("anna is on call") && said.contains(&format!("{code} to anna")),
+        "{said}"
+    );
     typist.quit();
 }

@@ -7,6 +7,7 @@ mod cut;
 mod detach;
 pub(crate) mod door;
 mod fleet;
+mod handing_over;
 mod hostile;
 mod hosts;
 mod large_output;

@@ -97,6 +97,7 @@ fn snapshot_of(world: &World) -> Snapshot {
                 offset: s.offset,
             })
             .collect(),
+        duty: world.duty.clone(),
         engine: world.engine.clone().unwrap(),
     }
 }

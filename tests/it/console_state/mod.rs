@@ -9,6 +9,7 @@ mod connection;
 mod dialogs;
 mod fleet;
 mod folding;
+pub mod handing_over;
 pub(crate) mod hosts;
 mod look;
 mod marks;

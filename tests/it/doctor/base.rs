@@ -12,6 +12,7 @@ use leverframe::store::commands::begin_routine::{BeginRoutine, Begun, Deed, Occa
 use leverframe::store::commands::begin_send::BeginSend;
 use leverframe::store::commands::decide::Decide;
 use leverframe::store::commands::end_send::{EndSend, SendOutcome};
+use leverframe::store::commands::hand_over::{HandOver, SetOnCall};
 use leverframe::store::commands::park::Park;
 use leverframe::store::commands::put_routine::{NextDue, PutRoutine, RoutineFields};
 use leverframe::store::commands::take_over::Take;
@@ -138,8 +139,33 @@ pub(crate) async fn sound_database() -> (PathBuf, World) {
 
     // One that waits for a person, and two that run.
     let (_, waiting) = world.running("waiting").await;
-    let (asking, _) = gated(Effect::Idempotent);
+    let (asking, gate) = gated(Effect::Idempotent);
     world.propose(waiting, vec![asking]).await;
+    // Somebody in particular, who is on call.
+    let shown = world
+        .store
+        .read(move |reader| reader.approval(gate))
+        .await
+        .unwrap();
+    world
+        .ok(HandOver {
+            approval_id: gate,
+            digest: shown.digest,
+            revision: Some(shown.revision),
+            to: Some("ben".to_owned()),
+            note: None,
+            cards: Vec::new(),
+            by: by("anna"),
+        })
+        .await;
+    world
+        .ok(SetOnCall {
+            name: Some("ben".to_owned()),
+            until: None,
+            note: None,
+            by: by("anna"),
+        })
+        .await;
     park(&world, waiting).await;
     world.running("busy").await;
     world.running("busier").await;

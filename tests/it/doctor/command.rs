@@ -212,7 +212,10 @@ async fn facts_come_with_a_fix_each_and_never_with_a_key() {
         ("configuration", "config.toml"),
         ("data directory", "mode 0700"),
         ("process", &format!("process {}", daemon.pid()) as &str),
-        ("database", "schema 7, "),
+        (
+            "database",
+            &format!("schema {}, ", leverframe::store::schema::SCHEMA_VERSION),
+        ),
         ("epoch", "1"),
         ("crashes", "clean end"),
         ("audit head", ":"),

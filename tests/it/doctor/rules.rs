@@ -175,6 +175,9 @@ const CASES: &[(&str, &str, &[&str])] = &[
         "INSERT INTO pairings SELECT channel, 'telegram:' || n, display, conversation, code, randomblob(16), 'pending', 1, 2,
             NULL, NULL FROM pairings, (SELECT 100 AS n UNION SELECT 101 UNION SELECT 102) WHERE state = 'pending'",
         &["pairing"]),
+    ("question that waits for somebody without a name, a time or whoever handed it over",
+        "UPDATE approvals SET waiting_for = '{\"to\":\"\",\"by\":\"ben\",\"at\":1}' WHERE state = 'pending'", &["hand-over"]),
+    ("somebody on call without a name or a time", "UPDATE meta SET value = 'ben' WHERE key = 'on_call'", &["hand-over"]),
 ];
 
 fn filled(sql: &str) -> String {

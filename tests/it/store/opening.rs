@@ -55,7 +55,7 @@ async fn foreign_and_newer_files_are_refused_untouched() {
                     error,
                     StoreError::Newer {
                         found: 99,
-                        supported: 7
+                        supported: leverframe::store::schema::SCHEMA_VERSION
                     }
                 ),
                 "{error}"

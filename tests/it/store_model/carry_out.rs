@@ -133,7 +133,11 @@ impl System {
     }
 
     fn decided(report: DecideReport) -> Outcome {
-        match report.outcome {
+        Self::told(report.outcome)
+    }
+
+    pub(super) fn told(outcome: DecideOutcome) -> Outcome {
+        match outcome {
             DecideOutcome::Decided(_) => Outcome::Decided,
             DecideOutcome::Same(_) => Outcome::Same,
             DecideOutcome::Lost { winner, .. } => Outcome::Lost(winner.decision),
@@ -144,7 +148,7 @@ impl System {
     }
 
     /// Digest and revision of a question as somebody was shown them.
-    fn shown(&self, gate: usize, shown: Shown) -> (String, Option<u32>) {
+    pub(super) fn shown(&self, gate: usize, shown: Shown) -> (String, Option<u32>) {
         let (digest, revision) = self.digests[gate].clone();
         match shown {
             Shown::Right => (digest, Some(revision)),

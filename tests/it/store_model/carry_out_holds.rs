@@ -1,6 +1,7 @@
 //! Steps of people who hold conversations as the store's commands.
 
 use leverframe::protocol::ids::TakeOverId;
+use leverframe::store::commands::hand_over::{HandOver, SetOnCall};
 use leverframe::store::commands::ingest_turn::IngestTurn;
 use leverframe::store::commands::say::Say;
 use leverframe::store::commands::set_channel_draining::SetChannelDraining;
@@ -93,6 +94,32 @@ impl System {
                 .write(SetChannelDraining {
                     channel: CHANNELS[*channel].to_owned(),
                     draining: *draining,
+                    by: person(1),
+                })
+                .map(|()| Outcome::Done),
+            Step::HandOver {
+                gate,
+                shown,
+                to,
+                person: who,
+            } => {
+                let (digest, revision) = self.shown(*gate, *shown);
+                let outcome = self.write(HandOver {
+                    approval_id: self.gate(*gate),
+                    digest,
+                    revision,
+                    to: to.map(|to| person(to).label),
+                    note: None,
+                    cards: Vec::new(),
+                    by: person(*who),
+                })?;
+                Ok(Self::told(outcome))
+            }
+            Step::OnCall { who } => self
+                .write(SetOnCall {
+                    name: who.map(|who| person(who).label),
+                    until: None,
+                    note: None,
                     by: person(1),
                 })
                 .map(|()| Outcome::Done),

@@ -83,6 +83,8 @@ impl System {
             Step::TakeOver { .. }
             | Step::Say { .. }
             | Step::GiveBack { .. }
+            | Step::HandOver { .. }
+            | Step::OnCall { .. }
             | Step::DrainChannel { .. } => self.by_holders(model, step),
             Step::PauseChannel { channel, paused } => self
                 .write(SetChannelPaused {

@@ -145,6 +145,17 @@ pub(crate) fn decide(model: &Model, gate: usize, words: Vec<DecisionWord>) -> Bo
         .boxed()
 }
 
+pub(crate) fn hand_over(gate: usize) -> BoxedStrategy<Step> {
+    (shown(), proptest::option::of(0..3_u8), 0..2_u8)
+        .prop_map(move |(shown, to, person)| Step::HandOver {
+            gate,
+            shown,
+            to,
+            person,
+        })
+        .boxed()
+}
+
 pub(crate) fn ingest(model: &Model) -> BoxedStrategy<Step> {
     let mut targets = vec![
         (6, Just(Target::Chat).boxed()),
@@ -380,6 +391,7 @@ fn gate_steps(model: &Model, gate: usize, menu: &mut Menu) {
             menu.push((14, decide(model, gate, words)));
             menu.push((1, decide(model, gate, vec![DecisionWord::Snooze])));
             menu.push((1, Just(Step::QueueCards { gate }).boxed()));
+            menu.push((2, hand_over(gate)));
             menu.push((1, Just(Step::NoteUnknown { gate }).boxed()));
             if row.kind == ApprovalKind::Execute {
                 menu.push((
@@ -581,6 +593,12 @@ fn engine_steps(model: &Model, menu: &mut Menu) {
                 .boxed(),
         ));
     }
+    menu.push((
+        1,
+        proptest::option::of(0..3_u8)
+            .prop_map(|who| Step::OnCall { who })
+            .boxed(),
+    ));
     menu.push((
         1,
         any::<bool>()

@@ -112,6 +112,8 @@ pub(crate) struct Gate {
     pub(crate) decision: Option<(DecisionWord, bool)>,
     pub(crate) decided: Option<i64>,
     pub(crate) notified: bool,
+    /// Whom it waits for, and who said so.
+    pub(crate) waits: Option<(u8, u8)>,
 }
 
 #[derive(Debug, Clone)]
@@ -300,6 +302,8 @@ pub(crate) struct Model {
     pub(crate) snoozes: Vec<(usize, u8, i64)>,
     /// (channel, chat, person) of conversations that people hold.
     pub(crate) holds: Vec<(usize, u8, u8)>,
+    /// Who is on call.
+    pub(crate) on_call: Option<u8>,
     /// Runs of hygiene; whether each was taken back.
     pub(crate) tidied: Vec<bool>,
     /// Actions in order.
@@ -348,6 +352,7 @@ impl Model {
             grants: Vec::new(),
             snoozes: Vec::new(),
             holds: Vec::new(),
+            on_call: None,
             tidied: Vec::new(),
             audit: vec!["engine.started", "policy.changed", "policy.changed"],
             last: Outcome::Done,
@@ -567,6 +572,7 @@ impl Model {
             decision: None,
             decided: None,
             notified: false,
+            waits: None,
         });
         let gate = self.gates.len() - 1;
         if let Some(call) = about.call {

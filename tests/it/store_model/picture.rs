@@ -129,7 +129,7 @@ impl Model {
                     .iter()
                     .map(|row| {
                         format!(
-                            "{} {} plan={} r{} {} turn={} call={} part={} budget={} offers={} expires={} said={} decided={} notified={}",
+                            "{} {} plan={} r{} {} turn={} call={} part={} budget={} offers={} expires={} said={} decided={} notified={} waits={}",
                             row.kind,
                             row.state,
                             or_dash(row.call.zip(row.plan).map(|(call, plan)| format!("{call}.{plan}"))),
@@ -147,7 +147,8 @@ impl Model {
                             or_dash(row.expires),
                             or_dash(row.decision.map(|(word, _)| word)),
                             or_dash(row.decided),
-                            u8::from(row.notified)
+                            u8::from(row.notified),
+                            or_dash(row.waits.map(|(to, by)| format!("person {to}/person {by}")))
                         )
                     })
                     .collect(),
@@ -272,6 +273,10 @@ impl Model {
                         })
                         .collect(),
                 ),
+            ),
+            (
+                "on_call",
+                self.on_call.iter().map(|who| format!("person {who}")).collect(),
             ),
             (
                 "session_grants",
@@ -519,10 +524,11 @@ pub(crate) fn tables(conn: &Connection, ids: &Ids) -> rusqlite::Result<Picture> 
                 "SELECT a.kind, a.state, CASE WHEN a.tool_call_id IS NULL THEN NULL ELSE substr(a.digest, 6) END,
                     a.revision, a.channel, a.continuation_id, a.tool_call_id, a.outbox_id,
                     coalesce(a.budget, a.budget_kind), a.offered,
-                    a.expires_at, a.decision, a.decided_at, a.notified
+                    a.expires_at, a.decision, a.decided_at, a.notified,
+                    (a.waiting_for ->> 'to') || '/' || (a.waiting_for ->> 'by')
                  FROM approvals a ORDER BY a.position",
                 &form(
-                    "% % plan=% r% % turn=%i call=%i part=%i budget=% offers=% expires=% said=% decided=% notified=%",
+                    "% % plan=% r% % turn=%i call=%i part=%i budget=% offers=% expires=% said=% decided=% notified=% waits=%",
                 ),
             )?,
         ),
@@ -593,6 +599,13 @@ pub(crate) fn tables(conn: &Connection, ids: &Ids) -> rusqlite::Result<Picture> 
                 "SELECT channel, conversation, by_id FROM take_overs",
                 &form("% % %"),
             )?),
+        ),
+        (
+            "on_call",
+            lines(
+                "SELECT value ->> 'name' FROM meta WHERE key = 'on_call'",
+                &form("%"),
+            )?,
         ),
         (
             "session_grants",

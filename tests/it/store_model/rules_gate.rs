@@ -121,6 +121,19 @@ impl Model {
                 self.audit.push("channel.draining");
                 Ok(Outcome::Done)
             }
+            Step::HandOver {
+                gate,
+                shown,
+                to,
+                person,
+            } => Ok(self.hand_over(*gate, *shown, *to, *person)),
+            Step::OnCall { who } => {
+                if who.is_some() || self.on_call.is_some() {
+                    self.audit.push("oncall.set");
+                }
+                self.on_call = *who;
+                Ok(Outcome::Done)
+            }
             Step::PauseChannel { channel, paused } => {
                 self.channels[*channel].paused = *paused;
                 self.audit.push("channel.paused");

@@ -1,9 +1,9 @@
 //! Rules of conversations that people hold in place of the agent.
 
-use leverframe::protocol::words::{ContinuationState, OutboxClass, SessionState};
+use leverframe::protocol::words::{ApprovalState, ContinuationState, OutboxClass, SessionState};
 
 use crate::store_model::model::{Model, No, Outcome, Part, Ruled, plain_part};
-use crate::store_model::step::Item;
+use crate::store_model::step::{Item, Shown};
 
 /// What somebody who writes comes from, as an item.
 pub(crate) fn item(channel: usize, chat: u8) -> Item {
@@ -96,5 +96,35 @@ impl Model {
             .retain(|(of, at, _)| (*of, *at) != (channel, chat));
         self.audit.push("session.given_back");
         Ok(Outcome::Done)
+    }
+
+    pub(crate) fn hand_over(
+        &mut self,
+        gate: usize,
+        shown: Shown,
+        to: Option<u8>,
+        person: u8,
+    ) -> Outcome {
+        let row = &mut self.gates[gate];
+        if row.state != ApprovalState::Pending {
+            return match row.decision {
+                Some((word, _)) => Outcome::Lost(word),
+                None if row.state == ApprovalState::Expired => Outcome::TooLate,
+                None => Outcome::NotPending(row.state),
+            };
+        }
+        if matches!(shown, Shown::WrongDigest | Shown::WrongRevision) {
+            return Outcome::Stale;
+        }
+        if row.expires.is_some_and(|at| at <= self.now) {
+            return Outcome::TooLate;
+        }
+        let waits = to.map(|to| (to, person));
+        if row.waits == waits {
+            return Outcome::Same;
+        }
+        row.waits = waits;
+        self.audit.push("approval.handed_over");
+        Outcome::Decided
     }
 }

@@ -279,6 +279,16 @@ pub(crate) enum Step {
         channel: usize,
         draining: bool,
     },
+    /// A question waits for somebody, or for nobody any more.
+    HandOver {
+        gate: usize,
+        shown: Shown,
+        to: Option<u8>,
+        person: u8,
+    },
+    OnCall {
+        who: Option<u8>,
+    },
     PauseChannel {
         channel: usize,
         paused: bool,
@@ -387,10 +397,12 @@ impl Step {
         "finish_tool",
         "finish_turn",
         "give_back",
+        "hand_over",
         "hold",
         "ingest_record",
         "ingest_turn",
         "llm_result",
+        "on_call",
         "once",
         "note_unknown",
         "park",
@@ -458,6 +470,8 @@ impl Step {
             Step::Say { .. } => "say",
             Step::GiveBack { .. } => "give_back",
             Step::DrainChannel { .. } => "set_channel_draining",
+            Step::HandOver { .. } => "hand_over",
+            Step::OnCall { .. } => "on_call",
             Step::PauseChannel { .. } => "set_channel_paused",
             Step::Hold { .. } => "hold",
             Step::Release => "release",
@@ -565,6 +579,7 @@ impl Step {
             }
             Step::Decide { gate, .. }
             | Step::Revise { gate, .. }
+            | Step::HandOver { gate, .. }
             | Step::NoteUnknown { gate }
             | Step::QueueCards { gate } => {
                 exchange(Kind::Gate, gate)?;
@@ -586,6 +601,7 @@ impl Step {
             | Step::EnsureChannel { .. }
             | Step::PauseChannel { .. }
             | Step::DrainChannel { .. }
+            | Step::OnCall { .. }
             | Step::Hold { .. }
             | Step::Release
             | Step::DropWaiting { .. }

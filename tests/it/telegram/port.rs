@@ -477,6 +477,7 @@ pub fn approval() -> Approval {
         question: None,
         notified: false,
         unknown: None,
+        waiting_for: None,
     }
 }
 

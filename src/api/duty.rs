@@ -1,0 +1,58 @@
+//! Who is on call.
+
+use std::sync::Arc;
+
+use axum::http::StatusCode;
+use axum::response::Response;
+
+use crate::api::error::{Refusal, json};
+use crate::api::outcome;
+use crate::api::request::Call;
+use crate::api::route::{Method, Route, Shape, command, fields, get, ok, optional, required};
+use crate::api::router::Api;
+use crate::protocol::command::Command;
+use crate::protocol::duty::OnCallRequest;
+use crate::protocol::snapshot::Query;
+
+/// The routes of this module.
+pub fn routes() -> Vec<Route> {
+    vec![
+        get(
+            "/v1/on-call",
+            "Who is on call, and who can be named",
+            &[],
+            &[ok("Duty")],
+            |api, call| Box::pin(show(api, call)),
+        ),
+        command(
+            Method::Put,
+            "/v1/on-call",
+            "Say who is on call",
+            fields(&[
+                required("name", Shape::Text, "one of `names`, or `-` for nobody"),
+                optional(
+                    "seconds",
+                    Shape::Number,
+                    "for how long, 60 to 2678400; until somebody else is when left out",
+                ),
+                optional("note", Shape::Text, "at most 500 characters"),
+            ]),
+            &[ok("Duty")],
+            |api, call| Box::pin(set(api, call)),
+        ),
+    ]
+}
+
+async fn show(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
+    let actor = Some(call.actor()?.clone());
+    outcome::answer_json(&*api.client, Query::Duty { actor }).await
+}
+
+async fn set(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
+    let request: OnCallRequest = call.json()?;
+    let envelope = call.envelope(Command::SetOnCall(request))?;
+    json(
+        StatusCode::OK,
+        &outcome::duty(&*api.client, envelope).await?,
+    )
+}

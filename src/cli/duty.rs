@@ -1,0 +1,108 @@
+//! `leverframe approvals hand-over` and `leverframe on-call`: who answers. Neither decides anything.
+
+use crate::cli::exit::{Failure, unexpected};
+use crate::cli::find::{self, submit};
+use crate::cli::terminal::{Format, Terminal, cell};
+use crate::client::console_client::ConsoleClient;
+use crate::client::summary_lines;
+use crate::protocol::command::{Command, Outcome};
+use crate::protocol::duty::{Duty, HandOverRequest, OnCallRequest};
+use crate::protocol::snapshot::{Answer, Query};
+use crate::protocol::span;
+use crate::text::untrusted::limit_line;
+
+/// Lets a question wait for somebody, or for nobody any more.
+pub async fn hand_over(
+    client: &dyn ConsoleClient,
+    terminal: &mut Terminal<'_>,
+    format: Format,
+    id: &str,
+    name: String,
+    note: Option<String>,
+) -> Result<(), Failure> {
+    let approval = find::approval(client, id).await?;
+    let command = Command::HandOver {
+        approval_id: approval.id,
+        request: HandOverRequest {
+            to: name,
+            note,
+            revision: Some(approval.revision),
+            digest: approval.digest,
+        },
+    };
+    let Outcome::Approval(approval) = submit(client, command).await? else {
+        return Err(unexpected("an approval"));
+    };
+    match (format, &approval.waiting_for) {
+        (Format::Json, _) => terminal.json(&approval),
+        (Format::Human, Some(one)) => terminal.line(&format!(
+            "{}  waiting for {}; whoever may decide it still can",
+            approval.id,
+            cell(&one.to)
+        )),
+        (Format::Human, None) => terminal.line(&format!(
+            "{}  waiting for nobody in particular",
+            approval.id
+        )),
+    }
+}
+
+/// Says who is on call, or sets it.
+pub async fn on_call(
+    client: &dyn ConsoleClient,
+    terminal: &mut Terminal<'_>,
+    format: Format,
+    name: Option<String>,
+    time: Option<String>,
+    note: Option<String>,
+) -> Result<(), Failure> {
+    let duty = match name {
+        None => match client.query(Query::Duty { actor: None }).await? {
+            Answer::Duty(duty) => duty,
+            _ => return Err(unexpected("who is on call")),
+        },
+        Some(name) => {
+            let seconds = time.map(|text| seconds(&text)).transpose()?;
+            let command = Command::SetOnCall(OnCallRequest {
+                name,
+                seconds,
+                note,
+            });
+            match submit(client, command).await? {
+                Outcome::Duty(duty) => duty,
+                _ => return Err(unexpected("who is on call")),
+            }
+        }
+    };
+    match format {
+        Format::Json => terminal.json(&duty),
+        Format::Human => show(terminal, &duty),
+    }
+}
+
+fn show(terminal: &mut Terminal<'_>, duty: &Duty) -> Result<(), Failure> {
+    terminal.line(&summary_lines::on_call(
+        duty.on_call.as_ref(),
+        duty.ended.as_ref(),
+    ))?;
+    if duty.on_call.is_none() {
+        let names: Vec<String> = duty.names.iter().map(|name| cell(name)).collect();
+        terminal.line(&format!(
+            "`leverframe on-call NAME [--for 8h]` sets it; known: {}",
+            names.join(", ")
+        ))?;
+    }
+    Ok(())
+}
+
+/// `8h` in seconds.
+fn seconds(text: &str) -> Result<u32, Failure> {
+    span::seconds(text)
+        .and_then(|seconds| u32::try_from(seconds).ok())
+        .ok_or_else(|| {
+            Failure::Usage(format!(
+                "--for {}: expected how long, like 30m, 8h or 2d",
+                limit_line(text, 64)
+            ))
+        })
+}

@@ -1,0 +1,172 @@
+//! Hand-overs, and who is on call. Who may decide is settled elsewhere and stays as it is.
+
+use std::collections::BTreeSet;
+
+use crate::config::error::nearest;
+use crate::engine::core::Engine;
+use crate::engine::handle::{Caller, decide};
+use crate::engine::problem::from_store;
+use crate::engine::{approvals, people};
+use crate::protocol::command::{Actor, Outcome};
+use crate::protocol::duty::{
+    Duty, HandOverRequest, MAX_NOTE_CHARS, MAX_ON_CALL_SECONDS, NOBODY, OnCallRequest,
+};
+use crate::protocol::ids::ApprovalId;
+use crate::protocol::problem::Problem;
+use crate::protocol::words::Role;
+use crate::store::commands::decide::DecideReport;
+use crate::store::commands::hand_over::{HandOver, SetOnCall};
+
+/// Who is on call, who can be named, and what `actor` is called.
+pub async fn duty(engine: &Engine, actor: Option<&Actor>) -> Result<Duty, Problem> {
+    let (on_call, operators) = engine
+        .store
+        .read_here(|reader| Ok((reader.on_call()?, reader.known_operators()?)))
+        .await
+        .map_err(from_store)?;
+    let you = actor.map_or_else(Vec::new, |actor| own_names(engine, actor));
+    let people = engine.settings.people.iter();
+    let names: BTreeSet<String> = people
+        .filter(|(_, person)| person.role >= Role::Approver)
+        .map(|(name, _)| name.clone())
+        .chain(operators)
+        .chain(you.iter().cloned())
+        .collect();
+    let mut duty = Duty {
+        on_call,
+        ended: None,
+        names: names.into_iter().collect(),
+        you,
+    };
+    duty.settle(engine.clock.now());
+    Ok(duty)
+}
+
+/// What an actor is called: as the audit names them, and as a person where their id is linked to one.
+fn own_names(engine: &Engine, actor: &Actor) -> Vec<String> {
+    let linked = people::person(&engine.settings, &people::actor_id(actor));
+    let mut names = vec![actor.label()];
+    names.extend(
+        linked
+            .map(|person| person.name.to_owned())
+            .filter(|name| *name != actor.label()),
+    );
+    names
+}
+
+/// A name that can be named, or nobody.
+async fn named(engine: &Engine, caller: &Caller, name: &str) -> Result<Option<String>, Problem> {
+    let name = name.trim();
+    if name == NOBODY {
+        return Ok(None);
+    }
+    let known = duty(engine, Some(&caller.actor)).await?.names;
+    if known.iter().any(|one| one == name) {
+        return Ok(Some(name.to_owned()));
+    }
+    let near = nearest(name, known.iter().map(String::as_str))
+        .map_or_else(String::new, |near| format!("did you mean `{near}`? "));
+    let shown: String = name.chars().take(64).collect();
+    Err(Problem::invalid(format!(
+        "nobody who may decide is called `{shown}`: expected a person of [people] with the role approver or owner, \
+         an operator who did something here, or `{NOBODY}` for nobody"
+    ))
+    .hint(format!("{near}known: {}", known.join(", "))))
+}
+
+/// A note as it is kept: without secrets, none where it is empty.
+fn note(engine: &Engine, note: Option<String>) -> Result<Option<String>, Problem> {
+    let Some(note) = note.filter(|note| !note.trim().is_empty()) else {
+        return Ok(None);
+    };
+    let length = note.trim().chars().count();
+    if length > MAX_NOTE_CHARS {
+        return Err(Problem::invalid(format!(
+            "`note` has {length} characters; at most {MAX_NOTE_CHARS} are taken"
+        )));
+    }
+    Ok(Some(engine.redactor.redact(note.trim()).into_owned()))
+}
+
+/// Hands a question over, or takes that back.
+pub async fn hand_over(
+    engine: &Engine,
+    caller: &Caller,
+    approval_id: ApprovalId,
+    request: HandOverRequest,
+) -> Result<Outcome, Problem> {
+    let approval = engine
+        .store
+        .read_here(move |reader| reader.approval(approval_id))
+        .await
+        .map_err(from_store)?;
+    let to = named(engine, caller, &request.to).await?;
+    let cards = to.as_ref().map_or_else(Vec::new, |to| {
+        let origin = approvals::Origin {
+            channel: approval.channel.clone(),
+            conversation: approval.conversation.clone(),
+            requester: approval.requester.clone(),
+            message_ref: None,
+        };
+        approvals::cards_for(engine, &origin, approval.kind, approval.risk, |name| {
+            name == to
+        })
+    });
+    let outcome = engine
+        .store
+        .write(HandOver {
+            approval_id,
+            digest: request.digest,
+            revision: request.revision,
+            // Where nobody is named there is nobody to read it.
+            note: note(engine, request.note.filter(|_| to.is_some()))?,
+            to,
+            cards,
+            by: caller.reference(),
+        })
+        .await
+        .map_err(from_store)?;
+    let report = DecideReport {
+        outcome,
+        continuation_id: None,
+        session_id: None,
+        resumed: false,
+        ended: false,
+    };
+    decide::outcome(approval_id, report).map(Outcome::Approval)
+}
+
+/// Says who is on call.
+pub async fn set_on_call(
+    engine: &Engine,
+    caller: &Caller,
+    request: OnCallRequest,
+) -> Result<Outcome, Problem> {
+    let name = named(engine, caller, &request.name).await?;
+    if request
+        .seconds
+        .is_some_and(|seconds| !(60..=MAX_ON_CALL_SECONDS).contains(&seconds))
+    {
+        return Err(
+            Problem::invalid("`seconds` must be a minute to 31 days (60 to 2678400)")
+                .hint("leave it out to be on call until somebody else is"),
+        );
+    }
+    let now = engine.clock.now();
+    let until = request
+        .seconds
+        .filter(|_| name.is_some())
+        .map(|seconds| now.plus_seconds(i64::from(seconds)));
+    engine
+        .store
+        .write(SetOnCall {
+            note: note(engine, request.note.filter(|_| name.is_some()))?,
+            name,
+            until,
+            by: caller.reference(),
+        })
+        .await
+        .map_err(from_store)?;
+    let duty = duty(engine, Some(&caller.actor)).await?;
+    Ok(Outcome::Duty(Box::new(duty)))
+}

@@ -1,0 +1,215 @@
+//! Hands a question over to somebody, and says who is on call. Neither decides anything or changes who may.
+
+use crate::clock::Timestamp;
+use crate::protocol::duty::{HandOver as HandedOver, OnCall};
+use crate::protocol::event::EventBody;
+use crate::protocol::ids::ApprovalId;
+use crate::protocol::words::ApprovalState;
+use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::commands::decide::DecideOutcome;
+use crate::store::error::StoreError;
+use crate::store::input::{ActorRef, NewCard};
+use crate::store::ops::approvals::Gate;
+use crate::store::queries::approvals::load_approval;
+use crate::store::queries::duty::{ON_CALL, load_on_call};
+use crate::store::rows::to_json;
+use crate::store::schema;
+use rusqlite::params;
+use serde_json::json;
+
+/// Lets a pending question wait for somebody. Durable. Bound to what was shown, like a decision; answers like one.
+#[derive(Debug, Clone)]
+pub struct HandOver {
+    /// Which approval.
+    pub approval_id: ApprovalId,
+    /// Digest that was shown.
+    pub digest: String,
+    /// Revision that was shown.
+    pub revision: Option<u32>,
+    /// To whom; none = for nobody in particular any more.
+    pub to: Option<String>,
+    /// A note for them.
+    pub note: Option<String>,
+    /// Cards for them; where they have an armed one already, none is sent.
+    pub cards: Vec<NewCard>,
+    /// Who.
+    pub by: ActorRef,
+}
+
+/// Whether a card of this question can still be answered where this one would go.
+fn has_card(tx: &WriteTx<'_>, gate: &Gate, card: &NewCard) -> Result<bool, StoreError> {
+    Ok(tx
+        .conn
+        .prepare_cached(
+            "SELECT EXISTS (SELECT 1 FROM outbox o
+             WHERE o.approval_id = ?1 AND o.class = 'approval_card' AND o.channel = ?2 AND o.conversation = ?3
+                AND o.state IN ('pending', 'sending', 'sent', 'unknown')
+                AND (o.buttons IS NULL OR o.buttons = '[]' OR EXISTS (SELECT 1 FROM card_tokens t
+                    WHERE t.outbox_id = o.id AND t.revision = ?4 AND t.spent_at IS NULL)))",
+        )?
+        .query_row(
+            params![
+                gate.id.to_bytes(),
+                card.channel,
+                card.conversation,
+                gate.revision
+            ],
+            |row| row.get(0),
+        )?)
+}
+
+impl WriteCommand for HandOver {
+    type Output = DecideOutcome;
+    const DURABILITY: Durability = Durability::Durable;
+
+    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<DecideOutcome, StoreError> {
+        let gate = tx.gate(self.approval_id)?;
+        let before = load_approval(tx.conn, gate.id)?;
+        if gate.state != ApprovalState::Pending {
+            return Ok(match (&gate.decision, gate.state) {
+                (Some(winner), _) => DecideOutcome::Lost {
+                    winner: winner.clone(),
+                    approval: before,
+                },
+                (None, ApprovalState::Expired) => DecideOutcome::Expired,
+                (
+                    None,
+                    state @ (ApprovalState::Pending
+                    | ApprovalState::Approved
+                    | ApprovalState::Denied
+                    | ApprovalState::Revoked
+                    | ApprovalState::Consumed),
+                ) => DecideOutcome::NotPending(state),
+            });
+        }
+        if self.digest != gate.digest || self.revision.is_some_and(|shown| shown != gate.revision) {
+            return Ok(DecideOutcome::Stale {
+                current_digest: gate.digest,
+                current_revision: gate.revision,
+            });
+        }
+        if gate.expires_at.is_some_and(|at| at <= tx.now) {
+            return Ok(DecideOutcome::Expired);
+        }
+        let waits = before.waiting_for.as_deref();
+        let same = match (waits, &self.to) {
+            (Some(one), Some(to)) => {
+                one.to == *to && one.by == self.by.label && one.note == self.note
+            }
+            (None, None) => true,
+            (Some(_), None) | (None, Some(_)) => false,
+        };
+        if same {
+            return Ok(DecideOutcome::Same(before));
+        }
+        let waiting_for = self
+            .to
+            .as_ref()
+            .map(|to| {
+                to_json(&HandedOver {
+                    to: to.clone(),
+                    by: self.by.label.clone(),
+                    at: tx.now,
+                    note: self.note.clone(),
+                })
+            })
+            .transpose()?;
+        tx.conn
+            .prepare_cached("UPDATE approvals SET waiting_for = ?2, updated_at = ?3 WHERE id = ?1")?
+            .execute(params![gate.id.to_bytes(), waiting_for, tx.now.as_millis()])?;
+        let mut cards = Vec::new();
+        for card in &self.cards {
+            if !has_card(tx, &gate, card)? {
+                cards.push(card.clone());
+            }
+        }
+        tx.queue_cards(
+            gate.id,
+            gate.continuation_id,
+            gate.revision,
+            &gate.digest,
+            &cards,
+        )?;
+        tx.audit(
+            "approval.handed_over",
+            &self.by,
+            Some(&gate.channel),
+            gate.id,
+            &json!({
+                "to": self.to,
+                "from": waits.map(|one| &one.to),
+                "note": self.note,
+                "code": before.short_code,
+                "revision": gate.revision,
+            }),
+        )?;
+        let approval = load_approval(tx.conn, gate.id)?;
+        tx.emit(
+            approval.session_id,
+            approval.continuation_id,
+            EventBody::ApprovalHandedOver {
+                approval: Box::new(approval.clone()),
+            },
+        )?;
+        crate::crash_point!("decide.pre_commit");
+        Ok(DecideOutcome::Decided(approval))
+    }
+
+    fn committed(&self) {
+        crate::crash_point!("decide.post");
+    }
+}
+
+/// Says who is on call. Durable. It ends by itself: whoever reads it compares with the clock.
+#[derive(Debug, Clone)]
+pub struct SetOnCall {
+    /// Who; none = nobody.
+    pub name: Option<String>,
+    /// Until when; none = until somebody else is.
+    pub until: Option<Timestamp>,
+    /// A note.
+    pub note: Option<String>,
+    /// Who says so.
+    pub by: ActorRef,
+}
+
+impl WriteCommand for SetOnCall {
+    type Output = ();
+    const DURABILITY: Durability = Durability::Durable;
+
+    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
+        let before = load_on_call(tx.conn)?;
+        let on_call = self.name.as_ref().map(|name| OnCall {
+            name: name.clone(),
+            by: self.by.label.clone(),
+            since: tx.now,
+            until: self.until,
+            note: self.note.clone(),
+        });
+        match &on_call {
+            Some(one) => schema::set_meta(tx.conn, ON_CALL, &to_json(one)?)?,
+            None if before.is_none() => return Ok(()),
+            None => schema::clear_meta(tx.conn, ON_CALL)?,
+        }
+        tx.audit(
+            "oncall.set",
+            &self.by,
+            None,
+            self.name.as_deref().unwrap_or("nobody"),
+            &json!({
+                "to": self.name,
+                "from": before.map(|one| one.name),
+                "until": self.until,
+                "note": self.note,
+            }),
+        )?;
+        tx.emit(
+            None,
+            None,
+            EventBody::OnCallChanged {
+                on_call: on_call.map(Box::new),
+            },
+        )?;
+        Ok(())
+    }
+}

@@ -1,0 +1,38 @@
+//! Who is on call, and which operators are known.
+
+use rusqlite::Connection;
+
+use crate::protocol::duty::OnCall;
+use crate::store::error::StoreError;
+use crate::store::reader::Reader;
+use crate::store::schema;
+
+/// Where it is kept.
+pub(crate) const ON_CALL: &str = "on_call";
+/// Rows of the audit that are looked at for names.
+const LOOKED_AT: u32 = 2_000;
+
+/// Who was said to be on call last, whether or not their time is over.
+pub(crate) fn load_on_call(conn: &Connection) -> Result<Option<OnCall>, StoreError> {
+    let stored = schema::meta(conn, ON_CALL)?;
+    Ok(stored.map(|text| serde_json::from_str(&text)).transpose()?)
+}
+
+impl Reader<'_> {
+    /// Who was said to be on call last, whether or not their time is over.
+    pub fn on_call(&self) -> Result<Option<OnCall>, StoreError> {
+        load_on_call(self.conn)
+    }
+
+    /// Operators and tokens that did something lately, as the audit names them.
+    pub fn known_operators(&self) -> Result<Vec<String>, StoreError> {
+        Ok(self
+            .conn
+            .prepare_cached(
+                "SELECT DISTINCT actor FROM (SELECT actor, actor_id FROM audit ORDER BY seq DESC LIMIT ?1)
+                 WHERE actor_id LIKE 'operator:%' OR actor_id LIKE 'token:%' ORDER BY actor",
+            )?
+            .query_map([LOOKED_AT], |row| row.get(0))?
+            .collect::<rusqlite::Result<_>>()?)
+    }
+}

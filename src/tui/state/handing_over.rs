@@ -1,0 +1,242 @@
+//! Letting the selected question wait for somebody, and saying who is on call. Nothing here decides anything; the
+//! hand-over is bound to what the card showed when its field opened.
+
+use crate::protocol::command::Command;
+use crate::protocol::duty::{Duty, HandOverRequest, MAX_NOTE_CHARS, NOBODY, OnCall, OnCallRequest};
+use crate::protocol::event::{Event, EventBody};
+use crate::protocol::snapshot::Query;
+use crate::protocol::span;
+use crate::tui::action::Action;
+use crate::tui::assets;
+use crate::tui::format;
+use crate::tui::message::Effect;
+use crate::tui::state::app::{Screen, State, Tone};
+use crate::tui::state::command_line::Completion;
+use crate::tui::state::modal::{Bound, Modal, TextEntry, TextPurpose};
+use crate::tui::state::queue::ItemKey;
+use crate::tui::state::{decide, dialogs, queue, submit};
+
+/// Opens the field for the selected question.
+pub fn open(state: &mut State) -> Vec<Effect> {
+    if let Some(why) = unavailable(state) {
+        let text = format!("{}: {why}", Action::HandOver.short());
+        state.flash(Tone::Warning, text);
+        return Vec::new();
+    }
+    let (Some(approval), Some(subject)) = (
+        state.queue.selected_approval(&state.world),
+        decide::selected_subject(state),
+    ) else {
+        return Vec::new();
+    };
+    let bound = Bound {
+        approval_id: approval.id,
+        subject,
+        seen_ms: 0,
+        title: decide::title(approval),
+    };
+    dialogs::open_text(state, TextPurpose::HandOver(bound));
+    offer(state);
+    // Somebody may have appeared since this console connected.
+    vec![Effect::Query(Query::Duty { actor: None })]
+}
+
+/// Who can be named, as the engine says now.
+pub fn learned(state: &mut State, mut duty: Duty) {
+    let known = &mut state.world.duty;
+    if duty.you.is_empty() {
+        // An engine in this process is not told who asks.
+        duty.you = std::mem::take(&mut known.you);
+        for own in &duty.you {
+            if !duty.names.contains(own) {
+                duty.names.push(own.clone());
+            }
+        }
+        duty.names.sort();
+    }
+    *known = duty;
+    let field = state.modals.last();
+    if let Some(Modal::Text(TextEntry {
+        purpose: TextPurpose::HandOver(_),
+        ..
+    })) = field
+    {
+        offer(state);
+    }
+}
+
+/// Why the selected item cannot be handed over.
+pub fn unavailable(state: &State) -> Option<String> {
+    let why = match &state.queue.selected {
+        _ if state.screen != Screen::Queue => "only on a card of the Queue",
+        None => "nothing is selected",
+        Some(key) if !queue::is_open(&state.world, key) => "already settled",
+        Some(ItemKey::Approval(_)) => return submit::blocked(state).map(str::to_owned),
+        Some(
+            ItemKey::Continuation(_)
+            | ItemKey::Delivery(_)
+            | ItemKey::Channel(_)
+            | ItemKey::Problem(_)
+            | ItemKey::Elsewhere(..),
+        ) => "only questions are handed over",
+    };
+    Some(why.to_owned())
+}
+
+/// What the field begins with: whoever is on call; nobody, where it waits for somebody already.
+pub fn start(state: &State, bound: &Bound) -> String {
+    let waits = state
+        .world
+        .approvals
+        .get(&bound.approval_id)
+        .is_some_and(|approval| approval.waiting_for.is_some());
+    match &state.world.duty.on_call {
+        _ if waits => NOBODY.to_owned(),
+        Some(one) => format!("{} ", one.name),
+        None => String::new(),
+    }
+}
+
+/// Offers the names that go on with what is written, with what is known of each.
+pub fn offer(state: &mut State) {
+    let duty = &state.world.duty;
+    let Some(Modal::Text(entry)) = state.modals.last_mut() else {
+        return;
+    };
+    let typed = entry.field.text();
+    let typed = typed.trim_start();
+    entry.choices = known(duty)
+        .into_iter()
+        .filter(|(name, _)| typed == NOBODY || name.starts_with(typed))
+        .map(|(name, note)| Completion {
+            line: name,
+            from: 0,
+            note,
+        })
+        .collect();
+}
+
+/// Everybody who can be named, with a word about each.
+pub fn known(duty: &Duty) -> Vec<(String, String)> {
+    let names = duty.names.iter().map(|name| {
+        let on_call = duty.on_call.as_ref().is_some_and(|one| one.name == *name);
+        let note = match (duty.is_me(name), on_call) {
+            (true, true) => "you, on call",
+            (true, false) => "you",
+            (false, true) => "on call",
+            (false, false) => "",
+        };
+        (name.clone(), note.to_owned())
+    });
+    let nobody = (NOBODY.to_owned(), "nobody in particular".to_owned());
+    names.chain([nobody]).collect()
+}
+
+/// The name that is meant, and what is written behind it; else why there is none.
+fn name_of(duty: &Duty, text: &str) -> Result<(String, String), String> {
+    let (name, rest) = duty.split(text);
+    let known = known(duty);
+    if known.iter().any(|(one, _)| one == name) {
+        return Ok((name.to_owned(), rest.to_owned()));
+    }
+    let names = || known.iter().map(|(name, _)| name.as_str());
+    if name.is_empty() {
+        return Err(format!(
+            "NAME note; known: {}",
+            names().collect::<Vec<_>>().join(", ")
+        ));
+    }
+    let hint = match assets::nearest(name, names()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("known: {}", names().collect::<Vec<_>>().join(", ")),
+    };
+    let name: String = name.chars().take(40).collect();
+    Err(format!("nobody is called `{name}`; {hint}"))
+}
+
+/// What a finished field asks for.
+pub fn request(state: &State, bound: &Bound, text: &str) -> Result<Command, String> {
+    let subject = &bound.subject;
+    if queue::subject(&state.world, &subject.key).as_ref() != Some(subject)
+        || !queue::is_open(&state.world, &subject.key)
+    {
+        return Err("it changed or was settled meanwhile".to_owned());
+    }
+    let (to, note) = name_of(&state.world.duty, text)?;
+    let length = note.chars().count();
+    if length > MAX_NOTE_CHARS {
+        return Err(format!(
+            "the note has {length} characters; at most {MAX_NOTE_CHARS} are taken"
+        ));
+    }
+    Ok(Command::HandOver {
+        approval_id: bound.approval_id,
+        request: HandOverRequest {
+            to,
+            note: Some(note).filter(|note| !note.is_empty()),
+            digest: bound.subject.digest.clone(),
+            revision: u32::try_from(bound.subject.revision).ok(),
+        },
+    })
+}
+
+/// `:oncall NAME [8h] [note]`.
+pub fn on_call(state: &mut State, text: Option<&str>) -> Vec<Effect> {
+    let Some(text) = text.filter(|text| !text.is_empty()) else {
+        let text = in_words(&state.world.duty);
+        state.flash(Tone::Info, text);
+        return Vec::new();
+    };
+    // Whoever is not known here may be known there; the engine says which names there are.
+    let (name, rest) = state.world.duty.split(text);
+    let (first, behind) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+    let seconds = span::seconds(first).and_then(|seconds| u32::try_from(seconds).ok());
+    let note = if seconds.is_some() { behind } else { rest };
+    let request = OnCallRequest {
+        name: name.to_owned(),
+        seconds,
+        note: Some(note.trim().to_owned()).filter(|note| !note.is_empty()),
+    };
+    submit::submit(state, Command::SetOnCall(request))
+}
+
+/// Who is on call, in words.
+fn in_words(duty: &Duty) -> String {
+    let until = |one: &OnCall| {
+        one.until
+            .map_or_else(String::new, |at| format!(" until {}", format::moment(at)))
+    };
+    match (&duty.on_call, &duty.ended) {
+        (Some(one), _) => format!("{} is on call{}, said by {}", one.name, until(one), one.by),
+        (None, Some(one)) => format!("nobody is on call; {} was{}", one.name, until(one)),
+        (None, None) => "nobody is on call; oncall NAME [8h] says who is".to_owned(),
+    }
+}
+
+/// Whether an event hands a question to somebody who is called like this, by somebody else.
+pub fn is_mine(duty: &Duty, event: &Event) -> bool {
+    let EventBody::ApprovalHandedOver { approval } = &event.body else {
+        return false;
+    };
+    let waits = approval.waiting_for.as_ref();
+    waits.is_some_and(|one| duty.is_me(&one.to) && !duty.is_me(&one.by))
+}
+
+/// Something happened: says so where it is for this console's operator. Whether it is.
+pub fn happened(state: &mut State, event: &Event) -> bool {
+    let mine = is_mine(&state.world.duty, event);
+    if mine
+        && let EventBody::ApprovalHandedOver { approval } = &event.body
+        && let Some(waiting) = &approval.waiting_for
+    {
+        let note = waiting.note.as_deref();
+        let text = format!(
+            "{} is handed to you by {}{}",
+            decide::title(approval),
+            waiting.by,
+            note.map_or_else(String::new, |note| format!(": {note}"))
+        );
+        state.flash(Tone::Warning, text);
+    }
+    mine
+}

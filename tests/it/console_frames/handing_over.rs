@@ -1,0 +1,123 @@
+//! Hand-overs and on-call: frames of the card, the field, the header and the summary, and clean with any name.
+
+use leverframe::protocol::duty::{Duty, HandOver};
+use leverframe::protocol::snapshot::{Answer, Query, Snapshot};
+use leverframe::protocol::summary::{ShiftSummary, SummaryHandOver, SummaryQuestion};
+use leverframe::protocol::words::{ApprovalKind, Risk};
+use leverframe::tui::message::Effect;
+
+use crate::console_frames::any_size::{HOSTILE, assert_clean};
+use crate::console_frames::driver::Driver;
+use crate::console_frames::fixture::{self, ago};
+use crate::console_frames::screens::check;
+use crate::console_state::handing_over::{duty, on_call, waits};
+
+fn world() -> Snapshot {
+    Snapshot {
+        duty: Duty {
+            on_call: Some(on_call("anna", Some(3 * 3600))),
+            ..duty()
+        },
+        approvals: vec![
+            waits(1, "ben", "anna"),
+            fixture::command_approval(2, Risk::High),
+        ],
+        ..fixture::busy()
+    }
+}
+
+fn summary() -> ShiftSummary {
+    ShiftSummary {
+        since: ago(8 * 3600),
+        until: fixture::NOW,
+        pending: vec![SummaryQuestion {
+            id: fixture::approval_id(1),
+            short_code: "K7Q2M1".to_owned(),
+            kind: ApprovalKind::Execute,
+            tool: Some("write_file".to_owned()),
+            channel: "telegram".to_owned(),
+            requester: "Ana".to_owned(),
+            requested_at: ago(240),
+            expires_at: None,
+            snoozed: Vec::new(),
+            waiting_for: waits(1, "ben", "anna").waiting_for.map(|one| *one),
+        }],
+        more_pending: 0,
+        taken_over: Vec::new(),
+        channels: Vec::new(),
+        grants: Vec::new(),
+        rules: Vec::new(),
+        held: None,
+        deeds: Vec::new(),
+        spent: Vec::new(),
+        on_call: Some(on_call("anna", Some(3 * 3600))),
+        on_call_ended: None,
+        hand_overs: vec![SummaryHandOver {
+            at: ago(60),
+            by: "anna".to_owned(),
+            short_code: Some("K7Q2M1".to_owned()),
+            to: Some("ben".to_owned()),
+            from: None,
+            until: None,
+            note: Some("it is her file".to_owned()),
+        }],
+    }
+}
+
+#[test]
+fn card() {
+    check("handed_over", |width, height| {
+        let mut driver = Driver::with(width, height, world());
+        driver.press("j enter");
+        driver
+    });
+}
+
+#[test]
+fn field() {
+    check("hand_over_field", |width, height| {
+        let mut driver = Driver::with(width, height, world());
+        driver.press("j >");
+        driver
+    });
+}
+
+#[test]
+fn shift_summary() {
+    check("hand_over_summary", |width, height| {
+        let mut driver = Driver::with(width, height, world());
+        driver.press("ctrl-t");
+        let asked = driver.effects.iter().find_map(|effect| match effect {
+            Effect::Query(query @ Query::Summary { .. }) => Some(query.clone()),
+            _ => None,
+        });
+        driver.answer(
+            asked.expect("it asks"),
+            Answer::Summary(Box::new(summary())),
+        );
+        driver
+    });
+}
+
+#[test]
+fn no_name_and_no_note_reaches_the_screen_as_it_is() {
+    for text in HOSTILE {
+        let mut snapshot = world();
+        snapshot.approvals[0].waiting_for = Some(Box::new(HandOver {
+            to: (*text).to_owned(),
+            by: (*text).to_owned(),
+            at: ago(60),
+            note: Some((*text).to_owned()),
+        }));
+        snapshot.duty.names = vec![(*text).to_owned()];
+        snapshot.duty.on_call = Some(on_call(text, None));
+        for (width, height) in [(120, 40), (80, 24), (20, 6)] {
+            let mut driver = Driver::with(width, height, snapshot.clone());
+            assert_clean(&mut driver, text);
+            driver.press("j enter");
+            assert_clean(&mut driver, text);
+            driver.press("esc >");
+            assert_clean(&mut driver, text);
+        }
+    }
+}

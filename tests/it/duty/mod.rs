@@ -1,0 +1,5 @@
+//! Hand-overs of questions, and who is on call.
+
+mod crashes;
+pub(crate) mod daemon;
+mod store;
