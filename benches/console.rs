@@ -208,7 +208,8 @@ fn approvals(pane: &mut Pane, engine: &mut Connection, socket: &Path) {
     let id = session(engine, "asks often");
     let mut samples = Vec::new();
     for n in 0..12 {
-        let file = format!("approved-{n}.txt");
+        // A new file each time: writing over one is of high risk, and asks twice.
+        let file = format!("approved-{}-{n}.txt", std::process::id());
         let asked = say(engine, &id, &write(&file));
         pane.wait_for("1 need", 0);
         // A screen that was just opened has nothing selected.

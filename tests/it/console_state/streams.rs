@@ -221,14 +221,14 @@ impl Stream {
             let lines = 12;
             let room = usize::from(height).saturating_sub(8);
             let most = 14_usize.saturating_sub(room);
-            let first = open.exposure.scroll.min(most);
+            let first = open.exposure.scroll.min(most).min(lines);
             let end = (first + room).min(lines);
             let legible = width >= 40 && room > 0;
             dialog = Some(((first, end), lines, legible));
             report.dialog = Some(DialogReport {
                 size: (width, height),
                 lines,
-                first: first.min(lines),
+                first,
                 end,
                 max_scroll: most,
                 legible,
