@@ -234,7 +234,7 @@ fn approvals(pane: &mut Pane, engine: &mut Connection, socket: &Path) {
 
 /// Opens a session from the list of sessions, where what changed last is on top.
 fn open(pane: &mut Pane, engine: &mut Connection, id: &str, name: &str) {
-    turn(engine, id, "SAY:the newest answer");
+    turn(engine, id, "SAY:thenewestanswer");
     pane.press("2");
     pane.press("j");
     pane.quiet(Duration::from_millis(500));
@@ -242,7 +242,7 @@ fn open(pane: &mut Pane, engine: &mut Connection, id: &str, name: &str) {
     let at = pane.position();
     let began = Instant::now();
     pane.press("\r");
-    pane.wait_for("the newest answer", at);
+    pane.wait_for("thenewestanswer", at);
     let took = began.elapsed();
     pane.quiet(Duration::from_millis(500));
     println!(
@@ -289,7 +289,7 @@ fn streaming(pane: &mut Pane, engine: &mut Connection, id: &str) {
 fn background(pane: &mut Pane, engine: &mut Connection) {
     let text = format!("SLOW:{PIECES}\nSAY:over");
     let shown = session(engine, "shown");
-    turn(engine, &shown, "SAY:the newest answer");
+    turn(engine, &shown, "SAY:thenewestanswer");
     pane.press("2");
     pane.press("j");
     pane.press("\r");
