@@ -33,9 +33,7 @@ pub fn open(state: &mut State, hours: Option<&str>) -> Vec<Effect> {
         }
     };
     let since = Some(state.now.wall.plus_seconds(-3600 * i64::from(hours)));
-    state
-        .modals
-        .push(Modal::Summary(Box::new(SummaryPager::default())));
+    state.modals.push(Modal::Summary(Box::default()));
     vec![Effect::Query(Query::Summary { since })]
 }
 

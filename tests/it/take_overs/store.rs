@@ -2,6 +2,7 @@
 
 use leverframe::protocol::ids::{ContinuationId, SessionId, TakeOverId};
 use leverframe::protocol::session::{BY_HAND, StepBody};
+use leverframe::protocol::snapshot::PageRequest;
 use leverframe::protocol::words::{ContinuationState, Effect, OutboxClass};
 use leverframe::store::commands::end_session::EndSession;
 use leverframe::store::commands::say::Say;
@@ -9,6 +10,7 @@ use leverframe::store::commands::set_channel_draining::SetChannelDraining;
 use leverframe::store::commands::take_over::{GiveBack, Take};
 use leverframe::store::commands::yield_turn::{Yield, YieldTo};
 use leverframe::store::input::{NewPart, SessionChoice};
+use leverframe::store::queries::outbox::OutboxFilter;
 
 use crate::store::world::{World, by, gated, turn};
 
@@ -69,7 +71,7 @@ async fn finals(world: &World, id: ContinuationId) -> Vec<(String, String)> {
 async fn sent(world: &World) -> Vec<String> {
     let parts = world
         .store
-        .read(|reader| reader.outbox(&Default::default(), &Default::default()))
+        .read(|reader| reader.outbox(&OutboxFilter::default(), &PageRequest::default()))
         .await
         .unwrap();
     parts
