@@ -15,6 +15,7 @@ mod routes;
 mod routine_samples;
 mod rule_samples;
 pub mod samples;
+mod samples_duty;
 mod samples_memory;
 mod samples_models;
 mod samples_rare;

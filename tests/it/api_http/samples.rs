@@ -9,7 +9,6 @@ use leverframe::protocol::channel::{Channel, ChannelDrain, ChannelHealth};
 use leverframe::protocol::command::{
     Accepted, BudgetRequest, Command, DecisionRequest, DeliveryResolution, Outcome, Waiting,
 };
-use leverframe::protocol::duty::{Duty, HandOver, HandOverRequest, OnCall, OnCallRequest};
 use leverframe::protocol::event::{Event, EventBody};
 use leverframe::protocol::ids::{
     ApprovalId, ContinuationId, OutboxId, SessionId, TakeOverId, ToolCallId,
@@ -23,7 +22,6 @@ use leverframe::protocol::session::{
 use leverframe::protocol::snapshot::{
     Answer, AuditFilter, EngineStatus, OpenStream, Page, PageRequest, Query, Snapshot, SweepReport,
 };
-use leverframe::protocol::summary::{ShiftSummary, SummaryHandOver, SummaryQuestion};
 use leverframe::protocol::take_over::{TakeOver, TakeOverCommand};
 use leverframe::protocol::uncertain::ConversationChoice;
 use leverframe::protocol::words::{
@@ -34,6 +32,7 @@ use leverframe::protocol::words::{
 use serde_json::json;
 
 use crate::api_http::cache_samples;
+use crate::api_http::samples_duty::{self, duty, handed_over};
 use crate::api_http::samples_memory;
 use crate::api_http::samples_models;
 use crate::api_http::samples_rare::{
@@ -421,30 +420,6 @@ pub fn why() -> Why {
     }
 }
 
-pub fn handed_over() -> HandOver {
-    HandOver {
-        to: "anna".to_owned(),
-        by: "ben".to_owned(),
-        at: at(),
-        note: Some(NASTY.to_owned()),
-    }
-}
-
-pub fn duty() -> Duty {
-    Duty {
-        on_call: None,
-        ended: Some(OnCall {
-            name: "anna".to_owned(),
-            by: "ben".to_owned(),
-            since: at(),
-            until: Some(at()),
-            note: Some(NASTY.to_owned()),
-        }),
-        names: vec!["anna".to_owned(), NASTY.to_owned()],
-        you: vec!["ben".to_owned()],
-    }
-}
-
 /// Every command.
 pub fn commands() -> Vec<Command> {
     vec![
@@ -554,23 +529,10 @@ pub fn commands() -> Vec<Command> {
         Command::Pairing(PairingCommand::Accept {
             pairing: "ABC234".to_owned(),
         }),
-        Command::HandOver {
-            approval_id: approval_id(),
-            request: HandOverRequest {
-                to: "anna".to_owned(),
-                note: Some(NASTY.to_owned()),
-                digest: "ab".repeat(32),
-                revision: Some(1),
-            },
-        },
-        Command::SetOnCall(OnCallRequest {
-            name: "anna".to_owned(),
-            seconds: Some(3600),
-            note: Some(NASTY.to_owned()),
-        }),
     ]
     .into_iter()
     .chain(samples_memory::commands())
+    .chain(samples_duty::commands())
     .collect()
 }
 
@@ -739,41 +701,7 @@ pub fn queries() -> Vec<(Query, Answer)> {
         ),
         (
             Query::Summary { since: Some(at()) },
-            Answer::Summary(Box::new(ShiftSummary {
-                since: at(),
-                until: at(),
-                pending: vec![SummaryQuestion {
-                    id: approval_id(),
-                    short_code: "ABC234".to_owned(),
-                    kind: ApprovalKind::Execute,
-                    tool: Some("bash".to_owned()),
-                    channel: "team".to_owned(),
-                    requester: NASTY.to_owned(),
-                    requested_at: at(),
-                    expires_at: None,
-                    snoozed: vec![("operator:1000".to_owned(), at())],
-                    waiting_for: Some(handed_over()),
-                }],
-                more_pending: 1,
-                taken_over: Vec::new(),
-                channels: Vec::new(),
-                grants: Vec::new(),
-                rules: Vec::new(),
-                held: Some((at(), NASTY.to_owned())),
-                deeds: Vec::new(),
-                spent: Vec::new(),
-                on_call: duty().ended,
-                on_call_ended: None,
-                hand_overs: vec![SummaryHandOver {
-                    at: at(),
-                    by: "ben".to_owned(),
-                    short_code: Some("ABC234".to_owned()),
-                    to: None,
-                    from: Some("anna".to_owned()),
-                    until: None,
-                    note: Some(NASTY.to_owned()),
-                }],
-            })),
+            Answer::Summary(Box::new(samples_duty::summary())),
         ),
         (
             Query::Pairings {
@@ -887,17 +815,8 @@ pub fn events() -> Vec<Event> {
                 engine: Box::new(engine()),
             },
         ),
-        event(
-            Some(5),
-            EventBody::ApprovalHandedOver {
-                approval: Box::new(approval(ApprovalState::Pending)),
-            },
-        ),
-        event(
-            Some(6),
-            EventBody::OnCallChanged {
-                on_call: duty().ended.map(Box::new),
-            },
-        ),
     ]
+    .into_iter()
+    .chain(samples_duty::events())
+    .collect()
 }

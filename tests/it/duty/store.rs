@@ -3,12 +3,14 @@
 use leverframe::protocol::approval::Approval;
 use leverframe::protocol::event::EventBody;
 use leverframe::protocol::ids::ApprovalId;
+use leverframe::protocol::snapshot::PageRequest;
 use leverframe::protocol::words::{ApprovalState, DecisionWord, Effect, OutboxClass};
 use leverframe::store::EventsAfter;
 use leverframe::store::commands::decide::DecideOutcome;
 use leverframe::store::commands::hand_over::{HandOver, SetOnCall};
 use leverframe::store::commands::park::Park;
 use leverframe::store::input::NewCard;
+use leverframe::store::queries::outbox::OutboxFilter;
 
 use crate::store::world::{START, World, by, gated};
 
@@ -71,7 +73,7 @@ async fn audited(world: &World, wanted: &'static str) -> Vec<(String, serde_json
     };
     world
         .store
-        .read(move |reader| reader.audit_rows(&filter, &Default::default()))
+        .read(move |reader| reader.audit_rows(&filter, &PageRequest::default()))
         .await
         .unwrap()
         .items
@@ -83,7 +85,7 @@ async fn audited(world: &World, wanted: &'static str) -> Vec<(String, serde_json
 async fn cards(world: &World) -> usize {
     let parts = world
         .store
-        .read(|reader| reader.outbox(&Default::default(), &Default::default()))
+        .read(|reader| reader.outbox(&OutboxFilter::default(), &PageRequest::default()))
         .await
         .unwrap();
     let is_card =

@@ -1,0 +1,107 @@
+//! Samples of hand-overs and of who is on call.
+
+use leverframe::protocol::command::Command;
+use leverframe::protocol::duty::{Duty, HandOver, HandOverRequest, OnCall, OnCallRequest};
+use leverframe::protocol::event::{Event, EventBody};
+use leverframe::protocol::summary::{ShiftSummary, SummaryHandOver, SummaryQuestion};
+use leverframe::protocol::words::{ApprovalKind, ApprovalState};
+
+use crate::api_http::samples::{NASTY, approval, approval_id, at, event};
+
+pub fn handed_over() -> HandOver {
+    HandOver {
+        to: "anna".to_owned(),
+        by: "ben".to_owned(),
+        at: at(),
+        note: Some(NASTY.to_owned()),
+    }
+}
+
+pub fn duty() -> Duty {
+    Duty {
+        on_call: None,
+        ended: Some(OnCall {
+            name: "anna".to_owned(),
+            by: "ben".to_owned(),
+            since: at(),
+            until: Some(at()),
+            note: Some(NASTY.to_owned()),
+        }),
+        names: vec!["anna".to_owned(), NASTY.to_owned()],
+        you: vec!["ben".to_owned()],
+    }
+}
+
+pub fn summary() -> ShiftSummary {
+    ShiftSummary {
+        since: at(),
+        until: at(),
+        pending: vec![SummaryQuestion {
+            id: approval_id(),
+            short_code: "ABC234".to_owned(),
+            kind: ApprovalKind::Execute,
+            tool: Some("bash".to_owned()),
+            channel: "team".to_owned(),
+            requester: NASTY.to_owned(),
+            requested_at: at(),
+            expires_at: None,
+            snoozed: vec![("operator:1000".to_owned(), at())],
+            waiting_for: Some(handed_over()),
+        }],
+        more_pending: 1,
+        taken_over: Vec::new(),
+        channels: Vec::new(),
+        grants: Vec::new(),
+        rules: Vec::new(),
+        held: Some((at(), NASTY.to_owned())),
+        deeds: Vec::new(),
+        spent: Vec::new(),
+        on_call: duty().ended,
+        on_call_ended: None,
+        hand_overs: vec![SummaryHandOver {
+            at: at(),
+            by: "ben".to_owned(),
+            short_code: Some("ABC234".to_owned()),
+            to: None,
+            from: Some("anna".to_owned()),
+            until: None,
+            note: Some(NASTY.to_owned()),
+        }],
+    }
+}
+
+pub fn commands() -> Vec<Command> {
+    vec![
+        Command::HandOver {
+            approval_id: approval_id(),
+            request: HandOverRequest {
+                to: "anna".to_owned(),
+                note: Some(NASTY.to_owned()),
+                digest: "ab".repeat(32),
+                revision: Some(1),
+            },
+        },
+        Command::SetOnCall(OnCallRequest {
+            name: "anna".to_owned(),
+            seconds: Some(3600),
+            note: Some(NASTY.to_owned()),
+        }),
+    ]
+}
+
+pub fn events() -> Vec<Event> {
+    vec![
+        event(
+            Some(5),
+            EventBody::ApprovalHandedOver {
+                approval: Box::new(approval(ApprovalState::Pending)),
+            },
+        ),
+        event(
+            Some(6),
+            EventBody::OnCallChanged {
+                on_call: duty().ended.map(Box::new),
+            },
+        ),
+    ]
+}
