@@ -18,6 +18,7 @@ pub mod samples;
 mod samples_duty;
 mod samples_memory;
 mod samples_models;
+mod samples_pairing;
 mod samples_rare;
 mod server;
 mod streams;

@@ -13,7 +13,6 @@ use leverframe::protocol::event::{Event, EventBody};
 use leverframe::protocol::ids::{
     ApprovalId, ContinuationId, OutboxId, SessionId, TakeOverId, ToolCallId,
 };
-use leverframe::protocol::pairing::{Pairing, PairingCommand};
 use leverframe::protocol::policy::{Policy, PolicyPatch, Verdict, WhatIf, WhatIfCall};
 use leverframe::protocol::session::{
     Continuation, ContinuationSummary, ErrorBody, OutboxItem, Session, Step, StepBody, TextBody,
@@ -26,8 +25,8 @@ use leverframe::protocol::take_over::{TakeOver, TakeOverCommand};
 use leverframe::protocol::uncertain::ConversationChoice;
 use leverframe::protocol::words::{
     Access, ApprovalKind, ApprovalState, Autonomy, ChannelKind, ChannelState, ContinuationState,
-    DecisionScope, DecisionWord, Effect, OutboxClass, OutboxState, PairingState, Risk,
-    SessionState, StepKind, Surface, ToolCallState, VerdictWord,
+    DecisionScope, DecisionWord, Effect, OutboxClass, OutboxState, Risk, SessionState, StepKind,
+    Surface, ToolCallState, VerdictWord,
 };
 use serde_json::json;
 
@@ -35,6 +34,7 @@ use crate::api_http::cache_samples;
 use crate::api_http::samples_duty::{self, duty, handed_over};
 use crate::api_http::samples_memory;
 use crate::api_http::samples_models;
+use crate::api_http::samples_pairing;
 use crate::api_http::samples_rare::{
     anchor, artifact, audit_report, audit_row, doctor, transcript_from, uncertain,
 };
@@ -290,21 +290,6 @@ pub fn channel() -> Channel {
     }
 }
 
-pub fn pairing() -> Pairing {
-    Pairing {
-        id: approval_id(),
-        channel: "team".to_owned(),
-        sender: "telegram:999".to_owned(),
-        display: NASTY.to_owned(),
-        code: "ABC234".to_owned(),
-        state: PairingState::Accepted,
-        asked_at: at(),
-        expires_at: at(),
-        decided_at: Some(at()),
-        by: Some("anna".to_owned()),
-    }
-}
-
 pub fn delivery() -> OutboxItem {
     OutboxItem {
         id: outbox_id(),
@@ -379,7 +364,7 @@ fn step() -> Step {
     }
 }
 
-fn page<T>(item: T) -> Page<T> {
+pub fn page<T>(item: T) -> Page<T> {
     Page {
         items: vec![item],
         next_cursor: Some("next".to_owned()),
@@ -526,13 +511,11 @@ pub fn commands() -> Vec<Command> {
             channel: "team".to_owned(),
             conversation: Some(NASTY.to_owned()),
         },
-        Command::Pairing(PairingCommand::Accept {
-            pairing: "ABC234".to_owned(),
-        }),
     ]
     .into_iter()
     .chain(samples_memory::commands())
     .chain(samples_duty::commands())
+    .chain([samples_pairing::command()])
     .collect()
 }
 
@@ -703,12 +686,7 @@ pub fn queries() -> Vec<(Query, Answer)> {
             Query::Summary { since: Some(at()) },
             Answer::Summary(Box::new(samples_duty::summary())),
         ),
-        (
-            Query::Pairings {
-                state: Some(PairingState::Accepted),
-            },
-            Answer::Pairings(page(pairing())),
-        ),
+        samples_pairing::query(),
         (
             Query::Doctor { check: true },
             Answer::Doctor(Box::new(doctor())),
