@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io::{Read as _, Write};
+use std::num::NonZeroU16;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -20,6 +21,7 @@ pub struct Pane {
     child: Box<dyn Child + Send + Sync>,
     keys: Box<dyn Write + Send>,
     written: Arc<Mutex<Vec<u8>>>,
+    screen: Arc<Mutex<vt100::Parser>>,
     began: Instant,
     _master: Box<dyn MasterPty + Send>,
 }
@@ -78,16 +80,21 @@ impl Pane {
         let mut reader = pair.master.try_clone_reader().unwrap();
         let written = Arc::new(Mutex::new(Vec::new()));
         let sink = Arc::clone(&written);
+        let (rows, columns) = (NonZeroU16::new(40).unwrap(), NonZeroU16::new(120).unwrap());
+        let screen = Arc::new(Mutex::new(vt100::Parser::new(rows, columns, 0)));
+        let shown = Arc::clone(&screen);
         std::thread::spawn(move || {
             let mut buffer = [0_u8; 64 * 1024];
             while let Ok(count @ 1..) = reader.read(&mut buffer) {
                 sink.lock().unwrap().extend_from_slice(&buffer[..count]);
+                shown.lock().unwrap().process(&buffer[..count]);
             }
         });
         Pane {
             child,
             keys: pair.master.take_writer().unwrap(),
             written,
+            screen,
             began,
             _master: pair.master,
         }
@@ -121,6 +128,19 @@ impl Pane {
                     String::from_utf8_lossy(&written[tail..])
                 );
             }
+            std::thread::sleep(Duration::from_micros(50));
+        }
+    }
+
+    /// Waits until this is on the screen, whatever bytes brought it there.
+    pub fn see(&self, text: &str) {
+        let deadline = Instant::now() + DEADLINE;
+        loop {
+            let contents = self.screen.lock().unwrap().screen().contents();
+            if contents.contains(text) {
+                return;
+            }
+            assert!(Instant::now() < deadline, "never seen: {text}\n{contents}");
             std::thread::sleep(Duration::from_micros(50));
         }
     }
