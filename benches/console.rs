@@ -19,6 +19,7 @@ mod harness;
 mod pane;
 
 use std::path::{Path, PathBuf};
+use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -69,7 +70,7 @@ fn main() {
     let mut pane = Pane::start(&binary, &arguments);
     let attached = pane.wait_for("need", 0);
     println!("start to first whole frame, {SESSIONS} sessions      {attached:?}");
-    pane.quiet(Duration::from_secs(2));
+    sleep(Duration::from_secs(2));
     let mut engine = Connection::at(&socket);
     println!(
         "memory at rest                               {}",
@@ -115,7 +116,7 @@ fn wait(engine: &mut Connection, continuation: &str) {
             Instant::now() < deadline && state != "failed",
             "{path}: {state}"
         );
-        std::thread::sleep(Duration::from_micros(300));
+        sleep(Duration::from_micros(300));
     }
 }
 
@@ -161,7 +162,7 @@ fn idle(pane: &mut Pane, engine: &mut Connection) {
     pane.wait_for("1 need", 0);
     pane.press("1");
     pane.press("j");
-    pane.quiet(Duration::from_secs(3));
+    sleep(Duration::from_secs(3));
     let window = pane.watch(Duration::from_secs(30));
     println!(
         "idle, an approval on screen                  {window}; {}",
@@ -169,7 +170,7 @@ fn idle(pane: &mut Pane, engine: &mut Connection) {
     );
     let approval = pending(engine, &asked);
     deny(engine, &approval);
-    pane.quiet(Duration::from_secs(6));
+    sleep(Duration::from_secs(6));
 }
 
 fn write(path: &str) -> String {
@@ -190,7 +191,7 @@ fn pending(engine: &mut Connection, continuation: &str) -> Value {
             return found;
         }
         assert!(Instant::now() < deadline, "nothing waits");
-        std::thread::sleep(Duration::from_millis(5));
+        sleep(Duration::from_millis(5));
     }
 }
 
@@ -215,10 +216,10 @@ fn approvals(pane: &mut Pane, engine: &mut Connection, socket: &Path) {
         // A screen that was just opened has nothing selected.
         for key in ["2", "1", "j", "\r"] {
             pane.press(key);
-            pane.quiet(Duration::from_millis(100));
+            sleep(Duration::from_millis(100));
         }
         // Longer than a card takes to arm.
-        pane.quiet(Duration::from_millis(1_500));
+        sleep(Duration::from_millis(1_500));
         let mut events = Events::at(socket);
         let began = Instant::now();
         pane.press("a");
@@ -227,7 +228,7 @@ fn approvals(pane: &mut Pane, engine: &mut Connection, socket: &Path) {
         wait(engine, &asked);
         pane.press("\x1b");
         // Until the row of what was decided is gone, and the next one is the first.
-        pane.quiet(Duration::from_secs(6));
+        sleep(Duration::from_secs(6));
     }
     let _ = harness::report("approve key to the event of the start", samples);
 }
@@ -237,14 +238,14 @@ fn open(pane: &mut Pane, engine: &mut Connection, id: &str, name: &str) {
     turn(engine, id, "SAY:thenewestanswer");
     pane.press("2");
     pane.press("j");
-    pane.quiet(Duration::from_millis(500));
+    sleep(Duration::from_millis(500));
     let before = pane.resident();
     let at = pane.position();
     let began = Instant::now();
     pane.press("\r");
     pane.wait_for("thenewestanswer", at);
     let took = began.elapsed();
-    pane.quiet(Duration::from_millis(500));
+    sleep(Duration::from_millis(500));
     println!(
         "open {name:<39} {took:?}, +{} KiB",
         pane.resident().saturating_sub(before)
@@ -254,7 +255,7 @@ fn open(pane: &mut Pane, engine: &mut Connection, id: &str, name: &str) {
 /// An answer that streams into the session on screen.
 fn streaming(pane: &mut Pane, engine: &mut Connection, id: &str) {
     let asked = say(engine, id, &format!("SLOW:{PIECES}\nSAY:over"));
-    pane.quiet(Duration::from_secs(1));
+    sleep(Duration::from_secs(1));
     let window = pane.watch(Duration::from_secs(6));
     println!("streaming 40 pieces a second                 {window}");
     // The overlay of help is drawn over half of the screen while the answer goes on.
@@ -267,11 +268,11 @@ fn streaming(pane: &mut Pane, engine: &mut Connection, id: &str) {
         let at = pane.position();
         pane.press("q");
         pane.wait_for("\x1b[?2026l", at);
-        std::thread::sleep(Duration::from_millis(60));
+        sleep(Duration::from_millis(60));
     }
     let _ = harness::report("key to output while it streams", samples);
     wait(engine, &asked);
-    pane.quiet(Duration::from_millis(500));
+    sleep(Duration::from_millis(500));
     let mut samples = Vec::new();
     for n in 0..100 {
         let at = pane.position();
@@ -279,7 +280,7 @@ fn streaming(pane: &mut Pane, engine: &mut Connection, id: &str) {
         pane.press(if n % 20 < 10 { "k" } else { "j" });
         pane.wait_for("\x1b[?2026l", at);
         samples.push(began.elapsed());
-        std::thread::sleep(Duration::from_millis(20));
+        sleep(Duration::from_millis(20));
     }
     let _ = harness::report("key to output, nothing streams", samples);
 }
@@ -289,10 +290,11 @@ fn background(pane: &mut Pane, engine: &mut Connection) {
     let text = format!("SLOW:{PIECES}\nSAY:over");
     let shown = session(engine, "shown");
     turn(engine, &shown, "SAY:thenewestanswer");
-    pane.press("2");
-    pane.press("j");
-    pane.press("\r");
-    pane.quiet(Duration::from_secs(1));
+    for key in ["2", "j", "\r"] {
+        pane.press(key);
+        sleep(Duration::from_millis(300));
+    }
+    pane.see("thenewestanswer");
     let mut cpu = Vec::new();
     for beside in [0, BACKGROUND] {
         let mut asked = vec![say(engine, &shown, &text)];
@@ -300,7 +302,7 @@ fn background(pane: &mut Pane, engine: &mut Connection) {
             let id = session(engine, &format!("beside {n}"));
             asked.push(say(engine, &id, &text));
         }
-        pane.quiet(Duration::from_secs(1));
+        sleep(Duration::from_secs(1));
         let window: Window = pane.watch(Duration::from_secs(8));
         println!("one answer on screen, {beside:>2} beside it           {window}");
         cpu.push(window.cpu);

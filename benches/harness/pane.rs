@@ -84,7 +84,7 @@ impl Pane {
         let screen = Arc::new(Mutex::new(vt100::Parser::new(rows, columns, 0)));
         let shown = Arc::clone(&screen);
         std::thread::spawn(move || {
-            let mut buffer = [0_u8; 64 * 1024];
+            let mut buffer = vec![0_u8; 64 * 1024];
             while let Ok(count @ 1..) = reader.read(&mut buffer) {
                 sink.lock().unwrap().extend_from_slice(&buffer[..count]);
                 shown.lock().unwrap().process(&buffer[..count]);
@@ -143,11 +143,6 @@ impl Pane {
             assert!(Instant::now() < deadline, "never seen: {text}\n{contents}");
             std::thread::sleep(Duration::from_micros(50));
         }
-    }
-
-    /// Lets time pass.
-    pub fn quiet(&self, time: Duration) {
-        std::thread::sleep(time);
     }
 
     /// What is written and used in this time.

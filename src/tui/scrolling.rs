@@ -4,8 +4,10 @@
 //! screen is the same with and without: nothing here decides what is shown, and what cannot be known (a cell outside
 //! of the mirror) is written as it comes.
 
+use std::hash::BuildHasher as _;
 use std::io::{self, Write};
 
+use foldhash::fast::FixedState;
 use ratatui::backend::{Backend, ClearType, CrosstermBackend, WindowSize};
 use ratatui::buffer::{Buffer, Cell};
 use ratatui::layout::{Position, Rect, Size};
@@ -45,7 +47,7 @@ impl<W: Write> ScrollingBackend<W> {
     }
 
     /// Writes cells, after a scroll where that leaves clearly fewer of them.
-    fn write<'a>(&mut self, cells: &[(u16, u16, &'a Cell)]) -> io::Result<()> {
+    fn write(&mut self, cells: &[(u16, u16, &Cell)]) -> io::Result<()> {
         let as_it_is = |inner: &mut CrosstermBackend<W>| inner.draw(cells.iter().copied());
         let Some(mirror) = &mut self.mirror else {
             return as_it_is(&mut self.inner);
@@ -100,18 +102,18 @@ fn put(buffer: &mut Buffer, cells: &[(u16, u16, &Cell)]) -> bool {
     })
 }
 
-/// A row of a buffer.
-fn row(buffer: &Buffer, y: usize) -> &[Cell] {
-    let width = usize::from(buffer.area.width);
-    buffer
-        .content
-        .get(y * width..(y + 1) * width)
-        .unwrap_or_default()
+/// A number for each row: rows that look the same have the same. Others seldom do, and then a scroll gains nothing.
+fn rows(buffer: &Buffer) -> Vec<u64> {
+    let width = usize::from(buffer.area.width).max(1);
+    let numbers = FixedState::default();
+    let number = |row: &[Cell]| numbers.hash_one(row);
+    buffer.content.chunks(width).map(number).collect()
 }
 
 /// The scroll that brings most rows of the new screen to where they belong, if any does.
 pub fn find(old: &Buffer, new: &Buffer) -> Option<Scroll> {
-    let height = usize::from(old.area.height);
+    let (old, new) = (rows(old), rows(new));
+    let height = old.len().min(new.len());
     let mut best: Option<(usize, Scroll)> = None;
     for by in 1..height.div_ceil(2) {
         for up in [true, false] {
@@ -120,8 +122,8 @@ pub fn find(old: &Buffer, new: &Buffer) -> Option<Scroll> {
             let mut gained = 0_usize;
             for at in 0..=height - by {
                 let (from, to) = if up { (at + by, at) } else { (at, at + by) };
-                if at < height - by && row(old, from) == row(new, to) {
-                    gained += usize::from(row(old, to) != row(new, to));
+                if at < height - by && old.get(from) == new.get(to) {
+                    gained += usize::from(old.get(to) != new.get(to));
                     continue;
                 }
                 let scroll = Scroll {
