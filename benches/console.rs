@@ -87,7 +87,7 @@ fn main() {
         "a session of 10 000 messages",
     );
     streaming(&mut pane, &mut engine, &long);
-    background(&mut pane, &mut engine);
+    background(&mut pane, &mut engine, &long);
     println!("load {}", load());
     pane.stop();
 }
@@ -159,7 +159,7 @@ fn fill(engine: &mut Connection) -> (String, String) {
 fn idle(pane: &mut Pane, engine: &mut Connection) {
     let id = session(engine, "asks");
     let asked = say(engine, &id, &write("idle.txt"));
-    pane.wait_for("1 need", 0);
+    pane.see("1 need");
     pane.press("1");
     pane.press("j");
     sleep(Duration::from_secs(3));
@@ -212,7 +212,7 @@ fn approvals(pane: &mut Pane, engine: &mut Connection, socket: &Path) {
         // A new file each time: writing over one is of high risk, and asks twice.
         let file = format!("approved-{}-{n}.txt", std::process::id());
         let asked = say(engine, &id, &write(&file));
-        pane.wait_for("1 need", 0);
+        pane.see("1 need");
         // A screen that was just opened has nothing selected.
         for key in ["2", "1", "j", "\r"] {
             pane.press(key);
@@ -286,18 +286,11 @@ fn streaming(pane: &mut Pane, engine: &mut Connection, id: &str) {
 }
 
 /// One answer streams on screen, then twenty more beside it.
-fn background(pane: &mut Pane, engine: &mut Connection) {
+fn background(pane: &mut Pane, engine: &mut Connection, shown: &str) {
     let text = format!("SLOW:{PIECES}\nSAY:over");
-    let shown = session(engine, "shown");
-    turn(engine, &shown, "SAY:thenewestanswer");
-    for key in ["2", "j", "\r"] {
-        pane.press(key);
-        sleep(Duration::from_millis(300));
-    }
-    pane.see("thenewestanswer");
     let mut cpu = Vec::new();
     for beside in [0, BACKGROUND] {
-        let mut asked = vec![say(engine, &shown, &text)];
+        let mut asked = vec![say(engine, shown, &text)];
         for n in 0..beside {
             let id = session(engine, &format!("beside {n}"));
             asked.push(say(engine, &id, &text));
