@@ -184,7 +184,7 @@ pub enum Subcommands {
     },
     /// Who is on call; with a name, who is from now on
     OnCall {
-        /// A person of [people] who may decide, or an operator as the audit names them; - for nobody
+        /// A person of the configuration who may decide, or an operator as the audit names them; - for nobody
         name: Option<String>,
         /// For how long (30m, 8h, 2d); until somebody else is when left out
         #[arg(long = "for", value_name = "TIME", requires = "name")]
@@ -440,7 +440,7 @@ pub enum ApprovalCommands {
     HandOver {
         /// Id, unique prefix of it, or short code
         id: String,
-        /// A person of [people] who may decide, or an operator as the audit names them; - for nobody
+        /// A person of the configuration who may decide, or an operator as the audit names them; - for nobody
         name: String,
         /// A note for them
         #[arg(long)]
