@@ -81,14 +81,42 @@ impl Refusal {
             Self::NotShown => "the card is not on screen (enter opens it)",
             Self::TooSoon => "the card has just appeared or changed; look first",
             Self::NotQuiet => "a key came as the card appeared; wait a moment",
-            Self::NotReadToEnd => "part of the card has not been shown; scroll to its end",
+            Self::NotReadToEnd => "part of the card has not been shown; scroll through it",
             Self::TooSmall => "id, tool and risk do not fit on this screen",
             Self::JustFocused => "the terminal has just regained focus",
             Self::Pasted => "pasted text never decides",
             Self::DialogTooSoon => "this has just appeared or changed; read it first",
             Self::DialogTooSmall => "this does not fit on this screen",
-            Self::DialogNotRead => "part of this has not been shown; scroll to its end",
+            Self::DialogNotRead => "part of this has not been shown; scroll through it",
         }
+    }
+}
+
+/// Which lines of a text have been on screen. A jump leaves what it jumped over unseen.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Seen {
+    // From and to, one past the last; in order, with a gap between any two.
+    ranges: Vec<(usize, usize)>,
+}
+
+impl Seen {
+    /// These lines were shown.
+    fn add(&mut self, mut first: usize, mut end: usize) {
+        self.ranges.retain(|&(from, to)| {
+            let joins = from <= end && first <= to;
+            if joins {
+                first = first.min(from);
+                end = end.max(to);
+            }
+            !joins
+        });
+        let at = self.ranges.partition_point(|&(from, _)| from < first);
+        self.ranges.insert(at, (first, end));
+    }
+
+    /// Whether every one of so many lines was shown.
+    fn all(&self, lines: usize) -> bool {
+        matches!(self.ranges.first(), Some(&(0, to)) if to >= lines)
     }
 }
 
@@ -100,8 +128,7 @@ struct Exposure {
     since: Millis,
     quiet_since: Millis,
     disturbed: bool,
-    seen_from: usize,
-    seen_to: usize,
+    seen: Seen,
     lines: usize,
     identity: bool,
 }
@@ -123,7 +150,7 @@ impl Exposure {
                 Refusal::TooSoon
             });
         }
-        if self.seen_from > 0 || self.seen_to < self.lines {
+        if !self.seen.all(self.lines) {
             return Err(Refusal::NotReadToEnd);
         }
         Ok(shown)
@@ -174,12 +201,9 @@ impl Arming {
                 if exposure.size != report.size || exposure.lines != report.lines {
                     exposure.size = report.size;
                     exposure.lines = report.lines;
-                    exposure.seen_from = report.first;
-                    exposure.seen_to = report.end;
-                } else {
-                    exposure.seen_from = exposure.seen_from.min(report.first);
-                    exposure.seen_to = exposure.seen_to.max(report.end);
+                    exposure.seen = Seen::default();
                 }
+                exposure.seen.add(report.first, report.end);
                 if report.identity && !exposure.identity {
                     exposure.since = now;
                     exposure.quiet_since = now;
@@ -192,20 +216,15 @@ impl Arming {
                         && covered.size == report.size
                         && covered.lines == report.lines
                 });
-                let (seen_from, seen_to) = read.map_or((report.first, report.end), |read| {
-                    (
-                        read.seen_from.min(report.first),
-                        read.seen_to.max(report.end),
-                    )
-                });
+                let mut seen = read.map_or_else(Seen::default, |read| read.seen);
+                seen.add(report.first, report.end);
                 self.exposure = Some(Exposure {
                     subject: report.subject,
                     size: report.size,
                     since: now,
                     quiet_since: now,
                     disturbed: false,
-                    seen_from,
-                    seen_to,
+                    seen,
                     lines: report.lines,
                     identity: report.identity,
                 });
@@ -297,8 +316,7 @@ pub struct DialogExposure {
     since: Option<Millis>,
     size: (u16, u16),
     lines: usize,
-    seen_from: usize,
-    seen_to: usize,
+    seen: Seen,
     legible: bool,
 }
 
@@ -332,14 +350,9 @@ impl DialogExposure {
             self.since = Some(now);
             self.size = report.size;
             self.lines = report.lines;
-            self.seen_from = report.first;
-            self.seen_to = report.end;
+            self.seen = Seen::default();
         }
-        // Only what joins what has been read already is read: a jump leaves a gap.
-        if report.first <= self.seen_to && report.end >= self.seen_from {
-            self.seen_from = self.seen_from.min(report.first);
-            self.seen_to = self.seen_to.max(report.end);
-        }
+        self.seen.add(report.first, report.end);
         self.legible = report.legible;
     }
 
@@ -355,7 +368,7 @@ impl DialogExposure {
         if now.since(since) < CONFIRM_MS {
             return Err(Refusal::DialogTooSoon);
         }
-        if self.seen_from > 0 || self.seen_to < self.lines {
+        if !self.seen.all(self.lines) {
             return Err(Refusal::DialogNotRead);
         }
         Ok(())

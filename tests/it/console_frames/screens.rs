@@ -123,11 +123,19 @@ fn queue_card_zoomed() {
     });
 }
 
+/// Scrolls a card to its end, none of it skipped.
+fn read_through(driver: &mut Driver) {
+    for _ in 0..20 {
+        driver.press("ctrl-d");
+    }
+}
+
 #[test]
 fn high_risk_confirm() {
     check("high_confirm", |w, h| {
         let mut driver = Driver::with(w, h, busy());
-        driver.press("j j enter G");
+        driver.press("j j enter");
+        read_through(&mut driver);
         driver.wait(600);
         driver.press("a");
         driver.wait(800);
@@ -141,7 +149,8 @@ fn critical_code() {
         let mut snapshot = busy();
         snapshot.approvals = vec![fixture::command_approval(1, Risk::Critical)];
         let mut driver = Driver::with(w, h, snapshot);
-        driver.press("j enter G");
+        driver.press("j enter");
+        read_through(&mut driver);
         driver.wait(600);
         driver.press("a");
         driver.type_text("K7");

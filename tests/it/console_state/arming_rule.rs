@@ -541,7 +541,7 @@ fn each_clause_refuses_and_says_why() {
     assert_eq!(
         (
             decisions(&driver),
-            flash(&driver).contains("scroll to its end")
+            flash(&driver).contains("scroll through it")
         ),
         (0, true),
         "{}",
@@ -559,6 +559,32 @@ fn each_clause_refuses_and_says_why() {
         0,
         "nothing is selected when the screen opens"
     );
+}
+
+#[test]
+fn what_was_jumped_over_was_not_read() {
+    let mut snapshot = fixture::busy();
+    let words: Vec<String> = (0..80).map(|n| format!("word-{n}")).collect();
+    snapshot.approvals[0].args = serde_json::json!({ "argv": words });
+    let mut driver = Driver::with(80, 24, snapshot);
+    driver.press("j enter G");
+    driver.wait(800);
+    driver.press("a");
+    assert_eq!(
+        (
+            decisions(&driver),
+            flash(&driver).contains("scroll through it")
+        ),
+        (0, true),
+        "{}",
+        flash(&driver)
+    );
+    // From its end upwards is as good as downwards.
+    for _ in 0..60 {
+        driver.press("ctrl-u");
+    }
+    driver.press("a");
+    assert_eq!(decisions(&driver), 1, "{}", flash(&driver));
 }
 
 #[test]
