@@ -15,7 +15,7 @@ use crate::tui::state::rules::{self, RuleText};
 use crate::tui::state::text_field::{Edit, Lines, TextField};
 use crate::tui::state::{
     audit, batch, command_line, continuations, decide, deciding, dial, handing_over, memory_keys,
-    models, perform, queue, rule_editor, submit, summary, why,
+    models, perform, queue, rule_editor, submit, why,
 };
 
 /// Longest reason that is sent.
@@ -614,9 +614,9 @@ pub fn dialog_action(state: &mut State, action: Action) -> Vec<Effect> {
             let down = action == Action::DialogPageDown;
             let lines = if down { half } else { -half };
             match state.modals.last_mut() {
-                Some(Modal::Why(pager)) => why::scroll(pager, lines),
+                Some(Modal::Why(pager)) => why::scroll(&mut pager.scroll, lines),
                 Some(Modal::Dial(dial)) => dial::scroll(dial, lines),
-                Some(Modal::Summary(pager)) => summary::scroll(pager, lines),
+                Some(Modal::Summary(pager)) => why::scroll(&mut pager.scroll, lines),
                 _ => {}
             }
             deciding::page(state, lines);
@@ -658,6 +658,7 @@ fn stepped(at: usize, count: usize, forward: bool) -> usize {
 }
 
 fn turn(state: &mut State, forward: bool) -> Vec<Effect> {
+    let line = if forward { 1 } else { -1 };
     match state.modals.last_mut() {
         Some(Modal::Quit { choices, chosen }) => *chosen = stepped(*chosen, choices.len(), forward),
         Some(Modal::Release(release)) => {
@@ -670,9 +671,9 @@ fn turn(state: &mut State, forward: bool) -> Vec<Effect> {
         Some(Modal::Models(dialog)) => {
             dialog.chosen = stepped(dialog.chosen, dialog.models().len(), forward);
         }
-        Some(Modal::Why(pager)) => why::scroll(pager, if forward { 1 } else { -1 }),
+        Some(Modal::Why(pager)) => why::scroll(&mut pager.scroll, line),
         Some(Modal::Deciding(_)) => deciding::turn(state, forward),
-        Some(Modal::Summary(pager)) => summary::scroll(pager, if forward { 1 } else { -1 }),
+        Some(Modal::Summary(pager)) => why::scroll(&mut pager.scroll, line),
         Some(Modal::Dial(dial)) => return dial::turn(dial, forward),
         Some(Modal::Help(_) | Modal::Text(_)) | None => {}
     }

@@ -50,13 +50,17 @@ pub fn happened(state: &mut State, mouse: Mouse) -> Vec<Effect> {
             Vec::new()
         }
         (MouseKind::Click, Some(_)) => Vec::new(),
-        (MouseKind::WheelDown | MouseKind::WheelUp, Some(Modal::Why(pager))) => {
+        (MouseKind::WheelDown | MouseKind::WheelUp, Some(modal)) => {
             let lines = i64::try_from(WHEEL).unwrap_or(1);
             let down = mouse.kind == MouseKind::WheelDown;
-            why::scroll(pager, if down { lines } else { -lines });
+            let lines = if down { lines } else { -lines };
+            match modal {
+                Modal::Why(pager) => why::scroll(&mut pager.scroll, lines),
+                Modal::Summary(pager) => why::scroll(&mut pager.scroll, lines),
+                _ => {}
+            }
             Vec::new()
         }
-        (MouseKind::WheelDown | MouseKind::WheelUp, Some(_)) => Vec::new(),
         (MouseKind::WheelDown, None) => wheel(state, spot.as_ref(), Step::Down),
         (MouseKind::WheelUp, None) => wheel(state, spot.as_ref(), Step::Up),
     }

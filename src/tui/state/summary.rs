@@ -43,14 +43,3 @@ pub fn answered(state: &mut State, answer: Result<&ShiftSummary, String>) {
         pager.lines = Some(answer.map(summary_lines::lines));
     }
 }
-
-/// Scrolls by lines.
-pub fn scroll(pager: &mut SummaryPager, lines: i64) {
-    let count = match &pager.lines {
-        Some(Ok(lines)) => lines.len(),
-        Some(Err(_)) | None => 0,
-    };
-    let at = i64::try_from(pager.scroll).unwrap_or(i64::MAX);
-    let to = usize::try_from(at.saturating_add(lines)).unwrap_or(0);
-    pager.scroll = to.min(count.saturating_sub(1));
-}

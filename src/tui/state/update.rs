@@ -148,6 +148,7 @@ fn drawn(state: &mut State, report: FrameReport) {
     if let Some(most) = report.panel_max_scroll {
         let scroll = match (state.modals.last_mut(), state.screen) {
             (Some(Modal::Why(pager)), _) => Some(&mut pager.scroll),
+            (Some(Modal::Summary(pager)), _) => Some(&mut pager.scroll),
             (_, Screen::Continuations) => Some(&mut state.continuations.scroll),
             (_, Screen::Rules) => Some(&mut state.rules.scroll),
             (_, Screen::Audit) => Some(&mut state.audit.scroll),

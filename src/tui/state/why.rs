@@ -113,11 +113,11 @@ pub fn answered(state: &mut State, id: ToolCallId, answer: Result<Why, String>) 
 }
 
 /// Scrolls by lines.
-pub fn scroll(pager: &mut WhyPager, lines: i64) {
+pub fn scroll(at: &mut usize, lines: i64) {
     let by = usize::try_from(lines.unsigned_abs()).unwrap_or(usize::MAX);
-    pager.scroll = if lines > 0 {
-        pager.scroll.saturating_add(by)
+    *at = if lines > 0 {
+        at.saturating_add(by)
     } else {
-        pager.scroll.saturating_sub(by)
+        at.saturating_sub(by)
     };
 }

@@ -101,7 +101,9 @@ pub fn draw(
         match modal {
             Modal::Help(overlay) => help::draw(state, theme, overlay, body, buf),
             Modal::Text(entry) => text_entry::draw(state, theme, entry, body, buf),
-            Modal::Summary(pager) => summary::draw(theme, pager, body, buf),
+            Modal::Summary(pager) => {
+                report.panel_max_scroll = Some(summary::draw(theme, pager, body, buf));
+            }
             Modal::Dial(overlay) => dial::draw(state, theme, overlay, body, buf),
             Modal::Quit { choices, chosen } => {
                 dialog::quit(state, theme, choices, *chosen, body, buf);

@@ -12,8 +12,8 @@ use crate::tui::view::paint::{self, span};
 /// Widest popup.
 const WIDTH: u16 = 110;
 
-/// Draws it.
-pub fn draw(theme: &Theme, pager: &SummaryPager, area: Rect, buf: &mut Buffer) {
+/// Draws it; how far it can be scrolled.
+pub fn draw(theme: &Theme, pager: &SummaryPager, area: Rect, buf: &mut Buffer) -> usize {
     let width = WIDTH.min(area.width);
     let text = usize::from(width.saturating_sub(4));
     let lines: Vec<(Role, String)> = match &pager.lines {
@@ -42,7 +42,8 @@ pub fn draw(theme: &Theme, pager: &SummaryPager, area: Rect, buf: &mut Buffer) {
     let popup = paint::popup(buf, area, theme, "Shift summary", width, height);
     let inner = paint::padded(popup);
     let room = usize::from(inner.height);
-    let first = pager.scroll.min(lines.len().saturating_sub(room));
+    let most = lines.len().saturating_sub(room);
+    let first = pager.scroll.min(most);
     for (at, (role, line)) in lines.iter().skip(first).take(room).enumerate() {
         let at = u16::try_from(at).unwrap_or(u16::MAX);
         paint::line(
@@ -63,4 +64,5 @@ pub fn draw(theme: &Theme, pager: &SummaryPager, area: Rect, buf: &mut Buffer) {
         let note = format!("{below} more lines below");
         paint::panel_note(buf, frame.intersection(area), theme, Role::TextMuted, &note);
     }
+    most
 }

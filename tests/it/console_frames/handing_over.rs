@@ -82,21 +82,40 @@ fn field() {
     });
 }
 
+fn summary_at(width: u16, height: u16, summary: ShiftSummary) -> Driver {
+    let mut driver = Driver::with(width, height, world());
+    driver.press("ctrl-t");
+    let asked = driver.effects.iter().find_map(|effect| match effect {
+        Effect::Query(query @ Query::Summary { .. }) => Some(query.clone()),
+        _ => None,
+    });
+    driver.answer(asked.expect("it asks"), Answer::Summary(Box::new(summary)));
+    driver
+}
+
 #[test]
 fn shift_summary() {
     check("hand_over_summary", |width, height| {
-        let mut driver = Driver::with(width, height, world());
-        driver.press("ctrl-t");
-        let asked = driver.effects.iter().find_map(|effect| match effect {
-            Effect::Query(query @ Query::Summary { .. }) => Some(query.clone()),
-            _ => None,
-        });
-        driver.answer(
-            asked.expect("it asks"),
-            Answer::Summary(Box::new(summary())),
-        );
-        driver
+        summary_at(width, height, summary())
     });
+}
+
+#[test]
+fn a_summary_is_read_to_its_end_in_a_narrow_terminal() {
+    let mut long = summary();
+    let one = long.pending[0].clone();
+    long.pending = vec![one; 20];
+    let mut driver = summary_at(48, 14, long);
+    let last = "Spent";
+    assert!(!driver.text().contains(last), "{}", driver.text());
+    for _ in 0..60 {
+        driver.press("ctrl-d");
+    }
+    assert!(driver.text().contains(last), "{}", driver.text());
+    // It does not go on counting below its end: one step up is seen.
+    let end = driver.text();
+    driver.press("k");
+    assert_ne!(driver.text(), end);
 }
 
 #[test]
