@@ -154,8 +154,8 @@ impl Reader<'_> {
         Ok(all.into_iter().filter(unusual).collect())
     }
 
-    /// What people did since a time, newest first, and what they handed over. The engine's own deeds are none of
-    /// theirs.
+    /// What people did since a time, newest first, and what they handed over. What the engine or the configuration
+    /// did is none of theirs.
     fn deeds(
         &self,
         since: Timestamp,
@@ -163,7 +163,7 @@ impl Reader<'_> {
         let mut statement = self.conn.prepare_cached(
             "SELECT actor, action, at, CASE WHEN action = 'approval.decided' THEN detail ->> 'decision' END,
                 CASE WHEN action IN ('approval.handed_over', 'oncall.set') THEN detail END
-             FROM audit WHERE actor_id <> 'engine' ORDER BY seq DESC",
+             FROM audit WHERE actor_id NOT IN ('engine', 'configuration') ORDER BY seq DESC",
         )?;
         let mut rows = statement.query([])?;
         let mut deeds: Vec<SummaryDeed> = Vec::new();
