@@ -218,6 +218,16 @@ impl Shell<'_> {
                 .out
                 .line("no session is open; `sessions` lists them, `new` opens one")?);
         };
+        let held = self.state.world.sessions.get(&open.id);
+        if let Some(held) = held.and_then(|session| session.taken_over.as_ref()) {
+            return Ok(self.out.line(&format!(
+                "{} has taken this conversation over: `sessions say {} TEXT` writes as the bot, \
+                 `sessions release {}` gives it back",
+                cell(&held.by),
+                open.id,
+                open.id
+            ))?);
+        }
         let text = if text.is_empty() {
             match self.ask_text("Message").await? {
                 Some((text, _)) => text,

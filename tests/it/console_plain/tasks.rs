@@ -265,6 +265,40 @@ async fn the_emergency_stop_holds_until_it_is_released() {
 }
 
 #[tokio::test]
+async fn what_is_written_in_a_taken_over_session_does_not_wait_for_its_agent() {
+    let home = Home::new("");
+    let mut typist = Typist::at(&home);
+    typist.enter("new");
+    let door = Door::of(&home);
+    let session = items(&door.get("/v1/sessions").await).next().unwrap()["id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let path = format!("/v1/sessions/{session}");
+    door.post(&format!("{path}/take-over"), json!({})).await;
+    // The event may be a moment behind the answer; a try before it waits for the agent, and is told apart here.
+    let deadline = std::time::Instant::now() + crate::support::daemon::DEADLINE;
+    let mut tries = 0;
+    let said = loop {
+        let said = typist.enter("write SAY:from the agent");
+        if said.contains("taken this conversation over") {
+            break said;
+        }
+        tries += 1;
+        assert!(std::time::Instant::now() < deadline, "{said}");
+    };
+    let named = format!("sessions say {session} TEXT");
+    assert!(said.contains(&named), "{said}");
+    assert!(
+        said.contains(&format!("sessions release {session}")),
+        "{said}"
+    );
+    let waiting = door.get("/v1/continuations?state=pending").await;
+    assert_eq!(items(&waiting).count(), tries, "{waiting}");
+    typist.quit();
+}
+
+#[tokio::test]
 async fn a_question_is_handed_over_and_somebody_is_on_call() {
     let home = Home::new(PEOPLE);
     let mut typist = Typist::at(&home);
