@@ -203,10 +203,16 @@ async fn prepare(
         .take(turns.len().saturating_sub(beyond))
         .sum();
     let prefix = prefix_tokens(engine, &found.channel, ratio)?;
-    let channel = found.channel.clone();
+    let (channel, requesters) = (
+        found.channel.clone(),
+        turns
+            .iter()
+            .map(|turn| turn.requester.clone())
+            .collect::<Vec<_>>(),
+    );
     let let_in = engine
         .store
-        .read_here(move |reader| reader.paired(&channel))
+        .read_here(move |reader| reader.paired(&channel, &requesters))
         .await?;
     Ok(Ok(Work {
         engine,

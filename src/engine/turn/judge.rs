@@ -127,10 +127,9 @@ impl Bench {
                     let also = second.map(|name| reader.policy(name)).transpose()?;
                     let grants = reader.grants(session, now)?;
                     let rules = reader.rules_in_force(&channel, Some(session), now)?;
-                    let requesters = (
-                        reader.session_requesters(session)?,
-                        reader.paired(&channel)?,
-                    );
+                    let requesters = reader.session_requesters(session)?;
+                    let let_in = reader.paired(&channel, &requesters)?;
+                    let requesters = (requesters, let_in);
                     let summary = reader.summary(session)?;
                     let pending = reader.pending_counts(session, &channel)?;
                     let read = reader.session_taint(session)?;

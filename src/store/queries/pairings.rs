@@ -3,6 +3,7 @@
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::clock::Timestamp;
+use crate::protocol::approval::Requester;
 use crate::protocol::ids::ApprovalId;
 use crate::protocol::pairing::Pairing;
 use crate::protocol::words::PairingState;
@@ -56,15 +57,16 @@ impl Reader<'_> {
             .map(|standing| standing == Some(PairingState::Accepted))
     }
 
-    /// Everybody who was let in on a channel, with their platform.
-    pub fn paired(&self, channel: &str) -> Result<Vec<String>, StoreError> {
-        Ok(self
-            .conn
-            .prepare_cached(
-                "SELECT sender_id FROM pairings WHERE channel = ?1 AND state = 'accepted'",
-            )?
-            .query_map([channel], |row| row.get(0))?
-            .collect::<rusqlite::Result<_>>()?)
+    /// Those of these senders who were let in on a channel. Looked up one by one: it is asked at every call, and the
+    /// people of a session are few where those of a channel may be many.
+    pub fn paired(&self, channel: &str, among: &[Requester]) -> Result<Vec<String>, StoreError> {
+        let mut paired = Vec::new();
+        for sender in among {
+            if self.is_paired(channel, &sender.id)? {
+                paired.push(sender.id.clone());
+            }
+        }
+        Ok(paired)
     }
 
     /// Everybody who asked, whoever waits first, then the newest.

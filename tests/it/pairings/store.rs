@@ -1,5 +1,6 @@
 //! Who asks, who is let in, and that nobody is told more than once for one question.
 
+use leverframe::protocol::approval::Requester;
 use leverframe::protocol::event::EventBody;
 use leverframe::protocol::words::{
     ApprovalState, ChannelKind, DecisionWord, PairingState, Surface,
@@ -23,9 +24,19 @@ async fn may_talk(world: &World, channel: &'static str, sender: &str) -> bool {
         .read(move |reader| reader.is_paired(channel, &id))
         .await
         .unwrap();
-    let id = format!("telegram:{sender}");
-    let all = world.store.read(move |reader| reader.paired(channel)).await;
-    assert_eq!(all.unwrap().contains(&id), paired);
+    let among = ["telegram:nobody", &format!("telegram:{sender}")].map(|id| Requester {
+        id: id.to_owned(),
+        display: String::new(),
+        person: None,
+    });
+    let all = world
+        .store
+        .read(move |reader| reader.paired(channel, &among))
+        .await;
+    assert_eq!(
+        all.unwrap(),
+        vec![format!("telegram:{sender}"); usize::from(paired)]
+    );
     paired
 }
 
