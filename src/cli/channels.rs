@@ -5,7 +5,6 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::cli::arguments::ChannelCommands;
-
 use crate::cli::exit::{Failure, unexpected};
 use crate::cli::find::submit;
 use crate::cli::terminal::{Format, Terminal, cell};

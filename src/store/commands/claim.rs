@@ -1,16 +1,15 @@
 //! Takes up the oldest pending continuation of a session: single flight lives here.
 
-use crate::protocol::event::EventBody;
 use crate::protocol::ids::ContinuationId;
 use crate::protocol::ids::SessionId;
-use crate::protocol::words::ContinuationState;
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::schema;
-use rusqlite::{OptionalExtension, params};
+use rusqlite::OptionalExtension;
 
-/// Takes up a session's oldest pending continuation, unless one is running, the session is paused, a person has
-/// taken its conversation over or the database is quarantined; of a channel that drains, only one that was begun. Relaxed: losing it costs nothing but the claim.
+/// Takes up a session's oldest pending continuation, unless one is running, the session is paused, a person has taken
+/// its conversation over or the database is quarantined; of a channel that drains, only one that was begun. Relaxed:
+/// losing it costs nothing but the claim.
 #[derive(Debug, Clone)]
 pub struct Claim {
     /// The session.
@@ -50,17 +49,7 @@ impl WriteCommand for Claim {
         let Some(id) = found else {
             return Ok(None);
         };
-        let mut head = tx.head(id)?;
-        tx.move_continuation(&mut head, ContinuationState::Running, None)?;
-        let attempt = head.attempt + 1;
-        tx.conn
-            .prepare_cached("UPDATE continuations SET epoch = ?2, attempt = ?3 WHERE id = ?1")?
-            .execute(params![id.to_bytes(), self.epoch, attempt])?;
-        tx.emit(
-            Some(self.session_id),
-            Some(id),
-            EventBody::ContinuationStarted { attempt },
-        )?;
+        tx.begin_continuation(id, self.epoch)?;
         Ok(Some(id))
     }
 

@@ -45,17 +45,7 @@ impl Say {
         id: ContinuationId,
         text: &str,
     ) -> Result<(), StoreError> {
-        let mut head = tx.head(id)?;
-        tx.move_continuation(&mut head, ContinuationState::Running, None)?;
-        let attempt = head.attempt + 1;
-        tx.conn
-            .prepare_cached("UPDATE continuations SET epoch = ?2, attempt = ?3 WHERE id = ?1")?
-            .execute(params![id.to_bytes(), self.epoch, attempt])?;
-        tx.emit(
-            Some(head.session_id),
-            Some(id),
-            EventBody::ContinuationStarted { attempt },
-        )?;
+        let mut head = tx.begin_continuation(id, self.epoch)?;
         let note = if text.is_empty() {
             "Answered together with a later message, by hand."
         } else {

@@ -3,6 +3,7 @@
 use rusqlite::{OptionalExtension, params};
 
 use crate::protocol::approval::Requester;
+use crate::protocol::event::EventBody;
 use crate::protocol::ids::{ApprovalId, ContinuationId, SessionId, ToolCallId};
 use crate::protocol::session::{ErrorBody, StepBody};
 use crate::protocol::words::{ApprovalState, ContinuationState, StepKind, ToolCallState};
@@ -96,6 +97,28 @@ impl WriteTx<'_> {
                 head.epoch
             )));
         }
+        Ok(head)
+    }
+
+    /// Takes a pending continuation up, by this process: another attempt.
+    pub(crate) fn begin_continuation(
+        &mut self,
+        id: ContinuationId,
+        epoch: u64,
+    ) -> Result<Head, StoreError> {
+        let mut head = self.head(id)?;
+        self.move_continuation(&mut head, ContinuationState::Running, None)?;
+        head.attempt += 1;
+        self.conn
+            .prepare_cached("UPDATE continuations SET epoch = ?2, attempt = ?3 WHERE id = ?1")?
+            .execute(params![id.to_bytes(), epoch, head.attempt])?;
+        self.emit(
+            Some(head.session_id),
+            Some(id),
+            EventBody::ContinuationStarted {
+                attempt: head.attempt,
+            },
+        )?;
         Ok(head)
     }
 
