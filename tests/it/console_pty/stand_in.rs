@@ -1,24 +1,31 @@
 //! At the keys of the console: a person writes as the bot, drains and tests a channel, and reads what the shift was.
 
 use crate::console_pty::door::console;
+use crate::support::daemon::{Daemon, Home};
 use crate::support::fake_telegram::FakeTelegram;
 use crate::support::fake_telegram::state::User;
+use crate::support::pty::Pty;
 use crate::take_overs::daemon::{home, start, wait_said};
 
 /// Chooses the button that is not the one a dialog opens with.
 const YES: &str = "\t\r";
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_conversation_is_taken_over_written_in_and_given_back() {
+/// A daemon with a chat in which the bot answered once, and a console on it.
+async fn attached() -> (FakeTelegram, Home, Daemon, User, Pty) {
     let telegram = FakeTelegram::start();
     let home = home(&telegram);
     let daemon = start(&home, &telegram);
     let ben = User::new(100, "Ben");
     telegram.user_says(100, &ben, "SAY:one");
     wait_said(&telegram, "one").await;
-
-    let mut pty = console(&home);
+    let pty = console(&home);
     pty.see("attached");
+    (telegram, home, daemon, ben, pty)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_conversation_is_taken_over_written_in_and_given_back() {
+    let (telegram, _home, daemon, ben, mut pty) = attached().await;
     pty.send("2");
     pty.see("┌ Live");
     pty.press_until("j", "> ");
@@ -65,15 +72,7 @@ async fn a_conversation_is_taken_over_written_in_and_given_back() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_channel_is_tested_and_drained() {
-    let telegram = FakeTelegram::start();
-    let home = home(&telegram);
-    let daemon = start(&home, &telegram);
-    let ben = User::new(100, "Ben");
-    telegram.user_says(100, &ben, "SAY:one");
-    wait_said(&telegram, "one").await;
-
-    let mut pty = console(&home);
-    pty.see("attached");
+    let (telegram, _home, daemon, ben, mut pty) = attached().await;
     pty.send("4");
     pty.see("┌ Channels");
     pty.press_until("j", "> team");
@@ -101,11 +100,7 @@ async fn a_channel_is_tested_and_drained() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_raised_level_lasts_as_long_as_was_chosen() {
-    let telegram = FakeTelegram::start();
-    let home = home(&telegram);
-    let daemon = start(&home, &telegram);
-    let mut pty = console(&home);
-    pty.see("attached");
+    let (_telegram, _home, daemon, _, mut pty) = attached().await;
     pty.send("4");
     pty.see("┌ Channels");
     pty.press_until("j", "> team");

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use crate::support::daemon::{Daemon, Home};
 use crate::support::fake_telegram::FakeTelegram;
 use crate::support::fake_telegram::state::User;
+use crate::take_overs::daemon::cli;
 
 /// A bot that Ben may talk to and Anna owns; more of its table, and whole tables behind it.
 pub(super) fn home(telegram: &FakeTelegram, more: &str, tables: &str) -> Home {
@@ -66,20 +67,6 @@ async fn code(daemon: &Daemon) -> String {
         .as_str()
         .unwrap()
         .to_owned()
-}
-
-async fn cli(home: &Home, words: &[&str]) -> (Option<i32>, String) {
-    let mut command = home.command();
-    command.args(words);
-    let output = tokio::task::spawn_blocking(move || command.output())
-        .await
-        .unwrap()
-        .expect("the binary runs");
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    (
-        output.status.code(),
-        text + &String::from_utf8_lossy(&output.stderr),
-    )
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -20,7 +20,7 @@ pub(crate) fn start(home: &Home, telegram: &FakeTelegram) -> Daemon {
     home.daemon_with(&[("TEAM_TOKEN", &token)])
 }
 
-async fn cli(home: &Home, words: &[&str]) -> (Option<i32>, String) {
+pub(crate) async fn cli(home: &Home, words: &[&str]) -> (Option<i32>, String) {
     let mut command = home.command();
     command.args(words);
     let output = tokio::task::spawn_blocking(move || command.output())
