@@ -6,3 +6,11 @@ use rusqlite::Connection;
 pub struct Reader<'a> {
     pub(crate) conn: &'a Connection,
 }
+
+#[cfg(feature = "test-hooks")]
+impl<'a> Reader<'a> {
+    /// Reads through a connection that a test counts on.
+    pub fn over(conn: &'a Connection) -> Self {
+        Self { conn }
+    }
+}

@@ -79,11 +79,13 @@ impl CommitCompaction {
             // An UPDATE … RETURNING ends with its last row.
             while rows.next()?.is_some() {}
         }
-        // What lies between would never be sent again, and no summary would know it.
+        // What lies between would never be sent again, and no summary would know it. Up to where the last summary
+        // reaches, that was seen to then.
         let gap: bool = tx
             .conn
             .prepare_cached(
                 "SELECT EXISTS (SELECT 1 FROM continuations WHERE session_id = ?1 AND position <= ?2
+                    AND position > coalesce((SELECT covers_to FROM summaries WHERE session_id = ?1), 0)
                     AND (ended_at IS NULL OR (state = 'completed' AND archived_at IS NULL)))",
             )?
             .query_row(params![compaction.session_id.to_bytes(), covers_to], |row| {

@@ -191,8 +191,8 @@ impl IngestTurn {
                     surface, text, model, message_ref, retry_of, max_steps, max_tool_calls, max_active_ms, max_tokens,
                     created_at, updated_at, fresh, private, max_cost_usd, unattended, autonomy_ceiling)
                  VALUES (?1, ?2, 'pending', ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?15, ?16,
-                    ?17 OR EXISTS (SELECT 1 FROM continuations WHERE session_id = ?2 AND private = 1), ?18, ?19,
-                    ?20)",
+                    ?17 OR EXISTS (SELECT 1 FROM continuations INDEXED BY continuations_private
+                        WHERE session_id = ?2 AND private = 1), ?18, ?19, ?20)",
             )?
             .execute(params![
                 id.to_bytes(),

@@ -99,7 +99,7 @@ pub(crate) fn load_compaction(
 /// Completed turns that no summary covers, before the first open one. `?1` = session, `?2` = covered to.
 const UNCOVERED: &str =
     "c.session_id = ?1 AND c.position > ?2 AND +c.state = 'completed' AND c.archived_at IS NULL
-    AND c.position < coalesce((SELECT min(o.position) FROM continuations o
+    AND c.position < coalesce((SELECT min(o.position) FROM continuations o INDEXED BY continuations_open
         WHERE o.session_id = ?1 AND o.ended_at IS NULL), 9223372036854775807)";
 
 impl Reader<'_> {

@@ -57,6 +57,7 @@ pub struct PastCall {
 /// The end of the index on the session holds the newest rows in order: as many are read as are wanted.
 const HISTORY: &str = "SELECT id, coalesce(sent_text, text), requester_display FROM continuations
      WHERE session_id = ?1 AND +state = 'completed' AND +archived_at IS NULL
+        AND position > coalesce((SELECT covers_to FROM summaries WHERE session_id = ?1), 0)
         AND position < (SELECT position FROM continuations WHERE id = ?2)
      ORDER BY position DESC LIMIT ?3";
 

@@ -114,7 +114,8 @@ pub(crate) fn old_turn() -> String {
             WHERE a.continuation_id = c.id)
         AND (c.state <> 'completed' OR s.state <> 'active' OR ({IDLE}) OR (SELECT count(*) FROM (
             SELECT 1 FROM continuations k WHERE k.session_id = c.session_id AND +k.state = 'completed'
-                AND k.position > c.position AND k.position < coalesce((SELECT min(w.position) FROM continuations w
+                AND k.position > c.position AND k.position < coalesce((SELECT min(w.position)
+                    FROM continuations w INDEXED BY continuations_open
                     WHERE w.session_id = c.session_id AND w.ended_at IS NULL AND w.position > c.position),
                     9223372036854775807)
             LIMIT ?2)) >= ?2)"

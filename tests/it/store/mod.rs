@@ -15,6 +15,7 @@ pub(crate) mod world;
 
 mod decisions;
 mod found;
+mod growth;
 mod lifecycle;
 mod opening;
 pub(crate) mod random;
