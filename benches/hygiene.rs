@@ -6,7 +6,8 @@
 //! is filled where it is empty, and kept.
 //!
 //! Sessions take a turn every `LEVERFRAME_BENCH_PAUSE_MS` (250; 0 = the next one as soon as one has ended); a turn
-//! that is late counts from the time it was due.
+//! that is late counts from the time it was due. They are measured for `LEVERFRAME_BENCH_ALONE` seconds (15) without
+//! hygiene first.
 
 #![allow(
     clippy::unwrap_used,
@@ -29,6 +30,7 @@ mod store {
 #[path = "../tests/it/hygiene/world.rs"]
 mod memories;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -44,8 +46,12 @@ use crate::memories::Row;
 const AT_ONCE: usize = 50;
 /// How long turns are taken before anything is measured, so that sessions have their history and were compacted.
 const WARM_UP: Duration = Duration::from_secs(5);
+/// Between the end of hygiene and the last look at the memory.
+const AFTER: Duration = Duration::from_secs(10);
 /// How long they are measured without hygiene.
 const ALONE: Duration = Duration::from_secs(15);
+/// Seconds of a part of the time for which the longest turn is told.
+const PART: u64 = 10;
 /// The most that hygiene may add to the time of a turn.
 const LIMIT: Duration = Duration::from_millis(10);
 
@@ -88,6 +94,7 @@ enum Phase {
     WarmUp,
     Alone,
     Hygiene,
+    After,
     Over,
 }
 
@@ -96,6 +103,8 @@ enum Phase {
 struct Times {
     alone: Vec<Duration>,
     during: Vec<Duration>,
+    /// The longest turn of each part of the time, by the seconds since hygiene began.
+    longest: BTreeMap<u64, Duration>,
     /// Answers of the daemon to `GET /readyz` while hygiene ran.
     health: Vec<Duration>,
 }
@@ -107,6 +116,7 @@ fn beside_turns(daemon: &Daemon, pause: Duration) -> Times {
     let now = || *phase.lock().unwrap();
     let over = AtomicBool::new(false);
     let first = AtomicUsize::new(0);
+    let began = Mutex::new(Instant::now());
     std::thread::scope(|scope| {
         for _ in 0..AT_ONCE {
             scope.spawn(|| {
@@ -117,6 +127,7 @@ fn beside_turns(daemon: &Daemon, pause: Duration) -> Times {
                     session.as_str().unwrap()
                 );
                 let (mut alone, mut during) = (Vec::new(), Vec::new());
+                let mut longest = BTreeMap::<u64, Duration>::new();
                 // They do not all begin at once.
                 let at = first.fetch_add(1, Ordering::SeqCst) as u32;
                 let mut due = Instant::now() + pause * at / AT_ONCE as u32;
@@ -135,19 +146,31 @@ fn beside_turns(daemon: &Daemon, pause: Duration) -> Times {
                     let took = due.elapsed();
                     match phase {
                         Phase::Alone => alone.push(took),
-                        Phase::Hygiene => during.push(took),
-                        Phase::WarmUp | Phase::Over => {}
+                        Phase::Hygiene => {
+                            during.push(took);
+                            let part = began.lock().unwrap().elapsed().as_secs() / PART * PART;
+                            let most = longest.entry(part).or_default();
+                            *most = took.max(*most);
+                        }
+                        Phase::WarmUp | Phase::After | Phase::Over => {}
                     }
                     due += pause;
                 }
                 let mut times = times.lock().unwrap();
                 times.alone.extend(alone);
                 times.during.extend(during);
+                for (part, took) in longest {
+                    let most = times.longest.entry(part).or_default();
+                    *most = took.max(*most);
+                }
             });
         }
         std::thread::sleep(WARM_UP);
         *phase.lock().unwrap() = Phase::Alone;
-        std::thread::sleep(ALONE);
+        std::thread::sleep(Duration::from_secs(setting(
+            "LEVERFRAME_BENCH_ALONE",
+            ALONE.as_secs(),
+        )));
         let before = daemon.rss();
         println!(
             "resident before {} KiB, {} KiB of it anonymous; load {}",
@@ -155,8 +178,9 @@ fn beside_turns(daemon: &Daemon, pause: Duration) -> Times {
             before.1,
             load()
         );
+        *began.lock().unwrap() = Instant::now();
         *phase.lock().unwrap() = Phase::Hygiene;
-        let began = Instant::now();
+        let began = *began.lock().unwrap();
         std::thread::scope(|inner| {
             inner.spawn(|| {
                 let mut connection = daemon.connect();
@@ -193,8 +217,18 @@ fn beside_turns(daemon: &Daemon, pause: Duration) -> Times {
                 }
             };
             let took = began.elapsed();
-            *phase.lock().unwrap() = Phase::Over;
             over.store(true, Ordering::SeqCst);
+            // The turns go on for a while, so that what is left is of hygiene alone.
+            *phase.lock().unwrap() = Phase::After;
+            std::thread::sleep(AFTER);
+            let left = daemon.rss();
+            println!(
+                "resident {} s after it {:+} KiB, {:+} KiB of it anonymous",
+                AFTER.as_secs(),
+                left.0.cast_signed() - before.0.cast_signed(),
+                left.1.cast_signed() - before.1.cast_signed()
+            );
+            *phase.lock().unwrap() = Phase::Over;
             println!(
                 "{}: {} memories put aside, {} removed, {} bytes given back in {:.1} s; load {}",
                 run["state"].as_str().unwrap(),
@@ -228,6 +262,9 @@ fn measure(dir: &Path, what: &str, pause: Duration) -> bool {
     let added = p99(&mut times.during).saturating_sub(p99(&mut times.alone));
     harness::report("a turn, 50 sessions", times.alone);
     harness::report("a turn, 50 sessions, during hygiene", times.during);
+    for (part, took) in &times.longest {
+        println!("longest turn after {part:>4} s: {took:?}");
+    }
     harness::report("GET /readyz during hygiene", times.health);
     let held = added <= LIMIT;
     println!(
