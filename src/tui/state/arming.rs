@@ -92,6 +92,30 @@ impl Refusal {
     }
 }
 
+/// Where a text is scrolled to by so many lines. Never so far that lines between the last frame and the next are on
+/// neither: keys that come faster than frames must not make anybody skip what they have to read. `drawn`: the first
+/// line of the last frame and one past its last.
+pub fn scrolled(scroll: usize, lines: i64, drawn: Option<(usize, usize)>) -> usize {
+    let by = usize::try_from(lines.unsigned_abs()).unwrap_or(usize::MAX);
+    let to = if lines > 0 {
+        scroll.saturating_add(by)
+    } else {
+        scroll.saturating_sub(by)
+    };
+    match drawn {
+        Some((first, end)) if first < end => {
+            let (least, most) = (first.saturating_sub(end - first), end);
+            if (least..=most).contains(&scroll) {
+                to.clamp(least, most)
+            } else {
+                // It was sent somewhere else since then.
+                to
+            }
+        }
+        Some(_) | None => to,
+    }
+}
+
 /// Which lines of a text have been on screen. A jump leaves what it jumped over unseen.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Seen {
@@ -313,6 +337,7 @@ pub struct DialogReport {
 pub struct DialogExposure {
     /// Lines scrolled down.
     pub scroll: usize,
+    drawn: Option<(usize, usize)>,
     since: Option<Millis>,
     size: (u16, u16),
     lines: usize,
@@ -329,19 +354,15 @@ impl DialogExposure {
         };
     }
 
-    /// Scrolls by lines; never past what the next frame can show.
+    /// Scrolls by lines; skips none.
     pub fn scroll_by(&mut self, lines: i64) {
-        let by = usize::try_from(lines.unsigned_abs()).unwrap_or(usize::MAX);
-        self.scroll = if lines > 0 {
-            self.scroll.saturating_add(by)
-        } else {
-            self.scroll.saturating_sub(by)
-        };
+        self.scroll = scrolled(self.scroll, lines, self.drawn);
     }
 
     /// A frame showed it.
     pub fn drawn(&mut self, report: DialogReport, now: Millis) {
         self.scroll = self.scroll.min(report.max_scroll);
+        self.drawn = Some((report.first, report.end));
         let same = self.since.is_some()
             && self.size == report.size
             && self.lines == report.lines

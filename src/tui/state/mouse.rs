@@ -91,11 +91,7 @@ fn wheel(state: &mut State, spot: Option<&Spot>, step: Step) -> Vec<Effect> {
     match state.screen {
         Screen::Queue => {
             if matches!(spot, Some(Spot::Card)) || state.queue.zoomed {
-                let scroll = &mut state.queue.card_scroll;
-                *scroll = match step {
-                    Step::Down => scroll.saturating_add(WHEEL),
-                    _ => scroll.saturating_sub(WHEEL),
-                };
+                state.queue.scroll_card(by);
                 return Vec::new();
             }
             moving::moved(state, step)

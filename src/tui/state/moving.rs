@@ -16,10 +16,8 @@ pub fn moved(state: &mut State, step: Step) -> Vec<Effect> {
         Screen::Queue => {
             if state.queue.zoomed {
                 match step {
-                    Step::Down => {
-                        state.queue.card_scroll = state.queue.card_scroll.saturating_add(1);
-                    }
-                    Step::Up => state.queue.card_scroll = state.queue.card_scroll.saturating_sub(1),
+                    Step::Down => state.queue.scroll_card(1),
+                    Step::Up => state.queue.scroll_card(-1),
                     Step::Top => state.queue.card_scroll = 0,
                     Step::Bottom => state.queue.card_scroll = usize::MAX / 2,
                 }
@@ -68,13 +66,8 @@ pub fn page(state: &mut State, direction: i64) -> Vec<Effect> {
     let half = i64::from((state.size.1 / 2).max(2)) - 1;
     match state.screen {
         Screen::Queue => {
-            let by = usize::try_from(half / 2).unwrap_or(1).max(3);
             if state.queue.selected.is_some() {
-                state.queue.card_scroll = if direction > 0 {
-                    state.queue.card_scroll.saturating_add(by)
-                } else {
-                    state.queue.card_scroll.saturating_sub(by)
-                };
+                state.queue.scroll_card(direction * (half / 2).max(3));
             }
         }
         Screen::Session => state.session.scroll(direction * half),

@@ -13,7 +13,7 @@ use crate::protocol::words::{
     ApprovalKind, ApprovalState, ChannelState, ContinuationState, OutboxState, Risk,
 };
 use crate::tui::message::Millis;
-use crate::tui::state::arming::Subject;
+use crate::tui::state::arming::{Subject, scrolled};
 use crate::tui::state::hosts::HostId;
 use crate::tui::state::world::World;
 
@@ -75,6 +75,8 @@ pub struct QueueState {
     pub selected: Option<ItemKey>,
     /// Lines the card is scrolled down.
     pub card_scroll: usize,
+    /// Lines of it that the last frame showed: the first and one past the last; none = it showed none.
+    pub card_drawn: Option<(usize, usize)>,
     /// Whether the card fills the screen.
     pub zoomed: bool,
     /// Approvals that were put off, until when.
@@ -408,11 +410,22 @@ fn open_here(world: &World) -> Vec<ItemKey> {
 }
 
 impl QueueState {
+    /// Shows the card from its start.
+    fn card_top(&mut self) {
+        self.card_scroll = 0;
+        self.card_drawn = None;
+    }
+
+    /// Scrolls the card by lines; skips none.
+    pub fn scroll_card(&mut self, lines: i64) {
+        self.card_scroll = scrolled(self.card_scroll, lines, self.card_drawn);
+    }
+
     /// The screen was opened: nothing is selected, order by deadline, settled items are gone.
     pub fn open(&mut self, world: &World, wall: Timestamp) {
         self.settled.clear();
         self.selected = None;
-        self.card_scroll = 0;
+        self.card_top();
         self.zoomed = false;
         self.snoozed.retain(|_, until| *until > wall);
         self.marks.clear();
@@ -612,7 +625,7 @@ impl QueueState {
         };
         if target != self.selected {
             self.selected = target;
-            self.card_scroll = 0;
+            self.card_top();
         }
         self.prune(now, Keep::Selected);
     }
@@ -621,7 +634,7 @@ impl QueueState {
     pub fn pick(&mut self, key: ItemKey) {
         if self.order.contains(&key) {
             self.selected = Some(key);
-            self.card_scroll = 0;
+            self.card_top();
         }
     }
 

@@ -138,6 +138,7 @@ fn tick(state: &mut State) -> Vec<Effect> {
 
 fn drawn(state: &mut State, report: FrameReport) {
     state.spots = report.spots;
+    state.queue.card_drawn = report.card.as_ref().map(|card| (card.first, card.end));
     state.arming.drawn(report.card, state.now.steady);
     match report.dialog {
         Some(report) => deciding::drawn(state, report),

@@ -588,6 +588,31 @@ fn what_was_jumped_over_was_not_read() {
 }
 
 #[test]
+fn no_page_skips_a_line_however_small_the_screen_and_fast_the_keys() {
+    for (width, height) in [(40, 10), (60, 16), (80, 24)] {
+        let mut snapshot = fixture::busy();
+        let words: Vec<String> = (0..40).map(|n| format!("word-{n}")).collect();
+        snapshot.approvals[0].args = serde_json::json!({ "argv": words });
+        let mut driver = Driver::with(width, height, snapshot);
+        driver.press("j enter");
+        driver.wait(800);
+        for n in 0..400 {
+            driver.key(parse_sequence("pagedown").unwrap()[0]);
+            if n % 4 == 3 {
+                driver.draw();
+            }
+        }
+        driver.press("a");
+        assert_eq!(
+            decisions(&driver),
+            1,
+            "{width}x{height}: {}",
+            flash(&driver)
+        );
+    }
+}
+
+#[test]
 fn high_risk_takes_two_presses_700_ms_apart_and_enter_decides_nothing() {
     let mut driver = Driver::with(160, 60, fixture::busy());
     driver.press("j j enter");
