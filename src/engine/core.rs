@@ -4,6 +4,7 @@
 //! nothing is. Single flight per session is the map below plus the store's own check.
 
 use std::collections::{HashMap, HashSet};
+use std::pin::Pin;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -321,8 +322,14 @@ impl Engine {
             );
         }
         let engine = self.clone();
-        self.tasks
-            .spawn(async move { engine.run_session(session).await });
+        self.beside(async move { engine.run_session(session).await });
+    }
+
+    /// Runs a task beside everything else; a stop waits for its end. All of them are of one type, because each further
+    /// one takes a few kilobytes of the binary.
+    pub fn beside(&self, task: impl Future<Output = ()> + Send + 'static) {
+        let task: Pin<Box<dyn Future<Output = ()> + Send>> = Box::pin(task);
+        self.tasks.spawn(task);
     }
 
     /// Runs a session's pending continuations one after the other, then ends.

@@ -80,7 +80,7 @@ impl Engine {
         if changed {
             let engine = self.clone();
             let channel = channel.to_owned();
-            self.tasks.spawn(async move {
+            self.beside(async move {
                 if let Ok(view) = channel_view(&engine, &channel).await {
                     engine.store.publish(Event {
                         seq: None,

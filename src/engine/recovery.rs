@@ -75,10 +75,10 @@ pub async fn begin(engine: &Engine, recovery: &Recovery) -> Result<(), Problem> 
             .await
             .map_err(from_store)?;
     }
-    engine.tasks.spawn(storage::watch(engine.clone()));
-    engine.tasks.spawn(sweeper::run(engine.clone()));
-    engine.tasks.spawn(hygiene::run(engine.clone()));
-    engine.tasks.spawn(forget::resume(engine.clone()));
+    engine.beside(storage::watch(engine.clone()));
+    engine.beside(sweeper::run(engine.clone()));
+    engine.beside(hygiene::run(engine.clone()));
+    engine.beside(forget::resume(engine.clone()));
     if recovery.quarantine {
         engine.quarantine.send_replace(true);
         tracing::error!(
@@ -97,9 +97,9 @@ pub async fn begin(engine: &Engine, recovery: &Recovery) -> Result<(), Problem> 
         // Deadlines stand still too: nothing can be answered, so nothing may run out.
         return Ok(());
     }
-    engine.tasks.spawn(deadlines::run(engine.clone()));
-    engine.tasks.spawn(scheduler::run(engine.clone()));
-    engine.tasks.spawn(embeddings::run(engine.clone()));
+    engine.beside(deadlines::run(engine.clone()));
+    engine.beside(scheduler::run(engine.clone()));
+    engine.beside(embeddings::run(engine.clone()));
     for id in &recovery.interrupted {
         if let Err(problem) = resume_by_policy(engine, *id).await {
             tracing::warn!(continuation = %id, %problem, "stays interrupted");

@@ -123,8 +123,8 @@ pub async fn release(
     engine.held.send_replace(None);
     if engine.quarantine.send_replace(false) {
         // It stood still, so that nothing expired that nobody could answer.
-        engine.tasks.spawn(deadlines::run(engine.clone()));
-        engine.tasks.spawn(scheduler::run(engine.clone()));
+        engine.beside(deadlines::run(engine.clone()));
+        engine.beside(scheduler::run(engine.clone()));
     }
     probe::begin(engine);
     for session in engine

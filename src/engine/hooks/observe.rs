@@ -101,14 +101,10 @@ pub fn begin(engine: &Engine) {
     let mut observers = Vec::with_capacity(entries.len());
     for entry in entries {
         let (queue, waiting) = mpsc::channel(QUEUE);
-        engine
-            .tasks
-            .spawn(work(engine.clone(), Arc::clone(&entry), waiting));
+        engine.beside(work(engine.clone(), Arc::clone(&entry), waiting));
         observers.push(Observer { entry, queue });
     }
-    engine
-        .tasks
-        .spawn(listen(engine.clone(), observers, events));
+    engine.beside(listen(engine.clone(), observers, events));
 }
 
 async fn listen(
