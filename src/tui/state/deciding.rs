@@ -1,5 +1,6 @@
-//! Dialogs whose last press decides: the shape dialog, the rule editor and the table of a decision about several. Nothing is sent from one before what it
-//! says has been on screen as it is, in full, for as long as the arming rule asks.
+//! Dialogs whose last press decides: the shape dialog, the rule editor and the table of a decision about several.
+//! Nothing is sent from one before what it says has been on screen as it is, in full, for as long as the arming rule
+//! asks.
 
 use crate::protocol::command::{Command, DecisionRequest, Outcome};
 use crate::protocol::problem::Problem;

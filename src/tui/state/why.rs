@@ -5,6 +5,7 @@ use crate::protocol::session::{StepBody, TranscriptBody, Why};
 use crate::protocol::snapshot::Query;
 use crate::tui::message::Effect;
 use crate::tui::state::app::{Screen, State, Tone};
+use crate::tui::state::arming::scrolled;
 use crate::tui::state::modal::Modal;
 use crate::tui::state::queue::ItemKey;
 use crate::tui::state::{audit, continuations};
@@ -114,10 +115,5 @@ pub fn answered(state: &mut State, id: ToolCallId, answer: Result<Why, String>) 
 
 /// Scrolls by lines.
 pub fn scroll(at: &mut usize, lines: i64) {
-    let by = usize::try_from(lines.unsigned_abs()).unwrap_or(usize::MAX);
-    *at = if lines > 0 {
-        at.saturating_add(by)
-    } else {
-        at.saturating_sub(by)
-    };
+    *at = scrolled(*at, lines, None);
 }
