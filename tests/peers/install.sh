@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Installs the third-party programs that some tests talk to. Tests whose peer is missing say so and pass.
+# Installs the third-party programs that some tests talk to. Without its peer a test fails in CI; elsewhere it says so.
 #
 #   tests/peers/install.sh            those that every run of the tests should have
 #   tests/peers/install.sh litellm    only this one (742 MB; one to six minutes)
 #
 # Target: $LEVERFRAME_PEERS, by default target/peers. Running it again changes nothing.
-# Ends with 0 where a registry cannot be reached, after a line that begins with SKIPPED.
+# Where a registry cannot be reached it says so: it fails in CI (CI=true) and goes on elsewhere.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -14,6 +14,9 @@ peers=${LEVERFRAME_PEERS:-$root/target/peers}
 
 skipped() {
     printf '\n!!! SKIPPED: %s: %s\n!!! Tests that need it will not check anything.\n\n' "$1" "$2" >&2
+    if [ "${CI:-false}" != false ]; then
+        exit 1
+    fi
 }
 
 # A mock of model servers, six wire formats on one port (npm, exact version and digest in the lock file).

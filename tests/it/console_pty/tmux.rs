@@ -69,7 +69,7 @@ impl Drop for Tmux {
 #[test]
 fn a_pane_is_drawn_resized_and_given_back() {
     if Command::new("tmux").arg("-V").output().is_err() {
-        eprintln!("no tmux here: nothing was tried");
+        crate::support::requirement::missing("tmux", "the console in tmux", "install tmux");
         return;
     }
     let home = Home::new("");

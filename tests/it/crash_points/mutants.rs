@@ -1,7 +1,7 @@
 //! Each rule of the protocol is switched off in turn; the schedules, with the judges they always have, must notice.
 //!
 //! A rule whose absence nobody notices is a rule that the suite proves nothing about. The schedules are tried in an
-//! order that finds the damage soon, and all of them are tried before a rule counts as not missed.
+//! order that finds the damage soon, and all of them are tried before a rule counts as not caught.
 
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -204,7 +204,7 @@ fn by_store_test(mutant: &Mutant, test: &'static str) -> Option<Caught> {
 }
 
 #[test]
-fn every_rule_that_is_switched_off_is_missed() {
+fn every_rule_that_is_switched_off_is_caught() {
     let began = Instant::now();
     let listed: BTreeSet<String> = MUTANTS
         .iter()
@@ -248,7 +248,7 @@ fn every_rule_that_is_switched_off_is_missed() {
                 );
             }
             None => {
-                eprintln!("{} was not missed ({took} ms)", mutant.name);
+                eprintln!("{} was not caught ({took} ms)", mutant.name);
                 unnoticed
                     .lock()
                     .unwrap_or_else(PoisonError::into_inner)
@@ -260,5 +260,5 @@ fn every_rule_that_is_switched_off_is_missed() {
         .into_inner()
         .unwrap_or_else(PoisonError::into_inner);
     eprintln!("mutants: {} s", began.elapsed().as_secs());
-    assert!(unnoticed.is_empty(), "nobody missed {unnoticed:?}");
+    assert!(unnoticed.is_empty(), "nothing caught {unnoticed:?}");
 }

@@ -27,8 +27,10 @@ pub fn available() -> bool {
             .is_ok_and(|status| status.success())
     });
     if !possible {
-        eprintln!(
-            "\n!!! NOT CHECKED: the loss of power. `strace` is not installed or may not trace here.\n"
+        crate::support::requirement::missing(
+            "strace",
+            "the loss of power",
+            "install strace and let it trace here",
         );
     }
     possible

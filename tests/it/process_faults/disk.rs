@@ -15,6 +15,10 @@ use crate::support::fake_telegram::FakeTelegram;
 use crate::support::fake_telegram::state::User;
 use crate::support::pty::Pty;
 use crate::support::record;
+use crate::support::requirement::missing;
+
+/// What lets a fault be injected.
+const TRACING: &str = "install strace and let it trace here";
 
 /// A write behind a limit must fail and not kill, as it does on a full disk.
 const NO_SIGNAL: [&str; 4] = ["/bin/sh", "-c", "trap '' XFSZ; exec \"$@\"", "sh"];
@@ -300,9 +304,7 @@ async fn a_failed_fsync_ends_the_process_and_the_next_start_recovers() {
     let before = daemon.send(&session, "SAY:before").await;
     daemon.wait_state(&before, "completed").await;
     let Some(tracer) = Tracer::inject(&daemon, "fdatasync,fsync", "EIO") else {
-        eprintln!(
-            "SKIPPED: strace is missing or may not trace here: a failed fsync was not injected"
-        );
+        missing("strace", "a failed fsync", TRACING);
         return;
     };
     let lost = daemon
@@ -342,7 +344,7 @@ async fn no_space_at_a_write_is_waited_out() {
     let continuation = daemon.send(&session, &slow("kept in memory", 40)).await;
     wait_stream(&daemon).await;
     let Some(tracer) = Tracer::inject(&daemon, "pwrite64", "ENOSPC") else {
-        eprintln!("SKIPPED: strace is missing or may not trace here: ENOSPC was not injected");
+        missing("strace", "a full disk at a write", TRACING);
         return;
     };
     wait_writable(&daemon, false).await;

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use crate::process_faults::world::{sound, tool};
 use crate::support::daemon::{DEADLINE, Home};
 use crate::support::record;
+use crate::support::requirement::missing;
 
 /// A home that was served, with a turn in it.
 async fn served() -> Home {
@@ -232,7 +233,11 @@ async fn a_directory_that_cannot_be_written_is_refused() {
     };
     let (success, said) = ended(command).expect("it ends");
     if is_root && said.contains("setpriv:") {
-        eprintln!("SKIPPED: a read-only directory cannot be shown to root here: {said}");
+        missing(
+            "setpriv",
+            "a data directory that cannot be written",
+            &format!("install util-linux ({said})"),
+        );
         return;
     }
     assert!(!success, "{said}");

@@ -82,7 +82,7 @@ $ tests/soak.sh --minutes 30                            # kills at random moment
 - A kill ends the process, not the machine: what the kernel was told stays. Only the section on the loss of power goes
   beyond that, and it models a disk that keeps what it said it had synced. A disk that lies about it loses data.
 - The operator of these tests answers truthfully. One who says *it happened* when it did not is believed.
-- That each rule is missed when it is off shows that the suite sees that rule, not that there is no other one.
+- A rule that is caught when it is off shows that the suite sees that rule, not that there is no other one.
 ";
 
 fn cell(text: &str) -> String {
@@ -203,7 +203,7 @@ fn mutants(page: &mut String, facts: &BTreeMap<String, Value>) {
         return;
     }
     let caught = facts.values().filter(|fact| fact["caught"] == true).count();
-    let _ = write!(page, "**{caught} of {} were missed.**\n\n", facts.len());
+    let _ = write!(page, "**{caught} of {} were caught.**\n\n", facts.len());
     page.push_str(
         "| switch | rule | caught | by | after | damage seen |\n|---|---|---|---|---|---|\n",
     );

@@ -35,7 +35,11 @@ impl Aimock {
     /// Starts one with the fixtures of `tests/fixtures/models/aimock`; none, loudly, where it is not installed.
     pub async fn start() -> Option<Self> {
         let Some(program) = installed() else {
-            eprintln!("!!! SKIPPED: aimock is not installed; run tests/peers/install.sh aimock");
+            crate::support::requirement::missing(
+                "aimock",
+                "a third-party model server",
+                "run tests/peers/install.sh aimock",
+            );
             return None;
         };
         let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/models/aimock");

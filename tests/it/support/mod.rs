@@ -8,3 +8,4 @@ pub mod fake_service;
 pub mod fake_telegram;
 pub mod pty;
 pub mod record;
+pub mod requirement;

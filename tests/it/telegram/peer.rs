@@ -23,9 +23,10 @@ fn python() -> PathBuf {
 fn an_independent_client_is_happy_with_the_fake() {
     let python = python();
     if !python.exists() {
-        eprintln!(
-            "SKIPPED: {} is missing; run tests/peers/install.sh",
-            python.display()
+        crate::support::requirement::missing(
+            "telegram_client",
+            "an independent client of Telegram",
+            "run tests/peers/install.sh telegram_client",
         );
         return;
     }

@@ -96,7 +96,11 @@ fn has_python() -> bool {
     let found =
         Path::new("/usr/bin/python3").exists() || Path::new("/usr/local/bin/python3").exists();
     if !found {
-        eprintln!("SKIPPED, NOT PASSED: needs python3");
+        crate::support::requirement::missing(
+            "/usr/bin/python3",
+            "what a confined program reaches",
+            "install python3",
+        );
     }
     found
 }

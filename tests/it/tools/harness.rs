@@ -97,9 +97,10 @@ impl Bench {
 pub fn confined() -> Option<Bench> {
     let sandbox = Sandbox::probe();
     if !sandbox.is_confined() {
-        eprintln!(
-            "SKIPPED, NOT PASSED: sandbox level {}",
-            sandbox.level_word()
+        crate::support::requirement::missing(
+            "a sandbox",
+            "the confinement of programs",
+            &format!("install bubblewrap (level here: {})", sandbox.level_word()),
         );
         return None;
     }

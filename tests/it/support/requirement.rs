@@ -1,0 +1,33 @@
+//! Programs that tests need beside the binary. In CI none may be missing; elsewhere a test says aloud what it left out.
+
+/// Says that a program is missing and what is not checked for want of it. Where `CI` is set, this fails the test.
+#[track_caller]
+pub fn missing(program: &str, unchecked: &str, remedy: &str) {
+    report(
+        std::env::var_os("CI").is_some_and(|value| !value.is_empty() && value != "false"),
+        program,
+        unchecked,
+        remedy,
+    );
+}
+
+#[track_caller]
+fn report(in_ci: bool, program: &str, unchecked: &str, remedy: &str) {
+    let line = format!("{program} is missing: {unchecked} was not checked; {remedy}");
+    assert!(!in_ci, "{line}");
+    eprintln!("\n!!! NOT CHECKED: {line}\n");
+}
+
+#[test]
+fn a_missing_program_fails_a_test_in_ci_only() {
+    report(false, "strace", "the loss of power", "install strace");
+    let failure =
+        std::panic::catch_unwind(|| report(true, "strace", "the loss of power", "install strace"))
+            .expect_err("it fails in CI");
+    let text = failure
+        .downcast_ref::<String>()
+        .expect("a text")
+        .to_lowercase();
+    assert!(text.contains("strace is missing"), "{text}");
+    assert!(text.contains("install strace"), "{text}");
+}
