@@ -15,7 +15,7 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 use crate::config::settings::Settings;
 use crate::text::redact::Redactor;
 
-/// A log file that is larger when the process starts is put aside.
+/// A log file that would grow beyond this is renamed to `leverframe.log.1`, while the process runs too.
 const MAX_LOG_BYTES: u64 = 16 * 1024 * 1024;
 
 /// Where log lines go.
@@ -45,9 +45,10 @@ pub fn start(
         )
     })?;
     let sink = match destination {
-        Destination::File => Sink::File(Arc::new(Mutex::new(open(&log_file(
-            &settings.paths.data_dir,
-        ))?))),
+        Destination::File => Sink::File(Arc::new(Mutex::new(LogFile::open(
+            log_file(&settings.paths.data_dir),
+            MAX_LOG_BYTES,
+        )?))),
         Destination::StandardError => Sink::StandardError,
     };
     let writer = Redacting { sink, redactor };
@@ -67,23 +68,62 @@ pub fn start(
     Ok(())
 }
 
-fn open(path: &Path) -> anyhow::Result<File> {
-    if std::fs::metadata(path).is_ok_and(|metadata| metadata.len() > MAX_LOG_BYTES) {
-        let aside = path.with_extension("log.1");
-        std::fs::rename(path, &aside)
-            .with_context(|| format!("putting {} aside", path.display()))?;
+/// A log file that keeps itself and the one before it within a size.
+pub struct LogFile {
+    path: PathBuf,
+    max_bytes: u64,
+    file: File,
+    bytes: u64,
+}
+
+impl LogFile {
+    /// Opens the file for appending; one that is too long already becomes the one before.
+    pub fn open(path: PathBuf, max_bytes: u64) -> anyhow::Result<Self> {
+        if std::fs::metadata(&path).is_ok_and(|metadata| metadata.len() > max_bytes) {
+            rotate(&path).with_context(|| format!("renaming {}", path.display()))?;
+        }
+        let file =
+            append(&path).with_context(|| format!("opening the log file {}", path.display()))?;
+        let bytes = file.metadata().map_or(0, |metadata| metadata.len());
+        Ok(Self {
+            path,
+            max_bytes,
+            file,
+            bytes,
+        })
     }
+
+    /// Appends a line. Where the file cannot be renamed, it grows rather than losing the line.
+    pub fn write_line(&mut self, line: &[u8]) -> io::Result<()> {
+        let grown = self.bytes.saturating_add(line.len() as u64);
+        if self.bytes > 0
+            && grown > self.max_bytes
+            && let Ok(file) = rotate(&self.path).and_then(|()| append(&self.path))
+        {
+            self.file = file;
+            self.bytes = 0;
+        }
+        self.file.write_all(line)?;
+        self.bytes = self.bytes.saturating_add(line.len() as u64);
+        Ok(())
+    }
+}
+
+fn rotate(path: &Path) -> io::Result<()> {
+    std::fs::rename(path, path.with_extension("log.1"))
+}
+
+fn append(path: &Path) -> io::Result<File> {
     OpenOptions::new()
         .create(true)
         .append(true)
         .mode(0o600)
         .open(path)
-        .with_context(|| format!("opening the log file {}", path.display()))
 }
 
 #[derive(Clone)]
 enum Sink {
-    File(Arc<Mutex<File>>),
+    File(Arc<Mutex<LogFile>>),
     StandardError,
 }
 
@@ -102,7 +142,7 @@ impl Write for Redacting {
             Sink::File(file) => file
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)
-                .write_all(clean.as_bytes())?,
+                .write_line(clean.as_bytes())?,
             Sink::StandardError => io::stderr().lock().write_all(clean.as_bytes())?,
         }
         Ok(bytes.len())

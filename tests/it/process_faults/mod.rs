@@ -14,5 +14,7 @@ mod disk;
 mod drain;
 mod emergency;
 mod files;
+mod logs;
+mod panics;
 mod stopped;
 mod world;

@@ -50,9 +50,12 @@ impl Home {
         self.dir.path().join("data-workspaces").join(channel)
     }
 
-    /// The binary with this home and nothing of the test's own environment.
+    /// The binary with this home and nothing of the test's own environment. `LEVERFRAME_TEST_BINARY` names another
+    /// build of it: one of the profile that is shipped.
     pub fn command(&self) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_leverframe"));
+        let binary = std::env::var_os("LEVERFRAME_TEST_BINARY")
+            .unwrap_or_else(|| env!("CARGO_BIN_EXE_leverframe").into());
+        let mut command = Command::new(binary);
         command
             .env_clear()
             .env("PATH", "/usr/local/bin:/usr/bin:/bin")

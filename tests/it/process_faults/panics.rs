@@ -1,0 +1,53 @@
+//! A panic ends one bridge, never the daemon. `.ci/run` runs these tests with the shipped profile too.
+
+use serde_json::json;
+
+use crate::process_faults::world::telegram_home;
+use crate::support::fake_telegram::state::User;
+use crate::support::fake_telegram::{FakeTelegram, TOKEN};
+use crate::support::record;
+
+const ADA: i64 = 100;
+
+#[tokio::test]
+async fn a_bridge_that_panics_starts_again_and_the_daemon_goes_on() {
+    let telegram = FakeTelegram::start();
+    let home = telegram_home(&telegram);
+    let mut daemon = home.daemon_with(&[
+        ("TEAM_TOKEN", TOKEN),
+        ("LEVERFRAME_CRASH", "ack.post:1:panic"),
+    ]);
+    let user = User::new(ADA, "Ada");
+    telegram.user_says(ADA, &user, "SAY:after the panic");
+    let answered = |text: &'static str| {
+        move |state: &crate::support::fake_telegram::State| {
+            state
+                .messages
+                .iter()
+                .any(|message| message.text.contains(text))
+        }
+    };
+    telegram.wait_blocking("the answer", answered("after the panic"));
+    telegram.user_says(ADA, &user, "SAY:and once more");
+    telegram.wait_blocking("the next answer", answered("and once more"));
+    let replies = telegram
+        .messages(ADA)
+        .iter()
+        .filter(|message| message.text.contains("after the panic"))
+        .count();
+    assert_eq!(replies, 1, "{}", telegram.story());
+    assert!(
+        home.log().contains("ack.post"),
+        "the panic is in the log: {}",
+        home.log()
+    );
+    let session = daemon.session().await;
+    let other = daemon.send(&session, "SAY:still here").await;
+    daemon.wait_state(&other, "completed").await;
+    assert!(daemon.terminate().success());
+    record::fault(
+        "bridge-panics",
+        "a bridge panicked after it had taken an update in",
+        "the bridge starts again, the message is answered once; other channels go on",
+    );
+}
