@@ -4,6 +4,8 @@
 //! Ephemeral ones (deltas, tool output, an opening model call) carry none and may be lost; the snapshot
 //! holds what they added up to. Folding durable events never needs an ephemeral one.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
@@ -573,7 +575,7 @@ pub struct EventFilter {
 #[derive(Debug, Clone, PartialEq)]
 pub enum StreamItem {
     /// Something happened.
-    Event(Box<Event>),
+    Event(Arc<Event>),
     /// The cursor is not kept any more: take a new snapshot.
     Reset,
 }

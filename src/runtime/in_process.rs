@@ -90,7 +90,7 @@ impl Follower {
     async fn next(&mut self) -> Option<Result<StreamItem, Problem>> {
         loop {
             if let Some(event) = self.ready.pop_front() {
-                return Some(Ok(StreamItem::Event(Box::new(event))));
+                return Some(Ok(StreamItem::Event(Arc::new(event))));
             }
             if self.ended {
                 return None;
@@ -127,7 +127,7 @@ impl Follower {
                         self.last_seq = seq;
                     }
                     if wanted(&self.filter, &event) {
-                        return Some(Ok(StreamItem::Event(Box::new(event.as_ref().clone()))));
+                        return Some(Ok(StreamItem::Event(event)));
                     }
                 }
                 // What was missed is in the log; ephemeral events were decoration.

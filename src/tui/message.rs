@@ -1,6 +1,8 @@
 //! What can wake the console, and what the reducer wants done about it. Both are plain data; the
 //! reducer itself does no I/O and reads no clock.
 
+use std::sync::Arc;
+
 use crossterm::event::KeyEvent;
 use ratatui::layout::Rect;
 
@@ -59,7 +61,7 @@ pub enum Message {
     /// The connection stands and this is the state it starts from.
     Snapshot(Box<Snapshot>),
     /// Something happened in the engine.
-    Event(Box<Event>),
+    Event(Arc<Event>),
     /// The connection is gone; it is being made again.
     Disconnected {
         /// Why.

@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::stream::{Stream, StreamExt as _, unfold};
@@ -127,7 +128,7 @@ impl Tail {
             return Ok(StreamItem::Reset);
         }
         serde_json::from_str::<Event>(&message.data)
-            .map(|event| StreamItem::Event(Box::new(event)))
+            .map(|event| StreamItem::Event(Arc::new(event)))
             .map_err(|error| {
                 self.client
                     .lost(&format!(

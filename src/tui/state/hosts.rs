@@ -30,7 +30,7 @@ use crate::tui::state::rules::RulesPanel;
 use crate::tui::state::session_view::SessionView;
 use crate::tui::state::undo::Undo;
 use crate::tui::state::world::World;
-use crate::tui::state::{perform, submit, update};
+use crate::tui::state::{perform, submit, trim, update};
 
 /// At most this many daemons at once: their names must fit where they are shown.
 pub const MOST: usize = 16;
@@ -602,6 +602,7 @@ fn event_beside(state: &mut State, host: HostId, event: &Event) -> Vec<Effect> {
             EventBody::EngineState { .. } | EventBody::ChannelState { .. }
         );
     if shown {
+        trim::trim_other(state, host);
         let added = update::refresh_lists(state);
         if matches!(event.body, EventBody::ApprovalRequested { .. }) && added > 0 {
             state.unrung = !state.focused;

@@ -44,6 +44,7 @@ pub mod submit;
 pub mod summary;
 pub mod taking_over;
 pub mod text_field;
+pub mod trim;
 pub mod undo;
 pub mod update;
 pub mod why;

@@ -1,5 +1,7 @@
 //! The reducer: one message in, effects out. The only way the state changes.
 
+use std::collections::BTreeSet;
+
 use crate::clock::Timestamp;
 use crate::protocol::approval::snooze_end;
 use crate::protocol::command::{Command, Outcome};
@@ -17,7 +19,7 @@ use crate::tui::state::session_view::SessionView;
 use crate::tui::state::world::World;
 use crate::tui::state::{
     audit, batch, deciding, dialogs, handing_over, hosts, input, memory, models, mouse, panel,
-    perform, replay, rule_editor, submit, summary, taking_over, undo, why,
+    perform, replay, rule_editor, submit, summary, taking_over, trim, undo, why,
 };
 
 /// Folds a message into the state.
@@ -240,6 +242,7 @@ fn take_event(state: &mut State, event: &Event) -> Vec<Effect> {
         state.session.session_id.is_some() && event.session_id == state.session.session_id;
     if event.seq.is_some() {
         state.session.stale |= shown_session;
+        trim::trim(state);
         let added = refresh_lists(state);
         if let EventBody::ApprovalRequested { .. } = event.body
             && added > 0
@@ -292,17 +295,9 @@ pub fn refresh_lists(state: &mut State) -> usize {
     {
         state.high = None;
     }
-    for session in state.world.sessions.keys() {
-        if !state.live.order.contains(session) {
-            state.live.order.push(*session);
-        }
-    }
-    for name in state.world.channels.keys() {
-        if !state.channels.order.contains(name) {
-            state.channels.order.push(name.clone());
-        }
-    }
     let world = &state.world;
+    append_new(&mut state.live.order, world.sessions.keys());
+    append_new(&mut state.channels.order, world.channels.keys());
     state
         .live
         .order
@@ -327,6 +322,13 @@ pub fn refresh_lists(state: &mut State) -> usize {
         state.channels.selected = None;
     }
     added
+}
+
+/// Appends what the list does not hold yet, in time that grows with both and not with their product.
+fn append_new<'k, K: Ord + Clone + 'k>(order: &mut Vec<K>, keys: impl Iterator<Item = &'k K>) {
+    let known: BTreeSet<&K> = order.iter().collect();
+    let new: Vec<K> = keys.filter(|key| !known.contains(key)).cloned().collect();
+    order.extend(new);
 }
 
 fn disconnected(state: &mut State, why: String) -> Vec<Effect> {

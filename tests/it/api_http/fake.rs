@@ -124,7 +124,7 @@ impl Log {
         });
         futures_util::stream::iter(old)
             .chain(tail)
-            .map(|event| Ok(StreamItem::Event(Box::new(event))))
+            .map(|event| Ok(StreamItem::Event(Arc::new(event))))
             .boxed()
     }
 }

@@ -1,5 +1,6 @@
 //! The remote client against the real server.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
@@ -107,7 +108,7 @@ async fn a_filter_and_every_event_arrive_unchanged() {
     fake.streams(move |_| {
         let mut items: Vec<_> = scripted
             .iter()
-            .map(|event| Ok(StreamItem::Event(Box::new(event.clone()))))
+            .map(|event| Ok(StreamItem::Event(Arc::new(event.clone()))))
             .collect();
         items.push(Ok(StreamItem::Reset));
         futures_util::stream::iter(items).boxed()
@@ -126,7 +127,7 @@ async fn a_filter_and_every_event_arrive_unchanged() {
     for event in events {
         assert_eq!(
             stream.next().await.unwrap().unwrap(),
-            StreamItem::Event(Box::new(event))
+            StreamItem::Event(Arc::new(event))
         );
     }
     assert_eq!(stream.next().await.unwrap().unwrap(), StreamItem::Reset);

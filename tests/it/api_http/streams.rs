@@ -121,7 +121,7 @@ async fn a_reader_that_stops_is_cut_and_nobody_else_notices() {
         futures_util::stream::repeat_with(move || {
             let _held = &guard;
             pulled.fetch_add(1, Ordering::SeqCst);
-            Ok(StreamItem::Event(Box::new(samples::numbered(9))))
+            Ok(StreamItem::Event(Arc::new(samples::numbered(9))))
         })
         .boxed()
     });
@@ -237,7 +237,7 @@ async fn wait_returns_when_the_turn_ends_or_needs_a_person_and_202_when_the_time
         let event = samples::event(Some(5), body);
         fake.streams(move |_| {
             let event = event.clone();
-            futures_util::stream::once(async { Ok(StreamItem::Event(Box::new(event))) })
+            futures_util::stream::once(async { Ok(StreamItem::Event(Arc::new(event))) })
                 .chain(futures_util::stream::pending())
                 .boxed()
         });

@@ -1,6 +1,7 @@
 //! Cache & cost and Doctor: frames at three sizes, and clean at any size whatever names, answers and errors hold.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use leverframe::clock::Day;
 use leverframe::protocol::cache::{
@@ -490,7 +491,7 @@ fn hostile(driver: &mut Driver, n: usize) {
             notes: Vec::new(),
         },
     };
-    driver.send(Message::Event(Box::new(event)));
+    driver.send(Message::Event(Arc::new(event)));
     driver.press("ctrl-r");
     driver.answer(Query::Models, Answer::Models(page(models_dialog::known())));
     for _ in 0..driver.state.doctor.rows.len() {

@@ -1,5 +1,7 @@
 //! Snapshots of every screen. `INSTA_UPDATE=always` accepts changes; look at each before committing.
 
+use std::sync::Arc;
+
 use leverframe::protocol::policy::{WhatIf, WhatIfCall};
 use leverframe::protocol::session::TranscriptBody;
 use leverframe::protocol::snapshot::{Answer, Query};
@@ -85,7 +87,7 @@ fn live_counts_down_to_the_next_try() {
                 not_before,
             },
         };
-        driver.send(Message::Event(Box::new(event)));
+        driver.send(Message::Event(Arc::new(event)));
     };
     let at = driver.now().wall.plus_seconds(12);
     started(&mut driver, Some(at));

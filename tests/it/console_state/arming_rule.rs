@@ -3,6 +3,8 @@
 //! The oracle below is written from CONSOLE.md alone. It keeps a log of what happened and judges each
 //! `Decide` from that log; it shares no code with `tui::state::arming`.
 
+use std::sync::Arc;
+
 use leverframe::protocol::command::Command;
 use leverframe::protocol::event::{Event, EventBody};
 use leverframe::protocol::ids::ApprovalId;
@@ -209,7 +211,7 @@ impl World {
             continuation_id: None,
             body,
         };
-        self.driver.send(Message::Event(Box::new(event)));
+        self.driver.send(Message::Event(Arc::new(event)));
     }
 
     fn draw(&mut self) {

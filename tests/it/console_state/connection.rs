@@ -202,7 +202,7 @@ impl Console {
 
 #[expect(clippy::unnecessary_wraps, reason = "an item of the stream")]
 fn requested(seq: u64, n: u8) -> Result<StreamItem, Problem> {
-    Ok(StreamItem::Event(Box::new(Event {
+    Ok(StreamItem::Event(Arc::new(Event {
         seq: Some(seq),
         at: fixture::NOW,
         session_id: None,
@@ -294,7 +294,7 @@ async fn nothing_is_drawn_while_nothing_changes() {
             offset: 46 + offset,
             text: "x".into(),
         };
-        client.push(Ok(StreamItem::Event(Box::new(Event {
+        client.push(Ok(StreamItem::Event(Arc::new(Event {
             seq: None,
             at: fixture::NOW,
             session_id: Some(fixture::session_id(2)),

@@ -1,5 +1,7 @@
 //! Emergency stop, lock, read-only, texts, dial, quit.
 
+use std::sync::Arc;
+
 use leverframe::protocol::command::{Command, Waiting};
 use leverframe::protocol::uncertain::ConversationChoice;
 use leverframe::protocol::words::*;
@@ -134,7 +136,7 @@ fn a_text_about_a_card_that_changed_is_not_sent() {
             approval: Box::new(revised),
         },
     };
-    driver.send(Message::Event(Box::new(event)));
+    driver.send(Message::Event(Arc::new(event)));
     driver.press("enter");
     assert!(sent(&driver).is_empty());
     assert!(

@@ -1,5 +1,7 @@
 //! Continuations and Audit: what they ask, what their keys do, and that nothing moves under the cursor.
 
+use std::sync::Arc;
+
 use leverframe::protocol::command::Command;
 use leverframe::protocol::event::{Event, EventBody};
 use leverframe::protocol::ids::ContinuationId;
@@ -27,7 +29,7 @@ fn happens(driver: &mut Driver, seq: u64) {
         continuation_id: Some(fixture::continuation_id(1)),
         body: EventBody::ContinuationQueued { ahead: 0 },
     };
-    driver.send(Message::Event(Box::new(event)));
+    driver.send(Message::Event(Arc::new(event)));
     driver.wait(600);
 }
 

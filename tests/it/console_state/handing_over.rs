@@ -1,5 +1,7 @@
 //! Handing a question over: a name and a note in one line, bound to the card, deciding nothing; and who is told.
 
+use std::sync::Arc;
+
 use leverframe::protocol::approval::Approval;
 use leverframe::protocol::command::{Command, Outcome};
 use leverframe::protocol::duty::{Duty, HandOver, HandOverRequest, OnCall, OnCallRequest};
@@ -76,7 +78,7 @@ fn happens(driver: &mut Driver, seq: u64, body: EventBody) -> Vec<Effect> {
         continuation_id: Some(fixture::continuation_id(1)),
         body,
     };
-    driver.send(Message::Event(Box::new(event)))
+    driver.send(Message::Event(Arc::new(event)))
 }
 
 fn handed(approval: Approval) -> EventBody {
@@ -414,7 +416,7 @@ fn a_hand_over_on_a_host_without_the_focus_is_told_with_its_name() {
     hosts::snapshot(&mut driver, hosts::LAB, there);
     driver.send(Message::FocusLost);
     let event = |seq: u64, to: &str| {
-        Message::Event(Box::new(Event {
+        Message::Event(Arc::new(Event {
             seq: Some(1_000_000 + seq),
             at: fixture::NOW,
             session_id: None,

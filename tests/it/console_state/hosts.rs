@@ -1,5 +1,7 @@
 //! Several daemons in one console: what belongs to one never reaches another.
 
+use std::sync::Arc;
+
 use leverframe::protocol::approval::Approval;
 use leverframe::protocol::command::{Command, DecisionRequest, Outcome};
 use leverframe::protocol::event::{Event, EventBody};
@@ -47,7 +49,7 @@ pub fn asks(instance: &str, approvals: Vec<Approval>) -> Snapshot {
 }
 
 fn requested(seq: u64, approval: Approval) -> Message {
-    Message::Event(Box::new(Event {
+    Message::Event(Arc::new(Event {
         seq: Some(seq),
         at: fixture::NOW,
         session_id: None,

@@ -1,5 +1,7 @@
 //! The Queue as a list: filter, groups, putting off, marks, and decisions about several cards.
 
+use std::sync::Arc;
+
 use leverframe::protocol::command::{Command, DecisionRequest, Outcome};
 use leverframe::protocol::event::{Event, EventBody};
 use leverframe::protocol::ids::ApprovalId;
@@ -75,7 +77,7 @@ fn arrives(driver: &mut Driver, seq: u64, approval: leverframe::protocol::approv
             approval: Box::new(approval),
         },
     };
-    driver.send(Message::Event(Box::new(event)));
+    driver.send(Message::Event(Arc::new(event)));
 }
 
 #[test]

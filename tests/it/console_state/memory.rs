@@ -1,5 +1,7 @@
 //! The Memory screen's keys: what they ask and send, what is asked before, and that nothing moves under the cursor.
 
+use std::sync::Arc;
+
 use leverframe::protocol::command::{Command, Outcome};
 use leverframe::protocol::event::{Event, EventBody};
 use leverframe::protocol::hygiene::{HygieneCommand, HygieneExcess};
@@ -46,7 +48,7 @@ fn changed(driver: &mut Driver) {
             by: "ana".into(),
         },
     };
-    driver.send(Message::Event(Box::new(event)));
+    driver.send(Message::Event(Arc::new(event)));
     driver.wait(600);
 }
 

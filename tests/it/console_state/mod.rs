@@ -21,4 +21,5 @@ mod notice;
 mod selection;
 mod streams;
 pub mod taking_over;
+mod trim;
 mod undo;

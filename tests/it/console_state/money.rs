@@ -1,6 +1,8 @@
 //! Cache & cost and Doctor: what they ask and when, that nothing moves under the cursor, what is sent and only after a
 //! yes, and that what has no price is never shown as free.
 
+use std::sync::Arc;
+
 use leverframe::protocol::cache::{CacheCounts, CachePurge};
 use leverframe::protocol::command::Command;
 use leverframe::protocol::doctor::{Doctor, Standing};
@@ -69,7 +71,7 @@ fn model_finished(driver: &mut Driver, error: Option<&str>) {
             notes: Vec::new(),
         },
     };
-    driver.send(Message::Event(Box::new(event)));
+    driver.send(Message::Event(Arc::new(event)));
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! The bell and notifications: only for who looks elsewhere, together, and not too often.
 
+use std::sync::Arc;
+
 use leverframe::protocol::event::{Event, EventBody};
 use leverframe::protocol::words::{ApprovalState, Risk};
 use leverframe::tui::message::{Effect, Message};
@@ -21,7 +23,7 @@ fn send(driver: &mut Driver, seq: u64, body: EventBody) -> Vec<Effect> {
         continuation_id: Some(fixture::continuation_id(1)),
         body,
     };
-    driver.send(Message::Event(Box::new(event)))
+    driver.send(Message::Event(Arc::new(event)))
 }
 
 fn arrives(driver: &mut Driver, n: u8) -> Vec<Effect> {

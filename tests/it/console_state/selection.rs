@@ -1,5 +1,7 @@
 //! Selection is by id and always valid; nothing that arrives moves it.
 
+use std::sync::Arc;
+
 use leverframe::protocol::event::{Event, EventBody};
 use leverframe::protocol::words::*;
 use leverframe::tui::message::Message;
@@ -17,7 +19,7 @@ fn event(driver: &mut Driver, seq: u64, session: u8, body: EventBody) {
         continuation_id: Some(fixture::continuation_id(session)),
         body,
     };
-    driver.send(Message::Event(Box::new(event)));
+    driver.send(Message::Event(Arc::new(event)));
 }
 
 fn body(which: u8, n: u8) -> EventBody {

@@ -4,6 +4,7 @@
 //! A screen of numbers stands in for the drawn one: it reports what a frame of that size would show, and keeps a log.
 //! The oracle judges from that log and from CONSOLE.md alone; it shares no code with `tui::state::arming`.
 
+use std::sync::Arc;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -515,7 +516,7 @@ impl Stream {
             continuation_id: None,
             body,
         };
-        self.send(Message::Event(Box::new(event)));
+        self.send(Message::Event(Arc::new(event)));
     }
 
     fn keys(&mut self, keys: &str) -> Result<(), TestCaseError> {

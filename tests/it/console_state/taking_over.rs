@@ -1,6 +1,8 @@
 //! Take-over, drain and test keys: nothing goes out before a yes, and only the console that holds a conversation
 //! writes in it as the bot.
 
+use std::sync::Arc;
+
 use leverframe::protocol::channel::ChannelDrain;
 use leverframe::protocol::command::{Command, Outcome};
 use leverframe::protocol::event::{Event, EventBody};
@@ -165,7 +167,7 @@ fn a_test_says_how_it_ended_and_only_this_consoles() {
     );
     let item = samples::delivery();
     let sent_event = |id| {
-        Message::Event(Box::new(Event {
+        Message::Event(Arc::new(Event {
             seq: None,
             at: fixture::ago(0),
             session_id: None,

@@ -1,5 +1,7 @@
 //! `z`: what was last done here is taken back while that can be, and named.
 
+use std::sync::Arc;
+
 use leverframe::protocol::approval::Approval;
 use leverframe::protocol::command::{Command, DecisionRequest, Outcome};
 use leverframe::protocol::event::{Event, EventBody};
@@ -39,7 +41,7 @@ fn event(driver: &mut Driver, seq: u64, body: EventBody) {
         continuation_id: Some(fixture::continuation_id(1)),
         body,
     };
-    driver.send(Message::Event(Box::new(event)));
+    driver.send(Message::Event(Arc::new(event)));
 }
 
 /// The first card is allowed, and the engine says so.

@@ -1,6 +1,8 @@
 //! A transcript of any length: what is loaded is bounded and without gaps, nothing moves what is being read, and
 //! what lies further back is found.
 
+use std::sync::Arc;
+
 use leverframe::protocol::event::{Event, EventBody};
 use leverframe::protocol::ids::ApprovalId;
 use leverframe::protocol::session::{TranscriptBody, TranscriptEntry};
@@ -128,7 +130,7 @@ impl Reading {
             continuation_id: Some(fixture::continuation_id(2)),
             body: EventBody::ContinuationQueued { ahead: 0 },
         };
-        self.driver.send(Message::Event(Box::new(event)));
+        self.driver.send(Message::Event(Arc::new(event)));
     }
 }
 
