@@ -302,6 +302,12 @@ impl Engine {
                 },
                 None,
             ),
+            SendOutcome::Shortened { external_refs } => (
+                StoredOutcome::Shortened {
+                    refs: external_refs,
+                },
+                None,
+            ),
             SendOutcome::Retry { not_before, error } => (
                 StoredOutcome::Retry {
                     not_before,

@@ -5,11 +5,11 @@ use crate::engine::handle::continuations;
 use crate::engine::handle::messages::MAX_TEXT_BYTES;
 use crate::engine::inbound::{Arrival, ingested};
 use crate::engine::problem::from_store;
+use crate::engine::slash_decide;
 use crate::engine::slash_routines;
 use crate::engine::turn::input::Halt;
 use crate::protocol::approval::Approval;
 use crate::protocol::bridge::Ingested;
-use crate::protocol::command::DecisionRequest;
 use crate::protocol::ids::{ApprovalId, SessionId};
 use crate::protocol::problem::Problem;
 use crate::protocol::session::{Continuation, Session};
@@ -75,8 +75,8 @@ pub async fn carry_out(
             )
             .await
         }
-        "approve" => decide(engine, arrival, DecisionWord::Approve, rest).await,
-        "deny" => decide(engine, arrival, DecisionWord::Deny, rest).await,
+        "approve" => slash_decide::carry_out(engine, arrival, DecisionWord::Approve, rest).await,
+        "deny" => slash_decide::carry_out(engine, arrival, DecisionWord::Deny, rest).await,
         "new" => new(engine, arrival).await,
         "cancel" => cancel(engine, arrival, rest).await,
         "resume" => resume(engine, arrival).await,
@@ -170,60 +170,6 @@ async fn waiting(engine: &Engine, arrival: &Arrival<'_>) -> Result<Vec<Approval>
                 .collect()
         })
         .map_err(from_store)
-}
-
-async fn decide(
-    engine: &Engine,
-    arrival: &Arrival<'_>,
-    decision: DecisionWord,
-    rest: &str,
-) -> Result<Ingested, Problem> {
-    let (code, reason) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
-    if code.is_empty() {
-        return reply(
-            engine,
-            arrival,
-            decision.as_str(),
-            format!("Which one? Send /{decision} CODE; /pending lists the codes."),
-        )
-        .await;
-    }
-    let wanted = code.to_owned();
-    let found = engine
-        .store
-        .read(move |reader| match wanted.parse::<ApprovalId>() {
-            Ok(id) => reader.approval(id).map(Some),
-            Err(_) => reader.approval_by_code(&wanted),
-        })
-        .await;
-    let found = match found {
-        Ok(found) => found,
-        Err(crate::store::error::StoreError::NotFound { .. }) => None,
-        Err(error) => return Err(from_store(error)),
-    };
-    let Some(approval) = found else {
-        return reply(
-            engine,
-            arrival,
-            decision.as_str(),
-            "There is no decision with that code. /pending lists what waits here.".to_owned(),
-        )
-        .await;
-    };
-    let request = DecisionRequest {
-        reason: Some(reason.trim().to_owned()).filter(|reason| !reason.is_empty()),
-        revision: Some(approval.revision),
-        ..DecisionRequest::new(decision, approval.digest.clone())
-    };
-    let done = engine
-        .decide_from_chat(arrival, approval.id, request)
-        .await?;
-    if let Some(text) = &done.feedback
-        && !done.repeated
-    {
-        tell(engine, arrival, text.clone()).await;
-    }
-    Ok(done)
 }
 
 /// A reply after the fact; losing it loses only a courtesy.

@@ -267,7 +267,7 @@ impl EnsureChannel {
             },
             &NewApproval {
                 id,
-                short_code: short_code(id),
+                short_code: short_code(id, 1),
                 kind: ApprovalKind::PolicyRaise,
                 digest: hex(&Sha256::digest(wanted.as_bytes())),
                 taint: Vec::new(),

@@ -73,7 +73,7 @@ pub(crate) fn question(
     let id = ApprovalId::generate();
     NewApproval {
         id,
-        short_code: short_code(id),
+        short_code: short_code(id, 1),
         kind,
         digest,
         taint: Vec::new(),

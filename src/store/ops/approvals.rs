@@ -94,10 +94,14 @@ impl Gate {
     }
 }
 
-/// A code of six letters and digits (without I, L, O, U) for an approval made by the store itself.
-pub(crate) fn short_code(id: ApprovalId) -> String {
+/// A code of six letters and digits (without I, L, O, U) for a revision of an approval. Only the code of a first
+/// revision may come from somewhere else.
+pub(crate) fn short_code(id: ApprovalId, revision: u32) -> String {
     const ALPHABET: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
-    let hash = Sha256::digest(id.to_bytes());
+    let hash = Sha256::new()
+        .chain_update(id.to_bytes())
+        .chain_update(revision.to_be_bytes())
+        .finalize();
     hash[..6]
         .iter()
         .map(|byte| char::from(ALPHABET[usize::from(byte & 31)]))
@@ -290,8 +294,8 @@ impl WriteTx<'_> {
         Ok(())
     }
 
-    /// Puts an approval back to (or keeps it) pending under a new revision. A decision that does not count any more
-    /// leaves no permission behind either.
+    /// Puts an approval back to (or keeps it) pending under a new revision with a new code. A decision that does not
+    /// count any more leaves no permission behind either.
     pub(crate) fn next_revision(
         &mut self,
         gate: &mut Gate,
@@ -308,13 +312,15 @@ impl WriteTx<'_> {
         self.conn
             .prepare_cached(
                 "UPDATE approvals SET revision = ?2, digest = ?3, decision = NULL, decision_body = NULL, decided_at = NULL,
-                    updated_at = ?4 WHERE id = ?1",
+                    updated_at = ?4, old_codes = coalesce(old_codes || ',', '') || short_code, short_code = ?5
+                 WHERE id = ?1",
             )?
             .execute(params![
                 gate.id.to_bytes(),
                 gate.revision,
                 digest,
-                self.now.as_millis()
+                self.now.as_millis(),
+                short_code(gate.id, gate.revision)
             ])?;
         Ok(())
     }

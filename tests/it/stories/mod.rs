@@ -1,4 +1,5 @@
 //! The stories of a newcomer, with the real binary: HTTP, Telegram, kill -9.
 
+mod chat_codes;
 mod http;
 mod telegram;

@@ -1,0 +1,12 @@
+-- Schema version 10: what a card showed. Never edited once released.
+
+-- Revision of the approval that a card showed when its send began.
+ALTER TABLE outbox ADD COLUMN revision INTEGER;
+-- Whether the platform's message shows the card whole; NULL = nobody said so.
+ALTER TABLE outbox ADD COLUMN whole INTEGER CHECK (whole IN (0, 1));
+UPDATE outbox SET revision = (SELECT max(t.revision) FROM card_tokens t WHERE t.outbox_id = outbox.id)
+WHERE class = 'approval_card';
+
+-- Codes of earlier revisions, separated by commas. Whoever sends one is told that it changed since.
+ALTER TABLE approvals ADD COLUMN old_codes TEXT;
+CREATE INDEX approvals_with_old_codes ON approvals (id) WHERE old_codes IS NOT NULL;
