@@ -18,6 +18,9 @@ use crate::store::commands::ingest_turn::{IngestOutcome, IngestTurn};
 use crate::store::commands::once::Once;
 use crate::store::input::{NewNotice, Origin, SessionChoice, TurnBounds, TurnCache};
 
+/// Told to whoever forwards, quotes or edits a command.
+const INDIRECT: &str = "A forwarded, quoted or edited command has no effect; send it anew.";
+
 /// An item with everything that was found out about it.
 pub struct Arrival<'a> {
     /// Channel name.
@@ -201,7 +204,18 @@ impl Engine {
                 .await;
         }
         if text.trim_start().starts_with('/') {
-            return slash::carry_out(self, arrival, text.trim(), indirect).await;
+            if indirect {
+                // It is somebody else's word, or not what was first said: it may be read, and orders nothing.
+                return self
+                    .record(
+                        arrival,
+                        Disposition::Command,
+                        "a forwarded, quoted or edited command".to_owned(),
+                        Some(INDIRECT.to_owned()),
+                    )
+                    .await;
+            }
+            return slash::carry_out(self, arrival, text.trim()).await;
         }
         if text.trim().is_empty() {
             return self

@@ -58,7 +58,6 @@ pub async fn carry_out(
     engine: &Engine,
     arrival: &Arrival<'_>,
     text: &str,
-    indirect: bool,
 ) -> Result<Ingested, Problem> {
     let (word, rest) = text[1..]
         .split_once(char::is_whitespace)
@@ -66,15 +65,6 @@ pub async fn carry_out(
     let word = word.split('@').next().unwrap_or(word).to_ascii_lowercase();
     let rest = rest.trim();
     match word.as_str() {
-        "approve" | "deny" if indirect => {
-            reply(
-                engine,
-                arrival,
-                &word,
-                "Forwarded, quoted and edited messages never decide; send it anew.".to_owned(),
-            )
-            .await
-        }
         "approve" => slash_decide::carry_out(engine, arrival, DecisionWord::Approve, rest).await,
         "deny" => slash_decide::carry_out(engine, arrival, DecisionWord::Deny, rest).await,
         "new" => new(engine, arrival).await,
