@@ -13,6 +13,7 @@ use crate::protocol::bridge::Ingested;
 use crate::protocol::ids::{ApprovalId, SessionId};
 use crate::protocol::problem::Problem;
 use crate::protocol::session::{Continuation, Session};
+use crate::protocol::slash::SlashCommand;
 use crate::protocol::snapshot::PageRequest;
 use crate::protocol::words::{ApprovalState, ContinuationState, DecisionWord, Disposition};
 use crate::store::commands::end_session::EndSession;
@@ -23,31 +24,11 @@ use crate::store::commands::update_session::UpdateSession;
 use crate::store::queries::continuations::ContinuationFilter;
 use crate::text::untrusted::limit_line;
 
-/// Every command with its one-line help.
-pub const COMMANDS: &[(&str, &str)] = &[
-    ("new", "start a new session; the old one is kept"),
-    ("sessions", "your sessions in this conversation"),
-    ("resume", "go on with an interrupted request"),
-    ("rename", "TITLE: name this session"),
-    ("status", "what is going on here"),
-    ("pending", "decisions this conversation waits for"),
-    ("approve", "CODE: allow a call once"),
-    ("deny", "CODE [reason]: refuse a call"),
-    ("cancel", "[reason]: end what runs or waits here"),
-    ("retry", "ask the last ended request again"),
-    ("fresh", "TEXT: ask, and take no answer that was kept"),
-    (
-        "routines",
-        "[run, enable or disable NAME]: what runs by itself (owners)",
-    ),
-    ("help", "this text"),
-];
-
 /// The help text.
 pub fn help() -> String {
     let mut text = String::from("What you can send here:\n");
-    for (name, what) in COMMANDS {
-        text.push_str(&format!("- /{name} {what}\n"));
+    for command in SlashCommand::ALL {
+        text.push_str(&format!("- {}: {}\n", command.usage(), command.summary()));
     }
     text.push_str("Anything else is a message to the agent.");
     text
@@ -62,32 +43,31 @@ pub async fn carry_out(
     let (word, rest) = text[1..]
         .split_once(char::is_whitespace)
         .unwrap_or((&text[1..], ""));
-    let word = word.split('@').next().unwrap_or(word).to_ascii_lowercase();
+    let word = word.split('@').next().unwrap_or(word);
     let rest = rest.trim();
-    match word.as_str() {
-        "approve" => slash_decide::carry_out(engine, arrival, DecisionWord::Approve, rest).await,
-        "deny" => slash_decide::carry_out(engine, arrival, DecisionWord::Deny, rest).await,
-        "new" => new(engine, arrival).await,
-        "cancel" => cancel(engine, arrival, rest).await,
-        "resume" => resume(engine, arrival).await,
-        "retry" => retry(engine, arrival).await,
-        "fresh" => fresh(engine, arrival, rest).await,
-        "rename" => rename(engine, arrival, rest).await,
-        "routines" => slash_routines::carry_out(engine, arrival, rest).await,
-        "status" => {
-            let text = status(engine, arrival).await?;
-            reply(engine, arrival, "status", text).await
+    let Some(command) = SlashCommand::named(word) else {
+        return reply(engine, arrival, "help", help()).await;
+    };
+    let said = match command {
+        SlashCommand::Approve => {
+            return slash_decide::carry_out(engine, arrival, DecisionWord::Approve, rest).await;
         }
-        "sessions" => {
-            let text = sessions(engine, arrival).await?;
-            reply(engine, arrival, "sessions", text).await
+        SlashCommand::Deny => {
+            return slash_decide::carry_out(engine, arrival, DecisionWord::Deny, rest).await;
         }
-        "pending" => {
-            let text = pending(engine, arrival).await?;
-            reply(engine, arrival, "pending", text).await
-        }
-        _ => reply(engine, arrival, "help", help()).await,
-    }
+        SlashCommand::New => return new(engine, arrival).await,
+        SlashCommand::Cancel => return cancel(engine, arrival, rest).await,
+        SlashCommand::Resume => return resume(engine, arrival).await,
+        SlashCommand::Retry => return retry(engine, arrival).await,
+        SlashCommand::Fresh => return fresh(engine, arrival, rest).await,
+        SlashCommand::Rename => return rename(engine, arrival, rest).await,
+        SlashCommand::Routines => return slash_routines::carry_out(engine, arrival, rest).await,
+        SlashCommand::Status => status(engine, arrival).await?,
+        SlashCommand::Sessions => sessions(engine, arrival).await?,
+        SlashCommand::Pending => pending(engine, arrival).await?,
+        SlashCommand::Help => help(),
+    };
+    reply(engine, arrival, command.as_str(), said).await
 }
 
 /// Stores a command with its answer.

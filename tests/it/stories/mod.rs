@@ -1,6 +1,7 @@
 //! The stories of a newcomer, with the real binary: HTTP, Telegram, kill -9.
 
 mod chat_codes;
+mod chat_commands;
 mod chat_indirect;
 mod http;
 mod telegram;
