@@ -448,6 +448,8 @@ pub struct NewApproval {
     pub expires_at: Option<Timestamp>,
     /// A free-text line for kinds without a tool.
     pub question: Option<String>,
+    /// Why a permission for the session would never be used for the call.
+    pub once_only: Option<String>,
     /// Cards to send.
     pub cards: Vec<NewCard>,
 }

@@ -277,6 +277,7 @@ impl EnsureChannel {
                 model_reason: None,
                 offered: vec![DecisionWord::Approve, DecisionWord::Deny],
                 expires_at: None,
+                once_only: None,
                 question: Some(format!(
                     "The configuration raises the policy of `{}`: {}",
                     self.name,

@@ -81,6 +81,7 @@ pub(crate) fn question(
         model_reason: None,
         offered,
         expires_at: None,
+        once_only: None,
         question: Some(text),
         cards: Vec::new(),
     }

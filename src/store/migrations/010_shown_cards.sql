@@ -10,3 +10,6 @@ WHERE class = 'approval_card';
 -- Codes of earlier revisions, separated by commas. Whoever sends one is told that it changed since.
 ALTER TABLE approvals ADD COLUMN old_codes TEXT;
 CREATE INDEX approvals_with_old_codes ON approvals (id) WHERE old_codes IS NOT NULL;
+
+-- Why a permission for the session would never be used for the call; NULL = nothing in the policy is against one.
+ALTER TABLE approvals ADD COLUMN once_only TEXT;

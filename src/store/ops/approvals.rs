@@ -143,9 +143,9 @@ impl WriteTx<'_> {
                 "INSERT INTO approvals (id, short_code, kind, state, digest, revision, channel, conversation, session_id,
                     continuation_id, tool_call_id, outbox_id, budget_kind, baseline, requester_id, requester_display,
                     requester_person, taint, preview, model_reason, question, offered, requested_at, expires_at,
-                    updated_at, budget, budget_day, budget_extra)
+                    updated_at, budget, budget_day, budget_extra, once_only)
                  VALUES (?1, ?2, ?3, 'pending', ?4, 1, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18,
-                    ?19, ?20, ?21, ?22, ?21, ?23, ?24, ?25)",
+                    ?19, ?20, ?21, ?22, ?21, ?23, ?24, ?25, ?26)",
             )?
             .execute(params![
                 new.id.to_bytes(),
@@ -172,7 +172,8 @@ impl WriteTx<'_> {
                 new.expires_at.map(Timestamp::as_millis),
                 subject.budget.filter(|kind| !kind.is_of_schema_1()).map(BudgetKind::as_str),
                 subject.budget_day,
-                subject.budget_extra
+                subject.budget_extra,
+                new.once_only
             ])?;
         if let Some(call) = subject.call {
             self.conn

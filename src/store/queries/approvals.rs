@@ -72,7 +72,7 @@ const APPROVAL: &str = "SELECT a.id, a.short_code, a.kind, a.state, a.digest, a.
         a.taint, a.preview, a.model_reason, a.question, a.offered, a.notified, a.requested_at, a.expires_at,
         a.decision_body, a.position,
         c.name, c.args, c.access, c.effect, c.risk, c.risk_reasons, c.plan, c.verdict, c.rule, c.policy_version,
-        a.waiting_for
+        a.waiting_for, a.once_only
      FROM approvals a LEFT JOIN tool_calls c ON c.id = a.tool_call_id";
 
 /// What an approval without a call says about access, risk and rule.
@@ -182,6 +182,7 @@ fn approval_row(row: &Row<'_>) -> rusqlite::Result<(i64, Approval)> {
         similar: Vec::new(),
         question: row.get(17)?,
         notified: row.get(19)?,
+        once_only: row.get(35)?,
         unknown: None,
         // Only what is pending waits.
         waiting_for: match state {

@@ -242,6 +242,7 @@ pub fn approval(state: ApprovalState) -> Approval {
         }],
         question: None,
         notified: true,
+        once_only: None,
         unknown: None,
         waiting_for: (state == ApprovalState::Pending).then(|| Box::new(handed_over())),
     }

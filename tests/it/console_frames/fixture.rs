@@ -107,6 +107,7 @@ pub fn approval(n: u8, risk: Risk) -> Approval {
         }],
         question: None,
         notified: true,
+        once_only: None,
         unknown: None,
         waiting_for: None,
     }

@@ -2,6 +2,7 @@
 
 mod chat_codes;
 mod chat_commands;
+mod chat_grants;
 mod chat_indirect;
 mod http;
 mod telegram;
