@@ -324,6 +324,7 @@ pub fn channel(engine: &Engine, row: ChannelRow) -> Channel {
         policy: row.policy,
         health,
         paused: row.paused,
+        held: bridged && engine.is_held(),
         backlog: row.backlog,
         pending_approvals: row.pending_approvals,
         active_sessions: row.active_sessions,

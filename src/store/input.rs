@@ -479,3 +479,25 @@ pub struct NewPart {
     /// Platform id of the message it answers.
     pub reply_to: Option<String>,
 }
+
+/// What the engine says about itself. Such a word leaves during an emergency stop too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OwnWord {
+    /// An emergency stop holds everything.
+    Held,
+    /// A request was interrupted and waits.
+    Interrupted,
+    /// Nobody decided in time.
+    Expired,
+}
+
+impl OwnWord {
+    /// As stored.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Held => "held",
+            Self::Interrupted => "interrupted",
+            Self::Expired => "expired",
+        }
+    }
+}

@@ -276,6 +276,7 @@ pub fn channel() -> Channel {
             rate_limited_until: None,
         },
         paused: false,
+        held: false,
         backlog: 1,
         pending_approvals: 2,
         active_sessions: 3,

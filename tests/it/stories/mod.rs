@@ -4,5 +4,6 @@ mod chat_codes;
 mod chat_commands;
 mod chat_grants;
 mod chat_indirect;
+mod chat_notices;
 mod http;
 mod telegram;
