@@ -268,6 +268,8 @@ fn row(channel: &Channel) -> Vec<String> {
     }
     let state = if channel.paused {
         "paused".to_owned()
+    } else if channel.held {
+        "held".to_owned()
     } else if channel.draining.is_some() {
         "draining".to_owned()
     } else {

@@ -222,6 +222,7 @@ pub fn build(engine: &Engine, origin: &Origin, ask: Ask, now: Timestamp) -> NewA
         offered: offered(ask.kind),
         expires_at,
         question: ask.question,
+        once_only: None,
         cards: cards(engine, origin, ask.kind, ask.risk),
     }
 }

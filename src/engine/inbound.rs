@@ -16,7 +16,14 @@ use crate::store::commands::decide::DecideReport;
 use crate::store::commands::ingest_record::IngestRecord;
 use crate::store::commands::ingest_turn::{IngestOutcome, IngestTurn};
 use crate::store::commands::once::Once;
+use crate::store::commands::tell_held::TellHeld;
 use crate::store::input::{NewNotice, Origin, SessionChoice, TurnBounds, TurnCache};
+
+/// Told to whoever writes during an emergency stop.
+const HELD: &str = "Everything is held by the operator at the moment. Your message is kept; what follows from it is said \
+                    after the release.";
+/// Told to whoever forwards, quotes or edits a command.
+const INDIRECT: &str = "A forwarded, quoted or edited command has no effect; send it anew.";
 
 /// An item with everything that was found out about it.
 pub struct Arrival<'a> {
@@ -73,6 +80,26 @@ impl Engine {
                 self.text(&arrival, sender, text, *direct, *addressed, *indirect)
                     .await
             }
+        }
+    }
+
+    /// During an emergency stop no answer leaves: a conversation is told so once, by the engine itself.
+    async fn tell_held(&self, arrival: &Arrival<'_>) -> Result<(), Problem> {
+        if !self.is_held() {
+            return Ok(());
+        }
+        let mut record = self.record_row(
+            arrival,
+            Disposition::Command,
+            String::new(),
+            Some(HELD.to_owned()),
+        );
+        match record.notices.pop() {
+            Some(notice) => {
+                let told = self.store.write(TellHeld { notice }).await;
+                told.map_err(from_store)
+            }
+            None => Ok(()),
         }
     }
 
@@ -200,8 +227,31 @@ impl Engine {
                 )
                 .await;
         }
+        let done = self.addressed(arrival, text, indirect).await?;
+        self.tell_held(arrival).await?;
+        Ok(done)
+    }
+
+    /// A text of somebody who may talk, meant for the bot.
+    async fn addressed(
+        &self,
+        arrival: &Arrival<'_>,
+        text: &str,
+        indirect: bool,
+    ) -> Result<Ingested, Problem> {
         if text.trim_start().starts_with('/') {
-            return slash::carry_out(self, arrival, text.trim(), indirect).await;
+            if indirect {
+                // It is somebody else's word, or not what was first said: it may be read, and orders nothing.
+                return self
+                    .record(
+                        arrival,
+                        Disposition::Command,
+                        "a forwarded, quoted or edited command".to_owned(),
+                        Some(INDIRECT.to_owned()),
+                    )
+                    .await;
+            }
+            return slash::carry_out(self, arrival, text.trim()).await;
         }
         if text.trim().is_empty() {
             return self

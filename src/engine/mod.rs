@@ -30,6 +30,7 @@ pub mod routine;
 pub mod rules;
 pub mod scheduler;
 pub mod slash;
+pub mod slash_decide;
 pub mod slash_routines;
 pub mod storage;
 pub mod strangers;

@@ -1,4 +1,5 @@
-//! What a bridge takes from the outbox, one part at a time, in order, never while the engine is held.
+//! What a bridge takes from the outbox, one part at a time, in order. While the engine is held, only what it says
+//! about itself.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -104,7 +105,8 @@ impl Engine {
         let mut problem = self.store.problem_changes();
         let mut given_back = self.handed_out.subscribe();
         loop {
-            if held.borrow_and_update().is_some() {
+            let is_held = held.borrow_and_update().is_some();
+            if is_held && *self.quarantine.borrow() {
                 tokio::select! {
                     changed = held.changed() => if changed.is_err() { return Err(stopping()) },
                     () = self.shutdown.cancelled() => return Err(stopping()),
@@ -122,7 +124,13 @@ impl Engine {
                 given_back.borrow_and_update().keys().copied().collect();
             let next = match self
                 .store
-                .read(move |reader| reader.next_outbox_besides(&name, now, &handed_out))
+                .read(move |reader| {
+                    if is_held {
+                        reader.next_own_word(&name, now, &handed_out)
+                    } else {
+                        reader.next_outbox_besides(&name, now, &handed_out)
+                    }
+                })
                 .await
             {
                 Ok(next) => next,
@@ -175,7 +183,11 @@ impl Engine {
 
     /// Records that a part is about to leave. An error means: do not send.
     pub async fn begin_send(&self, channel: &str, id: OutboxId) -> Result<(), Problem> {
-        if self.is_held() {
+        let is_own = async || {
+            let own = self.store.read_here(move |reader| reader.is_own_word(id));
+            own.await.map_err(from_store)
+        };
+        if self.is_held() && !is_own().await? {
             return Err(Problem::new(
                 ProblemKind::Unavailable,
                 "held",
@@ -298,6 +310,12 @@ impl Engine {
         let (outcome, unknown) = match outcome {
             SendOutcome::Sent { external_refs } => (
                 StoredOutcome::Sent {
+                    refs: external_refs,
+                },
+                None,
+            ),
+            SendOutcome::Shortened { external_refs } => (
+                StoredOutcome::Shortened {
                     refs: external_refs,
                 },
                 None,

@@ -46,6 +46,21 @@ pub fn actor_id(actor: &Actor) -> String {
     }
 }
 
+/// Where somebody reads direct messages: each a channel and a conversation key.
+pub fn direct_conversations(settings: &Settings, platform_id: &str) -> Vec<(String, String)> {
+    let alone = [platform_id.to_owned()];
+    let ids = person(settings, platform_id).map_or(&alone[..], |person| &person.settings.ids);
+    let mut found = Vec::new();
+    for (platform, user) in ids.iter().filter_map(|id| id.split_once(':')) {
+        for (channel, settings) in &settings.channels {
+            if settings.kind.as_str() == platform {
+                found.push((channel.clone(), user.to_owned()));
+            }
+        }
+    }
+    found
+}
+
 /// Who asks, when the asking is done by an actor directly (console, HTTP, command line).
 pub fn requester(actor: &Actor) -> Requester {
     let person = match actor {

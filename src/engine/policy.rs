@@ -92,6 +92,29 @@ pub fn grantable(facts: &CallFacts) -> bool {
     facts.risk < Risk::High && facts.taint.is_empty() && facts.always_asks.is_none()
 }
 
+/// Why a permission of this shape for the session would never be used under these circumstances; none = it would.
+pub fn once_only(facts: &CallFacts, circumstances: &Circumstances) -> Option<String> {
+    let granted = Circumstances {
+        // A stop ends; what it holds back is judged again then.
+        held: false,
+        grants: vec![SessionGrant {
+            tool: facts.tool.clone(),
+            args_digest: facts.args_digest.clone(),
+            requester_id: circumstances.requester_id.clone(),
+            by: String::new(),
+            approval_id: ApprovalId::from_bytes([0; 16]),
+        }],
+        ..circumstances.clone()
+    };
+    let verdict = verdict(facts, &granted);
+    (verdict.decision != VerdictWord::Allow).then(|| {
+        format!(
+            "it would ask all the same ({}); allow it once",
+            verdict.rule
+        )
+    })
+}
+
 /// The verdict on a call: the stricter one where two policies apply.
 pub fn verdict(facts: &CallFacts, circumstances: &Circumstances) -> Verdict {
     judged(facts, circumstances).0

@@ -308,6 +308,10 @@ pub fn channel(engine: &Engine, row: ChannelRow) -> Channel {
     }
     if row.paused {
         health.state = ChannelState::Paused;
+    } else if health.state == ChannelState::Paused {
+        // Resumed a moment ago: the bridge connects, and has not said so yet.
+        health.state = ChannelState::Starting;
+        health.detail = None;
     }
     if bridged && !engine.settings.channels.contains_key(&row.name) {
         health.state = ChannelState::Failed;
@@ -320,6 +324,7 @@ pub fn channel(engine: &Engine, row: ChannelRow) -> Channel {
         policy: row.policy,
         health,
         paused: row.paused,
+        held: bridged && engine.is_held(),
         backlog: row.backlog,
         pending_approvals: row.pending_approvals,
         active_sessions: row.active_sessions,

@@ -21,6 +21,7 @@ use crate::protocol::words::{Autonomy, Surface};
 use crate::store::commands::ensure_channel::{Baseline, EnsureChannel};
 use crate::store::commands::recover::Recovery;
 use crate::store::commands::set_held::SetHeld;
+use crate::store::commands::tell_interrupted::TellInterrupted;
 
 /// Oldest interrupted continuation that resumes by itself.
 const RESUME_WITHIN_MS: u64 = 3600 * 1000;
@@ -28,6 +29,9 @@ const RESUME_WITHIN_MS: u64 = 3600 * 1000;
 const RESUME_ATTEMPTS: u32 = 3;
 /// Crashes within ten minutes that make the engine start held.
 const CRASHES_THAT_HOLD: u32 = 3;
+
+/// What a chat is told whose request waits since a crash.
+const INTERRUPTED: &str = "This request was interrupted by a restart. The operator decides whether it goes on; /resume goes on with it, too.";
 
 /// Starts everything that is pending, under the policy of now.
 pub async fn begin(engine: &Engine, recovery: &Recovery) -> Result<(), Problem> {
@@ -105,6 +109,7 @@ pub async fn begin(engine: &Engine, recovery: &Recovery) -> Result<(), Problem> 
             tracing::warn!(continuation = %id, %problem, "stays interrupted");
         }
     }
+    tell_interrupted(engine).await?;
     if !engine.is_held() {
         probe::begin(engine);
     }
@@ -117,6 +122,28 @@ pub async fn begin(engine: &Engine, recovery: &Recovery) -> Result<(), Problem> 
         engine.wake(session);
     }
     Ok(())
+}
+
+/// Tells the chats whose requests wait for somebody since a crash. Those of an earlier start may not have been told.
+async fn tell_interrupted(engine: &Engine) -> Result<(), Problem> {
+    let interrupted = engine
+        .store
+        .read(|reader| reader.interrupted())
+        .await
+        .map_err(from_store)?;
+    let continuations: Vec<ContinuationId> = interrupted
+        .into_iter()
+        .filter(|(_, channel)| engine.has_bridge(channel))
+        .map(|(id, _)| id)
+        .collect();
+    if continuations.is_empty() {
+        return Ok(());
+    }
+    let told = TellInterrupted {
+        continuations,
+        text: INTERRUPTED.to_owned(),
+    };
+    engine.store.write(told).await.map_err(from_store)
 }
 
 /// `full`: resumes when young and not tried too often. Every other level waits for a person.

@@ -5,14 +5,15 @@ use crate::engine::handle::continuations;
 use crate::engine::handle::messages::MAX_TEXT_BYTES;
 use crate::engine::inbound::{Arrival, ingested};
 use crate::engine::problem::from_store;
+use crate::engine::slash_decide;
 use crate::engine::slash_routines;
 use crate::engine::turn::input::Halt;
 use crate::protocol::approval::Approval;
 use crate::protocol::bridge::Ingested;
-use crate::protocol::command::DecisionRequest;
 use crate::protocol::ids::{ApprovalId, SessionId};
 use crate::protocol::problem::Problem;
 use crate::protocol::session::{Continuation, Session};
+use crate::protocol::slash::SlashCommand;
 use crate::protocol::snapshot::PageRequest;
 use crate::protocol::words::{ApprovalState, ContinuationState, DecisionWord, Disposition};
 use crate::store::commands::end_session::EndSession;
@@ -23,31 +24,11 @@ use crate::store::commands::update_session::UpdateSession;
 use crate::store::queries::continuations::ContinuationFilter;
 use crate::text::untrusted::limit_line;
 
-/// Every command with its one-line help.
-pub const COMMANDS: &[(&str, &str)] = &[
-    ("new", "start a new session; the old one is kept"),
-    ("sessions", "your sessions in this conversation"),
-    ("resume", "go on with an interrupted request"),
-    ("rename", "TITLE: name this session"),
-    ("status", "what is going on here"),
-    ("pending", "decisions this conversation waits for"),
-    ("approve", "CODE: allow a call once"),
-    ("deny", "CODE [reason]: refuse a call"),
-    ("cancel", "[reason]: end what runs or waits here"),
-    ("retry", "ask the last ended request again"),
-    ("fresh", "TEXT: ask, and take no answer that was kept"),
-    (
-        "routines",
-        "[run, enable or disable NAME]: what runs by itself (owners)",
-    ),
-    ("help", "this text"),
-];
-
 /// The help text.
 pub fn help() -> String {
     let mut text = String::from("What you can send here:\n");
-    for (name, what) in COMMANDS {
-        text.push_str(&format!("- /{name} {what}\n"));
+    for command in SlashCommand::ALL {
+        text.push_str(&format!("- {}: {}\n", command.usage(), command.summary()));
     }
     text.push_str("Anything else is a message to the agent.");
     text
@@ -58,46 +39,35 @@ pub async fn carry_out(
     engine: &Engine,
     arrival: &Arrival<'_>,
     text: &str,
-    indirect: bool,
 ) -> Result<Ingested, Problem> {
     let (word, rest) = text[1..]
         .split_once(char::is_whitespace)
         .unwrap_or((&text[1..], ""));
-    let word = word.split('@').next().unwrap_or(word).to_ascii_lowercase();
+    let word = word.split('@').next().unwrap_or(word);
     let rest = rest.trim();
-    match word.as_str() {
-        "approve" | "deny" if indirect => {
-            reply(
-                engine,
-                arrival,
-                &word,
-                "Forwarded, quoted and edited messages never decide; send it anew.".to_owned(),
-            )
-            .await
+    let Some(command) = SlashCommand::named(word) else {
+        return reply(engine, arrival, "help", help()).await;
+    };
+    let said = match command {
+        SlashCommand::Approve => {
+            return slash_decide::carry_out(engine, arrival, DecisionWord::Approve, rest).await;
         }
-        "approve" => decide(engine, arrival, DecisionWord::Approve, rest).await,
-        "deny" => decide(engine, arrival, DecisionWord::Deny, rest).await,
-        "new" => new(engine, arrival).await,
-        "cancel" => cancel(engine, arrival, rest).await,
-        "resume" => resume(engine, arrival).await,
-        "retry" => retry(engine, arrival).await,
-        "fresh" => fresh(engine, arrival, rest).await,
-        "rename" => rename(engine, arrival, rest).await,
-        "routines" => slash_routines::carry_out(engine, arrival, rest).await,
-        "status" => {
-            let text = status(engine, arrival).await?;
-            reply(engine, arrival, "status", text).await
+        SlashCommand::Deny => {
+            return slash_decide::carry_out(engine, arrival, DecisionWord::Deny, rest).await;
         }
-        "sessions" => {
-            let text = sessions(engine, arrival).await?;
-            reply(engine, arrival, "sessions", text).await
-        }
-        "pending" => {
-            let text = pending(engine, arrival).await?;
-            reply(engine, arrival, "pending", text).await
-        }
-        _ => reply(engine, arrival, "help", help()).await,
-    }
+        SlashCommand::New => return new(engine, arrival).await,
+        SlashCommand::Cancel => return cancel(engine, arrival, rest).await,
+        SlashCommand::Resume => return resume(engine, arrival).await,
+        SlashCommand::Retry => return retry(engine, arrival).await,
+        SlashCommand::Fresh => return fresh(engine, arrival, rest).await,
+        SlashCommand::Rename => return rename(engine, arrival, rest).await,
+        SlashCommand::Routines => return slash_routines::carry_out(engine, arrival, rest).await,
+        SlashCommand::Status => status(engine, arrival).await?,
+        SlashCommand::Sessions => sessions(engine, arrival).await?,
+        SlashCommand::Pending => pending(engine, arrival).await?,
+        SlashCommand::Help => help(),
+    };
+    reply(engine, arrival, command.as_str(), said).await
 }
 
 /// Stores a command with its answer.
@@ -170,60 +140,6 @@ async fn waiting(engine: &Engine, arrival: &Arrival<'_>) -> Result<Vec<Approval>
                 .collect()
         })
         .map_err(from_store)
-}
-
-async fn decide(
-    engine: &Engine,
-    arrival: &Arrival<'_>,
-    decision: DecisionWord,
-    rest: &str,
-) -> Result<Ingested, Problem> {
-    let (code, reason) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
-    if code.is_empty() {
-        return reply(
-            engine,
-            arrival,
-            decision.as_str(),
-            format!("Which one? Send /{decision} CODE; /pending lists the codes."),
-        )
-        .await;
-    }
-    let wanted = code.to_owned();
-    let found = engine
-        .store
-        .read(move |reader| match wanted.parse::<ApprovalId>() {
-            Ok(id) => reader.approval(id).map(Some),
-            Err(_) => reader.approval_by_code(&wanted),
-        })
-        .await;
-    let found = match found {
-        Ok(found) => found,
-        Err(crate::store::error::StoreError::NotFound { .. }) => None,
-        Err(error) => return Err(from_store(error)),
-    };
-    let Some(approval) = found else {
-        return reply(
-            engine,
-            arrival,
-            decision.as_str(),
-            "There is no decision with that code. /pending lists what waits here.".to_owned(),
-        )
-        .await;
-    };
-    let request = DecisionRequest {
-        reason: Some(reason.trim().to_owned()).filter(|reason| !reason.is_empty()),
-        revision: Some(approval.revision),
-        ..DecisionRequest::new(decision, approval.digest.clone())
-    };
-    let done = engine
-        .decide_from_chat(arrival, approval.id, request)
-        .await?;
-    if let Some(text) = &done.feedback
-        && !done.repeated
-    {
-        tell(engine, arrival, text.clone()).await;
-    }
-    Ok(done)
 }
 
 /// A reply after the fact; losing it loses only a courtesy.

@@ -186,12 +186,30 @@ pub struct Approval {
     /// Whether a card reached somebody; false = nobody was notified outside the console.
     #[serde(default)]
     pub notified: bool,
+    /// Why the policy would never use a permission for the session: it asks about this call all the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub once_only: Option<String>,
     /// What is known of the call or delivery whose outcome is asked for (kinds `resolve_unknown` and `resend`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unknown: Option<Box<UnknownOutcome>>,
     /// Whom it waits for in particular, while it is pending; everybody who may decide it still can.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting_for: Option<Box<HandOver>>,
+}
+
+impl Approval {
+    /// Why it cannot be allowed for the session; none = it can.
+    pub fn only_once(&self) -> Option<&str> {
+        if self.kind != ApprovalKind::Execute || self.session_id.is_none() {
+            Some("only calls have a shape")
+        } else if self.risk >= Risk::High {
+            Some("never for high risk; allow it once")
+        } else if !self.taint.is_empty() {
+            Some("untrusted content is in context; allow it once")
+        } else {
+            self.once_only.as_deref()
+        }
+    }
 }
 
 /// What is known of something that was under way when its outcome was lost.

@@ -144,6 +144,11 @@ pub enum SendOutcome {
         /// Platform ids of the messages made, in order.
         external_refs: Vec<String>,
     },
+    /// The platform accepted a card that could not show everything: nobody allows by what it says.
+    Shortened {
+        /// Platform ids of the messages made, in order.
+        external_refs: Vec<String>,
+    },
     /// Certainly not sent; try again after this time.
     Retry {
         /// Earliest next attempt.

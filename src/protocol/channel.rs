@@ -40,6 +40,9 @@ pub struct Channel {
     pub health: ChannelHealth,
     /// Paused by an operator.
     pub paused: bool,
+    /// An emergency stop holds what it would send.
+    #[serde(default)]
+    pub held: bool,
     /// Outbox parts not yet sent.
     pub backlog: u32,
     /// Approvals that wait.

@@ -448,6 +448,8 @@ pub struct NewApproval {
     pub expires_at: Option<Timestamp>,
     /// A free-text line for kinds without a tool.
     pub question: Option<String>,
+    /// Why a permission for the session would never be used for the call.
+    pub once_only: Option<String>,
     /// Cards to send.
     pub cards: Vec<NewCard>,
 }
@@ -476,4 +478,26 @@ pub struct NewPart {
     pub text: String,
     /// Platform id of the message it answers.
     pub reply_to: Option<String>,
+}
+
+/// What the engine says about itself. Such a word leaves during an emergency stop too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OwnWord {
+    /// An emergency stop holds everything.
+    Held,
+    /// A request was interrupted and waits.
+    Interrupted,
+    /// Nobody decided in time.
+    Expired,
+}
+
+impl OwnWord {
+    /// As stored.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Held => "held",
+            Self::Interrupted => "interrupted",
+            Self::Expired => "expired",
+        }
+    }
 }

@@ -16,11 +16,12 @@ use crate::channels::telegram::health::HealthLog;
 use crate::channels::telegram::inbound::{self, Poller};
 use crate::channels::telegram::outbound::{self, Outbox};
 use crate::channels::telegram::pacing::{Pacing, PacingLimits};
-use crate::channels::telegram::updates::{COMMANDS, Me};
+use crate::channels::telegram::updates::Me;
 use crate::client::channel_port::ChannelPort;
 use crate::clock::Clock;
 use crate::config::settings::Secret;
 use crate::protocol::channel::{ChannelCapabilities, LengthUnit, SendIdempotency};
+use crate::protocol::slash::SlashCommand;
 use crate::protocol::words::ChannelKind;
 
 /// Times and rates.
@@ -92,7 +93,7 @@ impl TelegramBridge {
         else {
             return Err(ChannelError::Fatal {
                 detail: format!("channel `{}` has no bot token", self.name),
-                fix: "set its `token` (or `token_env`, `token_file`, `token_command`) to the one from @BotFather".to_owned(),
+                fix: "let its `token_env`, `token_file` or `token_command` give the one from @BotFather".to_owned(),
             });
         };
         // Anything else in a token would change the path of every request.
@@ -141,10 +142,10 @@ impl TelegramBridge {
             .await
             .map_err(|error| inbound::broken(&error))?;
         if !self.menu_set.load(Ordering::Relaxed) {
-            let commands: Vec<Value> = COMMANDS
+            let commands: Vec<Value> = SlashCommand::ALL
                 .iter()
-                .map(|(command, description)| {
-                    json!({ "command": command, "description": description })
+                .map(|command| {
+                    json!({ "command": command.as_str(), "description": command.menu_text() })
                 })
                 .collect();
             match api

@@ -28,6 +28,8 @@ pub struct Card {
     pub text: Rendered,
     /// The buttons it may carry.
     pub buttons: Vec<CardButton>,
+    /// Whether it shows everything.
+    pub whole: bool,
 }
 
 /// The question, for somebody who may decide. Without buttons it is decided elsewhere: its risk is above what
@@ -49,6 +51,7 @@ pub fn question(approval: &Approval, buttons: &[CardButton]) -> Card {
         return Card {
             text: render::lines(&whole),
             buttons: buttons.to_vec(),
+            whole: true,
         };
     }
     shortened(approval, &head, &body, buttons)
@@ -111,10 +114,11 @@ pub fn outcome(approval: &Approval) -> Rendered {
             lines.push(plain(format!("Reason: {}", cut(&reveal_line(reason), 800))));
         }
     }
-    lines.push(plain(format!(
-        "Code: {}",
-        reveal_line(&approval.short_code)
-    )));
+    // The code of what waits now belongs to the card that shows it.
+    if approval.state != ApprovalState::Pending {
+        let code = reveal_line(&approval.short_code);
+        lines.push(plain(format!("Code: {code}")));
+    }
     render::lines(&lines)
 }
 
@@ -163,6 +167,7 @@ fn shortened(approval: &Approval, head: &[Line], body: &[Line], buttons: &[CardB
             .filter(|button| is_refusal(&button.label))
             .cloned()
             .collect(),
+        whole: false,
     }
 }
 

@@ -94,7 +94,13 @@ impl Deliverer {
                 let card = card::question(approval, buttons);
                 let keyboard = render::keyboard(&card.buttons);
                 match self.send(target, &card.text, keyboard.as_ref()).await {
-                    Ok(message_id) => self.sent(vec![message_id]),
+                    Ok(message_id) if card.whole => self.sent(vec![message_id]),
+                    Ok(message_id) => {
+                        self.health.sent();
+                        SendOutcome::Shortened {
+                            external_refs: vec![message_id],
+                        }
+                    }
                     Err(error) => self.ended(part, target.chat, Change::Send, &error),
                 }
             }

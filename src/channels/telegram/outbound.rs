@@ -143,7 +143,9 @@ async fn one(outbox: Arc<Outbox>, stop: CancellationToken, part: Outbound) -> Th
     let outcome = outbox.deliverer.deliver(&part).await;
     crate::crash_point!("send.effect_done");
     let then = match &outcome {
-        SendOutcome::Sent { .. } | SendOutcome::Failed { .. } => Then::GoOn,
+        SendOutcome::Sent { .. } | SendOutcome::Shortened { .. } | SendOutcome::Failed { .. } => {
+            Then::GoOn
+        }
         SendOutcome::Retry { .. } | SendOutcome::Unknown { .. } => Then::HandBack,
     };
     record(&outbox, part.id, outcome).await;

@@ -7,20 +7,7 @@
 use serde_json::Value;
 
 use crate::protocol::bridge::{Inbound, InboundBody, Sender};
-
-/// The commands of the menu, in its order, with what they say there.
-pub const COMMANDS: &[(&str, &str)] = &[
-    ("new", "Start a new session here"),
-    ("sessions", "List your sessions"),
-    ("resume", "Go back to an earlier session"),
-    ("status", "What is going on here"),
-    ("pending", "What waits for a decision"),
-    ("approve", "Allow what waits: /approve CODE"),
-    ("deny", "Refuse what waits: /deny CODE reason"),
-    ("cancel", "Stop what is running here"),
-    ("retry", "Try the last turn again"),
-    ("help", "What you can say"),
-];
+use crate::protocol::slash::SlashCommand;
 
 /// Who we are on the platform.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -284,7 +271,7 @@ enum Command {
     /// `/name` or `/name@us`, without our name in it.
     Ours {
         normalised: String,
-        /// Whether it is certainly meant for us: named us, or is in our menu.
+        /// Whether it is certainly meant for us: named us, or is one of our commands.
         ours: bool,
     },
     /// `/name@somebody_else`.
@@ -310,9 +297,6 @@ fn command(text: &str, me: &Me) -> Command {
     if !is_name(name) || !addressee.is_none_or(is_name) {
         return Command::None;
     }
-    let in_menu = COMMANDS
-        .iter()
-        .any(|(command, _)| command.eq_ignore_ascii_case(name));
     match addressee {
         Some(addressee) if !addressee.eq_ignore_ascii_case(&me.username) => Command::ForOthers,
         Some(_) => Command::Ours {
@@ -321,7 +305,7 @@ fn command(text: &str, me: &Me) -> Command {
         },
         None => Command::Ours {
             normalised: text.to_owned(),
-            ours: in_menu,
+            ours: SlashCommand::named(name).is_some(),
         },
     }
 }

@@ -75,10 +75,7 @@ impl Choice {
 }
 
 fn shape_possible(approval: &Approval) -> bool {
-    approval.kind == ApprovalKind::Execute
-        && approval.risk < Risk::High
-        && approval.taint.is_empty()
-        && approval.offered.contains(&DecisionWord::Approve)
+    approval.only_once().is_none() && approval.offered.contains(&DecisionWord::Approve)
 }
 
 fn of_approval(approval: &Approval) -> Vec<Choice> {

@@ -5,6 +5,7 @@ use crate::engine::handle::{Caller, channels, edit, rules};
 use crate::engine::people;
 use crate::engine::problem::from_store;
 use crate::engine::turn::input::Halt;
+use crate::engine::turn::judge::{self, Bench};
 use crate::protocol::approval::{Approval, MAX_SNOOZE_MINUTES, SHAPE_SECONDS};
 use crate::protocol::command::{DecisionRequest, Outcome};
 use crate::protocol::ids::ApprovalId;
@@ -34,6 +35,9 @@ pub async fn decide(
         .await
         .map_err(from_store)?;
     check(engine, caller, &approval, &request)?;
+    if request.scope == Some(DecisionScope::Session) && approval.state == ApprovalState::Pending {
+        check_still_used(engine, &approval).await?;
+    }
     let mut request = request;
     let rule = match request.rule.take() {
         Some(patch) if !people::has_scope(&caller.actor, Scope::Admin) => {
@@ -133,18 +137,10 @@ pub fn check(
             ),
         ));
     }
-    if request.scope == Some(DecisionScope::Session)
-        && (word != DecisionWord::Approve
-            || approval.kind != ApprovalKind::Execute
-            || approval.risk >= Risk::High
-            || !approval.taint.is_empty())
-    {
-        return Err(Problem::new(
-            ProblemKind::NotOffered,
-            "not offered",
-            "this shape cannot be allowed for the session: only untainted calls of low or medium risk can",
-        )
-        .hint("approve it once"));
+    if request.scope == Some(DecisionScope::Session) {
+        let why = approval.only_once();
+        let why = why.or((word != DecisionWord::Approve).then_some("only an approval has a scope"));
+        why.map_or(Ok(()), |why| Err(not_for_the_session(why)))?;
     }
     let right_code = request
         .confirm_code
@@ -187,6 +183,45 @@ pub fn check(
         )));
     }
     Ok(())
+}
+
+fn not_for_the_session(why: &str) -> Problem {
+    Problem::new(
+        ProblemKind::NotOffered,
+        "not offered",
+        format!("this shape cannot be allowed for the session: {why}"),
+    )
+    .hint("approve it once")
+}
+
+/// Refuses a permission for the session that the policy would not use as it is by now.
+async fn check_still_used(engine: &Engine, approval: &Approval) -> Result<(), Problem> {
+    let (Some(continuation_id), Some(call_id)) = (approval.continuation_id, approval.tool_call_id)
+    else {
+        return Ok(());
+    };
+    let rows = engine
+        .store
+        .read(move |reader| reader.turn(continuation_id))
+        .await
+        .map_err(from_store)?;
+    let bench = Bench::read(engine, &rows).await.map_err(from_store)?;
+    let judged = judge::judge(
+        engine,
+        &bench,
+        &rows,
+        call_id,
+        &approval.tool,
+        &approval.args,
+        bench.policy.version,
+    );
+    match judged {
+        Ok(judged) => judged
+            .once_only
+            .map_or(Ok(()), |why| Err(not_for_the_session(&why))),
+        // It will not start; whoever decides is told so when it is judged again.
+        Err(_) => Ok(()),
+    }
 }
 
 /// Refuses an amount that adds nothing, more than anybody means, or to what is no budget.

@@ -63,6 +63,7 @@ pub async fn edit(
         by: caller.reference(),
         preview: judged.plan.preview.clone(),
         taint: judged.facts.taint.clone(),
+        once_only: judged.once_only.clone(),
         cards: approvals::cards_for(engine, &origin, approval.kind, judged.facts.risk, |name| {
             let waits = approval.waiting_for.as_ref();
             waits.is_some_and(|one| one.to == name)

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::engine::core::{Engine, Held, lock};
 use crate::engine::deadlines;
-use crate::engine::handle::Caller;
+use crate::engine::handle::{Caller, channels};
 use crate::engine::probe;
 use crate::engine::problem::from_store;
 use crate::engine::query::engine_status;
@@ -153,5 +153,6 @@ pub async fn uncertain(engine: &Engine) -> Result<Uncertain, Problem> {
 async fn announce(engine: &Engine) -> Result<Outcome, Problem> {
     let status = engine_status(engine).await?;
     storage::announce(engine).await;
+    channels::announce_all(engine).await;
     Ok(Outcome::Engine(status))
 }

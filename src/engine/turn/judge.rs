@@ -67,6 +67,8 @@ pub struct Judged {
     pub otherwise: Option<Verdict>,
     /// Rules that match it, in the order they are asked.
     pub matching: Vec<Rule>,
+    /// Why a permission for the session would never be used for it.
+    pub once_only: Option<String>,
 }
 
 /// Why a call cannot be carried out at all.
@@ -359,6 +361,10 @@ pub fn judge_at(
     circumstances.rules = rules::asked(place.rules, name, args, &workspace);
     let (verdict, leans_on) = policy::judged(&facts, &circumstances);
     let matching = circumstances.rules.clone();
+    let once_only = match verdict.decision {
+        VerdictWord::Ask | VerdictWord::Deny => policy::once_only(&facts, &circumstances),
+        VerdictWord::Allow => None,
+    };
     let otherwise = (leans_on.is_some() && verdict.decision == VerdictWord::Allow).then(|| {
         circumstances.grants.clear();
         circumstances
@@ -376,6 +382,7 @@ pub fn judge_at(
         leans_on,
         otherwise,
         matching,
+        once_only,
     })
 }
 
@@ -632,7 +639,10 @@ pub fn approval(
         ),
         question: None,
     };
-    approvals::build(engine, &origin, ask, engine.clock.now())
+    NewApproval {
+        once_only: judged.once_only.clone(),
+        ..approvals::build(engine, &origin, ask, engine.clock.now())
+    }
 }
 
 /// Where a turn came from.

@@ -49,8 +49,11 @@ impl BeginSend {
         let (word, window_ms) = idempotency_columns(self.idempotency);
         tx.conn
             .prepare_cached(
+                // A change of the approval takes an unsent card back: what is sent now shows the current revision.
                 "UPDATE outbox SET attempts = attempts + 1, epoch = ?2, not_before = NULL, idempotency = ?3,
-                    key_window_ms = ?4 WHERE id = ?1",
+                    key_window_ms = ?4, revision = CASE WHEN class = 'approval_card'
+                        THEN (SELECT revision FROM approvals WHERE id = approval_id) END
+                 WHERE id = ?1",
             )?
             .execute(params![part.id.to_bytes(), self.epoch, word, window_ms])?;
         Ok(BeginSendOutcome::Begun)
@@ -70,12 +73,13 @@ impl WriteCommand for BeginSend {
             )));
         }
         let mut part = tx.part(self.outbox_id)?;
+        // What the engine says about itself waits behind nothing: during an emergency stop nothing else leaves.
         let earlier: bool = tx
             .conn
             .prepare_cached(
                 // An earlier part that itself waits for an answer about the part before it holds up nothing
                 // but the parts of its own answer: least of all the card that asks.
-                "SELECT EXISTS (SELECT 1 FROM outbox AS earlier
+                "SELECT (SELECT own FROM outbox WHERE id = ?6) IS NULL AND (EXISTS (SELECT 1 FROM outbox AS earlier
                     WHERE channel = ?1 AND settled_at IS NULL AND position < ?2 AND conversation = ?3
                         AND ((continuation_id IS ?4 AND ?5 = 'final') OR NOT EXISTS (
                             SELECT 1 FROM outbox AS before
@@ -84,7 +88,7 @@ impl WriteCommand for BeginSend {
                                 AND before.continuation_id = earlier.continuation_id
                                 AND before.position < earlier.position)))
                  OR (?5 = 'final' AND EXISTS (SELECT 1 FROM outbox
-                    WHERE state = 'unknown' AND class = 'final' AND continuation_id = ?4 AND position < ?2))",
+                    WHERE state = 'unknown' AND class = 'final' AND continuation_id = ?4 AND position < ?2)))",
             )?
             .query_row(
                 params![
@@ -92,7 +96,8 @@ impl WriteCommand for BeginSend {
                     part.position,
                     part.conversation,
                     part.continuation_id.map(ContinuationId::to_bytes),
-                    part.class.as_str()
+                    part.class.as_str(),
+                    part.id.to_bytes()
                 ],
                 |row| row.get(0),
             )?;

@@ -234,13 +234,14 @@ impl Decide {
         let too_much: bool = tx
             .conn
             .prepare_cached(
-                "SELECT p.taint <> '[]' OR c.risk IN ('high', 'critical')
+                "SELECT p.taint <> '[]' OR c.risk IN ('high', 'critical') OR p.once_only IS NOT NULL
                  FROM approvals p JOIN tool_calls c ON c.id = p.tool_call_id WHERE p.id = ?1",
             )?
             .query_row([gate.id.to_bytes()], |row| row.get(0))?;
         if too_much {
             return Err(StoreError::illegal(format!(
-                "approval {} is of high risk or has untrusted content in its context: it is allowed once, not for the session",
+                "approval {} is of high risk, has untrusted content in its context or always asks: it is allowed once, not \
+                 for the session",
                 gate.id
             )));
         }

@@ -58,7 +58,7 @@ impl WriteCommand for EndLookUp {
         let engine = ActorRef::engine();
         match &self.found {
             Found::Sent { refs } => {
-                EndSend::sent(tx, &mut part, refs)?;
+                EndSend::sent(tx, &mut part, refs, None)?;
                 tx.answer_resend(
                     &part,
                     DecisionWord::Sent,

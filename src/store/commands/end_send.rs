@@ -37,6 +37,11 @@ pub enum SendOutcome {
         /// Platform ids of the messages made, in order.
         refs: Vec<String>,
     },
+    /// Accepted, but the message does not show all of the card.
+    Shortened {
+        /// Platform ids of the messages made, in order.
+        refs: Vec<String>,
+    },
     /// Certainly not sent; try again later.
     Retry {
         /// Earliest next try.
@@ -167,27 +172,30 @@ impl EndSend {
         tx: &mut WriteTx<'_>,
         part: &mut Part,
         refs: &[String],
+        whole: Option<bool>,
     ) -> Result<(), StoreError> {
         tx.move_part(part, OutboxState::Sent)?;
         tx.conn
             .prepare_cached(
-                "UPDATE outbox SET external_refs = ?2, last_error = NULL WHERE id = ?1",
+                "UPDATE outbox SET external_refs = ?2, last_error = NULL, whole = ?3 WHERE id = ?1",
             )?
-            .execute(params![part.id.to_bytes(), to_json(&refs)?])?;
+            .execute(params![part.id.to_bytes(), to_json(&refs)?, whole])?;
         if part.class == OutboxClass::ApprovalCard
             && let Some(approval) = part.approval_id
         {
             tx.conn
                 .prepare_cached("UPDATE approvals SET notified = 1 WHERE id = ?1")?
                 .execute([approval.to_bytes()])?;
-            // Decided while the card was on its way: it must not stay armed on the screen.
-            let spent: bool = tx
+            // Decided or changed while the card was on its way: it must not stay armed on the screen.
+            let gate = tx.gate(approval)?;
+            let outdated: bool = tx
                 .conn
                 .prepare_cached(
-                    "SELECT EXISTS (SELECT 1 FROM card_tokens WHERE outbox_id = ?1 AND spent_at IS NOT NULL)",
+                    "SELECT coalesce((SELECT revision <> ?2 FROM outbox WHERE id = ?1), 0)
+                        OR EXISTS (SELECT 1 FROM card_tokens WHERE outbox_id = ?1 AND spent_at IS NOT NULL)",
                 )?
-                .query_row([part.id.to_bytes()], |row| row.get(0))?;
-            if spent || tx.gate(approval)?.state != ApprovalState::Pending {
+                .query_row(params![part.id.to_bytes(), gate.revision], |row| row.get(0))?;
+            if outdated || gate.state != ApprovalState::Pending {
                 tx.queue_card_updates(part, approval, refs)?;
             }
         }
@@ -258,7 +266,8 @@ impl WriteCommand for EndSend {
             None => None,
         };
         match &self.outcome {
-            SendOutcome::Sent { refs } => Self::sent(tx, &mut part, refs),
+            SendOutcome::Sent { refs } => Self::sent(tx, &mut part, refs, Some(true)),
+            SendOutcome::Shortened { refs } => Self::sent(tx, &mut part, refs, Some(false)),
             SendOutcome::Retry { not_before, error } => {
                 tx.move_part(&mut part, OutboxState::Pending)?;
                 Self::set_error(tx, &part, error, Some(*not_before))

@@ -267,7 +267,7 @@ impl EnsureChannel {
             },
             &NewApproval {
                 id,
-                short_code: short_code(id),
+                short_code: short_code(id, 1),
                 kind: ApprovalKind::PolicyRaise,
                 digest: hex(&Sha256::digest(wanted.as_bytes())),
                 taint: Vec::new(),
@@ -277,6 +277,7 @@ impl EnsureChannel {
                 model_reason: None,
                 offered: vec![DecisionWord::Approve, DecisionWord::Deny],
                 expires_at: None,
+                once_only: None,
                 question: Some(format!(
                     "The configuration raises the policy of `{}`: {}",
                     self.name,

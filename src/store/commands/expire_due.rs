@@ -10,7 +10,7 @@ use crate::protocol::words::{
 };
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
-use crate::store::input::{ActorRef, NewNotice};
+use crate::store::input::{ActorRef, NewNotice, OwnWord};
 use crate::store::queries::channels::load_policy;
 use serde_json::json;
 
@@ -89,14 +89,15 @@ impl ExpireDue {
                 Some(head.id),
                 EventBody::ContinuationExpired { reason },
             )?;
-            tx.queue_notice(&NewNotice {
+            let notice = NewNotice {
                 channel: head.channel.clone(),
                 conversation: head.conversation.clone(),
                 class: OutboxClass::Notice,
                 text: self.notice.clone(),
                 reply_to: head.message_ref.clone(),
                 continuation_id: Some(head.id),
-            })?;
+            };
+            tx.queue_own(&notice, OwnWord::Expired)?;
             tx.end_if_temporary(head)?;
         }
         Ok(Some(Expired {

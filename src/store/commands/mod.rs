@@ -73,6 +73,8 @@ pub mod sweep_loose;
 pub mod sweep_sessions;
 pub mod taint_session;
 pub mod take_over;
+pub mod tell_held;
+pub mod tell_interrupted;
 pub mod tidy_memories;
 pub mod undo_hygiene;
 pub mod update_session;

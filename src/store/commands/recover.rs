@@ -73,7 +73,7 @@ pub(crate) fn question(
     let id = ApprovalId::generate();
     NewApproval {
         id,
-        short_code: short_code(id),
+        short_code: short_code(id, 1),
         kind,
         digest,
         taint: Vec::new(),
@@ -81,6 +81,7 @@ pub(crate) fn question(
         model_reason: None,
         offered,
         expires_at: None,
+        once_only: None,
         question: Some(text),
         cards: Vec::new(),
     }

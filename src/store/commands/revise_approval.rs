@@ -27,6 +27,8 @@ pub struct ReviseApproval {
     pub preview: Preview,
     /// Which untrusted content is in context.
     pub taint: Vec<String>,
+    /// Why a permission for the session would never be used for it.
+    pub once_only: Option<String>,
     /// New cards; cards of the old revision are disarmed.
     pub cards: Vec<NewCard>,
 }
@@ -84,11 +86,14 @@ impl WriteCommand for ReviseApproval {
         let old = gate.digest.clone();
         tx.next_revision(&mut gate, &self.call.digest)?;
         tx.conn
-            .prepare_cached("UPDATE approvals SET preview = ?2, taint = ?3 WHERE id = ?1")?
+            .prepare_cached(
+                "UPDATE approvals SET preview = ?2, taint = ?3, once_only = ?4 WHERE id = ?1",
+            )?
             .execute(params![
                 gate.id.to_bytes(),
                 to_json(&self.preview)?,
-                to_json(&self.taint)?
+                to_json(&self.taint)?,
+                self.once_only
             ])?;
         tx.note(
             &head,

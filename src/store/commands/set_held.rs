@@ -35,6 +35,7 @@ impl WriteCommand for SetHeld {
             None => {
                 schema::clear_meta(tx.conn, "held_at")?;
                 schema::clear_meta(tx.conn, "held_reason")?;
+                tx.drop_held_words()?;
             }
         }
         let action = if self.held.is_some() {

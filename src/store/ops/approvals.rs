@@ -94,10 +94,14 @@ impl Gate {
     }
 }
 
-/// A code of six letters and digits (without I, L, O, U) for an approval made by the store itself.
-pub(crate) fn short_code(id: ApprovalId) -> String {
+/// A code of six letters and digits (without I, L, O, U) for a revision of an approval. Only the code of a first
+/// revision may come from somewhere else.
+pub(crate) fn short_code(id: ApprovalId, revision: u32) -> String {
     const ALPHABET: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
-    let hash = Sha256::digest(id.to_bytes());
+    let hash = Sha256::new()
+        .chain_update(id.to_bytes())
+        .chain_update(revision.to_be_bytes())
+        .finalize();
     hash[..6]
         .iter()
         .map(|byte| char::from(ALPHABET[usize::from(byte & 31)]))
@@ -139,9 +143,9 @@ impl WriteTx<'_> {
                 "INSERT INTO approvals (id, short_code, kind, state, digest, revision, channel, conversation, session_id,
                     continuation_id, tool_call_id, outbox_id, budget_kind, baseline, requester_id, requester_display,
                     requester_person, taint, preview, model_reason, question, offered, requested_at, expires_at,
-                    updated_at, budget, budget_day, budget_extra)
+                    updated_at, budget, budget_day, budget_extra, once_only)
                  VALUES (?1, ?2, ?3, 'pending', ?4, 1, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18,
-                    ?19, ?20, ?21, ?22, ?21, ?23, ?24, ?25)",
+                    ?19, ?20, ?21, ?22, ?21, ?23, ?24, ?25, ?26)",
             )?
             .execute(params![
                 new.id.to_bytes(),
@@ -168,7 +172,8 @@ impl WriteTx<'_> {
                 new.expires_at.map(Timestamp::as_millis),
                 subject.budget.filter(|kind| !kind.is_of_schema_1()).map(BudgetKind::as_str),
                 subject.budget_day,
-                subject.budget_extra
+                subject.budget_extra,
+                new.once_only
             ])?;
         if let Some(call) = subject.call {
             self.conn
@@ -290,8 +295,8 @@ impl WriteTx<'_> {
         Ok(())
     }
 
-    /// Puts an approval back to (or keeps it) pending under a new revision. A decision that does not count any more
-    /// leaves no permission behind either.
+    /// Puts an approval back to (or keeps it) pending under a new revision with a new code. A decision that does not
+    /// count any more leaves no permission behind either.
     pub(crate) fn next_revision(
         &mut self,
         gate: &mut Gate,
@@ -308,13 +313,15 @@ impl WriteTx<'_> {
         self.conn
             .prepare_cached(
                 "UPDATE approvals SET revision = ?2, digest = ?3, decision = NULL, decision_body = NULL, decided_at = NULL,
-                    updated_at = ?4 WHERE id = ?1",
+                    updated_at = ?4, old_codes = coalesce(old_codes || ',', '') || short_code, short_code = ?5
+                 WHERE id = ?1",
             )?
             .execute(params![
                 gate.id.to_bytes(),
                 gate.revision,
                 digest,
-                self.now.as_millis()
+                self.now.as_millis(),
+                short_code(gate.id, gate.revision)
             ])?;
         Ok(())
     }

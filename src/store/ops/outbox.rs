@@ -8,7 +8,7 @@ use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId};
 use crate::protocol::words::{OutboxClass, OutboxState};
 use crate::store::command::WriteTx;
 use crate::store::error::StoreError;
-use crate::store::input::{NewCard, NewNotice};
+use crate::store::input::{NewCard, NewNotice, OwnWord};
 use crate::store::rows::{json_opt, to_json, word};
 use crate::store::transitions;
 
@@ -139,6 +139,35 @@ impl WriteTx<'_> {
             target_ref: None,
             reply_to: notice.reply_to.as_deref(),
         })
+    }
+
+    /// Queues what the engine says about itself.
+    pub(crate) fn queue_own(
+        &mut self,
+        notice: &NewNotice,
+        says: OwnWord,
+    ) -> Result<(), StoreError> {
+        let id = self.queue_notice(notice)?;
+        self.conn
+            .prepare_cached("UPDATE outbox SET own = ?2 WHERE id = ?1")?
+            .execute(params![id.to_bytes(), says.as_str()])?;
+        Ok(())
+    }
+
+    /// Takes back what was not said yet about an emergency stop that is over.
+    pub(crate) fn drop_held_words(&mut self) -> Result<(), StoreError> {
+        let waiting = self
+            .conn
+            .prepare_cached(
+                "SELECT id FROM outbox INDEXED BY outbox_of_the_engine WHERE own = 'held' AND +state = 'pending'",
+            )?
+            .query_map([], |row| row.get(0).map(OutboxId::from_bytes))?
+            .collect::<rusqlite::Result<Vec<_>>>()?;
+        for id in waiting {
+            let mut part = self.part(id)?;
+            self.move_part(&mut part, OutboxState::Superseded)?;
+        }
+        Ok(())
     }
 
     /// A part.

@@ -8,7 +8,7 @@ use crate::protocol::ids::{ApprovalId, ContinuationId, SessionId, ToolCallId};
 use crate::protocol::policy::Verdict;
 use crate::protocol::snapshot::{Page, PageRequest};
 use crate::protocol::words::{
-    Access, ApprovalKind, ApprovalState, DecisionWord, Effect, Risk, VerdictWord,
+    Access, ApprovalKind, ApprovalState, DecisionWord, Effect, OutboxState, Risk, VerdictWord,
 };
 use crate::store::error::StoreError;
 use crate::store::queries::page::{page_limit, page_of, page_start};
@@ -53,13 +53,26 @@ pub struct CardToken {
     pub digest: String,
 }
 
+/// What somebody was shown of an approval.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Shown {
+    /// Latest revision whose card was delivered.
+    pub revision: Option<u32>,
+    /// Whether such a card showed everything.
+    pub whole: bool,
+    /// Whether a card waits to be delivered.
+    pub queued: bool,
+    /// Whether a card is just being delivered.
+    pub on_its_way: bool,
+}
+
 /// Columns of [`approval_row`], with the call joined in.
 const APPROVAL: &str = "SELECT a.id, a.short_code, a.kind, a.state, a.digest, a.revision, a.channel, a.conversation,
         a.session_id, a.continuation_id, a.tool_call_id, a.requester_id, a.requester_display, a.requester_person,
         a.taint, a.preview, a.model_reason, a.question, a.offered, a.notified, a.requested_at, a.expires_at,
         a.decision_body, a.position,
         c.name, c.args, c.access, c.effect, c.risk, c.risk_reasons, c.plan, c.verdict, c.rule, c.policy_version,
-        a.waiting_for
+        a.waiting_for, a.once_only
      FROM approvals a LEFT JOIN tool_calls c ON c.id = a.tool_call_id";
 
 /// What an approval without a call says about access, risk and rule.
@@ -169,6 +182,7 @@ fn approval_row(row: &Row<'_>) -> rusqlite::Result<(i64, Approval)> {
         similar: Vec::new(),
         question: row.get(17)?,
         notified: row.get(19)?,
+        once_only: row.get(35)?,
         unknown: None,
         // Only what is pending waits.
         waiting_for: match state {
@@ -274,14 +288,58 @@ impl Reader<'_> {
         Ok(approval)
     }
 
-    /// The newest approval with this short code (any case), pending ones first.
+    /// The newest approval with this short code (any case), pending ones first; else one that had it at an earlier
+    /// revision.
     pub fn approval_by_code(&self, short_code: &str) -> Result<Option<Approval>, StoreError> {
-        let rows = load_approvals(
+        let code = short_code.to_uppercase();
+        let mut rows = load_approvals(
             self.conn,
             "WHERE a.short_code = ?1 ORDER BY a.state = 'pending' DESC, a.position DESC LIMIT 1",
-            [short_code.to_uppercase()],
+            [&code],
         )?;
+        if rows.is_empty() {
+            rows = load_approvals(
+                self.conn,
+                "WHERE a.old_codes IS NOT NULL AND instr(',' || a.old_codes || ',', ',' || ?1 || ',') > 0
+                 ORDER BY a.state = 'pending' DESC, a.position DESC LIMIT 1",
+                [&code],
+            )?;
+        }
         Ok(rows.into_iter().next().map(|(_, approval)| approval))
+    }
+
+    /// What cards showed of an approval in these conversations, each a channel and a conversation key.
+    pub fn shown_of(
+        &self,
+        approval: ApprovalId,
+        conversations: &[(String, String)],
+    ) -> Result<Shown, StoreError> {
+        let mut statement = self.conn.prepare_cached(
+            "SELECT channel, conversation, state, revision, coalesce(whole, 0) FROM outbox
+             WHERE approval_id = ?1 AND class = 'approval_card' AND state IN ('pending', 'sending', 'sent')",
+        )?;
+        let mut rows = statement.query([approval.to_bytes()])?;
+        let mut shown = Shown::default();
+        while let Some(row) = rows.next()? {
+            let place = (row.get(0)?, row.get(1)?);
+            if !conversations.contains(&place) {
+                continue;
+            }
+            let revision: Option<u32> = row.get(3)?;
+            let state = word::<OutboxState>(row, 2)?;
+            shown.queued |= state == OutboxState::Pending;
+            shown.on_its_way |= state == OutboxState::Sending;
+            if state != OutboxState::Sent {
+                continue;
+            }
+            if revision > shown.revision {
+                shown.revision = revision;
+                shown.whole = row.get(4)?;
+            } else if revision == shown.revision {
+                shown.whole |= row.get::<_, bool>(4)?;
+            }
+        }
+        Ok(shown)
     }
 
     /// What a button's token stands for; none = unknown or spent.

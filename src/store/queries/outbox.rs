@@ -135,15 +135,45 @@ impl Reader<'_> {
         now: Timestamp,
         handed_out: &HashSet<OutboxId>,
     ) -> Result<NextOutbox, StoreError> {
+        self.next_part(channel, now, handed_out, false)
+    }
+
+    /// The oldest word of the engine about itself that may be sent now, whatever else waits in its conversation.
+    pub fn next_own_word(
+        &self,
+        channel: &str,
+        now: Timestamp,
+        handed_out: &HashSet<OutboxId>,
+    ) -> Result<NextOutbox, StoreError> {
+        self.next_part(channel, now, handed_out, true)
+    }
+
+    /// Whether a part is a word of the engine about itself.
+    pub fn is_own_word(&self, id: OutboxId) -> Result<bool, StoreError> {
+        Ok(self
+            .conn
+            .prepare_cached(
+                "SELECT EXISTS (SELECT 1 FROM outbox WHERE id = ?1 AND own IS NOT NULL)",
+            )?
+            .query_row([id.to_bytes()], |row| row.get(0))?)
+    }
+
+    fn next_part(
+        &self,
+        channel: &str,
+        now: Timestamp,
+        handed_out: &HashSet<OutboxId>,
+        only_own: bool,
+    ) -> Result<NextOutbox, StoreError> {
         let mut statement = self.conn.prepare_cached(
             "SELECT position, conversation, state, not_before, id FROM outbox AS part
-             WHERE channel = ?1 AND settled_at IS NULL AND NOT EXISTS (
+             WHERE channel = ?1 AND settled_at IS NULL AND (NOT ?2 OR own IS NOT NULL) AND NOT EXISTS (
                 SELECT 1 FROM outbox AS before
                 WHERE before.state = 'unknown' AND before.class = 'final' AND part.class = 'final'
                     AND before.continuation_id = part.continuation_id AND before.position < part.position)
              ORDER BY position",
         )?;
-        let mut rows = statement.query([channel])?;
+        let mut rows = statement.query(params![channel, only_own])?;
         let mut seen: HashSet<String> = HashSet::new();
         let mut earliest: Option<Timestamp> = None;
         while let Some(row) = rows.next()? {

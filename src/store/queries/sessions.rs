@@ -468,6 +468,20 @@ impl Reader<'_> {
             .optional()?)
     }
 
+    /// Continuations that were interrupted and wait for somebody, each with its channel.
+    pub fn interrupted(&self) -> Result<Vec<(ContinuationId, String)>, StoreError> {
+        Ok(self
+            .conn
+            .prepare_cached(
+                "SELECT c.id, s.channel FROM continuations c JOIN sessions s ON s.id = c.session_id
+                 WHERE c.ended_at IS NULL AND c.state = 'interrupted' ORDER BY +c.position",
+            )?
+            .query_map([], |row| {
+                Ok((ContinuationId::from_bytes(row.get(0)?), row.get(1)?))
+            })?
+            .collect::<rusqlite::Result<_>>()?)
+    }
+
     /// Sessions that have a pending continuation.
     pub fn sessions_with_pending(&self) -> Result<Vec<SessionId>, StoreError> {
         Ok(self

@@ -54,10 +54,10 @@ pub fn word_for(approval: &Approval, action: Action) -> Option<DecisionWord> {
 }
 
 /// Whether a decision key means something on this approval, or why not.
-pub fn offers(approval: &Approval, action: Action) -> Result<DecisionWord, &'static str> {
+pub fn offers(approval: &Approval, action: Action) -> Result<DecisionWord, &str> {
     let word = word_for(approval, action).ok_or("not offered here")?;
     let why = match action {
-        Action::AllowShape => shape::unavailable(approval),
+        Action::AllowShape => approval.only_once(),
         Action::MakeRule => rule_editor::unavailable(approval),
         _ => None,
     };
@@ -65,7 +65,7 @@ pub fn offers(approval: &Approval, action: Action) -> Result<DecisionWord, &'sta
 }
 
 /// Why a decision key means nothing on this approval now; none = it does.
-pub fn not_offered(state: &State, approval: &Approval, action: Action) -> Option<&'static str> {
+pub fn not_offered<'a>(state: &State, approval: &'a Approval, action: Action) -> Option<&'a str> {
     if action == Action::Snooze && snooze_end(state.now.wall, 1, approval.expires_at).is_none() {
         return Some("its deadline is within ten minutes");
     }

@@ -3,7 +3,7 @@
 use crate::clock::Timestamp;
 use crate::protocol::approval::{Approval, SHAPE_SECONDS};
 use crate::protocol::command::DecisionRequest;
-use crate::protocol::words::{ApprovalKind, DecisionScope, DecisionWord, Risk};
+use crate::protocol::words::{DecisionScope, DecisionWord};
 use crate::tui::state::app::State;
 use crate::tui::state::decide;
 use crate::tui::state::deciding::{self, About};
@@ -18,19 +18,6 @@ pub struct Shape {
     pub approval: Box<Approval>,
     /// When the permission ends at the latest.
     pub until: Timestamp,
-}
-
-/// Why no shape can be allowed here; none = one can.
-pub fn unavailable(approval: &Approval) -> Option<&'static str> {
-    if approval.kind != ApprovalKind::Execute || approval.session_id.is_none() {
-        Some("only calls have a shape")
-    } else if approval.risk >= Risk::High {
-        Some("never for high risk; allow it once")
-    } else if !approval.taint.is_empty() {
-        Some("untrusted content is in context; allow it once")
-    } else {
-        None
-    }
 }
 
 /// Opens the dialog.

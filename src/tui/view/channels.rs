@@ -152,6 +152,7 @@ fn list(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut
             None => policy.autonomy.as_str().to_owned(),
         };
         let word = match channel.draining {
+            _ if channel.held && !channel.paused => "held",
             Some(_) if !channel.paused => "draining",
             Some(_) | None => health.as_str(),
         };
@@ -179,6 +180,7 @@ fn list(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut
             }
             let role = match index {
                 0 => Role::TextStrong,
+                1 if channel.held => state_role(ChannelState::Paused),
                 1 => state_role(health),
                 2 => autonomy_role(policy.autonomy),
                 _ => Role::TextMuted,

@@ -242,6 +242,7 @@ pub fn approval(state: ApprovalState) -> Approval {
         }],
         question: None,
         notified: true,
+        once_only: None,
         unknown: None,
         waiting_for: (state == ApprovalState::Pending).then(|| Box::new(handed_over())),
     }
@@ -275,6 +276,7 @@ pub fn channel() -> Channel {
             rate_limited_until: None,
         },
         paused: false,
+        held: false,
         backlog: 1,
         pending_approvals: 2,
         active_sessions: 3,

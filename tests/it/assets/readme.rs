@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use leverframe::config::environment::Environment;
 use leverframe::config::file::ConfigFile;
 use leverframe::config::layers::{Flags, load, load_console};
-use leverframe::engine::slash;
+use leverframe::protocol::slash::SlashCommand;
 use leverframe::protocol::words::Risk;
 use leverframe::runtime::start;
 use leverframe::tui::action::{Action, ActionClass};
@@ -83,8 +83,12 @@ fn every_shipped_theme_and_keymap_is_named() {
 #[test]
 fn the_slash_table_is_the_help_of_the_chat() {
     let mut table = "| command | |\n|---|---|\n".to_owned();
-    for (name, what) in slash::COMMANDS {
-        table.push_str(&format!("| `/{name}` | {what} |\n"));
+    for command in SlashCommand::ALL {
+        table.push_str(&format!(
+            "| `{}` | {} |\n",
+            command.usage(),
+            command.summary()
+        ));
     }
     assert_eq!(part("slash"), table, "README.md wants:\n{table}");
 }

@@ -107,6 +107,7 @@ pub fn approval(n: u8, risk: Risk) -> Approval {
         }],
         question: None,
         notified: true,
+        once_only: None,
         unknown: None,
         waiting_for: None,
     }
@@ -201,6 +202,7 @@ pub fn channel(name: &str, kind: ChannelKind, autonomy: Autonomy) -> Channel {
             rate_limited_until: None,
         },
         paused: false,
+        held: false,
         backlog: 0,
         pending_approvals: 0,
         active_sessions: 1,

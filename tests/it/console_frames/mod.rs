@@ -12,6 +12,7 @@ pub mod styled;
 pub mod any_size;
 pub mod fleet;
 pub mod handing_over;
+mod held;
 pub mod hosts;
 pub mod memory;
 pub mod models_dialog;

@@ -1,6 +1,5 @@
 //! The built-in model that is no LLM.
 
-use leverframe::engine::slash::COMMANDS;
 use leverframe::model::request::{
     AssistantToolCall, ModelErrorKind, ModelMessage, ModelRequest, StopReason, ToolResultMessage,
 };
@@ -8,6 +7,7 @@ use leverframe::model::scripted::ScriptedModel;
 use leverframe::model::scripted::demo::{demo_files, demo_visitors};
 use leverframe::model::scripted::phrases::{PHRASES, script};
 use leverframe::model::scripted::scenario::scenario;
+use leverframe::protocol::slash::SlashCommand;
 use serde_json::{Value, json};
 
 use crate::models::helpers::{Outcome, request, run, tool, user};
@@ -221,7 +221,7 @@ async fn every_demo_phrase_leads_to_calls_on_files_that_exist() {
     let lines = demo_visitors().iter().flat_map(|channel| channel.lines);
     for phrase in lines.map(|(_, phrase)| phrase) {
         if phrase.starts_with('/') {
-            assert!(COMMANDS.iter().any(|(name, _)| *name == &phrase[1..]));
+            assert!(SlashCommand::named(&phrase[1..]).is_some());
             continue;
         }
         let mut asked = request(vec![user(phrase)]);

@@ -231,6 +231,7 @@ async fn an_edit_keeps_the_question_under_a_new_digest() {
         },
         preview: leverframe::protocol::approval::Preview::None,
         taint: Vec::new(),
+        once_only: None,
         cards: Vec::new(),
     };
     let DecideOutcome::Decided(row) = p.world.ok(revise.clone()).await.outcome else {

@@ -159,6 +159,7 @@ pub(crate) fn approval(kind: ApprovalKind, digest: &str) -> NewApproval {
         },
         // Somebody must be asked about a delivery for as long as nobody knows of it.
         expires_at: (kind != ApprovalKind::Resend).then_some(START.plus_seconds(3600)),
+        once_only: None,
         question: None,
         cards: vec![NewCard {
             channel: "team".to_owned(),

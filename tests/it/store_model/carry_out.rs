@@ -624,6 +624,7 @@ impl System {
                     call: Self::new_facts(call, plan, model.channels[channel].version),
                     preview: leverframe::protocol::approval::Preview::None,
                     taint: Vec::new(),
+                    once_only: None,
                     cards,
                 });
                 Ok(Self::decided(report?))

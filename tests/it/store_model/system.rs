@@ -219,6 +219,7 @@ impl System {
                 .lives
                 .map(|seconds| self.now().plus_seconds(seconds)),
             question: None,
+            once_only: None,
             cards: self.cards(channel, question.cards),
         }
     }

@@ -1,4 +1,9 @@
 //! The stories of a newcomer, with the real binary: HTTP, Telegram, kill -9.
 
+mod chat_codes;
+mod chat_commands;
+mod chat_grants;
+mod chat_indirect;
+mod chat_notices;
 mod http;
 mod telegram;

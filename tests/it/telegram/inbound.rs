@@ -2,6 +2,7 @@
 
 use leverframe::channels::channel::ChannelError;
 use leverframe::protocol::bridge::InboundBody;
+use leverframe::protocol::slash::SlashCommand;
 use leverframe::protocol::words::ChannelState;
 use serde_json::json;
 
@@ -27,7 +28,7 @@ async fn introduces_itself_without_dropping_what_waits() {
         fake.calls("deleteWebhook")[0].params["drop_pending_updates"],
         json!(false)
     );
-    assert_eq!(fake.state().commands.len(), 10);
+    assert_eq!(fake.state().commands.len(), SlashCommand::ALL.len());
     assert_eq!(
         fake.state().allowed.as_deref().unwrap_or_default(),
         [

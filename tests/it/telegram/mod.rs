@@ -5,6 +5,7 @@
 
 mod canary;
 mod cards;
+mod commands;
 mod fake;
 mod inbound;
 mod outbound;

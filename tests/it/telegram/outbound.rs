@@ -136,6 +136,7 @@ async fn what_is_known_of_a_failed_send_is_what_is_recorded() {
         let outcome = port.outcome(id).await;
         let (word, text) = match &outcome {
             SendOutcome::Sent { .. } => ("sent", String::new()),
+            SendOutcome::Shortened { .. } => ("shortened", String::new()),
             SendOutcome::Retry { error, .. } => ("retry", error.clone()),
             SendOutcome::Failed { error } => ("failed", error.clone()),
             SendOutcome::Unknown { detail } => ("unknown", detail.clone()),

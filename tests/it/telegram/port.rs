@@ -476,6 +476,7 @@ pub fn approval() -> Approval {
         similar: Vec::new(),
         question: None,
         notified: false,
+        once_only: None,
         unknown: None,
         waiting_for: None,
     }

@@ -1,0 +1,181 @@
+//! `/approve` and `/deny` in a chat: they decide what a card showed this person, at the revision it showed.
+
+use std::time::Duration;
+
+use crate::engine::approvals::{self, Origin};
+use crate::engine::core::Engine;
+use crate::engine::handle::decide;
+use crate::engine::inbound::{Arrival, ingested};
+use crate::engine::people;
+use crate::engine::problem::from_store;
+use crate::engine::slash::{reply, tell};
+use crate::protocol::approval::Approval;
+use crate::protocol::bridge::Ingested;
+use crate::protocol::command::DecisionRequest;
+use crate::protocol::ids::ApprovalId;
+use crate::protocol::problem::Problem;
+use crate::protocol::words::{ApprovalState, DecisionWord, Disposition};
+use crate::store::commands::once::Once;
+use crate::store::commands::queue_cards::QueueCards;
+use crate::store::error::StoreError;
+use crate::store::queries::approvals::Shown;
+
+/// How long a decision waits for the record of a card that is just being delivered.
+const CARD_WAIT: Duration = Duration::from_secs(3);
+
+/// Decides an approval by its code or id.
+pub async fn carry_out(
+    engine: &Engine,
+    arrival: &Arrival<'_>,
+    decision: DecisionWord,
+    rest: &str,
+) -> Result<Ingested, Problem> {
+    let say = async |text: String| reply(engine, arrival, decision.as_str(), text).await;
+    let (code, reason) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+    if code.is_empty() {
+        return say(format!(
+            "Which one? Send /{decision} CODE; /pending lists the codes."
+        ))
+        .await;
+    }
+    let Some(approval) = named(engine, code).await? else {
+        return say(
+            "There is no decision with that code. /pending lists what waits here.".to_owned(),
+        )
+        .await;
+    };
+    let request = DecisionRequest {
+        reason: Some(reason.trim().to_owned()).filter(|reason| !reason.is_empty()),
+        revision: Some(approval.revision),
+        ..DecisionRequest::new(decision, approval.digest.clone())
+    };
+    let waits = approval.state == ApprovalState::Pending;
+    // Whoever may not decide it is told that first, and what is over is told as it ended.
+    if waits && decide::check(engine, &arrival.caller, &approval, &request).is_ok() {
+        let shown = shown(engine, arrival, &approval).await?;
+        let Some(revision) = shown.revision else {
+            return say(
+                "Not decided: no card of it was shown to you. Decide it in the console, or where its card is."
+                    .to_owned(),
+            )
+            .await;
+        };
+        let is_id = code.parse::<ApprovalId>().is_ok();
+        let is_current = is_id || code.eq_ignore_ascii_case(&approval.short_code);
+        if revision != approval.revision || !is_current {
+            return changed(engine, arrival, &approval, shown, decision).await;
+        }
+        if decision == DecisionWord::Approve && !shown.whole {
+            return say(format!(
+                "Not decided: its card was shortened, or nobody knows whether it arrived. Read it whole in the \
+                 console to allow it; /deny {} refuses it here.",
+                approval.short_code
+            ))
+            .await;
+        }
+    }
+    let done = engine
+        .decide_from_chat(arrival, approval.id, request)
+        .await?;
+    if let Some(text) = &done.feedback
+        && !done.repeated
+    {
+        tell(engine, arrival, text.clone()).await;
+    }
+    Ok(done)
+}
+
+/// The approval that a code or an id names.
+async fn named(engine: &Engine, code: &str) -> Result<Option<Approval>, Problem> {
+    let wanted = code.to_owned();
+    let found = engine
+        .store
+        .read(move |reader| match wanted.parse::<ApprovalId>() {
+            Ok(id) => reader.approval(id).map(Some),
+            Err(_) => reader.approval_by_code(&wanted),
+        })
+        .await;
+    match found {
+        Ok(found) => Ok(found),
+        Err(StoreError::NotFound { .. }) => Ok(None),
+        Err(error) => Err(from_store(error)),
+    }
+}
+
+/// What this person was shown: in their direct messages, or in the chat in which they write.
+async fn shown(
+    engine: &Engine,
+    arrival: &Arrival<'_>,
+    approval: &Approval,
+) -> Result<Shown, Problem> {
+    let mut places = people::direct_conversations(&engine.settings, &arrival.origin.requester.id);
+    places.push((
+        arrival.channel.to_owned(),
+        arrival.inbound.conversation.clone(),
+    ));
+    let mut changes = engine.store.outbox_changes();
+    let end = tokio::time::Instant::now() + CARD_WAIT;
+    loop {
+        changes.mark_unchanged();
+        let (id, places) = (approval.id, places.clone());
+        let shown = engine
+            .store
+            .read_here(move |reader| reader.shown_of(id, &places))
+            .await
+            .map_err(from_store)?;
+        // A card that is on the screen may not be recorded as delivered yet.
+        if shown.revision == Some(approval.revision) || !shown.on_its_way {
+            return Ok(shown);
+        }
+        if !matches!(
+            tokio::time::timeout_at(end, changes.changed()).await,
+            Ok(Ok(()))
+        ) {
+            return Ok(shown);
+        }
+    }
+}
+
+/// Something else waits by now than what this person read: decides nothing, and shows it to them.
+async fn changed(
+    engine: &Engine,
+    arrival: &Arrival<'_>,
+    approval: &Approval,
+    shown: Shown,
+    decision: DecisionWord,
+) -> Result<Ingested, Problem> {
+    let origin = Origin {
+        channel: approval.channel.clone(),
+        conversation: approval.conversation.clone(),
+        requester: approval.requester.clone(),
+        message_ref: None,
+    };
+    let person = people::person(&engine.settings, &arrival.origin.requester.id);
+    let cards = approvals::cards_for(engine, &origin, approval.kind, approval.risk, |name| {
+        person.as_ref().is_some_and(|person| person.name == name)
+    });
+    let text = if cards.is_empty() {
+        "Not decided: it changed since you were shown it. Decide it in the console."
+    } else {
+        "Not decided: it changed since you were shown it. Its current card is in your direct messages."
+    };
+    if shown.revision == Some(approval.revision) || shown.on_its_way || shown.queued {
+        return reply(engine, arrival, decision.as_str(), text.to_owned()).await;
+    }
+    let record = engine.record_row(
+        arrival,
+        Disposition::Command,
+        format!("/{decision}"),
+        Some(text.to_owned()),
+    );
+    let then = QueueCards {
+        approval_id: approval.id,
+        cards,
+    };
+    let (outcome, _) = engine
+        .store
+        .write(Once { record, then })
+        .await
+        .map_err(from_store)?;
+    Ok(ingested(&outcome, None))
+}

@@ -1,0 +1,95 @@
+//! The commands that people send in a chat, in one table: the parser, the platforms' menus, `/help` and the README are
+//! made from it.
+//!
+//! Every command works in direct messages and in groups. None has an effect when it was forwarded, quoted or edited.
+
+use std::fmt;
+
+macro_rules! commands {
+    ($($(#[$doc:meta])* $variant:ident = $name:literal, $arguments:literal, $summary:literal;)+) => {
+        /// A command of the chat.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum SlashCommand { $($(#[$doc])* $variant),+ }
+
+        impl SlashCommand {
+            /// Every command, in the order of menus and help.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
+
+            /// Its name, without the slash.
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $name),+ }
+            }
+
+            /// What follows its name; empty = nothing.
+            pub const fn arguments(self) -> &'static str {
+                match self { $(Self::$variant => $arguments),+ }
+            }
+
+            /// What it does, in one line.
+            pub const fn summary(self) -> &'static str {
+                match self { $(Self::$variant => $summary),+ }
+            }
+        }
+    };
+}
+
+commands! {
+    /// Ends the session.
+    New = "new", "", "start a new session; the old one is kept";
+    /// Lists sessions.
+    Sessions = "sessions", "", "your sessions in this conversation";
+    /// Goes on with an interrupted request.
+    Resume = "resume", "", "go on with an interrupted request";
+    /// Names the session.
+    Rename = "rename", "TITLE", "name this session";
+    /// Says what goes on.
+    Status = "status", "", "what is going on here";
+    /// Lists decisions.
+    Pending = "pending", "", "decisions this conversation waits for";
+    /// Approves.
+    Approve = "approve", "CODE", "allow a call once, when its card was shown to you";
+    /// Denies.
+    Deny = "deny", "CODE [reason]", "refuse a call, when its card was shown to you";
+    /// Cancels.
+    Cancel = "cancel", "[reason]", "end what runs or waits here";
+    /// Asks again.
+    Retry = "retry", "", "ask the last ended request again";
+    /// Asks without the caches.
+    Fresh = "fresh", "TEXT", "ask, and take no answer that was kept";
+    /// Shows and runs routines.
+    Routines = "routines", "[run, enable or disable NAME]", "what runs by itself (owners)";
+    /// Shows the table.
+    Help = "help", "", "this text";
+}
+
+impl SlashCommand {
+    /// The command of this name, in any case.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL
+            .iter()
+            .copied()
+            .find(|command| command.as_str().eq_ignore_ascii_case(name))
+    }
+
+    /// How it is written: `/deny CODE [reason]`.
+    pub fn usage(self) -> String {
+        match self.arguments() {
+            "" => format!("/{self}"),
+            arguments => format!("/{self} {arguments}"),
+        }
+    }
+
+    /// What a platform's menu says beside its name.
+    pub fn menu_text(self) -> String {
+        match self.arguments() {
+            "" => self.summary().to_owned(),
+            _ => format!("{}: {}", self.summary(), self.usage()),
+        }
+    }
+}
+
+impl fmt::Display for SlashCommand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}

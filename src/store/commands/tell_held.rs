@@ -1,0 +1,45 @@
+//! Tells a conversation once that an emergency stop holds everything.
+
+use crate::clock::Timestamp;
+use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::error::StoreError;
+use crate::store::input::{NewNotice, OwnWord};
+use crate::store::schema;
+use rusqlite::params;
+
+/// Says it, unless this conversation was told during this stop. Does nothing when nothing is held. Durable.
+#[derive(Debug, Clone)]
+pub struct TellHeld {
+    /// What is said, and where.
+    pub notice: NewNotice,
+}
+
+impl WriteCommand for TellHeld {
+    type Output = ();
+    const DURABILITY: Durability = Durability::Durable;
+
+    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
+        let since = schema::meta(tx.conn, "held_at")?.and_then(|text| text.parse::<i64>().ok());
+        let Some(since) = since.map(Timestamp) else {
+            return Ok(());
+        };
+        let told: bool = tx
+            .conn
+            .prepare_cached(
+                "SELECT EXISTS (SELECT 1 FROM outbox
+                 WHERE channel = ?1 AND conversation = ?2 AND own = 'held' AND created_at >= ?3)",
+            )?
+            .query_row(
+                params![
+                    self.notice.channel,
+                    self.notice.conversation,
+                    since.as_millis()
+                ],
+                |row| row.get(0),
+            )?;
+        if told {
+            return Ok(());
+        }
+        tx.queue_own(&self.notice, OwnWord::Held)
+    }
+}

@@ -1,0 +1,50 @@
+//! Tells conversations that a request was interrupted and waits for somebody.
+
+use crate::protocol::ids::ContinuationId;
+use crate::protocol::words::{ContinuationState, OutboxClass};
+use crate::store::command::{Durability, WriteCommand, WriteTx};
+use crate::store::error::StoreError;
+use crate::store::input::{NewNotice, OwnWord};
+
+/// Says it for each of them that is interrupted and was not told since. Durable.
+#[derive(Debug, Clone)]
+pub struct TellInterrupted {
+    /// Which.
+    pub continuations: Vec<ContinuationId>,
+    /// What is said.
+    pub text: String,
+}
+
+impl WriteCommand for TellInterrupted {
+    type Output = ();
+    const DURABILITY: Durability = Durability::Durable;
+
+    fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
+        for id in &self.continuations {
+            let head = tx.head(*id)?;
+            if head.state != ContinuationState::Interrupted {
+                continue;
+            }
+            let told: bool = tx
+                .conn
+                .prepare_cached(
+                    "SELECT EXISTS (SELECT 1 FROM outbox o JOIN continuations c ON c.id = o.continuation_id
+                     WHERE o.continuation_id = ?1 AND o.class = 'notice' AND o.created_at >= c.updated_at)",
+                )?
+                .query_row([id.to_bytes()], |row| row.get(0))?;
+            if told {
+                continue;
+            }
+            let notice = NewNotice {
+                channel: head.channel.clone(),
+                conversation: head.conversation.clone(),
+                class: OutboxClass::Notice,
+                text: self.text.clone(),
+                reply_to: head.message_ref.clone(),
+                continuation_id: Some(head.id),
+            };
+            tx.queue_own(&notice, OwnWord::Interrupted)?;
+        }
+        Ok(())
+    }
+}
