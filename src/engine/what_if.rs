@@ -3,7 +3,7 @@
 use crate::engine::core::Engine;
 use crate::engine::policy::{self, CallFacts, Circumstances};
 use crate::engine::problem::from_store;
-use crate::engine::rules;
+use crate::engine::rules::{self, CallShape};
 use crate::protocol::policy::{WhatIf, WhatIfCall};
 use crate::protocol::problem::Problem;
 use crate::protocol::words::{Autonomy, Effect, Risk, VerdictWord};
@@ -61,7 +61,13 @@ pub async fn what_if(
                     Vec::new()
                 },
             };
-            circumstances.rules = rules::asked(&rules, &call.tool, &call.args, &workspace);
+            let shape = CallShape {
+                tool: &call.tool,
+                args: &call.args,
+                workspace: &workspace,
+                plan: &call.plan,
+            };
+            circumstances.rules = rules::asked(&rules, &shape);
             WhatIfCall {
                 tool: call.tool,
                 preview: call.preview,

@@ -78,6 +78,9 @@ pub struct PlanFacts {
     /// Variables set for the program beyond the allow-listed base.
     #[serde(default)]
     pub env: Vec<(String, String)>,
+    /// The file or directory that a path leads to, links followed, as seen from the workspace.
+    #[serde(default)]
+    pub path: Option<String>,
     /// In words: `bubblewrap: workspace only, no network` or `unsandboxed`.
     #[serde(default)]
     pub sandbox: Option<String>,

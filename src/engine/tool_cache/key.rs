@@ -64,6 +64,8 @@ fn fields(facts: &Facts<'_>, what: &str) -> Fields {
                 cwd,
                 executable,
                 env,
+                // What it leads to is part of the workspace, whose state counts.
+                path: _,
                 sandbox,
             },
         operands,

@@ -12,7 +12,7 @@ use crate::engine::approvals::{self, Ask};
 use crate::engine::core::Engine;
 use crate::engine::hooks::turn::{MAX_TOOL_NAME, Proposed};
 use crate::engine::policy::{self, CallFacts, Circumstances, SessionGrant};
-use crate::engine::rules;
+use crate::engine::rules::{self, CallShape};
 use crate::engine::turn::after::MALFORMED_RULE;
 use crate::protocol::ids::{SessionId, ToolCallId};
 use crate::protocol::policy::{Policy, Verdict};
@@ -351,12 +351,18 @@ pub fn judge_at(
         access: plan.access,
         effect: spec.effect,
         risk,
-        args_digest: canonical::args_digest(args),
+        args_digest: canonical::shape_digest(args, &plan),
         always_asks: plan.always_asks.clone(),
         taint: place.taint.to_vec(),
     };
     let workspace = settings.workspace.to_string_lossy();
-    circumstances.rules = rules::asked(place.rules, name, args, &workspace);
+    let shape = CallShape {
+        tool: name,
+        args,
+        workspace: &workspace,
+        plan: &plan.facts,
+    };
+    circumstances.rules = rules::asked(place.rules, &shape);
     let (verdict, leans_on) = policy::judged(&facts, &circumstances);
     let matching = circumstances.rules.clone();
     let otherwise = (leans_on.is_some() && verdict.decision == VerdictWord::Allow).then(|| {
@@ -550,7 +556,7 @@ fn new_call(
                 risk_reasons: facts.risk_reasons,
                 plan: facts.plan,
                 digest: facts.digest,
-                args_digest,
+                args_digest: facts.args_digest,
                 idempotency_key,
                 verdict: facts.verdict,
                 leans_on: judged.leans_on,

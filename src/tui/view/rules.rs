@@ -237,6 +237,9 @@ fn rule_body(state: &State, body: &mut Body<'_>, rule: &Rule) {
         None => reach(rule),
     };
     body.field("where", Role::Text, &reach);
+    if let Some(coverage) = rule.coverage() {
+        body.field("covers", Role::NoticeWarning, &coverage);
+    }
     let used = format!("{}, last {}", uses(rule), last(state, rule.last_used_at));
     body.field("uses", Role::Text, &used);
     let made = format!(

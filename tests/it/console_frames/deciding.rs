@@ -70,6 +70,7 @@ fn rule_editor() {
         };
         let found = RuleMatches {
             rule: "allow execute_command argv prefix `git push`".into(),
+            coverage: None,
             since: fixture::ago(7 * 24 * 3600),
             considered: 40,
             more: false,
