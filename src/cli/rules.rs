@@ -516,6 +516,12 @@ pub fn told_matches(terminal: &mut Terminal<'_>, found: &RuleMatches) -> Result<
         "of these  {} ran unasked, {} approved, {} denied, {} refused by the policy",
         found.ran_unasked, found.approved, found.denied, found.refused
     ))?;
+    if found.doubtful > 0 {
+        terminal.line(&format!(
+            "besides   {} would be asked about: nothing proves that they stay clear of it",
+            found.doubtful
+        ))?;
+    }
     found.calls.iter().try_for_each(|call| {
         let then = match (call.decision, &call.by) {
             (Some(decision), Some(by)) => format!("{} {decision} by {}", call.was, cell(by)),

@@ -1,11 +1,14 @@
-//! Whether a rule matches a call. Pure.
+//! Whether a rule matches a call. Nothing is read but what names lead to.
 //!
 //! What allows matches narrowly, what forbids matches widely: a rule that allows never covers a call whose other
 //! arguments decide as much as the one it looks at.
 
+use std::path::Path;
+
 use serde_json::Value;
 
 use crate::engine::policy::covers;
+use crate::engine::programs::{self, Fit};
 use crate::protocol::approval::PlanFacts;
 use crate::protocol::rule::{COMMANDS, Rule};
 use crate::protocol::words::{RuleMatcher, VerdictWord};
@@ -18,6 +21,8 @@ pub const ARGV: &str = "argv";
 const CWD: &str = "cwd";
 /// Arguments that name a place in the workspace.
 const PLACES: [&str; 2] = ["path", CWD];
+/// Tools that read everything below a directory.
+const WALKERS: [&str; 2] = ["list_files", "search_files"];
 /// A last word of a pattern that stands for any further words.
 const REST: &str = "**";
 
@@ -213,7 +218,8 @@ fn text_matches(matcher: RuleMatcher, value: &str, text: &str) -> bool {
     }
 }
 
-fn words_match(matcher: RuleMatcher, value: &[String], words: &[String]) -> bool {
+/// Whether words fit those of a rule.
+pub fn words_match(matcher: RuleMatcher, value: &[String], words: &[String]) -> bool {
     match matcher {
         RuleMatcher::Exact => words == value,
         RuleMatcher::Prefix => words.starts_with(value),
@@ -235,6 +241,16 @@ fn place_matches(rule: &Rule, text: &str, workspace: &str, narrow: bool) -> bool
         Location::of(&rule.value, workspace),
         Location::of(text, workspace),
     );
+    // What is forbidden by the name of a link is forbidden by its own name.
+    if !narrow
+        && rule.matcher != RuleMatcher::Pattern
+        && let Ok(real) = Path::new(workspace).join(&rule.value).canonicalize()
+        && place.is_at_or_below(&Location::of(&real.to_string_lossy(), workspace))
+        && (rule.matcher == RuleMatcher::Prefix
+            || place.same(&Location::of(&real.to_string_lossy(), workspace)))
+    {
+        return true;
+    }
     match rule.matcher {
         RuleMatcher::Exact => place.same(&value),
         RuleMatcher::Prefix if narrow => {
@@ -290,12 +306,54 @@ fn within(rule: &Rule, call: &CallShape<'_>) -> bool {
     }
 }
 
-/// Whether a rule matches a call, whatever its reach and whether it is in force. One that allows has to fit both what
-/// was asked for and where that leads; one that forbids or asks fits when either does.
+/// Whether a rule matches a call, whatever its reach and whether it is in force.
 pub fn matches(rule: &Rule, call: &CallShape<'_>) -> bool {
+    fit(rule, call) == Fit::Sure
+}
+
+/// How a rule fits a call. One that allows has to fit both what was asked for and where that leads; one that forbids or
+/// asks fits when either does, and perhaps where nothing proves that it does not.
+pub fn fit(rule: &Rule, call: &CallShape<'_>) -> Fit {
     if !covers(&rule.tool, call.tool) {
+        return Fit::Never;
+    }
+    let wide = rule.verdict != VerdictWord::Allow;
+    if wide && rule.field.as_deref() == Some(ARGV) && call.tool == COMMANDS {
+        return programs::fit(rule, call);
+    }
+    if compares(rule, call) {
+        Fit::Sure
+    } else if wide && reads_from_above(rule, call) {
+        Fit::Perhaps
+    } else {
+        Fit::Never
+    }
+}
+
+/// Whether a call reads everything below a directory that what a rule names may lie in.
+fn reads_from_above(rule: &Rule, call: &CallShape<'_>) -> bool {
+    let (Some("path"), Some(start)) = (rule.field.as_deref(), &call.plan.path) else {
+        return false;
+    };
+    if !WALKERS.contains(&call.tool) {
         return false;
     }
+    let start = Location::of(start, call.workspace);
+    let named = |value: &str| Location::of(value, call.workspace);
+    match rule.matcher {
+        RuleMatcher::Exact | RuleMatcher::Prefix => named(&rule.value).is_at_or_below(&start),
+        RuleMatcher::Pattern => {
+            let fixed = rule.value.split(['*', '?']).next().unwrap_or_default();
+            let fixed = fixed
+                .rsplit_once('/')
+                .map_or("", |(directory, _)| directory);
+            let fixed = named(fixed);
+            fixed.is_at_or_below(&start) || start.is_at_or_below(&fixed)
+        }
+    }
+}
+
+fn compares(rule: &Rule, call: &CallShape<'_>) -> bool {
     let allows = rule.verdict == VerdictWord::Allow;
     if allows && !within(rule, call) {
         return false;
@@ -336,12 +394,32 @@ pub fn matches(rule: &Rule, call: &CallShape<'_>) -> bool {
     }
 }
 
+/// Why a call asks that a rule may forbid; none = each rule surely does, or surely does not.
+pub fn doubt(rules: &[Rule], call: &CallShape<'_>) -> Option<String> {
+    let rule = doubtful(rules, call).into_iter().next()?;
+    Some(format!(
+        "rule {} of {}: {}, and nothing proves that this call stays clear of it",
+        rule.id,
+        rule.by,
+        rule.in_words()
+    ))
+}
+
+/// The rules that may forbid a call.
+pub fn doubtful(rules: &[Rule], call: &CallShape<'_>) -> Vec<Rule> {
+    rules_that(rules, |rule| fit(rule, call) == Fit::Perhaps)
+}
+
 /// The rules that match a call and have uses left, in the order they are asked: what forbids, what asks, what allows.
 pub fn asked(rules: &[Rule], call: &CallShape<'_>) -> Vec<Rule> {
+    rules_that(rules, |rule| matches(rule, call))
+}
+
+fn rules_that(rules: &[Rule], fits: impl Fn(&Rule) -> bool) -> Vec<Rule> {
     let mut matching: Vec<Rule> = rules
         .iter()
         .filter(|rule| rule.max_uses.is_none_or(|max| rule.uses < max))
-        .filter(|rule| matches(rule, call))
+        .filter(|rule| fits(rule))
         .cloned()
         .collect();
     matching.sort_by_key(|rule| match rule.verdict {

@@ -48,7 +48,7 @@ pub async fn what_if(
         .filter(|call| call.risk > Risk::Low || call.verdict.decision != VerdictWord::Deny)
         .map(|call| {
             let unsandboxed = call.access == crate::protocol::words::Access::Exec && !confined;
-            let facts = CallFacts {
+            let mut facts = CallFacts {
                 tool: call.tool.clone(),
                 access: call.access,
                 effect: Effect::NonIdempotent,
@@ -68,6 +68,7 @@ pub async fn what_if(
                 plan: &call.plan,
             };
             circumstances.rules = rules::asked(&rules, &shape);
+            facts.always_asks = rules::doubt(&rules, &shape).or(facts.always_asks);
             WhatIfCall {
                 tool: call.tool,
                 preview: call.preview,

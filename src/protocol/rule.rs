@@ -252,6 +252,9 @@ pub struct RuleMatches {
     pub more: bool,
     /// How many it matches.
     pub matched: u64,
+    /// How many it makes ask, because nothing proves that they stay clear of what it forbids.
+    #[serde(default)]
+    pub doubtful: u64,
     /// Of those, how many ran without a person being asked.
     pub ran_unasked: u64,
     /// Of those, how many a person approved.
@@ -277,7 +280,7 @@ pub struct RuleTest {
     pub risk: Option<Risk>,
     /// What the policy says.
     pub verdict: Verdict,
-    /// Every rule in force that matches it, in the order they are asked.
+    /// Every rule in force that matches it, in the order they are asked, then those that may.
     pub matching: Vec<Rule>,
 }
 

@@ -6,6 +6,7 @@ use crate::engine::core::Engine;
 use crate::engine::handle::Caller;
 use crate::engine::policy::{Circumstances, covers};
 use crate::engine::problem::from_store;
+use crate::engine::programs::Fit;
 use crate::engine::rules::{self, CallShape, Location};
 use crate::engine::turn::judge::{Place, judge_at};
 use crate::protocol::ids::{RuleId, SessionId, ToolCallId};
@@ -539,6 +540,7 @@ async fn tried(engine: &Engine, fields: RuleFields) -> Result<RuleMatches, Probl
                 considered: 0,
                 more: false,
                 matched: 0,
+                doubtful: 0,
                 ran_unasked: 0,
                 approved: 0,
                 denied: 0,
@@ -564,8 +566,13 @@ async fn tried(engine: &Engine, fields: RuleFields) -> Result<RuleMatches, Probl
                     workspace,
                     plan: &call.plan,
                 };
-                if !rules::matches(&rule, &shape) {
-                    return;
+                match rules::fit(&rule, &shape) {
+                    Fit::Sure => {}
+                    Fit::Perhaps => {
+                        found.doubtful += 1;
+                        return;
+                    }
+                    Fit::Never => return,
                 }
                 found.matched += 1;
                 match (call.told.was, call.told.decision) {

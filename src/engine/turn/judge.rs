@@ -65,7 +65,7 @@ pub struct Judged {
     pub leans_on: Option<LeansOn>,
     /// The verdict without any rule or grant that allows, where it leans on one.
     pub otherwise: Option<Verdict>,
-    /// Rules that match it, in the order they are asked.
+    /// Rules that match it, in the order they are asked, then those that may.
     pub matching: Vec<Rule>,
 }
 
@@ -346,7 +346,7 @@ pub fn judge_at(
         .get(name)
         .copied()
         .map_or(plan.risk, |floor| floor.max(plan.risk));
-    let facts = CallFacts {
+    let mut facts = CallFacts {
         tool: name.to_owned(),
         access: plan.access,
         effect: spec.effect,
@@ -363,8 +363,10 @@ pub fn judge_at(
         plan: &plan.facts,
     };
     circumstances.rules = rules::asked(place.rules, &shape);
+    facts.always_asks = rules::doubt(place.rules, &shape).or(facts.always_asks);
     let (verdict, leans_on) = policy::judged(&facts, &circumstances);
-    let matching = circumstances.rules.clone();
+    let mut matching = circumstances.rules.clone();
+    matching.extend(rules::doubtful(place.rules, &shape));
     let otherwise = (leans_on.is_some() && verdict.decision == VerdictWord::Allow).then(|| {
         circumstances.grants.clear();
         circumstances

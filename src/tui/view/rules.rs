@@ -277,6 +277,13 @@ pub fn matched(state: &State, body: &mut Body<'_>, found: &RuleMatches) {
         found.refused
     );
     body.text(Role::TextStrong, &text);
+    if found.doubtful > 0 {
+        let text = format!(
+            "{} more would ask: nothing proves that they stay clear of it",
+            found.doubtful
+        );
+        body.text(Role::Text, &text);
+    }
     for call in &found.calls {
         let decided = match (call.decision, &call.by) {
             (Some(decision), Some(by)) => format!("{decision} by {by}"),

@@ -75,6 +75,7 @@ fn rule_editor() {
             considered: 40,
             more: false,
             matched: 3,
+            doubtful: 0,
             ran_unasked: 0,
             approved: 3,
             denied: 0,

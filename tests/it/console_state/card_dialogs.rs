@@ -176,6 +176,7 @@ fn matches(matched: u64) -> RuleMatches {
         considered: 40,
         more: false,
         matched,
+        doubtful: 0,
         ran_unasked: 0,
         approved: 9,
         denied: 2,

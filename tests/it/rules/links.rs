@@ -95,7 +95,7 @@ async fn a_rule_over_all_arguments_follows_no_link_either() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_forbidden_place_is_forbidden_through_links() {
+async fn a_forbidden_place_is_forbidden_through_links_and_from_above() {
     let home = Home::new(FULL);
     put(&home, "secrets/key", "hunter2");
     put(&home, "public/a", "x");
@@ -109,6 +109,18 @@ async fn a_forbidden_place_is_forbidden_through_links() {
         ("read_file", json!({ "path": "secrets/shown" }), "deny"),
         ("list_files", json!({ "path": "pub" }), "deny"),
         ("list_files", json!({ "path": "secrets" }), "deny"),
+        // What reads everything below a directory reads the forbidden part of it too.
+        ("search_files", json!({ "pattern": "hunter" }), "ask"),
+        (
+            "search_files",
+            json!({ "pattern": "hunter", "path": "." }),
+            "ask",
+        ),
+        (
+            "search_files",
+            json!({ "pattern": "hunter", "path": "public" }),
+            "allow",
+        ),
         ("read_file", json!({ "path": "public/a" }), "allow"),
     ] {
         let (said, test) = verdict(&daemon, tool, &args).await;
