@@ -286,6 +286,9 @@ fn within(rule: &Rule, call: &CallShape<'_>) -> bool {
     let (Some(cwd), Some(executable)) = (&call.plan.cwd, &call.plan.executable) else {
         return false;
     };
+    if call.plan.unbound.is_some() {
+        return false;
+    }
     let of = |text: &str| Location::of(text, call.workspace);
     let cwd_of_rule = rule.cwd.as_deref().unwrap_or(".");
     if rule.field.as_deref() != Some(CWD) && !of(cwd).same(&of(cwd_of_rule)) {

@@ -283,24 +283,30 @@ impl Tool for ExecuteCommand {
         let guard = Guard::new(context);
         let request = self.check(&guard, args)?;
         let (risk, risk_reasons) = classify(&request, &guard, &self.sandbox);
+        let operands = operands::of(
+            &guard,
+            &operands::Command {
+                cwd: &request.cwd,
+                executables: &[&request.executable, &request.real],
+                arguments: &request.arguments,
+                script: request.script.as_deref(),
+                stdin: text(args, "stdin"),
+            },
+        );
         Ok(Plan {
             access: Access::Exec,
             risk,
             risk_reasons,
-            operands: operands::of(
-                &guard,
-                &request.cwd,
-                &[&request.executable, &request.real],
-                &request.arguments,
-                request.script.as_deref(),
-            )?,
             facts: PlanFacts {
                 cwd: Some(request.cwd.to_string_lossy().into_owned()),
                 executable: Some(request.real.to_string_lossy().into_owned()),
                 env: Vec::new(),
                 path: None,
+                bound: operands.names(),
+                unbound: operands.incomplete,
                 sandbox: Some(self.sandbox.describe().to_owned()),
             },
+            operands: operands.files,
             preview: Preview::Exec { argv: request.argv },
             always_asks: self
                 .sandbox

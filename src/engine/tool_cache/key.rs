@@ -66,6 +66,9 @@ fn fields(facts: &Facts<'_>, what: &str) -> Fields {
                 env,
                 // What it leads to is part of the workspace, whose state counts.
                 path: _,
+                // They are the operands.
+                bound: _,
+                unbound: _,
                 sandbox,
             },
         operands,

@@ -363,6 +363,10 @@ pub fn judge_at(
         plan: &plan.facts,
     };
     circumstances.rules = rules::asked(place.rules, &shape);
+    // Nobody could have said what it names.
+    if plan.facts.unbound.is_some() {
+        circumstances.grants.clear();
+    }
     facts.always_asks = rules::doubt(place.rules, &shape).or(facts.always_asks);
     let (verdict, leans_on) = policy::judged(&facts, &circumstances);
     let mut matching = circumstances.rules.clone();
