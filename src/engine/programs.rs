@@ -97,8 +97,8 @@ const LONERS: [&str; 78] = [
     "uniq",
     "wc",
 ];
-/// Shells that run their argument behind `-c`.
-const SHELLS: [&str; 6] = ["ash", "bash", "dash", "ksh", "sh", "zsh"];
+/// Shells that run their argument behind `-c`, and read no file of the workspace first.
+const SHELLS: [&str; 5] = ["ash", "bash", "dash", "ksh", "sh"];
 /// Options of a shell, together or alone, that change nothing of what `-c` runs.
 const SHELL_OPTIONS: &str = "ceux";
 /// Characters that make a script more than the words of one command.
@@ -217,8 +217,9 @@ const WRAPPERS: [Wrapper; 16] = [
     Wrapper {
         name: "xargs",
         flags: "0rtpxo",
-        values: "adEILnPs",
-        attached: "eil",
+        // What `-I` and `-i` replace may be the program itself: they are not known here.
+        values: "adELnPs",
+        attached: "el",
         long_flags: &[
             "null",
             "no-run-if-empty",
@@ -227,7 +228,6 @@ const WRAPPERS: [Wrapper; 16] = [
             "exit",
             "open-tty",
             "eof",
-            "replace",
             "max-lines",
         ],
         long_values: &[
@@ -433,7 +433,7 @@ impl Forbidden<'_> {
     /// Whether it is in a command, `found` being what its first word leads to. `adds`: more words may follow.
     fn in_command(&self, argv: &[String], found: Option<PathBuf>, adds: bool, depth: u32) -> Fit {
         let Some((program, arguments)) = argv.split_first() else {
-            return Fit::Never;
+            return if adds { Fit::Perhaps } else { Fit::Never };
         };
         let found = found.or_else(|| real(program, &self.cwd));
         let same = self.is_program(program, found.as_deref());
@@ -453,16 +453,17 @@ impl Forbidden<'_> {
                 direct = Fit::Perhaps;
             }
         }
-        direct.max(self.in_started(argv, found.as_deref(), depth))
+        direct.max(self.in_started(argv, found.as_deref(), adds, depth))
     }
 
     /// Whether it is in what a command starts.
-    fn in_started(&self, argv: &[String], found: Option<&Path>, depth: u32) -> Fit {
+    fn in_started(&self, argv: &[String], found: Option<&Path>, adds: bool, depth: u32) -> Fit {
         let program = argv.first().map_or("", String::as_str);
         let name = file_name(program);
         // What a name stands for is known of the programs of the system only.
-        let known =
-            !program.contains('/') || found.is_some() && found == real(name, &self.cwd).as_deref();
+        let of_system = program.starts_with('/') && !Path::new(program).starts_with(self.workspace);
+        let known = !program.contains('/')
+            || of_system && found.is_some() && found == real(name, &self.cwd).as_deref();
         let own = found.is_some_and(|found| found.starts_with(self.workspace));
         if depth >= MAX_DEPTH || own || !known {
             return Fit::Perhaps;
@@ -472,7 +473,7 @@ impl Forbidden<'_> {
         }
         if name == "find" {
             let starts = |word: &String| word.starts_with("-exec") || word.starts_with("-ok");
-            return if argv.iter().any(starts) {
+            return if adds || argv.iter().any(starts) {
                 Fit::Perhaps
             } else {
                 Fit::Never
@@ -492,7 +493,9 @@ impl Forbidden<'_> {
         } else {
             Fit::Never
         };
-        least.max(self.in_command(inner.words, None, wrapper.adds, depth + 1))
+        // Without a command `xargs` writes its words, unless it is given others in turn.
+        let adds = adds || wrapper.adds && !inner.words.is_empty();
+        least.max(self.in_command(inner.words, None, adds, depth + 1))
     }
 
     /// Whether it is in the one plain command that a shell is given; anything else is a script.

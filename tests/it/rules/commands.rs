@@ -169,6 +169,7 @@ async fn a_forbidden_program_does_not_run_under_another_name_or_through_a_wrappe
     let home = Home::new(FULL);
     program(&home, "tool", "#!/bin/sh\nrm -r keep\n");
     put(&home, "keep/a", "x");
+    std::os::unix::fs::symlink("/usr/bin/cat", home.workspace("api").join("cat")).unwrap();
     let daemon = home.daemon();
     if !confined(&daemon).await {
         return;
@@ -211,6 +212,13 @@ async fn a_forbidden_program_does_not_run_under_another_name_or_through_a_wrappe
         argv(&["env", "--split-string=rm keep/a"]),
         argv(&["env", "--unknown", "rm"]),
         argv(&["./tool"]),
+        // What it runs comes with its input, or in another directory.
+        argv(&["xargs", "-I", "cat", "cat"]),
+        argv(&["xargs", "env"]),
+        argv(&["xargs", "find", "keep"]),
+        argv(&["env", "-C", "keep", "./cat"]),
+        argv(&["env", "LD_PRELOAD=./x.so", "cat", "keep/a"]),
+        argv(&["/bin/sh", "-lc", "echo a"]),
         argv(&["make", "clean"]),
         argv(&["git", "-c", "alias.x=!rm keep/a", "x"]),
     ] {
@@ -227,6 +235,8 @@ async fn a_forbidden_program_does_not_run_under_another_name_or_through_a_wrappe
         argv(&["env", "LANG=C", "wc", "keep/a"]),
         argv(&["find", ".", "-name", "rm"]),
         argv(&["cp", "keep/a", "b"]),
+        argv(&["xargs", "-0", "cat"]),
+        argv(&["sh", "-c", "cat keep/a"]),
     ] {
         let (word, test) = verdict(&daemon, &runs).await;
         assert_eq!(word, "allow", "{runs}: {test}");
