@@ -54,6 +54,9 @@ pub fn show(terminal: &mut Terminal<'_>, approval: &Approval) -> Result<(), Fail
             terminal.line(&format!("{name} {}", cell(value)))?;
         }
     }
+    if let Some(binding) = plan.binding() {
+        terminal.line(&format!("bound     {}", cell(&binding)))?;
+    }
     for (name, value) in &plan.env {
         terminal.line(&format!("variable  {}={}", cell(name), cell(value)))?;
     }

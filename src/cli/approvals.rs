@@ -15,7 +15,7 @@ use crate::cli::terminal::{Attended, Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
 use crate::protocol::approval::Approval;
 use crate::protocol::command::{Command, DecisionRequest, Outcome};
-use crate::protocol::rule::RulePatch;
+use crate::protocol::rule::{RulePatch, covers_commands};
 use crate::protocol::snapshot::{Answer, PageRequest, Query};
 use crate::protocol::words::{
     ApprovalState, DecisionScope, DecisionWord, Risk, RuleMatcher, VerdictWord,
@@ -70,6 +70,10 @@ fn rule_on(approval: &Approval, decision: DecisionWord, mut rule: RulePatch) -> 
         VerdictWord::Deny
     };
     rule.verdict = rule.verdict.or(Some(says));
+    if covers_commands(says, &approval.tool) {
+        rule.cwd = rule.cwd.or_else(|| approval.plan.cwd.clone());
+        rule.executable = rule.executable.or_else(|| approval.plan.executable.clone());
+    }
     if rule.value.is_none() {
         let named = rule
             .field

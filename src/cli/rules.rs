@@ -94,6 +94,12 @@ pub struct RuleFlags {
     /// Argument that is compared; empty = all as JSON
     #[arg(long)]
     field: Option<String>,
+    /// Directory that allowed commands run in, as seen from the workspace; empty = the workspace itself
+    #[arg(long, value_name = "DIRECTORY")]
+    cwd: Option<String>,
+    /// Program that allowed commands start; empty = what the first word names now
+    #[arg(long, value_name = "PATH")]
+    executable: Option<String>,
     /// It runs without asking (this where nothing is said)
     #[arg(long, group = "says")]
     allow: bool,
@@ -146,6 +152,8 @@ impl RuleFlags {
             field: self.field,
             matcher,
             value,
+            cwd: self.cwd,
+            executable: self.executable,
             channel: self.channel,
             session_id: self.session,
             verdict: [
@@ -340,12 +348,15 @@ async fn told(
     };
     match (outcome, format) {
         (RuleOutcome::Rule(rule), Format::Json) => terminal.json(&rule),
-        (RuleOutcome::Rule(rule), Format::Human) => terminal.line(&format!(
-            "{}  {}  {}",
-            rule.id,
-            cell(&rule.in_words()),
-            state(&rule, now)
-        )),
+        (RuleOutcome::Rule(rule), Format::Human) => {
+            terminal.line(&format!(
+                "{}  {}  {}",
+                rule.id,
+                cell(&rule.in_words()),
+                state(&rule, now)
+            ))?;
+            covers(terminal, rule.coverage())
+        }
         (RuleOutcome::Removed(id), Format::Json) => {
             terminal.json(&serde_json::json!({ "removed": id }))
         }
@@ -357,6 +368,13 @@ async fn told(
             terminal.line(&format!("{id}  taken back"))
         }
     }
+}
+
+/// What a rule that allows commands covers, and what it does not bind.
+fn covers(terminal: &mut Terminal<'_>, coverage: Option<String>) -> Result<(), Failure> {
+    coverage.map_or(Ok(()), |coverage| {
+        terminal.line(&format!("covers    {}", cell(&coverage)))
+    })
 }
 
 /// Whether it decides anything, in words.
@@ -462,6 +480,7 @@ async fn show(
     terminal.line(&line)?;
     terminal.line(&format!("says      {}", cell(&rule.in_words())))?;
     terminal.line(&format!("where     {}", reach(rule)))?;
+    covers(terminal, rule.coverage())?;
     let used = last_used(rule.last_used_at);
     terminal.line(&format!("used      {}, last {used}", uses(rule)))?;
     terminal.line(&format!(
@@ -477,7 +496,8 @@ async fn show(
     if let Some(note) = &rule.note {
         terminal.line(&format!("note      {}", cell(note)))?;
     }
-    let found = matches(client, Some(rule.id), Box::default()).await?;
+    let mut found = matches(client, Some(rule.id), Box::default()).await?;
+    found.coverage = None;
     told_matches(terminal, &found)
 }
 
@@ -491,10 +511,17 @@ pub fn told_matches(terminal: &mut Terminal<'_>, found: &RuleMatches) -> Result<
         found.considered,
         found.since
     ))?;
+    covers(terminal, found.coverage.clone())?;
     terminal.line(&format!(
         "of these  {} ran unasked, {} approved, {} denied, {} refused by the policy",
         found.ran_unasked, found.approved, found.denied, found.refused
     ))?;
+    if found.doubtful > 0 {
+        terminal.line(&format!(
+            "besides   {} would be asked about: nothing proves that they stay clear of it",
+            found.doubtful
+        ))?;
+    }
     found.calls.iter().try_for_each(|call| {
         let then = match (call.decision, &call.by) {
             (Some(decision), Some(by)) => format!("{} {decision} by {}", call.was, cell(by)),

@@ -23,6 +23,7 @@ pub mod pieces;
 pub mod policy;
 pub mod probe;
 pub mod problem;
+pub mod programs;
 pub mod query;
 pub mod recovery;
 pub mod response_cache;

@@ -21,7 +21,7 @@ pub struct CallFacts {
     pub effect: Effect,
     /// Its risk after overrides.
     pub risk: Risk,
-    /// Digest of the canonical arguments, for grants.
+    /// Digest of the canonical arguments and of where they lead, for grants.
     pub args_digest: String,
     /// Why no rule, grant, list or level may let it run without a person.
     pub always_asks: Option<String>,
@@ -34,7 +34,7 @@ pub struct CallFacts {
 pub struct SessionGrant {
     /// Tool name.
     pub tool: String,
-    /// Digest of the canonical arguments.
+    /// Digest of the canonical arguments and of where they lead.
     pub args_digest: String,
     /// Id of the requester it was given for.
     pub requester_id: String,

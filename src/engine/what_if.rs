@@ -3,7 +3,7 @@
 use crate::engine::core::Engine;
 use crate::engine::policy::{self, CallFacts, Circumstances};
 use crate::engine::problem::from_store;
-use crate::engine::rules;
+use crate::engine::rules::{self, CallShape};
 use crate::protocol::policy::{WhatIf, WhatIfCall};
 use crate::protocol::problem::Problem;
 use crate::protocol::words::{Autonomy, Effect, Risk, VerdictWord};
@@ -48,7 +48,7 @@ pub async fn what_if(
         .filter(|call| call.risk > Risk::Low || call.verdict.decision != VerdictWord::Deny)
         .map(|call| {
             let unsandboxed = call.access == crate::protocol::words::Access::Exec && !confined;
-            let facts = CallFacts {
+            let mut facts = CallFacts {
                 tool: call.tool.clone(),
                 access: call.access,
                 effect: Effect::NonIdempotent,
@@ -61,7 +61,14 @@ pub async fn what_if(
                     Vec::new()
                 },
             };
-            circumstances.rules = rules::asked(&rules, &call.tool, &call.args, &workspace);
+            let shape = CallShape {
+                tool: &call.tool,
+                args: &call.args,
+                workspace: &workspace,
+                plan: &call.plan,
+            };
+            circumstances.rules = rules::asked(&rules, &shape);
+            facts.always_asks = rules::doubt(&rules, &shape).or(facts.always_asks);
             WhatIfCall {
                 tool: call.tool,
                 preview: call.preview,

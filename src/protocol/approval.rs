@@ -78,9 +78,33 @@ pub struct PlanFacts {
     /// Variables set for the program beyond the allow-listed base.
     #[serde(default)]
     pub env: Vec<(String, String)>,
+    /// The file or directory that a path leads to, links followed, as seen from the workspace.
+    #[serde(default)]
+    pub path: Option<String>,
+    /// Files of the workspace that a command names, whose content is part of the digest. What they include is not.
+    #[serde(default)]
+    pub bound: Vec<String>,
+    /// Why these are not all that it names; no rule or permission covers such a call.
+    #[serde(default)]
+    pub unbound: Option<String>,
     /// In words: `bubblewrap: workspace only, no network` or `unsandboxed`.
     #[serde(default)]
     pub sandbox: Option<String>,
+}
+
+impl PlanFacts {
+    /// What of the files that a command names is bound, and what is not; none = it names none.
+    pub fn binding(&self) -> Option<String> {
+        if self.bound.is_empty() && self.unbound.is_none() {
+            return None;
+        }
+        let why = self.unbound.as_ref();
+        Some(format!(
+            "{}{}; files that these include, and files of directories, are not bound",
+            self.bound.join(", "),
+            why.map_or_else(String::new, |why| format!("; {why}"))
+        ))
+    }
 }
 
 /// A decision as it was recorded.

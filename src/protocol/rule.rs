@@ -25,6 +25,12 @@ pub struct Rule {
     pub matcher: RuleMatcher,
     /// With what: text, or the words of a list as a shell would be given them.
     pub value: String,
+    /// Where the commands run that it allows, as seen from the workspace; none = in the workspace itself.
+    #[serde(default)]
+    pub cwd: Option<String>,
+    /// The program that they start, links resolved; none = what their first word names.
+    #[serde(default)]
+    pub executable: Option<String>,
     /// How far it reaches.
     pub scope: RuleScope,
     /// Its channel, when it reaches that far.
@@ -61,10 +67,23 @@ impl Rule {
     /// What it says, in one line: ``allow execute_command argv prefix `git status` ``.
     pub fn in_words(&self) -> String {
         let field = self.field.as_deref().unwrap_or("arguments");
+        let cwd = self.cwd.as_ref().map(|cwd| format!(" in `{cwd}`"));
+        let executable = self.executable.as_ref();
         format!(
-            "{} {} {field} {} `{}`",
-            self.verdict, self.tool, self.matcher, self.value
+            "{} {} {field} {} `{}`{}{}",
+            self.verdict,
+            self.tool,
+            self.matcher,
+            self.value,
+            cwd.unwrap_or_default(),
+            executable.map_or_else(String::new, |program| format!(" with `{program}`"))
         )
+    }
+
+    /// What a rule that allows commands covers beside their words, and what it does not bind; none = it allows none.
+    pub fn coverage(&self) -> Option<String> {
+        covers_commands(self.verdict, &self.tool)
+            .then(|| coverage(self.cwd.as_deref(), self.executable.as_deref()))
     }
 
     /// Why it decides nothing now; none = it is in force.
@@ -79,6 +98,33 @@ impl Rule {
             None
         }
     }
+}
+
+/// The tool whose calls are commands.
+pub const COMMANDS: &str = "execute_command";
+
+/// Whether a rule allows commands: those run in a directory, with a program.
+pub fn covers_commands(verdict: VerdictWord, tool: &str) -> bool {
+    let named = match tool.strip_suffix('*') {
+        Some(start) => COMMANDS.starts_with(start),
+        None => tool == COMMANDS,
+    };
+    named && verdict == VerdictWord::Allow
+}
+
+/// Where and with what commands run that a rule allows, and that it says nothing of what files say.
+pub fn coverage(cwd: Option<&str>, executable: Option<&str>) -> String {
+    let place = cwd.map_or_else(
+        || "the workspace itself".to_owned(),
+        |cwd| format!("`{cwd}`"),
+    );
+    let program = executable.map_or_else(
+        || "the program that the first word names".to_owned(),
+        |program| format!("program `{program}`"),
+    );
+    format!(
+        "in {place}, {program}; the content of files it runs is not bound: a changed Makefile or script runs too"
+    )
 }
 
 /// What a person sets of a rule. Absent fields stay, or take their default.
@@ -97,6 +143,12 @@ pub struct RulePatch {
     /// With what.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<String>,
+    /// Where the commands run that it allows; empty = in the workspace itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<String>,
+    /// The program that they start; empty = what the first word names now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub executable: Option<String>,
     /// How far it reaches; default global, or as far as the channel or session given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<RuleScope>,
@@ -189,6 +241,9 @@ pub struct RuleMatch {
 pub struct RuleMatches {
     /// The rule in one line, as it was understood.
     pub rule: String,
+    /// What it covers beside the words of a command, and what it does not bind.
+    #[serde(default)]
+    pub coverage: Option<String>,
     /// From when on.
     pub since: Timestamp,
     /// Calls of its tools in its reach that were looked at.
@@ -197,6 +252,9 @@ pub struct RuleMatches {
     pub more: bool,
     /// How many it matches.
     pub matched: u64,
+    /// How many it makes ask, because nothing proves that they stay clear of what it forbids.
+    #[serde(default)]
+    pub doubtful: u64,
     /// Of those, how many ran without a person being asked.
     pub ran_unasked: u64,
     /// Of those, how many a person approved.
@@ -222,7 +280,7 @@ pub struct RuleTest {
     pub risk: Option<Risk>,
     /// What the policy says.
     pub verdict: Verdict,
-    /// Every rule in force that matches it, in the order they are asked.
+    /// Every rule in force that matches it, in the order they are asked, then those that may.
     pub matching: Vec<Rule>,
 }
 

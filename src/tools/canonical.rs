@@ -13,6 +13,8 @@ use crate::tools::tool::{Plan, ToolSpec};
 
 /// Layout of the hashed bytes of [`plan_digest`]; a changed layout gets a new word.
 const PLAN_LAYOUT: &str = "leverframe plan 1";
+/// The same for [`shape_digest`].
+const SHAPE_LAYOUT: &str = "leverframe call shape 1";
 /// The same for [`definition_digest`].
 const DEFINITION_LAYOUT: &str = "leverframe tool definition 1";
 /// The same for [`idempotency_key`].
@@ -75,6 +77,32 @@ pub fn hex(bytes: &[u8]) -> String {
 /// Lower-case hex SHA-256 of the canonical arguments.
 pub fn args_digest(args: &Value) -> String {
     sha256_hex(canonical_json(args).as_bytes())
+}
+
+/// Lower-case hex SHA-256 of a call's shape: the canonical arguments, and where they lead. What a permission for the
+/// shape covers. It is that of the arguments alone where they lead nowhere.
+pub fn shape_digest(args: &Value, plan: &Plan) -> String {
+    let facts = &plan.facts;
+    let mut names: Vec<&str> = plan
+        .operands
+        .iter()
+        .map(|(name, _)| name.as_str())
+        .collect();
+    names.sort_unstable();
+    let places = [&facts.cwd, &facts.executable, &facts.path];
+    if places.iter().all(|place| place.is_none()) && names.is_empty() {
+        return args_digest(args);
+    }
+    let mut fields = Fields::new(SHAPE_LAYOUT);
+    fields.text(&canonical_json(args));
+    for place in places {
+        fields.optional(place.as_deref());
+    }
+    fields.count(names.len());
+    for name in names {
+        fields.text(name);
+    }
+    fields.finish()
 }
 
 /// Feeds a hash so that the boundaries between fields cannot move.
@@ -149,7 +177,7 @@ pub fn definition_digest(spec: &ToolSpec) -> String {
 /// Lower-case hex SHA-256 of the full plan of a call: what an approval allows, and nothing else.
 ///
 /// Fields, each with its length: tool, canonical arguments, working directory, executable, environment
-/// pairs, sandbox word, operands with their digests, definition digest, policy version.
+/// pairs, sandbox word, operands with their digests, definition digest, policy version, the path that is led to.
 pub fn plan_digest(
     tool: &str,
     args: &Value,
@@ -167,6 +195,10 @@ pub fn plan_digest(
     fields.pairs(&plan.operands);
     fields.text(definition_digest);
     fields.number(policy_version);
+    // Absent it adds nothing, so calls without a path keep the digest that older approvals are bound to.
+    if let Some(path) = &plan.facts.path {
+        fields.text(path);
+    }
     fields.finish()
 }
 

@@ -129,26 +129,18 @@ impl ExecuteCommand {
 
     /// What the first word names, looked for as `execvp` does, in our own search path.
     fn executable(&self, guard: &Guard, cwd: &Path, name: &str) -> Result<PathBuf, PrepareError> {
-        let runnable = |path: &Path| {
-            std::fs::metadata(path)
-                .is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
-        };
         if name.is_empty() {
             return Err(PrepareError::Invalid(
                 "argv: the program's name is empty".to_owned(),
             ));
         }
         if !name.contains('/') {
-            return PATH
-                .split(':')
-                .map(|directory| Path::new(directory).join(name))
-                .find(|path| runnable(path))
-                .ok_or_else(|| {
-                    PrepareError::Invalid(format!(
-                        "there is no program `{}` in {PATH}",
-                        output::first(name, 200)
-                    ))
-                });
+            return system_program(name).ok_or_else(|| {
+                PrepareError::Invalid(format!(
+                    "there is no program `{}` in {PATH}",
+                    output::first(name, 200)
+                ))
+            });
         }
         let path = Path::new(name);
         let path = if path.is_absolute() && !path.starts_with(guard.workspace()) {
@@ -189,6 +181,18 @@ impl ExecuteCommand {
             )))
         }
     }
+}
+
+fn runnable(path: &Path) -> bool {
+    std::fs::metadata(path)
+        .is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+}
+
+/// The program that a name without a slash stands for, as it is found in our own search path.
+pub fn system_program(name: &str) -> Option<PathBuf> {
+    PATH.split(':')
+        .map(|directory| Path::new(directory).join(name))
+        .find(|path| runnable(path))
 }
 
 /// A call whose arguments make sense.
@@ -279,23 +283,30 @@ impl Tool for ExecuteCommand {
         let guard = Guard::new(context);
         let request = self.check(&guard, args)?;
         let (risk, risk_reasons) = classify(&request, &guard, &self.sandbox);
+        let operands = operands::of(
+            &guard,
+            &operands::Command {
+                cwd: &request.cwd,
+                executables: &[&request.executable, &request.real],
+                arguments: &request.arguments,
+                script: request.script.as_deref(),
+                stdin: text(args, "stdin"),
+            },
+        );
         Ok(Plan {
             access: Access::Exec,
             risk,
             risk_reasons,
-            operands: operands::of(
-                &guard,
-                &request.cwd,
-                &[&request.executable, &request.real],
-                &request.arguments,
-                request.script.as_deref(),
-            )?,
             facts: PlanFacts {
                 cwd: Some(request.cwd.to_string_lossy().into_owned()),
                 executable: Some(request.real.to_string_lossy().into_owned()),
                 env: Vec::new(),
+                path: None,
+                bound: operands.names(),
+                unbound: operands.incomplete,
                 sandbox: Some(self.sandbox.describe().to_owned()),
             },
+            operands: operands.files,
             preview: Preview::Exec { argv: request.argv },
             always_asks: self
                 .sandbox

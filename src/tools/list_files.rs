@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::protocol::words::{Access, Effect};
 use crate::tools::guard::{Guard, GuardedPath};
 use crate::tools::output;
-use crate::tools::read_file::{blocking, number, read_outcome, reading, text};
+use crate::tools::read_file::{blocking, number, read_outcome, reading_at, text};
 use crate::tools::tool::{Plan, PrepareError, Tool, ToolContext, ToolOutcome, ToolSpec};
 use crate::tools::walk::{self, End, Entry, EntryKind, Limits, Pattern, Step, WALK, walk};
 
@@ -56,9 +56,9 @@ impl Tool for ListFiles {
     }
 
     fn prepare(&self, context: &ToolContext<'_>, args: &Value) -> Result<Plan, PrepareError> {
-        Guard::new(context).directory(text(args, "path").unwrap_or("."))?;
+        let path = Guard::new(context).directory(text(args, "path").unwrap_or("."))?;
         text(args, "glob").map(Pattern::parse).transpose()?;
-        Ok(reading())
+        Ok(reading_at(path.relative()))
     }
 
     async fn execute(&self, context: &ToolContext<'_>, args: &Value) -> ToolOutcome {

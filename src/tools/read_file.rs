@@ -61,7 +61,18 @@ impl Default for ReadFile {
     }
 }
 
-/// The plan of a call that only reads files.
+/// The plan of a call that only reads a file, or the files of a directory.
+pub(crate) fn reading_at(path: String) -> Plan {
+    Plan {
+        facts: PlanFacts {
+            path: Some(path),
+            ..PlanFacts::default()
+        },
+        ..reading()
+    }
+}
+
+/// The plan of a call that only reads.
 pub(crate) fn reading() -> Plan {
     Plan {
         access: Access::ReadLocal,
@@ -129,11 +140,11 @@ impl Tool for ReadFile {
             artifact_hash(path).map_err(PrepareError::Invalid)?;
             return Ok(Plan {
                 risk_reasons: vec!["reads a result of this conversation again".to_owned()],
-                ..reading()
+                ..reading_at(path.to_owned())
             });
         }
-        Guard::new(context).file(path)?;
-        Ok(reading())
+        let path = Guard::new(context).file(path)?;
+        Ok(reading_at(path.relative()))
     }
 
     fn reads_windows(&self) -> bool {

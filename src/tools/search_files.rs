@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use crate::protocol::words::{Access, Effect};
 use crate::tools::guard::{Guard, GuardedPath, Kind, open_regular};
 use crate::tools::output;
-use crate::tools::read_file::{blocking, number, read_outcome, reading, text};
+use crate::tools::read_file::{blocking, number, read_outcome, reading_at, text};
 use crate::tools::tool::{Plan, PrepareError, Tool, ToolContext, ToolOutcome, ToolSpec};
 use crate::tools::walk::{self, End, Entry, EntryKind, Limits, Pattern, Step, WALK, walk};
 
@@ -97,8 +97,8 @@ impl Tool for SearchFiles {
     }
 
     fn prepare(&self, context: &ToolContext<'_>, args: &Value) -> Result<Plan, PrepareError> {
-        check(&Guard::new(context), args)?;
-        Ok(reading())
+        let search = check(&Guard::new(context), args)?;
+        Ok(reading_at(search.start.relative()))
     }
 
     async fn execute(&self, context: &ToolContext<'_>, args: &Value) -> ToolOutcome {

@@ -192,7 +192,10 @@ impl Tool for WriteFile {
                 path: name.clone(),
                 unified,
             },
-            facts: PlanFacts::default(),
+            facts: PlanFacts {
+                path: Some(name.clone()),
+                ..PlanFacts::default()
+            },
             operands: vec![(name, digest)],
             always_asks: None,
         })

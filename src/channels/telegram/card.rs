@@ -222,6 +222,9 @@ fn body(approval: &Approval) -> Vec<Line> {
     if let Some(executable) = &approval.plan.executable {
         lines.push(plain(format!("Program file: {}", reveal_line(executable))));
     }
+    if let Some(binding) = approval.plan.binding() {
+        lines.push(plain(format!("Bound files: {}", reveal_line(&binding))));
+    }
     for (name, value) in &approval.plan.env {
         lines.push(plain(format!(
             "With {}={}",

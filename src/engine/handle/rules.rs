@@ -6,13 +6,15 @@ use crate::engine::core::Engine;
 use crate::engine::handle::Caller;
 use crate::engine::policy::{Circumstances, covers};
 use crate::engine::problem::from_store;
-use crate::engine::rules;
+use crate::engine::programs::Fit;
+use crate::engine::rules::{self, CallShape, Location};
 use crate::engine::turn::judge::{Place, judge_at};
 use crate::protocol::ids::{RuleId, SessionId, ToolCallId};
 use crate::protocol::policy::Verdict;
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::rule::{
-    Rule, RuleAnswer, RuleCommand, RuleMatches, RuleOutcome, RulePatch, RuleQuery, RuleTest,
+    COMMANDS, Rule, RuleAnswer, RuleCommand, RuleMatches, RuleOutcome, RulePatch, RuleQuery,
+    RuleTest, covers_commands,
 };
 use crate::protocol::snapshot::Page;
 use crate::protocol::words::{
@@ -21,6 +23,7 @@ use crate::protocol::words::{
 use crate::store::commands::put_rule::{PutRule, RemoveGrant, RemoveRule, RuleFields};
 use crate::store::queries::rules::TriedCall;
 use crate::tools::canonical::canonical_json;
+use crate::tools::execute_command::system_program;
 use crate::tools::preview::one_line;
 
 /// Longest value, in bytes.
@@ -232,11 +235,22 @@ pub fn fields(
     }
     let (scope, channel, session_id) =
         reach(engine, before, patch.scope, patch.channel, patch.session_id)?;
+    let bounds = Bounds {
+        verdict,
+        tool: &tool,
+        field: field.as_deref(),
+        matcher,
+        value: &value,
+        channel: channel.as_deref(),
+    };
+    let (cwd, executable) = bounds.of(engine, before, patch.cwd, patch.executable)?;
     Ok(RuleFields {
         tool,
         field,
         matcher,
         value,
+        cwd,
+        executable,
         scope,
         channel,
         session_id,
@@ -249,6 +263,104 @@ pub fn fields(
         max_uses,
         note,
     })
+}
+
+/// What decides in which directory, and with which program, the commands of a rule run.
+struct Bounds<'a> {
+    verdict: VerdictWord,
+    tool: &'a str,
+    field: Option<&'a str>,
+    matcher: RuleMatcher,
+    value: &'a str,
+    channel: Option<&'a str>,
+}
+
+impl Bounds<'_> {
+    /// Directory and program, as a person set them, as they were, or as they are found now.
+    fn of(
+        &self,
+        engine: &Engine,
+        before: Option<&Rule>,
+        cwd: Option<String>,
+        executable: Option<String>,
+    ) -> Result<(Option<String>, Option<String>), Problem> {
+        if !covers_commands(self.verdict, self.tool) {
+            for (name, set) in [("cwd", &cwd), ("executable", &executable)] {
+                if set.as_ref().is_some_and(|set| !set.trim().is_empty()) {
+                    return Err(Problem::invalid(format!(
+                        "`{name}` bounds what a rule of `{COMMANDS}` allows; this one says `{}` of `{}`",
+                        self.verdict, self.tool
+                    ))
+                    .hint(format!("leave `{name}` out")));
+                }
+            }
+            return Ok((None, None));
+        }
+        let cwd = text(cwd, before.and_then(|before| before.cwd.as_ref()))
+            .or_else(|| self.cwd_of_value())
+            .map(|cwd| self.place(engine, &cwd))
+            .filter(|cwd| cwd.to_string() != ".");
+        if let Some(outside) = cwd.as_ref().filter(|cwd| !cwd.is_inside()) {
+            return Err(Problem::invalid(format!(
+                "`cwd`: `{outside}` is outside the workspace: commands run in it only"
+            ))
+            .hint("give it as seen from the workspace; empty is the workspace itself"));
+        }
+        let cwd = cwd.map(|cwd| cwd.to_string());
+        // Another directory or other words: the program is looked for again.
+        let same = before.filter(|before| {
+            before.cwd == cwd
+                && before.tool == self.tool
+                && before.field.as_deref() == self.field
+                && before.matcher == self.matcher
+                && before.value == self.value
+                && before.verdict == self.verdict
+        });
+        let executable = match executable.map(|text| text.trim().to_owned()) {
+            Some(set) if !set.is_empty() => Some(self.place(engine, &set).to_string()),
+            None if same.is_some() => before.and_then(|before| before.executable.clone()),
+            Some(_) | None => self.found(engine, cwd.as_deref()),
+        };
+        // A first word that stands for several names several programs.
+        let named = rules::first_word(self.field, self.matcher, self.value).is_some();
+        Ok((cwd, executable.filter(|_| named)))
+    }
+
+    /// The directory that arguments compared as a whole name.
+    fn cwd_of_value(&self) -> Option<String> {
+        if self.field.is_some() || self.matcher != RuleMatcher::Exact {
+            return None;
+        }
+        let args: serde_json::Value = serde_json::from_str(self.value).ok()?;
+        args.get("cwd")?.as_str().map(str::to_owned)
+    }
+
+    /// A place as seen from the workspace it lies in.
+    fn place(&self, engine: &Engine, text: &str) -> Location {
+        let own = |name: &str| Some(name) != self.channel;
+        let mut channels: Vec<_> = engine.settings.channels.iter().collect();
+        channels.sort_by_key(|(name, _)| own(name));
+        channels
+            .into_iter()
+            .map(|(_, channel)| Location::of(text, &channel.workspace.to_string_lossy()))
+            .find(Location::is_inside)
+            .unwrap_or_else(|| Location::of(text, ""))
+    }
+
+    /// The program that the first word names now; none = it is not to be found, or lies in a workspace not known yet.
+    fn found(&self, engine: &Engine, cwd: Option<&str>) -> Option<String> {
+        let word = rules::first_word(self.field, self.matcher, self.value)?;
+        let path = if word.starts_with('/') {
+            std::path::PathBuf::from(&word)
+        } else if word.contains('/') {
+            let workspace = &engine.settings.channels.get(self.channel?)?.workspace;
+            workspace.join(cwd.unwrap_or(".")).join(&word)
+        } else {
+            system_program(&word)?
+        };
+        let real = path.canonicalize().ok()?;
+        Some(self.place(engine, &real.to_string_lossy()).to_string())
+    }
 }
 
 type Reach = (RuleScope, Option<String>, Option<SessionId>);
@@ -363,6 +475,8 @@ fn would_be(fields: RuleFields, now: crate::clock::Timestamp) -> Rule {
         field: fields.field,
         matcher: fields.matcher,
         value: fields.value,
+        cwd: fields.cwd,
+        executable: fields.executable,
         scope: fields.scope,
         channel: fields.channel,
         session_id: fields.session_id,
@@ -421,10 +535,12 @@ async fn tried(engine: &Engine, fields: RuleFields) -> Result<RuleMatches, Probl
         .read(move |reader| {
             let mut found = RuleMatches {
                 rule: rule.in_words(),
+                coverage: rule.coverage(),
                 since,
                 considered: 0,
                 more: false,
                 matched: 0,
+                doubtful: 0,
                 ran_unasked: 0,
                 approved: 0,
                 denied: 0,
@@ -444,8 +560,19 @@ async fn tried(engine: &Engine, fields: RuleFields) -> Result<RuleMatches, Probl
                 let workspace = workspaces
                     .get(&call.told.channel)
                     .map_or("", String::as_str);
-                if !rules::matches(&rule, &call.told.tool, &call.args, workspace) {
-                    return;
+                let shape = CallShape {
+                    tool: &call.told.tool,
+                    args: &call.args,
+                    workspace,
+                    plan: &call.plan,
+                };
+                match rules::fit(&rule, &shape) {
+                    Fit::Sure => {}
+                    Fit::Perhaps => {
+                        found.doubtful += 1;
+                        return;
+                    }
+                    Fit::Never => return,
                 }
                 found.matched += 1;
                 match (call.told.was, call.told.decision) {
@@ -563,6 +690,18 @@ pub fn with_decision(
         verdict: Some(patch.verdict.unwrap_or(expected)),
         ..patch
     };
+    // What was seen is what is covered.
+    let patch = if expected == VerdictWord::Allow && approval.tool == COMMANDS {
+        RulePatch {
+            cwd: patch.cwd.or_else(|| approval.plan.cwd.clone()),
+            executable: patch
+                .executable
+                .or_else(|| approval.plan.executable.clone()),
+            ..patch
+        }
+    } else {
+        patch
+    };
     let fields = fields(engine, None, patch)?;
     if fields.verdict != expected {
         return Err(Problem::invalid(format!(
@@ -582,7 +721,13 @@ pub fn with_decision(
         RuleScope::Session => fields.session_id == approval.session_id,
     };
     let rule = would_be(fields.clone(), now);
-    if !here || !rules::matches(&rule, &approval.tool, &approval.args, &workspace) {
+    let shape = CallShape {
+        tool: &approval.tool,
+        args: &approval.args,
+        workspace: &workspace,
+        plan: &approval.plan,
+    };
+    if !here || !rules::matches(&rule, &shape) {
         return Err(Problem::invalid(format!(
             "the rule does not match the call it would be made on: {}",
             rule.in_words()

@@ -64,6 +64,11 @@ fn fields(facts: &Facts<'_>, what: &str) -> Fields {
                 cwd,
                 executable,
                 env,
+                // What it leads to is part of the workspace, whose state counts.
+                path: _,
+                // They are the operands.
+                bound: _,
+                unbound: _,
                 sandbox,
             },
         operands,

@@ -12,7 +12,7 @@ use crate::engine::approvals::{self, Ask};
 use crate::engine::core::Engine;
 use crate::engine::hooks::turn::{MAX_TOOL_NAME, Proposed};
 use crate::engine::policy::{self, CallFacts, Circumstances, SessionGrant};
-use crate::engine::rules;
+use crate::engine::rules::{self, CallShape};
 use crate::engine::turn::after::MALFORMED_RULE;
 use crate::protocol::ids::{SessionId, ToolCallId};
 use crate::protocol::policy::{Policy, Verdict};
@@ -65,7 +65,7 @@ pub struct Judged {
     pub leans_on: Option<LeansOn>,
     /// The verdict without any rule or grant that allows, where it leans on one.
     pub otherwise: Option<Verdict>,
-    /// Rules that match it, in the order they are asked.
+    /// Rules that match it, in the order they are asked, then those that may.
     pub matching: Vec<Rule>,
     /// Why a permission for the session would never be used for it.
     pub once_only: Option<String>,
@@ -348,19 +348,31 @@ pub fn judge_at(
         .get(name)
         .copied()
         .map_or(plan.risk, |floor| floor.max(plan.risk));
-    let facts = CallFacts {
+    let mut facts = CallFacts {
         tool: name.to_owned(),
         access: plan.access,
         effect: spec.effect,
         risk,
-        args_digest: canonical::args_digest(args),
+        args_digest: canonical::shape_digest(args, &plan),
         always_asks: plan.always_asks.clone(),
         taint: place.taint.to_vec(),
     };
     let workspace = settings.workspace.to_string_lossy();
-    circumstances.rules = rules::asked(place.rules, name, args, &workspace);
+    let shape = CallShape {
+        tool: name,
+        args,
+        workspace: &workspace,
+        plan: &plan.facts,
+    };
+    circumstances.rules = rules::asked(place.rules, &shape);
+    // Nobody could have said what it names.
+    if plan.facts.unbound.is_some() {
+        circumstances.grants.clear();
+    }
+    facts.always_asks = rules::doubt(place.rules, &shape).or(facts.always_asks);
     let (verdict, leans_on) = policy::judged(&facts, &circumstances);
-    let matching = circumstances.rules.clone();
+    let mut matching = circumstances.rules.clone();
+    matching.extend(rules::doubtful(place.rules, &shape));
     let once_only = match verdict.decision {
         VerdictWord::Ask | VerdictWord::Deny => policy::once_only(&facts, &circumstances),
         VerdictWord::Allow => None,
@@ -557,7 +569,7 @@ fn new_call(
                 risk_reasons: facts.risk_reasons,
                 plan: facts.plan,
                 digest: facts.digest,
-                args_digest,
+                args_digest: facts.args_digest,
                 idempotency_key,
                 verdict: facts.verdict,
                 leans_on: judged.leans_on,

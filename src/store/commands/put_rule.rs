@@ -26,6 +26,10 @@ pub struct RuleFields {
     pub matcher: RuleMatcher,
     /// With what.
     pub value: String,
+    /// Where the commands run that it allows.
+    pub cwd: Option<String>,
+    /// The program that they start.
+    pub executable: Option<String>,
     /// How far it reaches.
     pub scope: RuleScope,
     /// Its channel.
@@ -113,7 +117,7 @@ impl WriteCommand for PutRule {
             .prepare_cached(
                 "UPDATE rules SET tool = ?3, field = ?4, matcher = ?5, value = ?6, scope = ?7, channel = ?8,
                     session_id = ?9, verdict = ?10, enabled = ?11, expires_at = ?12, max_uses = ?13, note = ?14,
-                    by_label = ?15, version = version + 1, updated_at = ?16
+                    by_label = ?15, version = version + 1, updated_at = ?16, cwd = ?17, executable = ?18
                  WHERE id = ?1 AND version = ?2",
             )?
             .execute(params![
@@ -132,7 +136,9 @@ impl WriteCommand for PutRule {
                 fields.max_uses,
                 fields.note,
                 self.by.label,
-                tx.now.as_millis()
+                tx.now.as_millis(),
+                fields.cwd,
+                fields.executable
             ])?;
         if changed == 0 {
             return Err(StoreError::illegal(format!(

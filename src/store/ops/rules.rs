@@ -92,7 +92,7 @@ impl WriteTx<'_> {
         by: &ActorRef,
     ) -> Result<(), StoreError> {
         let detail = json!({
-            "rule": rule.in_words(), "scope": rule.scope, "session": rule.session_id, "enabled": rule.enabled,
+            "rule": rule.in_words(), "cwd": rule.cwd, "executable": rule.executable, "scope": rule.scope, "session": rule.session_id, "enabled": rule.enabled,
             "expires_at": rule.expires_at, "max_uses": rule.max_uses, "uses": rule.uses, "note": rule.note,
             "approval": rule.approval_id, "version": rule.version,
         });

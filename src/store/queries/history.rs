@@ -3,7 +3,7 @@
 use rusqlite::params;
 
 use crate::clock::Timestamp;
-use crate::protocol::approval::Decision;
+use crate::protocol::approval::{Decision, PlanFacts};
 use crate::protocol::ids::{ContinuationId, SessionId};
 use crate::protocol::policy::Verdict;
 use crate::protocol::session::Step;
@@ -38,6 +38,8 @@ pub struct PastCall {
     pub preview: String,
     /// Arguments: outside text.
     pub args: serde_json::Value,
+    /// Where it would have run, and on what.
+    pub plan: PlanFacts,
     /// What it touched.
     pub access: Access,
     /// Recovery class.
@@ -111,7 +113,7 @@ impl Reader<'_> {
     pub fn past_calls(&self, channel: &str, limit: u32) -> Result<Vec<PastCall>, StoreError> {
         let mut statement = self.conn.prepare_cached(
             "SELECT c.name, c.preview, c.args, c.access, c.effect, c.risk, c.verdict, c.rule, c.policy_version,
-                a.taint, a.decision_body, c.created_at
+                a.taint, a.decision_body, c.created_at, c.plan
              FROM tool_calls c LEFT JOIN approvals a ON a.id = c.approval_id
              WHERE c.channel = ?1 ORDER BY c.position DESC LIMIT ?2",
         )?;
@@ -122,6 +124,7 @@ impl Reader<'_> {
                 tool: row.get(0)?,
                 preview: row.get(1)?,
                 args: json(row, 2)?,
+                plan: json(row, 12)?,
                 access: word(row, 3)?,
                 effect: word(row, 4)?,
                 risk: word(row, 5)?,

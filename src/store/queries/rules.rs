@@ -3,7 +3,7 @@
 use rusqlite::{Connection, OptionalExtension, Params, Row, params};
 
 use crate::clock::Timestamp;
-use crate::protocol::approval::Decision;
+use crate::protocol::approval::{Decision, PlanFacts};
 use crate::protocol::ids::{ApprovalId, RuleId, SessionId, ToolCallId};
 use crate::protocol::rule::{Grant, Rule, RuleMatch};
 use crate::protocol::words::VerdictWord;
@@ -12,7 +12,8 @@ use crate::store::reader::Reader;
 use crate::store::rows::{json, json_opt, word};
 
 const RULE: &str = "SELECT id, tool, field, matcher, value, scope, channel, session_id, verdict, enabled, expires_at,
-        max_uses, uses, last_used_at, note, approval_id, by_label, version, created_at, updated_at
+        max_uses, uses, last_used_at, note, approval_id, by_label, version, created_at, updated_at,
+        cwd, executable
      FROM rules";
 
 fn rule_row(row: &Row<'_>) -> rusqlite::Result<Rule> {
@@ -42,6 +43,8 @@ fn rule_row(row: &Row<'_>) -> rusqlite::Result<Rule> {
         version: row.get(17)?,
         created_at: Timestamp(row.get(18)?),
         updated_at: Timestamp(row.get(19)?),
+        cwd: row.get(20)?,
+        executable: row.get(21)?,
     })
 }
 
@@ -74,6 +77,8 @@ pub struct TriedCall {
     pub session_id: SessionId,
     /// Its arguments: outside text.
     pub args: serde_json::Value,
+    /// Where it would have run, and on what.
+    pub plan: PlanFacts,
     /// The text of what decided it.
     pub rule: String,
     /// Whether untrusted content was in context when it asked.
@@ -148,7 +153,7 @@ impl Reader<'_> {
     ) -> Result<bool, StoreError> {
         let mut statement = self.conn.prepare_cached(
             "SELECT c.id, c.channel, c.name, c.preview, c.risk, c.verdict, a.decision_body, c.state, c.created_at,
-                t.session_id, c.args, c.rule, a.taint
+                t.session_id, c.args, c.rule, a.taint, c.plan
              FROM tool_calls c JOIN continuations t ON t.id = c.continuation_id
                 LEFT JOIN approvals a ON a.id = c.approval_id
              ORDER BY c.position DESC LIMIT ?1",
@@ -183,6 +188,7 @@ impl Reader<'_> {
                 },
                 session_id: SessionId::from_bytes(row.get(9)?),
                 args: json(row, 10)?,
+                plan: json(row, 13)?,
                 rule: row.get(11)?,
                 tainted: taint.is_some_and(|taint| !taint.is_empty()),
             });

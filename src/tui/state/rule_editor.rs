@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::protocol::approval::Approval;
 use crate::protocol::problem::Problem;
-use crate::protocol::rule::{RuleAnswer, RuleMatches, RulePatch, RuleQuery};
+use crate::protocol::rule::{RuleAnswer, RuleMatches, RulePatch, RuleQuery, covers_commands};
 use crate::protocol::snapshot::{Answer, Query};
 use crate::protocol::words::{
     ApprovalKind, DecisionWord, Risk, RuleMatcher, RuleScope, VerdictWord,
@@ -268,7 +268,11 @@ impl RuleEditor {
 
     /// What is compared: all that the preview depends on.
     fn compared(&self) -> RulePatch {
+        let plan = &self.approval.plan;
+        let commands = covers_commands(self.verdict, &self.approval.tool);
         RulePatch {
+            cwd: plan.cwd.clone().filter(|_| commands),
+            executable: plan.executable.clone().filter(|_| commands),
             tool: Some(self.approval.tool.clone()),
             field: Some(self.field.clone().unwrap_or_default()),
             matcher: Some(self.matcher),

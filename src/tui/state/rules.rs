@@ -398,6 +398,7 @@ pub fn start(state: &State, purpose: RuleText) -> String {
                 field: Some(rule.field.clone().unwrap_or_default()),
                 matcher: Some(rule.matcher),
                 value: Some(rule.value.clone()),
+                cwd: rule.cwd.clone(),
                 verdict: Some(rule.verdict),
                 max_uses: Some(rule.max_uses.unwrap_or(0)),
                 note: Some(rule.note.clone().unwrap_or_default()),

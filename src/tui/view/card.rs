@@ -132,6 +132,9 @@ fn approval_body(
             body.field(label, Role::Text, value);
         }
     }
+    if let Some(binding) = plan.binding() {
+        body.field("bound files", Role::Text, &binding);
+    }
     for (name, value) in &plan.env {
         body.field(
             "environment",

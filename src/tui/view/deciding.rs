@@ -4,6 +4,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
+use crate::protocol::rule::RuleMatches;
 use crate::protocol::words::{RuleMatcher, RuleScope, VerdictWord};
 use crate::tui::action::Action;
 use crate::tui::format;
@@ -199,6 +200,13 @@ fn rule_page(state: &State, theme: &Theme, editor: &RuleEditor, width: usize) ->
         if *place == editor.place {
             chosen = Some((from, body.lines.len()));
         }
+    }
+    if let Some(Ok(RuleMatches {
+        coverage: Some(coverage),
+        ..
+    })) = editor.found.as_ref().map(Result::as_deref)
+    {
+        body.field("  covers", Role::NoticeWarning, coverage);
     }
     if let Some(why) = &editor.refused {
         body.text(Role::NoticeError, why);

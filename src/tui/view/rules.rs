@@ -237,6 +237,9 @@ fn rule_body(state: &State, body: &mut Body<'_>, rule: &Rule) {
         None => reach(rule),
     };
     body.field("where", Role::Text, &reach);
+    if let Some(coverage) = rule.coverage() {
+        body.field("covers", Role::NoticeWarning, &coverage);
+    }
     let used = format!("{}, last {}", uses(rule), last(state, rule.last_used_at));
     body.field("uses", Role::Text, &used);
     let made = format!(
@@ -274,6 +277,13 @@ pub fn matched(state: &State, body: &mut Body<'_>, found: &RuleMatches) {
         found.refused
     );
     body.text(Role::TextStrong, &text);
+    if found.doubtful > 0 {
+        let text = format!(
+            "{} more would ask: nothing proves that they stay clear of it",
+            found.doubtful
+        );
+        body.text(Role::Text, &text);
+    }
     for call in &found.calls {
         let decided = match (call.decision, &call.by) {
             (Some(decision), Some(by)) => format!("{decision} by {by}"),

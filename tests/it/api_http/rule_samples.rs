@@ -30,6 +30,8 @@ fn rule() -> Rule {
         field: Some("argv".to_owned()),
         matcher: RuleMatcher::Pattern,
         value: NASTY.to_owned(),
+        cwd: Some(NASTY.to_owned()),
+        executable: Some(NASTY.to_owned()),
         scope: RuleScope::Channel,
         channel: Some("team".to_owned()),
         session_id: None,

@@ -149,6 +149,7 @@ pub fn tool_call() -> ToolCall {
             executable: Some("/bin/rm".to_owned()),
             env: vec![("A".to_owned(), "b".to_owned())],
             sandbox: Some("unsandboxed".to_owned()),
+            ..PlanFacts::default()
         },
         state: ToolCallState::Awaiting,
         verdict: verdict(),

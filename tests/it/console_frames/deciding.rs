@@ -70,10 +70,12 @@ fn rule_editor() {
         };
         let found = RuleMatches {
             rule: "allow execute_command argv prefix `git push`".into(),
+            coverage: None,
             since: fixture::ago(7 * 24 * 3600),
             considered: 40,
             more: false,
             matched: 3,
+            doubtful: 0,
             ran_unasked: 0,
             approved: 3,
             denied: 0,

@@ -134,6 +134,7 @@ pub fn command_approval(n: u8, risk: Risk) -> Approval {
             executable: Some("/usr/bin/git".into()),
             env: vec![("GIT_PAGER".into(), "cat".into())],
             sandbox: Some("unsandboxed".into()),
+            ..PlanFacts::default()
         },
         model_reason: None,
         ..approval(n, risk)

@@ -2,7 +2,7 @@
 
 use leverframe::protocol::command::{Command, DecisionRequest, Outcome};
 use leverframe::protocol::problem::{Problem, ProblemKind};
-use leverframe::protocol::rule::{RuleAnswer, RuleMatches, RulePatch, RuleQuery};
+use leverframe::protocol::rule::{RuleAnswer, RuleMatches, RulePatch, RuleQuery, coverage};
 use leverframe::protocol::snapshot::{Answer, Query, Snapshot};
 use leverframe::protocol::words::*;
 use leverframe::tui::message::{Effect, Message};
@@ -171,10 +171,12 @@ fn asked(driver: &Driver) -> Vec<RulePatch> {
 fn matches(matched: u64) -> RuleMatches {
     RuleMatches {
         rule: "allow execute_command argv prefix `git push`".into(),
+        coverage: Some(coverage(Some("sub"), Some("/usr/bin/git"))),
         since: fixture::ago(7 * 24 * 3600),
         considered: 40,
         more: false,
         matched,
+        doubtful: 0,
         ran_unasked: 0,
         approved: 9,
         denied: 2,
@@ -233,6 +235,11 @@ fn the_rule_editor_previews_and_makes_the_rule_with_the_decision() {
     let text = driver.text();
     assert!(text.contains("matches 12 of 40 calls"), "{text}");
     assert!(text.contains("9 approved, 2 denied"), "{text}");
+    // Where and with what, and that what files say is not bound.
+    assert!(
+        text.contains("in `sub`, program `/usr/bin/git`") && text.contains("is not bound"),
+        "{text}"
+    );
 
     // Its end and uses change nothing of what it matches: nothing is asked again.
     let questions = asked(&driver).len();

@@ -1,6 +1,7 @@
 //! What a rule matches: narrowly where it allows, widely where it forbids.
 
-use leverframe::engine::rules::{fits, matches, unwords, words};
+use leverframe::engine::rules::{CallShape, Location, fits, matches, unwords, words};
+use leverframe::protocol::approval::PlanFacts;
 use leverframe::protocol::ids::RuleId;
 use leverframe::protocol::rule::Rule;
 use leverframe::protocol::words::{RuleMatcher, RuleScope, VerdictWord};
@@ -16,6 +17,8 @@ fn rule(tool: &str, field: Option<&str>, matcher: RuleMatcher, value: &str) -> R
         field: field.map(str::to_owned),
         matcher,
         value: value.to_owned(),
+        cwd: None,
+        executable: None,
         scope: RuleScope::Global,
         channel: None,
         session_id: None,
@@ -34,8 +37,30 @@ fn rule(tool: &str, field: Option<&str>, matcher: RuleMatcher, value: &str) -> R
     }
 }
 
+/// A call in a workspace without links.
 fn hits(rule: &Rule, tool: &str, args: Value) -> bool {
-    matches(rule, tool, &args, "/ws")
+    let place = |field: &str| {
+        let asked = args.get(field).and_then(Value::as_str).unwrap_or(".");
+        Location::of(asked, "/ws").to_string()
+    };
+    let command = tool == "execute_command";
+    let plan = PlanFacts {
+        path: (!command).then(|| place("path")),
+        cwd: command.then(|| format!("/ws/{}", place("cwd"))),
+        executable: command.then(|| "/usr/bin/program".to_owned()),
+        ..PlanFacts::default()
+    };
+    leads(rule, tool, &args, &plan)
+}
+
+fn leads(rule: &Rule, tool: &str, args: &Value, plan: &PlanFacts) -> bool {
+    let call = CallShape {
+        tool,
+        args,
+        workspace: "/ws",
+        plan,
+    };
+    matches(rule, &call)
 }
 
 #[test]
@@ -95,11 +120,11 @@ fn what_decides_as_much_as_the_words_keeps_a_rule_from_allowing_not_from_forbidd
     let elsewhere = json!({ "argv": ["./run"], "cwd": "other" });
     assert!(!hits(&any, "execute_command", stdin.clone()));
     assert!(!hits(&any, "execute_command", elsewhere.clone()));
-    assert!(hits(
-        &any,
-        "execute_command",
-        json!({ "argv": ["ls"], "cwd": "other" })
-    ));
+    assert!(hits(&any, "execute_command", json!({ "argv": ["ls"] })));
+    let other = json!({ "argv": ["ls"], "cwd": "other" });
+    assert!(!hits(&any, "execute_command", other.clone()));
+    any.cwd = Some("other".to_owned());
+    assert!(hits(&any, "execute_command", other));
     any.verdict = VerdictWord::Deny;
     assert!(hits(&any, "execute_command", stdin));
     assert!(hits(&any, "execute_command", elsewhere));
@@ -127,6 +152,54 @@ fn a_place_is_where_it_leads() {
         "/ws2/notes/a",
     ] {
         assert!(!hits(&notes, "write_file", path(outside)), "{outside}");
+    }
+}
+
+#[test]
+fn a_prefix_is_compared_by_whole_names_where_it_allows() {
+    let mut docs = rule("write_file", Some("path"), RuleMatcher::Prefix, "docs");
+    let path = |path: &str| json!({ "path": path, "content": "" });
+    for (place, fits) in [
+        ("docs", true),
+        ("docs/a", true),
+        ("docs-private/a", false),
+        ("docs.md", false),
+        ("../docs/a", false),
+    ] {
+        assert_eq!(hits(&docs, "write_file", path(place)), fits, "{place}");
+    }
+    // What forbids loses nothing of what it forbade.
+    docs.verdict = VerdictWord::Deny;
+    assert!(hits(&docs, "write_file", path("docs-private/a")));
+    docs.value = "docs/".to_owned();
+    assert!(!hits(&docs, "write_file", path("docs-private/a")));
+    assert!(hits(&docs, "write_file", path("docs")));
+    for whole in ["", ".", "./"] {
+        let all = rule("write_file", Some("path"), RuleMatcher::Prefix, whole);
+        assert!(hits(&all, "write_file", path("a/b")), "{whole:?}");
+        assert!(!hits(&all, "write_file", path("../a")), "{whole:?}");
+        assert!(!hits(&all, "write_file", path("/etc/a")), "{whole:?}");
+    }
+}
+
+#[test]
+fn a_link_counts_on_both_sides() {
+    let args = json!({ "path": "out/a", "content": "" });
+    let to = |path: &str| PlanFacts {
+        path: Some(path.to_owned()),
+        ..PlanFacts::default()
+    };
+    let mut out = rule("write_file", Some("path"), RuleMatcher::Prefix, "out");
+    assert!(leads(&out, "write_file", &args, &to("out/a")));
+    assert!(!leads(&out, "write_file", &args, &to("src/a")));
+    assert!(!leads(&out, "write_file", &args, &PlanFacts::default()));
+    let mut src = rule("write_file", Some("path"), RuleMatcher::Prefix, "src");
+    assert!(!leads(&src, "write_file", &args, &to("src/a")));
+    for verdict in [VerdictWord::Deny, VerdictWord::Ask] {
+        out.verdict = verdict;
+        src.verdict = verdict;
+        assert!(leads(&out, "write_file", &args, &to("src/a")));
+        assert!(leads(&src, "write_file", &args, &to("src/a")));
     }
 }
 

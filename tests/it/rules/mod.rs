@@ -1,6 +1,8 @@
 //! Rules: what they match, that their uses and ends hold, and what a person does with them.
 
+mod commands;
 mod daemon;
+mod links;
 mod matching;
 mod store;
 mod walk;

@@ -15,6 +15,8 @@ pub(crate) fn fields(session: SessionId) -> RuleFields {
         field: Some("path".to_owned()),
         matcher: RuleMatcher::Prefix,
         value: "a".to_owned(),
+        cwd: None,
+        executable: None,
         scope: RuleScope::Session,
         channel: None,
         session_id: Some(session),

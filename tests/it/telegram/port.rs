@@ -452,6 +452,7 @@ pub fn approval() -> Approval {
             executable: Some("/usr/bin/git".to_owned()),
             env: Vec::new(),
             sandbox: Some("bubblewrap: workspace only, no network".to_owned()),
+            ..PlanFacts::default()
         },
         model_reason: Some("to publish <b>the</b> branch".to_owned()),
         channel: "tg".to_owned(),

@@ -34,6 +34,7 @@ impl Bound {
                 executable: self.executable.clone(),
                 env: self.env.clone(),
                 sandbox: self.sandbox.clone(),
+                ..PlanFacts::default()
             },
             operands: self.operands.clone(),
             always_asks: None,

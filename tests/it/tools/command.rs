@@ -490,7 +490,7 @@ fn a_changed_script_is_another_plan() {
     let plain = bench
         .prepare("execute_command", json!({"argv": ["cat", "unrelated"]}))
         .unwrap();
-    assert_eq!(plain.operands, []);
+    assert_eq!(plain.facts.bound, ["unrelated"]);
     assert_eq!(
         plain.preview,
         Preview::Exec {

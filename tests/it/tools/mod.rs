@@ -10,5 +10,6 @@ mod confinement;
 mod files;
 mod guard;
 mod harness;
+mod operands;
 mod registry;
 mod search;
