@@ -10,5 +10,7 @@ mod confinement;
 mod files;
 mod guard;
 mod harness;
+#[cfg(target_os = "linux")]
+mod proof;
 mod registry;
 mod search;
