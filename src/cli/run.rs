@@ -28,9 +28,29 @@ use crate::config::paths::locate;
 use crate::config::settings::Paths;
 use crate::protocol::command::Command;
 use crate::protocol::words::{DecisionScope, DecisionWord};
+use crate::runtime::helper;
 
 /// Runs the program with the process's arguments; returns its exit status.
 pub fn main() -> u8 {
+    let given: Vec<String> = std::env::args_os()
+        .skip(1)
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
+    // Before anything else: as helper of the sandbox the process has one thread and none of our arguments.
+    if let Some((first, rest)) = given.split_first()
+        && first == helper::WORD
+    {
+        return match helper::run(rest) {
+            Ok(words) => {
+                let _ = writeln!(io::stdout(), "{words}");
+                0
+            }
+            Err(problem) => {
+                let _ = writeln!(io::stderr(), "leverframe: {problem}");
+                2
+            }
+        };
+    }
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => {

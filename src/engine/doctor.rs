@@ -455,7 +455,7 @@ pub fn findings(facts: &Facts<'_>) -> Vec<Finding> {
         warn(
             "sandbox",
             sandbox.clone(),
-            "install bubblewrap and allow user namespaces: programs run unconfined",
+            "install bubblewrap 0.8 or newer and allow user namespaces: programs run unconfined and always ask",
         )
     });
     let settings = facts.settings.as_ref().ok().copied();
@@ -507,7 +507,7 @@ pub async fn doctor(engine: &Engine, with_check: bool) -> Result<Doctor, Problem
         .read(|reader| Ok((reader.database_facts()?, reader.channel_rows()?)))
         .await
         .map_err(from_store)?;
-    let sandbox = engine.sandbox.level_word_so_far();
+    let sandbox = engine.sandbox.report_so_far();
     let facts = Facts {
         now: engine.clock.now(),
         settings: Ok(settings),

@@ -6,6 +6,7 @@ pub mod backup;
 pub mod channel_port;
 pub mod demo;
 pub mod detach;
+pub mod helper;
 pub mod in_process;
 pub mod logging;
 pub mod models;

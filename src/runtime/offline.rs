@@ -125,7 +125,7 @@ pub fn doctor(
                 .map_err(|error| error.to_string())
         }),
         process: Process {
-            sandbox: (sandbox.level_word(), sandbox.is_confined()),
+            sandbox: (sandbox.report(), sandbox.is_confined()),
             channels: None,
             problems: Vec::new(),
             cache: None,

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use leverframe::tools::sandbox::{Program, Sandbox, WorkspaceError, check_workspace};
 use serde_json::json;
 
-use crate::tools::harness::{Bench, confined, text};
+use crate::tools::harness::{Bench, confined, places, text};
 
 /// Tries everything and says of each try how it went.
 const TRIES: &str = r#"
@@ -256,7 +256,7 @@ async fn a_link_swapped_in_before_the_start_stops_it() {
     std::fs::write(bench.hidden.join("token"), "secret").unwrap();
     let hooks = bench.put(".git/hooks/x", "x").parent().unwrap().to_owned();
     let arguments = ["-c", "touch started; cat .git/hooks/token"].map(str::to_owned);
-    let mut command = Sandbox::probe().command(&Program {
+    let mut command = Sandbox::find(&places()).command(&Program {
         workspace: &bench.workspace,
         hidden: std::slice::from_ref(&bench.hidden),
         cwd: &bench.workspace,
@@ -397,7 +397,7 @@ fn the_level_is_said_in_words() {
     let none = Sandbox::none("bubblewrap is not installed");
     assert_eq!(none.level_word(), "none (bubblewrap is not installed)");
     assert_eq!(none.describe(), "unsandboxed");
-    let probed = Sandbox::probe();
+    let probed = Sandbox::find(&places());
     if probed.is_confined() {
         assert_eq!(probed.level_word(), "bubblewrap");
         assert_eq!(probed.describe(), "bubblewrap: workspace only, no network");

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use leverframe::protocol::ids::{SessionId, ToolCallId};
 use leverframe::tools::registry::Registry;
-use leverframe::tools::sandbox::Sandbox;
+use leverframe::tools::sandbox::{Places, Sandbox};
 use leverframe::tools::tool::{Plan, PrepareError, Tool, ToolContext, ToolHost, ToolOutcome};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -93,9 +93,17 @@ impl Bench {
     }
 }
 
+/// The programs of this machine, with the real binary as helper.
+pub fn places() -> Places {
+    Places {
+        helper: env!("CARGO_BIN_EXE_leverframe").into(),
+        ..Places::of_machine()
+    }
+}
+
 /// A bench with the real sandbox; `None`, said aloud, where this machine has none.
 pub fn confined() -> Option<Bench> {
-    let sandbox = Sandbox::probe();
+    let sandbox = Sandbox::find(&places());
     if !sandbox.is_confined() {
         crate::support::requirement::missing(
             "a sandbox",

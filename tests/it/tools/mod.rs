@@ -11,5 +11,7 @@ mod files;
 mod guard;
 mod harness;
 mod operands;
+#[cfg(target_os = "linux")]
+mod proof;
 mod registry;
 mod search;

@@ -1,0 +1,11 @@
+//! The binary as helper of the sandbox: it is then the program inside, or on the way there, and never a console.
+
+use crate::tools::sandbox::probe;
+
+/// The first argument of a helper.
+pub const WORD: &str = probe::HELPER;
+
+/// Does what the arguments after [`WORD`] say; returns the words for standard output.
+pub fn run(arguments: &[String]) -> Result<String, String> {
+    probe::helper(arguments)
+}

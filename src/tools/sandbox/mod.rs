@@ -1,0 +1,230 @@
+//! The sandbox of programs: what a tool's process can see, write and reach.
+//!
+//! A confined program cannot see the data, configuration or runtime directories, the home directories or
+//! other processes, has no network and no capability, and can write in the workspace and in a `/tmp` of
+//! its own only. Which level this machine gives is measured, never assumed.
+
+pub mod attempts;
+pub mod probe;
+pub(crate) mod profile;
+pub mod workspace;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Arc, OnceLock};
+
+pub use crate::tools::sandbox::workspace::{WorkspaceError, check_workspace};
+
+use crate::tools::sandbox::profile::{SYSTEM, Tasks, limited, profile};
+
+/// Where bubblewrap is looked for; never through `PATH`, which others may have set.
+const PLACES: [&str; 3] = ["/usr/bin/bwrap", "/bin/bwrap", "/usr/local/bin/bwrap"];
+/// Exit status of a program that was not started because a protected path changed meanwhile.
+pub const REFUSED: i32 = 125;
+
+/// How programs are confined on this machine. Clones share what was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sandbox {
+    /// Empty while it is being found out; whoever needs it waits.
+    found: Arc<OnceLock<Level>>,
+}
+
+/// The programs that confine programs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Places {
+    /// Where bubblewrap is looked for, in order.
+    pub bubblewrap: Vec<PathBuf>,
+    /// A binary of leverframe: it tries the profile from inside.
+    pub helper: PathBuf,
+}
+
+impl Places {
+    /// Those of this machine, with the running binary as helper.
+    pub fn of_machine() -> Self {
+        Self {
+            bubblewrap: PLACES.iter().map(PathBuf::from).collect(),
+            helper: std::env::current_exe().unwrap_or_default(),
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Level {
+    Bubblewrap {
+        program: PathBuf,
+        /// Whether it knows `--size` (0.7 and later).
+        sized: bool,
+    },
+    None {
+        why: String,
+    },
+}
+
+/// What to run.
+#[derive(Debug, Clone)]
+pub struct Program<'a> {
+    /// Workspace root (absolute, canonical).
+    pub workspace: &'a Path,
+    /// Directories it must not see (absolute, canonical).
+    pub hidden: &'a [PathBuf],
+    /// Working directory, inside the workspace.
+    pub cwd: &'a Path,
+    /// Absolute path of the executable.
+    pub executable: &'a Path,
+    /// Arguments after the program's name.
+    pub arguments: &'a [String],
+    /// The whole environment.
+    pub environment: &'a [(String, String)],
+}
+
+impl Sandbox {
+    /// Looks for bubblewrap and tries to break out of the real profile. Blocks for at most 5 s.
+    pub fn probe() -> Self {
+        Self::find(&Places::of_machine())
+    }
+
+    /// The same with programs at other places.
+    pub fn find(places: &Places) -> Self {
+        Self {
+            found: Arc::new(OnceLock::from(probe::find(places))),
+        }
+    }
+
+    /// Returns at once and finds out on a thread of its own: a daemon serves before the first program runs.
+    /// Whatever depends on the answer waits for it, at most 5 s.
+    pub fn probe_in_background() -> Self {
+        let found = Arc::new(OnceLock::new());
+        let slot = Arc::clone(&found);
+        std::thread::spawn(move || {
+            // Set once, here; nobody else can have been first.
+            let _ = slot.set(probe::find(&Places::of_machine()));
+        });
+        Self { found }
+    }
+
+    /// No confinement, with the reason.
+    pub fn none(why: &str) -> Self {
+        Self {
+            found: Arc::new(OnceLock::from(Level::None {
+                why: why.to_owned(),
+            })),
+        }
+    }
+
+    fn level(&self) -> &Level {
+        self.found.wait()
+    }
+
+    /// The level in a word, without waiting for it to be found out.
+    pub fn level_word_so_far(&self) -> String {
+        match self.found.get() {
+            Some(_) => self.level_word(),
+            None => "being tried".to_owned(),
+        }
+    }
+
+    /// Whether programs are confined.
+    pub fn is_confined(&self) -> bool {
+        match self.level() {
+            Level::Bubblewrap { .. } => true,
+            Level::None { .. } => false,
+        }
+    }
+
+    /// The level reached: `bubblewrap` or `none (<why>)`.
+    pub fn level_word(&self) -> String {
+        match self.level() {
+            Level::Bubblewrap { .. } => "bubblewrap".to_owned(),
+            Level::None { why } => format!("none ({why})"),
+        }
+    }
+
+    /// The level and what was proved of it, without waiting for it to be found out.
+    pub fn report_so_far(&self) -> String {
+        match self.found.get() {
+            Some(_) => self.report(),
+            None => self.level_word_so_far(),
+        }
+    }
+
+    /// The level and what was proved of it.
+    pub fn report(&self) -> String {
+        match self.level() {
+            Level::Bubblewrap { .. } => {
+                let proved: Vec<_> = attempts::ALL.map(attempts::Attempt::words).into();
+                format!(
+                    "{}; tried at the start, a program cannot {}",
+                    self.level_word(),
+                    proved.join(", ")
+                )
+            }
+            Level::None { .. } => self.level_word(),
+        }
+    }
+
+    /// Why programs are not confined; `None` when they are.
+    pub fn missing_because(&self) -> Option<&str> {
+        match self.level() {
+            Level::Bubblewrap { .. } => None,
+            Level::None { why } => Some(why),
+        }
+    }
+
+    /// For plans: what a program may do, in a few words.
+    pub fn describe(&self) -> &'static str {
+        match self.level() {
+            Level::Bubblewrap { .. } => "bubblewrap: workspace only, no network",
+            Level::None { .. } => "unsandboxed",
+        }
+    }
+
+    /// Whether an absolute path can be seen by a confined program: it is part of the system or of the
+    /// workspace.
+    pub fn shows(&self, path: &Path, workspace: &Path) -> bool {
+        !self.is_confined()
+            || path.starts_with(workspace)
+            || SYSTEM.iter().any(|system| path.starts_with(system))
+    }
+
+    /// The command that runs a program at this level, with its limits.
+    pub fn command(&self, program: &Program<'_>) -> Command {
+        self.level().command(program, &[])
+    }
+}
+
+impl Level {
+    /// The command for a program; `shown` are files that it sees at other places, read-only.
+    fn command(&self, program: &Program<'_>, shown: &[(PathBuf, PathBuf)]) -> Command {
+        match self {
+            Self::Bubblewrap {
+                program: bwrap,
+                sized,
+            } => {
+                let (profile, check) = profile(program, *sized);
+                let mut command = Command::new(bwrap);
+                command.args(profile);
+                for (file, place) in shown {
+                    command.arg("--ro-bind").args([file, place]);
+                }
+                command
+                    .arg("--")
+                    .args(limited(program, &check, Tasks::Limited));
+                // bwrap clears the environment of the program itself; it needs none of ours either.
+                command.env_clear().current_dir("/");
+                command
+            }
+            Self::None { .. } => {
+                let mut words = limited(program, "", Tasks::Free).into_iter();
+                let mut command = Command::new(words.next().unwrap_or_default());
+                command.args(words).env_clear().current_dir(program.cwd);
+                command.envs(
+                    program
+                        .environment
+                        .iter()
+                        .map(|(name, value)| (name, value)),
+                );
+                command
+            }
+        }
+    }
+}
