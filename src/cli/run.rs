@@ -26,11 +26,15 @@ use crate::config::environment::Environment;
 use crate::config::layers::Flags;
 use crate::config::paths::locate;
 use crate::config::settings::Paths;
+use crate::config::supervisor;
 use crate::protocol::command::Command;
 use crate::protocol::words::{DecisionScope, DecisionWord};
 
 /// Runs the program with the process's arguments; returns its exit status.
 pub fn main() -> u8 {
+    if let Some(status) = supervisor::from_arguments(std::env::args_os()) {
+        return status;
+    }
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => {

@@ -8,6 +8,8 @@ mod command;
 #[cfg(target_os = "linux")]
 mod confinement;
 #[cfg(target_os = "linux")]
+mod descendants;
+#[cfg(target_os = "linux")]
 mod executable_places;
 mod files;
 mod guard;
