@@ -26,12 +26,16 @@ use crate::config::environment::Environment;
 use crate::config::layers::Flags;
 use crate::config::paths::locate;
 use crate::config::settings::Paths;
+use crate::config::supervisor;
 use crate::protocol::command::Command;
 use crate::protocol::words::{DecisionScope, DecisionWord};
 use crate::runtime::helper;
 
 /// Runs the program with the process's arguments; returns its exit status.
 pub fn main() -> u8 {
+    if let Some(status) = supervisor::from_arguments(std::env::args_os()) {
+        return status;
+    }
     let given: Vec<String> = std::env::args_os()
         .skip(1)
         .map(|word| word.to_string_lossy().into_owned())

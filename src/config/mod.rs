@@ -16,6 +16,7 @@ pub mod people;
 pub mod providers;
 pub mod secrets;
 pub mod settings;
+pub mod supervisor;
 pub mod template;
 #[cfg(feature = "test-hooks")]
 pub mod testing;

@@ -3,9 +3,8 @@
 
 use std::io::Read;
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
-use std::os::unix::process::CommandExt as _;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
@@ -13,6 +12,7 @@ use crate::config::environment::Environment;
 use crate::config::error::{ConfigError, Fault, Place};
 use crate::config::paths;
 use crate::config::settings::Secret;
+use crate::config::supervisor::{self, Supervisor};
 
 /// Longest run of a command that prints a secret.
 pub const COMMAND_LIMIT: Duration = Duration::from_secs(10);
@@ -146,15 +146,17 @@ fn clean(value: String, fault: &dyn Fn(&str) -> Fault) -> Result<Secret, ConfigE
 /// What a shell command prints. The error never quotes its output.
 fn run(command: &str, limit: Duration) -> Result<String, String> {
     let deadline = Instant::now() + limit;
-    let mut child = Command::new("/bin/sh")
-        .arg("-c")
-        .arg(command)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .process_group(0)
-        .spawn()
-        .map_err(|error| format!("cannot be started: {error}"))?;
+    let start = || -> std::io::Result<Child> {
+        let mut shell = supervisor::command("/bin/sh")?;
+        shell
+            .arg("-c")
+            .arg(command)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+    };
+    let mut child = start().map_err(|error| format!("cannot be started: {error}"))?;
     let (send, receive) = mpsc::channel();
     if let Some(stdout) = child.stdout.take() {
         std::thread::spawn(move || {
@@ -170,7 +172,8 @@ fn run(command: &str, limit: Duration) -> Result<String, String> {
         Err(_) => None,
     };
     let Some(status) = status else {
-        kill_group(&mut child);
+        Supervisor::new(Some(child.id())).kill();
+        let _ = child.wait();
         return Err(format!("did not end within {} s", limit.as_secs()));
     };
     if !status.success() {
@@ -192,13 +195,4 @@ fn wait_until(child: &mut Child, deadline: Instant) -> Option<std::process::Exit
             Ok(None) | Err(_) => return None,
         }
     }
-}
-
-fn kill_group(child: &mut Child) {
-    let id = i32::try_from(child.id()).ok();
-    if let Some(group) = id.and_then(rustix::process::Pid::from_raw) {
-        // It may have ended just now; then there is nothing to kill.
-        let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
-    }
-    let _ = child.wait();
 }

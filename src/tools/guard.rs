@@ -15,6 +15,7 @@ use std::path::{Component, Path, PathBuf};
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
 
+use crate::tools::executable_places::{belongs_to_repository, runs_programs};
 use crate::tools::tool::{PrepareError, ToolContext};
 
 /// Longest path accepted, in bytes (`PATH_MAX` of Linux, with its NUL).
@@ -266,8 +267,8 @@ impl Guard {
         }
     }
 
-    /// A file that may be written: a regular file or nothing yet, and not one of those that make git run
-    /// programs.
+    /// A file that may be written: a regular file or nothing yet, and not one of those that make
+    /// somebody's program run code.
     pub fn writable(&self, path: &str) -> Result<GuardedPath, PrepareError> {
         let found = self.resolve(path)?;
         if path.ends_with('/') || found.kind == Kind::Directory {
@@ -276,9 +277,12 @@ impl Guard {
                 shown(path)
             )));
         }
-        if runs_programs(&found.components) {
+        if runs_programs(&found.components)
+            || belongs_to_repository(&self.workspace, &found.components)
+        {
             return Err(guarded(format!(
-                "`{}` can make git run programs: tools never write git hooks or git configuration",
+                "`{}` makes git, an editor, a shell or an agent run programs: tools never write there, \
+                 ask a person to do it",
                 shown(path)
             )));
         }
@@ -316,6 +320,11 @@ impl Guard {
             return Err(Errno::ISDIR.into());
         };
         Ok((self.open_components(parents, Create::Missing)?, name))
+    }
+
+    /// Opens a directory below the workspace, no component of which may be a link.
+    pub fn open_below(&self, components: &[OsString]) -> std::io::Result<OwnedFd> {
+        self.open_components(components, Create::No)
     }
 
     fn open_components(&self, components: &[OsString], create: Create) -> std::io::Result<OwnedFd> {
@@ -383,22 +392,6 @@ fn special(kind: std::fs::FileType) -> &'static str {
     } else {
         "device"
     }
-}
-
-/// Whether writing there makes a later git command run what was written.
-fn runs_programs(components: &[OsString]) -> bool {
-    let is = |name: &OsStr, word: &str| name.eq_ignore_ascii_case(word);
-    let Some(git) = components.iter().position(|name| is(name, ".git")) else {
-        return false;
-    };
-    // `.git` itself, written as a file, points git to another directory.
-    let below = &components[git + 1..];
-    below.is_empty()
-        || below.iter().any(|name| {
-            ["hooks", "config", "config.worktree", "commondir"]
-                .iter()
-                .any(|word| is(name, word))
-        })
 }
 
 /// Opens a regular file in an open directory; refuses links and everything else.

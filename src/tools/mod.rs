@@ -5,6 +5,7 @@
 
 pub mod atomic;
 pub mod canonical;
+pub mod executable_places;
 pub mod execute_command;
 pub mod guard;
 pub mod list_files;

@@ -1,18 +1,18 @@
 //! Running a program: bounded output, bounded time, and nothing left behind.
 //!
-//! No program outlives its call: its process group is killed on timeout, on cancellation, when the call
-//! is dropped, and when it leaves processes behind that hold its output open.
+//! No program outlives its call: it runs below a supervisor, which kills it with all its descendants on
+//! timeout, on cancellation, when the call is dropped, when the program ends, and when this process dies.
 
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::unix::pipe::Receiver;
 use tokio::process::{Child, Command};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::config::supervisor::{Supervisor, supervised};
 use crate::tools::output::Kept;
 use crate::tools::tool::ToolHost;
 
@@ -51,27 +51,8 @@ pub struct Ran {
     pub took: Duration,
 }
 
-/// Kills what is left of a process group when dropped.
-struct Group {
-    leader: Option<Pid>,
-}
-
-impl Group {
-    fn signal(&self, signal: Signal) {
-        if let Some(leader) = self.leader {
-            let _ = kill_process_group(leader, signal);
-        }
-    }
-}
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        self.signal(Signal::KILL);
-    }
-}
-
-/// Keeps the thread alive that started a program: the kernel sends the "parent died" signal, which ends
-/// the sandbox, when that *thread* ends, and threads of the runtime come and go.
+/// Keeps the thread alive that started a supervisor: the kernel sends the "parent died" signal, which ends
+/// all below it, when that *thread* ends, and threads of the runtime come and go.
 struct Parent {
     _release: std::sync::mpsc::Sender<()>,
 }
@@ -89,16 +70,21 @@ async fn spawn(mut command: Command) -> std::io::Result<(Child, Parent)> {
             };
             // Our ends of the output would keep it open.
             drop(command);
-            // A call dropped meanwhile gets its child back here, and `kill_on_drop` ends it.
-            if answer.send(spawned).is_ok() {
-                let _ = released.recv();
+            match answer.send(spawned) {
+                Ok(()) => {
+                    let _ = released.recv();
+                }
+                // The call was dropped meanwhile.
+                Err(Ok(child)) => Supervisor::new(child.id()).kill(),
+                Err(Err(_)) => {}
             }
         })?;
     let child = answered.await.map_err(std::io::Error::other)??;
     Ok((child, Parent { _release: release }))
 }
 
-/// Runs a command to its end. The error is that of starting it: nothing ran.
+/// Runs a command to its end; its environment is the variables that are set on it. The error is that of
+/// starting it: nothing ran.
 pub async fn run(
     command: std::process::Command,
     stdin: Option<String>,
@@ -110,7 +96,7 @@ pub async fn run(
     // One pipe for both streams: what was written first is read first.
     let (reader, writer) = std::io::pipe()?;
     let reader = Receiver::from_owned_fd(reader.into())?;
-    let mut command = Command::from(command);
+    let mut command = Command::from(supervised(&command)?);
     command
         .stdin(if stdin.is_some() {
             Stdio::piped()
@@ -118,16 +104,9 @@ pub async fn run(
             Stdio::null()
         })
         .stdout(writer.try_clone()?)
-        .stderr(writer)
-        .process_group(0)
-        .kill_on_drop(true);
+        .stderr(writer);
     let (mut child, _parent) = spawn(command).await?;
-    let mut group = Group {
-        leader: child
-            .id()
-            .and_then(|id| i32::try_from(id).ok())
-            .and_then(Pid::from_raw),
-    };
+    let mut supervisor = Supervisor::new(child.id());
     if let (Some(mut pipe), Some(text)) = (child.stdin.take(), stdin) {
         // Ends by itself: with the text, or with the program that should have read it.
         tokio::spawn(async move {
@@ -152,21 +131,22 @@ pub async fn run(
             read = written.read() => pieces.take(read, &mut output),
             ended = child.wait(), if status.is_none() => {
                 status = Some(ended);
+                supervisor.forget();
                 clock = (Due::Abandon, Instant::now() + LINGER);
             }
             () = cancel.cancelled(), if killed_as.is_none() && status.is_none() => {
                 killed_as = Some(Ended::Cancelled);
-                group.signal(Signal::TERM);
+                supervisor.ask();
                 clock = (Due::Kill, Instant::now() + GRACE);
             }
             () = tokio::time::sleep_until(clock.1) => match clock.0 {
                 Due::Timeout => {
                     killed_as = Some(Ended::TimedOut);
-                    group.signal(Signal::TERM);
+                    supervisor.ask();
                     clock = (Due::Kill, Instant::now() + GRACE);
                 }
                 Due::Kill => {
-                    group.signal(Signal::KILL);
+                    supervisor.kill();
                     clock = (Due::Abandon, Instant::now() + GIVE_UP);
                 }
                 Due::Abandon => break,
@@ -175,10 +155,6 @@ pub async fn run(
         }
     }
     pieces.flush(host);
-    if !written.is_open() && status.is_some() && killed_as.is_none() {
-        // Everything is closed and reaped: the number of the group may belong to somebody else by now.
-        group.leader = None;
-    }
     let ended = match (killed_as, status) {
         (Some(ended), _) => ended,
         (None, Some(Ok(status))) => Ended::Exited(status),

@@ -1,14 +1,14 @@
-//! Runs a hook's program: a document in, bytes out, within its time. Nothing of its process group outlives the run,
+//! Runs a hook's program: a document in, bytes out, within its time. None of its descendants outlives the run,
 //! however that ends, also when its future is dropped.
 
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::Command;
 
 use crate::config::settings::Secret;
+use crate::config::supervisor::{self, Supervisor};
 
 /// Most bytes of an answer.
 pub const MAX_ANSWER: usize = 64 * 1024;
@@ -45,18 +45,6 @@ pub enum RunError {
     Lost(std::io::Error),
 }
 
-/// Kills a process group when dropped.
-struct Group(Option<Pid>);
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        if let Some(leader) = self.0 {
-            // It may have ended just now; then there is nothing to kill.
-            let _ = kill_process_group(leader, Signal::KILL);
-        }
-    }
-}
-
 /// Runs a command with a clean environment and `document` on its standard input.
 pub async fn run(
     command: &[String],
@@ -67,7 +55,7 @@ pub async fn run(
     let Some((program, arguments)) = command.split_first() else {
         return Err(RunError::Start(std::io::ErrorKind::InvalidInput.into()));
     };
-    let mut prepared = Command::new(program);
+    let mut prepared = Command::from(supervisor::command(program).map_err(RunError::Start)?);
     prepared
         .args(arguments)
         .env_clear()
@@ -81,17 +69,10 @@ pub async fn run(
         .current_dir("/")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .process_group(0)
-        .kill_on_drop(true);
+        .stderr(Stdio::piped());
     let mut child = prepared.spawn().map_err(RunError::Start)?;
-    // Declared after the child, so that the group is killed before its leader is given up.
-    let _group = Group(
-        child
-            .id()
-            .and_then(|id| i32::try_from(id).ok())
-            .and_then(Pid::from_raw),
-    );
+    // Declared after the child, so that it is told to kill all before it is given up.
+    let mut supervisor = Supervisor::new(child.id());
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let work = async {
         let write = async {
@@ -115,6 +96,7 @@ pub async fn run(
         };
         let ((), answer, errors) = futures_util::try_join!(write, read, complain)?;
         let status = child.wait().await.map_err(RunError::Lost)?;
+        supervisor.forget();
         Ok(Ran {
             status,
             answer,

@@ -15,6 +15,7 @@ use std::sync::{Arc, OnceLock};
 
 pub use crate::tools::sandbox::workspace::{WorkspaceError, check_workspace};
 
+use crate::tools::executable_places::Place;
 use crate::tools::sandbox::profile::{SYSTEM, Tasks, limited, profile};
 
 /// Where bubblewrap is looked for; never through `PATH`, which others may have set.
@@ -67,6 +68,8 @@ pub struct Program<'a> {
     pub workspace: &'a Path,
     /// Directories it must not see (absolute, canonical).
     pub hidden: &'a [PathBuf],
+    /// What in the workspace it must not change.
+    pub protected: &'a [Place],
     /// Working directory, inside the workspace.
     pub cwd: &'a Path,
     /// Absolute path of the executable.

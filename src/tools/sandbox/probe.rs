@@ -141,6 +141,7 @@ fn prove(level: &Level, places: &Places, began: Instant) -> Result<(), String> {
         &Program {
             workspace: &ground.targets.workspace,
             hidden: &hidden,
+            protected: &[],
             cwd: &ground.targets.workspace,
             executable: &executable,
             arguments: &arguments,

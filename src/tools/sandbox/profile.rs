@@ -2,10 +2,11 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::text::quote::quote;
+use crate::tools::executable_places::Protection;
 use crate::tools::sandbox::{Program, REFUSED};
 
 /// System directories a confined program sees, read-only.
@@ -169,32 +170,26 @@ pub(crate) fn profile(program: &Program<'_>, sized: bool) -> (Vec<OsString>, Str
     };
     bind(&mut words, "--bind", workspace);
     let mut check = String::new();
-    // `.git` becomes a mount point of its own, so that it cannot be moved away with what is protected in
-    // it. A link is never bound: its target could be anything. The check inside catches a link swapped
-    // in before bubblewrap looked.
-    let git = workspace.join(".git");
-    for (path, option) in [
-        (git.clone(), "--bind"),
-        (git.join("hooks"), "--ro-bind"),
-        (git.join("config"), "--ro-bind"),
-    ] {
-        let Ok(found) = std::fs::symlink_metadata(&path) else {
-            continue;
+    // What is pinned becomes a mount point of its own, so that it cannot be moved away with what is
+    // protected in it. A link is never bound: its target could be anything. The check inside catches a
+    // link swapped in before bubblewrap looked.
+    let (mut paths, mut identities) = (String::new(), Vec::new());
+    for place in program.protected {
+        let option = match place.protection {
+            Protection::Pinned => "--bind",
+            Protection::ReadOnly => "--ro-bind",
+            Protection::Watched => continue,
         };
-        if found.is_symlink() {
-            if path == git {
-                break;
-            }
-            continue;
-        }
-        // A `.git` that is a file points elsewhere and must not be changed either.
-        let option = if found.is_dir() { option } else { "--ro-bind" };
+        let path = workspace.join(place.relative());
         bind(&mut words, option, &path);
-        let path = quote(&path.to_string_lossy());
-        let identity = quote(&format!("{}:{}", found.dev(), found.ino()));
+        let _ = write!(paths, " {}", quote(&path.to_string_lossy()));
+        identities.push(place.number());
+    }
+    if !identities.is_empty() {
+        let identities = quote(&identities.join("\n"));
         let _ = writeln!(
             check,
-            "[ \"$(stat -c %d:%i {path})\" = {identity} ] || {{ echo 'not started: '{path}' changed' >&2; exit {REFUSED}; }}"
+            "[ \"$(stat -c %d:%i{paths})\" = {identities} ] || {{ echo 'not started: a protected path changed' >&2; exit {REFUSED}; }}"
         );
     }
     for hidden in program.hidden {

@@ -7,6 +7,10 @@ mod canonical;
 mod command;
 #[cfg(target_os = "linux")]
 mod confinement;
+#[cfg(target_os = "linux")]
+mod descendants;
+#[cfg(target_os = "linux")]
+mod executable_places;
 mod files;
 mod guard;
 mod harness;
