@@ -18,7 +18,9 @@ use futures_util::{FutureExt, Stream};
 use tokio::sync::oneshot;
 
 use crate::model::names::ToolNames;
+use crate::model::redacted::redacted;
 use crate::model::request::{Model, ModelError, ModelEvent, ModelRequest, ModelStream};
+use crate::text::redact::Redactor;
 
 /// On whose behalf a call is made.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -288,11 +290,12 @@ impl Drop for Place {
 }
 
 /// A provider whose calls are bounded. Tool names reach it in the alphabet that every provider takes, and come back as
-/// they were.
+/// they were. What it sends comes back without secrets.
 #[derive(Clone)]
 pub struct Limited {
     inner: Arc<dyn Model>,
     limiter: Limiter,
+    redactor: Redactor,
 }
 
 impl Limited {
@@ -301,7 +304,14 @@ impl Limited {
         Self {
             inner,
             limiter: Limiter::new(places),
+            redactor: Redactor::new(),
         }
+    }
+
+    /// The same, with the secrets that `redactor` knows.
+    pub fn redacting(mut self, redactor: &Redactor) -> Self {
+        self.redactor = redactor.clone();
+        self
     }
 
     /// Its bound.
@@ -313,11 +323,13 @@ impl Limited {
     pub fn stream_in(&self, place: Place, mut request: ModelRequest) -> ModelStream {
         let names = ToolNames::of(&request);
         names.send(&mut request);
-        Box::pin(Held {
+        let first_id = request.earlier_calls();
+        let held = Held {
             events: self.inner.stream(request),
             names,
             _place: place,
-        })
+        };
+        redacted(Box::pin(held), self.redactor.clone(), first_id)
     }
 }
 

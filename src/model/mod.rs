@@ -24,6 +24,7 @@ pub mod pieces;
 pub mod prices;
 pub mod producer;
 pub mod profiles;
+pub mod redacted;
 pub mod registry;
 pub mod request;
 pub mod retry;

@@ -20,6 +20,7 @@ use crate::model::profiles::{self, Profile};
 use crate::model::request::Model;
 use crate::model::scripted::ScriptedModel;
 use crate::protocol::session::Usage;
+use crate::text::redact::Redactor;
 
 /// Why the configuration of a provider cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -63,6 +64,7 @@ fn nearest_hint(nearest: Option<&str>) -> String {
 pub struct Models {
     providers: Arc<BTreeMap<String, Entry>>,
     tables: Arc<OwnTables>,
+    redactor: Redactor,
     embedder: Option<Arc<Embedder>>,
 }
 
@@ -121,20 +123,28 @@ impl Models {
             embedder,
             providers: Arc::new(providers),
             tables: Arc::new(settings.tables.clone()),
+            redactor: Redactor::new(),
         })
+    }
+
+    /// The same; no answer holds a secret that `redactor` knows.
+    pub fn redacting(mut self, redactor: &Redactor) -> Self {
+        self.redactor = redactor.clone();
+        self
     }
 
     /// The provider and the model id of `<provider>/<model>`; a model id may hold further slashes.
     pub fn get(&self, name: &str) -> Result<(Arc<dyn Model>, String), ModelLookupError> {
-        let (entry, model) = self.find(name)?;
-        Ok((Arc::new(entry.model.clone()), model.to_owned()))
+        let (model, id) = self.limited(name)?;
+        Ok((Arc::new(model), id))
     }
 
     /// The provider and the model id, with the provider's bound on calls at once, for callers that wait for their
     /// place before they commit to the call. What [`Models::get`] gives waits inside its stream.
     pub fn limited(&self, name: &str) -> Result<(Limited, String), ModelLookupError> {
         let (entry, model) = self.find(name)?;
-        Ok((entry.model.clone(), model.to_owned()))
+        let limited = entry.model.clone().redacting(&self.redactor);
+        Ok((limited, model.to_owned()))
     }
 
     /// The model for embeddings; none = texts are not compared by meaning.

@@ -146,7 +146,7 @@ pub fn legal_word(word: &str) -> String {
 /// What arrives while a call runs.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ModelEvent {
-    /// Visible text: outside text.
+    /// Visible text: outside text. May be empty.
     TextDelta(String),
     /// The provider is alive (ping, reasoning, tool arguments under way).
     Heartbeat,

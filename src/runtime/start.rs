@@ -154,7 +154,9 @@ pub(crate) async fn open(
             other => StartError::Other(anyhow::Error::new(other).context("opening the database")),
         })?;
     let tools = Registry::builtin(&sandbox).context("the built-in tools")?;
-    let models = Models::new(&settings).context("the model providers")?;
+    let models = Models::new(&settings)
+        .context("the model providers")?
+        .redacting(&redactor);
     let held = opened
         .recovery
         .held

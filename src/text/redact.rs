@@ -4,6 +4,8 @@
 //! JSON-escaped, base64 at any alignment), and the shapes of well-known credentials. Nothing here prints
 //! a secret, not even in `Debug`.
 
+pub mod seam;
+
 use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
@@ -46,6 +48,8 @@ pub struct Redactor {
 struct Registry {
     /// Every form of every secret, longest first.
     forms: Vec<String>,
+    /// The forms in alphabetical order, for looking up what begins with a text.
+    sorted: Vec<String>,
     /// The forms as one expression; none while there are none.
     literals: Option<Regex>,
 }
@@ -75,9 +79,12 @@ impl Redactor {
             }
         }
         // Longest first: the expression takes the first alternative that matches.
+        let registry = &mut *registry;
         registry
             .forms
             .sort_unstable_by_key(|form| std::cmp::Reverse(form.len()));
+        registry.sorted.clone_from(&registry.forms);
+        registry.sorted.sort_unstable();
         let alternatives: Vec<String> = registry.forms.iter().map(|f| regex::escape(f)).collect();
         registry.literals = Regex::new(&alternatives.join("|")).ok();
     }
@@ -90,39 +97,42 @@ impl Redactor {
         }
     }
 
+    /// `text` redacted, and so is the beginning of a registered secret that an excerpt cut off (`…`).
+    pub fn redact_excerpts(&self, text: &str) -> String {
+        let clean = self.redact(text);
+        let Some((before, last)) = clean.rsplit_once('…') else {
+            return clean.into_owned();
+        };
+        let mut out = String::with_capacity(clean.len());
+        for piece in before.split('…') {
+            out.push_str(&self.without_beginning(piece));
+            out.push('…');
+        }
+        out.push_str(last);
+        out
+    }
+
+    /// `text` without the beginning of a registered secret at its end. One under six characters stays.
+    fn without_beginning<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        let registry = self.shared.read().unwrap_or_else(PoisonError::into_inner);
+        let at = registry.beginning(text, 0);
+        match text.split_at_checked(at) {
+            Some((before, beginning)) if beginning.chars().count() >= SHORTEST => {
+                Cow::Owned(format!("{before}{REDACTED}"))
+            }
+            Some(_) | None => Cow::Borrowed(text),
+        }
+    }
+
+    /// Takes registered secrets out of every string and every key in `value`, and nothing else: for opaque blocks, in
+    /// which the shape of a credential can stand by chance.
+    pub fn redact_registered_json(&self, value: &mut Value) {
+        redact_json_with(value, &|text| self.without_registered(text));
+    }
+
     /// Redacts every string and every key in `value`.
     pub fn redact_json(&self, value: &mut Value) {
-        match value {
-            Value::Null | Value::Bool(_) => {}
-            Value::Number(number) => {
-                // A long number can be a secret in itself.
-                if let Cow::Owned(text) = self.redact(&number.to_string()) {
-                    *value = Value::String(text);
-                }
-            }
-            Value::String(text) => {
-                if let Cow::Owned(clean) = self.redact(text) {
-                    *text = clean;
-                }
-            }
-            Value::Array(items) => {
-                for item in items {
-                    self.redact_json(item);
-                }
-            }
-            Value::Object(fields) => {
-                let old = std::mem::take(fields);
-                for (key, mut field) in old {
-                    self.redact_json(&mut field);
-                    let mut clean = self.redact(&key).into_owned();
-                    // Two redacted keys must not swallow each other's value.
-                    while fields.contains_key(&clean) {
-                        clean.push('\'');
-                    }
-                    fields.insert(clean, field);
-                }
-            }
-        }
+        redact_json_with(value, &|text| self.redact(text));
     }
 
     fn without_registered<'a>(&self, text: &'a str) -> Cow<'a, str> {
@@ -144,10 +154,82 @@ impl Redactor {
     }
 }
 
-fn without_shapes(text: &str) -> Cow<'_, str> {
+impl Registry {
+    /// Where the beginning of a form starts that `text` ends in, at or after `from`; its length when there is none.
+    fn beginning(&self, text: &str, from: usize) -> usize {
+        let longest = self.forms.first().map_or(0, String::len);
+        let first = text
+            .len()
+            .saturating_sub(longest.saturating_sub(1))
+            .max(from);
+        (first..text.len())
+            .find(|at| text.get(*at..).is_some_and(|tail| self.is_beginning(tail)))
+            .unwrap_or(text.len())
+    }
+
+    /// The first form in `text` at or after `from`, the longest one of that place.
+    fn first_form(&self, text: &str, from: usize) -> Option<(usize, usize)> {
+        let rest = text.get(from..)?;
+        let found = self.forms.iter().filter_map(|form| {
+            let start = from + rest.find(form.as_str())?;
+            Some((start, std::cmp::Reverse(start + form.len())))
+        });
+        found.min().map(|(start, end)| (start, end.0))
+    }
+
+    /// Whether a form goes on after `text`.
+    fn is_beginning(&self, text: &str) -> bool {
+        let at = self.sorted.partition_point(|form| form.as_str() < text);
+        let next = self.sorted.iter().skip(at).take(2);
+        next.into_iter()
+            .any(|form| form.len() > text.len() && form.starts_with(text))
+    }
+}
+
+fn redact_json_with(value: &mut Value, redact: &impl Fn(&str) -> Cow<'_, str>) {
+    match value {
+        Value::Null | Value::Bool(_) => {}
+        Value::Number(number) => {
+            // A long number can be a secret in itself.
+            if let Cow::Owned(text) = redact(&number.to_string()) {
+                *value = Value::String(text);
+            }
+        }
+        Value::String(text) => {
+            if let Cow::Owned(clean) = redact(text) {
+                *text = clean;
+            }
+        }
+        Value::Array(items) => {
+            for item in items {
+                redact_json_with(item, redact);
+            }
+        }
+        Value::Object(fields) => {
+            let old = std::mem::take(fields);
+            for (key, mut field) in old {
+                redact_json_with(&mut field, redact);
+                let mut clean = redact(&key).into_owned();
+                // Two redacted keys must not swallow each other's value.
+                while fields.contains_key(&clean) {
+                    clean.push('\'');
+                }
+                fields.insert(clean, field);
+            }
+        }
+    }
+}
+
+/// The shapes as one expression. They are constants; a test compiles them, so `None` does not happen.
+fn shapes() -> Option<&'static Regex> {
     static EXPRESSION: OnceLock<Option<Regex>> = OnceLock::new();
-    // The shapes are constants; a test compiles them, so `None` does not happen.
-    match EXPRESSION.get_or_init(|| Regex::new(&SHAPES.join("|")).ok()) {
+    EXPRESSION
+        .get_or_init(|| Regex::new(&SHAPES.join("|")).ok())
+        .as_ref()
+}
+
+fn without_shapes(text: &str) -> Cow<'_, str> {
+    match shapes() {
         Some(shapes) => shapes.replace_all(text, REDACTED),
         None => Cow::Borrowed(text),
     }

@@ -142,8 +142,7 @@ pub async fn attempt(engine: &Engine, rows: &TurnRows, asked: Asked<'_>) -> anyh
                 latency_ms: started.elapsed().as_millis() as u64,
             }))
         }
-        Err(mut error) => {
-            error.message = engine.redactor.redact(&error.message).into_owned();
+        Err(error) => {
             let usage = failed_usage(engine, rows, &error, &shown, price);
             engine
                 .persist(SettleModel {
@@ -204,7 +203,6 @@ async fn listen(
                     );
                 }
                 crash_point!("llm.mid_stream");
-                let text = engine.redactor.redact(&text).into_owned();
                 if let Some(stream) = lock(&engine.streams).get_mut(&rows.id) {
                     stream.text.push_str(&text);
                     stream.offset += text.len() as u64;

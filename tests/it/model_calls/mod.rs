@@ -6,6 +6,7 @@ mod chain;
 mod choice;
 mod decisions;
 mod interrupted;
+mod secrets;
 pub mod server;
 mod spend;
 mod stable;

@@ -3,5 +3,6 @@
 mod chunk;
 mod markdown;
 mod redact;
+mod seam;
 mod untrusted;
 mod wrap;
