@@ -391,9 +391,7 @@ impl Engine {
                 halt.send_replace(Some(Halt::Held));
             }
             drop(halt);
-            if let Err(error) = driver::drive(self, session, continuation, halted).await {
-                tracing::error!(%session, %continuation, error = format!("{error:#}"), "turn stopped");
-            }
+            driver::drive(self, session, continuation, halted).await;
             lock(&self.streams).remove(&continuation);
             lock(&self.open_calls).remove(&continuation);
             lock(&self.waits).remove(&continuation);

@@ -9,7 +9,9 @@ use crate::store::restore::RestoreError;
 pub fn from_store(error: StoreError) -> Problem {
     match error {
         StoreError::NotFound { what, id } => Problem::not_found(what, id),
-        StoreError::Illegal { what } => {
+        StoreError::Fenced { what }
+        | StoreError::Conflict { what }
+        | StoreError::Rejected { what } => {
             Problem::new(ProblemKind::NotOffered, "not possible now", what)
         }
         StoreError::KeyConflict => Problem::new(
@@ -38,6 +40,7 @@ pub fn from_store(error: StoreError) -> Problem {
         | StoreError::Older { .. }
         | StoreError::Foreign(_)
         | StoreError::TooOldSqlite(_)
+        | StoreError::Bug { .. }
         | StoreError::Sqlite(_)
         | StoreError::Corrupt(_) => Problem::internal(error.to_string()),
     }

@@ -84,7 +84,7 @@ pub async fn preview(engine: &Engine) -> Result<HygieneReport, StoreError> {
     look.everything().await?;
     match look.into {
         Sink::Report(report) => Ok(report),
-        Sink::Run(run) => Err(StoreError::illegal(format!("{run} is no preview"))),
+        Sink::Run(run) => Err(StoreError::bug(format!("{run} is no preview"))),
     }
 }
 

@@ -229,7 +229,7 @@ impl Store {
                 )));
             }
             let text = String::from_utf8(content).map_err(|_| {
-                StoreError::illegal(format!("artifact {} is not text", row.artifact.hash))
+                StoreError::rejected(format!("artifact {} is not text", row.artifact.hash))
             })?;
             Ok(Artifact {
                 hash: row.artifact.hash,

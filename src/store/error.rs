@@ -43,9 +43,27 @@ pub enum StoreError {
         /// Its id or name.
         id: String,
     },
-    /// A transition that is not allowed, or a stale epoch. Names from, to and id.
+    /// The caller belongs to another boot, or what it holds was taken up by another one.
     #[error("{what}")]
-    Illegal {
+    Fenced {
+        /// What was tried.
+        what: String,
+    },
+    /// The thing is in another state than the caller took it for. Names from, to and id.
+    #[error("{what}")]
+    Conflict {
+        /// What was tried.
+        what: String,
+    },
+    /// What somebody asks for is not possible.
+    #[error("{what}")]
+    Rejected {
+        /// What was tried, and the next step.
+        what: String,
+    },
+    /// No caller of ours may ask for this in any state: our fault.
+    #[error("{what}")]
+    Bug {
         /// What was tried.
         what: String,
     },
@@ -81,9 +99,24 @@ impl StoreError {
         }
     }
 
-    /// "Not allowed".
-    pub fn illegal(what: impl Into<String>) -> Self {
-        Self::Illegal { what: what.into() }
+    /// "Not this boot's any more".
+    pub fn fenced(what: impl Into<String>) -> Self {
+        Self::Fenced { what: what.into() }
+    }
+
+    /// "Moved on meanwhile".
+    pub fn conflict(what: impl Into<String>) -> Self {
+        Self::Conflict { what: what.into() }
+    }
+
+    /// "Not possible".
+    pub fn rejected(what: impl Into<String>) -> Self {
+        Self::Rejected { what: what.into() }
+    }
+
+    /// "A rule of ours is broken".
+    pub fn bug(what: impl Into<String>) -> Self {
+        Self::Bug { what: what.into() }
     }
 }
 

@@ -19,6 +19,7 @@ use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::snapshot::PageRequest;
 use crate::protocol::words::CompactionState;
 use crate::store::commands::reserve_model::BudgetStop;
+use crate::store::error::StoreError;
 use crate::store::queries::turn::TurnRows;
 
 /// Compactions that follow each other after one turn.
@@ -110,8 +111,19 @@ pub fn after_turn(engine: &Engine, rows: &TurnRows, end: &TurnEnd) {
                     return;
                 }
                 Ok(Pass::Ended(_) | Pass::UnderWay | Pass::Nothing | Pass::NotNow(_)) => return,
-                Err(error) => {
+                // A person compacts it, or it was taken up or ended, since it was looked at.
+                Err(
+                    error @ (StoreError::Fenced { .. }
+                    | StoreError::Conflict { .. }
+                    | StoreError::Rejected { .. }
+                    | StoreError::NotFound { .. }
+                    | StoreError::Closed),
+                ) => {
                     tracing::debug!(%session, %error, "not compacted");
+                    return;
+                }
+                Err(error) => {
+                    tracing::error!(%session, %error, "not compacted");
                     return;
                 }
             }

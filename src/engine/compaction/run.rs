@@ -26,6 +26,7 @@ use crate::store::commands::commit_compaction::CommitCompaction;
 use crate::store::commands::fail_compaction::FailCompaction;
 use crate::store::commands::reserve_model::Reservation;
 use crate::store::commands::retry_compaction::RetryCompaction;
+use crate::store::commands::settle_open::SettleOpen;
 use crate::store::error::StoreError;
 use crate::store::input::CompactionCall;
 use crate::store::queries::compactions::{Compactable, OldTurn, Reach};
@@ -103,7 +104,14 @@ pub async fn pass(
         Reservation::Exhausted(stop) => Ok(Pass::Refused(stop)),
         Reservation::Granted(attempt) => {
             crash_point!("compact.pre_model");
-            let ended = work.carry_out(id, attempt, place).await?;
+            let ended = match work.carry_out(id, attempt, place).await {
+                Ok(ended) => ended,
+                // Not left under way: its session would never be compacted again.
+                Err(error) => {
+                    tracing::error!(%session, compaction = %id, %error, "compaction given up");
+                    work.give_up(id, &error.to_string()).await?
+                }
+            };
             match &ended.error {
                 None => {
                     tracing::info!(%session, compaction = %id, turns = ended.turns, "compacted");
@@ -238,7 +246,7 @@ async fn prepare(
 fn prefix_tokens(engine: &Engine, channel: &str, ratio: f64) -> Result<u64, StoreError> {
     let prefix = engine
         .prefix(channel)
-        .map_err(|problem| StoreError::illegal(problem.to_string()))?;
+        .map_err(|problem| StoreError::bug(problem.to_string()))?;
     Ok(estimate::calibrated(prefix.tokens, ratio))
 }
 
@@ -428,7 +436,11 @@ impl Work<'_> {
                 .await;
             match reserved {
                 // Something else ended it while the model was asked.
-                Err(error @ (StoreError::Illegal { .. } | StoreError::NotFound { .. })) => {
+                Err(
+                    error @ (StoreError::Conflict { .. }
+                    | StoreError::Rejected { .. }
+                    | StoreError::NotFound { .. }),
+                ) => {
                     let call = Some((attempt, said.usage));
                     return self.fail(id, call, &error.to_string()).await;
                 }
@@ -559,12 +571,29 @@ impl Work<'_> {
             .await;
         match committed {
             // The session ended, or a turn was removed, while the model was asked.
-            Err(error @ (StoreError::Illegal { .. } | StoreError::NotFound { .. })) => {
+            Err(
+                error @ (StoreError::Conflict { .. }
+                | StoreError::Rejected { .. }
+                | StoreError::NotFound { .. }),
+            ) => {
                 self.fail(id, Some((attempt, usage)), &error.to_string())
                     .await
             }
             other => other,
         }
+    }
+
+    /// Ends one whose call may still be open, at what that may have cost.
+    async fn give_up(&self, id: CompactionId, error: &str) -> Result<Compaction, StoreError> {
+        if let Some(newest) = self.turns.last() {
+            let reason = "the compaction was given up".to_owned();
+            let open = SettleOpen {
+                continuation_id: *newest,
+                reason,
+            };
+            self.engine.persist(open).await?;
+        }
+        self.fail(id, None, error).await
     }
 
     async fn fail(

@@ -41,7 +41,9 @@ pub async fn resolve(
         .map_err(from_store)?;
     match written {
         Ok(()) => Ok(Outcome::Delivery(item)),
-        Err(error @ StoreError::Illegal { .. }) => late(engine, item, word, error).await,
+        Err(error @ (StoreError::Conflict { .. } | StoreError::Rejected { .. })) => {
+            late(engine, item, word, error).await
+        }
         Err(error) => Err(from_store(error)),
     }
 }

@@ -206,7 +206,7 @@ impl<'a> Turn<'a> {
                 };
                 let failed = match engine.store.write((open.clone(), fail)).await {
                     // Cancelled: it has ended, and what was open of it is still to be counted.
-                    Err(StoreError::Illegal { .. }) => engine.store.write(open).await.map(drop),
+                    Err(StoreError::Conflict { .. }) => engine.store.write(open).await.map(drop),
                     other => other.map(drop),
                 };
                 failed.map(|()| Err(problem))
@@ -214,7 +214,7 @@ impl<'a> Turn<'a> {
         };
         match ended {
             Ok(tested) => tested,
-            Err(StoreError::Illegal { .. }) => Err(cancelled()),
+            Err(StoreError::Conflict { .. }) => Err(cancelled()),
             Err(error) => Err(from_store(error)),
         }
     }
@@ -275,7 +275,7 @@ impl Account for Turn<'_> {
                 "a test asks for no more: `leverframe costs` shows how far the budgets are used up; raise the limit \
                  in the configuration, or wait for a new day where it is one of a day",
             )),
-            Err(StoreError::Illegal { .. }) => Err(cancelled()),
+            Err(StoreError::Conflict { .. }) => Err(cancelled()),
             Err(error) => Err(from_store(error)),
         }
     }
@@ -314,7 +314,7 @@ impl Account for Turn<'_> {
         };
         match engine.store.write(settle).await {
             Ok(()) => Ok(usage),
-            Err(StoreError::Illegal { .. }) => Err(cancelled()),
+            Err(StoreError::Conflict { .. }) => Err(cancelled()),
             Err(error) => Err(from_store(error)),
         }
     }

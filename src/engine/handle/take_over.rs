@@ -62,7 +62,11 @@ async fn place(engine: &Engine, id: SessionId) -> Result<(String, String), Probl
 /// Another person's hold is a conflict, and so is one that ended.
 fn conflict(error: StoreError) -> Problem {
     match error {
-        StoreError::Illegal { what } => Problem::new(ProblemKind::Conflict, "not yours now", what),
+        StoreError::Fenced { what }
+        | StoreError::Conflict { what }
+        | StoreError::Rejected { what } => {
+            Problem::new(ProblemKind::Conflict, "not yours now", what)
+        }
         other => from_store(other),
     }
 }

@@ -4,10 +4,12 @@
 //! true is the store's.
 
 use std::collections::VecDeque;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
+use futures_util::FutureExt as _;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -16,6 +18,7 @@ use crate::engine::core::{Engine, lock};
 use crate::engine::hooks::turn as hooks;
 use crate::engine::turn::after;
 use crate::engine::turn::effect::Effect;
+use crate::engine::turn::ending::{self, TurnError};
 use crate::engine::turn::finish;
 use crate::engine::turn::fold;
 use crate::engine::turn::input::{Call, Halt, Input};
@@ -33,7 +36,6 @@ use crate::store::commands::park::{Park, Parked};
 use crate::store::commands::reserve_model::BudgetStop;
 use crate::store::commands::settle_open::SettleOpen;
 use crate::store::commands::yield_turn::{Yield, YieldTo};
-use crate::store::error::StoreError;
 use crate::store::queries::turn::TurnRows;
 
 /// A turn under way.
@@ -96,8 +98,23 @@ impl ActiveTime {
     }
 }
 
-/// Drives one claimed turn until it is over or must let go.
+/// Drives one claimed turn until it is over or must let go. However that ends, the turn is not left running.
 pub async fn drive(
+    engine: &Engine,
+    session: SessionId,
+    continuation: ContinuationId,
+    halted: watch::Receiver<Option<Halt>>,
+) {
+    let driven = AssertUnwindSafe(carry_out(engine, session, continuation, halted)).catch_unwind();
+    let ended = match driven.await {
+        Ok(ended) => ended.map_err(TurnError::from),
+        // The payload of a panic is not shown: it could quote outside text or a secret.
+        Err(_) => Err(TurnError::Bug("a panic; see the log".to_owned())),
+    };
+    ending::close(engine, continuation, ended).await;
+}
+
+async fn carry_out(
     engine: &Engine,
     session: SessionId,
     continuation: ContinuationId,
@@ -127,31 +144,15 @@ pub async fn drive(
         reply: None,
         stop: None,
     };
-    let result = if taken_over {
+    if taken_over {
         driver.let_go().await
     } else {
         driver.run(&mut turn, &mut halted).await
-    };
-    match result {
-        Ok(()) => Ok(()),
-        // The row changed under us (cancelled, another epoch): the store's word stands, nothing more to do.
-        Err(error)
-            if matches!(
-                error.downcast_ref::<StoreError>(),
-                Some(StoreError::Illegal { .. })
-            ) =>
-        {
-            tracing::debug!(%continuation, error = format!("{error:#}"), "turn let go");
-            open_call::settle(engine, continuation, "the turn ended first").await;
-            // An answer that came too late to be recorded was paid for all the same.
-            settle_open(engine, continuation).await
-        }
-        Err(error) => Err(error),
     }
 }
 
 /// Counts model calls that nobody listens to any more at what they may have cost.
-async fn settle_open(engine: &Engine, continuation_id: ContinuationId) -> anyhow::Result<()> {
+pub async fn settle_open(engine: &Engine, continuation_id: ContinuationId) -> anyhow::Result<()> {
     engine
         .persist(SettleOpen {
             continuation_id,

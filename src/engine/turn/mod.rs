@@ -5,6 +5,7 @@ pub mod attempt;
 pub mod candidates;
 pub mod driver;
 pub mod effect;
+pub mod ending;
 pub mod finish;
 pub mod fold;
 pub mod input;

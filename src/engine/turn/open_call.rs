@@ -115,7 +115,7 @@ pub async fn settle(engine: &Engine, id: ContinuationId, why: &str) {
         .await;
     match settled {
         // The cancel settled it, or it was settled with its answer.
-        Ok(()) | Err(StoreError::Illegal { .. }) => {}
+        Ok(()) | Err(StoreError::Conflict { .. }) => {}
         // The next start settles it at its reservation.
         Err(error) => {
             tracing::warn!(continuation = %id, %error, "a dropped model call stays reserved");

@@ -41,13 +41,13 @@ impl WriteCommand for AskBudget {
         if self.extra.is_none() && self.budget.is_shared()
             || self.budget.is_of_a_day() && self.day.is_none()
         {
-            return Err(StoreError::illegal(format!(
+            return Err(StoreError::bug(format!(
                 "a question about the budget {} names an amount, and its day where it has one",
                 self.budget.as_str()
             )));
         }
         if let Some(call) = tx.started_calls(head.id)?.first() {
-            return Err(StoreError::illegal(format!(
+            return Err(StoreError::bug(format!(
                 "continuation {} cannot go from running to awaiting_approval while tool call {call} is started",
                 head.id
             )));

@@ -43,14 +43,14 @@ impl WriteCommand for BeginCompaction {
             )?
             .query_row([self.session_id.to_bytes()], |row| row.get(0))?;
         if running {
-            return Err(StoreError::illegal(format!(
+            return Err(StoreError::conflict(format!(
                 "session {} is being compacted already",
                 self.session_id
             )));
         }
         let version = tx.summary_version(self.session_id)?;
         if version != self.version {
-            return Err(StoreError::illegal(format!(
+            return Err(StoreError::conflict(format!(
                 "session {}: its summary is version {version}, the compaction was planned upon {}",
                 self.session_id, self.version
             )));

@@ -67,7 +67,7 @@ impl WriteCommand for BeginSend {
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<BeginSendOutcome, StoreError> {
         tx.same_epoch(self.epoch)?;
         if schema::quarantined(tx.conn)? {
-            return Err(StoreError::illegal(format!(
+            return Err(StoreError::conflict(format!(
                 "delivery {}: the database is quarantined, nothing is sent",
                 self.outbox_id
             )));
@@ -102,13 +102,13 @@ impl WriteCommand for BeginSend {
                 |row| row.get(0),
             )?;
         if earlier {
-            return Err(StoreError::illegal(format!(
+            return Err(StoreError::conflict(format!(
                 "delivery {} cannot go from {} to sending: an earlier part of its conversation is not out of the way",
                 part.id, part.state
             )));
         }
         if part.state != OutboxState::Pending {
-            return Err(StoreError::illegal(format!(
+            return Err(StoreError::conflict(format!(
                 "delivery {} cannot go from {} to sending",
                 part.id, part.state
             )));

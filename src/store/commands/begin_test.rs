@@ -40,7 +40,7 @@ impl WriteCommand for BeginTest {
             None => None,
         };
         claimed.ok_or_else(|| {
-            StoreError::illegal(
+            StoreError::rejected(
                 "the database is quarantined: no model is called before its release",
             )
         })

@@ -44,7 +44,7 @@ pub struct ChangeMemory {
 }
 
 fn refused(memory: &Memory, what: &str, next: &str) -> StoreError {
-    StoreError::illegal(format!(
+    StoreError::rejected(format!(
         "memory {} is {} and cannot be {what}: {next}",
         memory.id, memory.state
     ))
@@ -127,7 +127,7 @@ impl ChangeMemory {
         for other in others {
             let other = tx.memory(*other)?;
             if other.id == memory.id {
-                return Err(StoreError::illegal(format!(
+                return Err(StoreError::rejected(format!(
                     "memory {} cannot replace itself",
                     memory.id
                 )));

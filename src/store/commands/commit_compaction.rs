@@ -55,7 +55,7 @@ pub struct CommitCompaction {
 
 impl CommitCompaction {
     fn changed(&self) -> StoreError {
-        StoreError::illegal(format!(
+        StoreError::conflict(format!(
             "compaction {}: the conversation is not what was summarised any more",
             self.id
         ))

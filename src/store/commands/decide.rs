@@ -153,7 +153,7 @@ impl Decide {
     fn snooze(&self, tx: &WriteTx<'_>, gate: &Gate) -> Result<DecideOutcome, StoreError> {
         let minutes = self.minutes.unwrap_or(60).clamp(1, MAX_SNOOZE_MINUTES);
         let until = snooze_end(tx.now, minutes, gate.expires_at).ok_or_else(|| {
-            StoreError::illegal(format!(
+            StoreError::rejected(format!(
                 "the deadline of {} is within ten minutes: it is too late to put it off",
                 gate.id
             ))
@@ -168,7 +168,7 @@ impl Decide {
     }
 
     fn not_possible(&self, gate: &Gate) -> StoreError {
-        StoreError::illegal(format!(
+        StoreError::rejected(format!(
             "approval {} of kind {} takes no decision `{}`; it offers {}",
             gate.id, gate.kind, self.decision, gate.offered
         ))
@@ -239,7 +239,7 @@ impl Decide {
             )?
             .query_row([gate.id.to_bytes()], |row| row.get(0))?;
         if too_much {
-            return Err(StoreError::illegal(format!(
+            return Err(StoreError::rejected(format!(
                 "approval {} is of high risk, has untrusted content in its context or always asks: it is allowed once, not \
                  for the session",
                 gate.id
@@ -289,7 +289,7 @@ impl Decide {
             DecisionWord::RunAgain => {
                 // The engine may answer for what can be looked up; for the rest only a person may.
                 if self.by.id == ActorRef::engine().id && call.effect == Effect::NonIdempotent {
-                    return Err(StoreError::illegal(format!(
+                    return Err(StoreError::rejected(format!(
                         "tool call {} is not repeatable: only a person may let it run again",
                         call.id
                     )));

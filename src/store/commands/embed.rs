@@ -47,7 +47,7 @@ impl WriteCommand for ReserveEmbedding {
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<Option<BudgetStop>, StoreError> {
         if schema::quarantined(tx.conn)? {
-            return Err(StoreError::illegal(
+            return Err(StoreError::rejected(
                 "the database is quarantined, no model is called",
             ));
         }

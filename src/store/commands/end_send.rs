@@ -250,13 +250,13 @@ impl WriteCommand for EndSend {
             part.epoch = self.epoch;
         }
         if part.state == OutboxState::Sending && part.epoch != self.epoch {
-            return Err(StoreError::illegal(format!(
+            return Err(StoreError::fenced(format!(
                 "stale epoch: delivery {} was begun in epoch {}",
                 part.id, part.epoch
             )));
         }
         if part.state != OutboxState::Sending {
-            return Err(StoreError::illegal(format!(
+            return Err(StoreError::conflict(format!(
                 "delivery {} is {}, not sending",
                 part.id, part.state
             )));

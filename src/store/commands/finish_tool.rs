@@ -59,13 +59,13 @@ impl WriteCommand for FinishTool {
         match started {
             Some(epoch) if epoch == self.epoch => {}
             Some(epoch) => {
-                return Err(StoreError::illegal(format!(
+                return Err(StoreError::fenced(format!(
                     "stale epoch: attempt {} of tool call {} belongs to epoch {epoch}",
                     self.attempt, call.id
                 )));
             }
             None => {
-                return Err(StoreError::illegal(format!(
+                return Err(StoreError::conflict(format!(
                     "tool call {} has no open attempt {}",
                     call.id, self.attempt
                 )));
@@ -85,7 +85,7 @@ impl WriteCommand for FinishTool {
             | ToolCallState::Abandoned
             | ToolCallState::Cancelled
             | ToolCallState::Expired => {
-                return Err(StoreError::illegal(format!(
+                return Err(StoreError::bug(format!(
                     "tool call {} cannot go from started to {}",
                     call.id, self.state
                 )));
@@ -153,13 +153,13 @@ impl WriteCommand for FinishTool {
         )?;
         if unclear && !head.state.is_terminal() {
             let Some(question) = &self.resolve else {
-                return Err(StoreError::illegal(format!(
+                return Err(StoreError::bug(format!(
                     "tool call {} cannot become indeterminate without a question to a person",
                     call.id
                 )));
             };
             if question.kind != ApprovalKind::ResolveUnknown {
-                return Err(StoreError::illegal(format!(
+                return Err(StoreError::bug(format!(
                     "an unknown outcome is asked about as resolve_unknown, not {}",
                     question.kind
                 )));

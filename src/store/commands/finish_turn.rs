@@ -87,7 +87,7 @@ impl WriteCommand for FinishTurn {
             )?
             .query_row([head.id.to_bytes()], |row| row.get(0))?;
         if unfinished || tx.pending_gates(head.id)? > 0 {
-            return Err(StoreError::illegal(format!(
+            return Err(StoreError::bug(format!(
                 "continuation {} cannot go from running to completed with an open tool call or gate",
                 head.id
             )));

@@ -25,10 +25,10 @@ impl WriteCommand for ImportMemories {
         let mut done = MemoryImported::default();
         for (n, item) in self.items.iter().enumerate() {
             let remembered = tx.insert_memory(item).map_err(|error| match error {
-                StoreError::Illegal { what } => {
-                    StoreError::illegal(format!("item {}: {what}; nothing was imported", n + 1))
+                StoreError::Rejected { what } => {
+                    StoreError::rejected(format!("item {}: {what}; nothing was imported", n + 1))
                 }
-                StoreError::NotFound { what, id } => StoreError::illegal(format!(
+                StoreError::NotFound { what, id } => StoreError::rejected(format!(
                     "item {}: there is no {what} `{id}`; nothing was imported",
                     n + 1
                 )),

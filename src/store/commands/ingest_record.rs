@@ -29,7 +29,7 @@ impl WriteCommand for IngestRecord {
             return Ok(outcome);
         }
         if self.disposition == Disposition::Turn {
-            return Err(StoreError::illegal(
+            return Err(StoreError::bug(
                 "a turn is not taken in without its continuation",
             ));
         }

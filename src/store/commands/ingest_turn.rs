@@ -242,7 +242,7 @@ impl WriteCommand for IngestTurn {
         if let Some(retried) = self.retry_of {
             let head = tx.head(retried)?;
             if !head.state.is_terminal() {
-                return Err(StoreError::illegal(format!(
+                return Err(StoreError::rejected(format!(
                     "continuation {retried} is {}: only one that ended can be retried",
                     head.state
                 )));

@@ -29,6 +29,7 @@ pub mod hand_over;
 pub mod import_memories;
 pub mod ingest_record;
 pub mod ingest_turn;
+pub mod interrupt_turn;
 pub mod llm_result;
 pub mod note_unknown;
 pub mod note_used;

@@ -36,7 +36,7 @@ impl WriteCommand for Park {
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<Parked, StoreError> {
         let mut head = tx.running(self.continuation_id, self.epoch)?;
         if let Some(call) = tx.started_calls(head.id)?.first() {
-            return Err(StoreError::illegal(format!(
+            return Err(StoreError::bug(format!(
                 "continuation {} cannot go from running to awaiting_approval while tool call {call} is started",
                 head.id
             )));

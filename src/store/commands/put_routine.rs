@@ -79,7 +79,7 @@ impl PutRoutine {
             .conn
             .query_row("SELECT count(*) FROM routines", [], |row| row.get(0))?;
         if count >= MAX_ROUTINES {
-            return Err(StoreError::illegal(format!(
+            return Err(StoreError::rejected(format!(
                 "there are {count} routines; at most {MAX_ROUTINES} are kept: remove one first"
             )));
         }
@@ -108,7 +108,7 @@ impl WriteCommand for PutRoutine {
         if let Some(other) = find_routine(tx.conn, &fields.name)?
             && other != self.id
         {
-            return Err(StoreError::illegal(format!(
+            return Err(StoreError::rejected(format!(
                 "there is a routine `{}` already",
                 fields.name
             )));
@@ -155,7 +155,7 @@ impl WriteCommand for PutRoutine {
             ])?;
         let routine = load_routine(tx.conn, self.id)?;
         if changed == 0 {
-            return Err(StoreError::illegal(format!(
+            return Err(StoreError::conflict(format!(
                 "the routine `{}` was changed by {} meanwhile: look at it and try again",
                 routine.name, routine.by
             )));

@@ -69,7 +69,7 @@ impl PutRule {
             .conn
             .query_row("SELECT count(*) FROM rules", [], |row| row.get(0))?;
         if count >= MAX_RULES {
-            return Err(StoreError::illegal(format!(
+            return Err(StoreError::rejected(format!(
                 "there are {count} rules; at most {MAX_RULES} are kept: remove one first"
             )));
         }
@@ -102,12 +102,12 @@ impl WriteCommand for PutRule {
         if let Some(session) = fields.session_id
             && tx.session_state(session)? != SessionState::Active
         {
-            return Err(StoreError::illegal(format!(
+            return Err(StoreError::rejected(format!(
                 "session {session} has ended: a rule of it would match nothing"
             )));
         }
         if let Some(max) = fields.max_uses.filter(|max| *max < before.uses) {
-            return Err(StoreError::illegal(format!(
+            return Err(StoreError::rejected(format!(
                 "the rule {} was used {} times already; `max_uses` {max} is less",
                 self.id, before.uses
             )));
@@ -141,7 +141,7 @@ impl WriteCommand for PutRule {
                 fields.executable
             ])?;
         if changed == 0 {
-            return Err(StoreError::illegal(format!(
+            return Err(StoreError::conflict(format!(
                 "the rule {} was changed by {} meanwhile: look at it and try again",
                 self.id, before.by
             )));

@@ -22,7 +22,7 @@ impl WriteCommand for QueueCards {
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
         let gate = tx.gate(self.approval_id)?;
         if gate.state != ApprovalState::Pending {
-            return Err(StoreError::illegal(format!(
+            return Err(StoreError::conflict(format!(
                 "approval {} is {}: cards are sent for pending ones",
                 gate.id, gate.state
             )));

@@ -2,25 +2,19 @@
 
 use crate::clock::Timestamp;
 use crate::protocol::approval::Preview;
-use crate::protocol::event::EventBody;
 use crate::protocol::ids::ApprovalId;
 use crate::protocol::ids::{ContinuationId, OutboxId, ToolCallId};
-use crate::protocol::session::ErrorBody;
-use crate::protocol::words::{
-    ApprovalKind, ContinuationState, DecisionWord, Effect, OutboxClass, OutboxState, ToolCallState,
-};
+use crate::protocol::words::{ApprovalKind, DecisionWord, OutboxClass, OutboxState};
 use crate::store::command::WriteTx;
-use crate::store::commands::begin_test::is_test;
 use crate::store::commands::end_send::{ask_old, ask_unknown};
 use crate::store::commands::quarantine::{COPY_MARK, doubt_open_work};
 use crate::store::error::StoreError;
 use crate::store::input::{ActorRef, NewApproval};
-use crate::store::ops::approvals::{Subject, short_code};
+use crate::store::ops::approvals::short_code;
 use crate::store::ops::calls::Call;
 use crate::store::ops::outbox::Part;
 use crate::store::queries::channels::held;
 use crate::store::schema;
-use rusqlite::params;
 use serde_json::json;
 
 /// What opening found and settled.
@@ -151,85 +145,11 @@ impl Recover {
             .collect::<rusqlite::Result<Vec<_>>>()?;
         let mut interrupted = Vec::with_capacity(running.len());
         for id in running {
-            let mut head = tx.head(id)?;
-            // Nobody waits for the test of a model any more, and a resume would make a turn of it.
-            if is_test(&head) {
-                let error = ErrorBody {
-                    code: "interrupted".to_owned(),
-                    message: DIED.to_owned(),
-                };
-                tx.fail_continuation(&mut head, &error)?;
-                tx.end_if_temporary(&head)?;
-                continue;
+            if tx.interrupt_continuation(id, DIED)? {
+                interrupted.push(id);
             }
-            interrupted.push(id);
-            tx.move_continuation(
-                &mut head,
-                ContinuationState::Interrupted,
-                Some(&ErrorBody {
-                    code: "interrupted".to_owned(),
-                    message: DIED.to_owned(),
-                }),
-            )?;
-            tx.emit(
-                Some(head.session_id),
-                Some(head.id),
-                EventBody::ContinuationInterrupted {
-                    reason: DIED.to_owned(),
-                },
-            )?;
         }
         Ok(interrupted)
-    }
-
-    /// Whether the key of the run that was in flight is still remembered.
-    fn key_lives(tx: &WriteTx<'_>, id: ToolCallId) -> Result<bool, StoreError> {
-        Ok(tx
-            .conn
-            .prepare_cached(
-                "SELECT NOT EXISTS (SELECT 1 FROM tool_attempts
-                 WHERE call_id = ?1 AND finished_at IS NULL AND key_until <= ?2)",
-            )?
-            .query_row(params![id.to_bytes(), tx.now.as_millis()], |row| row.get(0))?)
-    }
-
-    /// Settles one call that was in flight; whether it may run again by itself.
-    fn call(tx: &mut WriteTx<'_>, id: ToolCallId) -> Result<bool, StoreError> {
-        let call = tx.call(id)?;
-        let head = tx.head(call.continuation_id)?;
-        let again = match call.effect {
-            Effect::ReadOnly | Effect::Idempotent => true,
-            // A key makes the second run the first one, for as long as the other side remembers it.
-            Effect::Keyed => Self::key_lives(tx, id)?,
-            // What can be looked up is unknown all the same until somebody looked: no tool is there yet.
-            // Off: it is run again as if it could be.
-            Effect::Reconcilable | Effect::NonIdempotent => crate::mutant!("blind_rerun"),
-        } && !head.state.is_terminal();
-        let to = if again {
-            ToolCallState::Ready
-        } else {
-            ToolCallState::Indeterminate
-        };
-        tx.move_call(id, call.state, to)?;
-        tx.conn
-            .prepare_cached(
-                "UPDATE tool_attempts SET finished_at = ?2, outcome = ?3, detail = ?4
-                 WHERE call_id = ?1 AND finished_at IS NULL",
-            )?
-            .execute(params![
-                id.to_bytes(),
-                tx.now.as_millis(),
-                to.as_str(),
-                DIED
-            ])?;
-        if !again {
-            tx.finished_event(&head, &call, to, DIED, None)?;
-            // An ended continuation asks nothing any more.
-            if !head.state.is_terminal() {
-                tx.ask(&head, &unknown_call(&call), &Subject::call(id))?;
-            }
-        }
-        Ok(again)
     }
 
     /// Settles one part that was being sent; whether nobody knows if it arrived.
@@ -293,7 +213,7 @@ impl Recover {
         let mut resolve = Vec::new();
         let mut ready_again = 0;
         for id in started {
-            if Self::call(tx, id)? {
+            if tx.settle_started(id, DIED)? {
                 ready_again += 1;
             } else if tx.call(id)?.approval_id.is_some_and(|approval| {
                 tx.gate(approval)

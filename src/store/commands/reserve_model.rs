@@ -63,7 +63,7 @@ impl WriteCommand for ReserveModel {
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<Reservation, StoreError> {
         let head = tx.running(self.continuation_id, self.epoch)?;
         if schema::quarantined(tx.conn)? {
-            return Err(StoreError::illegal(format!(
+            return Err(StoreError::conflict(format!(
                 "continuation {}: the database is quarantined, no model is called",
                 head.id
             )));
@@ -76,7 +76,7 @@ impl WriteCommand for ReserveModel {
             )?
             .query_row([head.id.to_bytes()], |row| row.get(0))?;
         if open {
-            return Err(StoreError::illegal(format!(
+            return Err(StoreError::bug(format!(
                 "continuation {} has a tool call without result: no model call before it",
                 head.id
             )));

@@ -146,7 +146,7 @@ impl WriteCommand for ResolveDelivery {
             ),
         };
         if !matches!(part.state, OutboxState::Unknown | OutboxState::Failed) {
-            return Err(StoreError::illegal(format!(
+            return Err(StoreError::rejected(format!(
                 "delivery {} is {}: only a failed or unknown one can be settled",
                 part.id, part.state
             )));

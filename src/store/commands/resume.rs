@@ -23,13 +23,13 @@ impl WriteCommand for Resume {
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
         let mut head = tx.head(self.continuation_id)?;
         if head.state != ContinuationState::Interrupted {
-            return Err(StoreError::illegal(format!(
+            return Err(StoreError::rejected(format!(
                 "continuation {} is {}: only an interrupted one can be resumed",
                 head.id, head.state
             )));
         }
         if let Some(call) = tx.started_calls(head.id)?.first() {
-            return Err(StoreError::illegal(format!(
+            return Err(StoreError::rejected(format!(
                 "continuation {} cannot be resumed while tool call {call} is started",
                 head.id
             )));

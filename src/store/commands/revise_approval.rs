@@ -67,14 +67,14 @@ impl WriteCommand for ReviseApproval {
             return Ok(report(DecideOutcome::Expired, &gate));
         }
         let (Some(call_id), Some(continuation)) = (gate.call_id, gate.continuation_id) else {
-            return Err(StoreError::illegal(format!(
+            return Err(StoreError::rejected(format!(
                 "approval {} of kind {} has no arguments to edit",
                 gate.id, gate.kind
             )));
         };
         let call = tx.call(call_id)?;
         if call.state != ToolCallState::Awaiting {
-            return Err(StoreError::illegal(format!(
+            return Err(StoreError::conflict(format!(
                 "tool call {call_id} is {}: only one that waits can be edited",
                 call.state
             )));

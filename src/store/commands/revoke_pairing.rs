@@ -27,7 +27,7 @@ impl WriteCommand for RevokePairing {
                 tx.settle_pairing(self.id, PairingState::Revoked, Some(&self.by))
             }
             PairingState::Revoked => Ok(()),
-            PairingState::Pending | PairingState::Expired => Err(StoreError::illegal(format!(
+            PairingState::Pending | PairingState::Expired => Err(StoreError::rejected(format!(
                 "{} is not let in on {}: the pairing is {}",
                 pairing.sender, pairing.channel, pairing.state
             ))),

@@ -112,20 +112,20 @@ impl WriteCommand for Say {
             save_cursor(tx, origin)?;
             return before
                 .continuation_id
-                .ok_or_else(|| StoreError::illegal("this key was used for something else"));
+                .ok_or_else(|| StoreError::rejected("this key was used for something else"));
         }
         let place = tx.place_of(self.session_id)?;
         let held = load_take_over(tx.conn, &place.channel, &place.conversation)?;
         match held {
             Some(held) if held.id == self.take_over_id && held.by_id == self.by.id => {}
             Some(held) => {
-                return Err(StoreError::illegal(format!(
+                return Err(StoreError::rejected(format!(
                     "{} holds this conversation since {}, from elsewhere: take it over again to write here",
                     held.by, held.at
                 )));
             }
             None => {
-                return Err(StoreError::illegal(
+                return Err(StoreError::rejected(
                     "this conversation is the agent's: take it over to write in its place",
                 ));
             }
@@ -172,7 +172,7 @@ impl WriteCommand for Say {
         }
         let answered = waiting.len() - usize::from(own);
         let Some(last) = waiting.pop() else {
-            return Err(StoreError::illegal("there is no turn to end"));
+            return Err(StoreError::bug("there is no turn to end"));
         };
         for id in waiting {
             self.answer(tx, id, "")?;

@@ -145,7 +145,7 @@ impl StartTool {
         gate: &mut Gate,
     ) -> Result<Option<StartToolOutcome>, StoreError> {
         if gate.state != ApprovalState::Approved {
-            return Err(StoreError::illegal(format!(
+            return Err(StoreError::conflict(format!(
                 "tool call {} is approved but its approval {} is {}",
                 call.id, gate.id, gate.state
             )));
@@ -187,7 +187,7 @@ impl WriteCommand for StartTool {
         let call = tx.call(self.call_id)?;
         let head = tx.running(call.continuation_id, self.epoch)?;
         if schema::quarantined(tx.conn)? {
-            return Err(StoreError::illegal(format!(
+            return Err(StoreError::conflict(format!(
                 "tool call {}: the database is quarantined, nothing starts",
                 call.id
             )));

@@ -26,7 +26,7 @@ impl WriteCommand for PruneAudit {
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
         let expected = Segment::newest(tx.conn)?.map_or(0, |segment| segment.to_seq) + 1;
         if self.from != expected || self.to < self.from || self.to >= tx.audit.seq {
-            return Err(StoreError::illegal(format!(
+            return Err(StoreError::bug(format!(
                 "rows {} to {} of the audit cannot be put aside: it begins with row {expected} and ends with row {}, \
                  which stays",
                 self.from, self.to, tx.audit.seq

@@ -47,7 +47,7 @@ impl WriteTx<'_> {
 
 /// Refuses somebody who does not hold a conversation.
 fn held_by_another(held: &TakeOver, what: &str) -> StoreError {
-    StoreError::illegal(format!(
+    StoreError::rejected(format!(
         "{} has taken this conversation over since {}: {what}",
         held.by, held.at
     ))
@@ -74,7 +74,7 @@ impl WriteCommand for Take {
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<Option<ContinuationId>, StoreError> {
         let place = tx.place_of(self.session_id)?;
         if place.temporary {
-            return Err(StoreError::illegal(format!(
+            return Err(StoreError::rejected(format!(
                 "session {} ends with its turn: there is no conversation to take over",
                 self.session_id
             )));
@@ -147,7 +147,7 @@ impl WriteCommand for GiveBack {
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<Option<SessionId>, StoreError> {
         let place = tx.place_of(self.session_id)?;
         let Some(held) = load_take_over(tx.conn, &place.channel, &place.conversation)? else {
-            return Err(StoreError::illegal(
+            return Err(StoreError::rejected(
                 "nobody has taken this conversation over".to_owned(),
             ));
         };

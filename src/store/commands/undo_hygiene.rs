@@ -37,7 +37,7 @@ impl WriteCommand for BeginUndo {
             | HygieneState::Running
             | HygieneState::Undone
             | HygieneState::Removed => {
-                return Err(StoreError::illegal(format!(
+                return Err(StoreError::rejected(format!(
                     "{} is {} and could be taken back until {}",
                     self.id, run.state, run.undo_until
                 )));
@@ -112,7 +112,7 @@ impl WriteCommand for EndUndo {
             )?
             .execute(params![self.id.to_bytes(), tx.now.as_millis()])?;
         if ended == 0 {
-            return Err(StoreError::illegal(format!(
+            return Err(StoreError::conflict(format!(
                 "{} is not being taken back to its end",
                 self.id
             )));

@@ -43,7 +43,7 @@ impl WriteCommand for Yield {
         match self.to {
             YieldTo::Pending => {
                 if let Some(call) = tx.started_calls(head.id)?.first() {
-                    return Err(StoreError::illegal(format!(
+                    return Err(StoreError::bug(format!(
                         "continuation {} cannot go from running to pending while tool call {call} is started",
                         head.id
                     )));

@@ -256,7 +256,7 @@ impl WriteTx<'_> {
         to: ApprovalState,
     ) -> Result<(), StoreError> {
         if !transitions::approval(gate.state, to) {
-            return Err(StoreError::illegal(format!(
+            return Err(StoreError::conflict(format!(
                 "approval {} cannot go from {} to {to}",
                 gate.id, gate.state
             )));

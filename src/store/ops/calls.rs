@@ -83,7 +83,7 @@ impl WriteTx<'_> {
         to: ToolCallState,
     ) -> Result<(), StoreError> {
         if !transitions::tool_call(from, to) {
-            return Err(StoreError::illegal(format!(
+            return Err(StoreError::conflict(format!(
                 "tool call {id} cannot go from {from} to {to}"
             )));
         }
@@ -103,7 +103,7 @@ impl WriteTx<'_> {
         result: CallResult<'_>,
     ) -> Result<(), StoreError> {
         if call.result_step.is_some() {
-            return Err(StoreError::illegal(format!(
+            return Err(StoreError::conflict(format!(
                 "tool call {} has its result already",
                 call.id
             )));
@@ -249,7 +249,7 @@ impl WriteTx<'_> {
                 | ToolCallState::Abandoned
                 | ToolCallState::Cancelled
                 | ToolCallState::Expired => {
-                    return Err(StoreError::illegal(format!(
+                    return Err(StoreError::bug(format!(
                         "tool call {} cannot be refused as {state}",
                         new.id
                     )));

@@ -23,7 +23,7 @@ impl WriteTx<'_> {
         self.same_epoch(epoch)?;
         let compaction = load_compaction(self.conn, id)?;
         if compaction.state != CompactionState::Running {
-            return Err(StoreError::illegal(format!(
+            return Err(StoreError::conflict(format!(
                 "compaction {id} is {}, not running",
                 compaction.state
             )));
@@ -51,13 +51,13 @@ impl WriteTx<'_> {
     ) -> Result<Reservation, StoreError> {
         let head = self.head(call.newest)?;
         if head.session_id != session || head.state != ContinuationState::Completed {
-            return Err(StoreError::illegal(format!(
+            return Err(StoreError::conflict(format!(
                 "continuation {} is no completed turn of session {session}",
                 head.id
             )));
         }
         if schema::quarantined(self.conn)? {
-            return Err(StoreError::illegal(format!(
+            return Err(StoreError::conflict(format!(
                 "session {}: the database is quarantined, no model is called",
                 head.session_id
             )));

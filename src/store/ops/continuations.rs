@@ -44,7 +44,7 @@ impl WriteTx<'_> {
         if epoch == self.epoch || crate::mutant!("epoch_check") {
             Ok(())
         } else {
-            Err(StoreError::illegal(format!(
+            Err(StoreError::fenced(format!(
                 "stale epoch: the caller belongs to epoch {epoch}, this is epoch {}",
                 self.epoch
             )))
@@ -86,13 +86,13 @@ impl WriteTx<'_> {
         self.same_epoch(epoch)?;
         let head = self.head(id)?;
         if head.state != ContinuationState::Running {
-            return Err(StoreError::illegal(format!(
+            return Err(StoreError::conflict(format!(
                 "continuation {id} is {}, not running",
                 head.state
             )));
         }
         if head.epoch != epoch {
-            return Err(StoreError::illegal(format!(
+            return Err(StoreError::fenced(format!(
                 "stale epoch: continuation {id} was claimed in epoch {}, the caller belongs to epoch {epoch}",
                 head.epoch
             )));
@@ -130,7 +130,7 @@ impl WriteTx<'_> {
         error: Option<&ErrorBody>,
     ) -> Result<(), StoreError> {
         if !transitions::continuation(head.state, to) {
-            return Err(StoreError::illegal(format!(
+            return Err(StoreError::conflict(format!(
                 "continuation {} cannot go from {} to {to}",
                 head.id, head.state
             )));
@@ -168,7 +168,7 @@ impl WriteTx<'_> {
     /// Appends a step to a continuation that has not ended; its number.
     pub(crate) fn push_step(&mut self, head: &Head, body: &StepBody) -> Result<u32, StoreError> {
         if head.state.is_terminal() {
-            return Err(StoreError::illegal(format!(
+            return Err(StoreError::conflict(format!(
                 "continuation {} is {}: nothing can be added",
                 head.id, head.state
             )));

@@ -48,7 +48,7 @@ impl WriteTx<'_> {
             .prepare_cached("SELECT report FROM hygiene_runs WHERE id = ?1 AND state = 'running'")?
             .query_row([id.to_bytes()], |row| json(row, 0))
             .optional()?
-            .ok_or_else(|| StoreError::illegal(format!("{id} is not under way")))?;
+            .ok_or_else(|| StoreError::conflict(format!("{id} is not under way")))?;
         change(&mut report);
         self.conn
             .prepare_cached("UPDATE hygiene_runs SET report = ?2, archived = ?3 WHERE id = ?1")?

@@ -67,12 +67,12 @@ pub(crate) fn digest(text: &str) -> [u8; 32] {
 pub(crate) fn checked(text: &str) -> Result<String, StoreError> {
     let text = fold::kept(text);
     if text.is_empty() {
-        return Err(StoreError::illegal(
+        return Err(StoreError::rejected(
             "there is nothing to remember: the text is empty",
         ));
     }
     if text.len() > MAX_TEXT {
-        return Err(StoreError::illegal(format!(
+        return Err(StoreError::rejected(format!(
             "the text has {} bytes, a remembered one has at most {MAX_TEXT}: shorten it, or keep it in a file",
             text.len()
         )));
@@ -118,13 +118,13 @@ impl WriteTx<'_> {
     pub(crate) fn insert_memory(&mut self, new: &NewMemory) -> Result<Remembered, StoreError> {
         let text = checked(&new.text)?;
         if !(0.0..=1.0).contains(&new.confidence) {
-            return Err(StoreError::illegal(format!(
+            return Err(StoreError::rejected(format!(
                 "a confidence of {} is not between 0 and 1",
                 new.confidence
             )));
         }
         if new.proposed && new.pinned {
-            return Err(StoreError::illegal(
+            return Err(StoreError::rejected(
                 "what waits for a person cannot be pinned",
             ));
         }

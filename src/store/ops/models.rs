@@ -84,7 +84,7 @@ impl WriteTx<'_> {
     ) -> Result<Attempt, StoreError> {
         let attempt = self.attempt(id)?;
         if attempt.settled {
-            return Err(StoreError::illegal(format!(
+            return Err(StoreError::conflict(format!(
                 "model attempt {id} is settled already"
             )));
         }
@@ -203,7 +203,7 @@ impl WriteTx<'_> {
         if owner == head.id {
             Ok(())
         } else {
-            Err(StoreError::illegal(format!(
+            Err(StoreError::bug(format!(
                 "model attempt {id} belongs to continuation {owner}, not {}",
                 head.id
             )))
@@ -294,7 +294,7 @@ impl WriteTx<'_> {
         }
         // Reserving asks the same, but two calls may have been reserved before either answered.
         if let Some(call) = self.call_without_result(head.id)? {
-            return Err(StoreError::illegal(format!(
+            return Err(StoreError::bug(format!(
                 "continuation {} has a tool call without result ({call}): no model answer before it",
                 head.id
             )));

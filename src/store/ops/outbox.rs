@@ -243,7 +243,7 @@ impl WriteTx<'_> {
     /// Moves a part.
     pub(crate) fn move_part(&mut self, part: &mut Part, to: OutboxState) -> Result<(), StoreError> {
         if !transitions::outbox(part.state, to) {
-            return Err(StoreError::illegal(format!(
+            return Err(StoreError::conflict(format!(
                 "delivery {} cannot go from {} to {to}",
                 part.id, part.state
             )));

@@ -76,7 +76,7 @@ impl WriteTx<'_> {
     pub(crate) fn active(&self, id: SessionId) -> Result<(), StoreError> {
         match self.session_state(id)? {
             SessionState::Active => Ok(()),
-            state @ (SessionState::Ended | SessionState::Expired) => Err(StoreError::illegal(
+            state @ (SessionState::Ended | SessionState::Expired) => Err(StoreError::rejected(
                 format!("session {id} is {state}: start a new one"),
             )),
         }
@@ -123,7 +123,7 @@ impl WriteTx<'_> {
     ) -> Result<(), StoreError> {
         // Refuse before anything is closed.
         if head.state.is_terminal() {
-            return Err(StoreError::illegal(format!(
+            return Err(StoreError::conflict(format!(
                 "continuation {} cannot go from {} to {}",
                 head.id,
                 head.state,

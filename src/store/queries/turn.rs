@@ -88,6 +88,21 @@ pub struct TurnRows {
     pub calls: Vec<CallRow>,
 }
 
+/// Where a continuation stands, and where it is told of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Standing {
+    /// Its state.
+    pub state: ContinuationState,
+    /// Epoch that claimed it last; 0 = never.
+    pub epoch: u64,
+    /// Channel name.
+    pub channel: String,
+    /// Conversation key.
+    pub conversation: String,
+    /// Platform id of the user's message.
+    pub message_ref: Option<String>,
+}
+
 const CALL: &str =
     "SELECT t.id, t.continuation_id, t.step, t.idx, t.name, t.args, t.access, t.effect, t.risk,
         t.risk_reasons, t.plan, t.state, t.verdict, t.rule, t.policy_version, t.approval_id,
@@ -176,6 +191,26 @@ pub(crate) fn load_call(conn: &Connection, id: ToolCallId) -> Result<CallRow, St
 }
 
 impl Reader<'_> {
+    /// Where a continuation stands.
+    pub fn standing(&self, id: ContinuationId) -> Result<Standing, StoreError> {
+        self.conn
+            .prepare_cached(
+                "SELECT c.state, c.epoch, s.channel, s.conversation, c.message_ref
+                 FROM continuations c JOIN sessions s ON s.id = c.session_id WHERE c.id = ?1",
+            )?
+            .query_row([id.to_bytes()], |row| {
+                Ok(Standing {
+                    state: word(row, 0)?,
+                    epoch: row.get(1)?,
+                    channel: row.get(2)?,
+                    conversation: row.get(3)?,
+                    message_ref: row.get(4)?,
+                })
+            })
+            .optional()?
+            .ok_or_else(|| StoreError::not_found("continuation", id))
+    }
+
     /// One continuation, whole.
     pub fn turn(&self, id: ContinuationId) -> Result<TurnRows, StoreError> {
         let mut turn = self

@@ -12,6 +12,7 @@
 mod clock;
 mod disk;
 mod drain;
+mod drivers;
 mod emergency;
 mod files;
 mod logs;

@@ -346,7 +346,12 @@ impl World {
     pub(crate) async fn illegal<C: WriteCommand>(&self, command: C) -> String {
         match self.store.write(command).await {
             Ok(_) => panic!("{} was not refused", std::any::type_name::<C>()),
-            Err(StoreError::Illegal { what }) => what,
+            Err(
+                StoreError::Fenced { what }
+                | StoreError::Conflict { what }
+                | StoreError::Rejected { what }
+                | StoreError::Bug { what },
+            ) => what,
             Err(error) => panic!("{}: {error}", std::any::type_name::<C>()),
         }
     }

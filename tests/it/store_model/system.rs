@@ -191,7 +191,10 @@ impl System {
         self.runtime
             .block_on(self.world().store.write(command))
             .map_err(|error| match error {
-                StoreError::Illegal { .. } => Outcome::Refused(No::Illegal),
+                StoreError::Fenced { .. }
+                | StoreError::Conflict { .. }
+                | StoreError::Rejected { .. }
+                | StoreError::Bug { .. } => Outcome::Refused(No::Illegal),
                 StoreError::KeyConflict => Outcome::Refused(No::KeyConflict),
                 StoreError::VersionConflict { .. } => Outcome::Refused(No::Version),
                 other => panic!("{}: {other}", std::any::type_name::<C>()),
