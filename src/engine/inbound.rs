@@ -69,6 +69,17 @@ impl Engine {
             }
             (InboundBody::Click { token }, Some(_)) => self.click(&arrival, token).await,
             (
+                InboundBody::Media {
+                    what,
+                    direct,
+                    addressed,
+                },
+                Some(sender),
+            ) => {
+                self.media(&arrival, sender, what, *direct || *addressed)
+                    .await
+            }
+            (
                 InboundBody::Text {
                     text,
                     direct,
@@ -293,6 +304,27 @@ impl Engine {
         Ok(ingested(&outcome, None))
     }
 
+    /// A message without text: somebody who may talk here, and talks to the bot, is told that nobody reads it.
+    async fn media(
+        &self,
+        arrival: &Arrival<'_>,
+        sender: &Sender,
+        what: &str,
+        addressed: bool,
+    ) -> Result<Ingested, Problem> {
+        let heard = addressed && self.may_talk(arrival, sender).await?;
+        if heard && let Some(refused) = self.one_too_many(arrival).await? {
+            return Ok(refused);
+        }
+        let reply = heard.then(|| {
+            format!(
+                "I can read text only, and this is {what}. Please write in words what you need."
+            )
+        });
+        self.record(arrival, Disposition::Ignored, what.to_owned(), reply)
+            .await
+    }
+
     /// Records a message that is one too many as ignored. Its sender is told, once a minute.
     pub async fn one_too_many(&self, arrival: &Arrival<'_>) -> Result<Option<Ingested>, Problem> {
         let limited = hooks::limit_message(self, arrival.channel, &arrival.origin.requester);
@@ -342,7 +374,9 @@ impl Engine {
                 fresh: retry_of.is_some(),
                 private: match &arrival.inbound.body {
                     InboundBody::Text { direct, .. } => *direct,
-                    InboundBody::Click { .. } | InboundBody::Other { .. } => true,
+                    InboundBody::Click { .. }
+                    | InboundBody::Media { .. }
+                    | InboundBody::Other { .. } => true,
                 },
             },
             bounds: TurnBounds::default(),

@@ -40,6 +40,15 @@ pub enum InboundBody {
         /// The opaque one-shot token the button carried.
         token: String,
     },
+    /// A message without text: a photo, a voice message. Nobody reads it; its sender is told.
+    Media {
+        /// What, in a few words: `a photo without text`.
+        what: String,
+        /// Whether it is a direct message to the bot.
+        direct: bool,
+        /// Whether the bot was replied to.
+        addressed: bool,
+    },
     /// Something we do not handle (or could not decode); recorded so that the cursor moves.
     Other {
         /// What, in a few words.

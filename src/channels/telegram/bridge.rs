@@ -51,6 +51,10 @@ impl Default for TelegramOptions {
     }
 }
 
+/// The first and the longest wait before the menu is tried again.
+const MENU_REST: Duration = Duration::from_secs(5);
+const MENU_LONGEST_REST: Duration = Duration::from_mins(30);
+
 /// One bot account.
 pub struct TelegramBridge {
     name: String,
@@ -137,30 +141,52 @@ impl TelegramBridge {
                 detail: "Telegram's answer does not say who we are".to_owned(),
                 retry_after: None,
             })?;
+        Ok(me)
+    }
+
+    /// Takes away a webhook and sets the command menu. Messages come and go without either: a webhook that is still
+    /// there shows as a conflict of the poll, and the commands work without a menu.
+    async fn prepare(&self, api: &Api, health: &HealthLog) {
         // What waits there is not dropped: people wrote it while we were away.
-        api.call("deleteWebhook", &json!({ "drop_pending_updates": false }))
-            .await
-            .map_err(|error| inbound::broken(&error))?;
-        if !self.menu_set.load(Ordering::Relaxed) {
-            let commands: Vec<Value> = SlashCommand::ALL
-                .iter()
-                .map(|command| {
-                    json!({ "command": command.as_str(), "description": command.menu_text() })
-                })
-                .collect();
-            match api
-                .call("setMyCommands", &json!({ "commands": commands }))
-                .await
-            {
-                Ok(_) => self.menu_set.store(true, Ordering::Relaxed),
-                // A menu is a convenience; the commands work without it.
-                Err(error @ CallError::Refused { .. }) => {
-                    tracing::warn!(channel = %self.name, %error, "the command menu was refused");
-                }
-                Err(error) => return Err(inbound::broken(&error)),
+        let params = json!({ "drop_pending_updates": false });
+        let webhook = api.call("deleteWebhook", &params).await;
+        health.optional("deleteWebhook", &webhook);
+        self.set_menu(api, health).await;
+    }
+
+    /// Sets the command menu once; whether that is settled, for good or by a refusal.
+    async fn set_menu(&self, api: &Api, health: &HealthLog) -> bool {
+        if self.menu_set.load(Ordering::Relaxed) {
+            return true;
+        }
+        let commands: Vec<Value> = SlashCommand::ALL
+            .iter()
+            .map(|command| {
+                json!({ "command": command.as_str(), "description": command.menu_text() })
+            })
+            .collect();
+        let answer = api
+            .call("setMyCommands", &json!({ "commands": commands }))
+            .await;
+        let settled = matches!(answer, Ok(_) | Err(CallError::Refused { .. }));
+        self.menu_set.store(answer.is_ok(), Ordering::Relaxed);
+        if let Err(error) = &answer {
+            tracing::warn!(channel = %self.name, %error, "the command menu was not set");
+        }
+        health.optional("setMyCommands", &answer);
+        settled
+    }
+
+    /// Tries again to set a menu that could not be set, ever more rarely.
+    async fn mend_menu(&self, api: &Api, health: &HealthLog) {
+        let mut rest = MENU_REST;
+        while !self.menu_set.load(Ordering::Relaxed) {
+            tokio::time::sleep(rest).await;
+            rest = (rest * 2).min(MENU_LONGEST_REST);
+            if self.set_menu(api, health).await {
+                break;
             }
         }
-        Ok(me)
     }
 }
 
@@ -196,6 +222,11 @@ impl Bridge for TelegramBridge {
             me = self.introduce(&api) => me?,
         };
         health.known_as(format!("@{}", me.username));
+        tokio::select! {
+            biased;
+            () = shutdown.cancelled() => return Ok(()),
+            () = self.prepare(&api, &health) => {}
+        }
         let state = port
             .account_state()
             .await
@@ -210,9 +241,9 @@ impl Bridge for TelegramBridge {
             Arc::clone(&self.moved),
         ));
         let poller = Poller {
-            api,
+            api: api.clone(),
             port: Arc::clone(&port),
-            health,
+            health: Arc::clone(&health),
             me,
             poll_timeout: self.options.poll_timeout,
             conflict_delay: self.options.conflict_delay,
@@ -243,7 +274,15 @@ impl Bridge for TelegramBridge {
                 }
             }
         };
-        let (ended, (), ()) = tokio::join!(polling, outbound::run(outbox, stop.clone()), typing);
+        let menu = async {
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => {}
+                () = self.mend_menu(&api, &health) => {}
+            }
+        };
+        let (ended, (), (), ()) =
+            tokio::join!(polling, outbound::run(outbox, stop.clone()), typing, menu);
         ended
     }
 }

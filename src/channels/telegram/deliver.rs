@@ -137,13 +137,18 @@ impl Deliverer {
         if let Some(thread) = thread {
             params.insert("message_thread_id".to_owned(), json!(thread));
         }
-        if let Err(CallError::Limited { retry_after }) = self
+        let answer = self
             .api
             .call("sendChatAction", &Value::Object(params))
-            .await
-        {
-            self.pacing.freeze(chat, retry_after, Instant::now());
-            self.health.limited(retry_after);
+            .await;
+        match answer {
+            Err(CallError::Limited { retry_after }) => {
+                self.pacing.freeze(chat, retry_after, Instant::now());
+                self.health.limited(retry_after);
+            }
+            // A chat that refuses us says so at the next message too.
+            Err(CallError::Refused { .. }) => {}
+            answer => self.health.optional("sendChatAction", &answer),
         }
     }
 

@@ -1,8 +1,10 @@
 //! What the bridge knows of its connection, from exchanges only.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use crate::channels::telegram::api::CallError;
 use crate::client::channel_port::ChannelPort;
 use crate::clock::{Clock, Timestamp};
 use crate::protocol::channel::ChannelHealth;
@@ -16,6 +18,10 @@ struct Seen {
     limited_until: Option<Timestamp>,
     poll_problem: Option<String>,
     send_problem: Option<String>,
+    /// Optional calls that fail, with why.
+    optional: BTreeMap<&'static str, String>,
+    /// Updates that could not be taken in, and why the newest could not.
+    skipped: Option<(u32, String)>,
     account: Option<String>,
 }
 
@@ -83,6 +89,26 @@ impl HealthLog {
         self.update(|seen, _| seen.send_problem = Some(problem));
     }
 
+    /// How an optional call ended, one without which messages still come and go.
+    pub fn optional<T>(&self, method: &'static str, result: &Result<T, CallError>) {
+        self.update(|seen, _| match result {
+            Ok(_) => {
+                seen.optional.remove(method);
+            }
+            Err(error) => {
+                seen.optional.insert(method, error.to_string());
+            }
+        });
+    }
+
+    /// An update could not be taken in and was passed over.
+    pub fn skipped(&self, why: String) {
+        self.update(|seen, _| {
+            let count = seen.skipped.as_ref().map_or(0, |(count, _)| *count);
+            seen.skipped = Some((count.saturating_add(1), why));
+        });
+    }
+
     /// The platform asked us to wait.
     pub fn limited(&self, rest: Duration) -> Timestamp {
         let until = self
@@ -112,7 +138,18 @@ impl HealthLog {
             let detail = seen
                 .poll_problem
                 .clone()
-                .or_else(|| seen.send_problem.clone());
+                .or_else(|| seen.send_problem.clone())
+                .or_else(|| {
+                    let (count, why) = seen.skipped.as_ref()?;
+                    Some(format!(
+                        "{count} updates could not be taken in and were skipped (pause and resume the channel to clear \
+                         this); the newest: {why}"
+                    ))
+                })
+                .or_else(|| {
+                    let (method, problem) = seen.optional.first_key_value()?;
+                    Some(format!("{method} fails, messages still work: {problem}"))
+                });
             let state = match (&detail, seen.exchanged) {
                 (Some(_), _) => ChannelState::Degraded,
                 (None, Some(_)) => ChannelState::Connected,

@@ -4,7 +4,7 @@
 //! after `ingest` returned `Ok` for it. Nothing here remembers what it has seen; the port does.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
@@ -13,6 +13,7 @@ use tokio_util::task::TaskTracker;
 use crate::channels::channel::ChannelError;
 use crate::channels::telegram::api::{Api, CallError};
 use crate::channels::telegram::health::HealthLog;
+use crate::channels::telegram::position::{self, Position};
 use crate::channels::telegram::updates::{self, Me, Update};
 use crate::client::channel_port::ChannelPort;
 use crate::protocol::bridge::{Inbound, InboundBody, Ingested};
@@ -27,6 +28,11 @@ pub const ALLOWED_UPDATES: &[&str] = &[
 ];
 /// Added to the poll's own timeout before we give up on an answer.
 const POLL_SLACK: Duration = Duration::from_secs(15);
+/// A poll that was held this long was held.
+const HELD: Duration = Duration::from_millis(500);
+/// The wait after the first empty answer that came at once; each further one waits longer.
+const EMPTY_REST: Duration = Duration::from_secs(1);
+const LONGEST_EMPTY_REST: Duration = Duration::from_secs(5);
 /// Conflicts in a row before we say that somebody else polls.
 const CONFLICTS_TOLERATED: u32 = 4;
 /// Longest toast Telegram shows, in characters.
@@ -54,7 +60,9 @@ pub async fn run(
     cursor: Option<String>,
     stop: CancellationToken,
 ) -> Result<(), ChannelError> {
-    let mut offset: Option<i64> = cursor.and_then(|cursor| cursor.parse().ok());
+    let mut position = position::position(cursor.as_deref(), poller.me.id);
+    let mut album: Option<String> = None;
+    let mut idle = Idle::default();
     let answers = TaskTracker::new();
     let mut conflicts: u32 = 0;
     let ended = loop {
@@ -62,10 +70,11 @@ pub async fn run(
         params.insert("timeout".to_owned(), json!(poller.poll_timeout.as_secs()));
         params.insert("limit".to_owned(), json!(100));
         params.insert("allowed_updates".to_owned(), json!(ALLOWED_UPDATES));
-        if let Some(offset) = offset {
+        if let Some(offset) = position.offset {
             params.insert("offset".to_owned(), json!(offset));
         }
         let params = Value::Object(params);
+        let asked = Instant::now();
         let answer = tokio::select! {
             biased;
             () = stop.cancelled() => break Ok(()),
@@ -80,8 +89,8 @@ pub async fn run(
                 crate::crash_point!("ack.post");
                 conflicts = 0;
                 poller.health.polled(items.len());
-                match take_in(poller, &items, &mut offset, &answers).await {
-                    Taken::All => None,
+                match take_in(poller, &items, &mut position, &mut album, &answers).await {
+                    Taken::All => idle.rest(items.len(), asked.elapsed(), poller.poll_timeout),
                     Taken::NotAll(problem) => {
                         tracing::warn!(%problem, "updates could not be stored; they will come again");
                         poller.health.poll_failing(format!(
@@ -128,6 +137,25 @@ pub async fn run(
     answers.close();
     answers.wait().await;
     ended
+}
+
+/// A server that answers "nothing" at once, though it was asked to hold the poll, is asked ever more rarely.
+#[derive(Debug, Default)]
+struct Idle {
+    /// Polls of that kind in a row.
+    empty: u32,
+}
+
+impl Idle {
+    /// How long to wait before the next poll.
+    fn rest(&mut self, items: usize, took: Duration, asked_for: Duration) -> Option<Duration> {
+        if items > 0 || took >= asked_for.min(HELD) {
+            self.empty = 0;
+            return None;
+        }
+        self.empty = self.empty.saturating_add(1);
+        Some((EMPTY_REST * self.empty).min(LONGEST_EMPTY_REST))
+    }
 }
 
 /// A poll of no length that confirms everything in `items`: what `ack_after_commit` forbids.
@@ -177,7 +205,8 @@ enum Taken {
 async fn take_in(
     poller: &Poller,
     items: &[Value],
-    offset: &mut Option<i64>,
+    position: &mut Position,
+    album: &mut Option<String>,
     answers: &TaskTracker,
 ) -> Taken {
     let mut with_id = 0;
@@ -189,15 +218,26 @@ async fn take_in(
         with_id += 1;
         let Update {
             id,
-            inbound,
+            mut inbound,
             callback_id,
         } = update;
-        match store(poller, inbound).await {
+        let next = id.saturating_add(1);
+        let this_album = updates::album(item);
+        if let (InboundBody::Media { what, .. }, Some(this)) = (&inbound.body, this_album)
+            && album.as_deref() == Some(this)
+        {
+            // Its first part was answered.
+            inbound.body = InboundBody::Other { what: what.clone() };
+        }
+        *album = this_album.map(str::to_owned);
+        let unnamed = position.unnamed_below.is_some_and(|below| id < below);
+        match store(poller, id, inbound, unnamed).await {
             Ok(ingested) => {
-                *offset = Some(id.saturating_add(1));
-                if let Some(callback_id) = callback_id {
+                position.offset = Some(next);
+                if let (Some(callback_id), Some(ingested)) = (callback_id, ingested) {
                     answers.spawn(answer_click(
                         poller.api.clone(),
+                        Arc::clone(&poller.health),
                         callback_id,
                         ingested.feedback,
                     ));
@@ -212,44 +252,99 @@ async fn take_in(
     Taken::All
 }
 
-/// Ingests an item. One that the engine calls invalid would come again for ever and block all behind
-/// it, so it is recorded as something we do not handle.
-async fn store(poller: &Poller, inbound: Inbound) -> Result<Ingested, Problem> {
-    let problem = match poller.port.ingest(inbound.clone()).await {
-        Ok(ingested) => return Ok(ingested),
+/// Ingests an item under the keys of this bot. One that can never be taken in would come again for ever and block all
+/// behind it, so it is recorded as that, shown in the channel's health, and passed over. An error means: it may come
+/// again. `unnamed`: it may have been stored under a key that names no bot.
+async fn store(
+    poller: &Poller,
+    update: i64,
+    inbound: Inbound,
+    unnamed: bool,
+) -> Result<Option<Ingested>, Problem> {
+    if unnamed {
+        match poller.port.ingest(inbound.clone()).await {
+            Ok(ingested) => return Ok(Some(ingested)),
+            Err(problem) if is_transient(problem.kind) => return Err(problem),
+            // Another bot's message had that number.
+            Err(_) => {}
+        }
+    }
+    let named = Inbound {
+        dedupe_key: position::key(poller.me.id, &inbound.dedupe_key),
+        ..inbound
+    };
+    let problem = match ingest(poller, &named).await {
+        Ok(ingested) => return Ok(Some(ingested)),
+        Err(problem) if is_transient(problem.kind) => return Err(problem),
         Err(problem) => problem,
     };
-    match (problem.kind, &inbound.body) {
-        (ProblemKind::Invalid, InboundBody::Text { .. } | InboundBody::Click { .. }) => {
-            tracing::warn!(key = %inbound.dedupe_key, %problem, "recorded without its content");
-            poller
-                .port
-                .ingest(Inbound {
-                    body: InboundBody::Other {
-                        what: "an item that was refused as invalid".to_owned(),
-                    },
-                    ..inbound
-                })
-                .await
+    tracing::error!(key = %named.dedupe_key, %problem, "an update cannot be taken in; it is skipped");
+    poller.health.skipped(format!("update {update}: {problem}"));
+    let skipped = Inbound {
+        dedupe_key: position::key(poller.me.id, &format!("skipped:{update}")),
+        body: InboundBody::Other {
+            what: format!("could not be taken in: {}", problem.title),
+        },
+        ..named
+    };
+    match poller.port.ingest(skipped).await {
+        Ok(ingested) => Ok(Some(ingested)),
+        // The store fails, and not this item.
+        Err(problem) if is_transient(problem.kind) || problem.kind == ProblemKind::Internal => {
+            Err(problem)
         }
-        _ => Err(problem),
+        // Not even the record is taken, and never will be: the log and the health have it.
+        Err(_) => Ok(None),
+    }
+}
+
+/// Ingests an item; once more where the fault is ours, because it may be over.
+async fn ingest(poller: &Poller, inbound: &Inbound) -> Result<Ingested, Problem> {
+    match poller.port.ingest(inbound.clone()).await {
+        Err(problem) if problem.kind == ProblemKind::Internal => {
+            poller.port.ingest(inbound.clone()).await
+        }
+        result => result,
+    }
+}
+
+/// Whether the same item may be taken in later.
+fn is_transient(kind: ProblemKind) -> bool {
+    match kind {
+        ProblemKind::Unavailable | ProblemKind::TooMany => true,
+        ProblemKind::Invalid
+        | ProblemKind::Unauthenticated
+        | ProblemKind::Forbidden
+        | ProblemKind::NotFound
+        | ProblemKind::Conflict
+        | ProblemKind::Gone
+        | ProblemKind::NotOffered
+        | ProblemKind::Internal => false,
     }
 }
 
 /// Stops the button's spinner. Too late or twice is of no consequence: the click is durable.
-async fn answer_click(api: Api, callback_id: String, feedback: Option<String>) {
+async fn answer_click(
+    api: Api,
+    health: Arc<HealthLog>,
+    callback_id: String,
+    feedback: Option<String>,
+) {
     let mut params = Map::new();
     params.insert("callback_query_id".to_owned(), json!(callback_id));
     if let Some(feedback) = feedback {
         let toast: String = feedback.chars().take(MAX_TOAST).collect();
         params.insert("text".to_owned(), json!(toast));
     }
-    if let Err(error) = api
+    let answer = api
         .call("answerCallbackQuery", &Value::Object(params))
-        .await
-    {
+        .await;
+    if let Err(error @ CallError::Refused { .. }) = &answer {
+        // Too late: an answer all the same.
         tracing::debug!(%error, "a click was not acknowledged in time");
+        return;
     }
+    health.optional("answerCallbackQuery", &answer);
 }
 
 /// After a 409: says so, and how long to wait. A poll of our own from before a restart may linger at the

@@ -11,5 +11,6 @@ pub mod health;
 pub mod inbound;
 pub mod outbound;
 pub mod pacing;
+pub mod position;
 pub mod render;
 pub mod updates;

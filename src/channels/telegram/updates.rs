@@ -6,6 +6,7 @@
 
 use serde_json::Value;
 
+use crate::channels::telegram::position;
 use crate::protocol::bridge::{Inbound, InboundBody, Sender};
 use crate::protocol::slash::SlashCommand;
 
@@ -33,7 +34,7 @@ pub struct Update {
 pub fn decode(update: &Value, me: &Me) -> Option<Update> {
     let id = update.get("update_id").and_then(Value::as_i64)?;
     // The id after this one. Not the highest ever seen: after a quiet week ids start anywhere.
-    let cursor = Some(id.saturating_add(1).to_string());
+    let cursor = Some(position::cursor(me.id, id.saturating_add(1)));
     let mut callback_id = None;
     let mut inbound = if let Some(message) = update.get("message") {
         from_message(id, message, me, Edition::First)
@@ -99,9 +100,11 @@ fn from_message(update_id: i64, message: &Value, me: &Me, edition: Edition) -> I
         ),
     };
     let body = match text.filter(|text| !text.is_empty()) {
-        None => InboundBody::Other {
-            what: what_without_text(message),
+        // Who edits a message that was answered does not ask again.
+        _ if edition == Edition::Later => InboundBody::Other {
+            what: "an edit of a message".to_owned(),
         },
+        None => without_text(message, me, direct),
         Some(text) => match command(text, me) {
             Command::ForOthers => InboundBody::Other {
                 what: "a command for another bot".to_owned(),
@@ -341,17 +344,9 @@ fn mentions(text: &str, entities: Option<&Value>, me: &Me) -> bool {
         })
 }
 
-/// What a message without text is, for the record.
-fn what_without_text(message: &Value) -> String {
-    if let Some(new_id) = int_at(message, "/migrate_to_chat_id") {
-        return format!(
-            "the group became a supergroup with the id {new_id}; a list that names the old id needs the new one"
-        );
-    }
-    if let Some(old_id) = int_at(message, "/migrate_from_chat_id") {
-        return format!("this supergroup was the group {old_id}");
-    }
-    const KINDS: &[(&str, &str)] = &[
+/// A message without text: media that a person sent, or what the platform says of the chat.
+fn without_text(message: &Value, me: &Me, direct: bool) -> InboundBody {
+    const MEDIA: &[(&str, &str)] = &[
         ("photo", "a photo without text"),
         ("voice", "a voice message without text"),
         ("audio", "an audio file without text"),
@@ -365,6 +360,39 @@ fn what_without_text(message: &Value) -> String {
         ("contact", "a contact without text"),
         ("poll", "a poll without text"),
         ("dice", "a die without text"),
+    ];
+    match MEDIA.iter().find(|(field, _)| has(message, field)) {
+        Some((_, what)) => InboundBody::Media {
+            what: (*what).to_owned(),
+            direct,
+            addressed: int_at(message, "/reply_to_message/from/id") == Some(me.id),
+        },
+        None => InboundBody::Other {
+            what: what_without_text(message),
+        },
+    }
+}
+
+fn has(message: &Value, field: &str) -> bool {
+    message.get(field).is_some_and(|value| !value.is_null())
+}
+
+/// The album that a message is a part of. Its parts come one after the other.
+pub fn album(update: &Value) -> Option<&str> {
+    text_at(update, "/message/media_group_id")
+}
+
+/// What a message of the platform about the chat is, for the record.
+fn what_without_text(message: &Value) -> String {
+    if let Some(new_id) = int_at(message, "/migrate_to_chat_id") {
+        return format!(
+            "the group became a supergroup with the id {new_id}; a list that names the old id needs the new one"
+        );
+    }
+    if let Some(old_id) = int_at(message, "/migrate_from_chat_id") {
+        return format!("this supergroup was the group {old_id}");
+    }
+    const KINDS: &[(&str, &str)] = &[
         ("new_chat_members", "somebody joined"),
         ("left_chat_member", "somebody left"),
         ("new_chat_title", "the chat has a new title"),
@@ -376,7 +404,7 @@ fn what_without_text(message: &Value) -> String {
     ];
     KINDS
         .iter()
-        .find(|(field, _)| message.get(field).is_some_and(|value| !value.is_null()))
+        .find(|(field, _)| has(message, field))
         .map_or_else(
             || "a message without text".to_owned(),
             |(_, words)| (*words).to_owned(),

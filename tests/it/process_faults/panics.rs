@@ -1,8 +1,9 @@
-//! A panic ends one bridge, never the daemon. `.ci/run` runs these tests with the shipped profile too.
+//! A panic ends one bridge or one turn, never the daemon. `.ci/run` runs these tests with the shipped profile too.
 
 use serde_json::json;
 
 use crate::process_faults::world::telegram_home;
+use crate::support::daemon::Home;
 use crate::support::fake_telegram::state::User;
 use crate::support::fake_telegram::{FakeTelegram, TOKEN};
 use crate::support::record;
@@ -49,5 +50,33 @@ async fn a_bridge_that_panics_starts_again_and_the_daemon_goes_on() {
         "bridge-panics",
         "a bridge panicked after it had taken an update in",
         "the bridge starts again, the message is answered once; other channels go on",
+    );
+}
+#[tokio::test]
+async fn a_turn_that_panics_is_interrupted_and_its_session_goes_on() {
+    let home = Home::new("");
+    let mut daemon = home.daemon_with(&[("LEVERFRAME_CRASH", "llm.pre:1:panic")]);
+    let session = daemon.session().await;
+    let broken = daemon.send(&session, "SAY:never said").await;
+    let seen = daemon.wait_state(&broken, "interrupted").await;
+    assert!(
+        seen["error"]
+            .as_str()
+            .is_some_and(|error| error.contains("defect")),
+        "it says why: {seen:#}"
+    );
+    let next = daemon.send(&session, "SAY:the next one").await;
+    let done = daemon.wait_state(&next, "completed").await;
+    assert_eq!(done["response"]["text"], json!("the next one"));
+    let resumed = daemon
+        .post(&format!("/v1/continuations/{broken}/resume"), json!({}))
+        .await;
+    assert_eq!(resumed["id"], json!(broken));
+    daemon.wait_state(&broken, "completed").await;
+    assert!(daemon.terminate().success());
+    record::fault(
+        "turn-panics",
+        "a turn panicked before its model call",
+        "the turn is interrupted and can be resumed; its session and all others go on",
     );
 }

@@ -447,7 +447,7 @@ async fn get_updates(shared: &Shared, request: &http::Request) -> Result<Value, 
                 return Err((409, CONFLICT.to_owned(), None));
             }
             let updates = state.take(offset, limit);
-            if !updates.is_empty() || tokio::time::Instant::now() >= end {
+            if !updates.is_empty() || !state.holds_polls || tokio::time::Instant::now() >= end {
                 return Ok(Value::Array(updates));
             }
         }

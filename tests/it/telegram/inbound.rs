@@ -122,7 +122,7 @@ async fn an_item_that_is_refused_as_invalid_blocks_nothing_behind_it() {
         .await;
     let recorded = port.ledger().inbox[0].body.clone();
     assert!(
-        matches!(&recorded, InboundBody::Other { what } if what.contains("refused as invalid"))
+        matches!(&recorded, InboundBody::Other { what } if what.contains("could not be taken in"))
     );
     running.stop().await;
 }
@@ -176,7 +176,7 @@ async fn the_same_message_under_two_update_ids_is_one_item() {
 async fn resumes_from_the_saved_cursor() {
     let fake = FakeTelegram::start();
     let port = TestPort::new();
-    port.change(|ledger| ledger.cursor = Some("700000001".to_owned()));
+    port.change(|ledger| ledger.cursor = Some("123456789:700000001".to_owned()));
     let running = run(bridge_at(fake.url(), TOKEN, options()), &port);
     fake.user_says(4242, &ada(), "hello");
     port.wait_until("stored", |ledger| ledger.texts() == ["hello"])
@@ -202,7 +202,7 @@ async fn ids_that_start_anew_after_a_quiet_week_are_followed() {
         .await;
     fake.wait_until("confirmed", |state| state.pending.is_empty())
         .await;
-    assert_eq!(port.ledger().cursor.as_deref(), Some("5001"));
+    assert_eq!(port.ledger().cursor.as_deref(), Some("123456789:5001"));
     running.stop().await;
 }
 
@@ -397,7 +397,7 @@ async fn a_click_carries_the_acting_user_and_is_answered_with_the_feedback() {
                 let InboundBody::Click { token } = &inbound.body else {
                     panic!("{inbound:?}")
                 };
-                assert!(inbound.dedupe_key.starts_with("cb:"));
+                assert!(inbound.dedupe_key.starts_with("123456789:cb:"));
                 assert_eq!(inbound.conversation, "-500");
                 assert_eq!(
                     inbound.message_ref.as_deref(),

@@ -3,6 +3,7 @@
 // Helpers of tests: the lint's own exception covers only the test functions themselves.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod accounts;
 mod canary;
 mod cards;
 mod commands;

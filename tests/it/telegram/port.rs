@@ -53,7 +53,7 @@ pub struct Ledger {
     pub feedback: Option<String>,
     outbox: Vec<(Timestamp, Outbound)>,
     handed_out: HashMap<OutboxId, Outbound>,
-    keys: HashSet<String>,
+    pub keys: HashSet<String>,
     typing: VecDeque<String>,
     pause_changes: VecDeque<bool>,
 }
@@ -195,7 +195,9 @@ impl Ledger {
             .iter()
             .filter_map(|inbound| match &inbound.body {
                 InboundBody::Text { text, .. } => Some(text.clone()),
-                InboundBody::Click { .. } | InboundBody::Other { .. } => None,
+                InboundBody::Click { .. }
+                | InboundBody::Media { .. }
+                | InboundBody::Other { .. } => None,
             })
             .collect()
     }
@@ -248,6 +250,10 @@ impl ChannelPort for TestPort {
                     return (Err(full), false);
                 }
                 "invalid" => return (Err(Problem::invalid("not like this")), false),
+                "conflict" => {
+                    let known = Problem::new(ProblemKind::Conflict, "key reused", "another body");
+                    return (Err(known), false);
+                }
                 "store-and-hang" => true,
                 _ => false,
             };

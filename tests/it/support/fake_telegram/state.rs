@@ -120,6 +120,8 @@ pub struct State {
     pub faults: HashMap<String, VecDeque<Fault>>,
     /// Rises with every poll, so that an older poll notices a newer one.
     pub poll: u64,
+    /// Whether a poll that finds nothing is held; if not, it is answered at once.
+    pub holds_polls: bool,
     chats: HashSet<i64>,
     last_message: BTreeMap<i64, i64>,
     foreign_messages: HashSet<(i64, i64)>,
@@ -151,6 +153,7 @@ impl State {
             migrated: HashMap::new(),
             faults: HashMap::new(),
             poll: 0,
+            holds_polls: true,
             chats: HashSet::new(),
             last_message: BTreeMap::new(),
             foreign_messages: HashSet::new(),
