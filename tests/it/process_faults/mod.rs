@@ -18,4 +18,4 @@ mod files;
 mod logs;
 mod panics;
 mod stopped;
-mod world;
+pub mod world;
