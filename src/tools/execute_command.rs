@@ -13,9 +13,11 @@ use serde_json::{Value, json};
 
 use crate::protocol::approval::{PlanFacts, Preview};
 use crate::protocol::words::{Access, Effect, Risk};
+use crate::text::quote::quote;
 use crate::tools::guard::{Guard, Kind};
 use crate::tools::process::{Ended, Ran, run};
 use crate::tools::read_file::{number, text};
+use crate::tools::sandbox::watch::{Cleared, Excess, Watch, clear_set_id};
 use crate::tools::sandbox::{Program, Sandbox};
 use crate::tools::tool::{
     EffectDisposition, Plan, PrepareError, Tool, ToolContext, ToolOutcome, ToolSpec,
@@ -29,6 +31,8 @@ const MAX_SECONDS: u64 = 900;
 const MAX_WORDS: usize = 512 * 1024;
 const MAX_WORD: usize = 120 * 1024;
 const MAX_STDIN: usize = 1 << 20;
+/// Most files named in a note.
+const NAMED: usize = 10;
 /// Where programs are looked for. Ours, not the one this process was started with.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 /// Programs that only read, whatever their arguments are (for `find` and `date` see `only_reads`).
@@ -339,23 +343,55 @@ impl Tool for ExecuteCommand {
             .unwrap_or(DEFAULT_SECONDS)
             .clamp(1, MAX_SECONDS);
         let stdin = text(args, "stdin").map(str::to_owned);
+        let cancel = context.cancel.child_token();
+        let watch = Watch::begin(guard.clone(), cancel.clone()).await;
         let ran = Box::pin(run(
             command,
             stdin,
             Duration::from_secs(seconds),
-            &context.cancel,
+            &cancel,
             context.host,
+            watch.process(),
         ))
         .await;
+        let excess = watch.end().await;
+        let cleared = tokio::task::spawn_blocking(move || clear_set_id(&guard))
+            .await
+            .unwrap_or_default();
         match ran {
-            Ok(ran) => outcome(&ran, seconds),
+            Ok(ran) => outcome(&ran, seconds, excess.as_ref(), &cleared),
             Err(error) => refused(format!("the program could not be started: {error}")),
         }
     }
 }
 
+/// What was done to the workspace after the run, in lines.
+fn notes(cleared: &Cleared) -> String {
+    let mut notes = String::new();
+    if !cleared.files.is_empty() {
+        let names: Vec<String> = cleared
+            .files
+            .iter()
+            .take(NAMED)
+            .map(|file| quote(&file.to_string_lossy()))
+            .collect();
+        let more = match cleared.files.len().saturating_sub(NAMED) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let names = names.join(", ");
+        notes = format!("[set-user-ID and set-group-ID bits were taken away from {names}{more}]\n");
+    }
+    if !cleared.whole {
+        notes.push_str(
+            "[not every file could be looked at for set-user-ID and set-group-ID bits]\n",
+        );
+    }
+    notes
+}
+
 /// The result: how it ended on the first line, then what it wrote.
-fn outcome(ran: &Ran, seconds: u64) -> ToolOutcome {
+fn outcome(ran: &Ran, seconds: u64, excess: Option<&Excess>, cleared: &Cleared) -> ToolOutcome {
     let took = ran.took.as_secs_f64();
     let (first, is_error, disposition) = match ran.ended {
         Ended::Exited(status) => {
@@ -378,7 +414,12 @@ fn outcome(ran: &Ran, seconds: u64) -> ToolOutcome {
             EffectDisposition::Unknown,
         ),
         Ended::Cancelled => (
-            format!("cancelled after {took:.1} s: it may have done part of its work"),
+            match excess {
+                Some(excess) => format!(
+                    "killed after {took:.1} s because {excess}: it may have done part of its work"
+                ),
+                None => format!("cancelled after {took:.1} s: it may have done part of its work"),
+            },
             true,
             EffectDisposition::Unknown,
         ),
@@ -394,8 +435,9 @@ fn outcome(ran: &Ran, seconds: u64) -> ToolOutcome {
     } else {
         &written
     };
+    let notes = notes(cleared);
     ToolOutcome {
-        content: output::fit(format!("{first}\n{written}")),
+        content: output::fit(format!("{first}\n{notes}{written}")),
         is_error,
         disposition,
         partial: false,

@@ -4,6 +4,7 @@
 //! is dropped, and when it leaves processes behind that hold its output open.
 
 use std::process::{ExitStatus, Stdio};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -98,13 +99,14 @@ async fn spawn(mut command: Command) -> std::io::Result<(Child, Parent)> {
     Ok((child, Parent { _release: release }))
 }
 
-/// Runs a command to its end. The error is that of starting it: nothing ran.
+/// Runs a command to its end; `started` becomes its process id. The error is that of starting it: nothing ran.
 pub async fn run(
     command: std::process::Command,
     stdin: Option<String>,
     timeout: Duration,
     cancel: &CancellationToken,
     host: &dyn ToolHost,
+    started: &OnceLock<u32>,
 ) -> std::io::Result<Ran> {
     let began = Instant::now();
     // One pipe for both streams: what was written first is read first.
@@ -122,6 +124,9 @@ pub async fn run(
         .process_group(0)
         .kill_on_drop(true);
     let (mut child, _parent) = spawn(command).await?;
+    if let Some(id) = child.id() {
+        let _ = started.set(id);
+    }
     let mut group = Group {
         leader: child
             .id()

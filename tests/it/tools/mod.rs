@@ -11,6 +11,8 @@ mod files;
 mod guard;
 mod harness;
 #[cfg(target_os = "linux")]
+mod limits;
+#[cfg(target_os = "linux")]
 mod proof;
 mod registry;
 mod search;
