@@ -434,11 +434,7 @@ impl Channel<'_> {
         let paths = self.inputs.paths;
         let workspace = match &self.table.workspace {
             Some(path) => paths::expand(path, self.inputs.environment, &paths.config_dir),
-            None => {
-                let mut beside = paths.data_dir.clone().into_os_string();
-                beside.push("-workspaces");
-                PathBuf::from(beside).join(self.name)
-            }
+            None => paths::default_workspaces(&paths.data_dir).join(self.name),
         };
         if let Some(with) = paths::overlap(&workspace, paths, self.inputs.choice) {
             let problem = format!("{} overlaps {with}", workspace.display());

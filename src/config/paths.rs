@@ -193,6 +193,34 @@ fn after_a_whole_restore(dir: &Path) -> Result<(), ConfigError> {
     Err(Fault::new(Place::path(dir), problem).next_step(step).into())
 }
 
+/// Where the workspaces of channels are that name none: beside the data directory.
+pub fn default_workspaces(data_dir: &Path) -> PathBuf {
+    let mut beside = data_dir.as_os_str().to_owned();
+    beside.push("-workspaces");
+    PathBuf::from(beside)
+}
+
+/// Makes a workspace that is not there, with mode 0700. A default one, and the directory of all of them, is
+/// closed to others when it was open: what programs leave in it is nobody else's to read or run.
+pub fn prepare_workspace(workspace: &Path, data_dir: &Path) -> std::io::Result<()> {
+    std::fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(workspace)?;
+    let ours = default_workspaces(data_dir);
+    if workspace.parent() != Some(ours.as_path()) {
+        return Ok(());
+    }
+    for place in [ours.as_path(), workspace] {
+        let about = std::fs::symlink_metadata(place)?;
+        let mine = about.is_dir() && about.uid() == rustix::process::geteuid().as_raw();
+        if mine && about.mode() & 0o077 != 0 {
+            std::fs::set_permissions(place, std::fs::Permissions::from_mode(0o700))?;
+        }
+    }
+    Ok(())
+}
+
 /// Makes the data directory (mode 0700), or checks the one that is there: a directory, no symbolic link,
 /// ours, closed to others. An empty one with wider permissions is closed.
 pub fn prepare_data_dir(dir: &Path) -> Result<(), ConfigError> {

@@ -19,7 +19,7 @@ use crate::channels::channel::Bridge;
 use crate::channels::{build, supervisor};
 use crate::client::console_client::ConsoleClient;
 use crate::clock::Clock;
-use crate::config::paths::prepare_data_dir;
+use crate::config::paths::{prepare_data_dir, prepare_workspace};
 use crate::config::secrets::read_private_file;
 use crate::config::settings::{Paths, Settings};
 use crate::engine::core::{Engine, Held, Parts};
@@ -180,6 +180,7 @@ pub(crate) async fn open(
 /// Makes directories and checks that no tool's workspace overlaps ours.
 fn prepare(mut settings: Settings) -> anyhow::Result<Settings> {
     prepare_data_dir(&settings.paths.data_dir)?;
+    let named = settings.paths.data_dir.clone();
     let data_dir = settings
         .paths
         .data_dir
@@ -187,7 +188,7 @@ fn prepare(mut settings: Settings) -> anyhow::Result<Settings> {
         .context("the data directory")?;
     settings.paths.data_dir = data_dir;
     for (name, channel) in &mut settings.channels {
-        std::fs::create_dir_all(&channel.workspace).with_context(|| {
+        prepare_workspace(&channel.workspace, &named).with_context(|| {
             format!(
                 "creating the workspace {} of channel `{name}`",
                 channel.workspace.display()

@@ -3,7 +3,6 @@
 //! No variable of our environment, no data of ours and no network reaches the program; where no sandbox
 //! gives that, no rule lets it run without a person.
 
-use std::fmt::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
@@ -11,15 +10,15 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
-use tokio_util::sync::CancellationToken;
 
 use crate::protocol::approval::{PlanFacts, Preview};
-use crate::protocol::ids::ToolCallId;
 use crate::protocol::words::{Access, Effect, Risk};
-use crate::tools::executable_places::{Leftovers, Place, Places};
+use crate::text::quote::quote;
 use crate::tools::guard::{Guard, Kind};
+use crate::tools::place_watch::{PlaceWatch, hurry};
 use crate::tools::process::{Ended, Ran, run};
 use crate::tools::read_file::{number, text};
+use crate::tools::sandbox::watch::{Cleared, Excess, Watch, clear_set_id};
 use crate::tools::sandbox::{Program, Sandbox};
 use crate::tools::tool::{
     EffectDisposition, Plan, PrepareError, Tool, ToolContext, ToolOutcome, ToolSpec,
@@ -33,10 +32,8 @@ const MAX_SECONDS: u64 = 900;
 const MAX_WORDS: usize = 512 * 1024;
 const MAX_WORD: usize = 120 * 1024;
 const MAX_STDIN: usize = 1 << 20;
-/// How long a cancelled call waits for the look through its workspace.
-const HURRY: Duration = Duration::from_millis(400);
-/// Most places named in a result.
-const MOST_NOTICES: usize = 20;
+/// Most files named in a note.
+const NAMED: usize = 10;
 /// Where programs are looked for. Ours, not the one this process was started with.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 /// Programs that only read, whatever their arguments are (for `find` and `date` see `only_reads`).
@@ -338,8 +335,8 @@ impl Tool for ExecuteCommand {
         if context.cancel.is_cancelled() {
             return refused("cancelled before it started".to_owned());
         }
-        let watch = match Watch::begin(&guard, context.call_id).await {
-            Ok(watch) => watch,
+        let places = match PlaceWatch::begin(&guard, context.call_id).await {
+            Ok(places) => places,
             Err(problem) => return refused(problem),
         };
         let home = context.workspace.to_string_lossy().into_owned();
@@ -353,7 +350,7 @@ impl Tool for ExecuteCommand {
         let command = self.sandbox.command(&Program {
             workspace: &context.workspace,
             hidden: &context.hidden,
-            protected: watch.places(),
+            protected: places.list(),
             cwd: &request.cwd,
             executable: &request.executable,
             arguments: &request.arguments,
@@ -363,133 +360,62 @@ impl Tool for ExecuteCommand {
             .unwrap_or(DEFAULT_SECONDS)
             .clamp(1, MAX_SECONDS);
         let stdin = text(args, "stdin").map(str::to_owned);
+        let cancel = context.cancel.child_token();
+        let watch = Watch::begin(guard.clone(), cancel.clone()).await;
         let ran = Box::pin(run(
             command,
             stdin,
             Duration::from_secs(seconds),
-            &context.cancel,
+            &cancel,
             context.host,
+            watch.process(),
         ))
         .await;
+        let excess = watch.end().await;
+        let clearing = tokio::task::spawn_blocking(move || clear_set_id(&guard));
+        // Whoever cancels does not wait for a large workspace: the look goes on by itself.
+        let cleared = tokio::select! {
+            biased;
+            cleared = clearing => cleared.unwrap_or_default(),
+            () = hurry(&context.cancel) => Cleared::default(),
+        };
         match ran {
             Ok(ran) => {
-                let notice = watch.end(&context.cancel).await;
-                outcome(&ran, seconds, &notice)
+                let notes = places.end(&context.cancel).await + &notes(&cleared);
+                outcome(&ran, seconds, excess.as_ref(), &notes)
             }
             Err(error) => refused(format!("the program could not be started: {error}")),
         }
     }
 }
 
-/// Watches over one run: what is new afterwards in places that make programs run is set aside, also when
-/// the call is given up meanwhile.
-struct Watch {
-    /// `None` once somebody looks again.
-    before: Option<(Guard, Places)>,
-    tag: String,
-}
-
-impl Watch {
-    async fn begin(guard: &Guard, call: ToolCallId) -> Result<Self, String> {
-        let guard = guard.clone();
-        let scan =
-            tokio::task::spawn_blocking(move || Places::scan(&guard).map(|found| (guard, found)));
-        let before = scan
-            .await
-            .map_err(|error| format!("the workspace cannot be looked through: {error}"))?
-            .map_err(|problem| {
-                format!(
-                    "the program was not started, as git and editor settings of the workspace cannot be \
-                     protected: {problem}; make the workspace smaller or choose another"
-                )
-            })?;
-        Ok(Self {
-            before: Some(before),
-            tag: call.to_string(),
-        })
-    }
-
-    fn places(&self) -> &[Place] {
-        self.before
-            .as_ref()
-            .map_or(&[], |(_, places)| places.list())
-    }
-
-    /// What the person and the model must know; empty when nothing is new.
-    async fn end(mut self, cancel: &CancellationToken) -> String {
-        let Some((guard, places)) = self.before.take() else {
-            return String::new();
+/// What was done to the workspace after the run, in lines.
+fn notes(cleared: &Cleared) -> String {
+    let mut notes = String::new();
+    if !cleared.files.is_empty() {
+        let names: Vec<String> = cleared
+            .files
+            .iter()
+            .take(NAMED)
+            .map(|file| quote(&file.to_string_lossy()))
+            .collect();
+        let more = match cleared.files.len().saturating_sub(NAMED) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
         };
-        let tag = self.tag.clone();
-        let look = tokio::task::spawn_blocking(move || places.set_aside_new(&guard, &tag));
-        // Whoever cancels does not wait for a large workspace: the look goes on by itself.
-        let hurry = async {
-            cancel.cancelled().await;
-            tokio::time::sleep(HURRY).await;
-        };
-        tokio::select! {
-            biased;
-            found = look => match found {
-                Ok(found) => notice(&found),
-                Err(error) => format!("[the workspace could not be looked through: {error}]\n"),
-            },
-            () = hurry => "[the workspace is still being looked through for git and editor settings]\n".to_owned(),
-        }
+        let names = names.join(", ");
+        notes = format!("[set-user-ID and set-group-ID bits were taken away from {names}{more}]\n");
     }
+    if !cleared.whole {
+        notes.push_str(
+            "[not every file could be looked at for set-user-ID and set-group-ID bits]\n",
+        );
+    }
+    notes
 }
 
-impl Drop for Watch {
-    fn drop(&mut self) {
-        if let Some((guard, places)) = self.before.take() {
-            let tag = self.tag.clone();
-            std::thread::spawn(move || places.set_aside_new(&guard, &tag));
-        }
-    }
-}
-
-/// What a run left where programs are run from, in words.
-fn notice(found: &Leftovers) -> String {
-    let mut words = String::new();
-    // The names are the program's: no line break of theirs makes a line of ours.
-    let shown = |path: &Path| {
-        let escaped: String = path.to_string_lossy().escape_debug().collect();
-        output::first(&escaped, 300).to_owned()
-    };
-    if !found.set_aside.is_empty() {
-        words.push_str(
-            "[set aside: git, editors, shells and agents run programs from these places, so a person must \
-             look at them and rename them back]\n",
-        );
-    }
-    for (path, name) in found.set_aside.iter().take(MOST_NOTICES) {
-        let _ = writeln!(
-            words,
-            "[{} is now named {}]",
-            shown(path),
-            shown(Path::new(name))
-        );
-    }
-    if found.set_aside.len() > MOST_NOTICES {
-        let _ = writeln!(words, "[and {} more]", found.set_aside.len() - MOST_NOTICES);
-    }
-    for (path, problem) in found.in_place.iter().take(MOST_NOTICES) {
-        let _ = writeln!(
-            words,
-            "[DANGER: {} is new, can make programs run, and could not be renamed: {problem}]",
-            shown(path)
-        );
-    }
-    if let Some(problem) = &found.incomplete {
-        let _ = writeln!(
-            words,
-            "[DANGER: not the whole workspace was looked through for new git and editor settings: {problem}]"
-        );
-    }
-    words
-}
-
-/// The result: how it ended on the first line, then what is to be noticed, then what it wrote.
-fn outcome(ran: &Ran, seconds: u64, notice: &str) -> ToolOutcome {
+/// The result: how it ended on the first line, then what it wrote.
+fn outcome(ran: &Ran, seconds: u64, excess: Option<&Excess>, notes: &str) -> ToolOutcome {
     let took = ran.took.as_secs_f64();
     let (first, is_error, disposition) = match ran.ended {
         Ended::Exited(status) => {
@@ -512,7 +438,12 @@ fn outcome(ran: &Ran, seconds: u64, notice: &str) -> ToolOutcome {
             EffectDisposition::Unknown,
         ),
         Ended::Cancelled => (
-            format!("cancelled after {took:.1} s: it may have done part of its work"),
+            match excess {
+                Some(excess) => format!(
+                    "killed after {took:.1} s because {excess}: it may have done part of its work"
+                ),
+                None => format!("cancelled after {took:.1} s: it may have done part of its work"),
+            },
             true,
             EffectDisposition::Unknown,
         ),
@@ -529,7 +460,7 @@ fn outcome(ran: &Ran, seconds: u64, notice: &str) -> ToolOutcome {
         &written
     };
     ToolOutcome {
-        content: output::fit(format!("{first}\n{notice}{written}")),
+        content: output::fit(format!("{first}\n{notes}{written}")),
         is_error,
         disposition,
         partial: false,

@@ -13,6 +13,7 @@ pub mod memory;
 pub mod operands;
 pub mod output;
 pub mod preview;
+pub mod place_watch;
 pub mod process;
 pub mod read_file;
 pub mod registry;

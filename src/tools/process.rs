@@ -4,6 +4,7 @@
 //! timeout, on cancellation, when the call is dropped, when the program ends, and when this process dies.
 
 use std::process::{ExitStatus, Stdio};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -83,14 +84,15 @@ async fn spawn(mut command: Command) -> std::io::Result<(Child, Parent)> {
     Ok((child, Parent { _release: release }))
 }
 
-/// Runs a command to its end; its environment is the variables that are set on it. The error is that of
-/// starting it: nothing ran.
+/// Runs a command to its end; its environment is the variables that are set on it. `started` becomes the process id
+/// of its supervisor, below which everything of the run is. The error is that of starting it: nothing ran.
 pub async fn run(
     command: std::process::Command,
     stdin: Option<String>,
     timeout: Duration,
     cancel: &CancellationToken,
     host: &dyn ToolHost,
+    started: &OnceLock<u32>,
 ) -> std::io::Result<Ran> {
     let began = Instant::now();
     // One pipe for both streams: what was written first is read first.
@@ -107,6 +109,9 @@ pub async fn run(
         .stderr(writer);
     let (mut child, _parent) = spawn(command).await?;
     let mut supervisor = Supervisor::new(child.id());
+    if let Some(id) = child.id() {
+        let _ = started.set(id);
+    }
     if let (Some(mut pipe), Some(text)) = (child.stdin.take(), stdin) {
         // Ends by itself: with the text, or with the program that should have read it.
         tokio::spawn(async move {

@@ -47,6 +47,13 @@ pub struct Targets {
     pub process: (i32, String),
 }
 
+impl Targets {
+    /// A file beside the one outside, which is not there.
+    pub fn beside(&self) -> PathBuf {
+        self.outside.with_extension("new")
+    }
+}
+
 /// Something a confined program cannot do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Attempt {
@@ -116,13 +123,11 @@ pub fn run(targets: &Targets) -> Report {
     attempt(
         Attempt::Outside,
         &targets.outside.to_string_lossy(),
-        std::fs::write(&targets.outside, "changed").is_ok(),
+        change(&targets.outside),
     );
-    for place in ["/", "/etc", "/usr", "/dev", "/var", "/run", "/root"]
-        .map(Path::new)
-        .into_iter()
-        .chain(targets.outside.parent())
-    {
+    // In a `/tmp` of its own this makes a file that the host does not see; the host looks.
+    let _ = std::fs::write(targets.beside(), "x");
+    for place in ["/", "/etc", "/usr", "/dev", "/var", "/run", "/root"].map(Path::new) {
         // A file without a name, gone when it is closed.
         let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
         let opened = rustix::fs::openat(CWD, place, flags, Mode::RUSR | Mode::WUSR);
@@ -160,6 +165,13 @@ pub fn run(targets: &Targets) -> Report {
     let inside = std::fs::write(targets.workspace.join("inside"), "x").is_ok();
     attempt(Attempt::Namespace, "a user namespace", own_namespace());
     Report { inside, worked }
+}
+
+/// Changes a file that is there.
+fn change(path: &Path) -> bool {
+    use std::io::Write as _;
+    let opened = std::fs::OpenOptions::new().write(true).open(path);
+    opened.is_ok_and(|mut file| file.write_all(b"changed").is_ok())
 }
 
 /// When a process started, by which it is told from another with its number.

@@ -7,6 +7,7 @@
 pub mod attempts;
 pub mod probe;
 pub(crate) mod profile;
+pub mod watch;
 pub mod workspace;
 
 use std::path::{Path, PathBuf};

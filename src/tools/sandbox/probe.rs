@@ -117,7 +117,8 @@ impl Ground {
         if self.tcp.accept().is_ok() || self.udp.recv(&mut [0; 8]).is_ok() {
             arrived.push((Attempt::Network, "a packet arrived".to_owned()));
         }
-        if std::fs::metadata(&self.targets.outside).is_ok_and(|found| found.len() > 0) {
+        let changed = std::fs::metadata(&self.targets.outside).is_ok_and(|found| found.len() > 0);
+        if changed || self.targets.beside().exists() {
             arrived.push((Attempt::Outside, "a file changed".to_owned()));
         }
         arrived

@@ -16,6 +16,8 @@ mod guard;
 mod harness;
 mod operands;
 #[cfg(target_os = "linux")]
+mod limits;
+#[cfg(target_os = "linux")]
 mod proof;
 mod registry;
 mod search;

@@ -41,6 +41,21 @@ async fn a_confined_program_writes_nothing_of_the_kernel_and_gets_no_user_namesp
     assert!(content.contains("\n0\nfinished"), "{content}");
 }
 
+#[test]
+fn the_profile_is_proved_where_bubblewrap_works() {
+    let words = "--unshare-all --unshare-user --disable-userns --ro-bind / / --proc /proc true";
+    let works = std::process::Command::new("bwrap")
+        .args(words.split(' '))
+        .status()
+        .is_ok_and(|status| status.success());
+    if !works {
+        eprintln!("SKIPPED, NOT PASSED: needs bubblewrap");
+        return;
+    }
+    let sandbox = Sandbox::find(&places());
+    assert_eq!(sandbox.level_word(), "bubblewrap");
+}
+
 /// A bubblewrap that changes its options before it starts.
 fn with_hole(bench: &Bench, edit: &str) -> Places {
     let path = bench.root.join("bwrap");
