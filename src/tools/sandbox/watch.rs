@@ -22,8 +22,8 @@ pub const MAX_DISK: u64 = 1 << 30;
 pub const MAX_MEMORY: u64 = 1 << 30;
 /// Most processes and threads of a run.
 pub const MAX_TASKS: usize = 64;
-/// Processes of the sandbox itself, beside those.
-const OWN_TASKS: usize = 2;
+/// Processes of the sandbox and of the supervisor above it, beside those.
+const OWN_TASKS: usize = 4;
 /// Time between two looks.
 const LOOK: Duration = Duration::from_millis(50);
 /// The workspace is measured for at most this share of the time: one part in so many.
