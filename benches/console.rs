@@ -28,7 +28,7 @@ use crate::daemon::{Connection, Events, load};
 use crate::pane::{Pane, Window};
 
 const CONFIG: &str = "[model]\ndefault = \"scripted/demo\"\n[budgets]\nmax_duration_seconds = 3600\n\
-    max_tokens = 100000000\n[engine]\nmax_running = 64\nhistory_exchanges = 1\n[memory]\ncompaction = false\n";
+    max_tokens = 100000000\n[engine]\nmax_running = 64\nhistory_exchanges = 1\nhistory_share = 0\n[memory]\ncompaction = false\n";
 /// Messages and answers of the long session.
 const MESSAGES: usize = 10_000;
 /// Exchanges of the large session, and bytes of each message and each answer.

@@ -17,8 +17,8 @@ mod world;
 
 use leverframe::engine::context::build::{Material, MemoryContext, Target, build};
 use leverframe::engine::context::exchange::Exchange;
-use leverframe::engine::context::exchanges;
 use leverframe::engine::context::prefix::Prefix;
+use leverframe::engine::context::{MOST_BEYOND, exchanges};
 use leverframe::engine::turn::fold;
 use leverframe::store::commands::claim::Claim;
 
@@ -49,7 +49,7 @@ fn main() {
     });
     let prefix = Prefix::new("team", None, false, &[]);
     for window in WINDOWS {
-        let wanted = exchanges(6, window);
+        let wanted = exchanges(6, window) + MOST_BEYOND;
         harness::measure(
             &format!("context: {wanted} of {exchanges_before} exchanges"),
             || {
@@ -63,6 +63,7 @@ fn main() {
                         prefix: &prefix,
                         memory: &MemoryContext::default(),
                         history: &history,
+                        unread: 0,
                         current: &fold::current(&rows),
                         ratio: 1.0,
                     };
@@ -72,6 +73,7 @@ fn main() {
                         max_output: 4_096,
                         tools: true,
                         exchanges: wanted as usize,
+                        history: 0,
                         compact: false,
                     };
                     build(&material, &target).unwrap()

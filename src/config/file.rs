@@ -335,6 +335,8 @@ pub struct EngineTable {
     pub max_model_attempts: Option<u32>,
     /// Exchanges of history.
     pub history_exchanges: Option<u32>,
+    /// Percent of the window for history.
+    pub history_share: Option<u32>,
     /// Seconds that running work gets to end.
     pub shutdown_grace_seconds: Option<u32>,
 }

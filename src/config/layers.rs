@@ -499,6 +499,13 @@ fn engine(inputs: &Inputs<'_>, config: &ConfigFile) -> Result<EngineSettings, Co
             6,
             0..=1000,
         )?,
+        history_share: number(
+            inputs,
+            &key("history_share"),
+            table.history_share,
+            50,
+            0..=90,
+        )?,
         shutdown_grace_seconds: number(
             inputs,
             &key("shutdown_grace_seconds"),

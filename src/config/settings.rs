@@ -338,8 +338,10 @@ pub struct EngineSettings {
     pub one_tool_per_step: bool,
     /// Times a model call is tried.
     pub max_model_attempts: u32,
-    /// Complete exchanges of history sent along.
+    /// Complete exchanges of history sent along at least.
     pub history_exchanges: u32,
+    /// Percent of a window that further exchanges may fill; 0 = none are sent.
+    pub history_share: u32,
     /// Seconds that running work gets to end when the process is told to; 0 = none.
     pub shutdown_grace_seconds: u32,
 }

@@ -337,7 +337,7 @@ self_approval = "console"
 # compaction = true          # the oldest turns of a long session become a summary and facts, and are not sent again
 # compaction_model = "anthropic/<model>"  # left out: the model of the session
 # compaction_share = 70      # percent of the room for a prompt beyond which that is done
-# compaction_exchanges = 40  # exchanges beyond those that are sent along at which it is done too
+# compaction_exchanges = 40  # exchanges beyond engine.history_exchanges at which it is done too
 
 [memory.hygiene]             # every 12 hours; what goes can be brought back for undo_days, pinned ones never go
 # retention_days = 30        # after the last use; 0 = for ever. Of one scope: session_days, channel_days, global_days

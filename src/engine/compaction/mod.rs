@@ -49,10 +49,26 @@ pub enum Pass {
     Ended(Box<Compaction>),
 }
 
-/// Turns that are sent to a model along with the next message.
+/// Turns that are sent to a model along with the next message, whatever they fill.
 fn sent_along(engine: &Engine, profile: &Profile) -> usize {
     let configured = engine.settings.engine.history_exchanges;
     context::exchanges(configured, profile.context_window) as usize
+}
+
+/// Tokens that turns beyond those may fill.
+fn history_tokens(engine: &Engine, profile: &Profile) -> u64 {
+    context::history_tokens(engine.settings.engine.history_share, profile.context_window)
+}
+
+/// Turns beyond those that are sent along anyway at which a session is compacted: before more are not read for a
+/// prompt.
+fn beyond(engine: &Engine) -> usize {
+    let configured = engine.settings.memory.compaction_exchanges;
+    let most = match engine.settings.engine.history_share {
+        0 => configured,
+        _ => configured.min(context::MOST_BEYOND / 4 * 3),
+    };
+    most as usize
 }
 
 /// What a prompt may have of a model's window.
@@ -94,8 +110,9 @@ pub fn after_turn(engine: &Engine, rows: &TurnRows, end: &TurnEnd) {
     }
     let profile = engine.models.profile(&end.model);
     let half_way = room(&profile) * u64::from(settings.compaction_share) / 200;
-    let full = end.used >= half_way || end.dropped;
-    let most = sent_along(engine, &profile) + settings.compaction_exchanges as usize;
+    let history = history_tokens(engine, &profile);
+    let full = end.used >= half_way || end.dropped || history > 0 && end.used * 4 >= history * 3;
+    let most = sent_along(engine, &profile) + beyond(engine);
     if !full && rows.uncovered < most as u64 {
         return;
     }

@@ -7,7 +7,7 @@
 pub struct Thresholds {
     /// Share of the room for a prompt that the next one may fill, in percent.
     pub share: u32,
-    /// Turns beyond those that are sent along.
+    /// Turns beyond those that are sent along whatever they fill.
     pub beyond: usize,
 }
 
@@ -18,6 +18,10 @@ pub struct Fill {
     pub uncovered: usize,
     /// Estimated tokens of those of them that are sent along, oldest first.
     pub sent: Vec<u64>,
+    /// Turns that are sent along whatever they fill.
+    pub least: usize,
+    /// Tokens that more of them may fill, all together; 0 = no more are sent.
+    pub history: u64,
     /// Estimated tokens of everything else that is sent.
     pub fixed: u64,
     /// Tokens that a prompt may have: the window less the answer.
@@ -40,11 +44,11 @@ impl Fill {
 
 /// How many of the oldest uncovered turns are to go by themselves; none = it is not time yet.
 pub fn due(fill: &Fill, thresholds: Thresholds) -> Option<usize> {
-    let by_count =
-        (fill.beyond() >= thresholds.beyond.max(1)).then(|| thresholds.beyond.div_ceil(2));
-    let by_size = by_size(fill, thresholds.share);
+    let by_count = (fill.uncovered.saturating_sub(fill.least) >= thresholds.beyond.max(1))
+        .then(|| thresholds.beyond.div_ceil(2));
     by_count
-        .max(by_size)
+        .max(by_size(fill, thresholds.share))
+        .max(by_history(fill))
         .map(|turns| within(fill, turns.max(1)))?
 }
 
@@ -74,4 +78,22 @@ fn by_size(fill: &Fill, share: u32) -> Option<usize> {
     }
     let saved = fill.upcoming() - left;
     (saved * WORTH >= fill.room).then(|| fill.beyond() + turns)
+}
+
+/// As many as leave half of what turns may fill, before the oldest of them would no longer be sent.
+fn by_history(fill: &Fill) -> Option<usize> {
+    let sent: u64 = fill.sent.iter().sum();
+    if fill.history == 0 || (fill.beyond() == 0 && sent * 4 <= fill.history * 3) {
+        return None;
+    }
+    let mut left = sent;
+    let mut turns = fill.beyond();
+    for size in fill.sent.iter().take(fill.sent.len().saturating_sub(1)) {
+        if left * 2 <= fill.history {
+            break;
+        }
+        left -= size;
+        turns += 1;
+    }
+    (fill.beyond() > 0 || (sent - left) * WORTH >= fill.history).then_some(turns)
 }

@@ -6,7 +6,8 @@ use crate::clock::Day;
 use crate::crash_point;
 use crate::engine::compaction::plan::{self, Fill, Thresholds};
 use crate::engine::compaction::prompt::{self, Found};
-use crate::engine::compaction::{Occasion, Pass, room, sent_along};
+use crate::engine::compaction::{Occasion, Pass, beyond, history_tokens, room, sent_along};
+use crate::engine::context;
 use crate::engine::context::estimate;
 use crate::engine::context::exchange::{self, Exchange, Replay};
 use crate::engine::core::Engine;
@@ -160,12 +161,17 @@ async fn prepare(
         return Ok(Err(Pass::Nothing));
     };
     let own_profile = engine.models.profile(&own);
-    let sent = sent_along(engine, &own_profile);
-    let beyond = settings.compaction_exchanges as usize;
+    let least = sent_along(engine, &own_profile);
+    let history = history_tokens(engine, &own_profile);
+    let beyond = beyond(engine);
+    let newest = match history {
+        0 => least,
+        _ => least + context::MOST_BEYOND as usize,
+    };
     let reach = Reach {
-        counted: sent + beyond.max(MOST_TURNS) + 1,
+        counted: newest + beyond.max(MOST_TURNS) + 1,
         oldest: MOST_TURNS,
-        newest: sent,
+        newest,
     };
     let epoch = engine.store.epoch();
     let found = engine
@@ -179,7 +185,8 @@ async fn prepare(
         return Ok(Err(Pass::UnderWay));
     }
     let ratio = found.estimate_ratio.unwrap_or(1.0);
-    let fill = fill(engine, &found, &own, room(&own_profile), ratio)?;
+    let along = HistoryRoom { least, history };
+    let fill = fill(engine, &found, &own, along, room(&own_profile), ratio)?;
     let turns = match occasion {
         Occasion::Asked => plan::asked(&fill),
         Occasion::TurnEnded if !rested(engine, &found) => None,
@@ -250,15 +257,24 @@ fn prefix_tokens(engine: &Engine, channel: &str, ratio: f64) -> Result<u64, Stor
     Ok(estimate::calibrated(prefix.tokens, ratio))
 }
 
+/// Which turns are sent along.
+#[derive(Debug, Clone, Copy)]
+struct HistoryRoom {
+    least: usize,
+    history: u64,
+}
+
 fn fill(
     engine: &Engine,
     found: &Compactable,
     model: &str,
+    along: HistoryRoom,
     room: u64,
     ratio: f64,
 ) -> Result<Fill, StoreError> {
     let mut replay = Replay::of(model);
     // Opaque blocks are good from the newest on, as long as no other model answered after.
+    let mut filled = 0_u64;
     let mut sent: Vec<u64> = found
         .newest
         .iter()
@@ -268,6 +284,12 @@ fn fill(
             let messages = exchange::messages(&exchange, &mut replay).unwrap_or_default();
             estimate::calibrated(estimate::messages(&messages), ratio)
         })
+        .enumerate()
+        .take_while(|(n, size)| {
+            filled += size;
+            *n < along.least || filled <= along.history
+        })
+        .map(|(_, size)| size)
         .collect();
     sent.reverse();
     let summary = found.summary.as_ref().map_or(0, |summary| {
@@ -276,6 +298,8 @@ fn fill(
     Ok(Fill {
         uncovered: found.uncovered,
         sent,
+        least: along.least,
+        history: along.history,
         fixed: prefix_tokens(engine, &found.channel, ratio)? + summary,
         room,
     })

@@ -54,6 +54,8 @@ pub struct Material<'a> {
     pub memory: &'a MemoryContext,
     /// Earlier exchanges, oldest first.
     pub history: &'a [Exchange],
+    /// Exchanges before those that were not read, at most.
+    pub unread: u64,
     /// The turn under way.
     pub current: &'a Exchange,
     /// Real tokens per estimated one, as the session has learned.
@@ -71,8 +73,10 @@ pub struct Target<'a> {
     pub max_output: u32,
     /// Whether it can call tools.
     pub tools: bool,
-    /// Most exchanges to send.
+    /// Exchanges to send whatever share they fill.
     pub exchanges: usize,
+    /// Tokens that exchanges beyond them may fill, all together; 0 = none are sent.
+    pub history: u64,
     /// The window was too small as we knew it: use half of it, and shorten what is large.
     pub compact: bool,
 }
@@ -102,7 +106,7 @@ pub fn build(material: &Material<'_>, target: &Target<'_>) -> Option<Context> {
     let pins = fitting.take("pin", &material.memory.pins);
     let facts = fitting.take("fact", &material.memory.facts);
     let summary = fitting.take("summary", material.memory.summary.as_slice());
-    let (kept, digest) = fitting.exchanges(material.history);
+    let (kept, digest) = fitting.exchanges(material.history, material.unread);
     let retrieved = fitting.take("memory", &material.memory.retrieved);
 
     let mut lead = String::new();
@@ -240,10 +244,15 @@ impl<'a> Fitting<'a> {
     }
 
     /// The exchanges that fit, and a digest of those that do not.
-    fn exchanges(&mut self, history: &[Exchange]) -> (Vec<ModelMessage>, Option<String>) {
+    fn exchanges(
+        &mut self,
+        history: &[Exchange],
+        unread: u64,
+    ) -> (Vec<ModelMessage>, Option<String>) {
         let before = (self.replay.clone(), self.room, self.dropped.len());
         let (kept, left_out, _) = self.newest(history);
         if left_out == 0 {
+            self.name_unread(history, unread);
             return (kept, None);
         }
         // Something is left out: its digest gets room before the exchanges do.
@@ -258,21 +267,22 @@ impl<'a> Fitting<'a> {
         self.room += set_aside;
         // With less room the newer ones were shortened, and so the older ones fit after all.
         if left_out == 0 {
+            self.name_unread(history, unread);
             return (kept, None);
         }
-        let older = history.get(..left_out).unwrap_or_default();
+        let gone = history.get(..left_out).unwrap_or_default();
         // In estimated tokens, which is what a digest is measured in.
         let tokens = (set_aside as f64 / self.size(1_000) as f64 * 1_000.0) as u64;
-        let digest = transfer::digest(older, tokens);
-        let since = history
-            .get(left_out)
-            .and_then(|exchange| exchange.steps.first())
-            .map_or_else(
-                || "this message".to_owned(),
-                |step| format!("the one of {}", step.at),
-            );
-        self.dropped
-            .push(format!("{left_out} exchange(s) before {since}: {reason}"));
+        let digest = transfer::digest(gone, tokens);
+        let since = since(history.get(left_out));
+        let older = if unread == 0 {
+            String::new()
+        } else {
+            format!(", and at most {unread} before those")
+        };
+        self.dropped.push(format!(
+            "{left_out} exchange(s) before {since}{older}: {reason}"
+        ));
         let Some(digest) = digest else {
             return (kept, None);
         };
@@ -284,12 +294,25 @@ impl<'a> Fitting<'a> {
         (kept, Some(digest.text))
     }
 
+    /// Names the exchanges that were not even read.
+    fn name_unread(&mut self, history: &[Exchange], unread: u64) {
+        if unread > 0 {
+            let since = since(history.first());
+            self.dropped.push(format!(
+                "at most {unread} exchange(s) before {since}: {} exchange(s) are sent along",
+                history.len()
+            ));
+        }
+    }
+
     /// The newest exchanges that fit, oldest first; how many older ones are left out, and why.
     fn newest(&mut self, history: &[Exchange]) -> (Vec<ModelMessage>, usize, String) {
         let mut kept: Vec<Vec<ModelMessage>> = Vec::new();
         let mut reason = String::new();
+        let mut filled = 0_u64;
         for exchange in history.iter().rev() {
-            if kept.len() >= self.target.exchanges {
+            let more = kept.len() >= self.target.exchanges;
+            if more && self.target.history == 0 {
                 reason = format!("{} exchange(s) are sent along", kept.len());
                 break;
             }
@@ -302,6 +325,13 @@ impl<'a> Fitting<'a> {
                 messages = exchange::without_tools(messages);
             }
             let mut size = self.size(estimate::messages(&messages));
+            if more && filled + size > self.target.history {
+                reason = format!(
+                    "exchanges fill their {} tokens of the window",
+                    self.target.history
+                );
+                break;
+            }
             let mut shortened = Vec::new();
             if self.target.compact || size > self.room {
                 for message in &mut messages {
@@ -316,6 +346,7 @@ impl<'a> Fitting<'a> {
                 break;
             }
             self.room -= size;
+            filled += size;
             self.replay = replay;
             self.dropped.extend(shortened);
             kept.push(messages);
@@ -349,6 +380,16 @@ impl<'a> Fitting<'a> {
             before_message: String::new(),
         }
     }
+}
+
+/// Which exchange it is, in words; none = the message that is answered.
+fn since(exchange: Option<&Exchange>) -> String {
+    exchange
+        .and_then(|exchange| exchange.steps.first())
+        .map_or_else(
+            || "this message".to_owned(),
+            |step| format!("the one of {}", step.at),
+        )
 }
 
 /// Shortens a large result to its ends; says so when it did.

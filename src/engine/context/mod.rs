@@ -10,7 +10,15 @@ pub mod exchange;
 pub mod prefix;
 pub mod transfer;
 
-/// Complete exchanges sent along: the configured number, more of them where the window is large.
+/// Most exchanges beyond the least that are sent along, however short they are: they have to be read for each step.
+pub const MOST_BEYOND: u32 = 200;
+
+/// Tokens that exchanges may fill of a window.
+pub fn history_tokens(percent: u32, window: u64) -> u64 {
+    window * u64::from(percent) / 100
+}
+
+/// Complete exchanges sent along at least: the configured number, more of them where the window is large.
 pub fn exchanges(configured: u32, window: u64) -> u32 {
     match window {
         0..64_000 => configured,

@@ -2,9 +2,11 @@
 
 use std::collections::HashMap;
 
+use crate::engine::context::estimate;
 use crate::engine::context::exchange::{Exchange, ReplayCall};
 use crate::engine::turn::input::{Call, CallStatus};
 use crate::engine::turn::machine::{Limits, Turn, Used};
+use crate::protocol::session::StepBody;
 use crate::protocol::words::{Access, Effect, ToolCallState};
 use crate::store::queries::history::Exchange as HistoryExchange;
 use crate::store::queries::turn::{CallRow, TurnRows};
@@ -97,6 +99,20 @@ pub fn current(rows: &TurnRows) -> Exchange {
         steps: rows.steps.clone(),
         calls: replay_calls(&rows.calls),
     }
+}
+
+/// About how many tokens an earlier turn has. Less rather than more: calls and opaque blocks are not counted.
+pub fn size(exchange: &HistoryExchange) -> u64 {
+    let steps: u64 = exchange
+        .steps
+        .iter()
+        .map(|step| match &step.body {
+            StepBody::Model { text, .. } => estimate::text(text),
+            StepBody::ToolResult { content, .. } => estimate::text(content),
+            StepBody::OperatorNote { .. } | StepBody::Final { .. } | StepBody::Error { .. } => 0,
+        })
+        .sum();
+    estimate::text(&exchange.text) + steps + estimate::PER_MESSAGE
 }
 
 /// An earlier turn as the model sees it.

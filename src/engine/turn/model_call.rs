@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::engine::context;
 use crate::engine::context::build::{self, Context, Material, MemoryItem, Target};
+use crate::engine::context::estimate;
 use crate::engine::context::exchange::Exchange;
 use crate::engine::context::prefix::Prefix;
 use crate::engine::core::Engine;
@@ -24,6 +25,7 @@ use crate::model::request::{
 use crate::model::retry::{asks_too_long, retry_delay};
 use crate::protocol::event::EventBody;
 use crate::store::input::AnswerSource;
+use crate::store::queries::history::Exchange as HistoryExchange;
 use crate::store::queries::turn::TurnRows;
 use crate::tools::canonical::digest;
 
@@ -50,6 +52,8 @@ struct Step<'a> {
     memory: Recollection,
     /// What becomes of the answer in the response cache; none = it was not looked into yet.
     pass: Option<Pass>,
+    /// Exchanges before those that were read, at most.
+    unread: u64,
 }
 
 /// Asks for the next step of a turn. The error is the store's.
@@ -84,6 +88,7 @@ pub async fn call(engine: &Engine, rows: &TurnRows) -> anyhow::Result<Outcome> {
         notes: [chosen.notes, hook_notes].concat(),
         memory: memory::recollect(engine, rows).await?,
         pass: None,
+        unread: 0,
     };
     let mut gave_up: Vec<(&str, GaveUp)> = Vec::new();
     for name in &chosen.models {
@@ -104,12 +109,30 @@ pub async fn call(engine: &Engine, rows: &TurnRows) -> anyhow::Result<Outcome> {
     Ok(nobody_answered(engine, gave_up))
 }
 
-/// The exchanges that are sent to a model of this window.
-fn most_exchanges(engine: &Engine, profile: &Profile) -> u32 {
-    context::exchanges(
-        engine.settings.engine.history_exchanges,
-        profile.context_window,
-    )
+/// What is sent of earlier exchanges to a model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Wanted {
+    /// Exchanges that are sent whatever they fill.
+    least: u32,
+    /// Tokens that more of them may fill.
+    tokens: u64,
+}
+
+impl Wanted {
+    fn of(engine: &Engine, profile: &Profile) -> Self {
+        let settings = &engine.settings.engine;
+        Self {
+            least: context::exchanges(settings.history_exchanges, profile.context_window),
+            tokens: context::history_tokens(settings.history_share, profile.context_window),
+        }
+    }
+
+    fn or_more(self, other: Self) -> Self {
+        Self {
+            least: self.least.max(other.least),
+            tokens: self.tokens.max(other.tokens),
+        }
+    }
 }
 
 impl Step<'_> {
@@ -330,10 +353,12 @@ impl Step<'_> {
         history: &[Exchange],
         compact: bool,
     ) -> Option<Context> {
+        let wanted = Wanted::of(self.engine, profile);
         let material = Material {
             prefix: self.prefix,
             memory: &self.memory.context,
             history,
+            unread: self.unread,
             current: &fold::current(self.rows),
             ratio: self.rows.estimate_ratio.unwrap_or(1.0),
         };
@@ -342,7 +367,8 @@ impl Step<'_> {
             window: profile.context_window,
             max_output: profile.max_output_tokens,
             tools: profile.tools != Some(false),
-            exchanges: most_exchanges(self.engine, profile) as usize,
+            exchanges: wanted.least as usize,
+            history: wanted.tokens,
             compact,
         };
         build::build(&material, &target)
@@ -351,33 +377,49 @@ impl Step<'_> {
     /// The exchanges before this turn: as many as this model is sent, and where another model answered in them, as
     /// many as that one was sent, for the summary.
     async fn history(&mut self, name: &str, profile: &Profile) -> anyhow::Result<Vec<Exchange>> {
-        let wanted = most_exchanges(self.engine, profile);
+        let wanted = Wanted::of(self.engine, profile);
         let history = self.read_history(wanted).await?;
-        let of_others = history
+        let all = history
             .iter()
             .flat_map(Exchange::models)
             .filter(|model| *model != name)
             .filter(|model| self.engine.models.get(model).is_ok())
-            .map(|other| most_exchanges(self.engine, &self.engine.models.profile(other)))
-            .max()
-            .unwrap_or(0);
-        if of_others > wanted {
-            return self.read_history(of_others).await;
+            .map(|other| Wanted::of(self.engine, &self.engine.models.profile(other)))
+            .fold(wanted, Wanted::or_more);
+        if all != wanted {
+            return self.read_history(all).await;
         }
         Ok(history)
     }
 
     /// Reads the summary with the exchanges, so that each turn is in one of them and none in both.
-    async fn read_history(&mut self, exchanges: u32) -> anyhow::Result<Vec<Exchange>> {
+    async fn read_history(&mut self, wanted: Wanted) -> anyhow::Result<Vec<Exchange>> {
         let (session, continuation) = (self.rows.session_id, self.rows.id);
-        let (summary, history) = self
+        let ratio = self.rows.estimate_ratio.unwrap_or(1.0);
+        let most = wanted.least + u32::from(wanted.tokens > 0) * context::MOST_BEYOND;
+        let (mut count, mut filled) = (0, 0);
+        // One more than fits is read, so that it is named.
+        let wants = |last: Option<&HistoryExchange>| {
+            filled += last.map_or(0, |last| estimate::calibrated(fold::size(last), ratio));
+            let wanted = count < wanted.least || (count < most && filled <= wanted.tokens);
+            count += 1;
+            wanted
+        };
+        let (summary, (history, more)) = self
             .engine
             .store
             .read_here(move |reader| {
                 let summary = reader.summary(session)?;
-                Ok((summary, reader.history(session, continuation, exchanges)?))
+                Ok((summary, reader.history_while(session, continuation, wants)?))
             })
             .await?;
+        self.unread = if more {
+            (self.rows.uncovered.saturating_sub(1))
+                .saturating_sub(history.len() as u64)
+                .max(1)
+        } else {
+            0
+        };
         self.memory.context.summary = summary.map(|summary| MemoryItem {
             id: format!("summary-{}", summary.version),
             text: summary.text,

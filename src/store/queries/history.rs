@@ -71,33 +71,43 @@ impl Reader<'_> {
         before: ContinuationId,
         exchanges: u32,
     ) -> Result<Vec<Exchange>, StoreError> {
-        let heads = self
-            .conn
-            .prepare_cached(HISTORY)?
-            .query_map(
-                params![session.to_bytes(), before.to_bytes(), exchanges],
-                |row| {
-                    Ok((
-                        ContinuationId::from_bytes(row.get(0)?),
-                        row.get(1)?,
-                        row.get(2)?,
-                    ))
-                },
-            )?
-            .collect::<rusqlite::Result<Vec<(ContinuationId, String, String)>>>()?;
-        heads
-            .into_iter()
-            .rev()
-            .map(|(continuation_id, text, requester)| {
-                Ok(Exchange {
-                    continuation_id,
-                    requester,
-                    text,
-                    steps: load_steps(self.conn, continuation_id)?,
-                    calls: load_calls(self.conn, continuation_id)?,
-                })
-            })
-            .collect()
+        let mut left = exchanges;
+        let wants = |_: Option<&Exchange>| {
+            let wanted = left > 0;
+            left = left.saturating_sub(1);
+            wanted
+        };
+        Ok(self.history_while(session, before, wants)?.0)
+    }
+
+    /// The same, as many as are wanted: asked before the newest of them is read, and again with each that was. Says
+    /// whether there are more.
+    pub fn history_while(
+        &self,
+        session: SessionId,
+        before: ContinuationId,
+        mut wants: impl FnMut(Option<&Exchange>) -> bool,
+    ) -> Result<(Vec<Exchange>, bool), StoreError> {
+        let mut statement = self.conn.prepare_cached(HISTORY)?;
+        let mut heads = statement.query(params![session.to_bytes(), before.to_bytes(), -1])?;
+        let mut exchanges: Vec<Exchange> = Vec::new();
+        let mut more = false;
+        while let Some(head) = heads.next()? {
+            if !wants(exchanges.last()) {
+                more = true;
+                break;
+            }
+            let continuation_id = ContinuationId::from_bytes(head.get(0)?);
+            exchanges.push(Exchange {
+                continuation_id,
+                requester: head.get(2)?,
+                text: head.get(1)?,
+                steps: load_steps(self.conn, continuation_id)?,
+                calls: load_calls(self.conn, continuation_id)?,
+            });
+        }
+        exchanges.reverse();
+        Ok((exchanges, more))
     }
 
     /// How SQLite goes about [`Reader::history`], a line a table.

@@ -9,7 +9,7 @@ use crate::support::daemon::{Daemon, Home};
 const CONFIG: &str = "[engine]\nhistory_exchanges = 200\n[providers.scripted]\nkind = \"scripted\"\n\
     context_window = 9000\nmax_output_tokens = 1000\n[memory]\ncompaction_share = 80\n";
 
-async fn say(daemon: &Daemon, session: &str, text: &str) -> Value {
+pub async fn say(daemon: &Daemon, session: &str, text: &str) -> Value {
     let id = daemon.send(session, text).await;
     daemon.wait_state(&id, "completed").await
 }

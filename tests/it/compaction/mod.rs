@@ -3,6 +3,7 @@
 mod answers;
 mod commits;
 mod daemon;
+mod forgets;
 pub mod models;
 mod plans;
 mod property;

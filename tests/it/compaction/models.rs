@@ -6,7 +6,7 @@ use crate::model_calls::server::{ModelServer, ask, says, steps};
 use crate::support::daemon::{Daemon, Home};
 
 /// One exchange is sent along, and one of three goes.
-const SMALL: &str = "[model]\ndefault = \"one/m\"\n[engine]\nhistory_exchanges = 1\n[memory]\ncompaction_exchanges = 2\n";
+const SMALL: &str = "[model]\ndefault = \"one/m\"\n[engine]\nhistory_exchanges = 1\nhistory_share = 0\n[memory]\ncompaction_exchanges = 2\n";
 
 fn summary(text: &str, facts: Vec<Value>) -> String {
     json!({"summary": text, "facts": facts}).to_string()

@@ -12,6 +12,8 @@ fn fill(uncovered: usize, sent: &[u64]) -> Fill {
     Fill {
         uncovered,
         sent: sent.to_vec(),
+        least: sent.len(),
+        history: 0,
         fixed: 100,
         room: 1000,
     }
@@ -52,7 +54,7 @@ proptest! {
         share in 10_u32..=95,
         beyond in 1_usize..50,
     ) {
-        let before = Fill { uncovered: sent.len() + more, sent: sent.clone(), fixed, room: 1000 };
+        let before = Fill { uncovered: sent.len() + more, sent: sent.clone(), least: sent.len(), history: 0, fixed, room: 1000 };
         let Some(turns) = due(&before, Thresholds { share, beyond }) else {
             prop_assert!(more < beyond || before.uncovered < 2, "{before:?}");
             return Ok(());

@@ -9,7 +9,7 @@ use crate::model_calls::server::{ModelServer, ask, says};
 use crate::support::daemon::{DEADLINE, Daemon, Home};
 use crate::support::fake_http::Reply;
 
-const SMALL: &str = "[model]\ndefault = \"one/m\"\n[engine]\nhistory_exchanges = 1\n[memory]\ncompaction_exchanges = 2\n";
+const SMALL: &str = "[model]\ndefault = \"one/m\"\n[engine]\nhistory_exchanges = 1\nhistory_share = 0\n[memory]\ncompaction_exchanges = 2\n";
 
 /// A daemon that compacts and gets no answer.
 async fn stuck() -> (ModelServer, Home, Daemon, String) {

@@ -122,6 +122,7 @@ pub(crate) fn target(window: u64) -> Target<'static> {
         max_output: 500,
         tools: true,
         exchanges: 1000,
+        history: 0,
         compact: false,
     }
 }
@@ -141,6 +142,7 @@ pub(crate) fn fit_with(
         prefix: &prefix(),
         memory,
         history,
+        unread: 0,
         current,
         ratio,
     };
@@ -348,6 +350,7 @@ fn a_call_without_its_result_is_never_sent() {
         prefix: &prefix(),
         memory: &MemoryContext::default(),
         history: &[],
+        unread: 0,
         current: &called("now"),
         ratio: 1.0,
     };

@@ -4,3 +4,4 @@ mod fits;
 mod histories;
 mod learned;
 mod priorities;
+mod shares;

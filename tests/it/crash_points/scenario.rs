@@ -166,7 +166,7 @@ impl Scenario {
         match self {
             Self::Expiry => "[approvals]\nlife_seconds = 1\nhigh_risk_life_seconds = 1\n",
             Self::Compact => {
-                "[engine]\nhistory_exchanges = 1\n\n[memory]\ncompaction_exchanges = 2\n"
+                "[engine]\nhistory_exchanges = 1\nhistory_share = 0\n\n[memory]\ncompaction_exchanges = 2\n"
             }
             Self::Approve
             | Self::ApproveByButton

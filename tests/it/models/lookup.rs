@@ -61,6 +61,7 @@ pub fn all_settings(providers: Vec<(&str, ProviderSettings)>) -> Settings {
             one_tool_per_step: false,
             max_model_attempts: 3,
             history_exchanges: 6,
+            history_share: 50,
             shutdown_grace_seconds: 20,
         },
         retention: RetentionSettings {
