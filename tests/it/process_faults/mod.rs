@@ -15,4 +15,4 @@ mod drain;
 mod emergency;
 mod files;
 mod stopped;
-mod world;
+pub(crate) mod world;
