@@ -124,6 +124,23 @@ fn a_command_that_hangs_is_killed() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
+fn nothing_of_a_command_lives_on() {
+    let directory = tempfile::tempdir().unwrap();
+    let pid = directory.path().join("pid");
+    let script = "setsid sh -c 'echo $$ > PID; exec sleep 1000' >/dev/null 2>&1 & \
+                  until [ -s PID ]; do sleep 0.01; done; echo sk-command"
+        .replace("PID", pid.to_str().unwrap());
+    let case = with(&format!("api_key_command = \"\"\"{script}\"\"\""));
+    assert_eq!(key_of(&case), "sk-command");
+    let id = std::fs::read_to_string(&pid).unwrap();
+    assert!(
+        !std::path::Path::new("/proc").join(id.trim()).exists(),
+        "it outlived the command"
+    );
+}
+
+#[test]
 fn variables_that_hold_no_secret() {
     let unset = with("api_key_env = \"MY_KEY\"").error().to_string();
     assert!(

@@ -1,5 +1,7 @@
 //! Hooks: order, change, cancel, failing closed, observers that block nobody, and that the pipeline really calls them.
 
+#[cfg(target_os = "linux")]
+mod descendants;
 mod limits;
 mod observers;
 mod pure;

@@ -18,4 +18,4 @@ mod files;
 mod logs;
 mod panics;
 mod stopped;
-pub mod world;
+pub(crate) mod world;
