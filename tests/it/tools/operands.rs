@@ -168,9 +168,12 @@ fn what_is_not_bound_any_more_is_said() {
         )
         .unwrap();
     assert_eq!((plan.facts.bound.len(), plan.facts.unbound), (0, None));
-    let many: String = (0..5000).map(|n| format!("w{n} ")).collect();
+    let many: Vec<String> = (0..5000).map(|n| format!("w{n}")).collect();
     let plan = bench
-        .prepare("execute_command", json!({"argv": ["cat"], "stdin": many}))
+        .prepare(
+            "execute_command",
+            json!({"argv": ["cat"], "stdin": many.join(" ")}),
+        )
         .unwrap();
     assert!(plan.facts.unbound.unwrap().contains("more than 4096 words"));
 }
@@ -181,7 +184,9 @@ async fn a_call_that_cannot_be_bound_is_covered_by_no_rule_and_a_card_lists_what
     let daemon = home.daemon();
     let put = |name: &str| std::fs::write(home.workspace("api").join(name), "x\n").unwrap();
     let names: Vec<String> = (0..70).map(|n| format!("n{n}")).collect();
-    names.iter().for_each(|name| put(name));
+    for name in &names {
+        put(name);
+    }
     let rule = json!({ "tool": "execute_command", "matcher": "prefix", "value": "tac" });
     daemon.post("/v1/rules", rule).await;
     let ask = async |names: &[String]| {
