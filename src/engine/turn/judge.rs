@@ -563,7 +563,7 @@ fn new_call(
 
 /// What the model reads where a call would have to be allowed and nobody is there to do it.
 pub const UNATTENDED: &str = "denied: this is an unattended run and nobody is there to allow this call. \
-                              Do not repeat it; go on without it and say in your answer what was left undone";
+                              Do not repeat it; go on without it and say in your answer what was left undone.";
 
 /// Whether nobody is there to be asked.
 pub fn nobody_is_there(rows: &TurnRows) -> bool {
@@ -585,7 +585,7 @@ fn outcome(
         VerdictWord::Allow => NewCallOutcome::Ready,
         VerdictWord::Deny => NewCallOutcome::Refused {
             state: ToolCallState::Blocked,
-            content: "denied by policy: this call is not allowed here. Do not repeat it".to_owned(),
+            content: "denied by policy: this call is not allowed here. Do not repeat it.".to_owned(),
         },
         VerdictWord::Ask if nobody_is_there(rows) => NewCallOutcome::Refused {
             state: ToolCallState::Denied,
