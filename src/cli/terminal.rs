@@ -5,7 +5,7 @@ use std::io::{self, BufRead, Write};
 use serde::Serialize;
 
 use crate::cli::exit::Failure;
-use crate::text::untrusted::reveal_line;
+use crate::text::untrusted::{escape_line, reveal_line};
 
 /// Whether a person sits at it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,10 +43,10 @@ impl Terminal<'_> {
         Ok(writeln!(self.out, "{text}")?)
     }
 
-    /// An object on one line of JSON. Control characters are escaped by JSON itself.
+    /// An object on one line of JSON. What a terminal would act on is escaped; the value is the same.
     pub fn json(&mut self, value: &impl Serialize) -> Result<(), Failure> {
         let text = serde_json::to_string(value).map_err(anyhow::Error::from)?;
-        self.line(&text)
+        self.line(&escape_line(&text))
     }
 
     /// A word to the person, beside the result.

@@ -14,6 +14,7 @@ use crate::protocol::session::{
     Session, Step, StepBody, ToolCall, TranscriptBody, TranscriptEntry, Usage,
 };
 use crate::protocol::snapshot::{Answer, Query};
+use crate::text::untrusted::escape_line;
 use crate::text::verbatim::{block, inline};
 
 /// Entries asked for at once.
@@ -290,7 +291,9 @@ impl Export {
 }
 
 fn json(value: &impl serde::Serialize) -> Result<String, Problem> {
-    serde_json::to_string(value).map_err(|error| Problem::internal(error.to_string()))
+    let text =
+        serde_json::to_string(value).map_err(|error| Problem::internal(error.to_string()))?;
+    Ok(escape_line(&text).into_owned())
 }
 
 /// `kind` is a word of ours, `who` is outside text.

@@ -196,20 +196,41 @@ pub fn server_table(
     line(&mut out, format_args!("kind = {}", quoted(kind)));
     line(&mut out, format_args!("base_url = {}", quoted(base_url)));
     for (id, told) in models {
-        let mut facts = Vec::new();
-        if told.tools == Some(false) {
-            facts.push("tools = false".to_owned());
-        }
-        if let Some(window) = told.context_window {
-            facts.push(format!("context_window = {window}"));
-        }
-        let facts = match facts.join(", ") {
-            none if none.is_empty() => "{}".to_owned(),
-            some => format!("{{ {some} }}"),
-        };
-        line(&mut out, format_args!("models.{} = {facts}", quoted(id)));
+        line(&mut out, format_args!("{}", model_line(id, *told)));
     }
     out
+}
+
+/// What can be added to a provider that is declared already: remarks only, which replace nothing.
+pub fn server_models(provider: &str, models: &[(&str, ToldChoice)]) -> String {
+    let mut out = String::new();
+    if let Some((first, _)) = models.first() {
+        let name = quoted(&format!("{provider}/{first}"));
+        line(&mut out, format_args!("# under [model]: default = {name}"));
+    }
+    for (id, told) in models {
+        let model = model_line(id, *told);
+        line(
+            &mut out,
+            format_args!("# under [providers.{}]: {model}", table(provider)),
+        );
+    }
+    out
+}
+
+fn model_line(id: &str, told: ToldChoice) -> String {
+    let mut facts = Vec::new();
+    if told.tools == Some(false) {
+        facts.push("tools = false".to_owned());
+    }
+    if let Some(window) = told.context_window {
+        facts.push(format!("context_window = {window}"));
+    }
+    let facts = match facts.join(", ") {
+        none if none.is_empty() => "{}".to_owned(),
+        some => format!("{{ {some} }}"),
+    };
+    format!("models.{} = {facts}", quoted(id))
 }
 
 fn told_of(provider: &str, model: &str, told: ToldChoice, out: &mut String) {

@@ -156,7 +156,7 @@ async fn call(
         biased;
         why = &mut stopped => Err(Failed { left: true, ..Failed::new(why) }),
         asked = embedder.embed(texts) => asked.map_err(|error| Failed {
-            why: engine.redactor.redact(&error.message).into_owned(),
+            why: engine.redactor.redact_excerpts(&error.message),
             refused: matches!(
                 error.kind,
                 ModelErrorKind::InvalidRequest | ModelErrorKind::ContextTooLong

@@ -200,19 +200,18 @@ pub async fn look(settings: &Settings, environment: &Environment, at: Timestamp)
 }
 
 fn offered(settings: &Settings, server: FoundServer) -> OfferedServer {
-    let address = |url: &str| url.trim_end_matches('/').to_owned();
+    // One server has several names on its own machine.
+    let address = |url: &str| {
+        url.trim_end_matches('/')
+            .replace("://localhost", "://127.0.0.1")
+            .replace("://[::1]", "://127.0.0.1")
+    };
     let here = address(&server.base_url);
     let provider = settings
         .providers
         .iter()
         .find(|(_, provider)| address(&provider.base_url) == here)
         .map(|(name, _)| name.clone());
-    let name = match &provider {
-        Some(name) => name.clone(),
-        // Another server has its name already.
-        None if settings.providers.contains_key(&server.name) => format!("{}-local", server.name),
-        None => server.name.clone(),
-    };
     let models: Vec<(&str, ToldChoice)> = server
         .models
         .iter()
@@ -225,11 +224,30 @@ fn offered(settings: &Settings, server: FoundServer) -> OfferedServer {
             (model.id.as_str(), told)
         })
         .collect();
+    let config = match &provider {
+        // A second table of that name would be refused, or replace what is declared.
+        Some(name) => template::server_models(name, &models),
+        None => {
+            let name = free_name(settings, &server.name);
+            template::server_table(&name, &server.kind, &server.base_url, &models)
+        }
+    };
     OfferedServer {
-        config: template::server_table(&name, &server.kind, &server.base_url, &models),
+        config,
         provider,
         server,
     }
+}
+
+/// A name that no configured provider has.
+fn free_name(settings: &Settings, name: &str) -> String {
+    let local = format!("{name}-local");
+    let numbered = (2_u32..).map(|number| format!("{local}-{number}"));
+    [name.to_owned(), local.clone()]
+        .into_iter()
+        .chain(numbered)
+        .find(|name| !settings.providers.contains_key(name))
+        .unwrap_or(local)
 }
 
 /// Asks all of them at once.

@@ -16,9 +16,36 @@ use crate::model::ndjson;
 use crate::model::producer::EventSink;
 use crate::model::request::{ModelAnswer, ModelError, ModelErrorKind, ModelEvent};
 use crate::model::sse::{self, SseError};
+use crate::model::surrogates::{self, Joiner};
+use crate::protocol::session::Usage;
 
 /// How long to wait for what may follow a complete answer: some servers never send it.
 const GRACE_AFTER_FINISH: Duration = Duration::from_secs(2);
+
+/// What a step says of an answer whose server counted no token.
+pub const ESTIMATED: &str = "the server counted no tokens; those of this answer are estimated";
+
+/// What an answer used where its server counted nothing: four bytes are a token, so that a budget still counts.
+pub fn estimated(sent_bytes: usize, written: usize) -> Usage {
+    Usage {
+        input_tokens: (sent_bytes as u64).div_ceil(4),
+        output_tokens: (written as u64).div_ceil(4),
+        ..Usage::default()
+    }
+}
+
+/// What a server counted, where it counted anything; none = it is not believed.
+pub fn believed(usage: Option<Usage>) -> Option<Usage> {
+    usage.filter(|usage| usage.input_tokens + usage.output_tokens > 0)
+}
+
+/// The notes of an answer: that its tokens are estimated, where they were not counted.
+pub fn unless_counted(counted: Option<Usage>) -> Vec<String> {
+    match counted {
+        Some(_) => Vec::new(),
+        None => vec![ESTIMATED.to_owned()],
+    }
+}
 
 /// What a decoder knows after an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,10 +129,11 @@ pub async fn receive_within(
     limit: usize,
     sink: &EventSink,
 ) -> Result<(), ModelError> {
+    let mut joiner = Joiner::default();
     let read = match answer {
         Answer::Whole(body) => match decoder.whole(&body) {
             Ok(events) => {
-                send(sink, events).await;
+                send(sink, events, &mut joiner).await;
                 Ok(())
             }
             Err(failure) => Err(failure),
@@ -121,16 +149,23 @@ pub async fn receive_within(
                 } else {
                     Box::pin(sse::events_within(bytes, idle, limit).map(|event| Ok(event?.data)))
                 };
-            read(data.as_mut(), decoder.as_mut(), sink).await
+            read(data.as_mut(), decoder.as_mut(), sink, &mut joiner).await
         }
     };
+    if let Some(alone) = joiner.finish() {
+        sink.send(ModelEvent::TextDelta(alone.to_string())).await;
+    }
     let retry_after = decoder.retry_after();
-    let answer = read
+    let mut answer = read
         .and_then(|()| decoder.finish(sent_bytes))
-        .map_err(|failure| ModelError {
-            retry_after,
-            ..endpoint.error(failure)
+        .map_err(|mut failure| {
+            surrogates::join(&mut failure.what);
+            ModelError {
+                retry_after,
+                ..endpoint.error(failure)
+            }
         })?;
+    surrogates::join_answer(&mut answer);
     sink.send(ModelEvent::Finished(Box::new(answer))).await;
     Ok(())
 }
@@ -139,6 +174,7 @@ async fn read(
     mut data: Pin<&mut (dyn Stream<Item = Result<String, SseError>> + Send)>,
     decoder: &mut dyn Decode,
     sink: &EventSink,
+    joiner: &mut Joiner,
 ) -> Result<(), Failure> {
     // Of the trailer as a whole: one that drips is not waited for either.
     let mut patience: Option<Instant> = None;
@@ -159,7 +195,7 @@ async fn read(
         };
         match next {
             None => return Ok(()),
-            Some(Ok(piece)) => send(sink, decoder.data(&piece)?).await,
+            Some(Ok(piece)) => send(sink, decoder.data(&piece)?, joiner).await,
             // The answer itself was complete; only its trailer is lost.
             Some(Err(_)) if decoder.progress() == Progress::Finishing => return Ok(()),
             Some(Err(error)) => return Err(Endpoint::stream_failure(error)),
@@ -167,8 +203,12 @@ async fn read(
     }
 }
 
-async fn send(sink: &EventSink, events: Vec<ModelEvent>) {
-    for event in events {
+/// Hands events on; half of a character waits for the piece that holds the other.
+async fn send(sink: &EventSink, events: Vec<ModelEvent>, joiner: &mut Joiner) {
+    for mut event in events {
+        if let ModelEvent::TextDelta(text) = &mut event {
+            *text = joiner.push(text);
+        }
         sink.send(event).await;
     }
 }

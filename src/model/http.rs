@@ -27,6 +27,7 @@ pub use crate::model::http::connect::{client_for, with_causes};
 use crate::model::http::wait::retry_after;
 use crate::model::request::{ModelError, ModelErrorKind};
 use crate::model::sse::SseError;
+use crate::model::surrogates;
 
 /// Most bytes read of the body of a failed request.
 const MAX_ERROR_BODY: usize = 16 * 1024;
@@ -284,7 +285,7 @@ impl Endpoint {
             ));
         }
         let (body, complete) = self.read_body(response, MAX_WHOLE_BODY).await;
-        match (serde_json::from_str(&body), complete) {
+        match (surrogates::parse(&body), complete) {
             (Ok(value), Ok(())) => Ok(Answer::Whole(value)),
             (_, Err(failure)) => Err(self.unanswered(failure.kind, failure.what)),
             (Err(_), Ok(())) => Err(self.unanswered(
@@ -427,9 +428,13 @@ fn described_error(body: &str) -> ProviderError {
     let json = trimmed
         .strip_prefix("data:")
         .map_or(trimmed, |rest| rest.lines().next().unwrap_or_default());
-    serde_json::from_str::<Value>(json)
+    surrogates::parse(json)
         .ok()
         .and_then(|value| failure::provider_error(&value, true))
+        .map(|mut error| {
+            surrogates::join(&mut error.message);
+            error
+        })
         .unwrap_or_else(|| ProviderError {
             message: trimmed.to_owned(),
             ..ProviderError::default()

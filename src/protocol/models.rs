@@ -207,7 +207,7 @@ pub struct OfferedServer {
     pub server: FoundServer,
     /// The configured provider that is at its address; none = it can be used by nobody yet.
     pub provider: Option<String>,
-    /// Lines for the configuration that declare it and name its first models.
+    /// Lines for the configuration that declare it and name its first models; remarks only where it is declared already.
     pub config: String,
 }
 

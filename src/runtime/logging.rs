@@ -1,4 +1,6 @@
 //! Logs: to a file while the screen is up, to standard error for a daemon; every line through the redactor.
+//!
+//! An event is one line: a line break in it, and what a terminal would act on, is written as `\uXXXX`.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -14,6 +16,7 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::config::settings::Settings;
 use crate::text::redact::Redactor;
+use crate::text::untrusted::escape_line;
 
 /// A log file that would grow beyond this is renamed to `leverframe.log.1`, while the process runs too.
 const MAX_LOG_BYTES: u64 = 16 * 1024 * 1024;
@@ -137,7 +140,7 @@ struct Redacting {
 impl Write for Redacting {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let line = String::from_utf8_lossy(bytes);
-        let clean = self.redactor.redact(&line);
+        let clean = one_line(&self.redactor.redact(&line));
         match &self.sink {
             Sink::File(file) => file
                 .lock()
@@ -151,6 +154,12 @@ impl Write for Redacting {
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
+}
+
+/// One event as one line, whatever its fields hold. The formatter ends it with a line break, in JSON as well.
+fn one_line(event: &str) -> String {
+    let text = event.strip_suffix('\n').unwrap_or(event);
+    format!("{}\n", escape_line(text))
 }
 
 impl<'a> MakeWriter<'a> for Redacting {

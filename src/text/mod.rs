@@ -7,6 +7,7 @@ pub mod markdown;
 pub mod markup;
 pub mod quote;
 pub mod redact;
+pub mod scripts;
 pub mod untrusted;
 pub mod verbatim;
 pub mod width;

@@ -66,6 +66,40 @@ pub fn limit_line(text: &str, max_cells: usize) -> String {
     line
 }
 
+/// Text of several lines with an escape `\uXXXX` for everything that a terminal would execute, drop or reorder. Of JSON
+/// it makes JSON of the same value.
+pub fn escape_hidden(text: &str) -> Cow<'_, str> {
+    escape_with(text, Newlines::Keep)
+}
+
+/// The same on one line: `\n` is escaped as well.
+pub fn escape_line(text: &str) -> Cow<'_, str> {
+    escape_with(text, Newlines::Show)
+}
+
+fn escape_with(text: &str, newlines: Newlines) -> Cow<'_, str> {
+    let escapes = |c: char| match c {
+        '\n' => newlines == Newlines::Show,
+        ZERO_WIDTH_JOINER => true,
+        _ => is_hidden(c),
+    };
+    if !text.contains(escapes) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        if escapes(c) {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                // Writing to a string cannot fail.
+                let _ = write!(out, "\\u{unit:04x}");
+            }
+        } else {
+            out.push(c);
+        }
+    }
+    Cow::Owned(out)
+}
+
 /// Whether this character is never shown as itself, wherever it stands.
 ///
 /// Zero width joiner and the variation selectors 15 and 16 are not in this set: they are shown as

@@ -258,15 +258,22 @@ fn short_enough(what: &str, text: Option<&str>, max: usize) -> Result<(), Proble
     }
 }
 
+/// `text` with exactly one mark at its end, so that what follows is not read as part of it.
+fn sentence(text: &str) -> String {
+    let text = text.trim();
+    let ended = text.ends_with(['.', '!', '?', '…', '。', '！', '？']);
+    format!("{text}{}", if ended { "" } else { "." })
+}
+
 /// What the model reads in place of a result.
 fn result_content(word: DecisionWord, request: &DecisionRequest) -> String {
     let because = request
         .reason
         .as_deref()
-        .map(|reason| format!(" Reason: {reason}"))
+        .map(|reason| format!(" Reason: {}", sentence(reason)))
         .unwrap_or_default();
     match word {
-        DecisionWord::Deny => format!("denied by the operator.{because} Do not repeat this call"),
+        DecisionWord::Deny => format!("denied by the operator.{because} Do not repeat this call."),
         DecisionWord::DenyAndStop => {
             format!("denied by the operator, and the turn was stopped.{because}")
         }
@@ -280,7 +287,7 @@ fn result_content(word: DecisionWord, request: &DecisionRequest) -> String {
             "the outcome was unknown after an interruption; the operator says that it happened.{because}"
         ),
         DecisionWord::GiveUp => format!(
-            "the outcome is unknown after an interruption; the operator gave the call up.{because} Do not repeat it"
+            "the outcome is unknown after an interruption; the operator gave the call up.{because} Do not repeat it."
         ),
         DecisionWord::Revoke => {
             format!("the operator took the approval back before it ran.{because}")

@@ -14,6 +14,7 @@ use crate::engine::hooks::turn::{MAX_TOOL_NAME, Proposed};
 use crate::engine::policy::{self, CallFacts, Circumstances, SessionGrant};
 use crate::engine::rules::{self, CallShape};
 use crate::engine::turn::after::MALFORMED_RULE;
+use crate::protocol::approval::Preview;
 use crate::protocol::ids::{SessionId, ToolCallId};
 use crate::protocol::policy::{Policy, Verdict};
 use crate::protocol::rule::Rule;
@@ -22,6 +23,7 @@ use crate::protocol::words::{
 };
 use crate::store::input::{LeansOn, NewApproval, NewCall, NewCallFacts, NewCallOutcome, Otherwise};
 use crate::store::queries::turn::{CallRow, TurnRows};
+use crate::text::scripts;
 use crate::tools::canonical;
 use crate::tools::preview::one_line;
 use crate::tools::tool::{Plan, PrepareError, ToolContext, ToolHost};
@@ -49,6 +51,32 @@ fn first_line(text: &str) -> String {
         .chars()
         .take(200)
         .collect()
+}
+
+/// The plan, with a reason for each path or argument that holds a word of mixed scripts.
+fn marked(mut plan: Plan, args: &Value) -> Plan {
+    let argv: &[String] = match &plan.preview {
+        Preview::Exec { argv } => argv,
+        Preview::None | Preview::Diff { .. } | Preview::Text { .. } => &[],
+    };
+    let named = ["path", "cwd"]
+        .iter()
+        .filter_map(|name| args.get(name)?.as_str());
+    let texts = argv
+        .iter()
+        .map(String::as_str)
+        .chain(named)
+        .chain(plan.facts.cwd.as_deref())
+        .chain(plan.facts.executable.as_deref())
+        .chain(plan.operands.iter().map(|(path, _)| path.as_str()));
+    let mut reasons: Vec<String> = Vec::new();
+    for reason in texts.filter_map(scripts::warning) {
+        if !reasons.contains(&reason) {
+            reasons.push(reason);
+        }
+    }
+    plan.risk_reasons.extend(reasons);
+    plan
 }
 
 /// Everything known about a call that could be carried out.
@@ -319,7 +347,7 @@ pub fn judge_at(
         ))
     });
     let plan = match prepared {
-        Ok(plan) => plan,
+        Ok(plan) => marked(plan, args),
         Err(PrepareError::Invalid(message)) => {
             return Err(refuse(
                 ToolCallState::Failed,
@@ -582,7 +610,7 @@ fn new_call(
 
 /// What the model reads where a call would have to be allowed and nobody is there to do it.
 pub const UNATTENDED: &str = "denied: this is an unattended run and nobody is there to allow this call. \
-                              Do not repeat it; go on without it and say in your answer what was left undone";
+                              Do not repeat it; go on without it and say in your answer what was left undone.";
 
 /// Whether nobody is there to be asked.
 pub fn nobody_is_there(rows: &TurnRows) -> bool {
@@ -604,7 +632,8 @@ fn outcome(
         VerdictWord::Allow => NewCallOutcome::Ready,
         VerdictWord::Deny => NewCallOutcome::Refused {
             state: ToolCallState::Blocked,
-            content: "denied by policy: this call is not allowed here. Do not repeat it".to_owned(),
+            content: "denied by policy: this call is not allowed here. Do not repeat it."
+                .to_owned(),
         },
         VerdictWord::Ask if nobody_is_there(rows) => NewCallOutcome::Refused {
             state: ToolCallState::Denied,

@@ -8,11 +8,12 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use crate::model::exchange::{Decode, Progress};
+use crate::model::exchange::{Decode, Progress, believed, estimated, unless_counted};
 use crate::model::failure::{self, Failure, excerpt};
 use crate::model::request::{
     MalformedArgs, ModelAnswer, ModelErrorKind, ModelEvent, ModelToolCall, StopReason, TokenCount,
 };
+use crate::model::surrogates;
 use crate::protocol::session::{NativeBlocks, Usage};
 
 /// The family of these native blocks.
@@ -65,7 +66,7 @@ impl Decoder {
 
     /// Takes the data of one SSE event.
     pub fn data(&mut self, data: &str) -> Result<Vec<ModelEvent>, Failure> {
-        let event: Value = serde_json::from_str(data.trim()).map_err(|error| {
+        let event: Value = surrogates::parse(data.trim()).map_err(|error| {
             self.failure(
                 ModelErrorKind::Protocol,
                 format!(
@@ -294,7 +295,8 @@ impl Decoder {
                 "the answer ended without message_stop".to_owned(),
             ));
         }
-        let mut usage = self.usage();
+        let counted = believed(Some(self.usage()));
+        let notes = unless_counted(counted);
         let cut_off = matches!(
             self.stop_reason.as_deref(),
             Some("max_tokens" | "model_context_window_exceeded")
@@ -342,11 +344,10 @@ impl Decoder {
                 args,
             });
         }
-        if usage.input_tokens + usage.output_tokens == 0 {
-            let written: usize = content.iter().map(|block| block.to_string().len()).sum();
-            usage.input_tokens = (sent_bytes as u64).div_ceil(4);
-            usage.output_tokens = (written as u64).div_ceil(4);
-        }
+        let usage = counted.unwrap_or_else(|| {
+            let written = content.iter().map(|block| block.to_string().len()).sum();
+            estimated(sent_bytes, written)
+        });
         let stop = match self.stop_reason.as_deref() {
             Some("max_tokens" | "model_context_window_exceeded") => StopReason::MaxTokens,
             Some("refusal") => self
@@ -372,7 +373,7 @@ impl Decoder {
                 family: FAMILY.to_owned(),
                 content: Value::Array(content),
             }),
-            notes: Vec::new(),
+            notes,
         })
     }
 }
@@ -419,7 +420,7 @@ fn append(block: &mut Value, field: &str, more: &str) {
 fn close(block: Block) -> Value {
     let mut raw = block.raw;
     if !block.json.is_empty()
-        && let Ok(input) = serde_json::from_str::<Value>(&block.json)
+        && let Ok(input) = surrogates::parse(&block.json)
         && let Some(object) = raw.as_object_mut()
     {
         object.insert("input".to_owned(), input);
@@ -456,7 +457,7 @@ fn read_args(block: &Block, may_be_cut_off: bool) -> Result<Value, MalformedArgs
             Some(_) => Err(malformed("the arguments are not a JSON object".to_owned())),
         };
     }
-    match serde_json::from_str::<Value>(text) {
+    match surrogates::parse(text) {
         Ok(object @ Value::Object(_)) => Ok(object),
         Ok(_) => Err(malformed("the arguments are not a JSON object".to_owned())),
         Err(error) => Err(malformed(format!(

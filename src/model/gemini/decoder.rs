@@ -8,12 +8,13 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::model::exchange::{Decode, Progress};
+use crate::model::exchange::{Decode, Progress, believed, estimated, unless_counted};
 use crate::model::failure::{self, Failure, excerpt};
 use crate::model::gemini::parts::{
     Part, SIGNATURE, calls, is_refusal, is_thought, must_be_replayed, useless,
 };
 use crate::model::request::{ModelAnswer, ModelErrorKind, ModelEvent, StopReason, TokenCount};
+use crate::model::surrogates;
 use crate::protocol::session::{NativeBlocks, Usage};
 
 /// The family of these native blocks.
@@ -70,7 +71,7 @@ impl Decoder {
         if data == "[DONE]" {
             return Ok(Vec::new());
         }
-        let chunk: Value = serde_json::from_str(data).map_err(|error| {
+        let chunk: Value = surrogates::parse(data).map_err(|error| {
             self.failure(
                 ModelErrorKind::Protocol,
                 format!(
@@ -312,23 +313,20 @@ impl Decoder {
                 format!("it ended the answer with {}, {why}{told}", excerpt(&reason)),
             ));
         }
-        let mut usage = self.usage();
-        if usage.input_tokens + usage.output_tokens == 0 {
-            let written: usize = self
-                .parts
-                .iter()
-                .map(|part| part.raw.to_string().len())
-                .sum();
-            usage.input_tokens = (sent_bytes as u64).div_ceil(4);
-            usage.output_tokens = (written as u64).div_ceil(4);
-        }
+        let counted = believed(Some(self.usage()));
+        let notes = unless_counted(counted);
+        let usage = counted.unwrap_or_else(|| {
+            let parts = self.parts.iter();
+            let written = parts.map(|part| part.raw.to_string().len()).sum();
+            estimated(sent_bytes, written)
+        });
         let stopped_short = |stop: StopReason, text: String| ModelAnswer {
             text,
             tool_calls: Vec::new(),
             stop,
             usage,
             native: None,
-            notes: Vec::new(),
+            notes: notes.clone(),
         };
         // What a filter stopped is neither run nor sent back.
         if self.blocked {
@@ -363,7 +361,7 @@ impl Decoder {
             stop,
             usage,
             native,
-            notes: Vec::new(),
+            notes,
         })
     }
 }

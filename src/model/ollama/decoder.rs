@@ -6,11 +6,12 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::model::exchange::{Decode, Progress};
+use crate::model::exchange::{Decode, ESTIMATED, Progress, estimated};
 use crate::model::failure::{self, Failure, excerpt};
 use crate::model::request::{
     MalformedArgs, ModelAnswer, ModelErrorKind, ModelEvent, ModelToolCall, StopReason, TokenCount,
 };
+use crate::model::surrogates;
 use crate::protocol::session::{NativeBlocks, Usage};
 
 /// The family of these native blocks.
@@ -61,7 +62,7 @@ impl Decoder {
 
     /// Takes one line.
     pub fn line(&mut self, line: &str) -> Result<Vec<ModelEvent>, Failure> {
-        let value: Value = serde_json::from_str(line).map_err(|error| {
+        let value: Value = surrogates::parse(line).map_err(|error| {
             self.failure(
                 ModelErrorKind::Protocol,
                 format!("expected a line of JSON ({error}), got: {}", excerpt(line)),
@@ -184,12 +185,20 @@ impl Decoder {
                 .iter()
                 .map(|call| call.args.to_string().len())
                 .sum::<usize>();
+        let guess = estimated(sent_bytes, written);
+        let counted = self.input.unwrap_or(0) + self.output.unwrap_or(0) > 0;
         let usage = Usage {
-            input_tokens: self.input.unwrap_or(estimate),
-            output_tokens: self.output.unwrap_or((written as u64).div_ceil(4)),
+            input_tokens: self.input.filter(|_| counted).unwrap_or(guess.input_tokens),
+            output_tokens: self
+                .output
+                .filter(|_| counted)
+                .unwrap_or(guess.output_tokens),
             ..Usage::default()
         };
         let mut notes = self.notes;
+        if !counted {
+            notes.push(ESTIMATED.to_owned());
+        }
         notes.extend(self.input.and_then(|read| cut_context(read, estimate)));
         let last = self.calls.len().checked_sub(1);
         let mut tool_calls: Vec<ModelToolCall> = Vec::new();
@@ -272,7 +281,7 @@ fn read_args(args: Value, may_be_cut_off: bool) -> Result<Value, MalformedArgs> 
     };
     let args = match args {
         // Servers that only look like Ollama send the text of the object.
-        Value::String(text) => match serde_json::from_str(&text) {
+        Value::String(text) => match surrogates::parse(&text) {
             Ok(value) => value,
             Err(error) => {
                 return malformed(

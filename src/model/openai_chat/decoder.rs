@@ -9,12 +9,13 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::model::exchange::{Decode, Progress};
+use crate::model::exchange::{Decode, Progress, believed, estimated, unless_counted};
 use crate::model::failure::{self, Failure, excerpt};
 use crate::model::openai_chat::thinking::Thinking;
 use crate::model::request::{
     MalformedArgs, ModelAnswer, ModelErrorKind, ModelEvent, ModelToolCall, StopReason, TokenCount,
 };
+use crate::model::surrogates;
 use crate::protocol::session::{NativeBlocks, Usage};
 
 /// The family of these native blocks.
@@ -108,7 +109,7 @@ impl Decoder {
             self.done = true;
             return Ok(rest);
         }
-        let chunk: Value = serde_json::from_str(data).map_err(|error| {
+        let chunk: Value = surrogates::parse(data).map_err(|error| {
             self.failure(
                 ModelErrorKind::Protocol,
                 format!(
@@ -335,7 +336,7 @@ impl Decoder {
         let renamed = !name.is_empty() && !slot.args.is_empty() && slot.name != name;
         (starts_over || renamed)
             && slot.args.trim_end().ends_with('}')
-            && serde_json::from_str::<Value>(&slot.args).is_ok()
+            && surrogates::parse(&slot.args).is_ok()
     }
 
     /// The answer, once the stream has ended. `sent_bytes` is the size of the request: where the server
@@ -349,11 +350,9 @@ impl Decoder {
         };
         let cut_off = finish == "length";
         let written = self.text.len() + self.slots.iter().map(|s| s.args.len()).sum::<usize>();
-        let usage = self.usage.unwrap_or(Usage {
-            input_tokens: (sent_bytes as u64).div_ceil(4),
-            output_tokens: (written as u64).div_ceil(4),
-            ..Usage::default()
-        });
+        let counted = believed(self.usage);
+        let notes = unless_counted(counted);
+        let usage = counted.unwrap_or_else(|| estimated(sent_bytes, written));
         let last = self.slots.len().checked_sub(1);
         let mut tool_calls: Vec<ModelToolCall> = Vec::new();
         for (position, slot) in self.slots.into_iter().enumerate() {
@@ -394,7 +393,7 @@ impl Decoder {
                 family: FAMILY.to_owned(),
                 content: json!({ HOST: self.host, REASONING_DETAILS: self.details }),
             }),
-            notes: Vec::new(),
+            notes,
         })
     }
 }
@@ -473,7 +472,7 @@ fn read_args(slot: &Slot, may_be_cut_off: bool) -> Result<Value, MalformedArgs> 
             Ok(Value::Object(serde_json::Map::new()))
         };
     }
-    match serde_json::from_str::<Value>(text) {
+    match surrogates::parse(text) {
         Ok(object @ Value::Object(_)) => Ok(object),
         Ok(_) => Err(malformed("the arguments are not a JSON object".to_owned())),
         Err(error) if may_be_cut_off => Err(malformed(format!(

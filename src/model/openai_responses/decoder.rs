@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::model::exchange::{Decode, Progress};
+use crate::model::exchange::{Decode, Progress, believed, estimated, unless_counted};
 use crate::model::failure::{self, Failure, excerpt};
 use crate::model::openai_responses::items::{
     End, Item, MAX_ARGS_BYTES, arguments_of, has_content, has_id, has_more_than, is_kind,
@@ -17,6 +17,7 @@ use crate::model::openai_responses::items::{
 use crate::model::request::{
     ModelAnswer, ModelErrorKind, ModelEvent, ModelToolCall, StopReason, TokenCount,
 };
+use crate::model::surrogates;
 use crate::protocol::session::{NativeBlocks, Usage};
 
 /// The family of these native blocks.
@@ -61,7 +62,7 @@ impl Decoder {
                 "the server said [DONE] without response.completed".to_owned(),
             ));
         }
-        let event: Value = serde_json::from_str(data).map_err(|error| {
+        let event: Value = surrogates::parse(data).map_err(|error| {
             self.failure(
                 ModelErrorKind::Protocol,
                 format!(
@@ -361,14 +362,9 @@ impl Decoder {
                 _ => {}
             }
         }
-        let reported = self
-            .usage
-            .filter(|usage| usage.input_tokens + usage.output_tokens > 0);
-        let usage = reported.unwrap_or(Usage {
-            input_tokens: (sent_bytes as u64).div_ceil(4),
-            output_tokens: (written as u64).div_ceil(4),
-            ..Usage::default()
-        });
+        let counted = believed(self.usage);
+        let notes = unless_counted(counted);
+        let usage = counted.unwrap_or_else(|| estimated(sent_bytes, written));
         let stop = match end {
             End::Incomplete(reason) if reason == "content_filter" => StopReason::Refusal,
             End::Incomplete(_) => StopReason::MaxTokens,
@@ -385,7 +381,7 @@ impl Decoder {
                 family: FAMILY.to_owned(),
                 content: Value::Array(content),
             }),
-            notes: Vec::new(),
+            notes,
         })
     }
 

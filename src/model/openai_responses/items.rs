@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 
 use crate::model::failure::excerpt;
 use crate::model::request::MalformedArgs;
+use crate::model::surrogates;
 
 /// Most bytes of one call's arguments.
 pub const MAX_ARGS_BYTES: usize = 1024 * 1024;
@@ -114,7 +115,7 @@ pub fn read_args(item: &Item, end: &End) -> Result<Value, MalformedArgs> {
     }
     match text.trim() {
         "" | "null" => Ok(Value::Object(Map::new())),
-        text => match serde_json::from_str::<Value>(text) {
+        text => match surrogates::parse(text) {
             Ok(object @ Value::Object(_)) => Ok(object),
             Ok(_) => Err(malformed("the arguments are not a JSON object".to_owned())),
             Err(error) => Err(malformed(format!(

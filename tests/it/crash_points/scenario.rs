@@ -10,7 +10,7 @@ const WORDS: usize = 620;
 /// The end of Bea's turn.
 const BEA_ANSWER: &str = "the command ran and the files are listed";
 /// The end of a turn whose command was refused.
-const REFUSED_ANSWER: &str = "I did not do it: execute_command was not allowed. denied by the operator. Do not repeat this call\n\
+const REFUSED_ANSWER: &str = "I did not do it: execute_command was not allowed. denied by the operator. Do not repeat this call.\n\
                               Tell me if there is another way you would like.";
 /// The conversation of the API's client.
 pub const API_CONVERSATION: &str = "crash";

@@ -118,7 +118,7 @@ async fn decisions_in_any_order_are_answered_in_one_request_in_the_order_of_the_
     let place = Place::new();
     let (daemon, _, turn) = three(&place).await;
     // The last one first.
-    deny(&daemon, &approval_of(&daemon, "c.txt").await, "too late").await;
+    deny(&daemon, &approval_of(&daemon, "c.txt").await, "too late.").await;
     let second = approval_of(&daemon, "b.txt").await;
     assert_eq!(daemon.decide(&second, "approve").await.0, 200);
     assert_eq!(place.one.seen().len(), 1, "one question is still open");
@@ -138,6 +138,13 @@ async fn decisions_in_any_order_are_answered_in_one_request_in_the_order_of_the_
     for (text, word) in said.iter().zip(["not this one", "b.txt", "too late"]) {
         assert!(text.contains(word), "{word:?} is missing in {text:?}");
     }
+    // What the operator wrote ends as a sentence, and so does what is said behind it.
+    let denied = |reason: &str| {
+        format!("denied by the operator. Reason: {reason}. Do not repeat this call.")
+    };
+    assert!(said[0].contains(&denied("not this one")), "{:?}", said[0]);
+    assert!(said[2].contains(&denied("too late")), "{:?}", said[2]);
+    assert!(!said[2].contains(".."), "{:?}", said[2]);
 }
 
 #[tokio::test]

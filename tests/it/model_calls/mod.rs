@@ -5,6 +5,7 @@ mod cache_key;
 mod chain;
 mod choice;
 mod decisions;
+mod forged;
 mod interrupted;
 mod secrets;
 pub mod server;

@@ -89,6 +89,32 @@ async fn a_server_is_shown_with_lines_that_load_and_is_not_used() {
     let again = discover(&declared, &list, &["--json"]);
     let again: Value = serde_json::from_str(&again.out).unwrap();
     assert_eq!(again["servers"][0]["provider"], "ollama-local", "{again}");
+    // What is declared is not declared again: the lines are remarks, and load beside it.
+    let more = again["servers"][0]["config"].as_str().unwrap();
+    assert!(more.lines().all(|line| line.starts_with('#')), "{more}");
+    let both = Home::new(&format!(
+        "[model]\ndefault = \"scripted/demo\"\n{lines}{more}"
+    ));
+    let listed = run(&both, &["models", "list", "--json"]);
+    assert_eq!(listed.status, Some(0), "{}\n{more}", listed.err);
+
+    // A name that is taken by another server is not given out a second time.
+    let elsewhere = "kind = \"ollama\"\nbase_url = \"http://127.0.0.1:9\"\n";
+    let taken = Home::new(&format!(
+        "[model]\ndefault = \"scripted/demo\"\n[providers.ollama-local]\n{elsewhere}"
+    ));
+    let other = discover(&taken, &list, &[]);
+    assert!(
+        other.out.contains("[providers.ollama-local-2]"),
+        "{}",
+        other.out
+    );
+    let localhost = server.url().replace("127.0.0.1", "localhost");
+    let same = Home::new(&format!(
+        "[model]\ndefault = \"scripted/demo\"\n[providers.mine]\nkind = \"ollama\"\nbase_url = \"{localhost}\"\n"
+    ));
+    let same = discover(&same, &list, &[]);
+    assert!(same.out.contains("configured as mine"), "{}", same.out);
     let nobody = discover(&home, "", &[]);
     assert!(
         nobody.out.contains("no model server answers"),

@@ -17,6 +17,7 @@ mod event_reader;
 pub(crate) mod faults;
 mod gemini_decoder;
 mod gemini_requests;
+mod halves;
 pub mod helpers;
 mod limits;
 mod line_reader;

@@ -3,6 +3,7 @@
 mod chunk;
 mod markdown;
 mod redact;
+mod scripts;
 mod seam;
 mod untrusted;
 mod wrap;
