@@ -17,6 +17,7 @@ use crate::api::error::Refusal;
 use crate::api::limiter::{Attempt, FailedLogins};
 use crate::api::peer::{Peer, may_connect, operator};
 use crate::api::router::Api;
+use crate::api::seats::Seat;
 use crate::api::token::TokenVerifier;
 use crate::client::remote::wire::SCOPES_HEADER;
 use crate::protocol::command::Actor;
@@ -148,8 +149,12 @@ pub async fn admit(
     mut request: Request,
     next: Next,
 ) -> Response {
-    match judge(&api, peer, &request) {
+    let seat = request.extensions().get::<Seat>().cloned();
+    let mut response = match judge(&api, peer, &request) {
         Ok(caller) => {
+            if let (Some(seat), Some(_)) = (&seat, &caller) {
+                seat.admit();
+            }
             let scopes = caller.as_ref().and_then(Caller::scopes);
             if let Some(caller) = caller {
                 request.extensions_mut().insert(caller);
@@ -161,7 +166,13 @@ pub async fn admit(
             response
         }
         Err(refusal) => refusal.into_response(),
+    };
+    if seat.is_some_and(|seat| seat.is_stranger()) {
+        // One answer, then the seat is for the next.
+        let close = HeaderValue::from_static("close");
+        response.headers_mut().insert(header::CONNECTION, close);
     }
+    response
 }
 
 fn judge(api: &Api, peer: Peer, request: &Request) -> Result<Option<Caller>, Refusal> {

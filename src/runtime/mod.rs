@@ -5,6 +5,7 @@
 pub mod backup;
 pub mod channel_port;
 pub mod demo;
+pub mod descriptors;
 pub mod detach;
 pub mod in_process;
 pub mod logging;
@@ -13,4 +14,5 @@ pub mod notify;
 pub mod offline;
 pub mod signals;
 pub mod start;
+pub mod stop_signal;
 pub mod wind_down;

@@ -10,6 +10,7 @@ mod doors;
 mod fake;
 mod hook_samples;
 mod hygiene;
+mod raw_bytes;
 mod remote;
 mod routes;
 mod routine_samples;

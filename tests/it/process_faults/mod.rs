@@ -15,4 +15,5 @@ mod drain;
 mod emergency;
 mod files;
 mod stopped;
+mod strangers;
 mod world;
