@@ -7,6 +7,7 @@ mod cache_samples;
 mod command_line;
 mod costs;
 mod doors;
+mod ephemeral;
 mod fake;
 mod hook_samples;
 mod hygiene;
