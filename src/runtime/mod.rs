@@ -15,4 +15,5 @@ pub mod offline;
 pub mod signals;
 pub mod start;
 pub mod stop_signal;
+pub mod watchdog;
 pub mod wind_down;

@@ -14,6 +14,7 @@ mod disk;
 mod drain;
 mod emergency;
 mod files;
+mod service;
 mod stopped;
 mod strangers;
 mod world;
