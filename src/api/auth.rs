@@ -17,14 +17,18 @@ use crate::api::error::Refusal;
 use crate::api::limiter::{Attempt, FailedLogins};
 use crate::api::peer::{Peer, may_connect, operator};
 use crate::api::router::Api;
+use crate::api::seats::Seat;
 use crate::api::token::TokenVerifier;
 use crate::client::remote::wire::SCOPES_HEADER;
 use crate::protocol::command::Actor;
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::words::Scope;
 
-/// The one path that needs no credential.
+/// The path that looks at no credential.
 pub const OPEN_PATH: &str = "/healthz";
+
+/// Paths that need no credential. One that is shown is looked at all the same: clients find out here that it is wrong.
+const PUBLIC_PATHS: &[&str] = &["/readyz", "/openapi.json"];
 
 /// How callers prove who they are.
 pub enum Door {
@@ -148,8 +152,12 @@ pub async fn admit(
     mut request: Request,
     next: Next,
 ) -> Response {
-    match judge(&api, peer, &request) {
+    let seat = request.extensions().get::<Seat>().cloned();
+    let mut response = match judge(&api, peer, &request) {
         Ok(caller) => {
+            if let (Some(seat), Some(_)) = (&seat, &caller) {
+                seat.admit();
+            }
             let scopes = caller.as_ref().and_then(Caller::scopes);
             if let Some(caller) = caller {
                 request.extensions_mut().insert(caller);
@@ -161,7 +169,13 @@ pub async fn admit(
             response
         }
         Err(refusal) => refusal.into_response(),
+    };
+    if seat.is_some_and(|seat| seat.is_stranger()) {
+        // One answer, then the seat is for the next.
+        let close = HeaderValue::from_static("close");
+        response.headers_mut().insert(header::CONNECTION, close);
     }
+    response
 }
 
 fn judge(api: &Api, peer: Peer, request: &Request) -> Result<Option<Caller>, Refusal> {
@@ -179,6 +193,11 @@ fn judge(api: &Api, peer: Peer, request: &Request) -> Result<Option<Caller>, Ref
     }
     check_content_type(headers)?;
     if request.uri().path() == OPEN_PATH {
+        return Ok(None);
+    }
+    let shown = headers.contains_key(header::AUTHORIZATION);
+    let public = PUBLIC_PATHS.contains(&request.uri().path());
+    if public && !shown && matches!(api.door, Door::Tcp { .. }) {
         return Ok(None);
     }
     api.door.authenticate(peer, headers).map(Some)

@@ -75,6 +75,20 @@ pub const KINDS: &[&str] = &[
     "oncall.changed",
 ];
 
+/// The kinds that carry no `id` and no `seq`: they are not kept and not sent again on resume. The snapshot has what
+/// they added up to.
+pub const EPHEMERAL: &[&str] = &[
+    "continuation.streaming",
+    "model.started",
+    "model.waiting",
+    "message.delta",
+    "tool.output",
+    "channel.state",
+    "cache.miss",
+    "hook.ran",
+    "engine.state",
+];
+
 /// The routes of this module.
 pub fn routes() -> Vec<Route> {
     vec![get(

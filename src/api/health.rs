@@ -27,14 +27,17 @@ pub fn routes() -> Vec<Route> {
                 |_api, _call| Box::pin(async { json(StatusCode::OK, &Health { status: "ok" }) }),
             )
         },
-        get(
-            "/readyz",
-            "200 once the store is writable and recovered, also while held or quarantined; 503 while it is not \
-             writable or the process lets its work end",
-            &[],
-            &[ok("Readiness")],
-            |api, _call| Box::pin(ready(api)),
-        ),
+        Route {
+            needs: Needs::Nothing,
+            ..get(
+                "/readyz",
+                "200 once the store is writable and recovered, also while held or quarantined; 503 while it is not \
+             writable or the process lets its work end; needs no credential",
+                &[],
+                &[ok("Readiness")],
+                |api, _call| Box::pin(ready(api)),
+            )
+        },
     ]
 }
 

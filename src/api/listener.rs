@@ -2,7 +2,7 @@
 //!
 //! A response is pulled, never queued: what a slow reader has not taken stays with the engine's stream,
 //! which reads the log again when it falls behind. A reader that takes nothing at all for the stall time
-//! is cut off, so it holds neither a subscription nor a buffer.
+//! is cut off, so it holds neither a subscription nor a buffer. What is read passes the judge of framing first.
 
 use std::io;
 use std::pin::Pin;
@@ -14,7 +14,10 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::time::{Sleep, sleep};
 
+use crate::api::connection::Arrival;
+use crate::api::framing::Framing;
 use crate::api::peer::Peer;
+use crate::api::seats::Seats;
 
 /// After a failed accept (out of descriptors), so that the loop does not spin.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
@@ -25,6 +28,7 @@ pub struct Guarded<S> {
     stream: S,
     stall: Duration,
     timer: Option<Pin<Box<Sleep>>>,
+    framing: Framing,
 }
 
 impl<S> Guarded<S> {
@@ -33,6 +37,7 @@ impl<S> Guarded<S> {
             stream,
             stall,
             timer: None,
+            framing: Framing::default(),
         }
     }
 
@@ -63,7 +68,15 @@ impl<S: AsyncRead + Unpin> AsyncRead for Guarded<S> {
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(cx, buf)
+        let before = buf.filled().len();
+        let read = Pin::new(&mut self.stream).poll_read(cx, buf);
+        if let Poll::Ready(Ok(())) = read
+            && let Some(fresh) = buf.filled_mut().get_mut(before..)
+        {
+            let passed = self.framing.judge(fresh);
+            buf.set_filled(before + passed);
+        }
+        read
     }
 }
 
@@ -115,14 +128,18 @@ impl UnixDoor {
 
 impl Listener for UnixDoor {
     type Io = Guarded<UnixStream>;
-    type Addr = Peer;
+    type Addr = Arrival;
 
     async fn accept(&mut self) -> (Self::Io, Self::Addr) {
         loop {
             match self.listener.accept().await {
                 Ok((stream, _)) => {
                     let uid = stream.peer_cred().ok().map(|cred| cred.uid());
-                    return (Guarded::new(stream, self.stall), Peer::Unix { uid });
+                    let arrival = Arrival {
+                        peer: Peer::Unix { uid },
+                        seat: None,
+                    };
+                    return (Guarded::new(stream, self.stall), arrival);
                 }
                 Err(error) => pause(&error).await,
             }
@@ -130,7 +147,10 @@ impl Listener for UnixDoor {
     }
 
     fn local_addr(&self) -> io::Result<Self::Addr> {
-        Ok(Peer::Unix { uid: None })
+        Ok(Arrival {
+            peer: Peer::Unix { uid: None },
+            seat: None,
+        })
     }
 }
 
@@ -139,28 +159,41 @@ impl Listener for UnixDoor {
 pub struct TcpDoor {
     listener: TcpListener,
     stall: Duration,
+    seats: Seats,
 }
 
 impl TcpDoor {
-    /// Serves `listener`; a connection is cut after `stall` without write progress.
-    pub fn new(listener: TcpListener, stall: Duration) -> Self {
-        Self { listener, stall }
+    /// Serves `listener` to as many as have seats; a connection is cut after `stall` without write progress.
+    pub fn new(listener: TcpListener, stall: Duration, seats: Seats) -> Self {
+        Self {
+            listener,
+            stall,
+            seats,
+        }
     }
 }
 
 impl Listener for TcpDoor {
     type Io = Guarded<TcpStream>;
-    type Addr = Peer;
+    type Addr = Arrival;
 
     async fn accept(&mut self) -> (Self::Io, Self::Addr) {
         loop {
             match self.listener.accept().await {
                 Ok((stream, address)) => {
+                    let Some(seat) = self.seats.take() else {
+                        tracing::debug!("no seat for one more TCP connection");
+                        continue;
+                    };
                     // Events are small and wanted at once.
                     if let Err(error) = stream.set_nodelay(true) {
                         tracing::debug!(%error, "TCP_NODELAY not set");
                     }
-                    return (Guarded::new(stream, self.stall), Peer::Tcp(address));
+                    let arrival = Arrival {
+                        peer: Peer::Tcp(address),
+                        seat: Some(seat),
+                    };
+                    return (Guarded::new(stream, self.stall), arrival);
                 }
                 Err(error) => pause(&error).await,
             }
@@ -168,7 +201,10 @@ impl Listener for TcpDoor {
     }
 
     fn local_addr(&self) -> io::Result<Self::Addr> {
-        self.listener.local_addr().map(Peer::Tcp)
+        self.listener.local_addr().map(|address| Arrival {
+            peer: Peer::Tcp(address),
+            seat: None,
+        })
     }
 }
 

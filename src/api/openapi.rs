@@ -3,6 +3,7 @@
 use axum::http::StatusCode;
 use serde_json::{Map, Value, json};
 
+use crate::api::events::{EPHEMERAL, KINDS};
 use crate::api::route::{
     AnswerShape, Body, Field, Needs, Presence, Route, Shape, Success, get, ok,
 };
@@ -11,13 +12,18 @@ use crate::client::remote::wire::PROTOCOL_HEADER;
 
 /// The routes of this module.
 pub fn routes() -> Vec<Route> {
-    vec![get(
-        "/openapi.json",
-        "This document",
-        &[],
-        &[ok("OpenApi")],
-        |_api, _call| Box::pin(async { error::json(StatusCode::OK, &document(&router::table())) }),
-    )]
+    vec![Route {
+        needs: Needs::Nothing,
+        ..get(
+            "/openapi.json",
+            "This document; needs no credential",
+            &[],
+            &[ok("OpenApi")],
+            |_api, _call| {
+                Box::pin(async { error::json(StatusCode::OK, &document(&router::table())) })
+            },
+        )
+    }]
 }
 
 /// The OpenAPI 3.1 document of a table of routes.
@@ -153,7 +159,11 @@ fn response(success: Success, schemas: &mut Map<String, Value>) -> Value {
             } } },
         }),
         AnswerShape::Events => json!({
-            "description": "Server-Sent Events: `id` = seq, `event` = kind, `data` = the event",
+            "description": "Server-Sent Events: `id` = seq, `event` = kind, `data` = the event. Kinds under \
+                `x-leverframe-ephemeral` carry no `id` and no `seq`, are not kept, and are not sent again on resume: \
+                `/v1/snapshot` has what they added up to",
+            "x-leverframe-kinds": KINDS,
+            "x-leverframe-ephemeral": EPHEMERAL,
             "content": { "text/event-stream": { "schema": { "type": "string" } } },
         }),
         AnswerShape::Content => json!({

@@ -2,10 +2,6 @@
 
 use std::net::SocketAddr;
 
-use axum::extract::connect_info::Connected;
-use axum::serve::IncomingStream;
-
-use crate::api::listener::{TcpDoor, UnixDoor};
 use crate::protocol::command::Actor;
 
 /// The other end of a connection.
@@ -18,18 +14,6 @@ pub enum Peer {
     },
     /// A TCP client.
     Tcp(SocketAddr),
-}
-
-impl Connected<IncomingStream<'_, UnixDoor>> for Peer {
-    fn connect_info(stream: IncomingStream<'_, UnixDoor>) -> Self {
-        *stream.remote_addr()
-    }
-}
-
-impl Connected<IncomingStream<'_, TcpDoor>> for Peer {
-    fn connect_info(stream: IncomingStream<'_, TcpDoor>) -> Self {
-        *stream.remote_addr()
-    }
 }
 
 /// Whether a process of user `uid` may use the socket of a daemon that runs as `own_uid`: the same user, or

@@ -13,11 +13,12 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::api::auth::Door;
+use crate::api::connection;
 use crate::api::events::PING;
 use crate::api::limiter::FailedLogins;
 use crate::api::listener::{TcpDoor, UnixDoor};
-use crate::api::peer::Peer;
 use crate::api::router::{Api, build};
+use crate::api::seats::Seats;
 use crate::api::token::TokenVerifier;
 use crate::client::console_client::ConsoleClient;
 
@@ -27,6 +28,9 @@ pub const LONGEST_SOCKET_PATH: usize = 103;
 
 /// Time open requests get to finish after shutdown was asked for; streams end at once.
 const GRACE: Duration = Duration::from_secs(5);
+
+/// Time the head of a request may take. Clients of ours let go of idle connections well before it.
+const HEAD: Duration = Duration::from_secs(10);
 
 /// Why nothing listens.
 #[derive(Debug, thiserror::Error)]
@@ -76,6 +80,8 @@ pub struct Timing {
     pub ping: Duration,
     /// Time without write progress after which a connection is cut.
     pub stall: Duration,
+    /// Time the head of a request may take; also how long a connection may idle.
+    pub head: Duration,
 }
 
 impl Default for Timing {
@@ -83,6 +89,7 @@ impl Default for Timing {
         Self {
             ping: PING,
             stall: Duration::from_secs(20),
+            head: HEAD,
         }
     }
 }
@@ -94,7 +101,7 @@ pub struct Serving {
     pub url: String,
     /// The bound address (TCP).
     pub address: Option<SocketAddr>,
-    task: JoinHandle<io::Result<()>>,
+    task: JoinHandle<()>,
     shutdown: CancellationToken,
     socket: Option<PathBuf>,
 }
@@ -133,13 +140,12 @@ pub async fn serve_unix(
         ping: timing.ping,
         shutdown: shutdown.clone(),
     });
-    let service = build(api).into_make_service_with_connect_info::<Peer>();
-    let server = axum::serve(UnixDoor::new(listener, timing.stall), service)
-        .with_graceful_shutdown(shutdown.clone().cancelled_owned());
+    let door = UnixDoor::new(listener, timing.stall);
+    let server = connection::serve(door, build(api), timing.head, shutdown.clone());
     Ok(Serving {
         url: format!("unix:{}", path.display()),
         address: None,
-        task: tokio::spawn(async move { server.await }),
+        task: tokio::spawn(server),
         shutdown,
         socket: Some(path.to_owned()),
     })
@@ -171,13 +177,12 @@ pub async fn serve_tcp(
         ping: timing.ping,
         shutdown: shutdown.clone(),
     });
-    let service = build(api).into_make_service_with_connect_info::<Peer>();
-    let server = axum::serve(TcpDoor::new(listener, timing.stall), service)
-        .with_graceful_shutdown(shutdown.clone().cancelled_owned());
+    let door = TcpDoor::new(listener, timing.stall, Seats::of_process());
+    let server = connection::serve(door, build(api), timing.head, shutdown.clone());
     Ok(Serving {
         url: format!("http://{bound}"),
         address: Some(bound),
-        task: tokio::spawn(async move { server.await }),
+        task: tokio::spawn(server),
         shutdown,
         socket: None,
     })

@@ -93,6 +93,9 @@ pub enum Subcommands {
     #[command(subcommand)]
     Outbox(OutboxCommands),
     /// Kill running tools and hold everything
+    ///
+    /// Where the socket does not answer, the process gets SIGUSR1, which does the same. Without this command:
+    /// `kill -USR1 PID`; the process id stands in `leverframe.lock` in the data directory. A release needs the socket.
     EmergencyStop {
         /// Shown to everyone
         #[arg(long)]

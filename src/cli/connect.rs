@@ -20,6 +20,9 @@ pub async fn daemon(data_dir: &Path) -> Result<RemoteClient, Failure> {
 }
 
 /// The same with other time limits.
+///
+/// # Errors
+/// [`Failure::NothingRunning`] where no socket takes the connection.
 pub async fn daemon_within(data_dir: &Path, limits: Limits) -> Result<RemoteClient, Failure> {
     let listed = std::fs::read_to_string(data_dir.join("listen")).unwrap_or_default();
     let socket = listed

@@ -22,7 +22,7 @@ use crate::runtime::logging::{self, Destination};
 use crate::runtime::signals::EndSignals;
 use crate::runtime::start::{self, Running, StartError, socket_path};
 use crate::runtime::wind_down::{Wound, wind_down};
-use crate::runtime::{demo, detach, notify};
+use crate::runtime::{demo, detach, notify, watchdog};
 use crate::text::ascii;
 use crate::tui::event_loop::{self, Attached};
 use crate::tui::message::QuitKind;
@@ -208,8 +208,16 @@ pub async fn run_daemon(flags: Flags) -> Result<(), Failure> {
     for address in &running.addresses {
         say(&format!("listening on {address}"));
     }
+    tracing::info!(
+        version = env!("CARGO_PKG_VERSION"),
+        data_dir = %data_dir.display(),
+        addresses = running.addresses.join(" "),
+        channels = running.live_channels().join(" "),
+        "started"
+    );
     let socket = environment.notify_socket();
     notify::notify(socket.as_deref(), "READY=1");
+    let watchdog = watchdog::watch(running.client(), socket.clone(), environment.watchdog());
     let signal = signals.next().await;
     tracing::info!(signal, "stopping");
     notify::notify(socket.as_deref(), "STOPPING=1");
@@ -225,6 +233,9 @@ pub async fn run_daemon(flags: Flags) -> Result<(), Failure> {
         );
     })
     .await;
+    if let Some(watchdog) = watchdog {
+        watchdog.abort();
+    }
     cut_short(wound)
 }
 

@@ -188,6 +188,10 @@ pub async fn run(arguments: Arguments, terminal: &mut Terminal<'_>) -> Result<()
             themes::run(terminal, format, &modes::settings(&flags)?, name.as_deref())
         }
         Some(Subcommands::Replay { id }) => Ok(modes::run_replay(flags, opening, &id).await?),
+        Some(Subcommands::EmergencyStop { reason }) => {
+            let (_, data_dir) = places(&flags, &Environment::capture())?;
+            emergency::stop(&data_dir, terminal, format, reason).await
+        }
         Some(command) => {
             let (_, data_dir) = places(&flags, &Environment::capture())?;
             let client = connect::daemon(&data_dir).await?;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// A snapshot of the environment. Tests build one from pairs.
 #[derive(Clone, Default, PartialEq, Eq)]
@@ -156,6 +157,15 @@ impl Environment {
     /// `NOTIFY_SOCKET` of systemd.
     pub fn notify_socket(&self) -> Option<PathBuf> {
         self.path("NOTIFY_SOCKET")
+    }
+
+    /// How often systemd wants to hear that this process is well: `WATCHDOG_USEC`, where it is meant for this one.
+    pub fn watchdog(&self) -> Option<Duration> {
+        let ours = self
+            .get("WATCHDOG_PID")
+            .is_none_or(|pid| pid == std::process::id().to_string());
+        let micros = self.get("WATCHDOG_USEC")?.parse().ok()?;
+        (ours && micros > 0).then(|| Duration::from_micros(micros))
     }
 
     /// The command that edits a file: `VISUAL`, else `EDITOR`.

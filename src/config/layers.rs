@@ -21,7 +21,7 @@ use crate::config::settings::{
     ProviderKind, ProviderSettings, RetentionSettings, SelfApproval, Settings,
 };
 use crate::config::toml_text::TomlText;
-use crate::config::{hooks, hygiene, memory};
+use crate::config::{hooks, hygiene, key_files, memory, ownership};
 use crate::protocol::words::Risk;
 
 /// What is used when nothing is configured.
@@ -128,6 +128,7 @@ fn read(
     let file = if flags.demo {
         None
     } else {
+        ownership::check(&paths.config_file)?;
         LoadedFile::read(&paths.config_file)?
     };
     if file.is_none() && choice == FileChoice::Named && !flags.demo {
@@ -190,6 +191,7 @@ pub fn resolve(inputs: Inputs<'_>) -> Result<Settings, ConfigError> {
     }
 
     let hooks = hooks::resolve(&inputs, &channels)?;
+    let key_files = key_files::resolve(&inputs, &channels)?;
     let listen = listen(&inputs, &config)?;
     let memory = memory::resolve(&inputs, &providers)?;
     Ok(Settings {
@@ -210,6 +212,7 @@ pub fn resolve(inputs: Inputs<'_>) -> Result<Settings, ConfigError> {
         retention: retention(&inputs, &config)?,
         response_cache: cache::resolve(&inputs)?,
         hooks,
+        key_files,
         hygiene: hygiene::resolve(&inputs)?,
         memory,
         tool_risk: tool_risk(&inputs, &config)?,

@@ -78,6 +78,8 @@ pub struct Settings {
     pub response_cache: ResponseCacheSettings,
     /// What the operator plugged in.
     pub hooks: HookSettings,
+    /// The files with keys and tokens.
+    pub key_files: Vec<KeyFile>,
     /// Hygiene of the memory.
     pub hygiene: HygieneSettings,
     /// What is remembered, and how long sessions are shortened.
@@ -105,6 +107,15 @@ pub struct Paths {
     pub data_dir: PathBuf,
     /// `$XDG_RUNTIME_DIR`, for a socket whose path would be too long in the data directory.
     pub runtime_dir: Option<PathBuf>,
+}
+
+/// A file that holds a key or a token.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyFile {
+    /// The setting that names it.
+    pub key: String,
+    /// Where it is.
+    pub path: PathBuf,
 }
 
 /// Wire format of a provider.

@@ -5,6 +5,8 @@
 use std::path::Path;
 
 use crate::clock::Timestamp;
+use crate::config::key_files::workspace_around;
+use crate::config::ownership;
 use crate::config::paths::unfinished_restore;
 use crate::config::settings::{ProviderKind, Settings};
 use crate::engine::core::Engine;
@@ -104,8 +106,17 @@ fn configuration(facts: &Facts<'_>) -> Finding {
     match &facts.settings {
         Ok(settings) => {
             let file = settings.paths.config_file.display();
-            if settings.paths.config_file.exists() {
-                ok("configuration", file.to_string())
+            if let Err(why) = ownership::check(&settings.paths.config_file) {
+                fail(
+                    "configuration",
+                    why.to_string(),
+                    "the next start refuses it",
+                )
+            } else if settings.paths.config_file.exists() {
+                ok(
+                    "configuration",
+                    format!("{file}, which only you or root can change"),
+                )
             } else {
                 warn(
                     "configuration",
@@ -363,6 +374,28 @@ fn providers(settings: &Settings) -> Vec<Finding> {
         .collect()
 }
 
+/// Files with keys: whether tools can read one.
+fn key_files(settings: &Settings) -> Vec<Finding> {
+    let files = settings.key_files.iter();
+    files
+        .map(|file| {
+            let about = format!("key file {}", file.key);
+            let path = file.path.display();
+            match workspace_around(&file.path, &settings.channels) {
+                None => ok(&about, format!("{path}, outside every workspace")),
+                Some((channel, workspace)) => fail(
+                    &about,
+                    format!(
+                        "{path} lies in the workspace {} of channel `{channel}`, where tools read it",
+                        workspace.display()
+                    ),
+                    "move it, for example beside the configuration file; then change the key at its provider",
+                ),
+            }
+        })
+        .collect()
+}
+
 /// Hooks of the operator: whether their programs may be run as they lie there.
 fn hooks(settings: &Settings) -> Vec<Finding> {
     let workspaces: Vec<_> = settings
@@ -460,6 +493,7 @@ pub fn findings(facts: &Facts<'_>) -> Vec<Finding> {
     });
     let settings = facts.settings.as_ref().ok().copied();
     found.extend(settings.into_iter().flat_map(providers));
+    found.extend(settings.into_iter().flat_map(key_files));
     found.extend(channels(settings, facts.process.channels.as_deref()));
     found.extend(settings.into_iter().flat_map(hooks));
     found.extend(facts.process.cache.as_ref().map(|why| {

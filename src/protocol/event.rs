@@ -346,7 +346,7 @@ pub enum EventBody {
         /// Why.
         reason: CacheMissReason,
     },
-    /// The engine was held, released, or has a problem.
+    /// Ephemeral: the engine was held, released, or has a problem.
     #[serde(rename = "engine.state")]
     EngineState {
         /// As it is.

@@ -5,6 +5,7 @@
 pub mod backup;
 pub mod channel_port;
 pub mod demo;
+pub mod descriptors;
 pub mod detach;
 pub mod helper;
 pub mod in_process;
@@ -14,4 +15,6 @@ pub mod notify;
 pub mod offline;
 pub mod signals;
 pub mod start;
+pub mod stop_signal;
+pub mod watchdog;
 pub mod wind_down;

@@ -1,4 +1,4 @@
-//! Signals that end the process in order.
+//! Signals that end the process in order, and the one that stops its engine.
 
 use anyhow::Context as _;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -27,5 +27,24 @@ impl EndSignals {
             _ = self.interrupt.recv() => "SIGINT",
             _ = self.hang_up.recv() => "SIGHUP",
         }
+    }
+}
+
+/// SIGUSR1: the emergency stop that needs no socket.
+pub struct StopSignal {
+    user: Signal,
+}
+
+impl StopSignal {
+    /// Starts listening; from here on the signal does not kill the process.
+    pub fn listen() -> anyhow::Result<Self> {
+        Ok(Self {
+            user: signal(SignalKind::user_defined1()).context("listening for SIGUSR1")?,
+        })
+    }
+
+    /// Waits for the next one; false = there will be none.
+    pub async fn next(&mut self) -> bool {
+        self.user.recv().await.is_some()
     }
 }

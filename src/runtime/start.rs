@@ -29,6 +29,8 @@ use crate::model::registry::Models;
 use crate::protocol::words::Scope;
 use crate::runtime::channel_port::EnginePort;
 use crate::runtime::in_process::InProcessClient;
+use crate::runtime::signals::StopSignal;
+use crate::runtime::{descriptors, stop_signal};
 use crate::store::commands::recover::Recovery;
 use crate::store::error::StoreError;
 use crate::store::{OpenOptions, Store};
@@ -57,6 +59,7 @@ pub struct Running {
     /// Every address it is reached at, `unix:…` first.
     pub addresses: Vec<String>,
     client: Arc<InProcessClient>,
+    stop_signal: JoinHandle<()>,
     serving: Vec<Serving>,
     bridges: Vec<JoinHandle<()>>,
     stop_bridges: CancellationToken,
@@ -112,16 +115,21 @@ pub async fn start(
     redactor: Redactor,
     extra: Vec<(String, Box<dyn Bridge>)>,
 ) -> Result<Running, StartError> {
+    descriptors::raise();
+    // From before the lock is taken: who holds it can be told to stop.
+    let stop = StopSignal::listen()?;
     let (engine, found) = open(prepare(settings)?, redactor).await?;
     let begun = recovery::begin(&engine, &found).await;
     begun.map_err(|problem| anyhow::Error::new(problem).context("recovering"))?;
 
     let client = Arc::new(InProcessClient::new(engine.clone()));
+    let stop_signal = stop_signal::obey(stop, client.clone());
     let listen_file = engine.settings.paths.data_dir.join("listen");
     let mut running = Running {
         engine,
         addresses: Vec::new(),
         client,
+        stop_signal,
         serving: Vec::new(),
         bridges: Vec::new(),
         stop_bridges: CancellationToken::new(),
@@ -299,6 +307,7 @@ impl Running {
         for serving in self.serving {
             serving.stopped().await;
         }
+        self.stop_signal.abort();
         self.engine.stop().await;
         if let Err(error) = std::fs::remove_file(&self.listen_file) {
             tracing::debug!(%error, "the list of addresses was gone already");

@@ -76,6 +76,13 @@ pub fn held_by(dir: &Path) -> Option<String> {
     }
 }
 
+/// The process that holds a data directory, as it wrote into the lock file; none = nobody holds it.
+pub fn holding_process(dir: &Path) -> Option<i32> {
+    let holder = held_by(dir)?;
+    let words = holder.strip_prefix("process ")?;
+    words.split_whitespace().next()?.parse().ok()
+}
+
 fn size(path: &Path) -> Option<u64> {
     std::fs::metadata(path).ok().map(|about| about.len())
 }

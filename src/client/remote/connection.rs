@@ -21,11 +21,16 @@ use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::snapshot::{Answer, Query};
 use crate::protocol::words::Scope;
 
+/// How long an idle connection is kept. The daemon cuts one after ten seconds; a request must not meet that.
+const IDLE: Duration = Duration::from_secs(5);
+
 /// Time limits.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
     /// To connect.
     pub connect: Duration,
+    /// For the first answer, which says that a daemon is there.
+    pub answer: Duration,
     /// For a whole request, or for the head of an event stream.
     pub request: Duration,
     /// For a request whose work grows with what is kept, or that asks a model.
@@ -38,6 +43,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             connect: Duration::from_secs(3),
+            answer: Duration::from_secs(10),
             request: Duration::from_secs(30),
             long: Duration::from_secs(3600),
             idle: Duration::from_secs(40),
@@ -73,7 +79,7 @@ impl RemoteClient {
     pub async fn check(&self) -> Result<(), Problem> {
         let response = self
             .request(Method::GET, "readyz", &[])?
-            .timeout(self.limits.request)
+            .timeout(self.limits.answer)
             .send()
             .await
             .map_err(|error| self.unreachable(&error))?;
@@ -90,6 +96,7 @@ impl RemoteClient {
         let mut headers = HeaderMap::new();
         let mut builder = Client::builder()
             .connect_timeout(limits.connect)
+            .pool_idle_timeout(IDLE)
             .redirect(reqwest::redirect::Policy::none())
             .no_proxy();
         let base = match target {
@@ -254,15 +261,18 @@ impl RemoteClient {
             words = inner.to_string();
             cause = inner.source();
         }
-        let what = if error.is_timeout() {
-            "did not answer in time".to_owned()
-        } else {
-            words
-        };
+        if error.is_timeout() {
+            return Problem::new(
+                ProblemKind::Unavailable,
+                "daemon does not answer",
+                format!("{}: no answer in time", self.address),
+            )
+            .hint("it may be overloaded: see its log; `leverframe emergency-stop` stops it by signal too");
+        }
         Problem::new(
             ProblemKind::Unavailable,
             "daemon not reachable",
-            format!("{}: {what}", self.address),
+            format!("{}: {words}", self.address),
         )
         .hint("is it running? `leverframe --daemon` starts one")
     }

@@ -81,6 +81,22 @@ async fn the_matrix_of_host_origin_token_and_content_type() {
         (post, &[local, TOKEN], "", 200),
         ("GET /healthz", &[local], "", 200),
         ("GET /healthz", &["Host: evil.example"], "", 403),
+        ("GET /openapi.json", &[local], "", 200),
+        ("GET /openapi.json", &["Host: evil.example"], "", 403),
+        (
+            "GET /openapi.json",
+            &[local, "Authorization: Bearer lf_wrong"],
+            "",
+            401,
+        ),
+        ("GET /readyz", &["Host: evil.example"], "", 403),
+        (
+            "GET /readyz",
+            &[local, "Authorization: Bearer lf_wrong"],
+            "",
+            401,
+        ),
+        ("POST /readyz", &[local, json], "{}", 405),
         (get, &[local, "Authorization: Bearer lf_reader"], "", 200),
         (get, &[local, "Authorization: Bearer lf_blind"], "", 403),
     ];
@@ -102,6 +118,16 @@ async fn the_matrix_of_host_origin_token_and_content_type() {
             assert_eq!(reply.json()["status"], *expected);
         }
     }
+}
+
+#[tokio::test]
+async fn readiness_needs_no_token_on_loopback() {
+    let fake = FakeClient::new();
+    let server = Server::start(fake.clone()).await;
+    fake.knows(Ok(Answer::Engine(samples::engine())));
+    let reply = server.raw("GET /readyz", &["Host: localhost"], "").await;
+    assert_eq!(reply.status, 200, "{}", reply.body);
+    assert_eq!(reply.json()["status"], "ready");
 }
 
 #[tokio::test]
@@ -145,11 +171,13 @@ async fn after_a_hundred_bad_logins_the_next_is_429_and_the_right_token_still_wo
     for attempt in 0..100 {
         let bad = format!("Authorization: Bearer lf_{attempt}");
         let reply = server
-            .raw("GET /readyz", &["Host: localhost", &bad], "")
+            .raw("GET /v1/channels", &["Host: localhost", &bad], "")
             .await;
         assert_eq!(reply.status, 401);
     }
-    let reply = server.raw("GET /readyz", &["Host: localhost"], "").await;
+    let reply = server
+        .raw("GET /v1/channels", &["Host: localhost"], "")
+        .await;
     assert_eq!(reply.status, 429);
     assert!(reply.head.contains("retry-after:"));
     fake.knows(Ok(Answer::Engine(samples::engine())));

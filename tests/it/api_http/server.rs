@@ -36,6 +36,7 @@ pub fn quick() -> Timing {
     Timing {
         ping: Duration::from_millis(50),
         stall: Duration::from_millis(300),
+        head: Timing::default().head,
     }
 }
 

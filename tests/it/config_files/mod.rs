@@ -5,6 +5,7 @@
 
 mod errors;
 mod layers;
+mod ownership;
 mod paths;
 mod secrets;
 mod template;

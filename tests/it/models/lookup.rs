@@ -29,6 +29,7 @@ pub fn all_settings(providers: Vec<(&str, ProviderSettings)>) -> Settings {
             runtime_dir: None,
         },
         instance: "test".to_owned(),
+        key_files: Vec::new(),
         model: "scripted/demo".to_owned(),
         fallback: Vec::new(),
         providers: providers

@@ -17,5 +17,7 @@ mod emergency;
 mod files;
 mod logs;
 mod panics;
+mod service;
 mod stopped;
+mod strangers;
 pub(crate) mod world;

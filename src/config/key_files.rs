@@ -1,0 +1,63 @@
+//! The files that hold keys and tokens: none of them lies where tools read.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use crate::config::error::ConfigError;
+use crate::config::layers::Inputs;
+use crate::config::paths;
+use crate::config::settings::{ChannelSettings, KeyFile};
+
+/// Every key file the configuration names; refused where a workspace contains one.
+pub fn resolve(
+    inputs: &Inputs<'_>,
+    channels: &BTreeMap<String, ChannelSettings>,
+) -> Result<Vec<KeyFile>, ConfigError> {
+    let config = inputs.config();
+    let providers = config.providers.iter().map(|(name, table)| {
+        (
+            ["providers", name.as_str(), "api_key_file"],
+            &table.api_key_file,
+        )
+    });
+    let tokens = config
+        .channels
+        .iter()
+        .map(|(name, table)| (["channels", name.as_str(), "token_file"], &table.token_file));
+    let mut files = Vec::new();
+    for (keys, given) in providers.chain(tokens) {
+        let Some(given) = given else { continue };
+        let path = paths::expand(given, inputs.environment, &inputs.paths.config_dir);
+        if let Some((name, workspace)) = workspace_around(&path, channels) {
+            let problem = format!(
+                "{} lies in the workspace {} of channel `{name}`, where tools read it",
+                path.display(),
+                workspace.display()
+            );
+            let fault = inputs.fault(&keys, problem);
+            let step = "Move it beside the configuration file, for example";
+            return Err(fault
+                .expected("a file outside every workspace")
+                .next_step(step)
+                .into());
+        }
+        files.push(KeyFile {
+            key: keys.join("."),
+            path,
+        });
+    }
+    Ok(files)
+}
+
+/// The channel whose workspace contains a file, by name or by where its links lead.
+pub fn workspace_around<'a>(
+    file: &Path,
+    channels: &'a BTreeMap<String, ChannelSettings>,
+) -> Option<(&'a str, &'a PathBuf)> {
+    let real = paths::resolved(file);
+    channels.iter().find_map(|(name, channel)| {
+        let workspace = &channel.workspace;
+        let inside = file.starts_with(workspace) || real.starts_with(paths::resolved(workspace));
+        inside.then_some((name.as_str(), workspace))
+    })
+}

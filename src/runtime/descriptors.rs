@@ -1,0 +1,23 @@
+//! How many files this process may have open.
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+/// More are never needed, and programs that look at every possible descriptor get slow.
+const ENOUGH: u64 = 16_384;
+
+/// Raises the soft limit to the hard one, up to what is enough. A lower soft limit is what a shell gives by habit.
+pub fn raise() {
+    let limit = getrlimit(Resource::Nofile);
+    let Some(current) = limit.current else { return };
+    let wanted = limit.maximum.unwrap_or(ENOUGH).min(ENOUGH);
+    if current >= wanted {
+        return;
+    }
+    let raised = Rlimit {
+        current: Some(wanted),
+        maximum: limit.maximum,
+    };
+    if let Err(error) = setrlimit(Resource::Nofile, raised) {
+        tracing::warn!(%error, "the limit of open files stays at {current}");
+    }
+}
