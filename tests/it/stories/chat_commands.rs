@@ -64,7 +64,11 @@ async fn a_channel_that_is_resumed_is_not_called_paused() {
             state(channel) == json!("connected")
         })
         .await;
-    assert!(cli(&home, &["channels", "pause", "team"]).await.contains("paused"));
+    assert!(
+        cli(&home, &["channels", "pause", "team"])
+            .await
+            .contains("paused")
+    );
     daemon
         .wait("/v1/channels/team", "the bridge stands still", |channel| {
             channel["health"]["detail"]

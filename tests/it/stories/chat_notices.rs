@@ -56,7 +56,9 @@ async fn cli(home: &Home, words: &[&str]) -> String {
 async fn kept(daemon: &Daemon, count: usize) {
     daemon
         .wait("/v1/continuations", "the messages are kept", |list| {
-            list["items"].as_array().is_some_and(|all| all.len() == count)
+            list["items"]
+                .as_array()
+                .is_some_and(|all| all.len() == count)
         })
         .await;
 }
@@ -71,7 +73,9 @@ async fn each_conversation_hears_once_that_everything_is_held() {
             channel["health"]["state"] == json!("connected")
         })
         .await;
-    daemon.post("/v1/emergency-stop", json!({"reason": "a test"})).await;
+    daemon
+        .post("/v1/emergency-stop", json!({"reason": "a test"}))
+        .await;
     let listed = cli(&home, &["channels", "list"]).await;
     let row = listed.lines().find(|line| line.contains("team"));
     assert!(row.is_some_and(|row| row.contains("held")), "{listed}");
@@ -89,7 +93,11 @@ async fn each_conversation_hears_once_that_everything_is_held() {
     let daemon = start(&home, &telegram, &[]);
     telegram.user_says(100, &ben(), "SAY:fourth answer");
     kept(&daemon, 4).await;
-    assert_eq!(telegram.messages(100).len(), 1, "nothing but the one notice");
+    assert_eq!(
+        telegram.messages(100).len(),
+        1,
+        "nothing but the one notice"
+    );
 
     daemon
         .post("/v1/emergency-stop/release", json!({"waiting": "all"}))
@@ -150,7 +158,9 @@ async fn a_chat_hears_once_that_nobody_decided_in_time() {
         daemon.wait_state(turn, "awaiting_approval").await;
         heard(&telegram, 100, "Waiting for a decision").await;
         if held {
-            daemon.post("/v1/emergency-stop", json!({"reason": "a test"})).await;
+            daemon
+                .post("/v1/emergency-stop", json!({"reason": "a test"}))
+                .await;
         }
         daemon.terminate();
         std::fs::write(&offset, "90000").unwrap();

@@ -14,9 +14,9 @@ mod executable_places;
 mod files;
 mod guard;
 mod harness;
-mod operands;
 #[cfg(target_os = "linux")]
 mod limits;
+mod operands;
 #[cfg(target_os = "linux")]
 mod proof;
 mod registry;
