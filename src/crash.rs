@@ -70,6 +70,9 @@ mod armed {
     }
 
     /// Called by [`crate::crash_point!`].
+    ///
+    /// # Panics
+    /// Where a test asked for a panic at this point.
     #[allow(clippy::panic)] // that is what is asked for
     pub fn reached(name: &str) {
         if let Some((armed, nth, fault)) = ARMED.get()

@@ -14,7 +14,10 @@ pub fn check(file: &Path) -> Result<(), ConfigError> {
     let fault = |problem: String| Fault::new(Place::path(file), problem);
     let about = match std::fs::metadata(file) {
         Ok(about) => about,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        // Who reads it says why it cannot be read.
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            return Ok(());
+        }
         Err(error) => return Err(fault(format!("cannot be examined: {error}")).into()),
     };
     let ours = "a file that only you or root can change, because it can run programs";

@@ -233,9 +233,9 @@ fn offered(settings: &Settings, server: FoundServer) -> OfferedServer {
         }
     };
     OfferedServer {
-        config,
-        provider,
         server,
+        provider,
+        config,
     }
 }
 

@@ -431,12 +431,14 @@ fn described_error(body: &str) -> ProviderError {
     surrogates::parse(json)
         .ok()
         .and_then(|value| failure::provider_error(&value, true))
-        .map(|mut error| {
-            surrogates::join(&mut error.message);
-            error
-        })
-        .unwrap_or_else(|| ProviderError {
-            message: trimmed.to_owned(),
-            ..ProviderError::default()
-        })
+        .map_or_else(
+            || ProviderError {
+                message: trimmed.to_owned(),
+                ..ProviderError::default()
+            },
+            |mut error| {
+                surrogates::join(&mut error.message);
+                error
+            },
+        )
 }

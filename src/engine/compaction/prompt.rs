@@ -15,6 +15,7 @@ use crate::protocol::words::{MemoryKind, ToolCallState};
 use crate::store::commands::commit_compaction::FoundFact;
 use crate::store::queries::history::Exchange;
 use crate::text::fold;
+use crate::text::redact::REDACTED;
 use crate::text::untrusted::is_hidden;
 
 /// Most tokens of a summary.
@@ -189,7 +190,9 @@ fn says_nothing(text: &str) -> bool {
 
 fn checked(fact: Fact, turns: &[ContinuationId]) -> Result<FoundFact, String> {
     let text = fold::kept(&fact.text);
-    if text.len() > MAX_TEXT {
+    // A mark can be longer than the secret it stands for: a fact that is too long for that is left out later, and the
+    // model is not asked again.
+    if text.len() > MAX_TEXT && !text.contains(REDACTED) {
         return Err(format!(
             "`text` has {} bytes, at most {MAX_TEXT} are allowed",
             text.len()

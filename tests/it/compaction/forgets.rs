@@ -6,7 +6,7 @@ use crate::compaction::daemon::say;
 use crate::model_calls::server::{ModelServer, ask, says, steps};
 use crate::support::daemon::Home;
 
-const FACT: &str = "my name is Zebedee and I keep bees";
+const FACT: &str = "my name is Zebedee";
 
 #[tokio::test]
 async fn thirty_short_exchanges_are_all_in_the_next_request() {

@@ -242,7 +242,7 @@ async fn a_full_window_is_compacted_by_another_model_where_one_is_named() {
     let one = ModelServer::chat(Vec::new());
     let two = ModelServer::chat(vec![says(&summary("Much was said.", vec![])); 9]);
     let config = format!(
-        "[model]\ndefault = \"one/m\"\n[memory]\ncompaction_model = \"two/n\"\n{}\n{}",
+        "[model]\ndefault = \"one/m\"\n[engine]\nhistory_share = 0\n[memory]\ncompaction_model = \"two/n\"\n{}\n{}",
         one.table("one", "context_window = 9000\nmax_output_tokens = 1000"),
         two.table("two", "")
     );

@@ -450,6 +450,7 @@ fn is_notice(text: &str) -> bool {
         "Waiting for a decision",
         "The operator cancelled",
         "Nobody decided in time",
+        "This request was interrupted",
     ]
     .iter()
     .any(|start| text.starts_with(start))
