@@ -3,7 +3,7 @@
 //! Such a piece is no JSON for a strict reader. [`parse`] takes it: half of a character becomes a mark, a character of
 //! its own. The decoders put pieces together without knowing of marks, and [`Joiner`] and [`join_answer`] make a
 //! character of two marks that met. A mark that is left becomes U+FFFD. Marks lie in the last 2048 private use
-//! characters; a server that writes one of those itself gets U+FFFD for it.
+//! characters; a server that writes one of those itself gets another character for it.
 
 use serde_json::Value;
 

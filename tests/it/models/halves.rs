@@ -147,7 +147,7 @@ proptest! {
     #[test]
     fn however_it_is_cut_a_text_comes_out_as_lossy_utf16_says(
         units in prop::collection::vec(prop_oneof![
-            Just(0xD83D_u16), Just(0xDE00), Just(0x61), Just(0x5C), Just(0x22), Just(0xE9), Just(0xDBFF), Just(0xDFFF),
+            Just(0xD83D_u16), Just(0xDE00), Just(0x61), Just(0x5C), Just(0x22), Just(0xE9), Just(0xDAFF), Just(0xDFFF),
         ], 0..24),
         cuts in prop::collection::vec(0_usize..24, 0..8),
     ) {

@@ -60,7 +60,7 @@ async fn a_turn_that_panics_is_interrupted_and_its_session_goes_on() {
     let broken = daemon.send(&session, "SAY:never said").await;
     let seen = daemon.wait_state(&broken, "interrupted").await;
     assert!(
-        seen["error"]
+        seen["error"]["message"]
             .as_str()
             .is_some_and(|error| error.contains("defect")),
         "it says why: {seen:#}"
