@@ -73,13 +73,14 @@ impl WriteCommand for BeginSend {
             )));
         }
         let mut part = tx.part(self.outbox_id)?;
-        // What the engine says about itself waits behind nothing: during an emergency stop nothing else leaves.
+        // During an emergency stop nothing leaves but what the engine says about itself: that waits behind nothing.
         let earlier: bool = tx
             .conn
             .prepare_cached(
                 // An earlier part that itself waits for an answer about the part before it holds up nothing
                 // but the parts of its own answer: least of all the card that asks.
-                "SELECT (SELECT own FROM outbox WHERE id = ?6) IS NULL AND (EXISTS (SELECT 1 FROM outbox AS earlier
+                "SELECT NOT EXISTS (SELECT 1 FROM outbox JOIN meta ON key = 'held_reason' WHERE id = ?6 AND own IS NOT NULL)
+                 AND (EXISTS (SELECT 1 FROM outbox AS earlier
                     WHERE channel = ?1 AND settled_at IS NULL AND position < ?2 AND conversation = ?3
                         AND ((continuation_id IS ?4 AND ?5 = 'final') OR NOT EXISTS (
                             SELECT 1 FROM outbox AS before

@@ -60,7 +60,7 @@ impl Listener {
         let call_id = ToolCallId::from_bytes(bytes(n));
         let text = "output".into();
         self.hear(n, EventBody::ToolOutput { call_id, text });
-        let mut approval = self.approval(n);
+        let mut approval = Self::approval(n);
         approval.state = ApprovalState::Denied;
         self.hear(
             n,
@@ -85,7 +85,7 @@ impl Listener {
         self.driver.wait(100);
     }
 
-    fn approval(&self, n: u32) -> leverframe::protocol::approval::Approval {
+    fn approval(n: u32) -> leverframe::protocol::approval::Approval {
         let mut approval = fixture::approval(1, Risk::Medium);
         approval.id = ApprovalId::from_bytes(bytes(n));
         approval.session_id = Some(SessionId::from_bytes(bytes(n)));
@@ -93,7 +93,7 @@ impl Listener {
     }
 
     fn ask(&mut self, n: u32) {
-        let approval = Box::new(self.approval(n));
+        let approval = Box::new(Self::approval(n));
         self.hear(n, EventBody::ApprovalRequested { approval });
     }
 }
@@ -153,7 +153,7 @@ fn the_selected_row_stays_however_much_comes_after_it() {
         console.driver.press("j");
     }
     assert_eq!(console.driver.state.queue.selected.as_ref(), Some(&key));
-    let mut approval = console.approval(1);
+    let mut approval = Listener::approval(1);
     approval.state = ApprovalState::Denied;
     console.hear(
         1,

@@ -220,8 +220,8 @@ async fn every_demo_phrase_leads_to_calls_on_files_that_exist() {
     assert_eq!(demo_visitors().len(), 3);
     let lines = demo_visitors().iter().flat_map(|channel| channel.lines);
     for phrase in lines.map(|(_, phrase)| phrase) {
-        if phrase.starts_with('/') {
-            assert!(SlashCommand::named(&phrase[1..]).is_some());
+        if let Some(command) = phrase.strip_prefix('/') {
+            assert!(SlashCommand::named(command).is_some());
             continue;
         }
         let mut asked = request(vec![user(phrase)]);

@@ -140,6 +140,8 @@ pub(crate) struct Part {
     pub(crate) refs: Vec<String>,
     /// Platform id of the message it edits.
     pub(crate) target: Option<String>,
+    /// Whether the engine says it about itself.
+    pub(crate) own: bool,
 }
 
 /// A button of a card.
@@ -534,7 +536,7 @@ impl Model {
     }
 
     /// A word of ours about a turn.
-    pub(crate) fn notice(&mut self, turn: usize) {
+    pub(crate) fn notice(&mut self, turn: usize) -> usize {
         let session = &self.sessions[self.turns[turn].session];
         let part = plain_part(
             session.channel,
@@ -544,7 +546,7 @@ impl Model {
         self.queue(Part {
             turn: Some(turn),
             ..part
-        });
+        })
     }
 
     /// Asks, and queues the cards.
@@ -733,5 +735,6 @@ pub(crate) fn plain_part(channel: usize, conversation: String, class: OutboxClas
         sent_at: 0,
         refs: Vec::new(),
         target: None,
+        own: false,
     }
 }

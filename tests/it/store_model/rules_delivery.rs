@@ -121,6 +121,9 @@ impl Model {
     /// holds up nothing but its own answer.
     fn held_up(&self, part: usize) -> bool {
         let row = &self.parts[part];
+        if row.own && self.held {
+            return false;
+        }
         self.behind_unknown(part)
             || (0..part).any(|earlier| {
                 let before = &self.parts[earlier];

@@ -492,7 +492,8 @@ impl Model {
             if let Some(turn) = turn {
                 self.close_open(turn, ApprovalState::Revoked, ToolCallState::Expired)?;
                 self.move_turn(turn, ContinuationState::Expired)?;
-                self.notice(turn);
+                let notice = self.notice(turn);
+                self.parts[notice].own = true;
                 self.end_if_temporary(turn);
             }
         }

@@ -42,7 +42,7 @@ fn text_of(update: &Update) -> (&str, bool, bool, bool) {
 
 fn other_of(update: &Update) -> &str {
     match &update.inbound.body {
-        InboundBody::Other { what } => what,
+        InboundBody::Other { what } | InboundBody::Media { what, .. } => what,
         other => panic!("{other:?}"),
     }
 }
