@@ -3,6 +3,7 @@
 //! Every wait has a deadline; a daemon that is dropped is killed.
 
 use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
@@ -32,6 +33,12 @@ impl Home {
             config.replace("{home}", &home),
         )
         .expect("the configuration");
+        let mode = |path: PathBuf, bits| {
+            // Whatever the umask of whoever runs the tests: others may not write it.
+            std::fs::set_permissions(path, PermissionsExt::from_mode(bits)).expect("the mode");
+        };
+        mode(dir.path().join("config"), 0o755);
+        mode(dir.path().join("config/config.toml"), 0o644);
         Self { dir }
     }
 
