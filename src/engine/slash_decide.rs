@@ -18,7 +18,7 @@ use crate::protocol::words::{ApprovalState, DecisionWord, Disposition};
 use crate::store::commands::once::Once;
 use crate::store::commands::queue_cards::QueueCards;
 use crate::store::error::StoreError;
-use crate::store::queries::approvals::Shown;
+use crate::store::queries::approvals::CardDelivery;
 
 /// How long a decision waits for the record of a card that is just being delivered.
 const CARD_WAIT: Duration = Duration::from_secs(3);
@@ -107,7 +107,7 @@ async fn shown(
     engine: &Engine,
     arrival: &Arrival<'_>,
     approval: &Approval,
-) -> Result<Shown, Problem> {
+) -> Result<CardDelivery, Problem> {
     let mut places = people::direct_conversations(&engine.settings, &arrival.origin.requester.id);
     places.push((
         arrival.channel.to_owned(),
@@ -141,7 +141,7 @@ async fn changed(
     engine: &Engine,
     arrival: &Arrival<'_>,
     approval: &Approval,
-    shown: Shown,
+    shown: CardDelivery,
     decision: DecisionWord,
 ) -> Result<Ingested, Problem> {
     let origin = Origin {

@@ -184,14 +184,14 @@ pub enum Protection {
 
 /// Something that exists and makes programs run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct ExecutablePlace {
     components: Vec<OsString>,
     identity: Identity,
     /// How it is protected.
     pub protection: Protection,
 }
 
-impl Place {
+impl ExecutablePlace {
     /// Its path below the workspace.
     pub fn relative(&self) -> PathBuf {
         self.components.iter().collect()
@@ -232,8 +232,8 @@ pub enum ScanError {
 
 /// The places of a workspace at one moment.
 #[derive(Debug, Clone, Default)]
-pub struct Places {
-    list: Vec<Place>,
+pub struct ExecutablePlaces {
+    list: Vec<ExecutablePlace>,
     known: HashSet<Identity>,
     /// Device and inode of every git directory, whatever its name is.
     repositories: HashSet<(u64, u64)>,
@@ -257,13 +257,13 @@ impl Leftovers {
     }
 }
 
-impl Places {
+impl ExecutablePlaces {
     /// Looks through a workspace. Blocks.
     pub fn scan(guard: &Guard) -> Result<Self, ScanError> {
         let mut scan = Scan::new(guard, None, MOST_BEFORE, LONGEST_BEFORE);
         scan.run()?;
         let mut list = scan.places;
-        let targets: Vec<Place> = list
+        let targets: Vec<ExecutablePlace> = list
             .iter()
             .filter_map(|place| linked(guard, place))
             .collect();
@@ -285,7 +285,7 @@ impl Places {
     }
 
     /// What there is, parents before what they hold.
-    pub fn list(&self) -> &[Place] {
+    pub fn list(&self) -> &[ExecutablePlace] {
         &self.list
     }
 
@@ -356,12 +356,12 @@ struct Directory {
 /// One look through a workspace, directory by directory. No link is followed.
 struct Scan<'a> {
     guard: &'a Guard,
-    before: Option<&'a Places>,
+    before: Option<&'a ExecutablePlaces>,
     most: usize,
     longest: Duration,
     began: Instant,
     seen: usize,
-    places: Vec<Place>,
+    places: Vec<ExecutablePlace>,
     repositories: HashSet<(u64, u64)>,
     todo: Vec<Directory>,
     /// The first reason why something was left out.
@@ -369,7 +369,12 @@ struct Scan<'a> {
 }
 
 impl<'a> Scan<'a> {
-    fn new(guard: &'a Guard, before: Option<&'a Places>, most: usize, longest: Duration) -> Self {
+    fn new(
+        guard: &'a Guard,
+        before: Option<&'a ExecutablePlaces>,
+        most: usize,
+        longest: Duration,
+    ) -> Self {
         Self {
             guard,
             before,
@@ -536,7 +541,7 @@ impl<'a> Scan<'a> {
 }
 
 /// What a link among the places leads to, when that is in the workspace: it must not be written either.
-fn linked(guard: &Guard, place: &Place) -> Option<Place> {
+fn linked(guard: &Guard, place: &ExecutablePlace) -> Option<ExecutablePlace> {
     place.identity.target.as_ref()?;
     let workspace = guard.workspace();
     let real = workspace.join(place.relative()).canonicalize().ok()?;
@@ -560,7 +565,7 @@ fn describe(
     parent: &OwnedFd,
     components: &[OsString],
     protection: Protection,
-) -> Option<Place> {
+) -> Option<ExecutablePlace> {
     let (name, _) = components.split_last()?;
     let found: Stat = rustix::fs::statat(parent, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
     let kind = FileType::from_raw_mode(found.st_mode);
@@ -579,7 +584,7 @@ fn describe(
             there.ok().map(|there| (there.dev(), there.ino())),
         )
     });
-    Some(Place {
+    Some(ExecutablePlace {
         identity: Identity {
             name: if target.is_some() {
                 relative

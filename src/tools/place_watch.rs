@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use crate::protocol::ids::ToolCallId;
-use crate::tools::executable_places::{Leftovers, Place, Places};
+use crate::tools::executable_places::{ExecutablePlace, ExecutablePlaces, Leftovers};
 use crate::tools::guard::Guard;
 use crate::tools::output;
 
@@ -28,7 +28,7 @@ pub async fn hurry(cancel: &CancellationToken) {
 /// the call is given up meanwhile.
 pub struct PlaceWatch {
     /// `None` once somebody looks again.
-    before: Option<(Guard, Places)>,
+    before: Option<(Guard, ExecutablePlaces)>,
     tag: String,
 }
 
@@ -36,8 +36,9 @@ impl PlaceWatch {
     /// Looks through the workspace; an error says why the program must not start.
     pub async fn begin(guard: &Guard, call: ToolCallId) -> Result<Self, String> {
         let guard = guard.clone();
-        let scan =
-            tokio::task::spawn_blocking(move || Places::scan(&guard).map(|found| (guard, found)));
+        let scan = tokio::task::spawn_blocking(move || {
+            ExecutablePlaces::scan(&guard).map(|found| (guard, found))
+        });
         let before = scan
             .await
             .map_err(|error| format!("the workspace cannot be looked through: {error}"))?
@@ -54,7 +55,7 @@ impl PlaceWatch {
     }
 
     /// What is there, to be protected.
-    pub fn list(&self) -> &[Place] {
+    pub fn list(&self) -> &[ExecutablePlace] {
         self.before
             .as_ref()
             .map_or(&[], |(_, places)| places.list())

@@ -55,7 +55,7 @@ pub struct CardToken {
 
 /// What somebody was shown of an approval.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Shown {
+pub struct CardDelivery {
     /// Latest revision whose card was delivered.
     pub revision: Option<u32>,
     /// Whether such a card showed everything.
@@ -313,13 +313,13 @@ impl Reader<'_> {
         &self,
         approval: ApprovalId,
         conversations: &[(String, String)],
-    ) -> Result<Shown, StoreError> {
+    ) -> Result<CardDelivery, StoreError> {
         let mut statement = self.conn.prepare_cached(
             "SELECT channel, conversation, state, revision, coalesce(whole, 0) FROM outbox
              WHERE approval_id = ?1 AND class = 'approval_card' AND state IN ('pending', 'sending', 'sent')",
         )?;
         let mut rows = statement.query([approval.to_bytes()])?;
-        let mut shown = Shown::default();
+        let mut shown = CardDelivery::default();
         while let Some(row) = rows.next()? {
             let place = (row.get(0)?, row.get(1)?);
             if !conversations.contains(&place) {

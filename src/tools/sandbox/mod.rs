@@ -16,7 +16,7 @@ use std::sync::{Arc, OnceLock};
 
 pub use crate::tools::sandbox::workspace::{WorkspaceError, check_workspace};
 
-use crate::tools::executable_places::Place;
+use crate::tools::executable_places::ExecutablePlace;
 use crate::tools::sandbox::profile::{SYSTEM, Tasks, limited, profile};
 
 /// Where bubblewrap is looked for; never through `PATH`, which others may have set.
@@ -70,7 +70,7 @@ pub struct Program<'a> {
     /// Directories it must not see (absolute, canonical).
     pub hidden: &'a [PathBuf],
     /// What in the workspace it must not change.
-    pub protected: &'a [Place],
+    pub protected: &'a [ExecutablePlace],
     /// Working directory, inside the workspace.
     pub cwd: &'a Path,
     /// Absolute path of the executable.

@@ -6,7 +6,7 @@ use std::net::{TcpListener, UdpSocket};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 
-use leverframe::tools::executable_places::Places;
+use leverframe::tools::executable_places::ExecutablePlaces;
 use leverframe::tools::guard::Guard;
 use leverframe::tools::sandbox::{Program, Sandbox, WorkspaceError, check_workspace};
 use serde_json::json;
@@ -259,7 +259,7 @@ async fn a_link_swapped_in_before_the_start_stops_it() {
     let hooks = bench.put(".git/hooks/x", "x").parent().unwrap().to_owned();
     let arguments = ["-c", "touch started; cat .git/hooks/token"].map(str::to_owned);
     let guard = Guard::of(bench.workspace.clone(), vec![bench.hidden.clone()]);
-    let protected = Places::scan(&guard).unwrap();
+    let protected = ExecutablePlaces::scan(&guard).unwrap();
     let mut command = Sandbox::find(&places()).command(&Program {
         workspace: &bench.workspace,
         hidden: std::slice::from_ref(&bench.hidden),

@@ -110,19 +110,14 @@ async fn an_unconfined_program_is_in_a_session_without_a_terminal() {
             json!({"argv": ["cat", "/proc/self/stat"]}),
         )
         .await;
-    let fields: Vec<&str> = outcome
-        .content
-        .rsplit(") ")
-        .next()
-        .unwrap()
-        .split(' ')
-        .collect();
-    let own = rustix::process::getsid(None)
-        .unwrap()
-        .as_raw_nonzero()
-        .to_string();
-    // After the name: state, parent, group, session, terminal.
-    assert_ne!(fields[3], own, "{}", outcome.content);
+    // After the name: state, parent, group, session, terminal. A session of outside this process's namespace is 0.
+    let fields = |stat: &str| -> Vec<String> {
+        let (_, after) = stat.rsplit_once(") ").unwrap();
+        after.split(' ').map(str::to_owned).collect()
+    };
+    let own = fields(&std::fs::read_to_string("/proc/self/stat").unwrap());
+    let fields = fields(&outcome.content);
+    assert_ne!(fields[3], own[3], "{}", outcome.content);
     assert_eq!(fields[4], "0", "{}", outcome.content);
 }
 
