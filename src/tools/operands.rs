@@ -1,7 +1,8 @@
 //! Files of the workspace that a command names, with their digests.
 //!
 //! They are part of what is approved: a file that a command names and that changed between question and start makes
-//! another call of it. What these files include in turn, and what lies in directories, is not bound.
+//! another call of it, and so does one that appeared. What these files include in turn, and what lies in directories, is
+//! not bound.
 
 use std::collections::HashSet;
 use std::fs::Metadata;
@@ -20,6 +21,8 @@ use crate::tools::write_file::ABSENT;
 const MAX_OPERANDS: usize = 64;
 /// Most words of one call that are looked at.
 const MAX_WORDS: usize = 4096;
+/// Most words of one call that count although nothing has their name yet.
+const MAX_ABSENT: usize = 64;
 /// Directories that a command names and whose files its words are looked for in.
 const MAX_BASES: usize = 8;
 /// Entries of directories that the patterns of one call are compared with.
@@ -137,7 +140,7 @@ pub struct Command<'a> {
 /// The files that a command names.
 #[derive(Debug, Default)]
 pub struct Operands {
-    /// (path, digest); [`ABSENT`] for one that its program would read if it were there.
+    /// (path, digest); [`ABSENT`] for one that is named, or that its program would read if it were there.
     pub files: Vec<(String, String)>,
     /// Why these are not all.
     pub incomplete: Option<String>,
@@ -253,6 +256,7 @@ pub fn of(guard: &Guard, command: &Command<'_>) -> Operands {
         operands: Operands::default(),
         left: MAX_HASHED_TOGETHER,
         entries: MAX_ENTRIES,
+        absent: 0,
     };
     if words.more {
         collection.operands.incomplete = Some(format!(
@@ -269,6 +273,9 @@ pub fn of(guard: &Guard, command: &Command<'_>) -> Operands {
         collection.add_pattern(pattern);
     }
     collection.add_implied(&programs);
+    for word in &words.plain {
+        collection.add_absent(word);
+    }
     collection.operands
 }
 
@@ -282,6 +289,8 @@ struct Collection<'a> {
     left: u64,
     /// Directory entries that are still looked at.
     entries: usize,
+    /// Names that nothing has yet.
+    absent: usize,
 }
 
 impl Collection<'_> {
@@ -311,12 +320,34 @@ impl Collection<'_> {
         }
     }
 
+    /// A name that nothing has yet: `sh f` is another call once there is an `f`.
+    ///
+    /// Only in the directory of the command, and only where the directory that would hold it is there: most words
+    /// are no names of files.
+    fn add_absent(&mut self, word: &str) {
+        if word.starts_with('-') || self.absent == MAX_ABSENT {
+            return;
+        }
+        let Some(path) = self.bases.first().and_then(|cwd| self.resolve(cwd, word)) else {
+            return;
+        };
+        let name = path.relative();
+        let parent = path.absolute.parent();
+        if path.kind == Kind::Missing
+            && parent.is_some_and(Path::is_dir)
+            && !self.operands.files.iter().any(|(known, _)| *known == name)
+        {
+            self.absent += 1;
+            self.operands.files.push((name, ABSENT.to_owned()));
+        }
+    }
+
     fn add_file(&mut self, path: &GuardedPath) {
         let name = path.relative();
         if path.kind != Kind::File || self.operands.files.iter().any(|(known, _)| *known == name) {
             return;
         }
-        if self.operands.files.len() >= MAX_OPERANDS {
+        if self.operands.files.len() - self.absent >= MAX_OPERANDS {
             self.operands.incomplete.get_or_insert_with(|| {
                 format!("it names more than {MAX_OPERANDS} files: the others are not bound")
             });

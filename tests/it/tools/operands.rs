@@ -143,6 +143,42 @@ fn a_file_that_a_program_prefers_counts_before_it_is_there() {
 }
 
 #[test]
+fn a_file_that_appears_after_the_question_makes_another_call() {
+    let bench = bench();
+    for (args, file) in [
+        (json!({"argv": ["sh", "later.sh"]}), "later.sh"),
+        (
+            json!({"argv": ["sh"], "stdin": "sh ./later.sh"}),
+            "later.sh",
+        ),
+        (json!({"script": "cd sub; sh sub/later.sh"}), "sub/later.sh"),
+        (
+            json!({"argv": ["sh", "later.sh"], "cwd": "sub"}),
+            "sub/later.sh",
+        ),
+    ] {
+        let before = bench.prepare("execute_command", args.clone()).unwrap();
+        assert!(
+            !before.facts.bound.iter().any(|name| name == file),
+            "a card lists what is there: {:?}",
+            before.facts.bound
+        );
+        bench.put(file, "rm -r .\n");
+        let after = bench.prepare("execute_command", args.clone()).unwrap();
+        assert_ne!(before.operands, after.operands, "{args}");
+        std::fs::remove_file(bench.workspace.join(file)).unwrap();
+        let again = bench.prepare("execute_command", args.clone()).unwrap();
+        assert_eq!(before, again, "{args}");
+    }
+    // Many words are no reason to ask: those that name nothing are left out.
+    let words: Vec<String> = (0..200).map(|n| format!("word{n}")).collect();
+    let args = json!({"argv": ["cat"], "stdin": words.join(" ")});
+    let plan = bench.prepare("execute_command", args).unwrap();
+    assert_eq!(plan.facts.unbound, None);
+    assert_eq!(plan.operands.len(), 64);
+}
+
+#[test]
 fn what_is_not_bound_any_more_is_said() {
     let bench = bench();
     for n in 0..70 {
