@@ -8,6 +8,7 @@ mod example;
 mod exit_codes;
 mod http;
 mod keys;
+mod links;
 mod markdown;
 mod slash;
 mod source;
