@@ -203,7 +203,7 @@ pub struct ChannelTable {
     pub token_command: Option<String>,
     /// Base URL of the platform.
     pub api_base: Option<String>,
-    /// Level at the first start.
+    /// Level; a stricter one applies at the next start, a looser one waits for a person.
     pub autonomy: Option<Autonomy>,
     /// Whether `full` may have no expiry.
     pub permanent_full: Option<bool>,
@@ -241,9 +241,9 @@ pub struct ChannelTable {
     pub reply_style: Option<StyleWord>,
     /// Messages that can wait in one session.
     pub max_queue: Option<u32>,
-    /// Whom a kept answer may be given to.
+    /// Who may get a cached answer.
     pub response_cache: Option<CacheScope>,
-    /// Whether results of tools that only read may be given again.
+    /// Whether the engine gives results of tools that only read again.
     pub tool_cache: Option<bool>,
     /// `[channels.NAME.budget]`.
     pub budget: LimitTable,

@@ -23,7 +23,7 @@ const WORDS: [&str; 7] = [
 /// What stands behind the table.
 const REMARKS: &str = "\
 `leverframe doctor` and `leverframe models test` end with 1 where they find a failure.
-`leverframe doctor --check` ends with 2 where the file is no database of Leverframe.";
+`leverframe doctor` ends with 2 where a file is no database of Leverframe.";
 
 /// The whole page.
 pub fn page() -> String {
