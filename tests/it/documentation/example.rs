@@ -109,6 +109,7 @@ fn the_configuration_example_names_every_setting() {
             line.starts_with(&format!("{name} =")) || line.starts_with(&format!("{name}."))
         }) || EXAMPLE.contains(&format!("[{name}]"))
             || EXAMPLE.contains(&format!("[{name}."))
+            || EXAMPLE.contains(&format!(".{name}]"))
             || EXAMPLE.contains(&format!("or {name}"))
             || EXAMPLE.contains(&format!(", {name}"))
             || EXAMPLE.contains(&format!(": {name}"))
@@ -125,6 +126,12 @@ fn the_configuration_example_names_every_setting() {
         format!("{:#?}", tables::ConsoleTable::default()),
         format!("{:#?}", tables::LogTable::default()),
         format!("{:#?}", tables::ServerTable::default()),
+        format!("{:#?}", tables::LimitTable::default()),
+        format!("{:#?}", tables::RetentionTable::default()),
+        format!("{:#?}", tables::ResponseCacheTable::default()),
+        format!("{:#?}", tables::MemoryTable::default()),
+        format!("{:#?}", tables::HygieneTable::default()),
+        format!("{:#?}", tables::EmbeddingsTable::default()),
     ];
     let names: Vec<String> = every.iter().flat_map(|table| fields(table)).collect();
     assert!(names.len() > 50, "{names:?}");
