@@ -31,7 +31,8 @@ fn chapters(folder: &Path) -> BTreeSet<PathBuf> {
     found
 }
 
-fn texts() -> Vec<PathBuf> {
+/// Every text of the repository that people read.
+pub fn texts() -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> = ["README.md", "CONTRIBUTING.md", "SECURITY.md"]
         .iter()
         .map(|name| root().join(name))

@@ -10,6 +10,7 @@ mod http;
 mod keys;
 mod links;
 mod markdown;
+mod mentions;
 mod slash;
 mod source;
 
