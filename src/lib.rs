@@ -1,6 +1,6 @@
 //! Leverframe: the operator's console for AI agents that live in chat channels.
 //!
-//! Modules are layers; `tests/it/layering.rs` holds the table of permitted arrows.
+//! Modules are layers; `tests/it/layering/rules.rs` holds the table of permitted arrows.
 //!
 //! | module | what it is |
 //! |---|---|

@@ -56,31 +56,31 @@ pub struct ConfigFile {
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct HookTable {
-    /// Program and arguments.
+    /// Program by absolute path, and its arguments.
     pub command: Option<Vec<String>>,
-    /// When it is called.
+    /// The points at which the engine calls it.
     pub points: Option<Vec<HookPoint>>,
-    /// Lower ones are called first.
+    /// The engine calls lower ones first, then goes by name.
     pub priority: Option<i32>,
-    /// Milliseconds.
+    /// Milliseconds that a run may take; at most 30000.
     pub timeout_ms: Option<u64>,
-    /// Only on these channels.
+    /// The engine calls it only on these channels; left out: on all.
     pub channels: Option<Vec<String>>,
-    /// Only for these tools.
+    /// The engine calls it only for these tools; left out: for all.
     pub tools: Option<Vec<String>>,
-    /// Variables it is given.
+    /// Variables that the program gets; their values count as secrets.
     pub env: Option<Vec<String>>,
-    /// Its verdict is only counted.
+    /// The engine counts and shows its verdict; nothing follows from it.
     pub dry_run: Option<bool>,
-    /// `rate_limit`: of each person.
+    /// `rate_limit`: messages of each person.
     pub messages_per_minute: Option<u32>,
-    /// `rate_limit`: of each channel.
+    /// `rate_limit`: messages on each channel.
     pub channel_messages_per_minute: Option<u32>,
-    /// `rate_limit`: for each person.
+    /// `rate_limit`: tool calls for each person.
     pub tool_calls_per_minute: Option<u32>,
-    /// `rate_limit`: on each channel.
+    /// `rate_limit`: tool calls on each channel.
     pub channel_tool_calls_per_minute: Option<u32>,
-    /// `rate_limit`: of each tool, by name.
+    /// `rate_limit`: calls a minute of each tool, by its name.
     pub per_tool: Option<BTreeMap<String, u32>>,
 }
 
@@ -88,9 +88,9 @@ pub struct HookTable {
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ModelTable {
-    /// `<provider>/<model>`.
+    /// The model that answers, as `<provider>/<model>`.
     pub default: Option<String>,
-    /// `<provider>/<model>`, in order.
+    /// Models that stand in when it cannot be had, in order.
     pub fallback: Option<Vec<String>>,
     /// Whether the scripted model may answer on real channels.
     pub allow_scripted_on_channels: bool,
@@ -122,9 +122,9 @@ pub enum ProviderWord {
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ProviderTable {
-    /// Wire format.
+    /// The interface that the server speaks.
     pub kind: Option<ProviderWord>,
-    /// Base URL.
+    /// Address of the server.
     pub base_url: Option<String>,
     /// Variable that holds the key.
     pub api_key_env: Option<String>,
@@ -132,21 +132,21 @@ pub struct ProviderTable {
     pub api_key_file: Option<String>,
     /// Shell command that prints the key.
     pub api_key_command: Option<String>,
-    /// Version header.
+    /// Version header of the Anthropic interface.
     pub api_version: Option<String>,
-    /// Seconds.
+    /// Seconds until a connection must stand.
     pub connect_timeout_seconds: Option<u64>,
-    /// Seconds.
+    /// Seconds until the first byte of an answer.
     pub first_byte_timeout_seconds: Option<u64>,
-    /// Seconds.
+    /// Seconds that an answer may pause.
     pub idle_timeout_seconds: Option<u64>,
-    /// Seconds; 0 = no bound.
+    /// Seconds of a whole call, however much it sends; 0 = no bound.
     pub request_timeout_seconds: Option<u64>,
-    /// Tokens.
+    /// Tokens that a call asks for; left out: by the model's profile.
     pub max_output_tokens: Option<u32>,
-    /// Tokens.
+    /// Tokens of the context window; left out: by the model's profile.
     pub context_window: Option<u64>,
-    /// Calls at once.
+    /// Calls that this provider takes at once.
     pub max_concurrent: Option<usize>,
     /// US dollars per million tokens, by model id: `"id" = { input = 1.0, output = 2.0 }`.
     pub prices: BTreeMap<String, Rates>,
@@ -193,7 +193,7 @@ pub enum StyleWord {
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ChannelTable {
-    /// Platform; absent for built-in channels.
+    /// Platform; built-in channels leave it out.
     pub kind: Option<PlatformWord>,
     /// Variable that holds the token.
     pub token_env: Option<String>,
@@ -203,47 +203,47 @@ pub struct ChannelTable {
     pub token_command: Option<String>,
     /// Base URL of the platform.
     pub api_base: Option<String>,
-    /// Baseline level.
+    /// Level; a stricter one applies at the next start, a looser one waits for a person.
     pub autonomy: Option<Autonomy>,
     /// Whether `full` may have no expiry.
     pub permanent_full: Option<bool>,
-    /// Baseline list.
+    /// Tools that run without a person: names, or a prefix with `*`.
     pub auto_approve: Option<Vec<String>>,
-    /// Baseline list.
+    /// Tools that never run.
     pub block: Option<Vec<String>>,
-    /// Baseline list.
+    /// Tools that always ask.
     pub always_ask: Option<Vec<String>>,
-    /// Platform ids.
+    /// Numeric ids of people whom the bot answers.
     pub allowed_users: Option<Vec<String>>,
-    /// Conversation ids.
+    /// Groups in which the bot answers; without `allowed_users` it answers everybody there.
     pub allowed_chats: Option<Vec<String>>,
-    /// Names under `[people]`.
+    /// Names under `[people]` whom the bot asks; empty: all approvers.
     pub approval_to: Option<Vec<String>>,
-    /// Highest risk decided from chat.
+    /// Highest risk that somebody can decide in the chat.
     pub chat_max_risk: Option<Risk>,
-    /// Seconds.
+    /// Seconds after which the bot tells the chat that work goes on.
     pub max_wait_seconds: Option<u64>,
-    /// Workspace root.
+    /// Folder of the agent's files; left out: `<data directory>-workspaces/<channel>`.
     pub workspace: Option<String>,
-    /// `<provider>/<model>`.
+    /// Model of this channel, as `<provider>/<model>`.
     pub model: Option<String>,
-    /// `<provider>/<model>`, in order.
+    /// Models that stand in, in place of `[model] fallback`.
     pub fallback: Option<Vec<String>>,
     /// Whether nobody can choose another model here.
     pub fixed_model: Option<bool>,
-    /// Added to the system text.
+    /// Text that the engine adds to the system text.
     pub note: Option<String>,
-    /// Only when addressed, in groups.
+    /// In groups the bot answers only who addresses it.
     pub require_mention: Option<bool>,
     /// Who shares a session.
     pub session_scope: Option<ScopeWord>,
     /// How replies are shown.
     pub reply_style: Option<StyleWord>,
-    /// Messages waiting per session.
+    /// Messages that can wait in one session.
     pub max_queue: Option<u32>,
-    /// Whom a kept answer may be given to.
+    /// Who may get a cached answer.
     pub response_cache: Option<CacheScope>,
-    /// Whether results of tools that only read may be given again.
+    /// Whether the engine gives results of tools that only read again.
     pub tool_cache: Option<bool>,
     /// `[channels.NAME.budget]`.
     pub budget: LimitTable,
@@ -255,9 +255,9 @@ pub struct ChannelTable {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PersonTable {
-    /// `platform:id`.
+    /// Ids of this person, as `platform:id`.
     pub ids: Vec<String>,
-    /// Role.
+    /// What this person may do.
     pub role: Role,
 }
 
@@ -277,17 +277,17 @@ pub enum SelfApprovalWord {
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ApprovalsTable {
-    /// Whether the requester may decide.
+    /// Where people may decide their own requests.
     pub self_approval: Option<SelfApprovalWord>,
-    /// Seconds.
+    /// Seconds until an approval expires.
     pub life_seconds: Option<u64>,
-    /// Seconds.
+    /// The same for calls of high or critical risk.
     pub high_risk_life_seconds: Option<u64>,
-    /// Seconds.
+    /// Seconds by which an approved call of low or medium risk starts later; at most 10.
     pub undo_seconds: Option<u32>,
-    /// Pending approvals.
+    /// Approvals that can wait in one session; the engine denies further calls.
     pub max_pending_per_session: Option<u32>,
-    /// Pending approvals.
+    /// Approvals that can wait on one channel.
     pub max_pending_per_channel: Option<u32>,
 }
 
@@ -295,15 +295,15 @@ pub struct ApprovalsTable {
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct BudgetsTable {
-    /// Model calls.
+    /// Model calls of one turn.
     pub max_steps: Option<u32>,
-    /// Tool calls.
+    /// Tool calls of one turn.
     pub max_tool_calls: Option<u32>,
-    /// Seconds.
+    /// Seconds of model and engine time; waiting for people does not count.
     pub max_duration_seconds: Option<u32>,
-    /// Tokens.
+    /// Tokens of one turn.
     pub max_tokens: Option<u64>,
-    /// US dollars.
+    /// US dollars of one turn; left out: no limit in money.
     pub max_cost_usd: Option<f64>,
     /// `[budgets.session]`.
     pub session: LimitTable,
@@ -327,15 +327,15 @@ pub struct LimitTable {
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct EngineTable {
-    /// Continuations at once.
+    /// Turns that run at once.
     pub max_running: Option<usize>,
-    /// Only the first call of an answer.
+    /// The engine takes only the first call of an answer.
     pub one_tool_per_step: Option<bool>,
     /// Attempts of a model call.
     pub max_model_attempts: Option<u32>,
-    /// Exchanges of history.
+    /// Complete exchanges that a prompt has at least.
     pub history_exchanges: Option<u32>,
-    /// Percent of the window for history.
+    /// Percent of the window that more exchanges may fill; 0 = none.
     pub history_share: Option<u32>,
     /// Seconds that running work gets to end.
     pub shutdown_grace_seconds: Option<u32>,
@@ -361,9 +361,9 @@ pub struct RetentionTable {
 pub struct ResponseCacheTable {
     /// `false`: no channel keeps answers. `true`: channels that say nothing keep them for each user.
     pub enabled: Option<bool>,
-    /// Minutes.
+    /// Minutes that an answer is kept.
     pub ttl_minutes: Option<u32>,
-    /// Entries.
+    /// Most answers that are kept.
     pub max_entries: Option<u32>,
 }
 
@@ -373,11 +373,11 @@ pub struct ResponseCacheTable {
 pub struct MemoryTable {
     /// Whether long sessions are compacted by themselves.
     pub compaction: Option<bool>,
-    /// `<provider>/<model>`.
+    /// Model that writes the summary; left out: the model of the session.
     pub compaction_model: Option<String>,
-    /// Percent.
+    /// Percent of the room for a prompt beyond which a session is compacted.
     pub compaction_share: Option<u32>,
-    /// Exchanges.
+    /// Exchanges beyond `engine.history_exchanges` at which it is compacted too.
     pub compaction_exchanges: Option<u32>,
     /// `[memory.hygiene]`.
     pub hygiene: HygieneTable,
@@ -389,13 +389,13 @@ pub struct MemoryTable {
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct EmbeddingsTable {
-    /// Name under `[providers]`.
+    /// Name of a provider of kind `openai-chat`, `openai-responses` or `ollama`.
     pub provider: Option<String>,
     /// Its model.
     pub model: Option<String>,
     /// Numbers of an embedding.
     pub dimensions: Option<u32>,
-    /// Percent.
+    /// Percent below which a text does not count as found by meaning.
     pub min_similarity: Option<u32>,
 }
 
@@ -425,7 +425,7 @@ pub struct ConsoleTable {
     pub theme: Option<String>,
     /// Keymap name.
     pub keymap: Option<String>,
-    /// Notifications of the terminal.
+    /// How the terminal notifies while it has not the focus.
     pub notify: Option<Notify>,
 }
 

@@ -346,7 +346,7 @@ self_approval = "console"
 # messages_per_minute = 20   # of each person; channel_messages_per_minute of each channel
 # tool_calls_per_minute = 30 # for each person; channel_tool_calls_per_minute on each channel
 # per_tool = { execute_command = 10 }
-# [hooks.NAME]               # a program of yours: JSON in, verdict out (see the README)
+# [hooks.NAME]               # a program of yours: JSON in, verdict out (see Hooks in the guide)
 # command = ["/usr/local/lib/bot/check.sh"]   # absolute; only you or root may write it
 # points = ["before_tool_call"]
 # priority = 100             # lower ones first

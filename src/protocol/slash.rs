@@ -1,4 +1,4 @@
-//! The commands that people send in a chat, in one table: the parser, the platforms' menus, `/help` and the README are
+//! The commands that people send in a chat, in one table: the parser, the platforms' menus, `/help` and the reference are
 //! made from it.
 //!
 //! Every command works in direct messages and in groups. None has an effect when it was forwarded, quoted or edited.

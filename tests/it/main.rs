@@ -24,6 +24,7 @@ mod context;
 mod crash_points;
 mod deliveries;
 mod doctor;
+mod documentation;
 mod duty;
 mod effects;
 mod embeddings;

@@ -2,7 +2,6 @@
 
 mod contrast;
 mod printed;
-mod readme;
 
 use leverframe::tui::action::{Action, ActionClass};
 use leverframe::tui::assets::{AssetKind, KEYMAPS, Source, THEMES, names};

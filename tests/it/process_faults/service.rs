@@ -1,4 +1,4 @@
-//! What systemd reads and hears: the unit of the README, and the daemon's word that it is well.
+//! What systemd reads and hears: the unit in the documentation, and the daemon's word that it is well.
 
 use std::os::unix::net::UnixDatagram;
 use std::time::{Duration, Instant};
@@ -24,11 +24,12 @@ const KEYS: &[(&str, &[&str])] = &[
     ("Install", &["WantedBy"]),
 ];
 
-const README: &str = include_str!("../../../README.md");
+const SERVICE: &str = include_str!("../../../docs/src/operate/service.md");
+const PERFORMANCE: &str = include_str!("../../../docs/src/develop/performance.md");
 
 /// The unit as sections, keys and values. A comment stands on a line of its own; behind a value it is a part of it.
 fn unit() -> Vec<(String, String, String)> {
-    let (_, rest) = README.split_once("```ini\n").expect("the unit");
+    let (_, rest) = SERVICE.split_once("```ini\n").expect("the unit");
     let (text, _) = rest.split_once("```").expect("its end");
     let mut section = String::new();
     let mut lines = Vec::new();
@@ -76,16 +77,16 @@ fn every_line_of_the_unit_is_one_that_systemd_takes() {
     for installed in [".local/bin/leverframe", ".config/leverframe/secrets.env"] {
         assert!(unit.iter().any(|(_, _, value)| value.contains(installed)));
         assert!(
-            README.contains(&format!("~/{installed}")),
+            SERVICE.contains(&format!("~/{installed}")),
             "how {installed} comes there"
         );
     }
 }
 
 #[test]
-fn the_scripts_the_readme_names_are_in_the_repository() {
+fn the_scripts_that_measure_say_how_they_are_called() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
-    let named: Vec<&str> = README
+    let named: Vec<&str> = PERFORMANCE
         .split_whitespace()
         .filter(|word| word.starts_with("benches/tools/"))
         .collect();
@@ -100,7 +101,7 @@ fn the_scripts_the_readme_names_are_in_the_repository() {
         });
         assert!(usage, "{script} begins with how it is called");
     }
-    assert!(!README.contains("../shared"));
+    assert!(!PERFORMANCE.contains("../shared"));
 }
 
 /// The next datagram that has this word; none when the deadline is over.

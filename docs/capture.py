@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Turns a tmux pane into an SVG, so that the pictures in README.md are of the real program.
+"""Turns a tmux pane into an SVG, so that the pictures in README.md and in the book are of the real program.
 
     tmux new-session -d -s lf -x 120 -y 36 'COLORTERM=truecolor leverframe --demo --theme dark'
-    docs/images/capture.py lf docs/images/queue.svg
+    docs/capture.py lf docs/src/images/queue.svg
 
 Standard library only. Every cell keeps its place whatever font the viewer has: a run of text carries its width, and
 lines of boxes are drawn, not written.

@@ -1,111 +1,19 @@
-//! What README.md states about keys, slash commands and configuration is what the code does.
-
-use std::collections::BTreeMap;
+//! The example of a configuration in `docs/example.toml` loads, holds the defaults, and names every setting.
 
 use leverframe::config::environment::Environment;
 use leverframe::config::file::ConfigFile;
 use leverframe::config::layers::{Flags, load, load_console};
-use leverframe::protocol::slash::SlashCommand;
 use leverframe::protocol::words::Risk;
 use leverframe::runtime::start;
-use leverframe::tui::action::{Action, ActionClass};
-use leverframe::tui::keymap::context::Context;
-use leverframe::tui::keymap::file::default_keymap;
 
-const README: &str = include_str!("../../../README.md");
-
-/// What stands between `<!-- name… -->` and `<!-- /name -->`.
-fn part(name: &str) -> &'static str {
-    let (_, rest) = README
-        .split_once(&format!("<!-- {name}:"))
-        .unwrap_or_else(|| panic!("README.md has no part `{name}`"));
-    let (_, rest) = rest.split_once("-->\n").unwrap();
-    rest.split_once(&format!("<!-- /{name} -->")).unwrap().0
-}
-
-fn code(keys: &[String]) -> String {
-    let keys: Vec<String> = keys.iter().map(|keys| format!("`{keys}`")).collect();
-    keys.join(" ")
-}
-
-/// Where an action has which keys: everywhere, or on the screens that bind it.
-fn row(action: Action) -> String {
-    let keymap = default_keymap();
-    let mut places: BTreeMap<String, Vec<&str>> = BTreeMap::new();
-    for context in Context::ALL.iter().filter(|context| context.sees_global()) {
-        let keys = keymap.keys_of(*context, action);
-        if !keys.is_empty() {
-            places.entry(code(&keys)).or_default().push(context.name());
-        }
-    }
-    let everywhere = Context::ALL.iter().filter(|c| c.sees_global()).count();
-    let mut keys = Vec::new();
-    let mut screens = Vec::new();
-    for (here, on) in places {
-        keys.push(here);
-        screens.push(if on.len() == everywhere {
-            "everywhere".to_owned()
-        } else {
-            on.join(", ")
-        });
-    }
-    format!(
-        "| {} | {} | {} |\n",
-        keys.join(" / "),
-        screens.join(" / "),
-        action.description()
-    )
-}
-
-#[test]
-fn the_key_table_is_the_default_keymap() {
-    let mut table = "| key | screen | |\n|---|---|---|\n".to_owned();
-    for action in Action::ALL {
-        match action.class() {
-            ActionClass::Ordinary | ActionClass::Decision => table.push_str(&row(*action)),
-            ActionClass::Dialog | ActionClass::Text => {}
-        }
-    }
-    assert_eq!(part("keys"), table, "README.md wants:\n{table}");
-}
-
-#[test]
-fn every_shipped_theme_and_keymap_is_named() {
-    use leverframe::tui::assets::{KEYMAPS, THEMES};
-    let (_, keys) = README.split_once("\n## Keys\n").unwrap();
-    let (words, _) = keys.split_once("<!-- keys:").unwrap();
-    for (name, _) in THEMES.iter().chain(KEYMAPS) {
-        let named = words.contains(&format!("`{name}`")) || *name == "default";
-        assert!(named, "README.md does not name {name}");
-    }
-}
-
-#[test]
-fn the_slash_table_is_the_help_of_the_chat() {
-    let mut table = "| command | |\n|---|---|\n".to_owned();
-    for command in SlashCommand::ALL {
-        table.push_str(&format!(
-            "| `{}` | {} |\n",
-            command.usage(),
-            command.summary()
-        ));
-    }
-    assert_eq!(part("slash"), table, "README.md wants:\n{table}");
-}
-
-/// The example without the lines of its fence.
-fn example() -> String {
-    let block = part("config");
-    let (_, rest) = block.split_once("```toml\n").unwrap();
-    rest.split_once("```").unwrap().0.to_owned()
-}
+const EXAMPLE: &str = include_str!("../../../docs/example.toml");
 
 #[test]
 fn the_configuration_example_loads() {
     let home = tempfile::tempdir().unwrap();
     let file = home.path().join("etc/config.toml");
     std::fs::create_dir_all(file.parent().unwrap()).unwrap();
-    std::fs::write(&file, example()).unwrap();
+    std::fs::write(&file, EXAMPLE).unwrap();
     let environment: Environment = [
         ("HOME", home.path().to_str().unwrap()),
         ("ANTHROPIC_API_KEY", "not-a-key"),
@@ -195,16 +103,16 @@ fn fields(debug: &str) -> Vec<String> {
 #[test]
 fn the_configuration_example_names_every_setting() {
     use leverframe::config::file as tables;
-    let example = example();
     let written = |name: &str| {
-        example.lines().any(|line| {
+        EXAMPLE.lines().any(|line| {
             let line = line.trim_start_matches("# ").trim();
             line.starts_with(&format!("{name} =")) || line.starts_with(&format!("{name}."))
-        }) || example.contains(&format!("[{name}]"))
-            || example.contains(&format!("[{name}."))
-            || example.contains(&format!("or {name}"))
-            || example.contains(&format!(", {name}"))
-            || example.contains(&format!(": {name}"))
+        }) || EXAMPLE.contains(&format!("[{name}]"))
+            || EXAMPLE.contains(&format!("[{name}."))
+            || EXAMPLE.contains(&format!(".{name}]"))
+            || EXAMPLE.contains(&format!("or {name}"))
+            || EXAMPLE.contains(&format!(", {name}"))
+            || EXAMPLE.contains(&format!(": {name}"))
     };
     let every = [
         format!("{:#?}", ConfigFile::default()),
@@ -218,10 +126,16 @@ fn the_configuration_example_names_every_setting() {
         format!("{:#?}", tables::ConsoleTable::default()),
         format!("{:#?}", tables::LogTable::default()),
         format!("{:#?}", tables::ServerTable::default()),
+        format!("{:#?}", tables::LimitTable::default()),
+        format!("{:#?}", tables::RetentionTable::default()),
+        format!("{:#?}", tables::ResponseCacheTable::default()),
+        format!("{:#?}", tables::MemoryTable::default()),
+        format!("{:#?}", tables::HygieneTable::default()),
+        format!("{:#?}", tables::EmbeddingsTable::default()),
     ];
     let names: Vec<String> = every.iter().flat_map(|table| fields(table)).collect();
     assert!(names.len() > 50, "{names:?}");
     for name in names {
-        assert!(written(&name), "README.md does not show `{name}`");
+        assert!(written(&name), "docs/example.toml does not show `{name}`");
     }
 }

@@ -1,0 +1,145 @@
+//! The page of the configuration, from the tables of the file and from the example that a test loads.
+
+use leverframe::protocol::words::{Autonomy, CacheScope, HookPoint, Risk, Role};
+
+use crate::documentation::markdown::{Page, code, codes, prose};
+use crate::documentation::source::{Item, item, lower};
+use crate::documentation::{read, root};
+
+const FILE: &str = "src/config/file.rs";
+const MODELS: &str = "src/config/model_tables.rs";
+
+/// Every table of the file: where it is written, and the type that reads it.
+const TABLES: &[(&str, &str, &str)] = &[
+    ("[model]", FILE, "ModelTable"),
+    ("[providers.NAME]", FILE, "ProviderTable"),
+    ("[providers.NAME.prices.\"MODEL\"]", MODELS, "Rates"),
+    ("[providers.NAME.models.\"MODEL\"]", MODELS, "ProfilePatch"),
+    ("[channels.NAME]", FILE, "ChannelTable"),
+    ("[channels.NAME.budget]", FILE, "LimitTable"),
+    ("[people.NAME]", FILE, "PersonTable"),
+    ("[approvals]", FILE, "ApprovalsTable"),
+    ("[budgets]", FILE, "BudgetsTable"),
+    ("[budgets.session]", FILE, "LimitTable"),
+    ("[budgets.channel]", FILE, "LimitTable"),
+    ("[budgets.day]", FILE, "LimitTable"),
+    ("[engine]", FILE, "EngineTable"),
+    ("[retention]", FILE, "RetentionTable"),
+    ("[console]", FILE, "ConsoleTable"),
+    ("[log]", FILE, "LogTable"),
+    ("[server]", FILE, "ServerTable"),
+    ("[tools.NAME]", FILE, "ToolTable"),
+    ("[response_cache]", FILE, "ResponseCacheTable"),
+    ("[hooks.NAME]", FILE, "HookTable"),
+    ("[memory]", FILE, "MemoryTable"),
+    ("[memory.hygiene]", FILE, "HygieneTable"),
+    ("[memory.embeddings]", FILE, "EmbeddingsTable"),
+];
+
+/// What stands before the generated part.
+const INTRODUCTION: &str = "\
+Leverframe reads `$XDG_CONFIG_HOME/leverframe/config.toml`, which is `~/.config/leverframe/config.toml` by default.
+`LEVERFRAME_CONFIG` or `--config` names another file. Every setting can be left out.
+An unknown key is an error with its line and the nearest name.
+
+A change takes effect at the next start. The database keeps autonomy and the three lists of a channel.
+What the file says for the first time, and what becomes stricter there, applies at once.
+What becomes looser there waits in the Queue for a person.";
+
+/// What stands between the example and the tables.
+const ENVIRONMENT: &str = "\
+| variable | meaning |
+|---|---|
+| `LEVERFRAME_CONFIG`, `LEVERFRAME_DATA_DIR` | configuration file, data directory |
+| `LEVERFRAME_MODEL`, `LEVERFRAME_LOG` | come before `[model] default` and `[log] filter` |
+| `LEVERFRAME_CHANNEL_<NAME>_AUTONOMY`, `_AUTO_APPROVE`, `_BLOCK`, `_MAX_WAIT_SECONDS` | come before these keys of `[channels.NAME]` |
+| `LEVERFRAME_RESPONSE_CACHE_ENABLED`, `_TTL_MINUTES`, `_MAX_ENTRIES` | come before `[response_cache]` |
+| `LEVERFRAME_MEMORY_RETENTION_DAYS` | comes before `[memory.hygiene] retention_days` |
+| `OPENAI_API_KEY`, `ANTHROPIC_API_KEY`, `GEMINI_API_KEY`, `GOOGLE_API_KEY` | keys of the built-in providers |
+| `OPENAI_BASE_URL`, `ANTHROPIC_BASE_URL`, `GOOGLE_GEMINI_BASE_URL`, `OLLAMA_HOST` | addresses of the built-in providers |
+| `XDG_CONFIG_HOME`, `XDG_DATA_HOME`, `XDG_RUNTIME_DIR`, `HOME` | where files lie |
+| `NO_COLOR`, `ACCESSIBLE`, `TERM`, `COLORTERM`, `TMUX` | what the terminal shows |
+| `LC_ALL`, `LC_CTYPE`, `LANG` | whether the consoles write UTF-8 or ASCII |
+| `VISUAL`, `EDITOR` | the editor that `ctrl-g` opens |";
+
+/// The whole page.
+pub fn page() -> String {
+    let mut page = Page::new("Configuration");
+    page.paragraph(INTRODUCTION);
+    page.heading(2, "Example");
+    page.paragraph(
+        "This file names every setting. A test loads it, and where it writes a default the test compares the default. \
+         It lies in `docs/example.toml`.",
+    );
+    let example = read(&root().join("docs/example.toml"));
+    page.paragraph(&format!("```toml\n{example}```"));
+    page.heading(2, "Environment");
+    page.paragraph(ENVIRONMENT);
+    page.heading(2, "Keys");
+    page.paragraph("A key that stands outside of every table:");
+    page.table(
+        ["key", "value", "meaning"],
+        &rows(&item(FILE, "ConfigFile")),
+    );
+    for (place, file, name) in TABLES {
+        page.heading(3, &code(place));
+        page.table(["key", "value", "meaning"], &rows(&item(file, name)));
+    }
+    page.finish()
+}
+
+/// The keys of a table. A table in it has a heading of its own.
+fn rows(table: &Item) -> Vec<[String; 3]> {
+    let keys = table.parts.iter().filter(|key| !is_table(&key.of));
+    keys.map(|key| [code(&key.name), value(&key.of), prose(&key.about)])
+        .collect()
+}
+
+fn is_table(of: &str) -> bool {
+    let inner = of.strip_prefix("BTreeMap<String, ").unwrap_or(of);
+    let inner = inner.strip_prefix("Option<").unwrap_or(inner);
+    let name = inner.trim_end_matches('>');
+    let listed = TABLES.iter().any(|(_, _, table)| *table == name);
+    assert!(
+        listed || !name.ends_with("Table"),
+        "{name} has no heading in TABLES"
+    );
+    listed
+}
+
+/// What a value of this type is, in words.
+fn value(of: &str) -> String {
+    let of = of
+        .strip_prefix("Option<")
+        .and_then(|of| of.strip_suffix('>'))
+        .unwrap_or(of);
+    let words = |name: &str, between| {
+        let words: Vec<String> = item(FILE, name)
+            .parts
+            .iter()
+            .map(|word| lower(&word.name, between))
+            .collect();
+        codes(words.iter().map(String::as_str))
+    };
+    match of {
+        "String" => "text".to_owned(),
+        "bool" => "true or false".to_owned(),
+        "i32" | "u32" | "u64" | "usize" => "whole number".to_owned(),
+        "f64" => "number".to_owned(),
+        "Vec<String>" => "list of texts".to_owned(),
+        "BTreeMap<String, u32>" => "table of whole numbers".to_owned(),
+        "Vec<HookPoint>" => format!(
+            "list of {}",
+            codes(HookPoint::ALL.iter().map(|w| w.as_str()))
+        ),
+        "Autonomy" => codes(Autonomy::ALL.iter().map(|w| w.as_str())),
+        "Risk" => codes(Risk::ALL.iter().map(|w| w.as_str())),
+        "Role" => codes(Role::ALL.iter().map(|w| w.as_str())),
+        "CacheScope" => codes(CacheScope::ALL.iter().map(|w| w.as_str())),
+        "Notify" => codes(["off", "osc9", "osc99", "osc777"]),
+        "CacheWord" => codes(["none", "automatic", "breakpoints", "key"]),
+        "ProviderWord" | "PlatformWord" => words(of, '-'),
+        "ScopeWord" | "StyleWord" | "SelfApprovalWord" => words(of, '_'),
+        other => panic!("no words for a value of type {other}"),
+    }
+}
