@@ -16,6 +16,26 @@ use serde::{Deserialize, Serialize};
 pub struct Timestamp(pub i64);
 
 impl Timestamp {
+    /// Day of the week, date, time to the minute and offset, in the time zone of this machine.
+    pub fn in_zone(self) -> String {
+        self.zoned("%a %Y-%m-%d %H:%M %:z")
+    }
+
+    /// The same without the time.
+    pub fn day_in_zone(self) -> String {
+        self.zoned("%a %Y-%m-%d %:z")
+    }
+
+    fn zoned(self, format: &str) -> String {
+        match jiff::Timestamp::from_millisecond(self.0) {
+            Ok(at) => at
+                .to_zoned(jiff::tz::TimeZone::system())
+                .strftime(format)
+                .to_string(),
+            Err(_) => self.to_string(),
+        }
+    }
+
     /// Milliseconds since the Unix epoch.
     pub fn as_millis(self) -> i64 {
         self.0

@@ -354,6 +354,8 @@ impl Engine {
             origin: arrival.origin.clone(),
             session: SessionChoice::Conversation,
             text: self.redactor.redact(text).into_owned(),
+            role: people::role_word(&self.settings, &arrival.origin.requester).to_owned(),
+            said_at: messages::said_at(self, arrival.channel),
             model: None,
             limits: messages::limits(&self.settings.budgets, &BudgetRequest::default()),
             max_queue,

@@ -79,6 +79,20 @@ pub fn taint_of(requester: &Requester) -> String {
     format!("message of {}, who is not listed", requester.id)
 }
 
+/// What somebody is here, in a word for models. It orders nothing: what may be done is decided elsewhere.
+pub fn role_word(settings: &Settings, requester: &Requester) -> &'static str {
+    if let Some(person) = person(settings, &requester.id) {
+        return person.settings.role.as_str();
+    }
+    match requester.id.split_once(':') {
+        Some(("operator", _)) => "operator",
+        Some(("token", _)) => "program",
+        Some(("routine", _)) => "routine",
+        None if requester.id == "engine" => "engine",
+        Some(_) | None => Role::User.as_str(),
+    }
+}
+
 /// Whether an actor holds a scope.
 pub fn has_scope(actor: &Actor, scope: Scope) -> bool {
     match actor {

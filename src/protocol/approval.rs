@@ -41,6 +41,18 @@ pub struct Requester {
     pub person: Option<String>,
 }
 
+/// What models are told of who wrote a message and when, beside the display name. Kept with the message: whatever
+/// changes later, models read the same of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Speaker {
+    /// The same for all messages of one sender. Tells nothing about their platform id.
+    pub id: String,
+    /// What they are here, in a word: `user`, `approver`, `owner`, `operator`, `program`, `routine`, `engine`.
+    pub role: String,
+    /// Day, time and offset in the time zone of this machine; without the time where answers are kept.
+    pub at: String,
+}
+
 /// What an operator is shown beside the arguments.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]

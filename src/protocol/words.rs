@@ -510,6 +510,8 @@ words!(/// Why an answer was not kept.
     StandIn = "stand_in",
     /// It is too large.
     TooLarge = "too_large",
+    /// It names who asked, and others would be given it too.
+    NamesSender = "names_sender",
 });
 
 words!(/// Why a kept answer went.

@@ -5,7 +5,9 @@
 
 use std::collections::HashMap;
 
+use crate::engine::context::speaker;
 use crate::model::request::{AssistantToolCall, ModelMessage, ToolResultMessage};
+use crate::protocol::approval::Speaker;
 use crate::protocol::ids::ToolCallId;
 use crate::protocol::session::{BY_HAND, Step, StepBody};
 
@@ -25,6 +27,8 @@ pub struct ReplayCall {
 pub struct Exchange {
     /// Who said it: outside text.
     pub asked_by: String,
+    /// What else is said of them before the message; none = nothing is.
+    pub speaker: Option<Speaker>,
     /// What the user said.
     pub text: String,
     /// What followed.
@@ -158,7 +162,7 @@ pub fn messages(exchange: &Exchange, replay: &mut Replay<'_>) -> Option<Vec<Mode
         });
     }
     reversed.push(ModelMessage::User {
-        text: exchange.text.clone(),
+        text: speaker::message(exchange),
     });
     reversed.reverse();
     Some(reversed)
@@ -189,8 +193,9 @@ pub fn without_tools(messages: Vec<ModelMessage>) -> Vec<ModelMessage> {
                     .iter()
                     .map(|result| format!("[result of {}]\n{}", result.name, result.content))
                     .collect();
+                // Among the words of people nothing may look as if a person had said it.
                 ModelMessage::User {
-                    text: results.join("\n"),
+                    text: speaker::without_headers(&results.join("\n")),
                 }
             }
         })

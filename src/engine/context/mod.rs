@@ -8,6 +8,7 @@ pub mod build;
 pub mod estimate;
 pub mod exchange;
 pub mod prefix;
+pub mod speaker;
 pub mod transfer;
 
 /// Most exchanges beyond the least that are sent along, however short they are: they have to be read for each step.

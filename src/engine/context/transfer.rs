@@ -7,6 +7,7 @@ use serde_json::Value;
 use crate::engine::context::block;
 use crate::engine::context::estimate;
 use crate::engine::context::exchange::Exchange;
+use crate::protocol::approval::Speaker;
 use crate::protocol::session::{BY_HAND, StepBody};
 use crate::protocol::words::ToolCallState;
 
@@ -83,10 +84,15 @@ fn line(exchange: &Exchange) -> String {
             | StepBody::Error { .. } => None,
         })
         .collect();
-    let mut fields = vec![
-        ("from", Value::from(beginning(&exchange.asked_by, 60))),
-        ("asked", Value::from(beginning(&exchange.text, ASKED_CHARS))),
-    ];
+    let mut fields = vec![("from", Value::from(beginning(&exchange.asked_by, 60)))];
+    if let Some(Speaker { id, role, at }) = &exchange.speaker {
+        fields.extend([
+            ("id", Value::from(id.as_str())),
+            ("role", Value::from(role.as_str())),
+            ("at", Value::from(at.as_str())),
+        ]);
+    }
+    fields.push(("asked", Value::from(beginning(&exchange.text, ASKED_CHARS))));
     if !tools.is_empty() {
         fields.push(("tools", Value::Array(tools)));
     }

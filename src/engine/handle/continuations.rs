@@ -2,6 +2,7 @@
 
 use crate::engine::core::Engine;
 use crate::engine::handle::{Caller, messages};
+use crate::engine::people;
 use crate::engine::problem::from_store;
 use crate::engine::turn::input::Halt;
 use crate::engine::turn::open_call;
@@ -131,6 +132,8 @@ pub async fn retry(
     origin.surface = rows.surface;
     origin.message_ref = rows.message_ref;
     let turn = IngestTurn {
+        role: people::role_word(&engine.settings, &origin.requester).to_owned(),
+        said_at: messages::said_at(engine, &origin.channel),
         origin,
         session: if rows.temporary {
             SessionChoice::Temporary

@@ -11,7 +11,7 @@ use crate::engine::problem::from_store;
 use crate::protocol::command::{Accepted, BudgetRequest, Outcome};
 use crate::protocol::ids::{ContinuationId, SessionId};
 use crate::protocol::problem::{Problem, ProblemKind};
-use crate::protocol::words::{ContinuationState, Disposition};
+use crate::protocol::words::{CacheScope, ContinuationState, Disposition};
 use crate::store::commands::ingest_turn::{IngestOutcome, IngestTurn};
 use crate::store::input::{Origin, SessionChoice, TurnBounds, TurnCache, TurnLimits};
 
@@ -120,8 +120,11 @@ pub async fn send(
     ];
     parts.extend(fresh.then_some("fresh"));
     let body = body_digest(&parts);
+    let origin = origin(caller, &session.channel, &session.conversation, body);
     let turn = IngestTurn {
-        origin: origin(caller, &session.channel, &session.conversation, body),
+        role: people::role_word(&engine.settings, &origin.requester).to_owned(),
+        said_at: said_at(engine, &session.channel),
+        origin,
         session: SessionChoice::Id(session_id),
         text: engine.redactor.redact(&text).into_owned(),
         model,
@@ -165,13 +168,12 @@ pub async fn ask(
     let mut parts = vec!["ask", &channel, &text, model.as_deref().unwrap_or("")];
     parts.extend(fresh.then_some("fresh"));
     let body = body_digest(&parts);
+    let conversation = ContinuationId::generate().to_string();
+    let origin = origin(caller, &channel, &conversation, body);
     let turn = IngestTurn {
-        origin: origin(
-            caller,
-            &channel,
-            &ContinuationId::generate().to_string(),
-            body,
-        ),
+        role: people::role_word(&engine.settings, &origin.requester).to_owned(),
+        said_at: said_at(engine, &channel),
+        origin,
         session: SessionChoice::Temporary,
         text: engine.redactor.redact(&text).into_owned(),
         model,
@@ -188,6 +190,19 @@ pub async fn ask(
         bounds: TurnBounds::default(),
     };
     submit(engine, turn).await
+}
+
+/// What models are told of when a message came that comes now. A kept answer is given to questions of other times:
+/// where answers are kept, they are told no more than the day, which a kept answer is known by.
+pub fn said_at(engine: &Engine, channel: &str) -> String {
+    let now = engine.clock.now();
+    match engine
+        .channel(channel)
+        .map(|channel| channel.response_cache)
+    {
+        Ok(CacheScope::User | CacheScope::Channel) => now.day_in_zone(),
+        Ok(CacheScope::Off) | Err(_) => now.in_zone(),
+    }
 }
 
 /// The origin of something a caller submits directly.

@@ -13,6 +13,7 @@ use crate::engine::budget;
 use crate::engine::context::estimate;
 use crate::engine::core::Engine;
 use crate::engine::handle::{Caller, messages};
+use crate::engine::people;
 use crate::engine::problem::from_store;
 use crate::model::check::{self, Account, Asked, Reserved, TestError};
 use crate::model::discovery;
@@ -126,6 +127,8 @@ impl<'a> Turn<'a> {
         // A test that is asked for again is made again.
         origin.key = None;
         let turn = IngestTurn {
+            role: people::role_word(&engine.settings, &origin.requester).to_owned(),
+            said_at: messages::said_at(engine, channel),
             origin,
             session: SessionChoice::Temporary,
             title: Some(format!("test of {model}")),

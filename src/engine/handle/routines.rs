@@ -365,6 +365,8 @@ pub fn turn(
     let id = routine.id.to_string();
     let body = messages::body_digest(&["routine", &id, key.as_deref().unwrap_or_default()]);
     Ok(IngestTurn {
+        role: "routine".to_owned(),
+        said_at: messages::said_at(engine, &routine.channel),
         origin: Origin {
             channel: routine.channel.clone(),
             principal,

@@ -5,6 +5,7 @@ use std::time::Duration;
 use crate::engine::core::{Engine, lock};
 use crate::engine::handle::messages;
 use crate::engine::handle::{Caller, channels};
+use crate::engine::people;
 use crate::engine::problem::from_store;
 use crate::engine::turn::finish;
 use crate::engine::turn::input::Halt;
@@ -114,8 +115,11 @@ async fn say(
     let text = engine.redactor.redact(&text).into_owned();
     let session = session_id.to_string();
     let body = messages::body_digest(&["say", &session, &text]);
+    let origin = messages::origin(caller, &channel, &conversation, body);
     let turn = IngestTurn {
-        origin: messages::origin(caller, &channel, &conversation, body),
+        role: people::role_word(&engine.settings, &origin.requester).to_owned(),
+        said_at: messages::said_at(engine, &channel),
+        origin,
         session: SessionChoice::Id(session_id),
         text: format!(
             "[{} writes here in place of the agent]",

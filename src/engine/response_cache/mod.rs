@@ -14,6 +14,7 @@ use crate::engine::response_cache::single_flight::{Flights, Joined, Lead, Told};
 use crate::engine::tool_cache;
 use crate::engine::turn::judge::Bench;
 use crate::model::request::{ModelAnswer, ModelMessage, ModelRequest};
+use crate::protocol::approval::Speaker;
 use crate::protocol::event::{Event, EventBody};
 use crate::protocol::policy::Policy;
 use crate::protocol::session::{CachedAnswer, Usage};
@@ -225,24 +226,32 @@ pub struct Sent<'a> {
     pub dropped: &'a [String],
     /// What is remembered, where it stands before the question; else empty.
     pub remembered: &'a str,
+    /// Who asks and when, as it stands between that and the question; may be empty.
+    pub header: &'a str,
     /// Whether some of that came from untrusted content.
     pub tainted: bool,
 }
 
 impl Sent<'_> {
-    /// The request without what is remembered, and the digest of that: the question is known by its own words.
-    fn apart(&self) -> (ModelRequest, Option<String>) {
+    /// The request without what stands before the question, and the digest of that: the question is known by its own
+    /// words. Of who asks, the role counts and not the name: the scope says whom an answer is for, and an answer that
+    /// names somebody is not given to others.
+    fn apart(&self, speaker: Option<&Speaker>) -> (ModelRequest, Option<String>) {
         let mut request = self.request.clone();
-        match request.messages.as_mut_slice() {
-            [ModelMessage::User { text }] if !self.remembered.is_empty() => {
-                if let Some(question) = text.strip_prefix(self.remembered) {
-                    *text = question.to_owned();
-                }
-                let digest = crate::tools::canonical::digest(&["memory", self.remembered]);
-                (request, Some(digest))
-            }
-            _ => (request, None),
+        let alone = request.messages.len() == 1;
+        let Some(ModelMessage::User { text }) = request.messages.last_mut() else {
+            return (request, None);
+        };
+        let rest = text.strip_prefix(self.remembered).unwrap_or(text);
+        if let Some(question) = rest.strip_prefix(self.header) {
+            *text = question.to_owned();
         }
+        if !alone {
+            return (request, None);
+        }
+        let (role, at) = speaker.map_or(("", ""), |speaker| (&speaker.role, &speaker.at));
+        let digest = crate::tools::canonical::digest(&["before", self.remembered, role, at]);
+        (request, Some(digest))
     }
 }
 
@@ -274,7 +283,7 @@ pub async fn consult(engine: &Engine, rows: &TurnRows, model: &str, sent: Sent<'
             return ask();
         }
     };
-    let (request, memory) = sent.apart();
+    let (request, memory) = sent.apart(rows.speaker.as_ref());
     let policies: Vec<&Policy> = std::iter::once(&bench.policy).chain(&bench.also).collect();
     let provider = model.split_once('/').map_or("", |(name, _)| name);
     let settings = engine.settings.providers.get(provider);
@@ -386,7 +395,18 @@ impl Pass {
             scope,
         };
         let caching = &engine.response_cache;
-        if let Err(why) = eligibility::may_keep(answer, model == gave, noted) {
+        let id = rows.speaker.as_ref().map(|speaker| speaker.id.as_str());
+        let may_keep = eligibility::may_keep(answer, model == gave, noted).and_then(|()| {
+            let names = scope == CacheScope::Channel
+                && id.is_some_and(|id| {
+                    eligibility::names(&answer.text, &rows.requester.display, id)
+                });
+            if names {
+                return Err(CacheNotKept::NamesSender);
+            }
+            Ok(())
+        });
+        if let Err(why) = may_keep {
             visit.count(Counted::NotKept(why), Delta::ONCE);
             let lasting = match why {
                 CacheNotKept::ToolsUsed => Some(CacheMissReason::ToolsUsed),
@@ -395,8 +415,8 @@ impl Pass {
                 | CacheNotKept::Unnatural
                 | CacheNotKept::Empty
                 | CacheNotKept::TooLarge => Some(CacheMissReason::Ineligible),
-                // The next answer may come from the right model.
-                CacheNotKept::StandIn => None,
+                // The next answer may come from the right model, or to somebody whom it does not name.
+                CacheNotKept::StandIn | CacheNotKept::NamesSender => None,
             };
             if let Some(lead) = lead {
                 lead.unshareable();

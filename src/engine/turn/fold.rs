@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use crate::engine::context::estimate;
 use crate::engine::context::exchange::{Exchange, ReplayCall};
+use crate::engine::context::{estimate, speaker};
 use crate::engine::turn::input::{Call, CallStatus};
 use crate::engine::turn::machine::{Limits, Turn, Used};
 use crate::protocol::session::StepBody;
@@ -95,6 +95,7 @@ fn replay_calls(calls: &[CallRow]) -> HashMap<crate::protocol::ids::ToolCallId, 
 pub fn current(rows: &TurnRows) -> Exchange {
     Exchange {
         asked_by: rows.requester.display.clone(),
+        speaker: rows.speaker.clone(),
         text: rows.sent_text.as_ref().unwrap_or(&rows.text).clone(),
         steps: rows.steps.clone(),
         calls: replay_calls(&rows.calls),
@@ -112,7 +113,8 @@ pub fn size(exchange: &HistoryExchange) -> u64 {
             StepBody::OperatorNote { .. } | StepBody::Final { .. } | StepBody::Error { .. } => 0,
         })
         .sum();
-    estimate::text(&exchange.text) + steps + estimate::PER_MESSAGE
+    let header = speaker::header(&exchange.requester, exchange.speaker.as_ref());
+    estimate::text(&header) + estimate::text(&exchange.text) + steps + estimate::PER_MESSAGE
 }
 
 /// An earlier turn as the model sees it.
@@ -120,6 +122,7 @@ pub fn earlier(exchange: HistoryExchange) -> Exchange {
     let calls = replay_calls(&exchange.calls);
     Exchange {
         asked_by: exchange.requester,
+        speaker: exchange.speaker,
         text: exchange.text,
         steps: exchange.steps,
         calls,

@@ -9,6 +9,7 @@ use crate::engine::context::build::{self, Context, Material, MemoryItem, Target}
 use crate::engine::context::estimate;
 use crate::engine::context::exchange::Exchange;
 use crate::engine::context::prefix::Prefix;
+use crate::engine::context::speaker;
 use crate::engine::core::Engine;
 use crate::engine::hooks::turn as hooks;
 use crate::engine::response_cache::{self, Consulted, Pass, Sent};
@@ -164,6 +165,7 @@ impl Step<'_> {
                 request: &request,
                 dropped: &context.dropped,
                 remembered: &context.before_message,
+                header: &speaker::header(&rows.requester.display, rows.speaker.as_ref()),
                 tainted: !self.memory.taint(&context.recalled).is_empty(),
             };
             match response_cache::consult(engine, rows, name, sent).await {

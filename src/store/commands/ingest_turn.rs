@@ -1,5 +1,6 @@
 //! Takes in a message that queues a turn: inbox row, session, continuation and channel cursor in one transaction.
 
+use crate::protocol::approval::{Requester, Speaker};
 use crate::protocol::event::EventBody;
 use crate::protocol::ids::{ContinuationId, InboxId, SessionId};
 use crate::protocol::words::{Autonomy, ContinuationState, Disposition, Unattended};
@@ -7,8 +8,10 @@ use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::{NewNotice, Origin, SessionChoice, TurnBounds, TurnCache, TurnLimits};
 use crate::store::ops::sessions::NewSession;
-use crate::store::rows::{preview, word};
+use crate::store::rows::{preview, to_json, word};
+use crate::store::schema;
 use rusqlite::{OptionalExtension, params};
+use sha2::{Digest as _, Sha256};
 
 /// A user message. Durable: acknowledge the platform only after this.
 #[derive(Debug, Clone)]
@@ -19,6 +22,10 @@ pub struct IngestTurn {
     pub session: SessionChoice,
     /// The text: outside text.
     pub text: String,
+    /// What its sender is here, in a word; see [`Speaker::role`].
+    pub role: String,
+    /// When it came, as models are told; see [`Speaker::at`].
+    pub said_at: String,
     /// Model of this turn only.
     pub model: Option<String>,
     /// Budgets.
@@ -185,14 +192,19 @@ impl IngestTurn {
     ) -> Result<ContinuationId, StoreError> {
         let id = ContinuationId::generate();
         let requester = &self.origin.requester;
+        let speaker = Speaker {
+            id: alias(tx.conn, requester)?,
+            role: self.role.clone(),
+            at: self.said_at.clone(),
+        };
         tx.conn
             .prepare_cached(
                 "INSERT INTO continuations (id, session_id, state, requester_id, requester_display, requester_person,
                     surface, text, model, message_ref, retry_of, max_steps, max_tool_calls, max_active_ms, max_tokens,
-                    created_at, updated_at, fresh, private, max_cost_usd, unattended, autonomy_ceiling)
+                    created_at, updated_at, fresh, private, max_cost_usd, unattended, autonomy_ceiling, speaker)
                  VALUES (?1, ?2, 'pending', ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?15, ?16,
                     ?17 OR EXISTS (SELECT 1 FROM continuations INDEXED BY continuations_private
-                        WHERE session_id = ?2 AND private = 1), ?18, ?19, ?20)",
+                        WHERE session_id = ?2 AND private = 1), ?18, ?19, ?20, ?21)",
             )?
             .execute(params![
                 id.to_bytes(),
@@ -214,7 +226,8 @@ impl IngestTurn {
                 self.cache.private,
                 self.limits.max_cost_usd,
                 self.bounds.unattended.map(Unattended::as_str),
-                self.bounds.autonomy_ceiling.map(Autonomy::as_str)
+                self.bounds.autonomy_ceiling.map(Autonomy::as_str),
+                to_json(&speaker)?
             ])?;
         tx.conn
             .prepare_cached(
@@ -228,6 +241,30 @@ impl IngestTurn {
             ])?;
         Ok(id)
     }
+}
+
+/// Hexadecimal digits of an alias.
+const ALIAS_DIGITS: usize = 12;
+
+/// What models know a sender by: the name under `[people]`, else a digest of the platform id. It is keyed with the
+/// identity of this database, because platform ids are few enough to try them all.
+fn alias(conn: &rusqlite::Connection, requester: &Requester) -> Result<String, StoreError> {
+    if let Some(person) = &requester.person {
+        return Ok(person.clone());
+    }
+    let identity = schema::meta(conn, "identity")?
+        .ok_or_else(|| StoreError::bug("the database has no identity"))?;
+    let mut hasher = Sha256::new();
+    for part in ["alias", &identity, &requester.id] {
+        hasher.update((part.len() as u64).to_be_bytes());
+        hasher.update(part);
+    }
+    let digest = hasher.finalize();
+    let mut alias = String::from("u-");
+    for byte in digest.iter().take(ALIAS_DIGITS / 2) {
+        alias.push_str(&format!("{byte:02x}"));
+    }
+    Ok(alias)
 }
 
 impl WriteCommand for IngestTurn {

@@ -14,7 +14,7 @@ use crate::store::queries::history::Exchange;
 use crate::store::queries::page::{page_limit, page_of, page_start};
 use crate::store::queries::turn::load_calls;
 use crate::store::reader::Reader;
-use crate::store::rows::{json, word};
+use crate::store::rows::{json, json_opt, word};
 
 /// A turn that can be put away.
 #[derive(Debug, Clone, PartialEq)]
@@ -209,7 +209,8 @@ impl Reader<'_> {
         let heads = self
             .conn
             .prepare_cached(&format!(
-                "SELECT c.id, coalesce(c.sent_text, c.text), c.requester_id, c.requester_display, c.requester_person FROM continuations c
+                "SELECT c.id, coalesce(c.sent_text, c.text), c.requester_id, c.requester_display, c.requester_person,
+                    c.speaker FROM continuations c
                  WHERE {UNCOVERED} ORDER BY c.position {order} LIMIT ?3"
             ))?
             .query_map(params![session.to_bytes(), covered, limit], |row| {
@@ -221,16 +222,18 @@ impl Reader<'_> {
                         display: row.get(3)?,
                         person: row.get(4)?,
                     },
+                    json_opt(row, 5)?,
                 ))
             })?
             .collect::<rusqlite::Result<Vec<_>>>()?;
         heads
             .into_iter()
-            .map(|(continuation_id, text, requester)| {
+            .map(|(continuation_id, text, requester, speaker)| {
                 Ok(OldTurn {
                     exchange: Exchange {
                         continuation_id,
                         requester: requester.display.clone(),
+                        speaker,
                         text,
                         steps: load_steps(self.conn, continuation_id)?,
                         calls: load_calls(self.conn, continuation_id)?,

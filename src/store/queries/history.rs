@@ -3,7 +3,7 @@
 use rusqlite::params;
 
 use crate::clock::Timestamp;
-use crate::protocol::approval::{Decision, PlanFacts};
+use crate::protocol::approval::{Decision, PlanFacts, Speaker};
 use crate::protocol::ids::{ContinuationId, SessionId};
 use crate::protocol::policy::Verdict;
 use crate::protocol::session::Step;
@@ -21,6 +21,8 @@ pub struct Exchange {
     pub continuation_id: ContinuationId,
     /// Who sent the message: outside text.
     pub requester: String,
+    /// What models are told of them; none in messages of earlier versions.
+    pub speaker: Option<Speaker>,
     /// The user's message as models read it: outside text.
     pub text: String,
     /// Its steps in order.
@@ -57,7 +59,8 @@ pub struct PastCall {
 }
 
 /// The end of the index on the session holds the newest rows in order: as many are read as are wanted.
-const HISTORY: &str = "SELECT id, coalesce(sent_text, text), requester_display FROM continuations
+const HISTORY: &str =
+    "SELECT id, coalesce(sent_text, text), requester_display, speaker FROM continuations
      WHERE session_id = ?1 AND +state = 'completed' AND +archived_at IS NULL
         AND position > coalesce((SELECT covers_to FROM summaries WHERE session_id = ?1), 0)
         AND position < (SELECT position FROM continuations WHERE id = ?2)
@@ -101,6 +104,7 @@ impl Reader<'_> {
             exchanges.push(Exchange {
                 continuation_id,
                 requester: head.get(2)?,
+                speaker: json_opt(head, 3)?,
                 text: head.get(1)?,
                 steps: load_steps(self.conn, continuation_id)?,
                 calls: load_calls(self.conn, continuation_id)?,

@@ -3,7 +3,7 @@
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::clock::Timestamp;
-use crate::protocol::approval::Requester;
+use crate::protocol::approval::{Requester, Speaker};
 use crate::protocol::ids::{ApprovalId, ContinuationId, RuleId, SessionId, ToolCallId};
 use crate::protocol::policy::Verdict;
 use crate::protocol::session::{Step, ToolCall};
@@ -56,6 +56,8 @@ pub struct TurnRows {
     pub conversation: String,
     /// Who asked.
     pub requester: Requester,
+    /// What models are told of them; none in messages of earlier versions.
+    pub speaker: Option<Speaker>,
     /// Through which surface.
     pub surface: Surface,
     /// The user's message: outside text.
@@ -222,7 +224,7 @@ impl Reader<'_> {
                     c.used_steps, c.used_tool_calls, c.used_active_ms, c.input_tokens + c.output_tokens,
                     c.message_ref, s.temporary, c.retry_of, s.estimate_ratio, c.fresh, c.private, c.max_cost_usd,
                     s.turns - coalesce((SELECT m.turns FROM summaries m WHERE m.session_id = s.id), 0),
-                    c.unattended, c.autonomy_ceiling, c.sent_text
+                    c.unattended, c.autonomy_ceiling, c.sent_text, c.speaker
                  FROM continuations c JOIN sessions s ON s.id = c.session_id WHERE c.id = ?1",
             )?
             .query_row([id.to_bytes()], |row| {
@@ -239,6 +241,7 @@ impl Reader<'_> {
                         display: row.get(7)?,
                         person: row.get(8)?,
                     },
+                    speaker: json_opt(row, 31)?,
                     surface: word(row, 9)?,
                     text: row.get(10)?,
                     sent_text: row.get(30)?,

@@ -153,6 +153,7 @@ fn exchange(text: &str, steps: Vec<StepBody>) -> Exchange {
     Exchange {
         continuation_id: ContinuationId::generate(),
         requester: "Anna".to_owned(),
+        speaker: None,
         text: text.to_owned(),
         steps: (1..).zip(steps).map(|(n, body)| step(n, body)).collect(),
         calls: Vec::new(),

@@ -100,6 +100,7 @@ pub(crate) fn exchange(text: &str, answers: &[Answer]) -> Exchange {
     }
     Exchange {
         asked_by: "Anna".to_owned(),
+        speaker: None,
         text: text.to_owned(),
         steps,
         calls,

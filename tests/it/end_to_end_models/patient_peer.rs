@@ -9,6 +9,8 @@ use serde_json::Value;
 
 use crate::support::daemon::DEADLINE;
 
+use crate::support::without_sender;
+
 /// What it does with a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Manner {
@@ -142,6 +144,7 @@ fn serve(mut stream: TcpStream, shared: &(Mutex<State>, Condvar)) {
         .filter(|message| message["role"] == "user")
         .filter_map(|message| message["content"].as_str())
         .next_back()
+        .map(without_sender)
         .unwrap_or_default()
         .to_owned();
     let manner = {

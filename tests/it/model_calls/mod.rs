@@ -9,6 +9,7 @@ mod forged;
 mod interrupted;
 mod secrets;
 pub mod server;
+mod speakers;
 mod spend;
 mod stable;
 mod time_bound;

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use crate::model_calls::server::ModelServer;
 use crate::recall::{add, everywhere, memories, on_api, say, session_on};
 use crate::support::daemon::Home;
+use crate::support::without_sender;
 
 fn home(model: &ModelServer, more: &str) -> Home {
     let table = model.table("one", "");
@@ -49,7 +50,8 @@ async fn a_model_reads_what_its_conversation_may_see_apart_from_what_people_say(
         text.starts_with("<pinned note=\"kept by this program"),
         "{text}"
     );
-    assert!(text.ends_with("</facts>\n\nwhich lamp?"), "{text}");
+    assert!(text.contains("</facts>\n\n<from note="), "{text}");
+    assert!(text.ends_with("</from>\nwhich lamp?"), "{text}");
     assert!(
         text.contains("be brief") && text.contains("the lamp is red"),
         "{text}"
@@ -70,7 +72,7 @@ async fn a_model_reads_what_its_conversation_may_see_apart_from_what_people_say(
     let second = said(&model.seen()[1]);
     assert_eq!(second.len(), 2);
     assert_eq!(second[0], sent[0]);
-    assert_eq!(second[1], "and the other lamp?");
+    assert_eq!(without_sender(&second[1]), "and the other lamp?");
     let uses = |text: &str, kept: &[Value]| -> u64 {
         let found = kept.iter().find(|memory| memory["text"] == text);
         found.unwrap()["uses"].as_u64().unwrap()
@@ -108,6 +110,7 @@ async fn what_is_many_is_bounded_and_what_a_message_is_about_comes_beside() {
     say(&daemon, &session, "what of the zebra?").await;
     let text = said(&model.seen()[0]).join("\n");
     let (facts, found) = text.split_once("</facts>").unwrap();
+    let (found, _) = found.split_once("<from note=").unwrap();
     assert_eq!(facts.matches("\"id\":").count(), 12, "{facts}");
     assert!(
         found.contains("<memory note=") && found.contains("striped"),

@@ -10,6 +10,8 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
+use crate::support::without_sender;
+
 /// A running model.
 pub struct ModelServer {
     pub base_url: String,
@@ -71,6 +73,7 @@ async fn answer(mut socket: TcpStream, number: usize, mut held: watch::Receiver<
                 .find(|message| message["role"] == "user")
         })
         .and_then(|message| message["content"].as_str())
+        .map(without_sender)
         .unwrap_or_default()
         .to_owned();
     let after_tool = request["messages"]

@@ -100,6 +100,8 @@ pub(crate) fn turn(conversation: &str, key: Option<&str>) -> IngestTurn {
         origin: origin(conversation, key),
         session: SessionChoice::Conversation,
         text: "please do the thing".to_owned(),
+        role: "user".to_owned(),
+        said_at: "Mon 2026-11-23 09:30 +01:00".to_owned(),
         model: None,
         limits: TurnLimits {
             max_steps: 8,

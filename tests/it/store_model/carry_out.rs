@@ -489,6 +489,8 @@ impl System {
                         Target::Temporary => SessionChoice::Temporary,
                     },
                     text: "please".to_owned(),
+                    role: "user".to_owned(),
+                    said_at: "Mon 2026-11-23 09:30 +01:00".to_owned(),
                     model: None,
                     limits: TurnLimits {
                         max_steps: u32::try_from(LIMITS[0]).unwrap(),

@@ -50,6 +50,8 @@ impl System {
                         origin: origin(&item(channel, chat)),
                         session: SessionChoice::Conversation,
                         text: "by hand".to_owned(),
+                        role: "user".to_owned(),
+                        said_at: "Mon 2026-11-23 09:30 +01:00".to_owned(),
                         model: None,
                         limits: TurnLimits {
                             max_steps: u32::try_from(LIMITS[0]).unwrap(),

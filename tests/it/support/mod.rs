@@ -9,3 +9,8 @@ pub mod fake_telegram;
 pub mod pty;
 pub mod record;
 pub mod requirement;
+
+/// A message as a model was sent it, without the block that says who wrote it and when.
+pub fn without_sender(text: &str) -> &str {
+    text.rsplit_once("</from>\n").map_or(text, |(_, said)| said)
+}

@@ -12,6 +12,7 @@ use leverframe::protocol::words::StepKind;
 fn exchange(text: &str, stop: &str) -> Exchange {
     Exchange {
         asked_by: "Ben".to_owned(),
+        speaker: None,
         text: "where is my parcel?".to_owned(),
         steps: vec![Step {
             continuation_id: ContinuationId::generate(),
