@@ -9,17 +9,18 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use crate::protocol::ids::ToolCallId;
+use crate::text::quote::quote;
 use crate::tools::executable_places::{ExecutablePlace, ExecutablePlaces, Leftovers};
 use crate::tools::guard::Guard;
 use crate::tools::output;
 
 /// How long a cancelled call waits for a look through its workspace.
 const HURRY: Duration = Duration::from_millis(400);
-/// Most places named in a result.
+/// Most places named in a result, and most files.
 const MOST_NOTICES: usize = 20;
 
 /// Resolves a little after a call was cancelled.
-pub async fn hurry(cancel: &CancellationToken) {
+async fn hurry(cancel: &CancellationToken) {
     cancel.cancelled().await;
     tokio::time::sleep(HURRY).await;
 }
@@ -52,6 +53,13 @@ impl PlaceWatch {
             before: Some(before),
             tag: call.to_string(),
         })
+    }
+
+    /// How many bytes the workspace took on the disk, and how long it took to look.
+    pub fn measured(&self) -> (u64, Duration) {
+        self.before
+            .as_ref()
+            .map_or_else(Default::default, |(_, places)| (places.bytes, places.took))
     }
 
     /// What is there, to be protected.
@@ -119,6 +127,24 @@ fn notice(found: &Leftovers) -> String {
             words,
             "[DANGER: {} is new, can make programs run, and could not be renamed: {problem}]",
             shown(path)
+        );
+    }
+    if !found.cleared.is_empty() {
+        let named = found.cleared.iter().take(MOST_NOTICES);
+        let names: Vec<String> = named.map(|file| quote(&file.to_string_lossy())).collect();
+        let more = match found.cleared.len().saturating_sub(MOST_NOTICES) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let _ = writeln!(
+            words,
+            "[set-user-ID and set-group-ID bits were taken away from {}{more}]",
+            names.join(", ")
+        );
+    }
+    if found.set_id_left {
+        words.push_str(
+            "[not every file could be looked at for set-user-ID and set-group-ID bits]\n",
         );
     }
     if let Some(problem) = &found.incomplete {
