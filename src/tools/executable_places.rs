@@ -4,14 +4,19 @@
 //! read-only. What a program puts where nothing was is set aside when it ends: it gets another name,
 //! under which nobody runs it.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
 use tokio_util::sync::CancellationToken;
 
+use crate::protocol::leftovers::{LeftInPlace, MOST_NAMED, NewPlaces, SetAside};
+use crate::tools::canonical::hex;
 use crate::tools::guard::Guard;
 use crate::tools::place_scan::{DEEPEST, Purpose, Scan, linked, set_aside};
 
@@ -157,6 +162,25 @@ pub(super) struct Identity {
     pub(super) target: Option<Target>,
 }
 
+impl Identity {
+    /// The same in every process, also after the machine was started again: a device has another number then.
+    fn digest(&self) -> String {
+        let mut hash = Sha256::new();
+        let mut add = |bytes: &[u8]| {
+            hash.update((bytes.len() as u64).to_be_bytes());
+            hash.update(bytes);
+        };
+        add(self.name.as_os_str().as_bytes());
+        add(&self.inode.to_be_bytes());
+        add(&self.kind.to_be_bytes());
+        if let Some((leads, there)) = &self.target {
+            add(leads);
+            add(&there.map_or([0; 8], |(_, inode)| inode.to_be_bytes()));
+        }
+        hex(&hash.finalize())
+    }
+}
+
 /// How the sandbox treats a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Protection {
@@ -216,28 +240,45 @@ pub enum ScanError {
     },
 }
 
+/// What is known of the places of a workspace.
+#[derive(Debug, Clone)]
+enum Known {
+    /// By this process.
+    Here {
+        places: HashSet<Identity>,
+        /// Device and inode of every git directory, whatever its name is.
+        repositories: HashSet<(u64, u64)>,
+    },
+    /// By one before it.
+    Stored(PlacesBefore),
+}
+
+/// The places of a workspace in a form that outlives the process. Each is a digest: no name of a file stands there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlacesBefore {
+    /// Inode of the workspace itself.
+    root: u64,
+    places: BTreeSet<String>,
+    /// Inodes of git directories.
+    repositories: BTreeSet<u64>,
+}
+
 /// The places of a workspace at one moment.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct ExecutablePlaces {
     list: Vec<ExecutablePlace>,
-    known: HashSet<Identity>,
-    /// Device and inode of every git directory, whatever its name is.
-    repositories: HashSet<(u64, u64)>,
+    known: Known,
     /// Bytes that the files of the workspace take on the disk.
     pub bytes: u64,
     /// How long it took to look.
     pub took: Duration,
 }
 
-/// What a run left behind in places that make programs run.
+/// What a run left behind in a workspace.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Leftovers {
-    /// Path below the workspace, and the new name that it got.
-    pub set_aside: Vec<(PathBuf, String)>,
-    /// What is still in its place, and why.
-    pub in_place: Vec<(PathBuf, String)>,
-    /// Why not everything was looked at.
-    pub incomplete: Option<ScanError>,
+    /// In places that make programs run.
+    pub new: NewPlaces,
     /// Files that lost a set-user-ID or set-group-ID bit.
     pub cleared: Vec<PathBuf>,
     /// Whether a file could not be looked at for these bits, or kept one.
@@ -262,13 +303,16 @@ impl ExecutablePlaces {
             .iter()
             .map(|place| place.relative().as_os_str().len())
             .sum();
-        if list.len() > MOST_PLACES || bytes > MOST_PLACE_BYTES {
+        let most = list.len().max(scan.repositories.len());
+        if most > MOST_PLACES || bytes > MOST_PLACE_BYTES {
             return Err(ScanError::Places);
         }
         Ok(Self {
-            known: list.iter().map(|place| place.identity.clone()).collect(),
+            known: Known::Here {
+                places: list.iter().map(|place| place.identity.clone()).collect(),
+                repositories: scan.repositories,
+            },
             list,
-            repositories: scan.repositories,
             bytes: scan.bytes,
             took: began.elapsed(),
         })
@@ -279,41 +323,92 @@ impl ExecutablePlaces {
         &self.list
     }
 
+    /// In a form that outlives the process.
+    pub fn to_store(&self, guard: &Guard) -> std::io::Result<PlacesBefore> {
+        match &self.known {
+            Known::Here {
+                places,
+                repositories,
+            } => Ok(PlacesBefore {
+                root: std::fs::metadata(guard.workspace())?.ino(),
+                places: places.iter().map(Identity::digest).collect(),
+                repositories: repositories.iter().map(|(_, inode)| *inode).collect(),
+            }),
+            Known::Stored(before) => Ok(before.clone()),
+        }
+    }
+
+    /// What a process before this one stored. The error says why nothing can be told from it.
+    pub fn restored(before: &PlacesBefore, guard: &Guard) -> Result<Self, String> {
+        let root = std::fs::metadata(guard.workspace())
+            .map_err(|error| format!("the workspace cannot be looked at: {error}"))?;
+        if root.ino() != before.root {
+            return Err("another directory is in the place of the workspace".to_owned());
+        }
+        Ok(Self {
+            list: Vec::new(),
+            known: Known::Stored(before.clone()),
+            bytes: 0,
+            took: Duration::ZERO,
+        })
+    }
+
     pub(super) fn knows(&self, identity: &Identity) -> bool {
-        self.known.contains(identity)
+        match &self.known {
+            Known::Here { places, .. } => places.contains(identity),
+            Known::Stored(before) => before.places.contains(&identity.digest()),
+        }
     }
 
     pub(super) fn knows_repository(&self, device: u64, inode: u64) -> bool {
-        self.repositories.contains(&(device, inode))
+        match &self.known {
+            Known::Here { repositories, .. } => repositories.contains(&(device, inode)),
+            Known::Stored(before) => before.repositories.contains(&inode),
+        }
     }
 
     /// Looks again after a run and gives what is new another name, which ends with `tag`. In the same walk, files lose
     /// their set-user-ID and set-group-ID bits: with them, what a program made would run for other users with the
     /// rights of the engine's. Blocks.
+    ///
+    /// With what was stored by another process, names that it gave already are told too: it may have died between a
+    /// new name and the word about it.
     pub fn set_aside_new(&self, guard: &Guard, tag: &str) -> Leftovers {
         let mut scan = Scan::new(guard, Purpose::After(self));
+        if matches!(self.known, Known::Stored(_)) {
+            scan.look_for_names_of(tag);
+        }
         let incomplete = scan.run().err();
-        let mut leftovers = Leftovers {
-            set_id_left: scan.set_id_left || incomplete.is_some(),
-            incomplete,
-            cleared: scan.cleared,
-            ..Leftovers::default()
+        let mut new = NewPlaces {
+            set_aside: scan.renamed,
+            incomplete: incomplete.as_ref().map(ToString::to_string),
+            ..NewPlaces::default()
         };
-        let mut new = scan.places;
+        let mut places = scan.places;
         // What is deepest first: its path holds until it is renamed itself.
-        new.sort_by(|a, b| b.components.cmp(&a.components));
-        for place in new {
+        places.sort_by(|a, b| b.components.cmp(&a.components));
+        for place in places {
+            let path = place.relative().to_string_lossy().into_owned();
             match set_aside(guard, &place.components, tag) {
-                Ok(name) => leftovers.set_aside.push((place.relative(), name)),
+                Ok(name) => new.set_aside.push(SetAside { path, name }),
                 // It went by itself.
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-                Err(error) => leftovers
-                    .in_place
-                    .push((place.relative(), error.to_string())),
+                Err(error) => new.in_place.push(LeftInPlace {
+                    path,
+                    problem: error.to_string(),
+                }),
             }
         }
-        leftovers.set_aside.reverse();
-        leftovers
+        new.set_aside.reverse();
+        let listed = new.set_aside.len().min(MOST_NAMED);
+        new.more = (new.set_aside.len() - listed) as u64;
+        new.set_aside.truncate(listed);
+        new.in_place.truncate(MOST_NAMED);
+        Leftovers {
+            new,
+            cleared: scan.cleared,
+            set_id_left: scan.set_id_left || incomplete.is_some(),
+        }
     }
 }
 

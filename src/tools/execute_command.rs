@@ -332,7 +332,7 @@ impl Tool for ExecuteCommand {
         if context.cancel.is_cancelled() {
             return refused("cancelled before it started".to_owned());
         }
-        let places = match PlaceWatch::begin(&guard, context.call_id).await {
+        let places = match PlaceWatch::begin(&guard, context).await {
             Ok(places) => places,
             Err(problem) => return refused(problem),
         };

@@ -14,6 +14,7 @@ use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, RenameFlags, Stat};
 use rustix::io::Errno;
 use tokio_util::sync::CancellationToken;
 
+use crate::protocol::leftovers::{MOST_NAMED, SetAside};
 use crate::tools::executable_places::{
     ExecutablePlace, ExecutablePlaces, GIT, GIT_PARTS, HEAD, Identity, Protection, ScanError,
     below_git, is, is_any, is_git_part, is_repository, is_setting,
@@ -39,17 +40,26 @@ const BLOCK: u64 = 512;
 /// Most files named that lost a bit.
 const MOST_CLEARED: usize = 1000;
 
+/// What is in every name that is given to something set aside.
+fn mark(tag: &str) -> String {
+    format!("set-aside-{tag}")
+}
+
 /// Renames one place where it stands, so that no border between file systems is in the way.
-pub(super) fn set_aside(guard: &Guard, components: &[OsString], tag: &str) -> std::io::Result<String> {
+pub(super) fn set_aside(
+    guard: &Guard,
+    components: &[OsString],
+    tag: &str,
+) -> std::io::Result<String> {
     let Some((name, parents)) = components.split_last() else {
         return Err(Errno::INVAL.into());
     };
     let parent = guard.open_below(parents)?;
     let mut permitted = false;
     for attempt in 0..TRIES {
-        let mut new = format!("{}.set-aside-{tag}", name.to_string_lossy());
+        let mut new = format!("{}.{}", name.to_string_lossy(), mark(tag));
         if new.len() + 4 > LONGEST_NAME {
-            new = format!("set-aside-{tag}");
+            new = mark(tag);
         }
         if attempt > 0 {
             new = format!("{new}-{attempt}");
@@ -109,6 +119,10 @@ pub(super) struct Scan<'a> {
     pub(super) cleared: Vec<PathBuf>,
     /// Whether a file kept one.
     pub(super) set_id_left: bool,
+    /// What names that were given to something set aside contain; none = they are not looked for.
+    mark: Option<String>,
+    /// What has such a name.
+    pub(super) renamed: Vec<SetAside>,
     todo: Vec<Directory>,
     /// The first reason why something was left out.
     left_out: Option<ScanError>,
@@ -134,6 +148,8 @@ impl<'a> Scan<'a> {
             counted: HashSet::new(),
             cleared: Vec::new(),
             set_id_left: false,
+            mark: None,
+            renamed: Vec::new(),
             todo: vec![Directory {
                 components: Vec::new(),
                 in_new: false,
@@ -142,6 +158,11 @@ impl<'a> Scan<'a> {
             }],
             left_out: None,
         }
+    }
+
+    /// Also lists what has a name that [`set_aside`] gives with this tag.
+    pub(super) fn look_for_names_of(&mut self, tag: &str) {
+        self.mark = Some(mark(tag));
     }
 
     fn before(&self) -> Option<&'a ExecutablePlaces> {
@@ -204,6 +225,7 @@ impl<'a> Scan<'a> {
         for (name, kind) in entries {
             let mut components = directory.components.clone();
             components.push(name.clone());
+            self.note_name(&directory.components, &name);
             let by_path = || {
                 below_git(&components).is_some_and(|below| {
                     is_git_part(below) && !is_git_part(&below[..below.len().saturating_sub(1)])
@@ -273,6 +295,23 @@ impl<'a> Scan<'a> {
             });
         }
         Ok(())
+    }
+
+    fn note_name(&mut self, parents: &[OsString], name: &OsStr) {
+        let Some(mark) = &self.mark else { return };
+        let name = name.to_string_lossy();
+        if self.renamed.len() >= MOST_NAMED || !name.contains(mark) {
+            return;
+        }
+        // A name that was too long was replaced as a whole.
+        let was = name.split(mark).next().unwrap_or_default();
+        let was = was.strip_suffix('.').unwrap_or(was);
+        let path: PathBuf = parents.iter().collect();
+        let path = path.join(if was.is_empty() { &name } else { was });
+        self.renamed.push(SetAside {
+            path: path.to_string_lossy().into_owned(),
+            name: name.into_owned(),
+        });
     }
 
     fn count(&mut self, found: &Stat) {
