@@ -61,7 +61,8 @@ pub fn routes() -> Vec<Route> {
     ]
 }
 
-fn flag(call: &Call, name: &str) -> Result<bool, Refusal> {
+/// A flag of the query; false where it is left out.
+pub fn flag(call: &Call, name: &str) -> Result<bool, Refusal> {
     match call.query.get(name).map(String::as_str) {
         None | Some("false") => Ok(false),
         Some("true") => Ok(true),

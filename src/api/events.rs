@@ -73,6 +73,7 @@ pub const KINDS: &[&str] = &[
     "rule.changed",
     "grant.removed",
     "oncall.changed",
+    "leftovers.changed",
 ];
 
 /// The kinds that carry no `id` and no `seq`: they are not kept and not sent again on resume. The snapshot has what

@@ -24,6 +24,7 @@ pub mod generic;
 pub mod health;
 pub mod hooks;
 pub mod hygiene;
+pub mod leftovers;
 pub mod limiter;
 pub mod listener;
 pub mod memory;

@@ -12,6 +12,7 @@ use crate::protocol::duty::Duty;
 use crate::protocol::hook::HookOutcome;
 use crate::protocol::hygiene::{HygieneAnswer, HygieneRun};
 use crate::protocol::ids::ContinuationId;
+use crate::protocol::leftovers::Leftovers;
 use crate::protocol::memory::{MemoryAnswer, MemoryOutcome};
 use crate::protocol::models::{Discovery, ModelTest};
 use crate::protocol::pairing::Pairing;
@@ -65,6 +66,7 @@ expect_outcome!(
 expect_outcome!(rule, Rule, RuleOutcome, "what came of a command to a rule");
 expect_outcome!(pairing, Pairing, Pairing, "a pairing");
 expect_outcome!(duty, Duty, Box<Duty>, "who is on call");
+expect_outcome!(leftovers, Leftovers, Box<Leftovers>, "what a run left");
 expect_outcome!(discovery, Discovery, Discovery, "a look for model servers");
 
 /// Submits a command after which a continuation is shown: the one it names, or the new one it started.
@@ -92,7 +94,8 @@ pub async fn continuation(
         | Outcome::Discovery(_)
         | Outcome::Rule(_)
         | Outcome::Pairing(_)
-        | Outcome::Duty(_)) => Err(unexpected("a continuation", outcome_name(&other))),
+        | Outcome::Duty(_)
+        | Outcome::Leftovers(_)) => Err(unexpected("a continuation", outcome_name(&other))),
     }
 }
 
@@ -134,6 +137,7 @@ fn outcome_name(outcome: &Outcome) -> &'static str {
         Outcome::Rule(_) => "what came of a command to a rule",
         Outcome::Pairing(_) => "a pairing",
         Outcome::Duty(_) => "who is on call",
+        Outcome::Leftovers(_) => "what a run left",
     }
 }
 
@@ -174,6 +178,7 @@ pub fn answer_name(answer: &Answer) -> &'static str {
         Answer::Summary(_) => "a summary",
         Answer::Pairings(_) => "pairings",
         Answer::Duty(_) => "who is on call",
+        Answer::Leftovers(_) => "what runs left",
     }
 }
 
@@ -214,6 +219,7 @@ pub async fn answer_json(
         Answer::Summary(value) => json(ok, &value),
         Answer::Pairings(value) => json(ok, &value),
         Answer::Duty(value) => json(ok, &value),
+        Answer::Leftovers(value) => json(ok, &value),
         Answer::Memory(answer) => match answer {
             MemoryAnswer::Stats(value) => json(ok, &value),
             MemoryAnswer::List(value) => json(ok, &value),

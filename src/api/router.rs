@@ -19,8 +19,8 @@ use crate::api::request::{Call, read_body, read_query};
 use crate::api::route::{Body, Needs, Route};
 use crate::api::{
     approvals, artifacts, backup, cache, channels, compactions, continuations, costs, doctor, duty,
-    emergency, events, generic, health, hooks, hygiene, memory, models, openapi, outbox, pairings,
-    routines, rules, sessions, snapshot, summary, sweep,
+    emergency, events, generic, health, hooks, hygiene, leftovers, memory, models, openapi, outbox,
+    pairings, routines, rules, sessions, snapshot, summary, sweep,
 };
 use crate::client::console_client::ConsoleClient;
 use crate::client::remote::wire::{PROTOCOL_HEADER, PROTOCOL_VERSION};
@@ -68,6 +68,7 @@ pub fn table() -> Vec<Route> {
         rules::routes(),
         pairings::routes(),
         duty::routes(),
+        leftovers::routes(),
     ]
     .concat()
 }

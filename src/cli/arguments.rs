@@ -6,6 +6,7 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::cli::memory_arguments::MemoryCommands;
 use crate::protocol::command::DeliveryResolution;
+use crate::protocol::ids::ToolCallId;
 use crate::protocol::words::{
     ApprovalState, Autonomy, ContinuationState, DecisionScope, DecisionWord, HookPoint,
     OutboxState, PairingState, SessionState,
@@ -92,6 +93,9 @@ pub enum Subcommands {
     /// Deliveries: the parts of answers, cards and notices on their way out
     #[command(subcommand)]
     Outbox(OutboxCommands),
+    /// What runs of programs left in places from which git, editors, shells and agents run programs
+    #[command(subcommand)]
+    Leftovers(LeftoverCommands),
     /// Kill running tools and hold everything
     ///
     /// Where the socket does not answer, the process gets SIGUSR1, which does the same. Without this command:
@@ -611,6 +615,22 @@ pub enum ContinuationCommands {
         /// Digest of what was looked at; needed where nobody can be asked
         #[arg(long)]
         digest: Option<String>,
+    },
+}
+
+/// `leftovers`.
+#[derive(Debug, Subcommand)]
+pub enum LeftoverCommands {
+    /// List what was set aside, the newest first
+    List {
+        /// Also what a person has dismissed
+        #[arg(long)]
+        all: bool,
+    },
+    /// Take what a call left off the Queue, once you have looked at it; no file changes
+    Dismiss {
+        /// Id of the call
+        call: ToolCallId,
     },
 }
 

@@ -114,6 +114,7 @@ pub async fn act(
             | Outcome::Rule(_)
             | Outcome::Pairing(_)
             | Outcome::Duty(_)
+            | Outcome::Leftovers(_)
             | Outcome::Discovery(_) => return Err(unexpected("a continuation")),
         },
     };

@@ -25,6 +25,7 @@ pub mod hygiene;
 pub mod init;
 pub mod init_offer;
 pub mod keys;
+pub mod leftovers;
 pub mod memory;
 pub mod memory_arguments;
 pub mod memory_forget;

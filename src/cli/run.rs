@@ -7,8 +7,8 @@ use clap::Parser as _;
 
 use crate::cli::approvals::{self, Order};
 use crate::cli::arguments::{
-    ApprovalCommands, Arguments, ContinuationCommands, OutboxCommands, Seen, SessionCommands,
-    Subcommands,
+    ApprovalCommands, Arguments, ContinuationCommands, LeftoverCommands, OutboxCommands, Seen,
+    SessionCommands, Subcommands,
 };
 use crate::cli::ask::{self, OnApproval};
 use crate::cli::continuations::{self, Act};
@@ -17,8 +17,8 @@ use crate::cli::modes::{self, Opening, Rights};
 use crate::cli::terminal::{Attended, Format, Terminal, cell};
 use crate::cli::{
     audit, backup, cache, channels, connect, costs, doctor, duty, emergency, hooks, init, keys,
-    memory, models, outbox, release, resolve, routine, rules, sessions, summary, sweep, take_over,
-    themes, why,
+    leftovers, memory, models, outbox, release, resolve, routine, rules, sessions, summary, sweep,
+    take_over, themes, why,
 };
 use crate::client::console_client::ConsoleClient;
 use crate::client::remote::connection::RemoteClient;
@@ -308,6 +308,12 @@ pub async fn execute(
             continuations::act(client, terminal, format, &id, act).await
         }
         Subcommands::Outbox(command) => deliveries(command, client, terminal, format).await,
+        Subcommands::Leftovers(LeftoverCommands::List { all }) => {
+            leftovers::list(client, terminal, format, all).await
+        }
+        Subcommands::Leftovers(LeftoverCommands::Dismiss { call }) => {
+            leftovers::dismiss(client, terminal, format, call).await
+        }
         Subcommands::EmergencyStop { reason } => {
             emergency::run(client, terminal, format, Command::EmergencyStop { reason }).await
         }

@@ -17,6 +17,7 @@ pub mod handle;
 pub mod hooks;
 pub mod hygiene;
 pub mod inbound;
+pub mod leftovers;
 pub mod outbound;
 pub mod people;
 pub mod pieces;

@@ -224,6 +224,16 @@ impl Engine {
                     .map(|summary| Answer::Summary(Box::new(summary)))
                     .map_err(from_store)
             }
+            Query::Leftovers { all } => {
+                let items = store
+                    .read(move |reader| reader.leftovers(all))
+                    .await
+                    .map_err(from_store)?;
+                Ok(Answer::Leftovers(Page {
+                    items,
+                    next_cursor: None,
+                }))
+            }
             Query::Duty { actor } => duty::duty(self, actor.as_ref())
                 .await
                 .map(|duty| Answer::Duty(Box::new(duty))),
@@ -257,6 +267,7 @@ async fn snapshot(engine: &Engine) -> Result<Snapshot, Problem> {
         cache: stats::summary(engine).await,
         memory: remembered,
         duty: duty::duty(engine, None).await?,
+        leftovers: rows.leftovers,
         engine: status,
     })
 }

@@ -9,6 +9,7 @@ use crate::engine::forget;
 use crate::engine::handle::Caller;
 use crate::engine::hooks::observe;
 use crate::engine::hygiene;
+use crate::engine::leftovers;
 use crate::engine::probe;
 use crate::engine::problem::from_store;
 use crate::engine::scheduler;
@@ -53,6 +54,8 @@ pub async fn begin(engine: &Engine, recovery: &Recovery) -> Result<(), Problem> 
     futures_util::future::try_join_all(known)
         .await
         .map_err(from_store)?;
+    // Before anything runs in those workspaces.
+    leftovers::look_again(engine, recovery.quarantine).await?;
     if recovery.crashes_in_10_min >= CRASHES_THAT_HOLD && !engine.is_held() {
         let reason = format!(
             "engine: {} crashes within ten minutes",

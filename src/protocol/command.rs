@@ -13,7 +13,8 @@ use crate::protocol::channel::Channel;
 use crate::protocol::duty::{Duty, HandOverRequest, OnCallRequest};
 use crate::protocol::hook::{HookCommand, HookOutcome};
 use crate::protocol::hygiene::{HygieneCommand, HygieneRun};
-use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId, SessionId};
+use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId, SessionId, ToolCallId};
+use crate::protocol::leftovers::Leftovers;
 use crate::protocol::memory::{MemoryCommand, MemoryOutcome};
 use crate::protocol::models::{Discovery, ModelTest};
 use crate::protocol::pairing::{Pairing, PairingCommand};
@@ -397,6 +398,11 @@ pub enum Command {
     },
     /// Says who is on call.
     SetOnCall(OnCallRequest),
+    /// Takes what a call left in places that make programs run off the Queue; no file changes.
+    DismissLeftovers {
+        /// Which call.
+        tool_call_id: ToolCallId,
+    },
 }
 
 impl Command {
@@ -444,7 +450,8 @@ impl Command {
             Command::Decide { .. }
             | Command::ResolveDelivery { .. }
             | Command::Pairing(_)
-            | Command::HandOver { .. } => Scope::Approve,
+            | Command::HandOver { .. }
+            | Command::DismissLeftovers { .. } => Scope::Approve,
             Command::ReleaseEmergencyStop { .. }
             | Command::Backup { .. }
             | Command::Sweep { .. }
@@ -516,4 +523,6 @@ pub enum Outcome {
     Pairing(Pairing),
     /// Who is on call after the command.
     Duty(Box<Duty>),
+    /// What a call left, after the command.
+    Leftovers(Box<Leftovers>),
 }

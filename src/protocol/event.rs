@@ -15,6 +15,7 @@ use crate::protocol::duty::OnCall;
 use crate::protocol::hook::HookVerdict;
 use crate::protocol::hygiene::HygieneRun;
 use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId, SessionId, ToolCallId};
+use crate::protocol::leftovers::Leftovers;
 use crate::protocol::memory::Compaction;
 use crate::protocol::policy::{Policy, Verdict};
 use crate::protocol::routine::Routine;
@@ -433,6 +434,12 @@ pub enum EventBody {
         /// Who; none = nobody.
         on_call: Option<Box<OnCall>>,
     },
+    /// A run left something in places from which other programs run code, or a person has dismissed it.
+    #[serde(rename = "leftovers.changed")]
+    LeftoversChanged {
+        /// As it is.
+        leftovers: Box<Leftovers>,
+    },
     /// A kind this version does not know.
     #[serde(other, rename = "unknown")]
     Unknown,
@@ -496,6 +503,7 @@ impl EventBody {
             Self::GrantRemoved { .. } => "grant.removed",
             Self::ApprovalHandedOver { .. } => "approval.handed_over",
             Self::OnCallChanged { .. } => "oncall.changed",
+            Self::LeftoversChanged { .. } => "leftovers.changed",
             Self::Unknown => "unknown",
         }
     }
@@ -546,6 +554,7 @@ impl EventBody {
             | Self::GrantRemoved { .. }
             | Self::ApprovalHandedOver { .. }
             | Self::OnCallChanged { .. }
+            | Self::LeftoversChanged { .. }
             | Self::Unknown => None,
         }
     }

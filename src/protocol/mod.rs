@@ -17,6 +17,7 @@ pub mod event;
 pub mod hook;
 pub mod hygiene;
 pub mod ids;
+pub mod leftovers;
 pub mod memory;
 pub mod models;
 pub mod pairing;

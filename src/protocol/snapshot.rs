@@ -14,6 +14,7 @@ use crate::protocol::duty::Duty;
 use crate::protocol::hook::Hook;
 use crate::protocol::hygiene::{HygieneAnswer, HygieneQuery};
 use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId, SessionId, ToolCallId};
+use crate::protocol::leftovers::Leftovers;
 use crate::protocol::memory::{MemoryAnswer, MemoryQuery, MemoryStats};
 use crate::protocol::models::ProviderModels;
 use crate::protocol::pairing::Pairing;
@@ -169,6 +170,9 @@ pub struct Snapshot {
     /// Who is on call, and who can be named.
     #[serde(default)]
     pub duty: Duty,
+    /// What runs left and nobody has dismissed (at most 200).
+    #[serde(default)]
+    pub leftovers: Vec<Leftovers>,
     /// The engine.
     pub engine: EngineStatus,
 }
@@ -376,6 +380,12 @@ pub enum Query {
         #[serde(default)]
         actor: Option<Actor>,
     },
+    /// What runs left in places that make programs run, the newest first.
+    Leftovers {
+        /// Also what a person has dismissed.
+        #[serde(default)]
+        all: bool,
+    },
 }
 
 /// Which rows of the audit.
@@ -494,4 +504,6 @@ pub enum Answer {
     Pairings(Page<Pairing>),
     /// To [`Query::Duty`].
     Duty(Box<Duty>),
+    /// To [`Query::Leftovers`].
+    Leftovers(Page<Leftovers>),
 }

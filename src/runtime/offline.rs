@@ -229,6 +229,7 @@ impl OfflineSessions {
             cache: CacheSummary::default(),
             memory: MemoryStats::default(),
             duty: Duty::default(),
+            leftovers: Vec::new(),
             engine: EngineStatus {
                 version: env!("CARGO_PKG_VERSION").to_owned(),
                 instance: "nothing runs".to_owned(),

@@ -76,6 +76,7 @@ fn encode(body: &EventBody) -> Result<String, StoreError> {
         | EventBody::RuleChanged { .. }
         | EventBody::GrantRemoved { .. }
         | EventBody::OnCallChanged { .. }
+        | EventBody::LeftoversChanged { .. }
         | EventBody::Unknown => serde_json::to_string(body)?,
     })
 }

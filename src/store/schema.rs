@@ -100,7 +100,14 @@ fn migrations() -> Migrations<'static> {
             },
         ),
         M::up_with_hook(
-            include_str!("migrations/012_speakers.sql"),
+            include_str!("migrations/012_leftovers.sql"),
+            |_: &rusqlite::Transaction<'_>| -> HookResult {
+                crate::crash_point!("migrate.mid");
+                Ok(())
+            },
+        ),
+        M::up_with_hook(
+            include_str!("migrations/013_speakers.sql"),
             |_: &rusqlite::Transaction<'_>| -> HookResult {
                 crate::crash_point!("migrate.mid");
                 Ok(())
@@ -110,7 +117,7 @@ fn migrations() -> Migrations<'static> {
 }
 
 /// Newest schema version this program knows.
-pub const SCHEMA_VERSION: i64 = 12;
+pub const SCHEMA_VERSION: i64 = 13;
 
 /// Refuses a SQLite that can corrupt its own log.
 pub(crate) fn assert_sqlite() -> Result<(), StoreError> {

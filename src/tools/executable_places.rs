@@ -4,18 +4,21 @@
 //! read-only. What a program puts where nothing was is set aside when it ends: it gets another name,
 //! under which nobody runs it.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::ffi::{OsStr, OsString};
-use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use rustix::fs::{AtFlags, Dir, FileType, Mode, RenameFlags, Stat};
-use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+use tokio_util::sync::CancellationToken;
 
+use crate::protocol::leftovers::{LeftInPlace, MOST_NAMED, NewPlaces, SetAside};
+use crate::tools::canonical::hex;
 use crate::tools::guard::Guard;
+use crate::tools::place_scan::{DEEPEST, Purpose, Scan, linked, set_aside};
 
 /// Files and directories, at any depth, that are read by a program as soon as it works beside them.
 const NAMES: [&str; 30] = [
@@ -57,38 +60,26 @@ const NAMES: [&str; 30] = [
 /// Endings of files that editors open as projects.
 const ENDINGS: [&str; 2] = [".code-workspace", ".sublime-project"];
 /// The directory, or the file that points to one, in which git looks first.
-const GIT: &str = ".git";
+pub(super) const GIT: &str = ".git";
 /// What in a git directory makes git run programs, or leads it to another directory.
-const GIT_PARTS: [&str; 4] = ["hooks", "config", "config.worktree", "commondir"];
+pub(super) const GIT_PARTS: [&str; 4] = ["hooks", "config", "config.worktree", "commondir"];
 /// Directories of a git directory that hold further git directories, at any depth.
 const GIT_NESTED: [&str; 2] = ["modules", "worktrees"];
 /// By git's own rule a directory with these is a git directory, whatever its name is.
-const HEAD: &str = "HEAD";
+pub(super) const HEAD: &str = "HEAD";
 const BARE: [&str; 2] = ["objects", "refs"];
 /// With this file beside `HEAD` the other two are looked for elsewhere.
 const COMMON: &str = "commondir";
 
-/// Most entries looked at before a run, and after it.
-const MOST_BEFORE: usize = 1_000_000;
-const MOST_AFTER: usize = 8_000_000;
-/// Longest look before a run, and after it.
-const LONGEST_BEFORE: Duration = Duration::from_secs(10);
-const LONGEST_AFTER: Duration = Duration::from_secs(120);
-/// Deepest directory looked at.
-const DEEPEST: usize = 128;
 /// Most places of one workspace, and most bytes of their paths: each is a mount of its own.
 const MOST_PLACES: usize = 500;
 const MOST_PLACE_BYTES: usize = 64 * 1024;
-/// Longest name of a file.
-const LONGEST_NAME: usize = 255;
-/// Tries to find a name that is free.
-const TRIES: usize = 32;
 
-fn is(name: &OsStr, word: &str) -> bool {
+pub(super) fn is(name: &OsStr, word: &str) -> bool {
     name.eq_ignore_ascii_case(word)
 }
 
-fn is_any(name: &OsStr, words: &[&str]) -> bool {
+pub(super) fn is_any(name: &OsStr, words: &[&str]) -> bool {
     words.iter().any(|word| is(name, word))
 }
 
@@ -101,12 +92,12 @@ fn ends_as_project(name: &OsStr) -> bool {
 }
 
 /// Whether something of that name is read wherever it stands; `.git` is not meant.
-fn is_setting(name: &OsStr) -> bool {
+pub(super) fn is_setting(name: &OsStr) -> bool {
     is_any(name, &NAMES) || ends_as_project(name)
 }
 
 /// Whether a path below a git directory is one of the parts that make git run programs, or lies in one.
-fn is_git_part(below: &[OsString]) -> bool {
+pub(super) fn is_git_part(below: &[OsString]) -> bool {
     let starts_with_part = |names: &[OsString]| match names {
         [first, ..] if is_any(first, &GIT_PARTS) => true,
         [first, second, ..] => is(first, "info") && is(second, "attributes"),
@@ -121,7 +112,7 @@ fn is_git_part(below: &[OsString]) -> bool {
 }
 
 /// What follows the last `.git` of a path; `None` without one.
-fn below_git(components: &[OsString]) -> Option<&[OsString]> {
+pub(super) fn below_git(components: &[OsString]) -> Option<&[OsString]> {
     let git = components.iter().rposition(|name| is(name, GIT))?;
     Some(&components[git + 1..])
 }
@@ -134,7 +125,7 @@ pub fn runs_programs(components: &[OsString]) -> bool {
 }
 
 /// Whether a directory with these names is a git directory.
-fn is_repository(has: impl Fn(&str) -> bool) -> bool {
+pub(super) fn is_repository(has: impl Fn(&str) -> bool) -> bool {
     has(HEAD) && (BARE.iter().all(|name| has(name)) || has(COMMON))
 }
 
@@ -161,14 +152,33 @@ type Target = (Vec<u8>, Option<(u64, u64)>);
 
 /// What something is, so that it is known again.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct Identity {
+pub(super) struct Identity {
     /// Its name; the whole path of a link, as it leads elsewhere from another place.
-    name: PathBuf,
-    device: u64,
-    inode: u64,
-    kind: u32,
+    pub(super) name: PathBuf,
+    pub(super) device: u64,
+    pub(super) inode: u64,
+    pub(super) kind: u32,
     /// Of a link.
-    target: Option<Target>,
+    pub(super) target: Option<Target>,
+}
+
+impl Identity {
+    /// The same in every process, also after the machine was started again: a device has another number then.
+    fn digest(&self) -> String {
+        let mut hash = Sha256::new();
+        let mut add = |bytes: &[u8]| {
+            hash.update((bytes.len() as u64).to_be_bytes());
+            hash.update(bytes);
+        };
+        add(self.name.as_os_str().as_bytes());
+        add(&self.inode.to_be_bytes());
+        add(&self.kind.to_be_bytes());
+        if let Some((leads, there)) = &self.target {
+            add(leads);
+            add(&there.map_or([0; 8], |(_, inode)| inode.to_be_bytes()));
+        }
+        hex(&hash.finalize())
+    }
 }
 
 /// How the sandbox treats a place.
@@ -185,8 +195,8 @@ pub enum Protection {
 /// Something that exists and makes programs run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExecutablePlace {
-    components: Vec<OsString>,
-    identity: Identity,
+    pub(super) components: Vec<OsString>,
+    pub(super) identity: Identity,
     /// How it is protected.
     pub protection: Protection,
 }
@@ -230,37 +240,56 @@ pub enum ScanError {
     },
 }
 
+/// What is known of the places of a workspace.
+#[derive(Debug, Clone)]
+enum Known {
+    /// By this process.
+    Here {
+        places: HashSet<Identity>,
+        /// Device and inode of every git directory, whatever its name is.
+        repositories: HashSet<(u64, u64)>,
+    },
+    /// By one before it.
+    Stored(PlacesBefore),
+}
+
+/// The places of a workspace in a form that outlives the process. Each is a digest: no name of a file stands there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlacesBefore {
+    /// Inode of the workspace itself.
+    root: u64,
+    places: BTreeSet<String>,
+    /// Inodes of git directories.
+    repositories: BTreeSet<u64>,
+}
+
 /// The places of a workspace at one moment.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct ExecutablePlaces {
     list: Vec<ExecutablePlace>,
-    known: HashSet<Identity>,
-    /// Device and inode of every git directory, whatever its name is.
-    repositories: HashSet<(u64, u64)>,
+    known: Known,
+    /// Bytes that the files of the workspace take on the disk.
+    pub bytes: u64,
+    /// How long it took to look.
+    pub took: Duration,
 }
 
-/// What a run left behind in places that make programs run.
+/// What a run left behind in a workspace.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Leftovers {
-    /// Path below the workspace, and the new name that it got.
-    pub set_aside: Vec<(PathBuf, String)>,
-    /// What is still in its place, and why.
-    pub in_place: Vec<(PathBuf, String)>,
-    /// Why not everything was looked at.
-    pub incomplete: Option<ScanError>,
-}
-
-impl Leftovers {
-    /// Whether there is nothing to tell.
-    pub fn is_empty(&self) -> bool {
-        self.set_aside.is_empty() && self.in_place.is_empty() && self.incomplete.is_none()
-    }
+    /// In places that make programs run.
+    pub new: NewPlaces,
+    /// Files that lost a set-user-ID or set-group-ID bit.
+    pub cleared: Vec<PathBuf>,
+    /// Whether a file could not be looked at for these bits, or kept one.
+    pub set_id_left: bool,
 }
 
 impl ExecutablePlaces {
     /// Looks through a workspace. Blocks.
     pub fn scan(guard: &Guard) -> Result<Self, ScanError> {
-        let mut scan = Scan::new(guard, None, MOST_BEFORE, LONGEST_BEFORE);
+        let began = Instant::now();
+        let mut scan = Scan::new(guard, Purpose::Before);
         scan.run()?;
         let mut list = scan.places;
         let targets: Vec<ExecutablePlace> = list
@@ -274,13 +303,18 @@ impl ExecutablePlaces {
             .iter()
             .map(|place| place.relative().as_os_str().len())
             .sum();
-        if list.len() > MOST_PLACES || bytes > MOST_PLACE_BYTES {
+        let most = list.len().max(scan.repositories.len());
+        if most > MOST_PLACES || bytes > MOST_PLACE_BYTES {
             return Err(ScanError::Places);
         }
         Ok(Self {
-            known: list.iter().map(|place| place.identity.clone()).collect(),
+            known: Known::Here {
+                places: list.iter().map(|place| place.identity.clone()).collect(),
+                repositories: scan.repositories,
+            },
             list,
-            repositories: scan.repositories,
+            bytes: scan.bytes,
+            took: began.elapsed(),
         })
     }
 
@@ -289,314 +323,99 @@ impl ExecutablePlaces {
         &self.list
     }
 
-    /// Looks again after a run and gives what is new another name, which ends with `tag`. Blocks.
+    /// In a form that outlives the process.
+    pub fn to_store(&self, guard: &Guard) -> std::io::Result<PlacesBefore> {
+        match &self.known {
+            Known::Here {
+                places,
+                repositories,
+            } => Ok(PlacesBefore {
+                root: std::fs::metadata(guard.workspace())?.ino(),
+                places: places.iter().map(Identity::digest).collect(),
+                repositories: repositories.iter().map(|(_, inode)| *inode).collect(),
+            }),
+            Known::Stored(before) => Ok(before.clone()),
+        }
+    }
+
+    /// What a process before this one stored. The error says why nothing can be told from it.
+    pub fn restored(before: &PlacesBefore, guard: &Guard) -> Result<Self, String> {
+        let root = std::fs::metadata(guard.workspace())
+            .map_err(|error| format!("the workspace cannot be looked at: {error}"))?;
+        if root.ino() != before.root {
+            return Err("another directory is in the place of the workspace".to_owned());
+        }
+        Ok(Self {
+            list: Vec::new(),
+            known: Known::Stored(before.clone()),
+            bytes: 0,
+            took: Duration::ZERO,
+        })
+    }
+
+    pub(super) fn knows(&self, identity: &Identity) -> bool {
+        match &self.known {
+            Known::Here { places, .. } => places.contains(identity),
+            Known::Stored(before) => before.places.contains(&identity.digest()),
+        }
+    }
+
+    pub(super) fn knows_repository(&self, device: u64, inode: u64) -> bool {
+        match &self.known {
+            Known::Here { repositories, .. } => repositories.contains(&(device, inode)),
+            Known::Stored(before) => before.repositories.contains(&inode),
+        }
+    }
+
+    /// Looks again after a run and gives what is new another name, which ends with `tag`. In the same walk, files lose
+    /// their set-user-ID and set-group-ID bits: with them, what a program made would run for other users with the
+    /// rights of the engine's. Blocks.
+    ///
+    /// With what was stored by another process, names that it gave already are told too: it may have died between a
+    /// new name and the word about it.
     pub fn set_aside_new(&self, guard: &Guard, tag: &str) -> Leftovers {
-        let mut scan = Scan::new(guard, Some(self), MOST_AFTER, LONGEST_AFTER);
-        let mut leftovers = Leftovers {
-            incomplete: scan.run().err(),
-            ..Leftovers::default()
+        let mut scan = Scan::new(guard, Purpose::After(self));
+        if matches!(self.known, Known::Stored(_)) {
+            scan.look_for_names_of(tag);
+        }
+        let incomplete = scan.run().err();
+        let mut new = NewPlaces {
+            set_aside: scan.renamed,
+            incomplete: incomplete.as_ref().map(ToString::to_string),
+            ..NewPlaces::default()
         };
-        let mut new = scan.places;
+        let mut places = scan.places;
         // What is deepest first: its path holds until it is renamed itself.
-        new.sort_by(|a, b| b.components.cmp(&a.components));
-        for place in new {
+        places.sort_by(|a, b| b.components.cmp(&a.components));
+        for place in places {
+            let path = place.relative().to_string_lossy().into_owned();
             match set_aside(guard, &place.components, tag) {
-                Ok(name) => leftovers.set_aside.push((place.relative(), name)),
+                Ok(name) => new.set_aside.push(SetAside { path, name }),
                 // It went by itself.
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-                Err(error) => leftovers
-                    .in_place
-                    .push((place.relative(), error.to_string())),
+                Err(error) => new.in_place.push(LeftInPlace {
+                    path,
+                    problem: error.to_string(),
+                }),
             }
         }
-        leftovers.set_aside.reverse();
-        leftovers
+        new.set_aside.reverse();
+        let listed = new.set_aside.len().min(MOST_NAMED);
+        new.more = (new.set_aside.len() - listed) as u64;
+        new.set_aside.truncate(listed);
+        new.in_place.truncate(MOST_NAMED);
+        Leftovers {
+            new,
+            cleared: scan.cleared,
+            set_id_left: scan.set_id_left || incomplete.is_some(),
+        }
     }
 }
 
-/// Renames one place where it stands, so that no border between file systems is in the way.
-fn set_aside(guard: &Guard, components: &[OsString], tag: &str) -> std::io::Result<String> {
-    let Some((name, parents)) = components.split_last() else {
-        return Err(Errno::INVAL.into());
-    };
-    let parent = guard.open_below(parents)?;
-    let mut permitted = false;
-    for attempt in 0..TRIES {
-        let mut new = format!("{}.set-aside-{tag}", name.to_string_lossy());
-        if new.len() + 4 > LONGEST_NAME {
-            new = format!("set-aside-{tag}");
-        }
-        if attempt > 0 {
-            new = format!("{new}-{attempt}");
-        }
-        match rustix::fs::renameat_with(&parent, name, &parent, &new, RenameFlags::NOREPLACE) {
-            Ok(()) => return Ok(new),
-            Err(Errno::EXIST) => {}
-            // The program took the right to write from the directory.
-            Err(Errno::ACCESS) if !permitted => {
-                permitted = true;
-                let mode = Mode::from_raw_mode(rustix::fs::fstat(&parent)?.st_mode);
-                rustix::fs::fchmod(&parent, mode | Mode::RWXU)?;
-            }
-            Err(error) => return Err(error.into()),
-        }
-    }
-    Err(Errno::EXIST.into())
-}
-
-/// A directory that is still to be looked at.
-struct Directory {
-    components: Vec<OsString>,
-    /// Whether it lies in something new: that is set aside as a whole.
-    in_new: bool,
-    /// Whether it is the `info` of a git directory that was there before.
-    is_info: bool,
-}
-
-/// One look through a workspace, directory by directory. No link is followed.
-struct Scan<'a> {
-    guard: &'a Guard,
-    before: Option<&'a ExecutablePlaces>,
-    most: usize,
-    longest: Duration,
-    began: Instant,
-    seen: usize,
-    places: Vec<ExecutablePlace>,
-    repositories: HashSet<(u64, u64)>,
-    todo: Vec<Directory>,
-    /// The first reason why something was left out.
-    left_out: Option<ScanError>,
-}
-
-impl<'a> Scan<'a> {
-    fn new(
-        guard: &'a Guard,
-        before: Option<&'a ExecutablePlaces>,
-        most: usize,
-        longest: Duration,
-    ) -> Self {
-        Self {
-            guard,
-            before,
-            most,
-            longest,
-            began: Instant::now(),
-            seen: 0,
-            places: Vec::new(),
-            repositories: HashSet::new(),
-            todo: vec![Directory {
-                components: Vec::new(),
-                in_new: false,
-                is_info: false,
-            }],
-            left_out: None,
-        }
-    }
-
-    /// On an error the places found so far are there nevertheless.
-    fn run(&mut self) -> Result<(), ScanError> {
-        while let Some(directory) = self.todo.pop() {
-            self.directory(&directory)?;
-        }
-        self.left_out.take().map_or(Ok(()), Err)
-    }
-
-    fn directory(&mut self, directory: &Directory) -> Result<(), ScanError> {
-        let path = || directory.components.iter().collect::<PathBuf>();
-        let Some(opened) = self.open(&directory.components) else {
-            return Ok(());
-        };
-        let unreadable = |error: Errno| ScanError::Unreadable {
-            path: path(),
-            problem: error.to_string(),
-        };
-        let mut entries = Vec::new();
-        for entry in Dir::read_from(&opened).map_err(unreadable)? {
-            let entry = entry.map_err(unreadable)?;
-            let name = OsStr::from_bytes(entry.file_name().to_bytes());
-            if name == "." || name == ".." {
-                continue;
-            }
-            self.seen += 1;
-            if self.seen > self.most {
-                return Err(ScanError::Entries(self.most));
-            }
-            if self.seen.is_multiple_of(1024) && self.began.elapsed() > self.longest {
-                return Err(ScanError::Time(self.longest));
-            }
-            entries.push((name.to_owned(), entry.file_type()));
-        }
-        let has = |word: &str| entries.iter().any(|(name, _)| name == word);
-        let is_repository = is_repository(has);
-        let mut is_new = false;
-        if is_repository {
-            let number = rustix::fs::fstat(&opened).map_err(unreadable)?;
-            let number = (number.st_dev, number.st_ino);
-            is_new = self
-                .before
-                .is_some_and(|before| !before.repositories.contains(&number));
-            self.repositories.insert(number);
-        }
-        for (name, kind) in entries {
-            let mut components = directory.components.clone();
-            components.push(name.clone());
-            let by_path = || {
-                below_git(&components).is_some_and(|below| {
-                    is_git_part(below) && !is_git_part(&below[..below.len().saturating_sub(1)])
-                })
-            };
-            let found = if is(&name, GIT) {
-                Some(Protection::Pinned)
-            } else if is_new {
-                // Without its HEAD it is no git directory, and nothing else in it counts.
-                (name == HEAD || is_setting(&name)).then_some(Protection::ReadOnly)
-            } else if is_setting(&name)
-                || (is_repository && is_any(&name, &GIT_PARTS))
-                || (directory.is_info && is(&name, "attributes"))
-                || (!directory.in_new && by_path())
-            {
-                Some(Protection::ReadOnly)
-            } else {
-                None
-            };
-            let mut in_new = directory.in_new || is_new;
-            let mut enters = true;
-            if let Some(protection) = found
-                && let Some(place) =
-                    describe(self.guard.workspace(), &opened, &components, protection)
-            {
-                let is_known = self
-                    .before
-                    .is_none_or(|before| before.known.contains(&place.identity));
-                // What is read-only as a whole holds nothing new.
-                enters = !(is_known && place.protection == Protection::ReadOnly);
-                in_new |= !is_known;
-                if self.before.is_none() || !is_known {
-                    self.places.push(place);
-                }
-            }
-            let is_directory = match kind {
-                FileType::Directory => true,
-                FileType::Unknown => rustix::fs::statat(&opened, &name, AtFlags::SYMLINK_NOFOLLOW)
-                    .is_ok_and(|found| {
-                        FileType::from_raw_mode(found.st_mode) == FileType::Directory
-                    }),
-                _ => false,
-            };
-            if !is_directory || !enters || self.is_hidden(&components) {
-                continue;
-            }
-            if components.len() > DEEPEST {
-                self.left_out
-                    .get_or_insert(ScanError::Depth(components.iter().collect()));
-                continue;
-            }
-            let is_info = is_repository && !is_new && is(&name, "info");
-            self.todo.push(Directory {
-                components,
-                in_new,
-                is_info,
-            });
-        }
-        Ok(())
-    }
-
-    fn is_hidden(&self, components: &[OsString]) -> bool {
-        let below: PathBuf = components.iter().collect();
-        self.guard.is_hidden(&self.guard.workspace().join(below))
-    }
-
-    /// Opens a directory. One that its owner may not read is made readable, when that is us.
-    fn open(&self, components: &[OsString]) -> Option<OwnedFd> {
-        let error = match self.guard.open_below(components) {
-            Ok(opened) => return Some(opened),
-            Err(error) => error,
-        };
-        // Nobody else's directory can be written by a program of ours, and one that went is no worry.
-        match (error.kind(), components.split_last()) {
-            (std::io::ErrorKind::PermissionDenied, Some((name, parents))) => {
-                self.unlock(parents, name, components)
-            }
-            _ => None,
-        }
-    }
-
-    fn unlock(
-        &self,
-        parents: &[OsString],
-        name: &OsStr,
-        components: &[OsString],
-    ) -> Option<OwnedFd> {
-        let parent = self.guard.open_below(parents).ok()?;
-        let found = rustix::fs::statat(&parent, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
-        if found.st_uid != rustix::process::geteuid().as_raw()
-            || FileType::from_raw_mode(found.st_mode) != FileType::Directory
-        {
-            return None;
-        }
-        let mode = Mode::from_raw_mode(found.st_mode) | Mode::RWXU;
-        rustix::fs::chmodat(&parent, name, mode, AtFlags::empty()).ok()?;
-        self.guard.open_below(components).ok()
-    }
-}
-
-/// What a link among the places leads to, when that is in the workspace: it must not be written either.
-fn linked(guard: &Guard, place: &ExecutablePlace) -> Option<ExecutablePlace> {
-    place.identity.target.as_ref()?;
-    let workspace = guard.workspace();
-    let real = workspace.join(place.relative()).canonicalize().ok()?;
-    let below = real.strip_prefix(workspace).ok()?;
-    let components: Vec<OsString> = below.iter().map(OsStr::to_owned).collect();
-    let (_, parents) = components.split_last()?;
-    if guard.is_hidden(&real) {
-        return None;
-    }
-    let parent = guard.open_below(parents).ok()?;
-    // A git directory is found by what is in it, and only its parts are protected.
-    let is_git = real.join(HEAD).symlink_metadata().is_ok();
-    (!is_git)
-        .then(|| describe(workspace, &parent, &components, Protection::ReadOnly))
-        .flatten()
-}
-
-/// Looks at an entry; `None` when it went in the meantime.
-fn describe(
-    workspace: &Path,
-    parent: &OwnedFd,
-    components: &[OsString],
-    protection: Protection,
-) -> Option<ExecutablePlace> {
-    let (name, _) = components.split_last()?;
-    let found: Stat = rustix::fs::statat(parent, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
-    let kind = FileType::from_raw_mode(found.st_mode);
-    let protection = match kind {
-        FileType::Directory => protection,
-        // A `.git` that is a file leads elsewhere and must not be changed either.
-        FileType::RegularFile => Protection::ReadOnly,
-        _ => Protection::Watched,
-    };
-    let relative: PathBuf = components.iter().collect();
-    let target = (kind == FileType::Symlink).then(|| {
-        let leads = rustix::fs::readlinkat(parent, name, Vec::new());
-        let there = std::fs::metadata(workspace.join(&relative));
-        (
-            leads.map(std::ffi::CString::into_bytes).unwrap_or_default(),
-            there.ok().map(|there| (there.dev(), there.ino())),
-        )
-    });
-    Some(ExecutablePlace {
-        identity: Identity {
-            name: if target.is_some() {
-                relative
-            } else {
-                PathBuf::from(name)
-            },
-            device: found.st_dev,
-            inode: found.st_ino,
-            kind: kind.as_raw_mode(),
-            target,
-        },
-        components: components.to_vec(),
-        protection,
-    })
+/// Bytes that the files of a workspace take on the disk, as far as it can be looked at. Changes nothing. Blocks.
+pub fn disk_usage(guard: &Guard, cancel: &CancellationToken) -> u64 {
+    let mut scan = Scan::new(guard, Purpose::Measure(cancel));
+    // What was counted until then is there at the least.
+    let _ = scan.run();
+    scan.bytes
 }

@@ -13,12 +13,11 @@ use serde_json::{Value, json};
 
 use crate::protocol::approval::{PlanFacts, Preview};
 use crate::protocol::words::{Access, Effect, Risk};
-use crate::text::quote::quote;
 use crate::tools::guard::{Guard, Kind};
-use crate::tools::place_watch::{PlaceWatch, hurry};
+use crate::tools::place_watch::PlaceWatch;
 use crate::tools::process::{Ended, Ran, run};
 use crate::tools::read_file::{number, text};
-use crate::tools::sandbox::watch::{Cleared, Excess, Watch, clear_set_id};
+use crate::tools::sandbox::watch::{Excess, Watch};
 use crate::tools::sandbox::{Program, Sandbox};
 use crate::tools::tool::{
     EffectDisposition, Plan, PrepareError, Tool, ToolContext, ToolOutcome, ToolSpec,
@@ -32,8 +31,6 @@ const MAX_SECONDS: u64 = 900;
 const MAX_WORDS: usize = 512 * 1024;
 const MAX_WORD: usize = 120 * 1024;
 const MAX_STDIN: usize = 1 << 20;
-/// Most files named in a note.
-const NAMED: usize = 10;
 /// Where programs are looked for. Ours, not the one this process was started with.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 /// Programs that only read, whatever their arguments are (for `find` and `date` see `only_reads`).
@@ -335,7 +332,7 @@ impl Tool for ExecuteCommand {
         if context.cancel.is_cancelled() {
             return refused("cancelled before it started".to_owned());
         }
-        let places = match PlaceWatch::begin(&guard, context.call_id).await {
+        let places = match PlaceWatch::begin(&guard, context).await {
             Ok(places) => places,
             Err(problem) => return refused(problem),
         };
@@ -361,7 +358,7 @@ impl Tool for ExecuteCommand {
             .clamp(1, MAX_SECONDS);
         let stdin = text(args, "stdin").map(str::to_owned);
         let cancel = context.cancel.child_token();
-        let watch = Watch::begin(guard.clone(), cancel.clone()).await;
+        let watch = Watch::begin(guard, places.measured(), cancel.clone());
         let ran = Box::pin(run(
             command,
             stdin,
@@ -372,46 +369,14 @@ impl Tool for ExecuteCommand {
         ))
         .await;
         let excess = watch.end().await;
-        let clearing = tokio::task::spawn_blocking(move || clear_set_id(&guard));
-        // Whoever cancels does not wait for a large workspace: the look goes on by itself.
-        let cleared = tokio::select! {
-            biased;
-            cleared = clearing => cleared.unwrap_or_default(),
-            () = hurry(&context.cancel) => Cleared::default(),
-        };
         match ran {
             Ok(ran) => {
-                let notes = places.end(&context.cancel).await + &notes(&cleared);
+                let notes = places.end(&context.cancel).await;
                 outcome(&ran, seconds, excess.as_ref(), &notes)
             }
             Err(error) => refused(format!("the program could not be started: {error}")),
         }
     }
-}
-
-/// What was done to the workspace after the run, in lines.
-fn notes(cleared: &Cleared) -> String {
-    let mut notes = String::new();
-    if !cleared.files.is_empty() {
-        let names: Vec<String> = cleared
-            .files
-            .iter()
-            .take(NAMED)
-            .map(|file| quote(&file.to_string_lossy()))
-            .collect();
-        let more = match cleared.files.len().saturating_sub(NAMED) {
-            0 => String::new(),
-            more => format!(" and {more} more"),
-        };
-        let names = names.join(", ");
-        notes = format!("[set-user-ID and set-group-ID bits were taken away from {names}{more}]\n");
-    }
-    if !cleared.whole {
-        notes.push_str(
-            "[not every file could be looked at for set-user-ID and set-group-ID bits]\n",
-        );
-    }
-    notes
 }
 
 /// The result: how it ended on the first line, then what it wrote.

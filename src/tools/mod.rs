@@ -12,6 +12,7 @@ pub mod list_files;
 pub mod memory;
 pub mod operands;
 pub mod output;
+mod place_scan;
 pub mod place_watch;
 pub mod preview;
 pub mod process;

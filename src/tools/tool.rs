@@ -3,7 +3,8 @@
 //! `prepare` never has an effect and may fail freely; whatever `execute` does was in the plan that
 //! `prepare` returned and that was approved by digest.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -13,7 +14,9 @@ use tokio_util::sync::CancellationToken;
 use crate::protocol::approval::{PlanFacts, Preview};
 use crate::protocol::artifact::ArtifactHash;
 use crate::protocol::ids::{SessionId, ToolCallId};
+use crate::protocol::leftovers::NewPlaces;
 use crate::protocol::words::{Access, Effect, MemoryScope, Risk};
+use crate::tools::executable_places::PlacesBefore;
 
 /// What a tool declares about itself. Part of the pinned definition that approvals are bound to.
 #[derive(Debug, Clone, PartialEq)]
@@ -161,6 +164,34 @@ pub trait ToolHost: Send + Sync {
     }
 }
 
+/// Where runs of programs are written down, so that what they leave in the workspace is known even when this process
+/// dies during one.
+#[async_trait]
+pub trait RunJournal: Send + Sync {
+    /// Before a run: what its workspace has then. An error says why the program must not start.
+    async fn begin(
+        &self,
+        call: ToolCallId,
+        workspace: &Path,
+        before: &PlacesBefore,
+    ) -> Result<(), String>;
+
+    /// After it: what is new.
+    async fn end(&self, call: ToolCallId, new: NewPlaces);
+}
+
+/// A journal that keeps nothing: for preparing.
+pub struct NoJournal;
+
+#[async_trait]
+impl RunJournal for NoJournal {
+    async fn begin(&self, _: ToolCallId, _: &Path, _: &PlacesBefore) -> Result<(), String> {
+        Ok(())
+    }
+
+    async fn end(&self, _: ToolCallId, _: NewPlaces) {}
+}
+
 /// The surroundings of one call.
 pub struct ToolContext<'a> {
     /// Workspace root; exists, absolute, canonical.
@@ -177,6 +208,8 @@ pub struct ToolContext<'a> {
     pub cancel: CancellationToken,
     /// Back to the engine.
     pub host: &'a dyn ToolHost,
+    /// Where its runs are written down.
+    pub journal: Arc<dyn RunJournal>,
 }
 
 /// One tool.

@@ -85,6 +85,7 @@ actions! {
     SettleHappened = "settle-happened", Decision, "it happened", "unknown outcome: it happened, or was sent";
     SettleAgain = "settle-again", Decision, "again", "unknown outcome: run or send it again";
     SettleGiveUp = "settle-give-up", Decision, "give up", "unknown outcome: give it up";
+    Dismiss = "dismiss", Decision, "dismiss", "what a run left behind: you have looked at it; no file changes";
     AllowShape = "allow-shape", Decision, "shape", "allow exactly this for this session; a dialog prints it and asks again";
     MakeRule = "make-rule", Decision, "rule", "make a rule on this call, with what it would have matched, and decide it";
     ResumeContinuation = "resume-continuation", Ordinary, "resume", "let an interrupted turn go on from its last durable step";

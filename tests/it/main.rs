@@ -33,6 +33,7 @@ mod first_run;
 mod hooks;
 mod hygiene;
 mod layering;
+mod leftovers;
 mod memory_data;
 mod model_calls;
 mod model_profiles;

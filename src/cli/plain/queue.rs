@@ -37,6 +37,8 @@ pub enum Choice {
     Kill,
     /// A delivery is settled.
     Delivery(DeliveryResolution),
+    /// What a run left was looked at.
+    Dismiss,
 }
 
 /// An item as it was printed in full.
@@ -70,6 +72,7 @@ impl Choice {
             Self::Delivery(DeliveryResolution::Sent) => "it arrived".to_owned(),
             Self::Delivery(DeliveryResolution::SendAgain) => "send it again".to_owned(),
             Self::Delivery(DeliveryResolution::Drop) => "drop it".to_owned(),
+            Self::Dismiss => "dismiss it: you have looked at it; no file changes".to_owned(),
         }
     }
 }
@@ -136,6 +139,7 @@ impl Shell<'_> {
             ]
             .map(Choice::Delivery)
             .to_vec(),
+            ItemKey::Leftovers(_) => vec![Choice::Dismiss],
             ItemKey::Channel(_) | ItemKey::Problem(_) | ItemKey::Elsewhere(..) => Vec::new(),
         }
     }
@@ -394,6 +398,7 @@ impl Shell<'_> {
                     reason: None,
                 }
             }
+            ItemKey::Leftovers(id) => Command::DismissLeftovers { tool_call_id: *id },
             ItemKey::Channel(_) | ItemKey::Problem(_) | ItemKey::Elsewhere(..) => return Ok(()),
         };
         // What was asked took time: the same look once more, at what came meanwhile.
@@ -431,7 +436,9 @@ impl Shell<'_> {
                 self.say_rule(number, approval)?;
                 return Ok(None);
             }
-            Choice::Resume | Choice::Kill | Choice::Delivery(_) => return Ok(None),
+            Choice::Resume | Choice::Kill | Choice::Delivery(_) | Choice::Dismiss => {
+                return Ok(None);
+            }
         };
         let seen = printed.at.elapsed().as_millis();
         let mut request = DecisionRequest {

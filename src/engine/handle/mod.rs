@@ -21,6 +21,7 @@ pub mod edit;
 pub mod emergency;
 pub mod hooks;
 pub mod hygiene;
+pub mod leftovers;
 pub mod memory;
 pub mod messages;
 pub mod models;
@@ -171,6 +172,11 @@ impl Engine {
                 request,
             } => duty::hand_over(self, &caller, approval_id, request).await,
             Command::SetOnCall(request) => duty::set_on_call(self, &caller, request).await,
+            Command::DismissLeftovers { tool_call_id } => {
+                leftovers::dismiss(self, &caller, tool_call_id)
+                    .await
+                    .map(|found| Outcome::Leftovers(Box::new(found)))
+            }
         }
     }
 }

@@ -74,6 +74,7 @@ fn point_of(body: &EventBody) -> Option<HookPoint> {
         | EventBody::GrantRemoved { .. }
         | EventBody::ApprovalHandedOver { .. }
         | EventBody::OnCallChanged { .. }
+        | EventBody::LeftoversChanged { .. }
         | EventBody::Unknown => None,
     }
 }

@@ -3,6 +3,7 @@
 //! Nothing here has an effect: tools are only asked to prepare.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -11,6 +12,7 @@ use crate::config::paths::hidden_from_tools;
 use crate::engine::approvals::{self, Ask};
 use crate::engine::core::Engine;
 use crate::engine::hooks::turn::{MAX_TOOL_NAME, Proposed};
+use crate::engine::leftovers;
 use crate::engine::policy::{self, CallFacts, Circumstances, SessionGrant};
 use crate::engine::rules::{self, CallShape};
 use crate::engine::turn::after::MALFORMED_RULE;
@@ -26,7 +28,7 @@ use crate::store::queries::turn::{CallRow, TurnRows};
 use crate::text::scripts;
 use crate::tools::canonical;
 use crate::tools::preview::one_line;
-use crate::tools::tool::{Plan, PrepareError, ToolContext, ToolHost};
+use crate::tools::tool::{NoJournal, Plan, PrepareError, ToolContext, ToolHost};
 
 /// A host that shows nothing: for preparing.
 struct NoHost;
@@ -337,6 +339,7 @@ pub fn judge_at(
         idempotency_key: String::new(),
         cancel: CancellationToken::new(),
         host: &NoHost,
+        journal: Arc::new(NoJournal),
     };
     let prepared = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         tool.prepare(&context, args)
@@ -714,5 +717,6 @@ pub fn run_context<'a>(
         idempotency_key,
         cancel,
         host,
+        journal: leftovers::journal(engine),
     }
 }

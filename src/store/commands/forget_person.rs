@@ -196,7 +196,8 @@ pub struct ForgetSessions {
 }
 
 /// What hangs on a session that goes.
-const OF_SESSION: [&str; 5] = [
+const OF_SESSION: [&str; 6] = [
+    "DELETE FROM leftovers WHERE session_id = ?1",
     "DELETE FROM summaries WHERE session_id = ?1",
     "DELETE FROM compactions WHERE session_id = ?1",
     "DELETE FROM session_grants WHERE session_id = ?1",

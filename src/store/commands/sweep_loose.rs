@@ -126,10 +126,10 @@ impl WriteCommand for SweepMessages {
 }
 
 /// Milliseconds after which it is forgotten that a budget was nearly used up (a limit that still is may say so again),
-/// and that somebody asked in vain or was let in once.
+/// that somebody asked in vain or was let in once, and what a run left once it was dismissed.
 const WARNED_MS: i64 = 60 * 24 * 3600 * 1000;
 
-/// Removes permissions that ended, and what was told of budgets or asked in vain long ago. Relaxed.
+/// Removes permissions that ended, and what was told of budgets, asked in vain or dismissed long ago. Relaxed.
 #[derive(Debug, Clone)]
 pub struct SweepGrants;
 
@@ -160,6 +160,14 @@ impl WriteCommand for SweepGrants {
                     "DELETE FROM pairings WHERE (channel, sender_id) IN (
                         SELECT channel, sender_id FROM pairings
                         WHERE state IN ('expired', 'revoked') AND decided_at < ?1 LIMIT ?2)",
+                )?
+                .execute(params![tx.now.plus_millis(-WARNED_MS).as_millis(), CHUNK])?
+                as u64;
+        let rows = rows
+            + tx.conn
+                .prepare_cached(
+                    "DELETE FROM leftovers WHERE call_id IN (
+                        SELECT call_id FROM leftovers WHERE before IS NULL AND dismissed_at < ?1 LIMIT ?2)",
                 )?
                 .execute(params![tx.now.plus_millis(-WARNED_MS).as_millis(), CHUNK])?
                 as u64;

@@ -12,6 +12,7 @@ pub mod forget;
 pub mod history;
 pub mod hooks;
 pub mod hygiene;
+pub mod leftovers;
 pub mod memories;
 pub mod memory_review;
 pub mod memory_search;

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use crate::clock::{Day, Timestamp};
 use crate::protocol::approval::Approval;
+use crate::protocol::leftovers::Leftovers;
 use crate::protocol::session::{Continuation, OutboxItem, Session, Usage};
 use crate::store::error::StoreError;
 use crate::store::queries::approvals::load_approvals;
@@ -28,6 +29,8 @@ pub struct SnapshotRows {
     pub channels: Vec<ChannelRow>,
     /// Deliveries that are unknown or failed, and those under way (at most 200).
     pub deliveries: Vec<OutboxItem>,
+    /// What runs left and nobody has dismissed (at most 200).
+    pub leftovers: Vec<Leftovers>,
     /// Usage since local midnight.
     pub usage_today: Usage,
 }
@@ -92,6 +95,7 @@ impl Reader<'_> {
             approvals: items(approvals),
             channels: self.channel_rows()?,
             deliveries: items(deliveries),
+            leftovers: self.leftovers(false)?,
             usage_today: self.usage_on(Day::local(now).0)?,
         })
     }

@@ -1,20 +1,17 @@
-//! Bounds that no resource limit gives: what a whole tree of processes takes, and what it leaves in the workspace.
+//! Bounds that no resource limit gives: what a whole tree of processes takes, and by how much the workspace grows.
 //!
 //! The kernel counts memory for each process, does not count tasks for root, and does not count files at all. A
 //! thread looks at the run several times a second and cancels it when it takes too much.
 
 use std::collections::{HashMap, HashSet};
-use std::os::fd::{AsRawFd as _, OwnedFd};
-use std::os::unix::fs::PermissionsExt as _;
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+use crate::tools::executable_places::disk_usage;
 use crate::tools::guard::Guard;
-use crate::tools::walk::{End, Entry, EntryKind, Limits, Step, walk};
 
 /// Most bytes by which a run makes the workspace grow, and most bytes of one file.
 pub const MAX_DISK: u64 = 1 << 30;
@@ -28,12 +25,8 @@ const OWN_TASKS: usize = 4;
 const LOOK: Duration = Duration::from_millis(50);
 /// The workspace is measured for at most this share of the time: one part in so many.
 const SHARE: u32 = 10;
-/// Bounds of a walk of the workspace.
-const DEPTH: usize = 128;
-const ENTRIES: usize = 1_000_000;
-const WALK: Duration = Duration::from_secs(30);
-/// Unit of the kernel's count of blocks.
-const BLOCK: u64 = 512;
+/// Shortest time between two measurements.
+const MEASURE: Duration = Duration::from_millis(200);
 
 /// What a run took too much of.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,19 +71,12 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Measures the workspace and begins to look; `cancel` is how the run is ended.
-    pub async fn begin(guard: Guard, cancel: CancellationToken) -> Self {
+    /// Begins to look. The workspace takes `before` bytes, and `took` so long to measure; `cancel` is how the run is
+    /// ended.
+    pub fn begin(guard: Guard, (before, took): (u64, Duration), cancel: CancellationToken) -> Self {
         let started = Arc::new(OnceLock::new());
         let stop = CancellationToken::new();
         let (pid, stopped) = (Arc::clone(&started), stop.clone());
-        let of = guard.clone();
-        let measure = move || {
-            let began = Instant::now();
-            (taken(&of, &CancellationToken::new()), began.elapsed())
-        };
-        let (before, took) = tokio::task::spawn_blocking(measure)
-            .await
-            .unwrap_or_default();
         let looking = tokio::task::spawn_blocking(move || {
             let excess = look(&guard, (before, took), &pid, &stopped);
             if excess.is_some() {
@@ -123,28 +109,85 @@ fn look(
     process: &OnceLock<u32>,
     stop: &CancellationToken,
 ) -> Option<Excess> {
-    let mut next_walk = Instant::now() + took * SHARE;
+    let mut next_walk = Instant::now() + MEASURE.max(took * SHARE);
     while !stop.is_cancelled() {
         if let Some(excess) = process.get().and_then(|process| tree(*process)) {
             return Some(excess);
         }
         let now = Instant::now();
         if now >= next_walk {
-            let grown = taken(guard, stop).saturating_sub(before);
+            let grown = disk_usage(guard, stop).saturating_sub(before);
             if grown > MAX_DISK {
                 return Some(Excess::Disk(grown));
             }
-            next_walk = Instant::now() + now.elapsed() * SHARE;
+            next_walk = Instant::now() + MEASURE.max(now.elapsed() * SHARE);
         }
         std::thread::sleep(LOOK);
     }
     None
 }
 
-/// What all descendants of a process take, when that is too much.
+/// What a process and all its descendants take, when that is too much.
 fn tree(root: u32) -> Option<Excess> {
+    let (mut tasks, mut memory) = (0, 0);
+    let mut every = None;
+    let mut seen = HashSet::new();
+    let mut open = vec![root];
+    while let Some(process) = open.pop() {
+        // A process can be met twice when it gets another parent during the look.
+        if !seen.insert(process) {
+            continue;
+        }
+        let place = format!("/proc/{process}");
+        open.extend(match children(Path::new(&place)) {
+            Some(children) => children,
+            // The kernel was built without these lists.
+            None => every
+                .get_or_insert_with(by_parent)
+                .remove(&process)
+                .unwrap_or_default(),
+        });
+        let status = std::fs::read_to_string(format!("{place}/status")).unwrap_or_default();
+        let field = |name: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+            line.split_whitespace().next()?.parse::<u64>().ok()
+        };
+        tasks += field("Threads:").unwrap_or(1) as usize;
+        memory += field("RssAnon:").unwrap_or(0) * 1024;
+        if tasks > MAX_TASKS + OWN_TASKS {
+            return Some(Excess::Tasks(tasks - OWN_TASKS));
+        }
+    }
+    (memory > MAX_MEMORY).then_some(Excess::Memory(memory))
+}
+
+/// The children of a process: those of each of its threads. `None` where the kernel does not list them.
+fn children(process: &Path) -> Option<Vec<u32>> {
+    let mut found = Vec::new();
+    // One that has just ended has none.
+    let Ok(threads) = std::fs::read_dir(process.join("task")) else {
+        return Some(found);
+    };
+    for thread in threads.flatten() {
+        match std::fs::read_to_string(thread.path().join("children")) {
+            Ok(list) => found.extend(
+                list.split_whitespace()
+                    .filter_map(|word| word.parse::<u32>().ok()),
+            ),
+            Err(_) if thread.path().exists() => return None,
+            Err(_) => {}
+        }
+    }
+    Some(found)
+}
+
+/// The children of every process of the machine.
+fn by_parent() -> HashMap<u32, Vec<u32>> {
     let mut children: HashMap<u32, Vec<u32>> = HashMap::new();
-    for entry in std::fs::read_dir("/proc").ok()?.flatten() {
+    let Ok(entries) = std::fs::read_dir("/proc") else {
+        return children;
+    };
+    for entry in entries.flatten() {
         let Some(process) = entry
             .file_name()
             .to_str()
@@ -161,107 +204,5 @@ fn tree(root: u32) -> Option<Excess> {
             children.entry(parent).or_default().push(process);
         }
     }
-    let (mut tasks, mut memory) = (0, 0);
-    let mut open = vec![root];
-    while let Some(process) = open.pop() {
-        open.extend(children.remove(&process).unwrap_or_default());
-        let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
-        let field = |name: &str| {
-            let line = status.lines().find_map(|line| line.strip_prefix(name))?;
-            line.split_whitespace().next()?.parse::<u64>().ok()
-        };
-        tasks += field("Threads:").unwrap_or(1) as usize;
-        memory += field("RssAnon:").unwrap_or(0) * 1024;
-    }
-    if tasks > MAX_TASKS + OWN_TASKS {
-        Some(Excess::Tasks(tasks - OWN_TASKS))
-    } else if memory > MAX_MEMORY {
-        Some(Excess::Memory(memory))
-    } else {
-        None
-    }
-}
-
-fn limits(cancel: &CancellationToken) -> Limits {
-    Limits {
-        depth: DEPTH,
-        entries: ENTRIES,
-        time: WALK,
-        cancel: cancel.clone(),
-    }
-}
-
-fn each(
-    guard: &Guard,
-    cancel: &CancellationToken,
-    visit: &mut dyn FnMut(&Entry<'_>) -> Step,
-) -> Option<End> {
-    let root = guard.directory(".").ok()?;
-    walk(guard, &root, &limits(cancel), visit).ok()
-}
-
-/// Bytes that the files of the workspace take on the disk.
-fn taken(guard: &Guard, cancel: &CancellationToken) -> u64 {
-    let mut bytes = 0;
-    let mut counted = HashSet::new();
-    each(guard, cancel, &mut |entry| {
-        if let Ok(found) = rustix::fs::statat(entry.parent, entry.name, AtFlags::SYMLINK_NOFOLLOW) {
-            // A file of several names is counted once.
-            if found.st_nlink <= 1 || counted.insert(found.st_ino) {
-                bytes += u64::try_from(found.st_blocks).unwrap_or(0) * BLOCK;
-            }
-        }
-        Step::Next
-    });
-    bytes
-}
-
-/// The files of the workspace that lost a set-user-ID or set-group-ID bit.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub struct Cleared {
-    /// Their paths below the workspace.
-    pub files: Vec<PathBuf>,
-    /// Whether the whole workspace was looked at, and every such bit is gone.
-    pub whole: bool,
-}
-
-/// Takes set-user-ID and set-group-ID bits from the files of the workspace: with them a file that a program
-/// made would run for other users with the rights of the engine's.
-pub fn clear_set_id(guard: &Guard) -> Cleared {
-    let mut cleared = Cleared {
-        files: Vec::new(),
-        whole: true,
-    };
-    let ended = each(guard, &CancellationToken::new(), &mut |entry| {
-        if entry.kind == EntryKind::File {
-            match clear(entry) {
-                Ok(true) => cleared.files.push(entry.below.to_owned()),
-                Ok(false) => {}
-                Err(_) => cleared.whole = false,
-            }
-        }
-        Step::Next
-    });
-    cleared.whole &= ended == Some(End::Complete);
-    cleared
-}
-
-/// Whether there was something to clear.
-fn clear(entry: &Entry<'_>) -> std::io::Result<bool> {
-    let found = rustix::fs::statat(entry.parent, entry.name, AtFlags::SYMLINK_NOFOLLOW)?;
-    let bits = Mode::SUID | Mode::SGID;
-    if !Mode::from_raw_mode(found.st_mode).intersects(bits) {
-        return Ok(false);
-    }
-    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let file: OwnedFd = rustix::fs::openat(entry.parent, entry.name, flags, Mode::empty())?;
-    let now = rustix::fs::fstat(&file)?;
-    if FileType::from_raw_mode(now.st_mode) != FileType::RegularFile {
-        return Ok(false);
-    }
-    let mode = now.st_mode & 0o1777;
-    // The descriptor is the file that was looked at, whatever has its name by now.
-    let place = format!("/proc/self/fd/{}", file.as_raw_fd());
-    std::fs::set_permissions(place, std::fs::Permissions::from_mode(mode))?;
-    Ok(true)
+    children
 }

@@ -46,6 +46,7 @@ fn copied_id(state: &State) -> Option<String> {
             ItemKey::Approval(id) => id.to_string(),
             ItemKey::Continuation(id) => id.to_string(),
             ItemKey::Delivery(id) => id.to_string(),
+            ItemKey::Leftovers(id) => id.to_string(),
             ItemKey::Channel(name) | ItemKey::Problem(name) => name.clone(),
             ItemKey::Elsewhere(..) => String::new(),
         }),
@@ -79,6 +80,9 @@ fn copied_all(state: &State) -> Option<String> {
             }
             ItemKey::Delivery(id) => {
                 serde_json::to_string_pretty(state.world.deliveries.get(id)?).ok()
+            }
+            ItemKey::Leftovers(id) => {
+                serde_json::to_string_pretty(state.world.leftovers.get(id)?).ok()
             }
             ItemKey::Channel(name) => {
                 serde_json::to_string_pretty(state.world.channels.get(name)?).ok()

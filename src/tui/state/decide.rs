@@ -96,7 +96,9 @@ pub fn unavailable(state: &State, action: Action) -> Option<String> {
             Action::SettleHappened | Action::SettleAgain | Action::SettleGiveUp => Ok(()),
             _ => Err(not_here),
         },
+        ItemKey::Leftovers(_) if action == Action::Dismiss => Ok(()),
         ItemKey::Continuation(_)
+        | ItemKey::Leftovers(_)
         | ItemKey::Channel(_)
         | ItemKey::Problem(_)
         | ItemKey::Elsewhere(..) => Err(not_here),
@@ -158,6 +160,9 @@ pub fn decide(state: &mut State, action: Action, armed: Result<u64, Refusal>) ->
                 return Vec::new();
             }
             submit::submit(state, command)
+        }
+        ItemKey::Leftovers(id) => {
+            submit::submit(state, Command::DismissLeftovers { tool_call_id: id })
         }
         ItemKey::Continuation(_)
         | ItemKey::Channel(_)

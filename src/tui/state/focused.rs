@@ -20,6 +20,7 @@ pub fn focused_session(state: &State) -> Option<SessionId> {
                     .get(&continuation)
                     .map(|c| c.session_id)
             }
+            ItemKey::Leftovers(id) => state.world.leftovers.get(id).map(|one| one.session_id),
             ItemKey::Channel(_) | ItemKey::Problem(_) | ItemKey::Elsewhere(..) => None,
         },
         Screen::Live => state.live.selected,
@@ -44,6 +45,7 @@ pub fn focused_channel(state: &State) -> Option<String> {
                 state.world.continuations.get(id).map(|c| c.channel.clone())
             }
             ItemKey::Delivery(id) => state.world.deliveries.get(id).map(|d| d.channel.clone()),
+            ItemKey::Leftovers(id) => state.world.leftovers.get(id).map(|one| one.channel.clone()),
             ItemKey::Channel(name) => Some(name.clone()),
             ItemKey::Problem(_) | ItemKey::Elsewhere(..) => None,
         },
@@ -68,7 +70,10 @@ pub fn focused_continuation(state: &State) -> Option<(ContinuationId, Continuati
             ItemKey::Continuation(id) => Some(*id),
             ItemKey::Approval(id) => state.world.approvals.get(id)?.continuation_id,
             ItemKey::Delivery(id) => state.world.deliveries.get(id)?.continuation_id,
-            ItemKey::Channel(_) | ItemKey::Problem(_) | ItemKey::Elsewhere(..) => None,
+            ItemKey::Leftovers(_)
+            | ItemKey::Channel(_)
+            | ItemKey::Problem(_)
+            | ItemKey::Elsewhere(..) => None,
         }?;
         let known = state.world.continuations.get(&id).map(|c| c.state);
         return Some((id, known.unwrap_or(ContinuationState::AwaitingApproval)));

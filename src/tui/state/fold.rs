@@ -233,6 +233,13 @@ pub fn apply(world: &mut World, event: &Event) -> Vec<Missing> {
         }),
         EventBody::EngineState { engine } => world.engine = Some((**engine).clone()),
         EventBody::OnCallChanged { on_call } => world.duty.set(on_call.as_deref().cloned()),
+        EventBody::LeftoversChanged { leftovers } => {
+            let id = leftovers.tool_call_id;
+            match leftovers.dismissed_at {
+                Some(_) => world.leftovers.remove(&id),
+                None => world.leftovers.insert(id, (**leftovers).clone()),
+            };
+        }
         // No screen shows these yet.
         EventBody::MemoryChanged { .. }
         | EventBody::HygieneFinished { .. }

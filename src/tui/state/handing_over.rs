@@ -75,6 +75,7 @@ pub fn unavailable(state: &State) -> Option<String> {
         Some(
             ItemKey::Continuation(_)
             | ItemKey::Delivery(_)
+            | ItemKey::Leftovers(_)
             | ItemKey::Channel(_)
             | ItemKey::Problem(_)
             | ItemKey::Elsewhere(..),

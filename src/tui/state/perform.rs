@@ -244,6 +244,7 @@ pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
         | Action::SettleHappened
         | Action::SettleAgain
         | Action::SettleGiveUp
+        | Action::Dismiss
         | Action::DialogNext
         | Action::DialogPrevious
         | Action::DialogAccept

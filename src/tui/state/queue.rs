@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::clock::Timestamp;
 use crate::protocol::approval::Approval;
-use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId};
+use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId, ToolCallId};
 use crate::protocol::words::{
     ApprovalKind, ApprovalState, ChannelState, ContinuationState, OutboxState, Risk,
 };
@@ -29,6 +29,8 @@ pub enum ItemKey {
     Continuation(ContinuationId),
     /// A failed or unknown delivery.
     Delivery(OutboxId),
+    /// What a run left, by its call.
+    Leftovers(ToolCallId),
     /// A channel that cannot work.
     Channel(String),
     /// A problem of the engine, by its text.
@@ -45,6 +47,7 @@ impl ItemKey {
             Self::Approval(_)
             | Self::Continuation(_)
             | Self::Delivery(_)
+            | Self::Leftovers(_)
             | Self::Channel(_)
             | Self::Problem(_) => focused,
         }
@@ -58,6 +61,7 @@ impl ItemKey {
             Self::Approval(_)
             | Self::Continuation(_)
             | Self::Delivery(_)
+            | Self::Leftovers(_)
             | Self::Channel(_)
             | Self::Problem(_) => Self::Elsewhere(from, Box::new(self)),
         }
@@ -152,6 +156,7 @@ pub fn is_open(world: &World, key: &ItemKey) -> bool {
             };
             stuck && !has_resend(world, *id)
         }),
+        ItemKey::Leftovers(id) => world.leftovers.contains_key(id),
         ItemKey::Channel(name) => world
             .channels
             .get(name)
@@ -186,6 +191,7 @@ pub fn deadline(world: &World, key: &ItemKey) -> Option<Timestamp> {
         ItemKey::Approval(id) => world.approvals.get(id).and_then(|a| a.expires_at),
         ItemKey::Continuation(_)
         | ItemKey::Delivery(_)
+        | ItemKey::Leftovers(_)
         | ItemKey::Channel(_)
         | ItemKey::Problem(_) => None,
         ItemKey::Elsewhere(host, key) => deadline(world.elsewhere.get(host)?, key),
@@ -198,6 +204,7 @@ pub fn since(world: &World, key: &ItemKey) -> Option<Timestamp> {
         ItemKey::Approval(id) => world.approvals.get(id).map(|a| a.requested_at),
         ItemKey::Continuation(id) => world.continuations.get(id).map(|c| c.updated_at),
         ItemKey::Delivery(id) => world.deliveries.get(id).map(|d| d.updated_at),
+        ItemKey::Leftovers(id) => world.leftovers.get(id).map(|one| one.found_at),
         ItemKey::Channel(name) => world
             .channels
             .get(name)
@@ -213,6 +220,7 @@ pub fn group(world: &World, grouping: Grouping, key: &ItemKey) -> (u8, String) {
         ItemKey::Approval(id) => world.approvals.get(id),
         ItemKey::Continuation(_)
         | ItemKey::Delivery(_)
+        | ItemKey::Leftovers(_)
         | ItemKey::Channel(_)
         | ItemKey::Problem(_) => None,
         ItemKey::Elsewhere(host, key) => {
@@ -227,6 +235,7 @@ pub fn group(world: &World, grouping: Grouping, key: &ItemKey) -> (u8, String) {
                 ItemKey::Approval(_) => approval.map(|approval| &approval.channel),
                 ItemKey::Continuation(id) => world.continuations.get(id).map(|turn| &turn.channel),
                 ItemKey::Delivery(id) => world.deliveries.get(id).map(|one| &one.channel),
+                ItemKey::Leftovers(id) => world.leftovers.get(id).map(|one| &one.channel),
                 ItemKey::Channel(name) => Some(name),
                 ItemKey::Problem(_) | ItemKey::Elsewhere(..) => None,
             };
@@ -240,6 +249,7 @@ pub fn group(world: &World, grouping: Grouping, key: &ItemKey) -> (u8, String) {
             (Some(approval), _) => (1, approval.kind.as_str().replace('_', " ")),
             (None, ItemKey::Continuation(_)) => (2, "interrupted turns".to_owned()),
             (None, ItemKey::Delivery(_)) => (2, "deliveries".to_owned()),
+            (None, ItemKey::Leftovers(_)) => (2, "left by runs".to_owned()),
             (None, ItemKey::Channel(_)) => (2, "dead channels".to_owned()),
             (None, ItemKey::Approval(_) | ItemKey::Problem(_) | ItemKey::Elsewhere(..)) => {
                 (3, "engine".to_owned())
@@ -293,6 +303,19 @@ fn searched(world: &World, key: &ItemKey) -> String {
                 one.state, one.channel, one.conversation, one.preview
             )
         }),
+        ItemKey::Leftovers(id) => world.leftovers.get(id).map(|one| {
+            let places = one.new.set_aside.iter().map(|place| &place.path);
+            let places = places.chain(one.new.in_place.iter().map(|place| &place.path));
+            let places: Vec<&str> = places.map(String::as_str).collect();
+            format!(
+                "left set aside {} {} {} {} {}",
+                one.channel,
+                one.conversation,
+                one.tool,
+                one.preview,
+                places.join(" ")
+            )
+        }),
         ItemKey::Channel(name) => Some(format!("channel dead {name}")),
         ItemKey::Problem(text) => Some(format!("engine problem {text}")),
         ItemKey::Elsewhere(host, key) => {
@@ -340,6 +363,7 @@ pub fn subject(world: &World, key: &ItemKey) -> Option<Subject> {
             String::new(),
         ),
         ItemKey::Delivery(id) => (millis(world.deliveries.get(id)?.updated_at), String::new()),
+        ItemKey::Leftovers(id) => (millis(world.leftovers.get(id)?.found_at), String::new()),
         ItemKey::Channel(name) => {
             world.channels.get(name)?;
             (0, String::new())
@@ -392,6 +416,7 @@ fn open_here(world: &World) -> Vec<ItemKey> {
         .continuations
         .keys()
         .map(|id| ItemKey::Continuation(*id));
+    let leftovers = world.leftovers.keys().map(|id| ItemKey::Leftovers(*id));
     let deliveries = world.deliveries.keys().map(|id| ItemKey::Delivery(*id));
     let channels = world
         .channels
@@ -404,6 +429,7 @@ fn open_here(world: &World) -> Vec<ItemKey> {
     approvals
         .chain(continuations.filter(|k| is_open(world, k)))
         .chain(deliveries.filter(|k| is_open(world, k)))
+        .chain(leftovers)
         .chain(channels.filter(|k| is_open(world, k)))
         .chain(problems)
         .collect()
@@ -645,6 +671,7 @@ impl QueueState {
             Some(
                 ItemKey::Continuation(_)
                 | ItemKey::Delivery(_)
+                | ItemKey::Leftovers(_)
                 | ItemKey::Channel(_)
                 | ItemKey::Problem(_)
                 | ItemKey::Elsewhere(..),

@@ -121,7 +121,8 @@ pub fn done_text(command: &Command, outcome: &Outcome) -> String {
                 | Outcome::Discovery(_)
                 | Outcome::Rule(_)
                 | Outcome::Pairing(_)
-                | Outcome::Duty(_) => "it",
+                | Outcome::Duty(_)
+                | Outcome::Leftovers(_) => "it",
             };
             let done = match (&decision.rule, decision.scope) {
                 (Some(rule), _) if rule.verdict == Some(VerdictWord::Deny) => {
@@ -137,6 +138,7 @@ pub fn done_text(command: &Command, outcome: &Outcome) -> String {
         Command::PauseChannel { channel } => format!("{channel} paused"),
         Command::ResumeChannel { channel } => format!("{channel} goes on"),
         Command::ResolveDelivery { .. } => "delivery settled".to_owned(),
+        Command::DismissLeftovers { .. } => "dismissed; no file was changed".to_owned(),
         Command::EmergencyStop { .. } => {
             "EMERGENCY STOP is in force; :release lets work go on".to_owned()
         }

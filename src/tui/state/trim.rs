@@ -50,6 +50,7 @@ impl OnScreen {
                     shown.continuations.insert(*id);
                 }
                 ItemKey::Delivery(_)
+                | ItemKey::Leftovers(_)
                 | ItemKey::Channel(_)
                 | ItemKey::Problem(_)
                 | ItemKey::Elsewhere(..) => {}

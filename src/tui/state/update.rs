@@ -409,7 +409,8 @@ fn submitted(
                 | Outcome::Discovery(_)
                 | Outcome::Rule(_)
                 | Outcome::Pairing(_)
-                | Outcome::Duty(_) => Vec::new(),
+                | Outcome::Duty(_)
+                | Outcome::Leftovers(_) => Vec::new(),
             }
         }
     };
@@ -553,7 +554,8 @@ fn answered(state: &mut State, query: &Query, result: Result<Box<Answer>, Box<Pr
         | Answer::Hooks(_)
         | Answer::Routines(_)
         | Answer::Rules(_)
-        | Answer::Pairings(_) => {}
+        | Answer::Pairings(_)
+        | Answer::Leftovers(_) => {}
     }
 }
 

@@ -44,6 +44,7 @@ fn focused(state: &State) -> Vec<ToolCallId> {
             Some(ItemKey::Continuation(id)) => of_turn(id),
             Some(
                 ItemKey::Delivery(_)
+                | ItemKey::Leftovers(_)
                 | ItemKey::Channel(_)
                 | ItemKey::Problem(_)
                 | ItemKey::Elsewhere(..),

@@ -8,6 +8,7 @@ use crate::protocol::cache::CacheSummary;
 use crate::protocol::channel::Channel;
 use crate::protocol::duty::Duty;
 use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId, SessionId, ToolCallId};
+use crate::protocol::leftovers::Leftovers;
 use crate::protocol::session::{Continuation, OutboxItem, Session};
 use crate::protocol::snapshot::{EngineStatus, Snapshot};
 use crate::protocol::words::{ApprovalState, ContinuationState, SessionState};
@@ -46,6 +47,8 @@ pub struct World {
     pub channels: BTreeMap<String, Channel>,
     /// Deliveries that failed, are unknown, or under way.
     pub deliveries: BTreeMap<OutboxId, OutboxItem>,
+    /// What runs left and nobody has dismissed.
+    pub leftovers: BTreeMap<ToolCallId, Leftovers>,
     /// Open model streams.
     pub streams: BTreeMap<ContinuationId, Stream>,
     /// When a model that failed is asked again.
@@ -90,6 +93,9 @@ impl World {
         }
         for delivery in snapshot.deliveries {
             world.deliveries.insert(delivery.id, delivery);
+        }
+        for leftovers in snapshot.leftovers {
+            world.leftovers.insert(leftovers.tool_call_id, leftovers);
         }
         for stream in snapshot.streams {
             world.streams.insert(

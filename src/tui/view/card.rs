@@ -19,6 +19,7 @@ use crate::tui::state::queue::{self, ItemKey};
 use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::cache::ViewCache;
 use crate::tui::view::card_body::Body;
+use crate::tui::view::leftovers;
 use crate::tui::view::paint::{self, span};
 use crate::tui::view::queue::{HOST_COLUMNS, held, outcome};
 use crate::tui::view::unknown;
@@ -323,6 +324,11 @@ fn other_body(state: &State, theme: &Theme, key: &ItemKey, width: usize) -> Vec<
                 body.text(Role::Outside, &delivery.preview);
             }
         }
+        ItemKey::Leftovers(id) => {
+            if let Some(one) = state.world.leftovers.get(id) {
+                leftovers::body(&mut body, one);
+            }
+        }
         ItemKey::Channel(name) => {
             if let Some(channel) = state.world.channels.get(name) {
                 body.field("kind", Role::Text, channel.kind.as_str());
@@ -507,6 +513,7 @@ pub fn lines(
         }
         ItemKey::Continuation(_)
         | ItemKey::Delivery(_)
+        | ItemKey::Leftovers(_)
         | ItemKey::Channel(_)
         | ItemKey::Problem(_)
         | ItemKey::Elsewhere(..) => std::sync::Arc::new(other_body(state, theme, key, width)),
@@ -557,6 +564,11 @@ pub fn identity(state: &State, key: &ItemKey) -> (String, String, (Role, String)
                 (Role::StateBad, word.to_owned()),
             )
         }
+        ItemKey::Leftovers(id) => (
+            "left by a run".to_owned(),
+            id.to_string(),
+            (Role::StateBad, "look at it".to_owned()),
+        ),
         ItemKey::Channel(name) => (
             format!("channel {name}"),
             name.clone(),
@@ -616,6 +628,7 @@ pub fn status(state: &State, key: &ItemKey) -> (Role, String) {
         },
         ItemKey::Continuation(_)
         | ItemKey::Delivery(_)
+        | ItemKey::Leftovers(_)
         | ItemKey::Channel(_)
         | ItemKey::Problem(_)
         | ItemKey::Elsewhere(..) => {
@@ -640,6 +653,7 @@ fn asks_twice(state: &State, key: &ItemKey) -> bool {
             .is_some_and(|a| a.risk == Risk::High && a.state == ApprovalState::Pending),
         ItemKey::Continuation(_)
         | ItemKey::Delivery(_)
+        | ItemKey::Leftovers(_)
         | ItemKey::Channel(_)
         | ItemKey::Problem(_)
         | ItemKey::Elsewhere(..) => false,

@@ -345,6 +345,7 @@ fn queue_hints(state: &State) -> Vec<Hint> {
         .into_iter()
         .map(decision)
         .collect(),
+        ItemKey::Leftovers(_) => [Action::Dismiss].into_iter().map(decision).collect(),
         ItemKey::Channel(_) => vec![Hint {
             action: Action::PauseChannel,
             disabled: None,

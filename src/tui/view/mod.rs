@@ -18,6 +18,7 @@ pub mod footer;
 pub mod header;
 pub mod help;
 pub mod kept_answers;
+pub mod leftovers;
 pub mod live;
 pub mod memory;
 pub mod memory_words;

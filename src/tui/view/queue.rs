@@ -24,6 +24,7 @@ use crate::tui::theme::roles::{Role, Theme};
 use crate::tui::view::cache::ViewCache;
 use crate::tui::view::card;
 use crate::tui::view::detail;
+use crate::tui::view::leftovers;
 use crate::tui::view::paint::{self, span};
 
 /// Columns for the name of a host at most.
@@ -209,6 +210,18 @@ fn row_in(
                 who: delivery.conversation.clone(),
                 age,
                 outcome: settled.map(|(role, _)| (role, delivery.state.as_str().to_owned())),
+            })
+        }
+        ItemKey::Leftovers(id) => {
+            let one = world.leftovers.get(id)?;
+            Some(Row {
+                left,
+                risk: (Role::StateBad, "look".to_owned()),
+                what: leftovers::in_words(one),
+                place: one.channel.clone(),
+                who: one.conversation.clone(),
+                age,
+                outcome: settled,
             })
         }
         ItemKey::Channel(name) => {

@@ -18,6 +18,7 @@ mod routine_samples;
 mod rule_samples;
 pub mod samples;
 mod samples_duty;
+mod samples_leftovers;
 mod samples_memory;
 mod samples_models;
 mod samples_pairing;

@@ -32,6 +32,7 @@ use serde_json::json;
 
 use crate::api_http::cache_samples;
 use crate::api_http::samples_duty::{self, duty, handed_over};
+use crate::api_http::samples_leftovers;
 use crate::api_http::samples_memory;
 use crate::api_http::samples_models;
 use crate::api_http::samples_pairing;
@@ -518,7 +519,7 @@ pub fn commands() -> Vec<Command> {
     .into_iter()
     .chain(samples_memory::commands())
     .chain(samples_duty::commands())
-    .chain([samples_pairing::command()])
+    .chain([samples_pairing::command(), samples_leftovers::command()])
     .collect()
 }
 
@@ -557,6 +558,7 @@ pub fn outcomes() -> Vec<Outcome> {
         samples_models::outcome(),
         samples_models::discovery(),
         Outcome::Duty(Box::new(duty())),
+        Outcome::Leftovers(Box::new(samples_leftovers::left())),
     ]
     .into_iter()
     .chain(samples_memory::outcomes())
@@ -583,6 +585,7 @@ pub fn queries() -> Vec<(Query, Answer)> {
                 cache: cache_samples::summary(),
                 memory: samples_memory::stats(),
                 duty: duty(),
+                leftovers: vec![samples_leftovers::left()],
                 streams: vec![OpenStream {
                     continuation_id: continuation_id(),
                     session_id: session_id(),
@@ -690,6 +693,7 @@ pub fn queries() -> Vec<(Query, Answer)> {
             Answer::Summary(Box::new(samples_duty::summary())),
         ),
         samples_pairing::query(),
+        samples_leftovers::query(),
         (
             Query::Doctor { check: true },
             Answer::Doctor(Box::new(doctor())),
@@ -799,5 +803,6 @@ pub fn events() -> Vec<Event> {
     ]
     .into_iter()
     .chain(samples_duty::events())
+    .chain([samples_leftovers::event()])
     .collect()
 }

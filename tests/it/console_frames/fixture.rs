@@ -283,6 +283,7 @@ pub fn snapshot() -> Snapshot {
         cache: CacheSummary::default(),
         memory: leverframe::protocol::memory::MemoryStats::default(),
         duty: leverframe::protocol::duty::Duty::default(),
+        leftovers: vec![],
         streams: vec![],
         engine: engine(),
     }

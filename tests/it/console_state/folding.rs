@@ -98,6 +98,7 @@ fn snapshot_of(world: &World) -> Snapshot {
             })
             .collect(),
         duty: world.duty.clone(),
+        leftovers: world.leftovers.values().cloned().collect(),
         engine: world.engine.clone().unwrap(),
     }
 }

@@ -7,7 +7,9 @@ use std::time::{Duration, Instant};
 use leverframe::protocol::ids::{SessionId, ToolCallId};
 use leverframe::tools::registry::Registry;
 use leverframe::tools::sandbox::{Places, Sandbox};
-use leverframe::tools::tool::{Plan, PrepareError, Tool, ToolContext, ToolHost, ToolOutcome};
+use leverframe::tools::tool::{
+    NoJournal, Plan, PrepareError, RunJournal, Tool, ToolContext, ToolHost, ToolOutcome,
+};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
@@ -30,6 +32,7 @@ pub struct Bench {
     pub registry: Registry,
     pub cancel: CancellationToken,
     pub watcher: Watcher,
+    pub journal: Arc<dyn RunJournal>,
 }
 
 impl Bench {
@@ -51,6 +54,7 @@ impl Bench {
             registry: Registry::builtin(sandbox).unwrap(),
             cancel: CancellationToken::new(),
             watcher: Watcher::default(),
+            journal: Arc::new(NoJournal),
         }
     }
 
@@ -63,6 +67,7 @@ impl Bench {
             idempotency_key: "0123456789abcdef01234567".to_owned(),
             cancel: self.cancel.clone(),
             host: &self.watcher,
+            journal: self.journal.clone(),
         }
     }
 

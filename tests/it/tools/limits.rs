@@ -2,8 +2,8 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 
+use leverframe::tools::executable_places::ExecutablePlaces;
 use leverframe::tools::guard::Guard;
-use leverframe::tools::sandbox::watch::clear_set_id;
 use serde_json::json;
 
 use crate::support::daemon::Home;
@@ -120,9 +120,10 @@ async fn set_id_bits_do_not_stay_and_are_told() {
 fn a_workspace_that_cannot_be_looked_at_is_said_to_be() {
     let bench = Bench::new();
     let guard = Guard::of(bench.workspace.clone(), Vec::new());
-    assert!(clear_set_id(&guard).whole);
+    let places = ExecutablePlaces::scan(&guard).unwrap();
+    assert!(!places.set_aside_new(&guard, "tag").set_id_left);
     let gone = Guard::of(bench.root.join("gone"), Vec::new());
-    assert!(!clear_set_id(&gone).whole);
+    assert!(places.set_aside_new(&gone, "tag").set_id_left);
 }
 
 #[test]

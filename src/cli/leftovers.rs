@@ -1,0 +1,103 @@
+//! `leverframe leftovers list|dismiss`: what runs of programs left in places from which other programs run code.
+
+use crate::cli::exit::{Failure, unexpected};
+use crate::cli::find::submit;
+use crate::cli::terminal::{Format, Terminal, cell};
+use crate::client::console_client::ConsoleClient;
+use crate::protocol::command::{Command, Outcome};
+use crate::protocol::ids::ToolCallId;
+use crate::protocol::leftovers::Leftovers;
+use crate::protocol::snapshot::{Answer, Query};
+use crate::text::untrusted::limit_line;
+
+/// Columns of a path or a name.
+const WIDTH: usize = 120;
+
+/// Lists it, the newest first.
+pub async fn list(
+    client: &dyn ConsoleClient,
+    terminal: &mut Terminal<'_>,
+    format: Format,
+    all: bool,
+) -> Result<(), Failure> {
+    let Answer::Leftovers(page) = client.query(Query::Leftovers { all }).await? else {
+        return Err(unexpected("what runs left"));
+    };
+    match format {
+        Format::Json => page.items.iter().try_for_each(|item| terminal.json(item)),
+        Format::Human if page.items.is_empty() => terminal.line("no run left anything to look at"),
+        Format::Human => page.items.iter().try_for_each(|item| show(terminal, item)),
+    }
+}
+
+/// Takes what a call left off the Queue.
+pub async fn dismiss(
+    client: &dyn ConsoleClient,
+    terminal: &mut Terminal<'_>,
+    format: Format,
+    tool_call_id: ToolCallId,
+) -> Result<(), Failure> {
+    let command = Command::DismissLeftovers { tool_call_id };
+    let Outcome::Leftovers(item) = submit(client, command).await? else {
+        return Err(unexpected("what a run left"));
+    };
+    match format {
+        Format::Json => terminal.json(&item),
+        Format::Human => show(terminal, &item),
+    }
+}
+
+fn show(terminal: &mut Terminal<'_>, item: &Leftovers) -> Result<(), Failure> {
+    let state = match (&item.dismissed_at, &item.by) {
+        (Some(at), Some(by)) => format!("dismissed by {} at {at}", cell(by)),
+        (Some(_), None) | (None, _) => "waits for a person".to_owned(),
+    };
+    terminal.line(&format!("{}  {state}", item.tool_call_id))?;
+    terminal.line(&format!(
+        "call       {} {}",
+        cell(&item.tool),
+        limit_line(&item.preview, WIDTH)
+    ))?;
+    terminal.line(&format!(
+        "session    {} on {}",
+        item.session_id,
+        cell(&item.channel)
+    ))?;
+    terminal.line(&format!(
+        "workspace  {}",
+        limit_line(&item.workspace, WIDTH)
+    ))?;
+    terminal.line(&format!(
+        "found      {}{}",
+        item.found_at,
+        if item.new.interrupted {
+            ", after the process died during the run"
+        } else {
+            ""
+        }
+    ))?;
+    for one in &item.new.set_aside {
+        terminal.line(&format!(
+            "set aside  {} is now named {}",
+            limit_line(&one.path, WIDTH),
+            limit_line(&one.name, WIDTH)
+        ))?;
+    }
+    if item.new.more > 0 {
+        terminal.line(&format!("set aside  {} more", item.new.more))?;
+    }
+    for one in &item.new.in_place {
+        terminal.line(&format!(
+            "DANGER     {} is still in place: {}",
+            limit_line(&one.path, WIDTH),
+            limit_line(&one.problem, WIDTH)
+        ))?;
+    }
+    if let Some(problem) = &item.new.incomplete {
+        terminal.line(&format!(
+            "DANGER     not everything was looked at: {}",
+            limit_line(problem, WIDTH)
+        ))?;
+    }
+    Ok(())
+}

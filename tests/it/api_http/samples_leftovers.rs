@@ -1,0 +1,59 @@
+//! Samples of what runs left.
+
+use leverframe::protocol::command::Command;
+use leverframe::protocol::event::{Event, EventBody};
+use leverframe::protocol::leftovers::{LeftInPlace, Leftovers, NewPlaces, SetAside};
+use leverframe::protocol::snapshot::{Answer, Query};
+
+use crate::api_http::samples::{self, NASTY, at, call_id, continuation_id, page, session_id};
+
+pub fn left() -> Leftovers {
+    Leftovers {
+        tool_call_id: call_id(),
+        session_id: session_id(),
+        continuation_id: continuation_id(),
+        channel: "team".to_owned(),
+        conversation: "42".to_owned(),
+        tool: "execute_command".to_owned(),
+        preview: NASTY.to_owned(),
+        workspace: "/srv/team".to_owned(),
+        new: NewPlaces {
+            set_aside: vec![SetAside {
+                path: NASTY.to_owned(),
+                name: NASTY.to_owned(),
+            }],
+            in_place: vec![LeftInPlace {
+                path: ".git".to_owned(),
+                problem: "no".to_owned(),
+            }],
+            more: 2,
+            incomplete: Some("too slow".to_owned()),
+            interrupted: true,
+        },
+        found_at: at(),
+        dismissed_at: Some(at()),
+        by: Some("anna".to_owned()),
+    }
+}
+
+pub fn command() -> Command {
+    Command::DismissLeftovers {
+        tool_call_id: call_id(),
+    }
+}
+
+pub fn query() -> (Query, Answer) {
+    (
+        Query::Leftovers { all: true },
+        Answer::Leftovers(page(left())),
+    )
+}
+
+pub fn event() -> Event {
+    samples::event(
+        Some(7),
+        EventBody::LeftoversChanged {
+            leftovers: Box::new(left()),
+        },
+    )
+}

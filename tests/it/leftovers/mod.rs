@@ -1,0 +1,8 @@
+//! What runs of programs leave in places from which other programs run code: on the Queue until a person dismisses it.
+
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod console;
+mod daemon;
+mod plain;
+mod stored;
