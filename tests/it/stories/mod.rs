@@ -7,4 +7,5 @@ mod chat_grants;
 mod chat_indirect;
 mod chat_notices;
 mod http;
+mod large_calls;
 mod telegram;
