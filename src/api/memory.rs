@@ -27,6 +27,7 @@ use crate::protocol::memory::{
 use crate::protocol::problem::Problem;
 use crate::protocol::snapshot::{Answer, PageRequest, Query};
 use crate::protocol::words::{MemoryKind, MemoryScope, MemoryState};
+use crate::text::untrusted::escape_line;
 use crate::words_of;
 
 words_of!(scopes, MemoryScope);
@@ -421,8 +422,10 @@ async fn export_page(
     };
     let mut lines = Vec::new();
     for item in page.items.into_iter().filter_map(memory_lines::item) {
-        serde_json::to_writer(&mut lines, &item)
-            .map_err(|error| Problem::internal(error.to_string()))?;
+        let line =
+            serde_json::to_string(&item).map_err(|error| Problem::internal(error.to_string()))?;
+        // As the command line writes it: somebody will look at it in a terminal.
+        lines.extend_from_slice(escape_line(&line).as_bytes());
         lines.push(b'\n');
     }
     Ok((lines.into(), page.next_cursor))

@@ -8,7 +8,7 @@ use crate::cli::arguments::AuditCommands;
 use crate::cli::connect;
 use crate::cli::exit::{Failure, unexpected};
 use crate::cli::table;
-use crate::cli::terminal::{Format, Terminal, cell};
+use crate::cli::terminal::{Format, Terminal, cell, json_line};
 use crate::client::console_client::ConsoleClient;
 use crate::clock::{Clock, Timestamp};
 use crate::protocol::doctor::{AnchorCheck, AnchorVerdict, AuditAnchor, AuditReport, AuditRow};
@@ -256,7 +256,7 @@ async fn export(
             match &mut to {
                 None => terminal.json(row)?,
                 Some(to) => {
-                    let line = serde_json::to_string(row).map_err(anyhow::Error::from)?;
+                    let line = json_line(row)?;
                     writeln!(to, "{line}").map_err(anyhow::Error::from)?;
                 }
             }

@@ -69,9 +69,17 @@ pub async fn approval(client: &dyn ConsoleClient, text: &str) -> Result<Approval
             approval.short_code.eq_ignore_ascii_case(text) || starts(approval.id, text)
         })
         .collect();
-    one("approval", text, matching, |approval: &Approval| {
+    let found = one("approval", text, matching, |approval: &Approval| {
         approval.id
-    })
+    })?;
+    if !found.shortened {
+        return Ok(found);
+    }
+    let id = found.id;
+    match client.query(Query::Approval { id }).await? {
+        Answer::Approval(whole) => Ok(*whole),
+        _ => Err(unexpected("an approval")),
+    }
 }
 
 /// A continuation's id by unique prefix.

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::cli::exit::{Failure, unexpected};
 use crate::cli::memory::{ask, command, read};
-use crate::cli::terminal::{Format, Terminal};
+use crate::cli::terminal::{Format, Terminal, json_line};
 use crate::client::console_client::ConsoleClient;
 use crate::client::memory_lines;
 use crate::protocol::memory::{
@@ -52,7 +52,7 @@ pub async fn export(
             match &mut written {
                 None => terminal.json(&item)?,
                 Some(file) => {
-                    let line = serde_json::to_string(&item).map_err(anyhow::Error::from)?;
+                    let line = json_line(&item)?;
                     writeln!(file, "{line}").map_err(broken)?;
                 }
             }

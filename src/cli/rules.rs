@@ -380,7 +380,7 @@ fn covers(terminal: &mut Terminal<'_>, coverage: Option<String>) -> Result<(), F
 /// Whether it decides anything, in words.
 fn state(rule: &Rule, now: Timestamp) -> String {
     match (rule.idle(now), rule.expires_at) {
-        (Some(why), _) => why.to_owned(),
+        (Some(why), _) => cell(&why),
         (None, Some(at)) => format!("until {at}"),
         (None, None) => "in force".to_owned(),
     }

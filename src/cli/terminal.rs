@@ -43,10 +43,9 @@ impl Terminal<'_> {
         Ok(writeln!(self.out, "{text}")?)
     }
 
-    /// An object on one line of JSON. What a terminal would act on is escaped; the value is the same.
+    /// An object as a line of JSON.
     pub fn json(&mut self, value: &impl Serialize) -> Result<(), Failure> {
-        let text = serde_json::to_string(value).map_err(anyhow::Error::from)?;
-        self.line(&escape_line(&text))
+        self.line(&json_line(value)?)
     }
 
     /// A word to the person, beside the result.
@@ -67,6 +66,13 @@ impl Terminal<'_> {
     pub fn finish(&mut self) -> io::Result<()> {
         self.out.flush()
     }
+}
+
+/// An object on one line of JSON, as it goes to a terminal or into a file that somebody looks at in one. What a terminal
+/// would act on is escaped; the value is the same.
+pub fn json_line(value: &impl Serialize) -> Result<String, Failure> {
+    let text = serde_json::to_string(value).map_err(anyhow::Error::from)?;
+    Ok(escape_line(&text).into_owned())
 }
 
 /// Outside text for one cell of a table.

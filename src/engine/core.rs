@@ -88,6 +88,18 @@ struct RunningSession {
     current: Option<(ContinuationId, watch::Sender<Option<Halt>>)>,
 }
 
+impl RunningSession {
+    /// Whether a turn is being taken up or driven.
+    fn is_busy(&self) -> bool {
+        self.claiming || self.current.is_some()
+    }
+}
+
+/// How many turns are being taken up or driven.
+fn busy(running: &HashMap<SessionId, RunningSession>) -> usize {
+    running.values().filter(|entry| entry.is_busy()).count()
+}
+
 /// The engine. Cheap to clone; all clones are one engine.
 #[derive(Clone)]
 pub struct Engine {
@@ -169,7 +181,8 @@ pub struct Shared {
     pub taken_over: Mutex<HashSet<(String, String)>>,
     /// Searches by meaning.
     pub embeddings: Embeddings,
-    running: Mutex<HashMap<SessionId, RunningSession>>,
+    /// Sessions with a task. Rings whenever one begins or ends to be driven.
+    running: watch::Sender<HashMap<SessionId, RunningSession>>,
     permits: Arc<Semaphore>,
 }
 
@@ -254,7 +267,7 @@ impl Engine {
                 hygiene: Hygiene::default(),
                 taken_over: Mutex::default(),
                 embeddings: Embeddings::default(),
-                running: Mutex::default(),
+                running: watch::Sender::new(HashMap::new()),
                 permits,
             }),
         }
@@ -306,20 +319,21 @@ impl Engine {
         if !self.may_begin() {
             return;
         }
-        {
-            let mut running = lock(&self.running);
+        let is_new = self.running.send_if_modified(|running| {
             if let Some(entry) = running.get_mut(&session) {
                 entry.again = true;
-                return;
+                return false;
             }
-            running.insert(
-                session,
-                RunningSession {
-                    again: false,
-                    claiming: false,
-                    current: None,
-                },
-            );
+            let entry = RunningSession {
+                again: false,
+                claiming: false,
+                current: None,
+            };
+            running.insert(session, entry);
+            true
+        });
+        if !is_new {
+            return;
         }
         let engine = self.clone();
         self.beside(async move { engine.run_session(session).await });
@@ -336,7 +350,9 @@ impl Engine {
     async fn run_session(&self, session: SessionId) {
         loop {
             if !self.writable().await {
-                lock(&self.running).remove(&session);
+                self.running.send_modify(|running| {
+                    running.remove(&session);
+                });
                 break;
             }
             let Ok(permit) = self.permits.clone().acquire_owned().await else {
@@ -366,24 +382,28 @@ impl Engine {
             };
             let Some(continuation) = claimed else {
                 drop(permit);
-                let mut running = lock(&self.running);
-                match running.get_mut(&session) {
-                    Some(entry) if entry.again && self.may_begin() => {
-                        entry.again = false;
-                        entry.claiming = false;
-                        continue;
-                    }
-                    Some(_) | None => {
-                        running.remove(&session);
-                        break;
-                    }
+                let mut again = false;
+                self.running
+                    .send_modify(|running| match running.get_mut(&session) {
+                        Some(entry) if entry.again && self.may_begin() => {
+                            entry.again = false;
+                            entry.claiming = false;
+                            again = true;
+                        }
+                        Some(_) | None => {
+                            running.remove(&session);
+                        }
+                    });
+                if again {
+                    continue;
                 }
+                break;
             };
             let (halt, halted) = watch::channel(None);
-            if let Some(entry) = lock(&self.running).get_mut(&session) {
+            self.change_entry(session, |entry| {
                 entry.claiming = false;
                 entry.current = Some((continuation, halt.clone()));
-            }
+            });
             // Whatever halted everybody before the line above has not told this turn.
             if self.shutdown.is_cancelled() {
                 halt.send_replace(Some(Halt::ShuttingDown));
@@ -395,29 +415,46 @@ impl Engine {
             lock(&self.streams).remove(&continuation);
             lock(&self.open_calls).remove(&continuation);
             lock(&self.waits).remove(&continuation);
-            if let Some(entry) = lock(&self.running).get_mut(&session) {
-                entry.current = None;
-            }
+            self.change_entry(session, |entry| entry.current = None);
             drop(permit);
         }
     }
 
     fn set_claiming(&self, session: SessionId, claiming: bool) {
-        if let Some(entry) = lock(&self.running).get_mut(&session) {
-            entry.claiming = claiming;
-        }
+        self.change_entry(session, |entry| entry.claiming = claiming);
     }
 
-    /// Whether a turn of this session is being taken up or driven here.
-    pub fn is_running(&self, session: SessionId) -> bool {
-        lock(&self.running)
-            .get(&session)
-            .is_some_and(|entry| entry.claiming || entry.current.is_some())
+    fn change_entry(&self, session: SessionId, change: impl FnOnce(&mut RunningSession)) {
+        self.running.send_modify(|running| {
+            if let Some(entry) = running.get_mut(&session) {
+                change(entry);
+            }
+        });
+    }
+
+    /// Waits until no turn is driven or being taken up here, `limit` at most. With a session: no turn of that session.
+    pub async fn wait_for_turns(&self, only: Option<SessionId>, limit: Duration) {
+        let mut running = self.running.subscribe();
+        let ended = running.wait_for(|running| {
+            running
+                .iter()
+                .filter(|(session, _)| only.is_none_or(|only| only == **session))
+                .all(|(_, entry)| !entry.is_busy())
+        });
+        // Whoever waits goes on when the time is over, too.
+        let _ = tokio::time::timeout(limit, ended).await;
+    }
+
+    /// Waits until [`Engine::running_count`] is another than this.
+    pub async fn running_count_changes(&self, from: usize) {
+        let mut running = self.running.subscribe();
+        // An error means that there is no engine any more.
+        let _ = running.wait_for(|running| busy(running) != from).await;
     }
 
     /// Makes the driver of a continuation let go, if it runs here.
     pub fn halt(&self, continuation: ContinuationId, halt: Halt) {
-        for entry in lock(&self.running).values() {
+        for entry in self.running.borrow().values() {
             if let Some((current, sender)) = &entry.current
                 && *current == continuation
             {
@@ -428,7 +465,7 @@ impl Engine {
 
     /// Makes every driver let go.
     pub fn halt_all(&self, halt: Halt) {
-        for entry in lock(&self.running).values() {
+        for entry in self.running.borrow().values() {
             if let Some((_, sender)) = &entry.current {
                 sender.send_replace(Some(halt));
             }
@@ -437,10 +474,7 @@ impl Engine {
 
     /// Number of continuations being driven, or just being taken up.
     pub fn running_count(&self) -> usize {
-        lock(&self.running)
-            .values()
-            .filter(|entry| entry.claiming || entry.current.is_some())
-            .count()
+        busy(&self.running.borrow())
     }
 
     /// Tells everything that runs to let go.

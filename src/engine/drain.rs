@@ -12,9 +12,6 @@ use crate::engine::storage::announce;
 use crate::protocol::snapshot::Draining;
 use crate::protocol::words::ChannelState;
 
-/// Between two looks at what is left. The end of a turn rings no bell.
-const LOOK: Duration = Duration::from_millis(50);
-
 /// What a look found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Progress {
@@ -55,7 +52,9 @@ impl Engine {
         let deadline = since.plus_millis(i64::try_from(grace.as_millis()).unwrap_or(i64::MAX));
         let end = Instant::now() + grace;
         let mut told: Option<(u32, u32, u64)> = None;
+        let mut outbox = self.store.outbox_changes();
         loop {
+            outbox.mark_unchanged();
             // Before the first look, so that nothing begins behind it.
             let begun = self.draining.borrow().is_some();
             if !begun {
@@ -66,10 +65,11 @@ impl Engine {
                     deliveries: 0,
                 }));
             }
+            let running = self.running_count();
             let left = Draining {
                 since,
                 deadline,
-                turns: u32::try_from(self.running_count()).unwrap_or(u32::MAX),
+                turns: u32::try_from(running).unwrap_or(u32::MAX),
                 deliveries: self.deliveries_under_way(deadline).await,
             };
             let remaining = end.saturating_duration_since(Instant::now());
@@ -92,7 +92,13 @@ impl Engine {
                     changed,
                 });
             }
-            tokio::time::sleep(LOOK.min(remaining)).await;
+            // A bridge that connects or is lost rings no bell: it is seen with the next second that is told.
+            let second = remaining.saturating_sub(Duration::from_secs(seconds.saturating_sub(1)));
+            tokio::select! {
+                () = self.running_count_changes(running) => {}
+                _ = outbox.changed() => {}
+                () = tokio::time::sleep(second) => {}
+            }
         }
     }
 

@@ -5,7 +5,7 @@
 
 use crate::config::settings::SEMI_AUTO_RUNS;
 use crate::protocol::ids::ApprovalId;
-use crate::protocol::policy::{Policy, Verdict};
+use crate::protocol::policy::{ALWAYS_ASK_LIST, Policy, Verdict};
 use crate::protocol::rule::Rule;
 use crate::protocol::words::{Access, Autonomy, Effect, Risk, VerdictWord};
 use crate::store::input::LeansOn;
@@ -75,6 +75,19 @@ fn listed<'a>(list: &'a [String], tool: &str) -> Option<&'a str> {
     list.iter()
         .map(String::as_str)
         .find(|entry| covers(entry, tool))
+}
+
+/// The entry of `always_ask` that holds for every tool of these (a name or `prefix*`): no permission, rule, list or level
+/// lets them run without a person. None = not for all of them.
+pub fn always_asked<'a>(policy: &'a Policy, tools: &str) -> Option<&'a str> {
+    let Some(prefix) = tools.strip_suffix('*') else {
+        return listed(&policy.always_ask, tools);
+    };
+    policy
+        .always_ask
+        .iter()
+        .map(String::as_str)
+        .find(|entry| (entry.strip_suffix('*')).is_some_and(|listed| prefix.starts_with(listed)))
 }
 
 /// Whether taint makes a call of this access ask.
@@ -188,8 +201,8 @@ fn verdict_under(
     if let Some(denied) = ruled(VerdictWord::Deny) {
         return denied;
     }
-    if let Some(entry) = listed(&policy.always_ask, &facts.tool) {
-        return say(VerdictWord::Ask, format!("always_ask list: `{entry}`"));
+    if let Some(entry) = always_asked(policy, &facts.tool) {
+        return say(VerdictWord::Ask, format!("{ALWAYS_ASK_LIST}: `{entry}`"));
     }
     if let Some(asks) = ruled(VerdictWord::Ask) {
         return asks;

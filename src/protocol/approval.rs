@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 use crate::clock::Timestamp;
 use crate::protocol::duty::HandOver;
 use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId, SessionId, ToolCallId};
-use crate::protocol::policy::Verdict;
+use crate::protocol::policy::{ALWAYS_ASK_LIST, Verdict};
+use crate::protocol::shorten::{PREVIEW_BYTES, shorten_json, shorten_text, shorten_texts};
 use crate::protocol::words::{
     Access, ApprovalKind, ApprovalState, DecisionScope, DecisionWord, Effect, OutboxClass, Risk,
     Surface, VerdictWord,
@@ -63,7 +64,7 @@ pub enum Preview {
     Diff {
         /// Path relative to the workspace.
         path: String,
-        /// The diff; complete, never shortened.
+        /// The diff; complete, unless the approval is [`Approval::shortened`].
         unified: String,
     },
     /// A program that would be run.
@@ -73,7 +74,7 @@ pub enum Preview {
     },
     /// Text that would be sent or shown.
     Text {
-        /// The text; complete.
+        /// The text; complete, unless the approval is [`Approval::shortened`].
         text: String,
     },
 }
@@ -171,7 +172,7 @@ pub struct Approval {
     pub revision: u32,
     /// Tool name; empty when no tool is involved.
     pub tool: String,
-    /// The full arguments.
+    /// The arguments; whole, unless it is [`Approval::shortened`].
     pub args: serde_json::Value,
     /// What the call touches.
     pub access: Access,
@@ -231,9 +232,53 @@ pub struct Approval {
     /// Whom it waits for in particular, while it is pending; everybody who may decide it still can.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting_for: Option<Box<HandOver>>,
+    /// Whether the arguments or the preview are cut, as in lists, snapshots and events. The approval asked for by its
+    /// id has them whole.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub shortened: bool,
 }
 
 impl Approval {
+    /// Cuts the arguments and the preview to [`PREVIEW_BYTES`] each.
+    pub fn shorten(&mut self) {
+        if self.shortened {
+            return;
+        }
+        let args = shorten_json(&mut self.args, &mut PREVIEW_BYTES.clone());
+        let mut left = PREVIEW_BYTES;
+        let preview = match &mut self.preview {
+            Preview::None => false,
+            Preview::Diff { unified, .. } => shorten_text(unified, &mut left),
+            Preview::Exec { argv } => shorten_texts(argv, &mut left),
+            Preview::Text { text } => shorten_text(text, &mut left),
+        };
+        self.shortened = args || preview;
+    }
+
+    /// Whether both ask about exactly the same: one id, revision and digest.
+    pub fn asks_the_same(&self, other: &Self) -> bool {
+        (self.id, self.revision) == (other.id, other.revision) && self.digest == other.digest
+    }
+
+    /// Takes the whole content from one that asks about the same.
+    pub fn take_content(&mut self, whole: &Self) {
+        self.args.clone_from(&whole.args);
+        self.preview.clone_from(&whole.preview);
+        self.shortened = whole.shortened;
+    }
+
+    /// Why no rule can let calls like it run, as far as the question tells: only one that denies is offered. None = one
+    /// can. The policy may have changed since it was asked.
+    pub fn rules_only_deny(&self) -> Option<String> {
+        if self.risk == Risk::Critical {
+            Some("critical risk always asks".to_owned())
+        } else if self.verdict.rule.starts_with(ALWAYS_ASK_LIST) {
+            Some(format!("{} is on always_ask", self.tool))
+        } else {
+            None
+        }
+    }
+
     /// Why it cannot be allowed for the session; none = it can.
     pub fn only_once(&self) -> Option<&str> {
         if self.kind != ApprovalKind::Execute || self.session_id.is_none() {

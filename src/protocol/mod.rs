@@ -26,6 +26,7 @@ pub mod problem;
 pub mod routine;
 pub mod rule;
 pub mod session;
+pub mod shorten;
 pub mod slash;
 pub mod snapshot;
 pub mod span;

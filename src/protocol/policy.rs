@@ -5,6 +5,9 @@ use serde::{Deserialize, Serialize};
 use crate::clock::Timestamp;
 use crate::protocol::words::{Access, Autonomy, Risk, VerdictWord};
 
+/// What the text of a verdict begins with that the `always_ask` list gave.
+pub const ALWAYS_ASK_LIST: &str = "always_ask list";
+
 /// The policy of a channel as it is in force.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Policy {

@@ -61,6 +61,10 @@ pub struct Rule {
     pub created_at: Timestamp,
     /// Last change.
     pub updated_at: Timestamp,
+    /// Why it allows nothing, although it is in force: ``write_file is on always_ask of channel team``. Told in answers,
+    /// from the policies of that moment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub never_used: Option<String>,
 }
 
 impl Rule {
@@ -87,16 +91,18 @@ impl Rule {
     }
 
     /// Why it decides nothing now; none = it is in force.
-    pub fn idle(&self, now: Timestamp) -> Option<&'static str> {
-        if !self.enabled {
-            Some("disabled")
+    pub fn idle(&self, now: Timestamp) -> Option<String> {
+        let why = if !self.enabled {
+            "disabled"
         } else if self.expires_at.is_some_and(|at| at <= now) {
-            Some("expired")
+            "expired"
         } else if self.max_uses.is_some_and(|max| self.uses >= max) {
-            Some("used up")
+            "used up"
         } else {
-            None
-        }
+            let why = self.never_used.as_ref()?;
+            return Some(format!("never used: {why}"));
+        };
+        Some(why.to_owned())
     }
 }
 

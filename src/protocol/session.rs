@@ -8,6 +8,7 @@ use crate::protocol::artifact::ArtifactRef;
 use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId, SessionId, ToolCallId};
 use crate::protocol::memory::SessionMemory;
 use crate::protocol::policy::Verdict;
+use crate::protocol::shorten::{PREVIEW_BYTES, shorten_json, shorten_text};
 use crate::protocol::take_over::TakeOver;
 use crate::protocol::words::{
     Access, ContinuationState, Effect, OutboxClass, OutboxState, Risk, SessionState, StepKind,
@@ -140,7 +141,7 @@ pub struct ToolCall {
     pub index: u32,
     /// Tool name.
     pub name: String,
-    /// Arguments: outside text.
+    /// Arguments: outside text. Whole, unless it is [`ToolCall::shortened`].
     pub args: serde_json::Value,
     /// What it touches.
     pub access: Access,
@@ -176,6 +177,23 @@ pub struct ToolCall {
     pub created_at: Timestamp,
     /// When it started.
     pub started_at: Option<Timestamp>,
+    /// Whether the arguments or the result are cut, as in lists and snapshots. The continuation asked for by its id has
+    /// them whole.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub shortened: bool,
+}
+
+impl ToolCall {
+    /// Cuts the arguments and the result to [`PREVIEW_BYTES`] each.
+    pub fn shorten(&mut self) {
+        if self.shortened {
+            return;
+        }
+        let args = shorten_json(&mut self.args, &mut PREVIEW_BYTES.clone());
+        let result = self.result.as_mut();
+        let result = result.is_some_and(|result| shorten_text(result, &mut PREVIEW_BYTES.clone()));
+        self.shortened = args || result;
+    }
 }
 
 /// A continuation with everything about it except its steps.
@@ -220,6 +238,13 @@ pub struct Continuation {
     pub created_at: Timestamp,
     /// Last change.
     pub updated_at: Timestamp,
+}
+
+impl Continuation {
+    /// Cuts what its tool calls hold of arguments and results.
+    pub fn shorten(&mut self) {
+        self.tool_calls.iter_mut().for_each(ToolCall::shorten);
+    }
 }
 
 /// One step of a continuation's log, as stored. Insert-only; `resume` folds these.

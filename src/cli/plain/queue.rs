@@ -7,14 +7,18 @@ use crate::cli::plain::input::Typed;
 use crate::cli::plain::shell::Shell;
 use crate::cli::plain::words;
 use crate::cli::terminal::cell;
+use crate::client::console_client::ConsoleClient;
 use crate::protocol::approval::{Approval, answer_in_words};
 use crate::protocol::command::{Command, DecisionRequest, DeliveryResolution};
+use crate::protocol::snapshot::Answer;
 use crate::protocol::words::{ApprovalKind, DecisionScope, DecisionWord, OutboxState, Risk};
 use crate::text::untrusted::reveal;
 use crate::tui::state::arming::{CONFIRM_MS, Refusal, Subject, VISIBLE_MS};
 use crate::tui::state::decide::{lets_something_happen, title};
 use crate::tui::state::modal::snoozes;
+use crate::tui::state::opened;
 use crate::tui::state::queue::{self, ItemKey};
+use crate::tui::state::update::problem_text;
 use crate::tui::view;
 
 /// Columns that text is wrapped to.
@@ -175,11 +179,46 @@ impl Shell<'_> {
         Ok(found)
     }
 
+    /// Asks for the whole of an approval that is known by its beginning only; the error says why it is not here.
+    async fn load(&mut self, key: &ItemKey) -> Result<(), String> {
+        let ItemKey::Approval(id) = key else {
+            return Ok(());
+        };
+        self.state.world.opened.again();
+        let Some(query) = opened::begin(&mut self.state.world, *id) else {
+            return Ok(());
+        };
+        let answer = self.client.query(query).await;
+        // It may have changed while it was asked for.
+        self.catch_up();
+        let answer = match &answer {
+            Ok(Answer::Approval(whole)) => Ok(&**whole),
+            Ok(_) => Err("the engine answered something else".to_owned()),
+            Err(problem) => Err(problem_text(problem)),
+        };
+        opened::answered(&mut self.state.world, *id, answer);
+        if let Some(problem) = self.state.world.opened.problem(*id) {
+            return Err(problem.to_owned());
+        }
+        match self.state.world.approvals.get(id) {
+            Some(approval) if approval.shortened => Err("it changed meanwhile".to_owned()),
+            Some(_) | None => Ok(()),
+        }
+    }
+
     /// Prints an item in full, with its choices.
-    pub fn print_item(&mut self, number: usize) -> Result<(), Failure> {
+    pub async fn print_item(&mut self, number: usize) -> Result<(), Failure> {
         let Some(key) = self.item(number)? else {
             return Ok(());
         };
+        if let Err(problem) = self.load(&key).await {
+            // What was printed of it before may not be what it is now.
+            self.printed.remove(&key);
+            return Ok(self.out.line(&format!(
+                "not loaded: {}; `{number}` tries again",
+                cell(&problem)
+            ))?);
+        }
         let subject = queue::subject(&self.state.world, &key);
         let (Some(subject), Some(lines)) = (subject, view::plain::card(&self.state, &key, WIDTH))
         else {
@@ -223,6 +262,14 @@ impl Shell<'_> {
         if now.as_ref() != Some(&printed.subject) {
             return Err(format!(
                 "it has changed since it was printed; `{number}` prints it as it is now"
+            ));
+        }
+        if let ItemKey::Approval(id) = key
+            && (self.state.world.approvals.get(id)).is_some_and(|approval| approval.shortened)
+        {
+            return Err(format!(
+                "{}; `{number}` prints it again",
+                Refusal::NotLoaded.why()
             ));
         }
         if line.pasted {
@@ -600,8 +647,12 @@ impl Shell<'_> {
             crate::protocol::approval::Preview::Exec { argv } => ("--prefix", argv.join(" ")),
             _ => ("--exact", approval.args.to_string()),
         };
+        let (verdict, can) = match approval.rules_only_deny() {
+            Some(why) => (" --deny", format!("No rule lets it run: {why}. ")),
+            None => ("", String::new()),
+        };
         self.out.line(&format!(
-            "A rule like this one, first only looked at; without --preview it is made:\n  rules add {} {flag} {} --channel {} --expires 8h --preview\nThen decide {number}.",
+            "{can}A rule like this one, first only looked at; without --preview it is made:\n  rules add {} {flag} {} --channel {}{verdict} --expires 8h --preview\nThen decide {number}.",
             cell(&approval.tool),
             cell(&quoted(&value)),
             cell(&quoted(&approval.channel)),

@@ -527,7 +527,7 @@ impl<'h> Shell<'h> {
         if let Ok(number) = word.parse::<usize>() {
             return match rest.parse::<usize>() {
                 Ok(choice) => self.take_choice(number, choice, &line).await,
-                Err(_) if rest.is_empty() => self.print_item(number),
+                Err(_) if rest.is_empty() => self.print_item(number).await,
                 Err(_) => Ok(self
                     .out
                     .line("a number of the queue, or two: which one, and which of its choices")?),
@@ -543,7 +543,7 @@ impl<'h> Shell<'h> {
             ("quit" | "exit" | "q", "") => self.quit().await?,
             ("queue" | "approvals", "") => self.list_queue()?,
             ("show", rest) if rest.parse::<usize>().is_ok() => {
-                self.print_item(rest.parse().unwrap_or_default())?;
+                self.print_item(rest.parse().unwrap_or_default()).await?;
             }
             (word, rest) if Self::is_decision(word, rest) => {
                 self.decide_in_words(word, rest, &line).await?;

@@ -1,11 +1,11 @@
 //! Answering an approval: who may, what is offered, and what follows.
 
 use crate::engine::core::Engine;
-use crate::engine::handle::{Caller, channels, edit, rules};
+use crate::engine::handle::{Caller, channels, edit, rules, unused_rules};
 use crate::engine::people;
 use crate::engine::problem::from_store;
 use crate::engine::turn::input::Halt;
-use crate::engine::turn::judge::{self, Bench};
+use crate::engine::turn::judge::{self, Bench, Judged, Refusal};
 use crate::protocol::approval::{Approval, MAX_SNOOZE_MINUTES, SHAPE_SECONDS};
 use crate::protocol::command::{DecisionRequest, Outcome};
 use crate::protocol::ids::ApprovalId;
@@ -14,6 +14,7 @@ use crate::protocol::words::{
     ApprovalKind, ApprovalState, DecisionScope, DecisionWord, Risk, Scope,
 };
 use crate::store::commands::decide::{Decide, DecideOutcome, DecideReport};
+use crate::store::queries::turn::TurnRows;
 
 /// Most that is added to a budget at once: tokens, US dollars, seconds or a count.
 const MOST_EXTRA: f64 = 1e12;
@@ -52,12 +53,11 @@ pub async fn decide(
             )
             .hint("nothing was decided; decide it without a rule"));
         }
-        Some(patch) => Some(rules::with_decision(
-            engine,
-            &approval,
-            request.decision,
-            *patch,
-        )?),
+        Some(patch) => {
+            let made = rules::with_decision(engine, &approval, request.decision, *patch)?;
+            unused_rules::check(engine, &made.1).await?;
+            Some(made)
+        }
         None => None,
     };
     if request.decision == DecisionWord::Edit {
@@ -196,9 +196,25 @@ fn not_for_the_session(why: &str) -> Problem {
 
 /// Refuses a permission for the session that the policy would not use as it is by now.
 async fn check_still_used(engine: &Engine, approval: &Approval) -> Result<(), Problem> {
+    match judged_now(engine, approval, &approval.args).await? {
+        Some((_, Ok(judged))) => judged
+            .once_only
+            .map_or(Ok(()), |why| Err(not_for_the_session(&why))),
+        // It will not start; whoever decides is told so when it is judged again.
+        Some((_, Err(_))) | None => Ok(()),
+    }
+}
+
+/// The call of an approval with these arguments, judged as the policy is by now, and its turn; none = it is about no
+/// call.
+pub async fn judged_now(
+    engine: &Engine,
+    approval: &Approval,
+    args: &serde_json::Value,
+) -> Result<Option<(TurnRows, Result<Judged, Refusal>)>, Problem> {
     let (Some(continuation_id), Some(call_id)) = (approval.continuation_id, approval.tool_call_id)
     else {
-        return Ok(());
+        return Ok(None);
     };
     let rows = engine
         .store
@@ -206,22 +222,17 @@ async fn check_still_used(engine: &Engine, approval: &Approval) -> Result<(), Pr
         .await
         .map_err(from_store)?;
     let bench = Bench::read(engine, &rows).await.map_err(from_store)?;
+    let version = bench.policy.version;
     let judged = judge::judge(
         engine,
         &bench,
         &rows,
         call_id,
         &approval.tool,
-        &approval.args,
-        bench.policy.version,
+        args,
+        version,
     );
-    match judged {
-        Ok(judged) => judged
-            .once_only
-            .map_or(Ok(()), |why| Err(not_for_the_session(&why))),
-        // It will not start; whoever decides is told so when it is judged again.
-        Err(_) => Ok(()),
-    }
+    Ok(Some((rows, judged)))
 }
 
 /// Refuses an amount that adds nothing, more than anybody means, or to what is no budget.

@@ -4,7 +4,7 @@ use crate::engine::approvals;
 use crate::engine::core::Engine;
 use crate::engine::handle::{Caller, decide};
 use crate::engine::problem::from_store;
-use crate::engine::turn::judge::{self, Bench};
+use crate::engine::turn::judge;
 use crate::protocol::approval::Approval;
 use crate::protocol::command::{DecisionRequest, Outcome};
 use crate::protocol::problem::{Problem, ProblemKind};
@@ -24,30 +24,16 @@ pub async fn edit(
         ));
     };
     engine.redactor.redact_json(&mut args);
-    let (Some(continuation_id), Some(call_id)) = (approval.continuation_id, approval.tool_call_id)
-    else {
+    let Some((rows, judged)) = decide::judged_now(engine, approval, &args).await? else {
         return Err(Problem::new(
             ProblemKind::NotOffered,
             "not offered",
             "only a tool call can be edited",
         ));
     };
-    let rows = engine
-        .store
-        .read(move |reader| reader.turn(continuation_id))
-        .await
-        .map_err(from_store)?;
-    let bench = Bench::read(engine, &rows).await.map_err(from_store)?;
-    let judged = judge::judge(
-        engine,
-        &bench,
-        &rows,
-        call_id,
-        &approval.tool,
-        &args,
-        bench.policy.version,
-    )
-    .map_err(|refusal| Problem::invalid(refusal.content).hint("the waiting call is unchanged"))?;
+    let judged = judged.map_err(|refusal| {
+        Problem::invalid(refusal.content).hint("the waiting call is unchanged")
+    })?;
     if judged.verdict.decision == VerdictWord::Deny {
         return Err(Problem::new(
             ProblemKind::NotOffered,

@@ -62,11 +62,7 @@ pub async fn stop(
     if matches!(recorded, Err(StoreError::Full(_))) {
         *lock(&engine.unrecorded_stop) = Some(record);
     }
-    let deadline = tokio::time::Instant::now() + KILL_DEADLINE;
-    while engine.running_count() > 0 && tokio::time::Instant::now() < deadline {
-        // Drivers report nothing when they end; a short look again is bounded by the deadline above.
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
+    engine.wait_for_turns(None, KILL_DEADLINE).await;
     recorded.map_err(|error| {
         let full = matches!(error, StoreError::Full(_));
         let problem = from_store(error);

@@ -31,6 +31,7 @@ pub mod routines;
 pub mod rules;
 pub mod sessions;
 pub mod take_over;
+pub mod unused_rules;
 
 /// Who acts and from where, as commands need it.
 #[derive(Debug, Clone)]

@@ -3,14 +3,14 @@
 
 use crate::config::error::nearest;
 use crate::engine::core::Engine;
-use crate::engine::handle::Caller;
+use crate::engine::handle::{Caller, unused_rules};
 use crate::engine::policy::{Circumstances, covers};
 use crate::engine::problem::from_store;
 use crate::engine::programs::Fit;
 use crate::engine::rules::{self, CallShape, Location};
 use crate::engine::turn::judge::{Place, judge_at};
 use crate::protocol::ids::{RuleId, SessionId, ToolCallId};
-use crate::protocol::policy::Verdict;
+use crate::protocol::policy::{ALWAYS_ASK_LIST, Verdict};
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::rule::{
     COMMANDS, Rule, RuleAnswer, RuleCommand, RuleMatches, RuleOutcome, RulePatch, RuleQuery,
@@ -48,10 +48,12 @@ pub async fn carry_out(
     let by = caller.reference();
     match command {
         RuleCommand::Add { rule } => {
+            let fields = fields(engine, None, *rule)?;
+            unused_rules::check(engine, &fields).await?;
             let put = PutRule {
                 id: RuleId::generate(),
                 version: 0,
-                fields: fields(engine, None, *rule)?,
+                fields,
                 approval_id: None,
                 by,
             };
@@ -73,10 +75,19 @@ pub async fn carry_out(
                 )
                 .hint("look at it and try again"));
             }
+            let fields = fields(engine, Some(&before), *patch)?;
+            // Whoever turns it off or names it otherwise need not mend it first.
+            let (was, is) = (
+                (&before.tool, &before.channel, before.session_id),
+                (&fields.tool, &fields.channel, fields.session_id),
+            );
+            if was != is || before.verdict != fields.verdict || !before.enabled && fields.enabled {
+                unused_rules::check(engine, &fields).await?;
+            }
             let put = PutRule {
                 id,
                 version: before.version,
-                fields: fields(engine, Some(&before), *patch)?,
+                fields,
                 approval_id: None,
                 by,
             };
@@ -117,9 +128,15 @@ pub async fn answer(engine: &Engine, query: RuleQuery) -> Result<RuleAnswer, Pro
                 .read_here(|reader| reader.rules())
                 .await
                 .map_err(from_store)?;
+            let items = unused_rules::tell(engine, items).await?;
             Ok(RuleAnswer::List(whole(items)))
         }
-        RuleQuery::One { id } => Ok(RuleAnswer::One(Box::new(find(engine, id).await?))),
+        RuleQuery::One { id } => {
+            let found = vec![find(engine, id).await?];
+            let mut told = unused_rules::tell(engine, found).await?;
+            let rule = told.pop().ok_or_else(|| Problem::not_found("rule", id))?;
+            Ok(RuleAnswer::One(Box::new(rule)))
+        }
         RuleQuery::Grants => {
             let now = engine.clock.now();
             let items = engine
@@ -492,6 +509,7 @@ fn would_be(fields: RuleFields, now: crate::clock::Timestamp) -> Rule {
         version: 0,
         created_at: now,
         updated_at: now,
+        never_used: None,
     }
 }
 
@@ -500,7 +518,7 @@ fn kept_by(call: &TriedCall) -> Option<String> {
     const ABOVE: [&str; 5] = [
         "emergency stop",
         "block list",
-        "always_ask list",
+        ALWAYS_ASK_LIST,
         "always asks",
         "taint",
     ];

@@ -108,10 +108,7 @@ async fn say(
     messages::check_text(&text)?;
     let (channel, conversation) = place(engine, session_id).await?;
     // What still lets go may be what is answered now.
-    let deadline = tokio::time::Instant::now() + LET_GO;
-    while engine.is_running(session_id) && tokio::time::Instant::now() < deadline {
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
+    engine.wait_for_turns(Some(session_id), LET_GO).await;
     let text = engine.redactor.redact(&text).into_owned();
     let session = session_id.to_string();
     let body = messages::body_digest(&["say", &session, &text]);

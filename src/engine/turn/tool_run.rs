@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use async_trait::async_trait;
 use futures_util::FutureExt as _;
+use tokio::sync::broadcast;
+use tokio::sync::broadcast::error::RecvError;
 use tokio_util::sync::CancellationToken;
 
 use crate::crash_point;
@@ -46,9 +48,6 @@ use crate::tools::tool::{
 
 /// A decision not used within this time is asked again.
 const MAX_DECISION_AGE_MS: i64 = 60_000;
-
-/// How often a call that is held back looks whether it was taken back.
-const UNDO_LOOK: Duration = Duration::from_millis(100);
 
 /// What a running tool shows goes out as ephemeral events.
 struct LiveHost<'a> {
@@ -315,6 +314,8 @@ async fn held_back(
     }) else {
         return Ok(None);
     };
+    // From before the first look, so that nothing is missed behind it.
+    let mut events = engine.store.subscribe();
     loop {
         let found = engine
             .store
@@ -336,10 +337,22 @@ async fn held_back(
         if starts <= now {
             return Ok(None);
         }
-        let left = Duration::from_millis(starts.millis_since(now)).min(UNDO_LOOK);
         tokio::select! {
-            () = tokio::time::sleep(left) => {}
+            () = tokio::time::sleep(Duration::from_millis(starts.millis_since(now))) => {}
+            () = turn_changed(&mut events, row.call.continuation_id) => {}
             () = kill.cancelled() => return Ok(Some(fold::status(row.call.state))),
+        }
+    }
+}
+
+/// Resolves once something was recorded about a turn, or may have been.
+async fn turn_changed(events: &mut broadcast::Receiver<Arc<Event>>, turn: ContinuationId) {
+    loop {
+        match events.recv().await {
+            Ok(event) if event.seq.is_some() && event.continuation_id == Some(turn) => return,
+            Ok(_) => {}
+            Err(RecvError::Lagged(_)) => return,
+            Err(RecvError::Closed) => std::future::pending().await,
         }
     }
 }

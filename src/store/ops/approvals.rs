@@ -190,10 +190,12 @@ impl WriteTx<'_> {
         body: impl FnOnce(Box<Approval>) -> EventBody,
     ) -> Result<Approval, StoreError> {
         let approval = load_approval(self.conn, id)?;
+        let mut told = approval.clone();
+        told.shorten();
         self.emit(
             approval.session_id,
             approval.continuation_id,
-            body(Box::new(approval.clone())),
+            body(Box::new(told)),
         )?;
         Ok(approval)
     }

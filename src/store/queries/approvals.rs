@@ -193,6 +193,7 @@ fn approval_row(row: &Row<'_>) -> rusqlite::Result<(i64, Approval)> {
             | ApprovalState::Revoked
             | ApprovalState::Consumed => None,
         },
+        shortened: false,
     };
     Ok((row.get(23)?, approval))
 }
@@ -253,7 +254,7 @@ fn similar_calls(conn: &Connection, approval: &Approval) -> Result<Vec<SimilarCa
 }
 
 impl Reader<'_> {
-    /// Approvals: oldest first when only pending ones are asked for, else newest first.
+    /// Approvals, shortened: oldest first when only pending ones are asked for, else newest first.
     pub fn approvals(
         &self,
         filter: &ApprovalFilter,
@@ -278,7 +279,9 @@ impl Reader<'_> {
                 params![page_start(page, i64::MAX)?, limit + 1],
             )?,
         };
-        Ok(page_of(rows, limit))
+        let mut page = page_of(rows, limit);
+        page.items.iter_mut().for_each(Approval::shorten);
+        Ok(page)
     }
 
     /// One approval, with what happened to the last five calls of its tool on its channel.

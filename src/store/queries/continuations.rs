@@ -112,7 +112,7 @@ pub(crate) fn load_steps(conn: &Connection, id: ContinuationId) -> Result<Vec<St
 }
 
 impl Reader<'_> {
-    /// Continuations, newest first.
+    /// Continuations, shortened, newest first.
     pub fn continuations(
         &self,
         filter: &ContinuationFilter,
@@ -148,7 +148,9 @@ impl Reader<'_> {
                 params![before, limit + 1, session, state],
             )?,
         };
-        Ok(page_of(rows, limit))
+        let mut page = page_of(rows, limit);
+        page.items.iter_mut().for_each(Continuation::shorten);
+        Ok(page)
     }
 
     /// One continuation.

@@ -45,6 +45,7 @@ fn rule_row(row: &Row<'_>) -> rusqlite::Result<Rule> {
         updated_at: Timestamp(row.get(19)?),
         cwd: row.get(20)?,
         executable: row.get(21)?,
+        never_used: None,
     })
 }
 

@@ -79,6 +79,13 @@ impl Reader<'_> {
             [NEWEST],
         )?);
 
+        for (_, turn) in &mut continuations {
+            turn.shorten();
+        }
+        for (_, approval) in &mut approvals {
+            approval.shorten();
+        }
+
         let mut deliveries = Vec::new();
         for state in ["unknown", "failed", "sending", "pending"] {
             deliveries.extend(load_items(

@@ -145,6 +145,7 @@ fn call_row(row: &Row<'_>) -> rusqlite::Result<CallRow> {
             attempts: row.get(18)?,
             created_at: Timestamp(row.get(19)?),
             started_at: row.get::<_, Option<i64>>(20)?.map(Timestamp),
+            shortened: false,
         },
         provider_call_id: row.get(21)?,
         preview: row.get(22)?,

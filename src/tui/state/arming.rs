@@ -44,6 +44,8 @@ pub struct CardReport {
     pub end: usize,
     /// Whether id, tool and risk were fully visible.
     pub identity: bool,
+    /// Whether it is the whole card, and not the beginning of one that is still being loaded.
+    pub whole: bool,
 }
 
 /// Why a decision key does not count now.
@@ -61,6 +63,8 @@ pub enum Refusal {
     NotReadToEnd,
     /// Id, tool and risk do not fit on this screen.
     TooSmall,
+    /// Its whole content is not here yet.
+    NotLoaded,
     /// The terminal has just regained focus.
     JustFocused,
     /// Pasted.
@@ -83,6 +87,7 @@ impl Refusal {
             Self::NotQuiet => "a key came as the card appeared; wait a moment",
             Self::NotReadToEnd => "part of the card has not been shown; scroll through it",
             Self::TooSmall => "id, tool and risk do not fit on this screen",
+            Self::NotLoaded => "the card is not loaded in full yet",
             Self::JustFocused => "the terminal has just regained focus",
             Self::Pasted => "pasted text never decides",
             Self::DialogTooSoon => "this has just appeared or changed; read it first",
@@ -155,11 +160,15 @@ struct Exposure {
     seen: Seen,
     lines: usize,
     identity: bool,
+    whole: bool,
 }
 
 impl Exposure {
     /// Whether it has been looked at as the rule asks: for how long it has been on screen.
     fn check(&self, now: Millis) -> Result<u64, Refusal> {
+        if !self.whole {
+            return Err(Refusal::NotLoaded);
+        }
         if !self.identity {
             return Err(Refusal::TooSmall);
         }
@@ -222,23 +231,27 @@ impl Arming {
         };
         match &mut self.exposure {
             Some(exposure) if exposure.subject == report.subject => {
-                if exposure.size != report.size || exposure.lines != report.lines {
+                let loaded = exposure.whole != report.whole;
+                if loaded || exposure.size != report.size || exposure.lines != report.lines {
                     exposure.size = report.size;
                     exposure.lines = report.lines;
                     exposure.seen = Seen::default();
                 }
                 exposure.seen.add(report.first, report.end);
-                if report.identity && !exposure.identity {
+                // What was there before was another card to the eye.
+                if loaded || report.identity && !exposure.identity {
                     exposure.since = now;
                     exposure.quiet_since = now;
                 }
                 exposure.identity = report.identity;
+                exposure.whole = report.whole;
             }
             Some(_) | None => {
                 let read = self.covered.take().filter(|covered| {
                     covered.subject == report.subject
                         && covered.size == report.size
                         && covered.lines == report.lines
+                        && covered.whole == report.whole
                 });
                 let mut seen = read.map_or_else(Seen::default, |read| read.seen);
                 seen.add(report.first, report.end);
@@ -251,6 +264,7 @@ impl Arming {
                     seen,
                     lines: report.lines,
                     identity: report.identity,
+                    whole: report.whole,
                 });
             }
         }

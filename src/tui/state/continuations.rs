@@ -398,7 +398,9 @@ fn answered(state: &mut State, query: &Query, result: Result<&Answer, &Problem>)
         (Query::Continuations { .. }, Err(problem)) => panel.problem = Some(problem_text(problem)),
         (Query::Continuation { id }, Ok(Answer::Continuation(turn))) => {
             panel.recheck.remove(id);
-            panel.known.insert(*id, (**turn).clone());
+            let mut turn = (**turn).clone();
+            turn.shorten();
+            panel.known.insert(*id, turn);
         }
         (Query::Continuation { id }, Err(problem)) if problem.kind == ProblemKind::NotFound => {
             panel.forget(*id);
@@ -412,7 +414,9 @@ fn answered(state: &mut State, query: &Query, result: Result<&Answer, &Problem>)
             panel.steps = Some((*continuation_id, steps));
         }
         (Query::Approval { id }, Ok(Answer::Approval(approval))) => {
-            panel.approvals.insert(*id, (**approval).clone());
+            let mut approval = (**approval).clone();
+            approval.shorten();
+            panel.approvals.insert(*id, approval);
         }
         _ => return,
     }

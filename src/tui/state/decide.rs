@@ -18,6 +18,10 @@ pub fn armed(state: &State) -> Result<u64, Refusal> {
     if state.screen != Screen::Queue || !state.modals.is_empty() {
         return Err(Refusal::NotShown);
     }
+    let approval = state.queue.selected_approval(&state.world);
+    if approval.is_some_and(|approval| approval.shortened) {
+        return Err(Refusal::NotLoaded);
+    }
     state
         .arming
         .check(selected_subject(state).as_ref(), state.now.steady)

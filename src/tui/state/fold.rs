@@ -6,6 +6,7 @@ use crate::protocol::event::{Event, EventBody};
 use crate::protocol::ids::{ContinuationId, OutboxId, SessionId};
 use crate::protocol::session::{ContinuationSummary, Session, Usage};
 use crate::protocol::words::{ApprovalState, ContinuationState, OutboxState, SessionState};
+use crate::tui::state::opened;
 use crate::tui::state::world::{Stream, TOOL_OUTPUT_KEPT, World};
 
 /// What the world cannot know from an event alone and should ask for.
@@ -174,7 +175,7 @@ pub fn apply(world: &mut World, event: &Event) -> Vec<Missing> {
         | EventBody::ApprovalDecided { approval }
         | EventBody::ApprovalExpired { approval }
         | EventBody::ApprovalHandedOver { approval } => {
-            world.approvals.insert(approval.id, (**approval).clone());
+            opened::put(world, (**approval).clone());
             count_pending(world, approval.session_id, &approval.channel);
         }
         EventBody::ReplyQueued { .. } => {}

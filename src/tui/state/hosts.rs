@@ -24,6 +24,7 @@ use crate::tui::state::doctor::DoctorPanel;
 use crate::tui::state::fold;
 use crate::tui::state::handing_over;
 use crate::tui::state::memory::{self, MemoryPanel};
+use crate::tui::state::opened;
 use crate::tui::state::panel::Asking;
 use crate::tui::state::queue::{self, ItemKey};
 use crate::tui::state::rules::RulesPanel;
@@ -317,6 +318,7 @@ pub fn focus(state: &mut State, to: HostId) -> Vec<Effect> {
     }
     // Answers to what was asked there are not awaited any more; it is asked again on return.
     state.asking.lost();
+    state.world.opened.lost();
     state.session.lost();
     state.session.stale = true;
     parked.swap(state);
@@ -526,12 +528,11 @@ pub fn heard(state: &mut State, host: HostId, message: Message) -> Vec<Effect> {
 fn beside(state: &mut State, host: HostId, message: Message) -> Vec<Effect> {
     match message {
         Message::Snapshot(snapshot) => {
-            let fresh = World::from_snapshot(*snapshot);
-            let first = state
-                .world
-                .elsewhere
-                .insert(host, fresh)
-                .is_none_or(|known| known.engine.is_none());
+            let mut fresh = World::from_snapshot(*snapshot);
+            let before = state.world.elsewhere.remove(&host).unwrap_or_default();
+            let first = before.engine.is_none();
+            opened::carry(before, &mut fresh);
+            state.world.elsewhere.insert(host, fresh);
             let now = state.now.wall;
             if let Some(parked) = state.hosts.parked(host) {
                 if !matches!(parked.link, Link::Live { .. }) {

@@ -30,6 +30,7 @@ pub mod modal;
 pub mod models;
 pub mod mouse;
 pub mod moving;
+pub mod opened;
 pub mod panel;
 pub mod perform;
 pub mod preview;

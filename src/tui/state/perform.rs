@@ -144,6 +144,7 @@ pub fn perform(state: &mut State, action: Action) -> Vec<Effect> {
         }
         Action::Refresh => {
             state.asking.now();
+            state.world.opened.again();
             state.session.stale = true;
             if state.is_live() {
                 Vec::new()

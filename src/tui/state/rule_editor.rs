@@ -7,9 +7,7 @@ use crate::protocol::approval::Approval;
 use crate::protocol::problem::Problem;
 use crate::protocol::rule::{RuleAnswer, RuleMatches, RulePatch, RuleQuery, covers_commands};
 use crate::protocol::snapshot::{Answer, Query};
-use crate::protocol::words::{
-    ApprovalKind, DecisionWord, Risk, RuleMatcher, RuleScope, VerdictWord,
-};
+use crate::protocol::words::{ApprovalKind, DecisionWord, RuleMatcher, RuleScope, VerdictWord};
 use crate::text::quote::quote;
 use crate::tui::message::Effect;
 use crate::tui::state::app::State;
@@ -109,10 +107,9 @@ pub fn unavailable(approval: &Approval) -> Option<&'static str> {
 
 /// Opens the editor, with the narrowest rule that is not this call alone.
 pub fn open(state: &mut State, bound: Bound, approval: Approval) -> Vec<Effect> {
-    let verdict = if approval.risk == Risk::Critical {
-        VerdictWord::Deny
-    } else {
-        VerdictWord::Allow
+    let verdict = match approval.rules_only_deny() {
+        Some(_) => VerdictWord::Deny,
+        None => VerdictWord::Allow,
     };
     let field = fields(&approval.args).into_iter().next().flatten();
     let mut editor = RuleEditor {
@@ -248,15 +245,13 @@ impl RuleEditor {
                 self.suggest();
             }
             Place::Scope => self.scope = next(&self.scopes(), &self.scope).unwrap_or(self.scope),
-            Place::Verdict if self.approval.risk == Risk::Critical => {
-                self.refused = Some("no rule lets a critical call run".to_owned());
-            }
-            Place::Verdict => {
-                self.verdict = match self.verdict {
-                    VerdictWord::Allow => VerdictWord::Deny,
-                    VerdictWord::Deny | VerdictWord::Ask => VerdictWord::Allow,
-                };
-            }
+            Place::Verdict => match (self.verdict, self.approval.rules_only_deny()) {
+                (VerdictWord::Deny | VerdictWord::Ask, Some(why)) => {
+                    self.refused = Some(format!("no rule lets it run: {why}"));
+                }
+                (VerdictWord::Allow, _) => self.verdict = VerdictWord::Deny,
+                (VerdictWord::Deny | VerdictWord::Ask, None) => self.verdict = VerdictWord::Allow,
+            },
             Place::Life => self.life = (self.life + 1) % LIVES.len(),
             Place::Uses if self.verdict != VerdictWord::Allow => {
                 self.refused = Some("only what a rule allows is counted".to_owned());

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::clock::Timestamp;
-use crate::protocol::approval::snooze_end;
+use crate::protocol::approval::{Approval, snooze_end};
 use crate::protocol::command::{Command, Outcome};
 use crate::protocol::event::{BudgetLevel, Event, EventBody};
 use crate::protocol::ids::ApprovalId;
@@ -18,8 +18,8 @@ use crate::tui::state::queue::ItemKey;
 use crate::tui::state::session_view::SessionView;
 use crate::tui::state::world::World;
 use crate::tui::state::{
-    audit, batch, deciding, dialogs, handing_over, hosts, input, memory, models, mouse, panel,
-    perform, replay, rule_editor, submit, summary, taking_over, trim, undo, why,
+    audit, batch, deciding, dialogs, handing_over, hosts, input, memory, models, mouse, opened,
+    panel, perform, replay, rule_editor, submit, summary, taking_over, trim, undo, why,
 };
 
 /// Folds a message into the state.
@@ -46,6 +46,7 @@ pub fn update(state: &mut State, message: Message, now: Now) -> Vec<Effect> {
 /// What the screen that is shown has to ask its host.
 fn ask(state: &mut State) -> Vec<Effect> {
     let mut effects = panel::refresh(state);
+    effects.extend(opened::ask(state).map(Effect::Query));
     if state.screen == Screen::Session && state.is_live() && state.replay.is_none() {
         effects.extend(state.session.asks().into_iter().map(Effect::Query));
     }
@@ -176,7 +177,8 @@ fn drawn(state: &mut State, report: FrameReport) {
 fn take_snapshot(state: &mut State, snapshot: Snapshot) -> Vec<Effect> {
     let first = state.world.engine.is_none();
     let elsewhere = std::mem::take(&mut state.world.elsewhere);
-    state.world = World::from_snapshot(snapshot);
+    let before = std::mem::replace(&mut state.world, World::from_snapshot(snapshot));
+    opened::carry(before, &mut state.world);
     state.world.elsewhere = elsewhere;
     let since = match state.link {
         Link::Live { since } => since,
@@ -342,6 +344,7 @@ fn disconnected(state: &mut State, why: String) -> Vec<Effect> {
     state.arming.drawn(None, state.now.steady);
     state.arming.forget();
     deciding::lost(state);
+    state.world.opened.lost();
     transcript(state).lost();
     state.touch(Dirty::Soon);
     Vec::new()
@@ -467,6 +470,12 @@ fn answered(state: &mut State, query: &Query, result: Result<Box<Answer>, Box<Pr
         .as_ref()
         .map(|answer| &**answer)
         .map_err(|problem| &**problem);
+    if let Query::Approval { id } = query
+        && let Some(result) = whole_approval(borrowed)
+        && opened::answered(&mut state.world, *id, result)
+    {
+        return;
+    }
     if panel::answered(state, query, borrowed) || rule_editor::answered(state, query, borrowed) {
         return;
     }
@@ -559,10 +568,25 @@ fn answered(state: &mut State, query: &Query, result: Result<Box<Answer>, Box<Pr
     }
 }
 
+/// The approval of an answer, or why there is none; none = the answer is something else.
+fn whole_approval<'a>(
+    answer: Result<&'a Answer, &Problem>,
+) -> Option<Result<&'a Approval, String>> {
+    match answer {
+        Ok(Answer::Approval(approval)) => Some(Ok(approval)),
+        Ok(_) => None,
+        Err(problem) => Some(Err(problem_text(problem))),
+    }
+}
+
 /// Takes in what an event could not tell in full; gives back what is something else.
 pub(super) fn learn(world: &mut World, answer: Answer) -> Option<Answer> {
     match answer {
-        Answer::Continuation(continuation) => {
+        Answer::Approval(approval) => {
+            opened::answered(world, approval.id, Ok(&approval));
+        }
+        Answer::Continuation(mut continuation) => {
+            continuation.shorten();
             world.continuations.insert(continuation.id, *continuation);
         }
         Answer::Delivery(delivery) => {

@@ -13,6 +13,7 @@ use crate::protocol::session::{Continuation, OutboxItem, Session};
 use crate::protocol::snapshot::{EngineStatus, Snapshot};
 use crate::protocol::words::{ApprovalState, ContinuationState, SessionState};
 use crate::tui::state::hosts::HostId;
+use crate::tui::state::opened::{self, Opened};
 
 /// An open model stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,8 +42,10 @@ pub struct World {
     pub sessions: BTreeMap<SessionId, Session>,
     /// Open continuations and the newest ended ones.
     pub continuations: BTreeMap<ContinuationId, Continuation>,
-    /// Pending approvals and the newest decided ones.
+    /// Pending approvals and the newest decided ones, shortened unless their card was opened.
     pub approvals: BTreeMap<ApprovalId, Approval>,
+    /// Which approvals are whole.
+    pub opened: Opened,
     /// Channels by name.
     pub channels: BTreeMap<String, Channel>,
     /// Deliveries that failed, are unknown, or under way.
@@ -82,11 +85,12 @@ impl World {
         for session in snapshot.sessions {
             world.sessions.insert(session.id, session);
         }
-        for continuation in snapshot.continuations {
+        for mut continuation in snapshot.continuations {
+            continuation.shorten();
             world.continuations.insert(continuation.id, continuation);
         }
         for approval in snapshot.approvals {
-            world.approvals.insert(approval.id, approval);
+            opened::put(&mut world, approval);
         }
         for channel in snapshot.channels {
             world.channels.insert(channel.name.clone(), channel);

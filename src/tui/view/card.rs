@@ -8,7 +8,9 @@ use ratatui::text::{Line, Span};
 
 use crate::protocol::approval::{Approval, Preview};
 use crate::protocol::words::{ApprovalKind, ApprovalState, Risk};
+use crate::tui::action::Action;
 use crate::tui::format;
+use crate::tui::keymap::context::Context;
 use crate::tui::message::FrameReport;
 use crate::tui::shown;
 use crate::tui::state::app::State;
@@ -24,6 +26,29 @@ use crate::tui::view::paint::{self, span};
 use crate::tui::view::queue::{HOST_COLUMNS, held, outcome};
 use crate::tui::view::unknown;
 
+/// What is said of a card that is not whole, and how; none = it is.
+fn loading(state: &State, key: &ItemKey) -> Option<(Role, String)> {
+    let ItemKey::Approval(id) = key else {
+        return None;
+    };
+    let approval = state.world.approvals.get(id)?;
+    if !approval.shortened {
+        return None;
+    }
+    Some(match state.world.opened.problem(*id) {
+        None => (
+            Role::NoticeWarning,
+            "loading… arguments and diff are shown from their beginning".to_owned(),
+        ),
+        Some(problem) => {
+            let key = state.keymap.key_of(Context::Queue, Action::Refresh);
+            let again = key.unwrap_or_else(|| ":refresh".to_owned());
+            let text = format!("not loaded: {problem}; {again} tries again");
+            (Role::NoticeError, text)
+        }
+    })
+}
+
 fn approval_body(
     state: &State,
     theme: &Theme,
@@ -31,6 +56,10 @@ fn approval_body(
     width: usize,
 ) -> Vec<Line<'static>> {
     let mut body = Body::new(theme, width);
+    if let Some((role, text)) = loading(state, &ItemKey::Approval(approval.id)) {
+        body.text(role, &text);
+        body.blank();
+    }
     if let Some(one) = &approval.waiting_for {
         let me = if state.world.duty.is_me(&one.to) {
             " (you)"
@@ -480,6 +509,7 @@ pub fn draw(
         first: from,
         end,
         identity: identity_fits && (height > 0 || lines.is_empty()),
+        whole: loading(state, key).is_none(),
     });
 }
 
@@ -499,7 +529,7 @@ pub fn lines(
             };
             let cost = cost(state, approval);
             let cache_key = format!(
-                "{id} {} {digest} {} {width} {cost} {} {} {} {} {:?} {:?}",
+                "{id} {} {digest} {} {width} {cost} {} {} {} {} {:?} {:?} {:?}",
                 approval.revision,
                 approval.state,
                 approval.similar.len(),
@@ -507,7 +537,8 @@ pub fn lines(
                 approval.question.as_ref().map_or(0, String::len),
                 unknown::version(state, approval),
                 approval.waiting_for,
-                state.world.duty.you
+                state.world.duty.you,
+                loading(state, key).map(|(_, text)| text)
             );
             cache.card(cache_key, || approval_body(state, theme, approval, width))
         }

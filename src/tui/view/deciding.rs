@@ -174,7 +174,10 @@ fn rule_page(state: &State, theme: &Theme, editor: &RuleEditor, width: usize) ->
                 "says",
                 match editor.verdict {
                     VerdictWord::Allow => "allow: it runs without asking".to_owned(),
-                    VerdictWord::Deny | VerdictWord::Ask => "deny: it never runs".to_owned(),
+                    VerdictWord::Deny | VerdictWord::Ask => approval.rules_only_deny().map_or_else(
+                        || "deny: it never runs".to_owned(),
+                        |why| format!("deny: it never runs; none can allow it: {why}"),
+                    ),
                 },
             ),
             Place::Life => (

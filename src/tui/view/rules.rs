@@ -154,7 +154,7 @@ fn uses(rule: &Rule) -> String {
 
 fn in_force(state: &State, rule: &Rule) -> String {
     match rule.idle(state.now.wall) {
-        Some(why) => why.to_owned(),
+        Some(why) => why,
         None => until(state, rule.expires_at, "in force"),
     }
 }

@@ -21,6 +21,7 @@ use leverframe::protocol::words::{
 
 use crate::api_http::fake::FakeClient;
 use crate::api_http::samples::{self, NASTY};
+use crate::api_http::samples_traffic;
 use crate::api_http::server::{ADMIN, Server};
 
 pub fn counts() -> CacheCounts {
@@ -287,7 +288,7 @@ async fn everything_survives_the_wire() {
             reason: CacheMissReason::ToolsUsed,
         },
     ] {
-        let event = samples::event(None, body.clone());
+        let event = samples_traffic::event(None, body.clone());
         let wire = serde_json::to_value(&event).unwrap();
         assert_eq!(wire["kind"], body.kind());
         let read: leverframe::protocol::event::Event = serde_json::from_value(wire).unwrap();

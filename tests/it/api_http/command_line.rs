@@ -12,6 +12,7 @@ use leverframe::protocol::words::{ApprovalState, ContinuationState, Risk};
 
 use crate::api_http::fake::FakeClient;
 use crate::api_http::samples;
+use crate::api_http::samples_traffic;
 
 struct Ran {
     status: u8,
@@ -75,7 +76,7 @@ async fn lists_are_one_line_an_item_and_reveal_outside_text() {
         "approvals list --all",
     ] {
         for json in [false, true] {
-            let answers = samples::queries();
+            let answers = samples_traffic::queries();
             let at = match words {
                 "sessions list" => 2,
                 "channels list" => 10,

@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::api_http::fake::FakeClient;
 use crate::api_http::samples;
+use crate::api_http::samples_traffic;
 use crate::api_http::server::{Server, tokens, unix};
 
 const TOKEN: &str = "Authorization: Bearer lf_admin";
@@ -101,8 +102,8 @@ async fn the_matrix_of_host_origin_token_and_content_type() {
         (get, &[local, "Authorization: Bearer lf_blind"], "", 403),
     ];
     for (line, headers, body, expected) in cases {
-        fake.will(Ok(samples::outcomes()[6].clone()));
-        fake.knows(Ok(samples::queries()[10].1.clone()));
+        fake.will(Ok(samples_traffic::outcomes()[6].clone()));
+        fake.knows(Ok(samples_traffic::queries()[10].1.clone()));
         let before = fake.queries.lock().unwrap().len() + fake.envelopes.lock().unwrap().len();
         let reply = server.raw(line, headers, body).await;
         assert_eq!(
@@ -143,7 +144,7 @@ async fn the_actor_is_the_tokens_record_and_no_body_can_say_otherwise() {
     let claimed = r#"{"command":{"command":"emergency_stop"},"surface":"engine"}"#;
     assert_eq!(server.call("POST /v1/submit", claimed).await.status, 400);
     assert!(fake.envelopes.lock().unwrap().is_empty());
-    fake.will(Ok(samples::outcomes()[6].clone()));
+    fake.will(Ok(samples_traffic::outcomes()[6].clone()));
     let headers = [
         "Host: 127.0.0.1",
         "Authorization: Bearer lf_reader",

@@ -17,6 +17,7 @@ use serde_json::json;
 
 use crate::api_http::fake::FakeClient;
 use crate::api_http::samples::{self, NASTY};
+use crate::api_http::samples_traffic;
 use crate::api_http::server::{ADMIN, Server};
 
 fn hook() -> Hook {
@@ -166,7 +167,7 @@ async fn everything_survives_the_wire() {
         },
         dry_run: false,
     };
-    let event = samples::event(None, body.clone());
+    let event = samples_traffic::event(None, body.clone());
     let wire = serde_json::to_value(&event).unwrap();
     assert_eq!(wire["kind"], "hook.ran");
     let read: leverframe::protocol::event::Event = serde_json::from_value(wire).unwrap();

@@ -21,6 +21,7 @@ use leverframe::protocol::words::{HygieneReason, HygieneState, MemoryScope};
 
 use crate::api_http::fake::FakeClient;
 use crate::api_http::samples::{self, NASTY};
+use crate::api_http::samples_traffic;
 use crate::api_http::server::{ADMIN, Server};
 
 fn report() -> HygieneReport {
@@ -189,7 +190,7 @@ async fn everything_survives_the_wire() {
     let body = EventBody::HygieneFinished {
         run: Box::new(run(HygieneState::Stopped)),
     };
-    let event = samples::event(Some(4), body.clone());
+    let event = samples_traffic::event(Some(4), body.clone());
     let wire = serde_json::to_value(&event).unwrap();
     assert_eq!(wire["kind"], "hygiene.finished");
     let read: leverframe::protocol::event::Event = serde_json::from_value(wire).unwrap();

@@ -23,5 +23,6 @@ mod samples_memory;
 mod samples_models;
 mod samples_pairing;
 mod samples_rare;
+mod samples_traffic;
 mod server;
 mod streams;

@@ -18,6 +18,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use crate::api_http::fake::{FakeClient, Log};
 use crate::api_http::samples;
+use crate::api_http::samples_traffic;
 use crate::api_http::server::{ADMIN, READER, Server, unix};
 
 fn envelope(command: leverframe::protocol::command::Command) -> Envelope {
@@ -34,8 +35,8 @@ async fn every_command_outcome_query_and_answer_arrives_unchanged() {
     let fake = FakeClient::new();
     let (_dir, path, _shutdown, _serving) = unix(fake.clone()).await;
     let remote = RemoteClient::new(Target::Unix(path), Limits::default()).unwrap();
-    for command in samples::commands() {
-        let outcome = samples::outcomes()[0].clone();
+    for command in samples_traffic::commands() {
+        let outcome = samples_traffic::outcomes()[0].clone();
         fake.will(Ok(outcome.clone()));
         let sent = envelope(command);
         assert_eq!(remote.submit(sent.clone()).await.unwrap(), outcome);
@@ -44,12 +45,12 @@ async fn every_command_outcome_query_and_answer_arrives_unchanged() {
         assert_eq!(got.surface, sent.surface);
         assert_eq!(got.idempotency_key, sent.idempotency_key);
     }
-    for outcome in samples::outcomes() {
+    for outcome in samples_traffic::outcomes() {
         fake.will(Ok(outcome.clone()));
-        let sent = envelope(samples::commands()[0].clone());
+        let sent = envelope(samples_traffic::commands()[0].clone());
         assert_eq!(remote.submit(sent).await.unwrap(), outcome);
     }
-    for (query, answer) in samples::queries() {
+    for (query, answer) in samples_traffic::queries() {
         fake.knows(Ok(answer.clone()));
         assert_eq!(remote.query(query.clone()).await.unwrap(), answer);
         let asked = fake.queries.lock().unwrap().last().unwrap().clone();
@@ -65,11 +66,11 @@ async fn every_command_outcome_query_and_answer_arrives_unchanged() {
 #[tokio::test]
 async fn the_socket_actor_is_the_peers_uid_whatever_the_envelope_says() {
     let fake = FakeClient::new();
-    fake.will(Ok(samples::outcomes()[0].clone()));
+    fake.will(Ok(samples_traffic::outcomes()[0].clone()));
     let (_dir, path, _shutdown, _serving) = unix(fake.clone()).await;
     let remote = RemoteClient::new(Target::Unix(path), Limits::default()).unwrap();
     remote
-        .submit(envelope(samples::commands()[0].clone()))
+        .submit(envelope(samples_traffic::commands()[0].clone()))
         .await
         .unwrap();
     let own = rustix::process::getuid().as_raw();
@@ -94,7 +95,7 @@ async fn problems_arrive_whole_with_their_winner() {
     };
     fake.will(Err(problem.clone()));
     let got = remote
-        .submit(envelope(samples::commands()[8].clone()))
+        .submit(envelope(samples_traffic::commands()[8].clone()))
         .await
         .unwrap_err();
     assert_eq!(got, problem);
@@ -103,7 +104,7 @@ async fn problems_arrive_whole_with_their_winner() {
 #[tokio::test]
 async fn a_filter_and_every_event_arrive_unchanged() {
     let fake = FakeClient::new();
-    let events = samples::events();
+    let events = samples_traffic::events();
     let scripted = events.clone();
     fake.streams(move |_| {
         let mut items: Vec<_> = scripted
@@ -148,7 +149,7 @@ async fn a_cut_stream_resumed_by_seq_has_no_gap_and_no_double() {
     let writer = log.clone();
     let task = tokio::spawn(async move {
         for seq in 1..=100 {
-            writer.append(samples::numbered(seq));
+            writer.append(samples_traffic::numbered(seq));
             tokio::task::yield_now().await;
         }
     });

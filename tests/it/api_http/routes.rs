@@ -14,6 +14,7 @@ use leverframe::protocol::words::ApprovalState;
 use crate::api_http::fake::FakeClient;
 use crate::api_http::samples;
 use crate::api_http::samples_memory;
+use crate::api_http::samples_traffic;
 use crate::api_http::server::Server;
 
 /// A path with an id of the right kind in it.
@@ -262,8 +263,8 @@ async fn reading_routes_become_the_query_they_name() {
             samples::session_id()
         ),
     ];
-    assert_eq!(paths.len(), samples::queries().len());
-    for ((query, answer), path) in samples::queries().into_iter().zip(paths) {
+    assert_eq!(paths.len(), samples_traffic::queries().len());
+    for ((query, answer), path) in samples_traffic::queries().into_iter().zip(paths) {
         let line = if path.is_empty() {
             "GET /readyz".to_owned()
         } else {
@@ -306,7 +307,7 @@ async fn reading_routes_become_the_query_they_name() {
 
 #[test]
 fn every_kind_an_event_can_have_can_be_asked_for() {
-    for event in samples::events() {
+    for event in samples_traffic::events() {
         assert!(KINDS.contains(&event.body.kind()), "{}", event.body.kind());
     }
 }

@@ -19,6 +19,7 @@ use leverframe::protocol::words::{
 
 use crate::api_http::fake::FakeClient;
 use crate::api_http::samples::{self, NASTY};
+use crate::api_http::samples_traffic;
 use crate::api_http::server::{ADMIN, Server};
 
 fn id() -> RoutineId {
@@ -210,7 +211,7 @@ async fn everything_survives_the_wire() {
         change: "ran".to_owned(),
         routine: Box::new(routine()),
     };
-    let wire = serde_json::to_value(samples::event(None, body.clone())).unwrap();
+    let wire = serde_json::to_value(samples_traffic::event(None, body.clone())).unwrap();
     assert_eq!(wire["kind"], "routine.changed");
     let read: leverframe::protocol::event::Event = serde_json::from_value(wire).unwrap();
     assert_eq!(read.body, body);

@@ -13,6 +13,7 @@ use leverframe::protocol::words::{RuleMatcher, RuleScope, Scope, VerdictWord};
 
 use crate::api_http::fake::FakeClient;
 use crate::api_http::samples::{self, NASTY};
+use crate::api_http::samples_traffic;
 use crate::api_http::server::{ADMIN, Server};
 
 fn id() -> RuleId {
@@ -47,6 +48,7 @@ fn rule() -> Rule {
         version: 2,
         created_at: samples::at(),
         updated_at: samples::at(),
+        never_used: Some(NASTY.to_owned()),
     }
 }
 
@@ -179,7 +181,7 @@ async fn each_route_asks_its_question_and_carries_out_its_command() {
         change: "added".to_owned(),
         rule: Box::new(rule()),
     };
-    let wire = serde_json::to_value(samples::event(None, body.clone())).unwrap();
+    let wire = serde_json::to_value(samples_traffic::event(None, body.clone())).unwrap();
     assert_eq!(wire["kind"], "rule.changed");
     let read: leverframe::protocol::event::Event = serde_json::from_value(wire).unwrap();
     assert_eq!(read.body, body);

@@ -6,7 +6,8 @@ use leverframe::protocol::event::{Event, EventBody};
 use leverframe::protocol::summary::{ShiftSummary, SummaryHandOver, SummaryQuestion};
 use leverframe::protocol::words::{ApprovalKind, ApprovalState};
 
-use crate::api_http::samples::{NASTY, approval, approval_id, at, event};
+use crate::api_http::samples::{NASTY, approval, approval_id, at};
+use crate::api_http::samples_traffic::event;
 
 pub fn handed_over() -> HandOver {
     HandOver {

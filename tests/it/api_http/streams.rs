@@ -17,6 +17,7 @@ use tokio::net::TcpStream;
 
 use crate::api_http::fake::{FakeClient, Log};
 use crate::api_http::samples;
+use crate::api_http::samples_traffic;
 use crate::api_http::server::{ADMIN, Server, quick, tokens};
 
 const LONG: Duration = Duration::from_secs(10);
@@ -64,11 +65,11 @@ async fn the_stream_opens_at_once_and_numbers_only_durable_events() {
         offset: 0,
         text: "hi".to_owned(),
     };
-    log.append(samples::event(None, delta));
+    log.append(samples_traffic::event(None, delta));
     let text = until(&mut stream, "\"hi\"").await;
     assert!(text.contains("event: message.delta\ndata: {"), "{text}");
     assert!(!text.contains("id:"), "{text}");
-    log.append(samples::numbered(8));
+    log.append(samples_traffic::numbered(8));
     let text = until(&mut stream, "number 8").await;
     assert!(
         text.contains("id: 8\nevent: continuation.cancelled\ndata: {"),
@@ -121,7 +122,7 @@ async fn a_reader_that_stops_is_cut_and_nobody_else_notices() {
         futures_util::stream::repeat_with(move || {
             let _held = &guard;
             pulled.fetch_add(1, Ordering::SeqCst);
-            Ok(StreamItem::Event(Arc::new(samples::numbered(9))))
+            Ok(StreamItem::Event(Arc::new(samples_traffic::numbered(9))))
         })
         .boxed()
     });
@@ -137,7 +138,7 @@ async fn a_reader_that_stops_is_cut_and_nobody_else_notices() {
             "the stuck reader was not cut"
         );
         seq += 1;
-        log.append(samples::numbered(seq));
+        log.append(samples_traffic::numbered(seq));
         let item = tokio::time::timeout(LONG, healthy.next())
             .await
             .unwrap()
@@ -234,7 +235,7 @@ async fn wait_returns_when_the_turn_ends_or_needs_a_person_and_202_when_the_time
         ),
     ] {
         let fake = FakeClient::new();
-        let event = samples::event(Some(5), body);
+        let event = samples_traffic::event(Some(5), body);
         fake.streams(move |_| {
             let event = event.clone();
             futures_util::stream::once(async { Ok(StreamItem::Event(Arc::new(event))) })

@@ -89,6 +89,39 @@ async fn a_third_party_can_recompute_the_exported_chain() {
     assert_eq!(&lines(&text)[..rows.len()], &rows[..]);
 }
 
+/// Characters that a terminal would act on or hide: none of them stands in what is written, to a file or not.
+const HIDDEN: [char; 4] = ['\u{9b}', '\u{202e}', '\u{85}', '\u{2028}'];
+
+#[tokio::test]
+async fn an_export_hides_nothing_and_reads_back_as_it_was() {
+    let home = Home::new("");
+    let mut daemon = home.daemon();
+    let reason = format!("because {}[31m", String::from_iter(HIDDEN));
+    daemon
+        .post("/v1/emergency-stop", json!({ "reason": reason }))
+        .await;
+    daemon.terminate();
+    let file = home.path().join("audit.ndjson");
+    let (status, _, errors) = run(&home, &["audit", "export", file.to_str().unwrap()]);
+    assert_eq!(status, 0, "{errors}");
+    let written = std::fs::read_to_string(&file).unwrap();
+    let (status, printed, errors) = run(&home, &["audit", "export", "-"]);
+    assert_eq!(status, 0, "{errors}");
+    assert!(written.contains("\\u202e"), "{written}");
+    assert!(!written.contains(HIDDEN) && !printed.contains(HIDDEN));
+    assert_eq!(lines(&written), lines(&printed));
+    let mut prev = vec![0; 32];
+    for row in &lines(&written) {
+        prev = recomputed(row, &prev);
+        assert_eq!(row["hash"].as_str().unwrap(), hex(&prev), "{row}");
+    }
+    let text = lines(&written)
+        .iter()
+        .map(|row| row["detail"].as_str().unwrap().to_owned())
+        .collect::<String>();
+    assert!(text.contains(&reason), "{text}");
+}
+
 fn hex(bytes: &[u8]) -> String {
     bytes
         .iter()

@@ -110,6 +110,7 @@ pub fn approval(n: u8, risk: Risk) -> Approval {
         once_only: None,
         unknown: None,
         waiting_for: None,
+        shortened: false,
     }
 }
 
@@ -355,6 +356,7 @@ pub fn tool_call(n: u8, state: ToolCallState, result: Option<&str>) -> ToolCall 
         attempts: 1,
         created_at: ago(50),
         started_at: Some(ago(49)),
+        shortened: false,
     }
 }
 

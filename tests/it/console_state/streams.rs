@@ -258,6 +258,7 @@ impl Stream {
                 first,
                 end,
                 identity,
+                whole: true,
             });
         }
         self.log.push((self.steady, Logged::Frame { card, dialog }));

@@ -218,7 +218,7 @@ async fn what_is_exported_is_imported_elsewhere_whole() {
             "--channel",
             "api",
             "--pin",
-            "日本語 and \"quotes\"\nand lines",
+            "日本語 and \"quotes\"\nand lines \u{9b}31m\u{202e}\u{85}\u{2028} hidden",
         ],
     )
     .await;
@@ -229,6 +229,11 @@ async fn what_is_exported_is_imported_elsewhere_whole() {
     assert_eq!(exists.status, 2, "{}", exists.err);
     let text = std::fs::read_to_string(file).unwrap();
     assert_eq!(text.lines().count(), 4);
+    assert!(!text.contains(['\u{9b}', '\u{202e}', '\u{85}', '\u{2028}']));
+    assert!(
+        text.contains("\\u009b31m\\u202e\\u0085\\u2028 hidden"),
+        "{text}"
+    );
     // The interface writes the same.
     let client = crate::support::daemon::client();
     let url = format!("{}/v1/memory/export", daemon.base);

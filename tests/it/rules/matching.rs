@@ -34,6 +34,7 @@ fn rule(tool: &str, field: Option<&str>, matcher: RuleMatcher, value: &str) -> R
         version: 1,
         created_at: START,
         updated_at: START,
+        never_used: None,
     }
 }
 

@@ -4,6 +4,7 @@ mod commands;
 mod daemon;
 mod links;
 mod matching;
+mod never_used;
 mod store;
 mod walk;
 pub(crate) mod world;

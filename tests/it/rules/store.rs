@@ -81,7 +81,7 @@ async fn a_rule_allows_no_more_calls_than_it_may() {
     }
     let after = rule(&world, made.id).await;
     assert_eq!((ran, after.uses), (3, 3));
-    assert_eq!(after.idle(START), Some("used up"));
+    assert_eq!(after.idle(START).as_deref(), Some("used up"));
     world.sound().await;
 }
 

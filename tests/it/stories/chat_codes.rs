@@ -2,49 +2,27 @@
 
 use serde_json::{Value, json};
 
+use crate::stories::bot::{self, WRITE, anna, shown};
 use crate::support::daemon::{Daemon, Home};
 use crate::support::fake_telegram::FakeTelegram;
 use crate::support::fake_telegram::state::{BotMessage, User};
 
-const WRITE: &str = "TOOL:write_file{\"path\":\"note.txt\",\"content\":\"hi\\n\"}\nSAY:all done";
-
 fn home(telegram: &FakeTelegram, channel: &str) -> Home {
-    Home::new(&format!(
-        "[model]\ndefault = \"scripted/demo\"\nallow_scripted_on_channels = true\n\n\
-         [channels.team]\nkind = \"telegram\"\ntoken_env = \"TEAM_TOKEN\"\napi_base = \"{}\"\n\
-         allowed_users = [\"100\"]\n{channel}\n\
-         [people.anna]\nids = [\"telegram:200\"]\nrole = \"owner\"\n\n\
-         [people.carl]\nids = [\"telegram:300\"]\nrole = \"approver\"\n",
-        telegram.url()
-    ))
+    let people = "[people.anna]\nids = [\"telegram:200\"]\nrole = \"owner\"\n\n\
+                  [people.carl]\nids = [\"telegram:300\"]\nrole = \"approver\"";
+    bot::home(
+        telegram,
+        &format!("allowed_users = [\"100\"]\n{channel}"),
+        people,
+    )
 }
 
 fn start(home: &Home, telegram: &FakeTelegram) -> Daemon {
-    // A bot can write only to people who once wrote to it.
-    telegram.change(|state| {
-        state.know_chat(200);
-        state.know_chat(300);
-    });
-    let token = telegram.state().token.clone();
-    home.daemon_with(&[("TEAM_TOKEN", &token)])
-}
-
-fn anna() -> User {
-    User::new(200, "Anna")
+    bot::start(home, telegram, &[200, 300], &[])
 }
 
 fn code(approval: &Value) -> String {
     approval["short_code"].as_str().unwrap().to_owned()
-}
-
-/// The message of a chat that shows this text.
-async fn shown(telegram: &FakeTelegram, chat: i64, text: &str) -> BotMessage {
-    let is_it = |m: &&BotMessage| m.chat == chat && m.text.contains(text);
-    telegram
-        .wait_until(text, |state| state.messages.iter().any(|m| is_it(&m)))
-        .await;
-    let messages = telegram.messages(chat);
-    messages.iter().find(is_it).expect("it was there").clone()
 }
 
 /// An edit of the waiting call; the approval as it is then.

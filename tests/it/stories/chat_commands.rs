@@ -2,33 +2,18 @@
 
 use serde_json::{Value, json};
 
-use crate::support::daemon::{Daemon, Home};
+use crate::stories::bot::{self, ben, shown};
+use crate::support::daemon::Home;
 use crate::support::fake_telegram::FakeTelegram;
-use crate::support::fake_telegram::state::User;
 
 fn home(telegram: &FakeTelegram) -> Home {
-    Home::new(&format!(
-        "[model]\ndefault = \"scripted/demo\"\nallow_scripted_on_channels = true\n\n\
-         [channels.team]\nkind = \"telegram\"\ntoken_env = \"TEAM_TOKEN\"\napi_base = \"{}\"\n\
-         allowed_users = [\"100\"]\nallowed_chats = [\"-500\"]\n",
-        telegram.url()
-    ))
-}
-
-fn start(home: &Home, telegram: &FakeTelegram) -> Daemon {
-    let token = telegram.state().token.clone();
-    home.daemon_with(&[("TEAM_TOKEN", &token)])
+    let people = "allowed_users = [\"100\"]\nallowed_chats = [\"-500\"]";
+    bot::home(telegram, people, "")
 }
 
 async fn cli(home: &Home, words: &[&str]) -> String {
-    let mut command = home.command();
-    command.args(words);
-    let output = tokio::task::spawn_blocking(move || command.output())
-        .await
-        .unwrap()
-        .unwrap();
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(output.status.success(), "{words:?}: {text}");
+    let (done, text) = bot::cli(home, words).await;
+    assert!(done, "{words:?}: {text}");
     text
 }
 
@@ -36,20 +21,14 @@ async fn cli(home: &Home, words: &[&str]) -> String {
 async fn every_command_of_the_menu_is_heard_in_a_group() {
     let telegram = FakeTelegram::start();
     let home = home(&telegram);
-    let _daemon = start(&home, &telegram);
-    let ben = User::new(100, "Ben");
+    let _daemon = bot::start(&home, &telegram, &[], &[]);
     for (text, answer) in [
         ("/fresh SAY:asked anew", "asked anew"),
         ("/rename Our title", "Renamed."),
         ("/routines", "Only owners"),
     ] {
-        telegram.user_says(-500, &ben, text);
-        telegram
-            .wait_until(text, |state| {
-                let mut said = state.messages.iter();
-                said.any(|m| m.chat == -500 && m.text.contains(answer))
-            })
-            .await;
+        telegram.user_says(-500, &ben(), text);
+        shown(&telegram, -500, answer).await;
     }
 }
 
@@ -57,7 +36,7 @@ async fn every_command_of_the_menu_is_heard_in_a_group() {
 async fn a_channel_that_is_resumed_is_not_called_paused() {
     let telegram = FakeTelegram::start();
     let home = home(&telegram);
-    let daemon = start(&home, &telegram);
+    let daemon = bot::start(&home, &telegram, &[], &[]);
     let state = |channel: &Value| channel["health"]["state"].clone();
     daemon
         .wait("/v1/channels/team", "it is connected", |channel| {

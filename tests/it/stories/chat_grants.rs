@@ -2,9 +2,8 @@
 
 use serde_json::{Value, json};
 
+use crate::stories::bot::WRITE;
 use crate::support::daemon::{Daemon, Home};
-
-const WRITE: &str = "TOOL:write_file{\"path\":\"note.txt\",\"content\":\"hi\\n\"}\nSAY:all done";
 
 async fn for_the_session(daemon: &Daemon, asked: &Value) -> (u16, Value) {
     let id = asked["id"].as_str().unwrap();

@@ -2,20 +2,14 @@
 
 use serde_json::{Value, json};
 
+use crate::stories::bot::{self, WRITE, anna, shown};
 use crate::support::daemon::{Daemon, Home};
 use crate::support::fake_telegram::FakeTelegram;
-use crate::support::fake_telegram::state::User;
-
-const WRITE: &str = "TOOL:write_file{\"path\":\"note.txt\",\"content\":\"hi\\n\"}\nSAY:all done";
 
 fn home(telegram: &FakeTelegram) -> Home {
-    Home::new(&format!(
-        "[model]\ndefault = \"scripted/demo\"\nallow_scripted_on_channels = true\n\n\
-         [channels.team]\nkind = \"telegram\"\ntoken_env = \"TEAM_TOKEN\"\napi_base = \"{}\"\n\n\
-         [approvals]\nself_approval = \"always\"\n\n\
-         [people.anna]\nids = [\"telegram:200\"]\nrole = \"owner\"\n",
-        telegram.url()
-    ))
+    let people = "[approvals]\nself_approval = \"always\"\n\n\
+                  [people.anna]\nids = [\"telegram:200\"]\nrole = \"owner\"";
+    bot::home(telegram, "", people)
 }
 
 /// How often the bot refused to act on what is not her own fresh word.
@@ -39,10 +33,8 @@ async fn pending(daemon: &Daemon) -> Value {
 async fn forwarded_quoted_and_edited_commands_do_nothing() {
     let telegram = FakeTelegram::start();
     let home = home(&telegram);
-    telegram.change(|state| state.know_chat(200));
-    let token = telegram.state().token.clone();
-    let daemon = home.daemon_with(&[("TEAM_TOKEN", &token)]);
-    let anna = User::new(200, "Anna");
+    let daemon = bot::start(&home, &telegram, &[200], &[]);
+    let anna = anna();
     let routine = json!({"name": "daily", "schedule": "@daily", "prompt": "SAY:hi", "channel": "team", "conversation": "200"});
     let made = daemon.post("/v1/routines", routine).await;
     assert_eq!(made["enabled"], true, "{made:#}");
@@ -51,14 +43,7 @@ async fn forwarded_quoted_and_edited_commands_do_nothing() {
     let turn = asked["continuation_id"].as_str().unwrap();
     daemon.wait_state(turn, "awaiting_approval").await;
     let code = asked["short_code"].as_str().unwrap();
-    telegram
-        .wait_until("the card", |state| {
-            state
-                .messages
-                .iter()
-                .any(|m| m.chat == 200 && m.text.contains(code))
-        })
-        .await;
+    shown(&telegram, 200, code).await;
 
     let marks = [
         json!({"forward_origin": {"type": "user"}}),

@@ -2,54 +2,18 @@
 
 use serde_json::{Value, json};
 
+use crate::stories::bot::{self, WRITE, ben, cli, shown};
 use crate::support::daemon::{Daemon, Home};
 use crate::support::fake_telegram::FakeTelegram;
 use crate::support::fake_telegram::state::User;
 
-const WRITE: &str = "TOOL:write_file{\"path\":\"note.txt\",\"content\":\"hi\\n\"}\nSAY:all done";
-
 fn home(telegram: &FakeTelegram) -> Home {
-    Home::new(&format!(
-        "[model]\ndefault = \"scripted/demo\"\nallow_scripted_on_channels = true\n\n\
-         [channels.team]\nkind = \"telegram\"\ntoken_env = \"TEAM_TOKEN\"\napi_base = \"{}\"\n\
-         allowed_users = [\"100\", \"101\"]\n",
-        telegram.url()
-    ))
-}
-
-fn start(home: &Home, telegram: &FakeTelegram, more: &[(&str, &str)]) -> Daemon {
-    let token = telegram.state().token.clone();
-    let mut environment = vec![("TEAM_TOKEN", token.as_str())];
-    environment.extend(more);
-    home.daemon_with(&environment)
-}
-
-fn ben() -> User {
-    User::new(100, "Ben")
-}
-
-async fn heard(telegram: &FakeTelegram, chat: i64, text: &str) {
-    telegram
-        .wait_until(text, |state| {
-            let mut said = state.messages.iter();
-            said.any(|m| m.chat == chat && m.text.contains(text))
-        })
-        .await;
+    bot::home(telegram, "allowed_users = [\"100\", \"101\"]", "")
 }
 
 fn count(telegram: &FakeTelegram, chat: i64, text: &str) -> usize {
     let said = telegram.messages(chat);
     said.iter().filter(|m| m.text.contains(text)).count()
-}
-
-async fn cli(home: &Home, words: &[&str]) -> String {
-    let mut command = home.command();
-    command.args(words);
-    let output = tokio::task::spawn_blocking(move || command.output())
-        .await
-        .unwrap()
-        .unwrap();
-    String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
 /// Waits until so many messages are kept.
@@ -67,7 +31,7 @@ async fn kept(daemon: &Daemon, count: usize) {
 async fn each_conversation_hears_once_that_everything_is_held() {
     let telegram = FakeTelegram::start();
     let home = home(&telegram);
-    let mut daemon = start(&home, &telegram, &[]);
+    let mut daemon = bot::start(&home, &telegram, &[], &[]);
     daemon
         .wait("/v1/channels/team", "it is connected", |channel| {
             channel["health"]["state"] == json!("connected")
@@ -76,21 +40,21 @@ async fn each_conversation_hears_once_that_everything_is_held() {
     daemon
         .post("/v1/emergency-stop", json!({"reason": "a test"}))
         .await;
-    let listed = cli(&home, &["channels", "list"]).await;
+    let (_, listed) = cli(&home, &["channels", "list"]).await;
     let row = listed.lines().find(|line| line.contains("team"));
     assert!(row.is_some_and(|row| row.contains("held")), "{listed}");
     assert_eq!(daemon.get("/v1/channels/team").await["held"], true);
 
     telegram.user_says(100, &ben(), "SAY:first answer");
-    heard(&telegram, 100, "held by the operator").await;
+    shown(&telegram, 100, "held by the operator").await;
     telegram.user_says(100, &ben(), "SAY:second answer");
     telegram.user_says(101, &User::new(101, "Carl"), "SAY:third answer");
-    heard(&telegram, 101, "held by the operator").await;
+    shown(&telegram, 101, "held by the operator").await;
     kept(&daemon, 3).await;
 
     // A restart keeps the stop, and who was told.
     daemon.terminate();
-    let daemon = start(&home, &telegram, &[]);
+    let daemon = bot::start(&home, &telegram, &[], &[]);
     telegram.user_says(100, &ben(), "SAY:fourth answer");
     kept(&daemon, 4).await;
     assert_eq!(
@@ -102,11 +66,12 @@ async fn each_conversation_hears_once_that_everything_is_held() {
     daemon
         .post("/v1/emergency-stop/release", json!({"waiting": "all"}))
         .await;
-    heard(&telegram, 100, "fourth answer").await;
-    heard(&telegram, 101, "third answer").await;
+    shown(&telegram, 100, "fourth answer").await;
+    shown(&telegram, 101, "third answer").await;
     assert_eq!(count(&telegram, 100, "held by the operator"), 1);
     assert_eq!(count(&telegram, 101, "held by the operator"), 1);
-    assert!(!cli(&home, &["channels", "list"]).await.contains("held"));
+    let (_, listed) = cli(&home, &["channels", "list"]).await;
+    assert!(!listed.contains("held"));
     assert_eq!(telegram.state().violations, Vec::<String>::new());
 }
 
@@ -114,7 +79,7 @@ async fn each_conversation_hears_once_that_everything_is_held() {
 async fn a_chat_hears_once_that_its_request_was_interrupted() {
     let telegram = FakeTelegram::start();
     let home = home(&telegram);
-    let mut daemon = start(&home, &telegram, &[]);
+    let mut daemon = bot::start(&home, &telegram, &[], &[]);
     telegram.user_says(100, &ben(), "SLOW:600\nSAY:all done");
     daemon
         .wait("/v1/continuations", "the turn runs", |list| {
@@ -122,16 +87,16 @@ async fn a_chat_hears_once_that_its_request_was_interrupted() {
         })
         .await;
     daemon.kill();
-    let mut daemon = start(&home, &telegram, &[]);
-    heard(&telegram, 100, "interrupted").await;
+    let mut daemon = bot::start(&home, &telegram, &[], &[]);
+    shown(&telegram, 100, "interrupted").await;
     let turn = daemon.get("/v1/continuations").await["items"][0].clone();
     assert_eq!(turn["state"], "interrupted", "{turn:#}");
 
     // The next start does not say it again.
     daemon.kill();
-    let daemon = start(&home, &telegram, &[]);
+    let daemon = bot::start(&home, &telegram, &[], &[]);
     telegram.user_says(101, &User::new(101, "Carl"), "SAY:something else");
-    heard(&telegram, 101, "something else").await;
+    shown(&telegram, 101, "something else").await;
     let notices = daemon.get("/v1/outbox").await;
     let notices: Vec<&Value> = notices["items"]
         .as_array()
@@ -141,7 +106,7 @@ async fn a_chat_hears_once_that_its_request_was_interrupted() {
         .collect();
     assert_eq!(notices.len(), 1, "{notices:#?}");
     telegram.user_says(100, &ben(), "/cancel");
-    heard(&telegram, 100, "Cancelled").await;
+    shown(&telegram, 100, "Cancelled").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -151,12 +116,12 @@ async fn a_chat_hears_once_that_nobody_decided_in_time() {
         let home = home(&telegram);
         let offset = home.path().join("offset");
         let clock = [("LEVERFRAME_CLOCK_OFFSET_FILE", offset.to_str().unwrap())];
-        let mut daemon = start(&home, &telegram, &clock);
+        let mut daemon = bot::start(&home, &telegram, &[], &clock);
         telegram.user_says(100, &ben(), WRITE);
         let asked = daemon.wait_approval().await;
         let turn = asked["continuation_id"].as_str().unwrap();
         daemon.wait_state(turn, "awaiting_approval").await;
-        heard(&telegram, 100, "Waiting for a decision").await;
+        shown(&telegram, 100, "Waiting for a decision").await;
         if held {
             daemon
                 .post("/v1/emergency-stop", json!({"reason": "a test"}))
@@ -164,9 +129,9 @@ async fn a_chat_hears_once_that_nobody_decided_in_time() {
         }
         daemon.terminate();
         std::fs::write(&offset, "90000").unwrap();
-        let daemon = start(&home, &telegram, &clock);
+        let daemon = bot::start(&home, &telegram, &[], &clock);
         daemon.wait_state(turn, "expired").await;
-        heard(&telegram, 100, "Nobody decided in time").await;
+        shown(&telegram, 100, "Nobody decided in time").await;
         assert_eq!(count(&telegram, 100, "Nobody decided in time"), 1);
     }
 }

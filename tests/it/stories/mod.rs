@@ -1,9 +1,11 @@
 //! The stories of a newcomer, with the real binary: HTTP, Telegram, kill -9.
 
+pub mod bot;
 mod chat_codes;
 mod chat_commands;
 mod chat_grants;
 mod chat_indirect;
 mod chat_notices;
 mod http;
+mod large_calls;
 mod telegram;

@@ -2,25 +2,18 @@
 
 use leverframe::engine::turn::finish::SCRIPTED_LABEL;
 
+use crate::stories::bot::{self, WRITE, anna, ben, shown};
 use crate::support::daemon::{Daemon, Home};
 use crate::support::fake_telegram::FakeTelegram;
 use crate::support::fake_telegram::state::{BotMessage, User};
 
 fn home(telegram: &FakeTelegram) -> Home {
-    Home::new(&format!(
-        "[model]\ndefault = \"scripted/demo\"\nallow_scripted_on_channels = true\n\n\
-         [channels.team]\nkind = \"telegram\"\ntoken_env = \"TEAM_TOKEN\"\napi_base = \"{}\"\n\
-         allowed_users = [\"100\"]\n\n\
-         [people.anna]\nids = [\"telegram:200\"]\nrole = \"owner\"\n",
-        telegram.url()
-    ))
+    let people = "[people.anna]\nids = [\"telegram:200\"]\nrole = \"owner\"";
+    bot::home(telegram, "allowed_users = [\"100\"]", people)
 }
 
 fn start(home: &Home, telegram: &FakeTelegram) -> Daemon {
-    // A bot can write only to people who once wrote to it.
-    telegram.change(|state| state.know_chat(200));
-    let token = telegram.state().token.clone();
-    home.daemon_with(&[("TEAM_TOKEN", &token)])
+    bot::start(home, telegram, &[200], &[])
 }
 
 fn last_with<'a>(messages: &'a [BotMessage], text: &str) -> Option<&'a BotMessage> {
@@ -42,23 +35,9 @@ async fn wait_card(telegram: &FakeTelegram) -> BotMessage {
     messages.iter().find(is_card).expect("it was there").clone()
 }
 
-/// Waits until the bot has said this in a chat.
-async fn wait_said(telegram: &FakeTelegram, chat: i64, text: &str) {
-    telegram
-        .wait_until(text, |state| {
-            state
-                .messages
-                .iter()
-                .any(|m| m.chat == chat && m.text.contains(text))
-        })
-        .await;
-}
-
 fn people() -> (User, User) {
-    (User::new(100, "Ben"), User::new(200, "Anna"))
+    (ben(), anna())
 }
-
-const WRITE: &str = "TOOL:write_file{\"path\":\"note.txt\",\"content\":\"hi\\n\"}\nSAY:all done";
 
 #[tokio::test]
 async fn a_message_is_answered_and_a_write_is_approved_by_a_button() {
@@ -77,7 +56,7 @@ async fn a_message_is_answered_and_a_write_is_approved_by_a_button() {
     telegram.user_says(100, &ben, WRITE);
     wait_card(&telegram).await;
     // The requester's chat learns only that something waits.
-    wait_said(&telegram, 100, "Waiting for a decision").await;
+    shown(&telegram, 100, "Waiting for a decision").await;
     let card = wait_card(&telegram).await;
     assert!(
         card.text.contains("write_file") && card.text.contains("note.txt"),
@@ -87,7 +66,7 @@ async fn a_message_is_answered_and_a_write_is_approved_by_a_button() {
     assert!(!home.workspace("team").join("note.txt").exists());
 
     telegram.user_clicks(200, card.message_id, "Approve once", &anna);
-    wait_said(&telegram, 100, "all done").await;
+    shown(&telegram, 100, "all done").await;
     assert_eq!(
         std::fs::read_to_string(home.workspace("team").join("note.txt")).unwrap(),
         "hi\n"
@@ -124,7 +103,7 @@ async fn somebody_who_may_not_decide_cannot_and_the_approval_stays_pending() {
 
     // The requester, by command; a stranger, by button; both leave it pending (A5).
     telegram.user_says(100, &ben, &format!("/approve {code}"));
-    wait_said(&telegram, 100, "Not decided").await;
+    shown(&telegram, 100, "Not decided").await;
     wait_card(&telegram).await;
     let card = wait_card(&telegram).await;
     telegram.user_clicks(
@@ -224,7 +203,7 @@ async fn a_long_answer_arrives_whole_in_parts_in_order() {
     let (ben, _) = people();
     let words: Vec<String> = (0..1500).map(|n| format!("word{n}")).collect();
     telegram.user_says(100, &ben, &format!("SAY:{}", words.join(" ")));
-    wait_said(&telegram, 100, "word1499").await;
+    shown(&telegram, 100, "word1499").await;
     let messages = telegram.messages(100);
     assert!(messages.len() > 1);
     let said: Vec<String> = messages
@@ -271,7 +250,7 @@ async fn kill_nine_while_a_card_waits_and_the_reply_is_sent_once() {
     daemon
         .wait_state(approval["continuation_id"].as_str().unwrap(), "completed")
         .await;
-    wait_said(&telegram, 100, "all done").await;
+    shown(&telegram, 100, "all done").await;
     let replies = telegram
         .messages(100)
         .iter()

@@ -486,6 +486,7 @@ pub fn approval() -> Approval {
         once_only: None,
         unknown: None,
         waiting_for: None,
+        shortened: false,
     }
 }
 

@@ -1,0 +1,430 @@
+//! Every command, outcome, query and event, made of the samples.
+
+use leverframe::protocol::artifact::ArtifactHash;
+use leverframe::protocol::command::{
+    BudgetRequest, Command, DecisionRequest, DeliveryResolution, Outcome, Waiting,
+};
+use leverframe::protocol::event::{Event, EventBody};
+use leverframe::protocol::ids::TakeOverId;
+use leverframe::protocol::policy::PolicyPatch;
+use leverframe::protocol::session::{ErrorBody, TranscriptBody, TranscriptEntry};
+use leverframe::protocol::snapshot::{
+    Answer, AuditFilter, OpenStream, PageRequest, Query, Snapshot, SweepReport,
+};
+use leverframe::protocol::take_over::TakeOverCommand;
+use leverframe::protocol::uncertain::ConversationChoice;
+use leverframe::protocol::words::{
+    ApprovalState, Autonomy, ContinuationState, DecisionScope, DecisionWord, OutboxState,
+    SessionState,
+};
+use serde_json::json;
+
+use crate::api_http::cache_samples;
+use crate::api_http::samples_duty::{self, duty};
+use crate::api_http::samples_leftovers;
+use crate::api_http::samples_memory;
+use crate::api_http::samples_models;
+use crate::api_http::samples_pairing;
+use crate::api_http::samples_rare::{
+    anchor, artifact, audit_report, audit_row, doctor, transcript_from, uncertain,
+};
+
+use crate::api_http::samples::*;
+
+/// Every command.
+pub fn commands() -> Vec<Command> {
+    vec![
+        Command::StartSession {
+            channel: Some("api".to_owned()),
+            conversation: None,
+            title: Some(NASTY.to_owned()),
+            model: None,
+        },
+        Command::UpdateSession {
+            session_id: session_id(),
+            title: None,
+            model: Some("a/b".to_owned()),
+            paused: Some(true),
+        },
+        Command::EndSession {
+            session_id: session_id(),
+        },
+        Command::SendMessage {
+            session_id: session_id(),
+            text: NASTY.to_owned(),
+            model: None,
+            budgets: BudgetRequest {
+                max_steps: Some(3),
+                ..BudgetRequest::default()
+            },
+            fresh: true,
+        },
+        Command::Ask {
+            channel: "cli".to_owned(),
+            text: "hi".to_owned(),
+            model: None,
+            budgets: BudgetRequest::default(),
+            fresh: false,
+        },
+        Command::CancelContinuation {
+            continuation_id: continuation_id(),
+            reason: Some("enough".to_owned()),
+        },
+        Command::ResumeContinuation {
+            continuation_id: continuation_id(),
+        },
+        Command::RetryContinuation {
+            continuation_id: continuation_id(),
+        },
+        Command::Decide {
+            approval_id: approval_id(),
+            decision: decision_request(),
+        },
+        Command::SetPolicy {
+            channel: "team".to_owned(),
+            patch: PolicyPatch {
+                autonomy: Some(Autonomy::Full),
+                block: Some(vec![]),
+                if_version: Some(3),
+                ..PolicyPatch::default()
+            },
+        },
+        Command::PauseChannel {
+            channel: "team".to_owned(),
+        },
+        Command::ResumeChannel {
+            channel: "team".to_owned(),
+        },
+        Command::ResolveDelivery {
+            outbox_id: outbox_id(),
+            resolution: DeliveryResolution::SendAgain,
+            reason: Some(NASTY.to_owned()),
+        },
+        Command::EmergencyStop {
+            reason: Some(NASTY.to_owned()),
+        },
+        Command::ReleaseEmergencyStop {
+            waiting: Waiting::Newest,
+            conversations: vec![ConversationChoice {
+                session_id: session_id(),
+                waiting: Waiting::Drop,
+            }],
+        },
+        Command::Backup {
+            path: format!("/backups/{NASTY}"),
+        },
+        Command::Sweep { preview: true },
+        samples_models::command(),
+        Command::DiscoverModels,
+        Command::TakeOver(TakeOverCommand::Take {
+            session_id: session_id(),
+            force: true,
+        }),
+        Command::TakeOver(TakeOverCommand::Say {
+            session_id: session_id(),
+            take_over_id: TakeOverId::from_bytes([8; 16]),
+            text: NASTY.to_owned(),
+        }),
+        Command::TakeOver(TakeOverCommand::GiveBack {
+            session_id: session_id(),
+            force: false,
+        }),
+        Command::DrainChannel {
+            channel: "team".to_owned(),
+            drain: true,
+        },
+        Command::TestChannel {
+            channel: "team".to_owned(),
+            conversation: Some(NASTY.to_owned()),
+        },
+    ]
+    .into_iter()
+    .chain(samples_memory::commands())
+    .chain(samples_duty::commands())
+    .chain([samples_pairing::command(), samples_leftovers::command()])
+    .collect()
+}
+
+pub fn decision_request() -> DecisionRequest {
+    DecisionRequest {
+        decision: DecisionWord::Edit,
+        scope: Some(DecisionScope::Session),
+        digest: "ab".repeat(32),
+        revision: Some(1),
+        confirm_code: Some("K7Q2ZD".to_owned()),
+        reason: Some(NASTY.to_owned()),
+        args: Some(json!({"b": 1, "a": [null, 1.5]})),
+        answer: Some("yes".to_owned()),
+        minutes: Some(5),
+        extra: Some(2.5),
+        seen_ms: Some(900),
+        rule: None,
+    }
+}
+
+/// Every outcome.
+pub fn outcomes() -> Vec<Outcome> {
+    vec![
+        Outcome::Accepted(accepted()),
+        Outcome::Session(session()),
+        Outcome::Continuation(continuation(ContinuationState::Completed)),
+        Outcome::Approval(approval(ApprovalState::Pending)),
+        Outcome::Channel(channel()),
+        Outcome::Delivery(delivery()),
+        Outcome::Engine(engine()),
+        Outcome::Swept(SweepReport {
+            at: at(),
+            events: u64::MAX,
+            ..SweepReport::default()
+        }),
+        samples_models::outcome(),
+        samples_models::discovery(),
+        Outcome::Duty(Box::new(duty())),
+        Outcome::Leftovers(Box::new(samples_leftovers::left())),
+    ]
+    .into_iter()
+    .chain(samples_memory::outcomes())
+    .collect()
+}
+
+/// Every query with its answer.
+pub fn queries() -> Vec<(Query, Answer)> {
+    let page_request = PageRequest {
+        limit: Some(7),
+        cursor: Some(NASTY.to_owned()),
+    };
+    vec![
+        (
+            Query::Snapshot,
+            Answer::Snapshot(Box::new(Snapshot {
+                seq: 1 << 33,
+                at: at(),
+                sessions: vec![session()],
+                continuations: vec![continuation(ContinuationState::AwaitingApproval)],
+                approvals: vec![approval(ApprovalState::Pending)],
+                channels: vec![channel()],
+                deliveries: vec![delivery()],
+                cache: cache_samples::summary(),
+                memory: samples_memory::stats(),
+                duty: duty(),
+                leftovers: vec![samples_leftovers::left()],
+                streams: vec![OpenStream {
+                    continuation_id: continuation_id(),
+                    session_id: session_id(),
+                    step: 2,
+                    text: NASTY.to_owned(),
+                    offset: NASTY.len() as u64,
+                }],
+                engine: engine(),
+            })),
+        ),
+        (Query::Engine, Answer::Engine(engine())),
+        (
+            Query::Sessions {
+                state: Some(SessionState::Ended),
+                channel: Some("team".to_owned()),
+                page: page_request.clone(),
+            },
+            Answer::Sessions(page(session())),
+        ),
+        (
+            Query::Session { id: session_id() },
+            Answer::Session(Box::new(session())),
+        ),
+        (
+            Query::Transcript {
+                session_id: session_id(),
+                before: Some(9),
+                limit: Some(10),
+            },
+            Answer::Transcript(page(TranscriptEntry {
+                position: 8,
+                continuation_id: continuation_id(),
+                at: at(),
+                body: TranscriptBody::Step {
+                    step: step(),
+                    tool_calls: vec![tool_call()],
+                },
+            })),
+        ),
+        (
+            Query::Continuations {
+                state: Some(ContinuationState::Running),
+                session_id: Some(session_id()),
+                page: page_request.clone(),
+            },
+            Answer::Continuations(page(continuation(ContinuationState::Running))),
+        ),
+        (
+            Query::Continuation {
+                id: continuation_id(),
+            },
+            Answer::Continuation(Box::new(continuation(ContinuationState::Failed))),
+        ),
+        (
+            Query::Steps {
+                continuation_id: continuation_id(),
+            },
+            Answer::Steps(page(step())),
+        ),
+        (
+            Query::Approvals {
+                state: Some(ApprovalState::Pending),
+                page: PageRequest::default(),
+            },
+            Answer::Approvals(page(approval(ApprovalState::Pending))),
+        ),
+        (
+            Query::Approval { id: approval_id() },
+            Answer::Approval(Box::new(approval(ApprovalState::Consumed))),
+        ),
+        (Query::Channels, Answer::Channels(page(channel()))),
+        (
+            Query::Channel {
+                name: "team".to_owned(),
+            },
+            Answer::Channel(Box::new(channel())),
+        ),
+        (
+            Query::WhatIf {
+                channel: "team".to_owned(),
+                autonomy: Autonomy::Full,
+                limit: Some(20),
+            },
+            Answer::WhatIf(what_if()),
+        ),
+        (
+            Query::Outbox {
+                state: Some(OutboxState::Unknown),
+                page: page_request,
+            },
+            Answer::Outbox(page(delivery())),
+        ),
+        (
+            Query::Delivery { id: outbox_id() },
+            Answer::Delivery(Box::new(delivery())),
+        ),
+        (
+            Query::Why {
+                tool_call_id: call_id(),
+            },
+            Answer::Why(Box::new(why())),
+        ),
+        (
+            Query::Summary { since: Some(at()) },
+            Answer::Summary(Box::new(samples_duty::summary())),
+        ),
+        samples_pairing::query(),
+        samples_leftovers::query(),
+        (
+            Query::Doctor { check: true },
+            Answer::Doctor(Box::new(doctor())),
+        ),
+        (
+            Query::Audit {
+                filter: AuditFilter {
+                    since: Some(at()),
+                    action: Some("approval.decided".to_owned()),
+                    oldest_first: true,
+                    ..AuditFilter::default()
+                },
+                page: PageRequest {
+                    limit: Some(7),
+                    cursor: None,
+                },
+            },
+            Answer::Audit(page(audit_row())),
+        ),
+        (
+            Query::AuditVerify {
+                anchor: Some(anchor()),
+            },
+            Answer::AuditVerify(Box::new(audit_report())),
+        ),
+        (Query::Uncertain, Answer::Uncertain(Box::new(uncertain()))),
+        (
+            Query::Artifact {
+                hash: ArtifactHash::from_bytes([0xab; 32]),
+            },
+            Answer::Artifact(Box::new(artifact())),
+        ),
+        samples_models::query(),
+        (
+            // A remote daemon puts in who really asks.
+            Query::Duty { actor: None },
+            Answer::Duty(Box::new(duty())),
+        ),
+    ]
+    .into_iter()
+    .chain(samples_memory::queries())
+    .chain([transcript_from()])
+    .collect()
+}
+
+/// A durable event with this number.
+pub fn numbered(seq: u64) -> Event {
+    Event {
+        seq: Some(seq),
+        at: at(),
+        session_id: Some(session_id()),
+        continuation_id: Some(continuation_id()),
+        body: EventBody::ContinuationCancelled {
+            by: NASTY.to_owned(),
+            reason: Some(format!("number {seq}")),
+        },
+    }
+}
+
+/// An event of a continuation.
+pub fn event(seq: Option<u64>, body: EventBody) -> Event {
+    Event {
+        seq,
+        body,
+        ..numbered(0)
+    }
+}
+
+/// Events with and without numbers, with all kinds of content.
+pub fn events() -> Vec<Event> {
+    vec![
+        event(
+            Some(1),
+            EventBody::SessionStarted {
+                session: Box::new(session()),
+            },
+        ),
+        event(
+            None,
+            EventBody::MessageDelta {
+                step: 1,
+                offset: 0,
+                text: NASTY.to_owned(),
+            },
+        ),
+        event(
+            Some(2),
+            EventBody::ApprovalRequested {
+                approval: Box::new(approval(ApprovalState::Pending)),
+            },
+        ),
+        event(
+            Some(3),
+            EventBody::ContinuationFailed {
+                error: ErrorBody {
+                    code: "internal".to_owned(),
+                    message: NASTY.to_owned(),
+                },
+            },
+        ),
+        event(
+            Some(4),
+            EventBody::EngineState {
+                engine: Box::new(engine()),
+            },
+        ),
+    ]
+    .into_iter()
+    .chain(samples_duty::events())
+    .chain([samples_leftovers::event()])
+    .collect()
+}
