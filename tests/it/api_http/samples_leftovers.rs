@@ -5,7 +5,8 @@ use leverframe::protocol::event::{Event, EventBody};
 use leverframe::protocol::leftovers::{LeftInPlace, Leftovers, NewPlaces, SetAside};
 use leverframe::protocol::snapshot::{Answer, Query};
 
-use crate::api_http::samples::{self, NASTY, at, call_id, continuation_id, page, session_id};
+use crate::api_http::samples::{NASTY, at, call_id, continuation_id, page, session_id};
+use crate::api_http::samples_traffic;
 
 pub fn left() -> Leftovers {
     Leftovers {
@@ -50,7 +51,7 @@ pub fn query() -> (Query, Answer) {
 }
 
 pub fn event() -> Event {
-    samples::event(
+    samples_traffic::event(
         Some(7),
         EventBody::LeftoversChanged {
             leftovers: Box::new(left()),
