@@ -339,6 +339,8 @@ pub struct EngineTable {
     pub history_share: Option<u32>,
     /// Seconds that running work gets to end.
     pub shutdown_grace_seconds: Option<u32>,
+    /// MiB by which a run of a program may make its workspace grow.
+    pub run_growth_mib: Option<u32>,
 }
 
 /// `[retention]`.

@@ -516,6 +516,13 @@ fn engine(inputs: &Inputs<'_>, config: &ConfigFile) -> Result<EngineSettings, Co
             20,
             0..=3600,
         )?,
+        run_growth_mib: number(
+            inputs,
+            &key("run_growth_mib"),
+            table.run_growth_mib,
+            1024,
+            1..=1_048_576,
+        )?,
     })
 }
 

@@ -355,6 +355,8 @@ pub struct EngineSettings {
     pub history_share: u32,
     /// Seconds that running work gets to end when the process is told to; 0 = none.
     pub shutdown_grace_seconds: u32,
+    /// MiB by which one run of a program may make its workspace grow, and of one file that it writes.
+    pub run_growth_mib: u32,
 }
 
 /// How long things are kept, in days.

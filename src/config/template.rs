@@ -330,6 +330,7 @@ self_approval = "console"
 
 # [engine]
 # shutdown_grace_seconds = 20  # what runs when the process is told to end gets this long to end by itself
+# run_growth_mib = 1024      # a run of a program that makes its workspace grow by more is ended; no file gets larger
 # history_share = 50         # percent of a model's window that whole exchanges fill, newest first; 0: the fewest
 
 # [retention]                # days; the newest turns of a session in use always stay

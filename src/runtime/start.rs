@@ -153,7 +153,8 @@ pub(crate) async fn open(
         readers: 2,
         instance: settings.instance.clone(),
     };
-    let sandbox = Sandbox::probe_in_background();
+    let sandbox = Sandbox::probe_in_background()
+        .with_max_growth(u64::from(settings.engine.run_growth_mib) << 20);
     let opened = tokio::task::spawn_blocking(move || Store::open(options))
         .await
         .context("opening the database")?

@@ -17,7 +17,7 @@ use crate::tools::guard::{Guard, Kind};
 use crate::tools::place_watch::PlaceWatch;
 use crate::tools::process::{Ended, Ran, run};
 use crate::tools::read_file::{number, text};
-use crate::tools::sandbox::watch::{Excess, Watch};
+use crate::tools::sandbox::watch::{Excess, Growth, Watch};
 use crate::tools::sandbox::{Program, Sandbox};
 use crate::tools::tool::{
     EffectDisposition, Plan, PrepareError, Tool, ToolContext, ToolOutcome, ToolSpec,
@@ -352,13 +352,20 @@ impl Tool for ExecuteCommand {
             executable: &request.executable,
             arguments: &request.arguments,
             environment: &environment,
+            max_file: self.sandbox.max_growth(),
         });
         let seconds = number(args, "timeout_seconds")
             .unwrap_or(DEFAULT_SECONDS)
             .clamp(1, MAX_SECONDS);
         let stdin = text(args, "stdin").map(str::to_owned);
         let cancel = context.cancel.child_token();
-        let watch = Watch::begin(guard, places.measured(), cancel.clone());
+        let (before, took) = places.measured();
+        let growth = Growth {
+            before,
+            took,
+            most: self.sandbox.max_growth(),
+        };
+        let watch = Watch::begin(guard, growth, cancel.clone());
         let ran = Box::pin(run(
             command,
             stdin,

@@ -24,11 +24,15 @@ const PLACES: [&str; 3] = ["/usr/bin/bwrap", "/bin/bwrap", "/usr/local/bin/bwrap
 /// Exit status of a program that was not started because a protected path changed meanwhile.
 pub const REFUSED: i32 = 125;
 
+/// Most bytes by which a run makes the workspace grow where nothing else is said.
+const MAX_GROWTH: u64 = 1 << 30;
+
 /// How programs are confined on this machine. Clones share what was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sandbox {
     /// Empty while it is being found out; whoever needs it waits.
     found: Arc<OnceLock<Level>>,
+    max_growth: u64,
 }
 
 /// The programs that confine programs.
@@ -79,6 +83,8 @@ pub struct Program<'a> {
     pub arguments: &'a [String],
     /// The whole environment.
     pub environment: &'a [(String, String)],
+    /// Most bytes of one file that it writes.
+    pub max_file: u64,
 }
 
 impl Sandbox {
@@ -91,6 +97,7 @@ impl Sandbox {
     pub fn find(places: &Places) -> Self {
         Self {
             found: Arc::new(OnceLock::from(probe::find(places))),
+            max_growth: MAX_GROWTH,
         }
     }
 
@@ -103,7 +110,10 @@ impl Sandbox {
             // Set once, here; nobody else can have been first.
             let _ = slot.set(probe::find(&Places::of_machine()));
         });
-        Self { found }
+        Self {
+            found,
+            max_growth: MAX_GROWTH,
+        }
     }
 
     /// No confinement, with the reason.
@@ -112,7 +122,19 @@ impl Sandbox {
             found: Arc::new(OnceLock::from(Level::None {
                 why: why.to_owned(),
             })),
+            max_growth: MAX_GROWTH,
         }
+    }
+
+    /// The same with another bound, in bytes, for the growth of the workspace in one run and for one file.
+    #[must_use]
+    pub fn with_max_growth(self, max_growth: u64) -> Self {
+        Self { max_growth, ..self }
+    }
+
+    /// Most bytes by which a run may make the workspace grow, and most bytes of one file.
+    pub fn max_growth(&self) -> u64 {
+        self.max_growth
     }
 
     fn level(&self) -> &Level {

@@ -147,6 +147,7 @@ fn prove(level: &Level, places: &Places, began: Instant) -> Result<(), String> {
             executable: &executable,
             arguments: &arguments,
             environment: &[],
+            max_file: 1 << 20,
         },
         &[(places.helper.clone(), executable.clone())],
     );

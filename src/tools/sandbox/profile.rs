@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::text::quote::quote;
 use crate::tools::executable_places::Protection;
-use crate::tools::sandbox::{Program, REFUSED, watch};
+use crate::tools::sandbox::{Program, REFUSED};
 
 /// System directories a confined program sees, read-only.
 pub(crate) const SYSTEM: [&str; 9] = [
@@ -29,14 +29,14 @@ pub(crate) enum Tasks {
 }
 
 /// The program behind a shell that sets the resource limits and then becomes the program: 1 GiB of
-/// address space, no core files, 1 GiB a file, 64 tasks.
+/// address space, no core files, files as large as it may write, 64 tasks.
 pub(crate) fn limited(program: &Program<'_>, check: &str, tasks: Tasks) -> Vec<OsString> {
     let tasks = match tasks {
         Tasks::Limited => "ulimit -u 64 2>/dev/null || ulimit -p 64 2>/dev/null\n",
         Tasks::Free => "",
     };
     // The unit of `-f` is a block of 512 bytes.
-    let file = watch::MAX_DISK / 512;
+    let file = program.max_file / 512;
     let script = format!(
         "{check}ulimit -c 0\nulimit -v 1048576 2>/dev/null\nulimit -f {file} 2>/dev/null\n{tasks}exec \"$@\""
     );

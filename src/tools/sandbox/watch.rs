@@ -13,8 +13,6 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use crate::tools::executable_places::disk_usage;
 use crate::tools::guard::Guard;
 
-/// Most bytes by which a run makes the workspace grow, and most bytes of one file.
-pub const MAX_DISK: u64 = 1 << 30;
 /// Most bytes of memory of its own that all processes of a run have together.
 pub const MAX_MEMORY: u64 = 1 << 30;
 /// Most processes and threads of a run.
@@ -31,8 +29,8 @@ const MEASURE: Duration = Duration::from_millis(200);
 /// What a run took too much of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Excess {
-    /// Bytes in the workspace.
-    Disk(u64),
+    /// Bytes in the workspace, of so many.
+    Disk(u64, u64),
     /// Bytes of memory.
     Memory(u64),
     /// Processes and threads.
@@ -43,11 +41,11 @@ impl std::fmt::Display for Excess {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let mib = |bytes: u64| bytes >> 20;
         match self {
-            Self::Disk(bytes) => write!(
+            Self::Disk(bytes, most) => write!(
                 formatter,
                 "it wrote {} MiB into the workspace, of {} MiB for one run",
                 mib(*bytes),
-                mib(MAX_DISK)
+                mib(*most)
             ),
             Self::Memory(bytes) => write!(
                 formatter,
@@ -63,6 +61,17 @@ impl std::fmt::Display for Excess {
     }
 }
 
+/// By how much a workspace may grow.
+#[derive(Debug, Clone, Copy)]
+pub struct Growth {
+    /// Bytes that it took before the run.
+    pub before: u64,
+    /// How long it took to measure that.
+    pub took: Duration,
+    /// Most bytes that may be added.
+    pub most: u64,
+}
+
 /// A run that is looked at until [`Watch::end`].
 pub struct Watch {
     started: Arc<OnceLock<u32>>,
@@ -71,14 +80,13 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Begins to look. The workspace takes `before` bytes, and `took` so long to measure; `cancel` is how the run is
-    /// ended.
-    pub fn begin(guard: Guard, (before, took): (u64, Duration), cancel: CancellationToken) -> Self {
+    /// Begins to look; `cancel` is how the run is ended.
+    pub fn begin(guard: Guard, growth: Growth, cancel: CancellationToken) -> Self {
         let started = Arc::new(OnceLock::new());
         let stop = CancellationToken::new();
         let (pid, stopped) = (Arc::clone(&started), stop.clone());
         let looking = tokio::task::spawn_blocking(move || {
-            let excess = look(&guard, (before, took), &pid, &stopped);
+            let excess = look(&guard, growth, &pid, &stopped);
             if excess.is_some() {
                 cancel.cancel();
             }
@@ -105,20 +113,20 @@ impl Watch {
 
 fn look(
     guard: &Guard,
-    (before, took): (u64, Duration),
+    growth: Growth,
     process: &OnceLock<u32>,
     stop: &CancellationToken,
 ) -> Option<Excess> {
-    let mut next_walk = Instant::now() + MEASURE.max(took * SHARE);
+    let mut next_walk = Instant::now() + MEASURE.max(growth.took * SHARE);
     while !stop.is_cancelled() {
         if let Some(excess) = process.get().and_then(|process| tree(*process)) {
             return Some(excess);
         }
         let now = Instant::now();
         if now >= next_walk {
-            let grown = disk_usage(guard, stop).saturating_sub(before);
-            if grown > MAX_DISK {
-                return Some(Excess::Disk(grown));
+            let grown = disk_usage(guard, stop).saturating_sub(growth.before);
+            if grown > growth.most {
+                return Some(Excess::Disk(grown, growth.most));
             }
             next_walk = Instant::now() + MEASURE.max(now.elapsed() * SHARE);
         }

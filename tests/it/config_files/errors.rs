@@ -155,6 +155,11 @@ fn values_out_of_bounds() {
         &["engine.shutdown_grace_seconds", "from 0 to 3600"],
     );
     refused(
+        "[engine]\nrun_growth_mib = 0\n",
+        2,
+        &["engine.run_growth_mib", "from 1 to 1048576"],
+    );
+    refused(
         "[retention]\nhistory_days = 7\n",
         2,
         &["retention.history_days", "from 8 to"],

@@ -48,9 +48,10 @@ fn defaults() {
             engine.max_running,
             engine.max_model_attempts,
             engine.history_exchanges,
-            engine.shutdown_grace_seconds
+            engine.shutdown_grace_seconds,
+            engine.run_growth_mib
         ),
-        (16, 3, 6, 20)
+        (16, 3, 6, 20, 1024)
     );
     assert_eq!(settings.listen, None);
     assert_eq!(settings.log_filter, "info");

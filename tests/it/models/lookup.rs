@@ -64,6 +64,7 @@ pub fn all_settings(providers: Vec<(&str, ProviderSettings)>) -> Settings {
             history_exchanges: 6,
             history_share: 50,
             shutdown_grace_seconds: 20,
+            run_growth_mib: 1024,
         },
         retention: RetentionSettings {
             events: 30,

@@ -108,6 +108,11 @@ pub fn places() -> Places {
 
 /// A bench with the real sandbox; `None`, said aloud, where this machine has none.
 pub fn confined() -> Option<Bench> {
+    sandbox().map(|sandbox| Bench::with(&sandbox))
+}
+
+/// A sandbox that confines; `None`, and a word about it, where there is none.
+pub fn sandbox() -> Option<Sandbox> {
     let sandbox = Sandbox::find(&places());
     if !sandbox.is_confined() {
         crate::support::requirement::missing(
@@ -117,7 +122,7 @@ pub fn confined() -> Option<Bench> {
         );
         return None;
     }
-    Some(Bench::with(&sandbox))
+    Some(sandbox)
 }
 
 /// Waits for a condition; panics with the words when it does not come.

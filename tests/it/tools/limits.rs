@@ -6,8 +6,9 @@ use leverframe::tools::executable_places::ExecutablePlaces;
 use leverframe::tools::guard::Guard;
 use serde_json::json;
 
+use crate::leftovers::daemon::run;
 use crate::support::daemon::Home;
-use crate::tools::harness::{Bench, confined, text};
+use crate::tools::harness::{Bench, confined, sandbox, text};
 
 fn mode(path: &std::path::Path) -> u32 {
     std::fs::symlink_metadata(path)
@@ -70,6 +71,62 @@ async fn a_file_and_all_files_together_are_bounded() {
         outcome.content
     );
     assert!(outcome.is_error);
+}
+
+#[tokio::test]
+async fn the_bound_of_growth_is_a_setting() {
+    let Some(sandbox) = sandbox() else { return };
+    let bench = Bench::with(&sandbox.with_max_growth(8 << 20));
+    // Two files that fit by themselves, in a run that does not end.
+    let script = "head -c 6M /dev/zero > a; head -c 6M /dev/zero > b; echo made; sleep 60";
+    let outcome = bench
+        .call(
+            "execute_command",
+            json!({"script": script, "timeout_seconds": 30}),
+        )
+        .await;
+    assert!(
+        outcome.content.contains("into the workspace, of 8 MiB"),
+        "{}",
+        outcome.content
+    );
+    // One that does not.
+    let script = "head -c 9M /dev/zero > c || echo refused";
+    let outcome = bench
+        .call("execute_command", json!({"script": script}))
+        .await;
+    assert!(outcome.content.contains("refused"), "{}", outcome.content);
+    let size = std::fs::metadata(bench.workspace.join("c")).unwrap().len();
+    assert!(size <= 8 << 20, "{size}");
+    // What was there before does not count.
+    let script = "head -c 4M /dev/zero > d; sleep 1; echo finished";
+    let outcome = bench
+        .call("execute_command", json!({"script": script}))
+        .await;
+    assert!(outcome.content.contains("finished"), "{}", outcome.content);
+}
+
+#[tokio::test]
+async fn the_configuration_sets_the_bound_of_growth() {
+    let home = Home::new("[engine]\nrun_growth_mib = 3\n");
+    let daemon = home.daemon();
+    let turn = run(
+        &daemon,
+        "head -c 2M /dev/zero > a; head -c 2M /dev/zero > b; sleep 100",
+    )
+    .await;
+    // Nobody knows what it did until then, so the turn waits for a person.
+    let asked = daemon
+        .wait("/v1/approvals?state=pending", "a question", |list| {
+            list["items"][0]["kind"] == "resolve_unknown"
+        })
+        .await;
+    assert!(
+        asked
+            .to_string()
+            .contains("MiB into the workspace, of 3 MiB"),
+        "{turn}: {asked:#}"
+    );
 }
 
 #[tokio::test]
@@ -140,4 +197,19 @@ fn default_workspaces_are_closed_to_others() {
         assert_eq!(mode(place), 0o700, "{}", place.display());
     }
     assert_eq!(text(&old.join("kept")), "x");
+}
+
+#[test]
+fn a_workspace_elsewhere_is_made_closed_and_one_that_is_there_stays_as_it_is() {
+    let home = Home::new(
+        "[channels.api]\nworkspace = \"{home}/made\"\n\n[channels.cli]\nworkspace = \"{home}/there\"\n",
+    );
+    let (made, there) = (home.path().join("made"), home.path().join("there"));
+    std::fs::create_dir(&there).unwrap();
+    std::fs::set_permissions(&there, std::fs::Permissions::from_mode(0o755)).unwrap();
+    // With the mask of most logins: without a mode of its own the directory would be open.
+    let shell = ["/bin/sh", "-c", "umask 022; exec \"$0\" \"$@\""];
+    let _daemon = home.daemon_through(&shell, &[]);
+    assert_eq!(mode(&made), 0o700);
+    assert_eq!(mode(&there), 0o755);
 }
