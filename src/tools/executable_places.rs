@@ -400,13 +400,15 @@ impl ExecutablePlaces {
             }
         }
         new.set_aside.reverse();
+        let mut cleared = scan.cleared;
+        cleared.sort();
         let listed = new.set_aside.len().min(MOST_NAMED);
         new.more = (new.set_aside.len() - listed) as u64;
         new.set_aside.truncate(listed);
         new.in_place.truncate(MOST_NAMED);
         Leftovers {
             new,
-            cleared: scan.cleared,
+            cleared,
             set_id_left: scan.set_id_left || incomplete.is_some(),
         }
     }

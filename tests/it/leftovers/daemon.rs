@@ -8,7 +8,7 @@ use crate::support::daemon::{DEADLINE, Daemon, Home};
 use crate::take_overs::daemon::cli;
 
 /// Lets a script run, as a person who approves it would; its continuation.
-pub(super) async fn run(daemon: &Daemon, script: &str) -> String {
+pub(crate) async fn run(daemon: &Daemon, script: &str) -> String {
     let session = daemon.session().await;
     let call = json!({ "script": script, "timeout_seconds": 120 });
     let turn = daemon

@@ -3,6 +3,6 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod console;
-mod daemon;
+pub(crate) mod daemon;
 mod plain;
 mod stored;
