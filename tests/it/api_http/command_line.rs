@@ -58,6 +58,7 @@ async fn run(fake: &FakeClient, words: &str, attended: Attended, input: &str) ->
 fn approvals(fake: &FakeClient, risk: Risk) {
     let approval = leverframe::protocol::approval::Approval {
         risk,
+        shortened: false,
         ..samples::approval(ApprovalState::Pending)
     };
     fake.knows(Ok(Answer::Approvals(Page {
