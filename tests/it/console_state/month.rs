@@ -212,6 +212,8 @@ impl Listener {
         self.hear(n, EventBody::SessionEnded { reason });
         // What was decided stays on screen some seconds.
         self.driver.wait(100);
+        // What the driver of the tests notes would grow.
+        self.driver.effects.clear();
     }
 
     /// Looks at the card that came last, as an operator does.
