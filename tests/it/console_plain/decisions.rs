@@ -320,3 +320,29 @@ async fn a_shape_is_allowed_for_the_session_and_a_rule_is_made() {
     assert_eq!(door.get(&path).await["state"], "pending");
     typist.quit();
 }
+
+#[tokio::test]
+async fn a_large_call_is_printed_whole_before_it_can_be_allowed() {
+    let home = Home::new("");
+    let mut typist = Typist::at(&home);
+    let door = Door::of(&home);
+    let content = "0123456789\n".repeat(400);
+    let args = json!({ "path": "large.txt", "content": format!("{content}THE END\n") });
+    let approval = door
+        .ask(&format!("TOOL:write_file{args}\nSAY:all done"))
+        .await;
+    typist.news("new: 1");
+    let said = typist.enter("1 1");
+    assert!(said.contains("not armed"), "{said}");
+    let card = typist.enter("1");
+    assert!(card.contains("+THE END"), "{card}");
+    assert!(!card.contains("loading"), "{card}");
+    typist.look();
+    let said = typist.enter("allow 1");
+    assert!(said.contains("allowed once"), "{said}");
+    let continuation = approval["continuation_id"].as_str().unwrap();
+    door.wait_state(continuation, "completed").await;
+    let file = written(&home, "large.txt").unwrap_or_default();
+    assert_eq!(file.len(), content.len() + "THE END\n".len());
+    typist.quit();
+}

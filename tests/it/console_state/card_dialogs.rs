@@ -334,6 +334,43 @@ fn a_value_is_written_and_asked_about_and_a_deny_rule_denies() {
 }
 
 #[test]
+fn a_tool_that_always_asks_is_offered_only_a_rule_that_denies() {
+    let mut approval = fixture::approval(1, Risk::Medium);
+    approval.verdict.rule = "always_ask list: `write_*`".into();
+    let mut driver = Driver::with(
+        160,
+        60,
+        Snapshot {
+            approvals: vec![approval],
+            ..fixture::busy()
+        },
+    );
+    driver.press("j");
+    driver.wait(800);
+    driver.draw();
+    driver.press("r");
+    let text = driver.text();
+    assert!(
+        text.contains("none can allow it: write_file is on always_ask"),
+        "{text}"
+    );
+    // The line of the verdict is the fifth.
+    driver.press("j j j j enter");
+    let text = driver.text();
+    assert!(text.contains("no rule lets it run"), "{text}");
+    driver.press("j j j j j j j j");
+    driver.wait(900);
+    driver.press("enter");
+    let words = |driver: &Driver| {
+        decided(driver)
+            .iter()
+            .map(|one| one.decision)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(words(&driver), [DecisionWord::Deny]);
+}
+
+#[test]
 fn an_editor_that_does_not_fit_or_whose_card_changed_decides_nothing() {
     let mut driver = ready(160, 60);
     driver.press("r");

@@ -155,6 +155,8 @@ async fn an_emergency_stop_kills_a_running_program_and_holds_until_released() {
         began.elapsed()
     );
     assert!(stopped["held_since"].is_string(), "{stopped:#}");
+    // It is answered once everything has let go.
+    assert_eq!(daemon.get(&path).await["state"], "awaiting_approval");
     // Nobody knows whether a killed program had its effect: a question, not a guess (A9, E9).
     let asked = daemon.wait_approval().await;
     assert_eq!(asked["kind"], "resolve_unknown");
