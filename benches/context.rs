@@ -18,14 +18,18 @@ mod world;
 use leverframe::engine::context::build::{Material, MemoryContext, Target, build};
 use leverframe::engine::context::exchange::Exchange;
 use leverframe::engine::context::prefix::Prefix;
-use leverframe::engine::context::{MOST_BEYOND, exchanges};
+use leverframe::engine::context::{MOST_BEYOND, exchanges, history_tokens};
 use leverframe::engine::turn::fold;
 use leverframe::store::commands::claim::Claim;
+use leverframe::store::queries::history::Exchange as HistoryExchange;
 
 use crate::world::World;
 
 /// Windows of models, small to large.
 const WINDOWS: [u64; 3] = [8_192, 128_000, 1_000_000];
+
+/// Percent of a window that exchanges may fill: `engine.history_share` by default.
+const SHARE: u32 = 50;
 
 fn main() {
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -49,13 +53,25 @@ fn main() {
     });
     let prefix = Prefix::new("team", None, false, &[]);
     for window in WINDOWS {
-        let wanted = exchanges(6, window) + MOST_BEYOND;
+        // As a model call reads them with the default settings: the least, and more while they fit their share.
+        let least = exchanges(6, window);
+        let tokens = history_tokens(SHARE, window);
+        let wanted = move || {
+            let (mut count, mut filled) = (0, 0);
+            move |last: Option<&HistoryExchange>| {
+                filled += last.map_or(0, fold::size);
+                let wanted = count < least || (count < least + MOST_BEYOND && filled <= tokens);
+                count += 1;
+                wanted
+            }
+        };
         harness::measure(
-            &format!("context: {wanted} of {exchanges_before} exchanges"),
+            &format!("context: {tokens} tokens of {exchanges_before} exchanges"),
             || {
                 runtime.block_on(async {
                     let read = world.store.read_here(move |reader| {
-                        Ok((reader.turn(now)?, reader.history(session, now, wanted)?))
+                        let (history, _) = reader.history_while(session, now, wanted())?;
+                        Ok((reader.turn(now)?, history))
                     });
                     let (rows, history) = read.await.unwrap();
                     let history: Vec<Exchange> = history.into_iter().map(fold::earlier).collect();
@@ -72,8 +88,8 @@ fn main() {
                         window,
                         max_output: 4_096,
                         tools: true,
-                        exchanges: wanted as usize,
-                        history: 0,
+                        exchanges: least as usize,
+                        history: tokens,
                         compact: false,
                     };
                     build(&material, &target).unwrap()

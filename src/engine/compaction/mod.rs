@@ -97,7 +97,7 @@ impl TurnEnd {
             model: reply.model.clone(),
             // Servers that cut what does not fit count less than was sent.
             used: usage.input_tokens.max(reply.prompt_tokens) + usage.output_tokens,
-            dropped: !reply.dropped.is_empty(),
+            dropped: reply.dropped.len() > usize::from(reply.removed),
         }
     }
 }

@@ -55,6 +55,8 @@ struct Step<'a> {
     pass: Option<Pass>,
     /// Exchanges before those that were read, at most.
     unread: u64,
+    /// Exchanges that retention removed and no summary stands for.
+    removed: u64,
 }
 
 /// Asks for the next step of a turn. The error is the store's.
@@ -90,6 +92,7 @@ pub async fn call(engine: &Engine, rows: &TurnRows) -> anyhow::Result<Outcome> {
         memory: memory::recollect(engine, rows).await?,
         pass: None,
         unread: 0,
+        removed: 0,
     };
     let mut gave_up: Vec<(&str, GaveUp)> = Vec::new();
     for name in &chosen.models {
@@ -310,6 +313,12 @@ impl Step<'_> {
         notes.append(&mut answer.notes);
         let mut dropped = self.memory.left_out.clone();
         dropped.extend(context.dropped);
+        if self.removed > 0 {
+            dropped.push(format!(
+                "{} earlier exchange(s): removed by retention (retention.history_days = {})",
+                self.removed, self.engine.settings.retention.history
+            ));
+        }
         ModelReply {
             answer,
             source: AnswerSource::Attempt(answered.attempt_id),
@@ -318,6 +327,7 @@ impl Step<'_> {
             attempts: self.attempts,
             failed_tokens: self.failed_tokens,
             prompt_tokens: context.tokens,
+            removed: self.removed > 0,
             dropped,
             notes,
         }
@@ -407,17 +417,20 @@ impl Step<'_> {
             count += 1;
             wanted
         };
-        let (summary, (history, more)) = self
+        let (summary, (history, more), removed) = self
             .engine
             .store
             .read_here(move |reader| {
                 let summary = reader.summary(session)?;
-                Ok((summary, reader.history_while(session, continuation, wants)?))
+                let history = reader.history_while(session, continuation, wants)?;
+                Ok((summary, history, reader.removed_turns(session)?))
             })
             .await?;
+        self.removed = removed;
         self.unread = if more {
             (self.rows.uncovered.saturating_sub(1))
                 .saturating_sub(history.len() as u64)
+                .saturating_sub(removed)
                 .max(1)
         } else {
             0

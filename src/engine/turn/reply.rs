@@ -30,7 +30,9 @@ pub struct ModelReply {
     pub failed_tokens: u64,
     /// Estimated input tokens of it; 0 = no model was asked.
     pub prompt_tokens: u64,
-    /// What did not fit, in words.
+    /// Whether the last of what was left out is what retention removed: there is nothing to compact of that.
+    pub removed: bool,
+    /// What was left out, in words.
     pub dropped: Vec<String>,
     /// What else an operator should know, in words.
     pub notes: Vec<String>,
@@ -57,6 +59,7 @@ impl ModelReply {
             attempts: 0,
             failed_tokens: 0,
             prompt_tokens: 0,
+            removed: false,
             dropped: Vec::new(),
             notes: Vec::new(),
         }

@@ -54,6 +54,15 @@ const DELETES: [&str; 7] = [
     "DELETE FROM artifact_references WHERE continuation_id = ?1",
 ];
 
+/// The next model call of its session names what is neither sent nor summarised.
+const COUNT_REMOVED: [&str; 2] = [
+    "UPDATE sessions SET removed_turns = removed_turns + 1
+     WHERE id = (SELECT session_id FROM continuations WHERE id = ?1 AND state = 'completed')",
+    "UPDATE summaries SET removed_turns = removed_turns + 1
+     WHERE session_id = (SELECT session_id FROM continuations WHERE id = ?1 AND state = 'completed')
+        AND covers_to >= (SELECT position FROM continuations WHERE id = ?1)",
+];
+
 impl SweepHistory {
     /// Whether it is still what it was when it was found.
     fn still_old(&self, tx: &WriteTx<'_>, turn: &OldTurn) -> Result<bool, StoreError> {
@@ -182,6 +191,9 @@ impl WriteCommand for SweepHistory {
             }
             swept.taken += 1;
             if self.still_old(tx, turn)? {
+                for count in COUNT_REMOVED {
+                    tx.conn.prepare_cached(count)?.execute([turn.id])?;
+                }
                 swept.rows += Self::remove(tx, turn)?;
                 swept.removed += 1;
             }

@@ -114,6 +114,19 @@ impl Reader<'_> {
         Ok((exchanges, more))
     }
 
+    /// Completed turns of a session that retention removed and its summary does not stand for.
+    pub fn removed_turns(&self, session: SessionId) -> Result<u64, StoreError> {
+        let removed: i64 = self
+            .conn
+            .prepare_cached(
+                "SELECT s.removed_turns - coalesce(
+                    (SELECT m.removed_turns FROM summaries m WHERE m.session_id = s.id), 0)
+                 FROM sessions s WHERE s.id = ?1",
+            )?
+            .query_row([session.to_bytes()], |row| row.get(0))?;
+        Ok(removed.max(0).unsigned_abs())
+    }
+
     /// How SQLite goes about [`Reader::history`], a line a table.
     pub fn history_plan(&self) -> Result<Vec<String>, StoreError> {
         let mut statement = self

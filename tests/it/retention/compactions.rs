@@ -145,3 +145,23 @@ async fn a_piece_of_them_is_500_rows_at_most() {
     assert_eq!(count(&world, "SELECT count(*) FROM compactions").await, 2);
     sound(&world).await;
 }
+
+#[tokio::test]
+async fn what_retention_removed_is_named_unless_the_summary_stands_for_it() {
+    let world = World::new().await;
+    let (session, turns) = talked(&world, "a", 10).await;
+    let begun = world.compacting(session, turns[0]).await;
+    world.compact(begun, &turns[..3]).await;
+    world.clock.advance_millis(60 * DAY_MS);
+    world.running("a").await;
+    assert_eq!(sweep(&world).await.continuations, 4);
+    let removed = world
+        .store
+        .read(move |reader| reader.removed_turns(session));
+    assert_eq!(
+        removed.await.unwrap(),
+        1,
+        "three of four are in the summary"
+    );
+    assert_eq!(count(&world, "SELECT removed_turns FROM sessions").await, 4);
+}

@@ -100,6 +100,33 @@ async fn an_overdue_sweep_runs_at_the_start_and_followers_of_what_went_are_reset
 }
 
 #[tokio::test]
+async fn a_model_call_names_what_retention_removed() {
+    let home = Home::new("[engine]\nhistory_exchanges = 2\n[retention]\nsession_idle_days = 300\n");
+    let mut daemon = home.daemon();
+    let session = daemon.session().await;
+    for n in 0..5 {
+        let id = daemon.send(&session, &format!("SAY:answer {n}")).await;
+        daemon.wait_state(&id, "completed").await;
+    }
+    assert!(daemon.terminate().success());
+    std::fs::write(home.path().join("stderr.log"), "").unwrap();
+    age(&home, 40);
+    let daemon = home.daemon();
+    swept_by_itself(&home).await;
+    // At each call from then on, not only at the next.
+    for _ in 0..2 {
+        let id = daemon.send(&session, "SAY:and now?").await;
+        daemon.wait_state(&id, "completed").await;
+        let steps = daemon.get(&format!("/v1/continuations/{id}/steps")).await;
+        assert_eq!(
+            steps["items"][0]["body"]["dropped"],
+            json!(["3 earlier exchange(s): removed by retention (retention.history_days = 30)"]),
+            "{steps:#}"
+        );
+    }
+}
+
+#[tokio::test]
 async fn the_command_line_previews_and_sweeps() {
     let home = with_turns("", 3).await;
     let daemon = home.daemon();
