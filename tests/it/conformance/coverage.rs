@@ -169,11 +169,11 @@ const ELSEWHERE: &[(u8, &str)] = &[
     ),
     (
         89,
-        "tests/it/response_cache/turns.rs::two_people_with_one_question_are_one_call_in_scope_channel_and_two_in_scope_user",
+        "tests/it/response_cache/keys.rs::in_scope_channel_it_does_not_matter_who_asks_and_in_scope_user_it_does",
     ),
     (
         90,
-        "tests/it/response_cache/turns.rs::two_people_with_one_question_are_one_call_in_scope_channel_and_two_in_scope_user",
+        "tests/it/response_cache/keys.rs::in_scope_channel_it_does_not_matter_who_asks_and_in_scope_user_it_does",
     ),
     (
         91,

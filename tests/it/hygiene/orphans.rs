@@ -51,7 +51,8 @@ async fn summaries_of_sessions_that_are_gone_go() {
             conn.pragma_update(None, "foreign_keys", false).unwrap();
             for session in [id, [3; 16]] {
                 conn.execute(
-                    "INSERT INTO summaries VALUES (?1, 1, 'what was said', 1, 1, 'local/m', '[]', 1)",
+                    "INSERT INTO summaries (session_id, version, text, covers_to, turns, model, at)
+                     VALUES (?1, 1, 'what was said', 1, 1, 'local/m', 1)",
                     [session],
                 )
                 .unwrap();
@@ -132,7 +133,7 @@ async fn what_a_session_was_remembered_by_goes_with_it() {
     world
         .store
         .with_writer(move |conn| {
-            conn.execute("INSERT INTO summaries VALUES (?1, 1, 'x', 1, 1, 'local/m', '[]', 1)", [id]).unwrap();
+            conn.execute("INSERT INTO summaries (session_id, version, text, covers_to, turns, model, at) VALUES (?1, 1, 'x', 1, 1, 'local/m', 1)", [id]).unwrap();
             conn.execute(
                 "INSERT INTO compactions (id, session_id, state, epoch, model, turns, tokens_before, started_at, ended_at)
                  VALUES (zeroblob(16), ?1, 'done', 1, 'local/m', 1, 5, 1, 2)",
