@@ -252,11 +252,8 @@ fn sets_the_date(word: &str) -> bool {
 }
 
 fn classify(request: &Request, guard: &Guard, sandbox: &Sandbox) -> (Risk, Vec<String>) {
-    if let Some(why) = sandbox.missing_because() {
-        return (
-            Risk::Critical,
-            vec![format!("runs without a sandbox: {why}")],
-        );
+    if let Some(why) = sandbox.always_asks() {
+        return (sandbox.least_risk(), vec![why]);
     }
     if request.script.is_some() {
         return (Risk::High, vec!["runs a shell script".to_owned()]);
@@ -310,10 +307,7 @@ impl Tool for ExecuteCommand {
             },
             operands: operands.files,
             preview: Preview::Exec { argv: request.argv },
-            always_asks: self
-                .sandbox
-                .missing_because()
-                .map(|why| format!("no sandbox: {why}")),
+            always_asks: self.sandbox.always_asks(),
         })
     }
 

@@ -3,10 +3,15 @@
 //! A confined program cannot see the data, configuration or runtime directories, the home directories or
 //! other processes, has no network and no capability, and can write in the workspace and in a `/tmp` of
 //! its own only. Which level this machine gives is measured, never assumed.
+//!
+//! Where bubblewrap is missing, Landlock and seccomp hold a program back as far as they can. That is no sandbox: a
+//! program can change the whole workspace, `.git` included, and so a person decides about each.
 
 pub mod attempts;
+pub(crate) mod landlock;
 pub mod probe;
 pub(crate) mod profile;
+mod system_calls;
 pub mod watch;
 pub mod workspace;
 
@@ -16,11 +21,14 @@ use std::sync::{Arc, OnceLock};
 
 pub use crate::tools::sandbox::workspace::{WorkspaceError, check_workspace};
 
+use crate::protocol::words::Risk;
 use crate::tools::executable_places::ExecutablePlace;
 use crate::tools::sandbox::profile::{SYSTEM, Tasks, limited, profile};
 
 /// Where bubblewrap is looked for; never through `PATH`, which others may have set.
 const PLACES: [&str; 3] = ["/usr/bin/bwrap", "/bin/bwrap", "/usr/local/bin/bwrap"];
+/// What a program can change where no mount protects it.
+const OPEN: &str = ".git and what else in the workspace makes programs run";
 /// Exit status of a program that was not started because a protected path changed meanwhile.
 pub const REFUSED: i32 = 125;
 
@@ -40,8 +48,10 @@ pub struct Sandbox {
 pub struct Places {
     /// Where bubblewrap is looked for, in order.
     pub bubblewrap: Vec<PathBuf>,
-    /// A binary of leverframe: it tries the profile from inside.
+    /// A binary of leverframe: it tries the profile from inside, and applies Landlock to programs.
     pub helper: PathBuf,
+    /// Whether Landlock is tried where bubblewrap does not work.
+    pub landlock: bool,
 }
 
 impl Places {
@@ -50,6 +60,7 @@ impl Places {
         Self {
             bubblewrap: PLACES.iter().map(PathBuf::from).collect(),
             helper: std::env::current_exe().unwrap_or_default(),
+            landlock: true,
         }
     }
 }
@@ -60,6 +71,12 @@ pub(crate) enum Level {
         program: PathBuf,
         /// Whether it knows `--size` (0.7 and later).
         sized: bool,
+    },
+    Landlock {
+        /// A binary of leverframe.
+        helper: PathBuf,
+        /// Why it is not bubblewrap.
+        why: String,
     },
     None {
         why: String,
@@ -149,18 +166,19 @@ impl Sandbox {
         }
     }
 
-    /// Whether programs are confined.
+    /// Whether programs are confined: they cannot change what makes other people's programs run.
     pub fn is_confined(&self) -> bool {
         match self.level() {
             Level::Bubblewrap { .. } => true,
-            Level::None { .. } => false,
+            Level::Landlock { .. } | Level::None { .. } => false,
         }
     }
 
-    /// The level reached: `bubblewrap` or `none (<why>)`.
+    /// The level reached: `bubblewrap`, `landlock (<why>)` or `none (<why>)`.
     pub fn level_word(&self) -> String {
         match self.level() {
             Level::Bubblewrap { .. } => "bubblewrap".to_owned(),
+            Level::Landlock { why, .. } => format!("landlock ({why})"),
             Level::None { why } => format!("none ({why})"),
         }
     }
@@ -175,24 +193,38 @@ impl Sandbox {
 
     /// The level and what was proved of it.
     pub fn report(&self) -> String {
+        let cannot: Vec<_> = attempts::ALL.map(attempts::Attempt::words).into();
+        let proved = format!(
+            "{}; tried at the start, a program cannot {}",
+            self.level_word(),
+            cannot.join(", ")
+        );
         match self.level() {
-            Level::Bubblewrap { .. } => {
-                let proved: Vec<_> = attempts::ALL.map(attempts::Attempt::words).into();
-                format!(
-                    "{}; tried at the start, a program cannot {}",
-                    self.level_word(),
-                    proved.join(", ")
-                )
+            Level::Bubblewrap { .. } => proved,
+            Level::Landlock { .. } => {
+                format!("{proved}; it can change {OPEN}, so a person decides about each program")
             }
             Level::None { .. } => self.level_word(),
         }
     }
 
-    /// Why programs are not confined; `None` when they are.
-    pub fn missing_because(&self) -> Option<&str> {
+    /// Why no rule lets a program run without a person, in words; `None` when programs are confined.
+    pub fn always_asks(&self) -> Option<String> {
         match self.level() {
             Level::Bubblewrap { .. } => None,
-            Level::None { why } => Some(why),
+            Level::Landlock { why, .. } => Some(format!(
+                "only Landlock and seccomp confine it, it can change {OPEN}: {why}"
+            )),
+            Level::None { why } => Some(format!("no sandbox: {why}")),
+        }
+    }
+
+    /// The risk that the level adds to every program.
+    pub fn least_risk(&self) -> Risk {
+        match self.level() {
+            Level::Bubblewrap { .. } => Risk::Low,
+            Level::Landlock { .. } => Risk::High,
+            Level::None { .. } => Risk::Critical,
         }
     }
 
@@ -200,6 +232,9 @@ impl Sandbox {
     pub fn describe(&self) -> &'static str {
         match self.level() {
             Level::Bubblewrap { .. } => "bubblewrap: workspace only, no network",
+            Level::Landlock { .. } => {
+                "Landlock and seccomp: workspace only, its .git too; no network"
+            }
             Level::None { .. } => "unsandboxed",
         }
     }
@@ -207,7 +242,7 @@ impl Sandbox {
     /// Whether an absolute path can be seen by a confined program: it is part of the system or of the
     /// workspace.
     pub fn shows(&self, path: &Path, workspace: &Path) -> bool {
-        !self.is_confined()
+        matches!(self.level(), Level::None { .. })
             || path.starts_with(workspace)
             || SYSTEM.iter().any(|system| path.starts_with(system))
     }
@@ -239,18 +274,31 @@ impl Level {
                 command.env_clear().current_dir("/");
                 command
             }
+            Self::Landlock { helper, .. } => {
+                let mut command = Command::new(helper);
+                command
+                    .args([probe::HELPER, probe::RUN])
+                    .arg(probe::confinement(program))
+                    .args(limited(program, "", Tasks::Free));
+                free(&mut command, program);
+                // `/tmp` is everybody's: a program has none of its own here.
+                command.env("TMPDIR", program.workspace);
+                command
+            }
             Self::None { .. } => {
                 let mut words = limited(program, "", Tasks::Free).into_iter();
                 let mut command = Command::new(words.next().unwrap_or_default());
-                command.args(words).env_clear().current_dir(program.cwd);
-                command.envs(
-                    program
-                        .environment
-                        .iter()
-                        .map(|(name, value)| (name, value)),
-                );
+                command.args(words);
+                free(&mut command, program);
                 command
             }
         }
     }
+}
+
+/// What bubblewrap does by options: the program's directory and exactly its environment.
+fn free(command: &mut Command, program: &Program<'_>) {
+    command.env_clear().current_dir(program.cwd);
+    let environment = program.environment.iter();
+    command.envs(environment.map(|(name, value)| (name, value)));
 }

@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 
 use crate::text::quote::quote;
 use crate::tools::sandbox::attempts::{self, Attempt, Report, Targets};
+use crate::tools::sandbox::landlock::Confinement;
+use crate::tools::sandbox::profile::SYSTEM;
 use crate::tools::sandbox::{Level, Places, Program};
 
 /// Longest probe, all tries together.
@@ -22,12 +24,31 @@ const NAMED: usize = 3;
 
 /// The best level that is proved on this machine.
 pub(crate) fn find(places: &Places) -> Level {
-    let Some(program) = places.bubblewrap.iter().find(|path| path.is_file()) else {
-        return Level::None {
-            why: "bubblewrap is not installed".to_owned(),
-        };
-    };
     let began = Instant::now();
+    let why = match bubblewrap(places, began) {
+        Ok(level) => return level,
+        Err(why) => why,
+    };
+    if !places.landlock {
+        return Level::None { why };
+    }
+    let level = Level::Landlock {
+        helper: places.helper.clone(),
+        why: why.clone(),
+    };
+    match prove(&level, places, began) {
+        Ok(()) => level,
+        Err(problem) => Level::None {
+            why: format!("{why}; nor does Landlock: {problem}"),
+        },
+    }
+}
+
+/// Bubblewrap in the profile that is proved; the error says why there is none.
+fn bubblewrap(places: &Places, began: Instant) -> Result<Level, String> {
+    let Some(program) = places.bubblewrap.iter().find(|path| path.is_file()) else {
+        return Err("bubblewrap is not installed".to_owned());
+    };
     let mut why = String::new();
     for sized in [true, false] {
         let level = Level::Bubblewrap {
@@ -35,16 +56,14 @@ pub(crate) fn find(places: &Places) -> Level {
             sized,
         };
         match prove(&level, places, began) {
-            Ok(()) => return level,
+            Ok(()) => return Ok(level),
             Err(problem) if why.is_empty() => why = problem,
             // What the newer options say is closer to the cause, unless it is only that they are new.
             Err(problem) if why.contains("--size") => why = problem,
             Err(_) => {}
         }
     }
-    Level::None {
-        why: format!("bubblewrap does not work here: {why}"),
-    }
+    Err(format!("bubblewrap does not work here: {why}"))
 }
 
 /// What the attempts aim at, for as long as they run.
@@ -135,7 +154,11 @@ impl Drop for Ground {
 fn prove(level: &Level, places: &Places, began: Instant) -> Result<(), String> {
     let ground = Ground::new().map_err(|error| format!("no place to try it: {error}"))?;
     let targets = serde_json::to_string(&ground.targets).map_err(|error| error.to_string())?;
-    let executable = ground.targets.workspace.join("try");
+    // Bubblewrap shows the helper in the workspace; Landlock lets it run where it is.
+    let executable = match level {
+        Level::Bubblewrap { .. } => ground.targets.workspace.join("try"),
+        Level::Landlock { .. } | Level::None { .. } => places.helper.clone(),
+    };
     let hidden = [ground.root.join("hidden")];
     let arguments = [HELPER, TRY, &targets].map(str::to_owned);
     let mut command = level.command(
@@ -238,9 +261,33 @@ pub const HELPER: &str = "__sandbox";
 /// The second: the attempts.
 pub const TRY: &str = "try";
 
+/// The second: a program, after its confinement.
+pub(crate) const RUN: &str = "run";
+
+/// The confinement of a program as an argument of the helper.
+pub(crate) fn confinement(program: &Program<'_>) -> String {
+    let system = |path: &Path| SYSTEM.iter().any(|place| path.starts_with(place));
+    let outside = !program.executable.starts_with(program.workspace) && !system(program.executable);
+    let confinement = Confinement {
+        workspace: program.workspace.to_owned(),
+        hidden: program.hidden.to_vec(),
+        executable: outside.then(|| program.executable.to_owned()),
+    };
+    // Paths that are no UTF-8 do not become JSON; the helper refuses an empty word.
+    serde_json::to_string(&confinement).unwrap_or_default()
+}
+
 /// What the binary does as helper, with the arguments after [`HELPER`]: the words for standard output.
 pub fn helper(arguments: &[String]) -> Result<String, String> {
     match arguments {
+        [word, confinement, program @ ..] if word == RUN => {
+            let confinement: Confinement = serde_json::from_str(confinement)
+                .map_err(|error| format!("the program was not started: {error}"))?;
+            Err(format!(
+                "the program was not started: {}",
+                confinement.become_program(program)
+            ))
+        }
         [word, targets] if word == TRY => {
             let targets = serde_json::from_str(targets).map_err(|error| error.to_string())?;
             serde_json::to_string(&attempts::run(&targets)).map_err(|error| error.to_string())

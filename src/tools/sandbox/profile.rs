@@ -18,7 +18,7 @@ pub(crate) const EMPTY: [&str; 4] = ["/root", "/home", "/run", "/var"];
 /// Size of the `/tmp` and of the `/dev/shm` of a program, in bytes.
 const TMP_SIZE: &str = "268435456";
 /// Deepest level of `/etc` looked at for files that are not for everybody.
-const ETC_DEPTH: usize = 8;
+pub(super) const ETC_DEPTH: usize = 8;
 
 /// Whether the number of tasks is limited: outside a user namespace the limit would count every process
 /// of the user.
@@ -143,7 +143,7 @@ fn mask(words: &mut Vec<OsString>, path: &Path, is_directory: bool) {
 }
 
 /// Files and directories that other users may not read: a daemon run by root (or by their owner) could.
-fn not_for_everybody(directory: &Path, depth: usize, found: &mut Vec<(PathBuf, bool)>) {
+pub(super) fn not_for_everybody(directory: &Path, depth: usize, found: &mut Vec<(PathBuf, bool)>) {
     let Ok(entries) = std::fs::read_dir(directory) else {
         return;
     };

@@ -409,7 +409,7 @@ fn the_level_is_said_in_words() {
         assert_eq!(probed.describe(), "bubblewrap: workspace only, no network");
     } else {
         eprintln!("this machine: {}", probed.level_word());
-        assert!(probed.missing_because().is_some_and(|why| !why.is_empty()));
+        assert!(probed.always_asks().is_some_and(|why| !why.is_empty()));
     }
     let mut word = String::new();
     probed

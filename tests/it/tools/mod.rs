@@ -15,6 +15,8 @@ mod files;
 mod guard;
 mod harness;
 #[cfg(target_os = "linux")]
+mod landlock;
+#[cfg(target_os = "linux")]
 mod limits;
 mod operands;
 #[cfg(target_os = "linux")]

@@ -67,6 +67,7 @@ fn with_hole(bench: &Bench, edit: &str) -> Places {
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
     Places {
         bubblewrap: vec![path],
+        landlock: false,
         ..places()
     }
 }
