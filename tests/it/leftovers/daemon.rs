@@ -89,7 +89,7 @@ async fn what_a_run_leaves_waits_for_a_person_over_a_restart() {
 
     daemon.kill();
     let daemon = home.daemon();
-    assert_eq!(items(&daemon, "/v1/leftovers").await, [item.clone()]);
+    assert_eq!(items(&daemon, "/v1/leftovers").await, vec![item]);
     let (status, listed) = cli(&home, &["leftovers", "list"]).await;
     assert_eq!(status, Some(0), "{listed}");
     for needed in [&call, ".envrc", "a/.vscode", &name, "waits for a person"] {
@@ -107,7 +107,7 @@ async fn what_a_run_leaves_waits_for_a_person_over_a_restart() {
     assert!(items(&daemon, "/v1/leftovers").await.is_empty());
     assert_eq!(
         items(&daemon, "/v1/leftovers?all=true").await,
-        [dismissed.clone()]
+        vec![dismissed]
     );
     assert_eq!(
         daemon.get("/v1/snapshot").await["leftovers"],
