@@ -4,9 +4,11 @@
 //! so a test can move time by hand and a clock jump can be simulated. Within a process the system clock never runs
 //! backwards: a wall clock that is set back must not give an approval more time than it was given.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
 /// A point in time: milliseconds since the Unix epoch, UTC. Serialised as RFC 3339 text.
@@ -107,6 +109,16 @@ impl std::str::FromStr for Day {
     }
 }
 
+impl JsonSchema for Day {
+    fn schema_name() -> Cow<'static, str> {
+        "Day".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "format": "date", "description": "A day of the calendar." })
+    }
+}
+
 impl Serialize for Day {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
@@ -126,6 +138,16 @@ impl std::fmt::Display for Timestamp {
             Ok(at) => write!(f, "{at}"),
             Err(_) => write!(f, "{}ms", self.0),
         }
+    }
+}
+
+impl JsonSchema for Timestamp {
+    fn schema_name() -> Cow<'static, str> {
+        "Timestamp".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "format": "date-time", "description": "A moment, in UTC (RFC 3339)." })
     }
 }
 

@@ -4,13 +4,15 @@ use std::sync::Arc;
 
 use axum::http::StatusCode;
 use axum::response::Response;
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::api::error::{Refusal, json};
 use crate::api::outcome;
 use crate::api::request::Call;
-use crate::api::route::{Method, Route, Shape, command, fields, ok, required};
+use crate::api::route::{Method, Route, body, command, ok};
 use crate::api::router::Api;
+use crate::protocol::backup::BackupReport;
 use crate::protocol::command::Command;
 
 /// The routes of this module.
@@ -19,19 +21,16 @@ pub fn routes() -> Vec<Route> {
         Method::Post,
         "/v1/backup",
         "Write a backup into one new file, while everything goes on",
-        fields(&[required(
-            "path",
-            Shape::Text,
-            "absolute path on the daemon's machine; must not exist",
-        )]),
-        &[ok("BackupReport")],
+        body::<Backup>(),
+        &[ok::<BackupReport>()],
         |api, call| Box::pin(backup(api, call)),
     )]
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Backup {
+    /// Absolute path on the daemon's machine; must not exist.
     path: String,
 }
 

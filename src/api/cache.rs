@@ -4,14 +4,15 @@ use std::sync::Arc;
 
 use axum::http::StatusCode;
 use axum::response::Response;
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::api::error::{Refusal, json};
 use crate::api::outcome;
 use crate::api::request::Call;
-use crate::api::route::{Body, Method, Route, Shape, command, fields, get, ok, optional, page};
+use crate::api::route::{Body, Method, Route, Shape, body, command, get, ok, optional, page};
 use crate::api::router::Api;
-use crate::protocol::cache::CachePurge;
+use crate::protocol::cache::{CacheEntry, CachePurge, CachePurged, CacheStats};
 use crate::protocol::command::Command;
 use crate::protocol::problem::Problem;
 use crate::protocol::snapshot::Query;
@@ -23,7 +24,7 @@ pub fn routes() -> Vec<Route> {
             "/v1/cache",
             "What the response cache did, and why it missed",
             &[],
-            &[ok("CacheStats")],
+            &[ok::<CacheStats>()],
             |api, call| Box::pin(stats(api, call)),
         ),
         get(
@@ -34,22 +35,22 @@ pub fn routes() -> Vec<Route> {
                 optional("limit", Shape::Number, "at most this many, 1 to 500"),
                 optional("cursor", Shape::Text, "`next_cursor` of the page before"),
             ],
-            &[page("CacheEntry")],
+            &[page::<CacheEntry>()],
             |api, call| Box::pin(list(api, call)),
         ),
         get(
             "/v1/cache/entries/{id}",
             "One kept answer",
             &[],
-            &[ok("CacheEntry")],
+            &[ok::<CacheEntry>()],
             |api, call| Box::pin(one(api, call)),
         ),
         command(
             Method::Post,
             "/v1/cache/entries/{id}/pin",
             "Keep an answer past its time, or no longer",
-            fields(&[optional("pinned", Shape::Flag, "whether; default true")]),
-            &[ok("CacheEntry")],
+            body::<Pin>(),
+            &[ok::<CacheEntry>()],
             |api, call| Box::pin(pin(api, call)),
         ),
         command(
@@ -57,7 +58,7 @@ pub fn routes() -> Vec<Route> {
             "/v1/cache/entries/{id}",
             "Forget a kept answer",
             Body::None,
-            &[ok("CachePurged")],
+            &[ok::<CachePurged>()],
             |api, call| Box::pin(forget(api, call)),
         ),
         Route {
@@ -70,16 +71,17 @@ pub fn routes() -> Vec<Route> {
                 "/v1/cache/entries",
                 "Forget the kept answers of a channel, or all",
                 Body::None,
-                &[ok("CachePurged")],
+                &[ok::<CachePurged>()],
                 |api, call| Box::pin(purge(api, call)),
             )
         },
     ]
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Pin {
+    /// Whether; default true.
     pinned: Option<bool>,
 }
 

@@ -7,42 +7,21 @@ use axum::response::Response;
 
 use crate::api::error::{Refusal, json};
 use crate::api::outcome;
-use crate::api::request::{Call, parameter};
-use crate::api::route::{
-    Field, Method, Route, Shape, command, fields, get, ok, optional, page, required,
-};
+use crate::api::request::{Call, EmptyBody, parameter};
+use crate::api::route::{Method, Route, Shape, body, command, get, ok, optional, page, required};
 use crate::api::router::Api;
+use crate::protocol::channel::Channel;
 use crate::protocol::command::Command;
 use crate::protocol::ids::SessionId;
-use crate::protocol::policy::PolicyPatch;
+use crate::protocol::policy::{PolicyPatch, WhatIf};
 use crate::protocol::problem::Problem;
+use crate::protocol::session::{OutboxItem, Session};
 use crate::protocol::snapshot::{Answer, PageRequest, Query};
 use crate::protocol::take_over::TakeOverCommand;
 use crate::protocol::words::{Autonomy, SessionState};
 use crate::words_of;
 
 words_of!(levels, Autonomy);
-
-const POLICY: &[Field] = &[
-    optional("autonomy", Shape::Words(levels), "new level"),
-    optional(
-        "auto_approve",
-        Shape::Texts,
-        "tools that run without asking",
-    ),
-    optional("block", Shape::Texts, "tools that never run"),
-    optional("always_ask", Shape::Texts, "tools that always ask"),
-    optional(
-        "expires_in_seconds",
-        Shape::Number,
-        "the level holds this long",
-    ),
-    optional(
-        "if_version",
-        Shape::Number,
-        "only if the policy still has this version",
-    ),
-];
 
 /// The routes of this module.
 pub fn routes() -> Vec<Route> {
@@ -51,22 +30,22 @@ pub fn routes() -> Vec<Route> {
             "/v1/channels",
             "All channels",
             &[],
-            &[page("Channel")],
+            &[page::<Channel>()],
             |api, call| Box::pin(list(api, call)),
         ),
         get(
             "/v1/channels/{id}",
             "One channel",
             &[],
-            &[ok("Channel")],
+            &[ok::<Channel>()],
             |api, call| Box::pin(one(api, call)),
         ),
         command(
             Method::Patch,
             "/v1/channels/{id}/policy",
             "Change a channel's policy; absent fields stay",
-            fields(POLICY),
-            &[ok("Channel")],
+            body::<PolicyPatch>(),
+            &[ok::<Channel>()],
             |api, call| Box::pin(policy(api, call)),
         ),
         get(
@@ -76,98 +55,86 @@ pub fn routes() -> Vec<Route> {
                 required("autonomy", Shape::Words(levels), "the level to try"),
                 optional("limit", Shape::Number, "past calls, 1 to 200"),
             ],
-            &[ok("WhatIf")],
+            &[ok::<WhatIf>()],
             |api, call| Box::pin(what_if(api, call)),
         ),
         command(
             Method::Post,
             "/v1/channels/{id}/pause",
             "Stop taking from and sending to its platform",
-            fields(&[]),
-            &[ok("Channel")],
+            body::<EmptyBody>(),
+            &[ok::<Channel>()],
             |api, call| Box::pin(pause(api, call)),
         ),
         command(
             Method::Post,
             "/v1/channels/{id}/resume",
             "Undo a pause",
-            fields(&[]),
-            &[ok("Channel")],
+            body::<EmptyBody>(),
+            &[ok::<Channel>()],
             |api, call| Box::pin(resume(api, call)),
         ),
         command(
             Method::Post,
             "/v1/channels/{id}/drain",
             "Finish what was begun and take up nothing new, or everything again",
-            fields(&[optional(
-                "drain",
-                Shape::Flag,
-                "false takes up work again; default true",
-            )]),
-            &[ok("Channel")],
+            body::<Drain>(),
+            &[ok::<Channel>()],
             |api, call| Box::pin(drain(api, call)),
         ),
         command(
             Method::Post,
             "/v1/channels/{id}/test",
             "Send a message that says that it is a test; the delivery tells how it ended",
-            fields(&[optional(
-                "conversation",
-                Shape::Text,
-                "conversation key; default the one with the newest change",
-            )]),
-            &[ok("OutboxItem")],
+            body::<Test>(),
+            &[ok::<OutboxItem>()],
             |api, call| Box::pin(test(api, call)),
         ),
         command(
             Method::Post,
             "/v1/channels/{id}/take-over",
             "Hold the agent of a conversation, to write in its place",
-            fields(&[CONVERSATION, FORCE]),
-            &[ok("Session")],
+            body::<Conversation>(),
+            &[ok::<Session>()],
             |api, call| Box::pin(take_over(api, call)),
         ),
         command(
             Method::Post,
             "/v1/channels/{id}/release",
             "Give a conversation back to its agent",
-            fields(&[CONVERSATION, FORCE]),
-            &[ok("Session")],
+            body::<Conversation>(),
+            &[ok::<Session>()],
             |api, call| Box::pin(release(api, call)),
         ),
     ]
 }
 
-const CONVERSATION: Field = required("conversation", Shape::Text, "conversation key");
-const FORCE: Field = optional("force", Shape::Flag, "even where somebody else holds it");
-
 /// Body of a drain.
-#[derive(Debug, serde::Deserialize)]
+#[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Drain {
+    /// False takes up work again; default true.
     drain: Option<bool>,
 }
 
 /// Body of a test.
-#[derive(Debug, serde::Deserialize)]
+#[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Test {
+    /// Conversation key; default the one with the newest change.
     conversation: Option<String>,
 }
 
 /// Body of a take-over and of its end.
-#[derive(Debug, serde::Deserialize)]
+#[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Conversation {
+    /// Conversation key.
     conversation: String,
+    /// Even where somebody else holds it.
     #[serde(default)]
     force: bool,
 }
-
-/// A body without fields.
-#[derive(Debug, serde::Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Nothing {}
 
 async fn list(api: Arc<Api>, _call: Call) -> Result<Response, Refusal> {
     outcome::answer_json(&*api.client, Query::Channels).await
@@ -200,13 +167,13 @@ async fn what_if(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
 }
 
 async fn pause(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
-    let Nothing {} = call.json()?;
+    let EmptyBody {} = call.json()?;
     let channel = call.text("id")?.to_owned();
     answer(&api, &call, Command::PauseChannel { channel }).await
 }
 
 async fn resume(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
-    let Nothing {} = call.json()?;
+    let EmptyBody {} = call.json()?;
     let channel = call.text("id")?.to_owned();
     answer(&api, &call, Command::ResumeChannel { channel }).await
 }

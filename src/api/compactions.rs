@@ -4,15 +4,16 @@ use std::sync::Arc;
 
 use axum::http::StatusCode;
 use axum::response::Response;
-use serde::Deserialize;
 
 use crate::api::error::{Refusal, json};
 use crate::api::outcome;
-use crate::api::request::Call;
-use crate::api::route::{Method, Route, Shape, command, fields, get, ok, optional, page};
+use crate::api::request::{Call, EmptyBody};
+use crate::api::route::{Method, Route, Shape, body, command, get, ok, optional, page};
 use crate::api::router::Api;
 use crate::protocol::command::Command;
-use crate::protocol::memory::{MemoryAnswer, MemoryCommand, MemoryOutcome, MemoryQuery};
+use crate::protocol::memory::{
+    Compaction, MemoryAnswer, MemoryCommand, MemoryOutcome, MemoryQuery, Summary,
+};
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::snapshot::{Answer, Query};
 
@@ -23,15 +24,15 @@ pub fn routes() -> Vec<Route> {
             "/v1/sessions/{id}/summary",
             "The summary that stands for the oldest turns of a session",
             &[],
-            &[ok("Summary")],
+            &[ok::<Summary>()],
             |api, call| Box::pin(summary(api, call)),
         ),
         command(
             Method::Post,
             "/v1/sessions/{id}/compact",
             "Put all but the newest turn of a session into its summary; answers when that has ended, well or badly",
-            fields(&[]),
-            &[ok("Compaction")],
+            body::<EmptyBody>(),
+            &[ok::<Compaction>()],
             |api, call| Box::pin(compact(api, call)),
         ),
         get(
@@ -42,7 +43,7 @@ pub fn routes() -> Vec<Route> {
                 optional("limit", Shape::Number, "at most this many, 1 to 500"),
                 optional("cursor", Shape::Text, "`next_cursor` of the page before"),
             ],
-            &[page("Compaction")],
+            &[page::<Compaction>()],
             |api, call| Box::pin(list(api, call)),
         ),
     ]
@@ -67,13 +68,8 @@ async fn summary(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
     }
 }
 
-/// A body without fields.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Nothing {}
-
 async fn compact(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
-    let Nothing {} = call.json()?;
+    let EmptyBody {} = call.json()?;
     let session_id = call.id()?;
     let envelope = call.envelope(Command::Memory(MemoryCommand::Compact { session_id }))?;
     match outcome::memory(&*api.client, envelope).await? {

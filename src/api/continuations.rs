@@ -4,27 +4,23 @@ use std::sync::Arc;
 
 use axum::http::StatusCode;
 use axum::response::Response;
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::api::error::{Refusal, json};
 use crate::api::outcome;
 use crate::api::request::{Call, shortened};
-use crate::api::route::{Field, Method, Route, Shape, command, fields, get, ok, optional, page};
+use crate::api::route::{Field, Method, Route, Shape, body, command, get, ok, optional, page};
 use crate::api::router::Api;
 use crate::protocol::command::Command;
 use crate::protocol::ids::ContinuationId;
+use crate::protocol::session::{Continuation, Step};
 use crate::protocol::snapshot::Query;
 use crate::protocol::words::ContinuationState;
 use crate::words_of;
 
 words_of!(states, ContinuationState);
 
-const REASON: &[Field] = &[optional("reason", Shape::Text, "shown in history")];
-const NO_REASON: &[Field] = &[optional(
-    "reason",
-    Shape::Text,
-    "taken for symmetry with cancel; written to the log only",
-)];
 const LIST: &[Field] = &[
     optional("state", Shape::Words(states), "only this state"),
     optional("session", Shape::Text, "only this session"),
@@ -39,45 +35,45 @@ pub fn routes() -> Vec<Route> {
             "/v1/continuations",
             "Continuations, newest change first",
             LIST,
-            &[page("Continuation")],
+            &[page::<Continuation>()],
             |api, call| Box::pin(list(api, call)),
         ),
         get(
             "/v1/continuations/{id}",
             "One continuation",
             &[],
-            &[ok("Continuation")],
+            &[ok::<Continuation>()],
             |api, call| Box::pin(one(api, call)),
         ),
         get(
             "/v1/continuations/{id}/steps",
             "Its steps as stored",
             &[],
-            &[page("Step")],
+            &[page::<Step>()],
             |api, call| Box::pin(steps(api, call)),
         ),
         command(
             Method::Post,
             "/v1/continuations/{id}/cancel",
             "End a continuation; its tools are killed",
-            fields(REASON),
-            &[ok("Continuation")],
+            body::<Reason>(),
+            &[ok::<Continuation>()],
             |api, call| Box::pin(act(api, call, Act::Cancel)),
         ),
         command(
             Method::Post,
             "/v1/continuations/{id}/resume",
             "Let an interrupted continuation go on",
-            fields(NO_REASON),
-            &[ok("Continuation")],
+            body::<Reason>(),
+            &[ok::<Continuation>()],
             |api, call| Box::pin(act(api, call, Act::Resume)),
         ),
         command(
             Method::Post,
             "/v1/continuations/{id}/retry",
             "Start the same message again as a new continuation",
-            fields(NO_REASON),
-            &[ok("Continuation")],
+            body::<Reason>(),
+            &[ok::<Continuation>()],
             |api, call| Box::pin(act(api, call, Act::Retry)),
         ),
     ]
@@ -90,9 +86,10 @@ enum Act {
     Retry,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Reason {
+    /// Shown in history where the turn is cancelled, else written to the log only.
     reason: Option<String>,
 }
 

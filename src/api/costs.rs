@@ -10,6 +10,7 @@ use crate::api::request::{Call, parameter};
 use crate::api::route::{Route, Shape, get, ok, optional};
 use crate::api::router::Api;
 use crate::clock::Day;
+use crate::protocol::costs::Costs;
 use crate::protocol::snapshot::Query;
 use crate::protocol::words::CostsBy;
 use crate::words_of;
@@ -34,7 +35,7 @@ pub fn routes() -> Vec<Route> {
             ),
             optional("until", Shape::Text, "last local day; today when left out"),
         ],
-        &[ok("Costs")],
+        &[ok::<Costs>()],
         |api, call| Box::pin(costs(api, call)),
     )]
 }

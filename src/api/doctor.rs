@@ -10,7 +10,7 @@ use crate::api::request::{Call, parameter};
 use crate::api::route::{Route, Shape, get, ok, optional, page};
 use crate::api::router::Api;
 use crate::clock::Timestamp;
-use crate::protocol::doctor::AuditAnchor;
+use crate::protocol::doctor::{AuditAnchor, AuditReport, AuditRow, Doctor};
 use crate::protocol::snapshot::{AuditFilter, Query};
 
 /// The routes of this module.
@@ -24,7 +24,7 @@ pub fn routes() -> Vec<Route> {
                 Shape::Flag,
                 "verify every invariant too, which reads the whole database",
             )],
-            &[ok("Doctor")],
+            &[ok::<Doctor>()],
             |api, call| Box::pin(doctor(api, call)),
         ),
         get(
@@ -44,7 +44,7 @@ pub fn routes() -> Vec<Route> {
                 optional("limit", Shape::Number, "at most this many, 1 to 500"),
                 optional("cursor", Shape::Text, "`next_cursor` of the page before"),
             ],
-            &[page("AuditRow")],
+            &[page::<AuditRow>()],
             |api, call| Box::pin(list(api, call)),
         ),
         get(
@@ -55,7 +55,7 @@ pub fn routes() -> Vec<Route> {
                 Shape::Text,
                 "SEQ:HASH of a head that was noted elsewhere",
             )],
-            &[ok("AuditReport")],
+            &[ok::<AuditReport>()],
             |api, call| Box::pin(verify(api, call)),
         ),
     ]

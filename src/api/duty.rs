@@ -8,10 +8,10 @@ use axum::response::Response;
 use crate::api::error::{Refusal, json};
 use crate::api::outcome;
 use crate::api::request::Call;
-use crate::api::route::{Method, Route, Shape, command, fields, get, ok, optional, required};
+use crate::api::route::{Method, Route, body, command, get, ok};
 use crate::api::router::Api;
 use crate::protocol::command::Command;
-use crate::protocol::duty::OnCallRequest;
+use crate::protocol::duty::{Duty, OnCallRequest};
 use crate::protocol::snapshot::Query;
 
 /// The routes of this module.
@@ -21,23 +21,15 @@ pub fn routes() -> Vec<Route> {
             "/v1/on-call",
             "Who is on call, and who can be named",
             &[],
-            &[ok("Duty")],
+            &[ok::<Duty>()],
             |api, call| Box::pin(show(api, call)),
         ),
         command(
             Method::Put,
             "/v1/on-call",
             "Say who is on call",
-            fields(&[
-                required("name", Shape::Text, "one of `names`, or `-` for nobody"),
-                optional(
-                    "seconds",
-                    Shape::Number,
-                    "for how long, 60 to 2678400; until somebody else is when left out",
-                ),
-                optional("note", Shape::Text, "at most 500 characters"),
-            ]),
-            &[ok("Duty")],
+            body::<OnCallRequest>(),
+            &[ok::<Duty>()],
             |api, call| Box::pin(set(api, call)),
         ),
     ]

@@ -4,20 +4,17 @@ use std::sync::Arc;
 
 use axum::http::StatusCode;
 use axum::response::Response;
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::api::error::{Refusal, json};
 use crate::api::outcome;
 use crate::api::request::Call;
-use crate::api::route::{Method, Route, Shape, command, fields, get, ok, optional};
+use crate::api::route::{Method, Route, body, command, get, ok};
 use crate::api::router::Api;
 use crate::protocol::command::{Command, Waiting};
-use crate::protocol::snapshot::Query;
-use crate::protocol::uncertain::ConversationChoice;
-
-fn waitings() -> Vec<&'static str> {
-    vec!["newest", "all", "drop"]
-}
+use crate::protocol::snapshot::{EngineStatus, Query};
+use crate::protocol::uncertain::{ConversationChoice, Uncertain};
 
 /// The routes of this module.
 pub fn routes() -> Vec<Route> {
@@ -26,50 +23,42 @@ pub fn routes() -> Vec<Route> {
             "/v1/emergency-stop",
             "What waits and what nobody knows: to look at before a release, above all of a quarantine",
             &[],
-            &[ok("Uncertain")],
+            &[ok::<Uncertain>()],
             |api, _call| Box::pin(outcome_of_query(api)),
         ),
         command(
             Method::Post,
             "/v1/emergency-stop",
             "Kill running tools and hold everything until released",
-            fields(&[optional("reason", Shape::Text, "shown to everyone")]),
-            &[ok("EngineStatus")],
+            body::<Stop>(),
+            &[ok::<EngineStatus>()],
             |api, call| Box::pin(stop(api, call)),
         ),
         command(
             Method::Post,
             "/v1/emergency-stop/release",
             "Release the emergency stop",
-            fields(&[
-                optional(
-                    "waiting",
-                    Shape::Words(waitings),
-                    "what happens to what waited; default all",
-                ),
-                optional(
-                    "conversations",
-                    Shape::List,
-                    "where something else happens: `{session_id, waiting}` each",
-                ),
-            ]),
-            &[ok("EngineStatus")],
+            body::<Release>(),
+            &[ok::<EngineStatus>()],
             |api, call| Box::pin(release(api, call)),
         ),
     ]
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Stop {
+    /// Shown to everyone.
     reason: Option<String>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Release {
+    /// What happens to what waited; default all.
     #[serde(default)]
     waiting: Waiting,
+    /// Where something else happens: `{session_id, waiting}` each.
     #[serde(default)]
     conversations: Vec<ConversationChoice>,
 }

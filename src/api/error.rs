@@ -3,6 +3,7 @@
 use axum::body::Body;
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::protocol::approval::Decision;
@@ -50,14 +51,23 @@ impl From<Problem> for Refusal {
     }
 }
 
-#[derive(Serialize)]
-struct Document<'a> {
+/// A refusal (RFC 9457).
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Problem")]
+pub(super) struct Document<'a> {
+    /// `urn:leverframe:problem:` and the kind.
     r#type: String,
+    /// What, in a few words that do not vary.
     title: &'a str,
+    /// The HTTP status.
     status: u16,
+    /// This case: names the id, field or value and what was expected.
     detail: &'a str,
+    /// The next step.
     hint: Option<&'a str>,
+    /// Class.
     kind: ProblemKind,
+    /// The decision that came first.
     #[serde(skip_serializing_if = "Option::is_none")]
     winner: Option<&'a Decision>,
 }

@@ -10,11 +10,12 @@ use axum::response::Response;
 
 use crate::api::error::{Refusal, json};
 use crate::api::request::{Call, KEY_LIMIT};
-use crate::api::route::{Method, Needs, Route, Shape, command, fields, ok, optional, required};
+use crate::api::route::{Method, Needs, Route, body, command, ok};
 use crate::api::router::Api;
 use crate::client::remote::wire::Submission;
+use crate::protocol::command::Outcome;
 use crate::protocol::problem::Problem;
-use crate::protocol::snapshot::Query;
+use crate::protocol::snapshot::{Answer, Query};
 use crate::protocol::words::Surface;
 
 fn surfaces() -> Vec<&'static str> {
@@ -32,16 +33,8 @@ pub fn routes() -> Vec<Route> {
             Method::Post,
             "/v1/submit",
             "Carry out a command as the protocol serialises it",
-            fields(&[
-                required("command", Shape::Object, "`{command: NAME, …}`"),
-                required("surface", Shape::Words(surfaces), "where the person sits"),
-                optional(
-                    "idempotency_key",
-                    Shape::Text,
-                    "as the header `Idempotency-Key`",
-                ),
-            ]),
-            &[ok("Outcome")],
+            body::<Submission>(),
+            &[ok::<Outcome>()],
             |api, call| Box::pin(submit(api, call)),
         ),
         Route {
@@ -50,12 +43,8 @@ pub fn routes() -> Vec<Route> {
                 Method::Post,
                 "/v1/query",
                 "Answer a query as the protocol serialises it",
-                fields(&[required(
-                    "query",
-                    Shape::Text,
-                    "its name, beside its fields",
-                )]),
-                &[ok("Answer")],
+                body::<Query>(),
+                &[ok::<Answer>()],
                 |api, call| Box::pin(query(api, call)),
             )
         },

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use axum::http::StatusCode;
 use axum::response::Response;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::api::auth::OPEN_PATH;
@@ -23,7 +24,7 @@ pub fn routes() -> Vec<Route> {
                 OPEN_PATH,
                 "The process answers; needs no credential and says nothing else",
                 &[],
-                &[ok("Health")],
+                &[ok::<Health>()],
                 |_api, _call| Box::pin(async { json(StatusCode::OK, &Health { status: "ok" }) }),
             )
         },
@@ -34,23 +35,30 @@ pub fn routes() -> Vec<Route> {
                 "200 once the store is writable and recovered, also while held or quarantined; 503 while it is not \
              writable or the process lets its work end; needs no credential",
                 &[],
-                &[ok("Readiness")],
+                &[ok::<Readiness>()],
                 |api, _call| Box::pin(ready(api)),
             )
         },
     ]
 }
 
-#[derive(Serialize)]
+/// The process answers.
+#[derive(Serialize, JsonSchema)]
 struct Health {
+    /// `ok`.
     status: &'static str,
 }
 
-#[derive(Serialize)]
+/// The store is writable and recovered.
+#[derive(Serialize, JsonSchema)]
 struct Readiness {
+    /// `ready`.
     status: &'static str,
+    /// Whether an emergency stop holds everything.
     held: bool,
+    /// Whether a restored database waits for a release.
     quarantine: bool,
+    /// What an operator should look at.
     problems: Vec<String>,
 }
 

@@ -4,21 +4,19 @@ use std::sync::Arc;
 
 use axum::http::StatusCode;
 use axum::response::Response;
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::api::error::{Refusal, json};
 use crate::api::outcome;
 use crate::api::request::Call;
-use crate::api::route::{Body, Method, Route, Shape, command, fields, get, ok, optional, page};
+use crate::api::route::{Body, Method, Route, body, command, get, ok, page};
 use crate::api::router::Api;
 use crate::protocol::command::Command;
-use crate::protocol::hook::{HookCommand, HookOutcome};
+use crate::protocol::hook::{Hook, HookCommand, HookOutcome, HookTrial};
 use crate::protocol::snapshot::{Page, Query};
 use crate::protocol::words::HookPoint;
-use crate::words_of;
-
-words_of!(points, HookPoint);
 
 /// The routes of this module.
 pub fn routes() -> Vec<Route> {
@@ -27,26 +25,15 @@ pub fn routes() -> Vec<Route> {
             "/v1/hooks",
             "Every hook at every point, in the order they are called in, with counters",
             &[],
-            &[page("Hook")],
+            &[page::<Hook>()],
             |api, call| Box::pin(list(api, call)),
         ),
         command(
             Method::Post,
             "/v1/hooks/{name}/try",
             "Call a hook with an example or a document; nothing follows from what it says",
-            fields(&[
-                optional(
-                    "point",
-                    Shape::Words(points),
-                    "one of its points; its first when left out",
-                ),
-                optional(
-                    "input",
-                    Shape::Object,
-                    "the document it reads; an example when left out",
-                ),
-            ]),
-            &[ok("HookTrial")],
+            body::<Try>(),
+            &[ok::<HookTrial>()],
             |api, call| Box::pin(try_out(api, call)),
         ),
         command(
@@ -54,16 +41,18 @@ pub fn routes() -> Vec<Route> {
             "/v1/hooks/{name}/reset",
             "Call a hook again at once that failed too often; answers its points",
             Body::None,
-            &[page("Hook")],
+            &[page::<Hook>()],
             |api, call| Box::pin(reset(api, call)),
         ),
     ]
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Try {
+    /// One of its points; its first when left out.
     point: Option<HookPoint>,
+    /// The document it reads; an example when left out.
     input: Option<Value>,
 }
 

@@ -4,15 +4,18 @@ use std::sync::Arc;
 
 use axum::http::StatusCode;
 use axum::response::Response;
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::api::error::{Refusal, json};
 use crate::api::outcome;
 use crate::api::request::Call;
-use crate::api::route::{Body, Method, Route, Shape, command, fields, get, ok, optional, page};
+use crate::api::route::{Body, Method, Route, Shape, body, command, get, ok, optional, page};
 use crate::api::router::Api;
 use crate::protocol::command::Command;
-use crate::protocol::hygiene::{HygieneCommand, HygieneQuery};
+use crate::protocol::hygiene::{
+    HygieneCommand, HygieneQuery, HygieneReport, HygieneRun, HygieneStatus,
+};
 use crate::protocol::snapshot::Query;
 
 /// The routes of this module.
@@ -22,14 +25,14 @@ pub fn routes() -> Vec<Route> {
             "/v1/memory/hygiene",
             "Settings of hygiene, its last and next run, sizes by day",
             &[],
-            &[ok("HygieneStatus")],
+            &[ok::<HygieneStatus>()],
             |api, _call| Box::pin(ask(api, HygieneQuery::Status)),
         ),
         get(
             "/v1/memory/hygiene/preview",
             "What a run would put aside or remove now, and why; changes nothing",
             &[],
-            &[ok("HygieneReport")],
+            &[ok::<HygieneReport>()],
             |api, _call| Box::pin(ask(api, HygieneQuery::Preview)),
         ),
         get(
@@ -39,19 +42,15 @@ pub fn routes() -> Vec<Route> {
                 optional("limit", Shape::Number, "at most this many, 1 to 500"),
                 optional("cursor", Shape::Text, "`next_cursor` of the page before"),
             ],
-            &[page("HygieneRun")],
+            &[page::<HygieneRun>()],
             |api, call| Box::pin(runs(api, call)),
         ),
         command(
             Method::Post,
             "/v1/memory/hygiene",
             "Put aside now what is old or too much, remove for good what was long ago",
-            fields(&[optional(
-                "yes",
-                Shape::Flag,
-                "also where a scope would lose more than half of what it holds to retention",
-            )]),
-            &[ok("HygieneRun")],
+            body::<Run>(),
+            &[ok::<HygieneRun>()],
             |api, call| Box::pin(run(api, call)),
         ),
         command(
@@ -59,15 +58,16 @@ pub fn routes() -> Vec<Route> {
             "/v1/memory/hygiene/{id}/undo",
             "Bring back what a run put aside",
             Body::None,
-            &[ok("HygieneRun")],
+            &[ok::<HygieneRun>()],
             |api, call| Box::pin(undo(api, call)),
         ),
     ]
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Run {
+    /// Also where a scope would lose more than half of what it holds to retention.
     #[serde(default)]
     yes: bool,
 }

@@ -6,11 +6,12 @@ use axum::http::StatusCode;
 use axum::response::Response;
 
 use crate::api::error::{Refusal, json};
-use crate::api::request::Call;
-use crate::api::route::{Method, Route, Shape, command, fields, get, ok, optional, page};
+use crate::api::request::{Call, EmptyBody};
+use crate::api::route::{Method, Route, Shape, body, command, get, ok, optional, page};
 use crate::api::router::Api;
 use crate::api::{doctor, outcome};
 use crate::protocol::command::Command;
+use crate::protocol::leftovers::Leftovers;
 use crate::protocol::snapshot::Query;
 
 /// The routes of this module.
@@ -24,24 +25,19 @@ pub fn routes() -> Vec<Route> {
                 Shape::Flag,
                 "also what a person has dismissed",
             )],
-            &[page("Leftovers")],
+            &[page::<Leftovers>()],
             |api, call| Box::pin(list(api, call)),
         ),
         command(
             Method::Post,
             "/v1/leftovers/{id}/dismiss",
             "Take what a call left off the Queue, once it was looked at; no file changes",
-            fields(&[]),
-            &[ok("Leftovers")],
+            body::<EmptyBody>(),
+            &[ok::<Leftovers>()],
             |api, call| Box::pin(dismiss(api, call)),
         ),
     ]
 }
-
-/// A body without fields.
-#[derive(Debug, serde::Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Nothing {}
 
 async fn list(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
     let all = doctor::flag(&call, "all")?;
@@ -49,7 +45,7 @@ async fn list(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
 }
 
 async fn dismiss(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
-    let Nothing {} = call.json()?;
+    let EmptyBody {} = call.json()?;
     let tool_call_id = call.id()?;
     let envelope = call.envelope(Command::DismissLeftovers { tool_call_id })?;
     json(

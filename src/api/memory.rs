@@ -6,13 +6,14 @@ use axum::body::{Body as Content, Bytes};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
 use futures_util::stream;
-use serde::Deserialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::api::error::{Refusal, json};
 use crate::api::outcome;
 use crate::api::request::Call;
 use crate::api::route::{
-    AnswerShape, Body, Field, Method, Route, Shape, Success, command, fields, get, ok, optional,
+    AnswerShape, Body, Field, Method, Route, Shape, Success, body, command, get, ok, optional,
     page, required,
 };
 use crate::api::router::Api;
@@ -21,8 +22,8 @@ use crate::clock::Timestamp;
 use crate::protocol::command::Command;
 use crate::protocol::ids::MemoryId;
 use crate::protocol::memory::{
-    MemoryAnswer, MemoryCommand, MemoryFilter, MemoryImport, MemoryOutcome, MemoryPlace,
-    MemoryQuery,
+    Forgotten, Memory, MemoryAnswer, MemoryCommand, MemoryFilter, MemoryFound, MemoryImport,
+    MemoryImported, MemoryOutcome, MemoryPlace, MemoryQuery, MemoryReview, MemoryStats,
 };
 use crate::protocol::problem::Problem;
 use crate::protocol::snapshot::{Answer, PageRequest, Query};
@@ -32,7 +33,6 @@ use crate::words_of;
 
 words_of!(scopes, MemoryScope);
 words_of!(states, MemoryState);
-words_of!(kinds, MemoryKind);
 
 const FILTER: [Field; 6] = [
     optional("scope", Shape::Words(scopes), "only this scope"),
@@ -62,25 +62,15 @@ pub fn routes() -> Vec<Route> {
                 optional("limit", Shape::Number, "at most this many, 1 to 500"),
                 optional("cursor", Shape::Text, "`next_cursor` of the page before"),
             ]),
-            &[page("Memory")],
+            &[page::<Memory>()],
             |api, call| Box::pin(list(api, call)),
         ),
         command(
             Method::Post,
             "/v1/memory",
             "Remember something",
-            fields(&[
-                required("text", Shape::Text, "what it says, at most 4096 bytes"),
-                required(
-                    "place",
-                    Shape::Object,
-                    "`{scope: global}`, `{scope: channel, channel}` or `{scope: session, session_id}`",
-                ),
-                optional("kind", Shape::Words(kinds), "default `fact`"),
-                optional("pinned", Shape::Flag, "into every context of its scope"),
-                optional("expires_at", Shape::Text, "when it ends by itself"),
-            ]),
-            &[ok("Memory")],
+            body::<Add>(),
+            &[ok::<Memory>()],
             |api, call| Box::pin(add(api, call)),
         ),
         get(
@@ -88,21 +78,21 @@ pub fn routes() -> Vec<Route> {
             "Best first; any text is a valid search. `found_by` says what each was found by, `words_only` why meaning \
              was not looked for",
             &with(&[required("q", Shape::Text, "what for"), few]),
-            &[ok("MemoryFound")],
+            &[ok::<MemoryFound>()],
             |api, call| Box::pin(search(api, call)),
         ),
         get(
             "/v1/memory/stats",
             "Counts and sizes",
             &[],
-            &[ok("MemoryStats")],
+            &[ok::<MemoryStats>()],
             |api, _call| Box::pin(async move { ask(&api, MemoryQuery::Stats).await }),
         ),
         get(
             "/v1/memory/review",
             "What waits for a person, says the same, contradicts, or was never used",
             &[few],
-            &[ok("MemoryReview")],
+            &[ok::<MemoryReview>()],
             |api, call| {
                 Box::pin(async move {
                     let limit = call.small("limit", 1..=200)?;
@@ -130,8 +120,8 @@ pub fn routes() -> Vec<Route> {
                 Method::Post,
                 "/v1/memory/import",
                 "Remember many things: all of them or none",
-                fields(&[required("items", Shape::List, "the objects of an export")]),
-                &[ok("MemoryImported")],
+                body::<Import>(),
+                &[ok::<MemoryImported>()],
                 |api, call| Box::pin(import(api, call)),
             )
         },
@@ -139,7 +129,7 @@ pub fn routes() -> Vec<Route> {
             "/v1/memory/people/{id}",
             "What forgetting a person would remove",
             &[],
-            &[ok("Forgotten")],
+            &[ok::<Forgotten>()],
             |api, call| {
                 Box::pin(async move {
                     let person = call.text("id")?.to_owned();
@@ -152,7 +142,7 @@ pub fn routes() -> Vec<Route> {
             "/v1/memory/people/{id}",
             "Remove everything of a person for good: in memory, sessions, artifacts and caches",
             Body::None,
-            &[ok("Forgotten")],
+            &[ok::<Forgotten>()],
             |api, call| {
                 Box::pin(async move {
                     let person = call.text("id")?.to_owned();
@@ -164,7 +154,7 @@ pub fn routes() -> Vec<Route> {
             "/v1/memory/{id}",
             "One memory",
             &[],
-            &[ok("Memory")],
+            &[ok::<Memory>()],
             |api, call| {
                 Box::pin(async move {
                     let id = call.id()?;
@@ -176,12 +166,8 @@ pub fn routes() -> Vec<Route> {
             Method::Patch,
             "/v1/memory/{id}",
             "Change a memory; what is absent stays",
-            fields(&[
-                optional("text", Shape::Text, "what it says, at most 4096 bytes"),
-                optional("kind", Shape::Words(kinds), "its kind"),
-                optional("expires_at", Shape::Text, "when it ends by itself"),
-            ]),
-            &[ok("Memory")],
+            body::<Edit>(),
+            &[ok::<Memory>()],
             |api, call| Box::pin(edit(api, call)),
         ),
         command(
@@ -189,7 +175,7 @@ pub fn routes() -> Vec<Route> {
             "/v1/memory/{id}",
             "Forget a memory for good; a proposed one is refused that way",
             Body::None,
-            &[ok("MemoryForgotten")],
+            &[ok::<MemoryForgotten>()],
             |api, call| {
                 Box::pin(async move {
                     let id = call.id()?;
@@ -201,8 +187,8 @@ pub fn routes() -> Vec<Route> {
             Method::Post,
             "/v1/memory/{id}/pin",
             "Put a memory into every context of its scope, or no longer",
-            fields(&[optional("pinned", Shape::Flag, "whether; default true")]),
-            &[ok("Memory")],
+            body::<Pin>(),
+            &[ok::<Memory>()],
             |api, call| Box::pin(pin(api, call)),
         ),
         command(
@@ -210,7 +196,7 @@ pub fn routes() -> Vec<Route> {
             "/v1/memory/{id}/accept",
             "Accept a proposed memory",
             Body::None,
-            &[ok("Memory")],
+            &[ok::<Memory>()],
             |api, call| {
                 Box::pin(async move {
                     let id = call.id()?;
@@ -222,15 +208,18 @@ pub fn routes() -> Vec<Route> {
             Method::Post,
             "/v1/memory/{id}/supersede",
             "This memory says better what others say: they are recalled no longer",
-            fields(&[required(
-                "others",
-                Shape::Texts,
-                "ids of the others, 1 to 100",
-            )]),
-            &[ok("Memory")],
+            body::<Supersede>(),
+            &[ok::<Memory>()],
             |api, call| Box::pin(supersede(api, call)),
         ),
     ]
+}
+
+/// A memory that is no longer there.
+#[derive(Debug, Serialize, JsonSchema)]
+struct MemoryForgotten {
+    /// Its id.
+    id: MemoryId,
 }
 
 async fn ask(api: &Api, query: MemoryQuery) -> Result<Response, Refusal> {
@@ -242,7 +231,7 @@ async fn carry_out(api: &Api, call: &Call, command: MemoryCommand) -> Result<Res
     let ok = StatusCode::OK;
     match outcome::memory(&*api.client, envelope).await? {
         MemoryOutcome::Memory(memory) => json(ok, &memory),
-        MemoryOutcome::Forgotten(id) => json(ok, &serde_json::json!({ "id": id })),
+        MemoryOutcome::Forgotten(id) => json(ok, &MemoryForgotten { id }),
         MemoryOutcome::PersonForgotten(forgotten) => json(ok, &forgotten),
         MemoryOutcome::Imported(imported) => json(ok, &imported),
         MemoryOutcome::Compacted(compaction) => json(ok, &compaction),
@@ -280,15 +269,20 @@ async fn search(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
     ask(&api, query).await
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Add {
+    /// `{scope: global}`, `{scope: channel, channel}` or `{scope: session, session_id}`.
     place: MemoryPlace,
+    /// What it says, at most 4096 bytes.
     text: String,
+    /// Default `fact`.
     #[serde(default)]
     kind: Option<MemoryKind>,
+    /// Into every context of its scope.
     #[serde(default)]
     pinned: bool,
+    /// When it ends by itself.
     #[serde(default)]
     expires_at: Option<Timestamp>,
 }
@@ -305,11 +299,14 @@ async fn add(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
     carry_out(&api, &call, command).await
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Edit {
+    /// What it says, at most 4096 bytes.
     text: Option<String>,
+    /// Its kind.
     kind: Option<MemoryKind>,
+    /// When it ends by itself.
     expires_at: Option<Timestamp>,
 }
 
@@ -324,9 +321,10 @@ async fn edit(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
     carry_out(&api, &call, command).await
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Pin {
+    /// Whether; default true.
     pinned: Option<bool>,
 }
 
@@ -339,9 +337,10 @@ async fn pin(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
     carry_out(&api, &call, command).await
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Supersede {
+    /// Ids of the others, 1 to 100.
     others: Vec<MemoryId>,
 }
 
@@ -354,9 +353,10 @@ async fn supersede(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
     carry_out(&api, &call, command).await
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Import {
+    /// The objects of an export.
     items: Vec<MemoryImport>,
 }
 

@@ -4,14 +4,16 @@ use std::sync::Arc;
 
 use axum::http::StatusCode;
 use axum::response::Response;
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::api::error::{Refusal, json};
 use crate::api::outcome;
-use crate::api::request::Call;
-use crate::api::route::{Method, Route, Shape, command, fields, get, ok, optional, page};
+use crate::api::request::{Call, EmptyBody};
+use crate::api::route::{Method, Route, body, command, get, ok, page};
 use crate::api::router::Api;
 use crate::protocol::command::Command;
+use crate::protocol::models::{Discovery, ModelTest, ProviderModels};
 use crate::protocol::snapshot::Query;
 
 /// The routes of this module.
@@ -21,27 +23,23 @@ pub fn routes() -> Vec<Route> {
             "/v1/models",
             "The configured providers, and of each model that is named what it can do and costs; nobody is asked",
             &[],
-            &[page("ProviderModels")],
+            &[page::<ProviderModels>()],
             |api, _| Box::pin(list(api)),
         ),
         command(
             Method::Post,
             "/v1/models/test",
             "Really ask a model, a few small calls that cost what they cost; answers when they have ended",
-            fields(&[optional(
-                "model",
-                Shape::Text,
-                "<provider>/<model>; the default model where it is left out",
-            )]),
-            &[ok("ModelTest")],
+            body::<Test>(),
+            &[ok::<ModelTest>()],
             |api, call| Box::pin(test(api, call)),
         ),
         command(
             Method::Post,
             "/v1/models/discover",
             "Look for model servers on the engine's machine, with the lines that would declare them; none is used",
-            fields(&[]),
-            &[ok("Discovery")],
+            body::<EmptyBody>(),
+            &[ok::<Discovery>()],
             |api, call| Box::pin(discover(api, call)),
         ),
     ]
@@ -51,9 +49,10 @@ async fn list(api: Arc<Api>) -> Result<Response, Refusal> {
     outcome::answer_json(&*api.client, Query::Models).await
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Test {
+    /// <provider>/<model>; the default model where it is left out.
     #[serde(default)]
     model: Option<String>,
 }
@@ -67,12 +66,8 @@ async fn test(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
     )
 }
 
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Discover {}
-
 async fn discover(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
-    let Discover {} = call.json()?;
+    let EmptyBody {} = call.json()?;
     let envelope = call.envelope(Command::DiscoverModels)?;
     json(
         StatusCode::OK,

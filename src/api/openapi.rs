@@ -1,14 +1,18 @@
 //! `/openapi.json`, written from the same table the router is built from, so the two cannot disagree.
 
+use std::collections::BTreeSet;
+
 use axum::http::StatusCode;
+use schemars::generate::SchemaSettings;
+use schemars::transform::{ReplaceBoolSchemas, Transform as _};
+use schemars::{Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
 use crate::api::events::{EPHEMERAL, KINDS};
-use crate::api::route::{
-    AnswerShape, Body, Field, Needs, Presence, Route, Shape, Success, get, ok,
-};
+use crate::api::route::{AnswerShape, Body, Needs, Presence, Route, Shape, Success, get, ok};
 use crate::api::{error, router};
 use crate::client::remote::wire::PROTOCOL_HEADER;
+use crate::protocol::event::Event;
 
 /// The routes of this module.
 pub fn routes() -> Vec<Route> {
@@ -18,7 +22,7 @@ pub fn routes() -> Vec<Route> {
             "/openapi.json",
             "This document; needs no credential",
             &[],
-            &[ok("OpenApi")],
+            &[ok::<serde_json::Value>()],
             |_api, _call| {
                 Box::pin(async { error::json(StatusCode::OK, &document(&router::table())) })
             },
@@ -26,17 +30,115 @@ pub fn routes() -> Vec<Route> {
     }]
 }
 
+/// Where the schemas of a document are.
+const SCHEMAS: &str = "/components/schemas";
+
+/// A schema that takes everything is `{}` and not `true`, which generators of clients do not know.
+fn objects() -> ReplaceBoolSchemas {
+    let mut transform = ReplaceBoolSchemas::default();
+    transform.skip_additional_properties = true;
+    transform
+}
+
+fn value(mut schema: Schema) -> Value {
+    objects().transform(&mut schema);
+    schema.to_value()
+}
+
+/// Schemas of what is written and of what is read: a field with a default is always written and need not be sent.
+struct Schemas {
+    written: SchemaGenerator,
+    read: SchemaGenerator,
+}
+
+impl Schemas {
+    fn new() -> Self {
+        let settings = || {
+            SchemaSettings::draft2020_12()
+                .with(|settings| {
+                    settings.definitions_path = SCHEMAS.into();
+                    settings.meta_schema = None;
+                })
+                .with_transform(objects())
+        };
+        Self {
+            written: settings().for_serialize().into_generator(),
+            read: settings().for_deserialize().into_generator(),
+        }
+    }
+
+    /// All of them by name. One that is read otherwise than it is written gets the ending `Input`, in `bodies` too.
+    fn merge(mut self, bodies: &mut Value) -> Map<String, Value> {
+        let mut schemas = self.written.take_definitions(true);
+        let mut read = self.read.take_definitions(true);
+        let mut other: BTreeSet<String> = BTreeSet::new();
+        loop {
+            let more: Vec<String> = read
+                .iter()
+                .filter(|(name, schema)| {
+                    let differs = schemas.get(*name).is_some_and(|written| written != *schema);
+                    !other.contains(*name) && (differs || refers_to(schema, &other))
+                })
+                .map(|(name, _)| name.clone())
+                .collect();
+            if more.is_empty() {
+                break;
+            }
+            other.extend(more);
+        }
+        rename(bodies, &other);
+        for (name, schema) in &mut read {
+            rename(schema, &other);
+            let name = if other.contains(name) {
+                format!("{name}Input")
+            } else {
+                name.clone()
+            };
+            schemas.insert(name, schema.take());
+        }
+        schemas
+    }
+}
+
+/// The name that a value refers to, if it is a reference.
+fn referred(value: &Value) -> Option<&str> {
+    let path = value.get("$ref")?.as_str()?.strip_prefix('#')?;
+    path.strip_prefix(SCHEMAS)?.strip_prefix('/')
+}
+
+fn refers_to(value: &Value, names: &BTreeSet<String>) -> bool {
+    referred(value).is_some_and(|name| names.contains(name))
+        || match value {
+            Value::Object(fields) => fields.values().any(|field| refers_to(field, names)),
+            Value::Array(items) => items.iter().any(|item| refers_to(item, names)),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+        }
+}
+
+fn rename(value: &mut Value, names: &BTreeSet<String>) {
+    if let Some(name) = referred(value).filter(|name| names.contains(*name)) {
+        value["$ref"] = json!(format!("#{SCHEMAS}/{name}Input"));
+    }
+    match value {
+        Value::Object(fields) => fields.values_mut().for_each(|field| rename(field, names)),
+        Value::Array(items) => items.iter_mut().for_each(|item| rename(item, names)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
 /// The OpenAPI 3.1 document of a table of routes.
 pub fn document(table: &[Route]) -> Value {
-    let mut paths = Map::new();
-    let mut schemas = Map::new();
+    let mut paths = json!({});
+    let mut schemas = Schemas::new();
+    let problem = schemas
+        .written
+        .subschema_for::<error::Document<'_>>()
+        .to_value();
     for route in table {
-        let path = paths
-            .entry(route.path.to_owned())
-            .or_insert_with(|| json!({}));
-        path[route.method.as_str().to_ascii_lowercase()] = operation(route, &mut schemas);
+        paths[route.path][route.method.as_str().to_ascii_lowercase()] =
+            operation(route, &mut schemas, &problem);
     }
-    schemas.insert("Problem".to_owned(), problem_schema());
+    let schemas = schemas.merge(&mut paths);
     json!({
         "openapi": "3.1.0",
         "info": {
@@ -53,7 +155,7 @@ pub fn document(table: &[Route]) -> Value {
     })
 }
 
-fn operation(route: &Route, schemas: &mut Map<String, Value>) -> Value {
+fn operation(route: &Route, schemas: &mut Schemas, problem: &Value) -> Value {
     let mut parameters: Vec<Value> = path_names(route.path)
         .map(|name| {
             json!({ "name": name, "in": "path", "required": true, "schema": { "type": "string" } })
@@ -86,7 +188,7 @@ fn operation(route: &Route, schemas: &mut Map<String, Value>) -> Value {
         "default".to_owned(),
         json!({
             "description": "a problem",
-            "content": { "application/problem+json": { "schema": reference("Problem") } },
+            "content": { "application/problem+json": { "schema": problem } },
         }),
     );
     let mut operation = json!({
@@ -100,97 +202,48 @@ fn operation(route: &Route, schemas: &mut Map<String, Value>) -> Value {
         Needs::Read => operation["x-leverframe-scope"] = json!("read"),
         Needs::Engine => {}
     }
-    match &route.body {
+    match route.body {
         Body::None => {}
-        Body::Fields(fields) => {
+        Body::Object { schema, required } => {
+            let mut schema = value(schema(&mut schemas.read));
+            let mut needed: Vec<Value> = schema["required"].as_array().cloned().unwrap_or_default();
+            needed.extend(required.iter().map(|name| json!(name)));
+            let any = !needed.is_empty();
+            if any {
+                schema["required"] = Value::Array(needed);
+            }
             operation["requestBody"] = json!({
-                "required": fields.iter().any(|field| field.presence == Presence::Required),
-                "content": { "application/json": { "schema": object(route, fields) } },
+                "required": any,
+                "content": { "application/json": { "schema": schema } },
             });
         }
     }
     operation
 }
 
-/// The only body that takes more fields than it lists is the serialised query, whose fields are its own.
-fn object(route: &Route, fields: &[Field]) -> Value {
-    let properties: Map<String, Value> = fields
-        .iter()
-        .map(|field| {
-            let mut schema = shape(field.shape);
-            schema["description"] = json!(field.about);
-            (field.name.to_owned(), schema)
-        })
-        .collect();
-    let required: Vec<&str> = fields
-        .iter()
-        .filter(|field| field.presence == Presence::Required)
-        .map(|field| field.name)
-        .collect();
-    json!({
-        "type": "object",
-        "properties": properties,
-        "required": required,
-        "additionalProperties": route.path == "/v1/query",
-    })
-}
-
-fn response(success: Success, schemas: &mut Map<String, Value>) -> Value {
-    let mut name_it = |name: &str| {
-        schemas
-            .entry(name.to_owned())
-            .or_insert_with(|| json!({ "type": "object" }));
-        reference(name)
-    };
+fn response(success: Success, schemas: &mut Schemas) -> Value {
     match success.answer {
-        AnswerShape::One(name) => json!({
-            "description": name,
-            "content": { "application/json": { "schema": name_it(name) } },
-        }),
-        AnswerShape::Page(name) => json!({
-            "description": format!("a page of {name}"),
-            "content": { "application/json": { "schema": {
-                "type": "object",
-                "required": ["items", "next_cursor"],
-                "properties": {
-                    "items": { "type": "array", "items": name_it(name) },
-                    "next_cursor": { "type": ["string", "null"] },
-                },
-            } } },
-        }),
+        AnswerShape::One(schema) => {
+            let schema = value(schema(&mut schemas.written));
+            json!({
+                "description": referred(&schema).unwrap_or("JSON"),
+                "content": { "application/json": { "schema": schema } },
+            })
+        }
         AnswerShape::Events => json!({
             "description": "Server-Sent Events: `id` = seq, `event` = kind, `data` = the event. Kinds under \
                 `x-leverframe-ephemeral` carry no `id` and no `seq`, are not kept, and are not sent again on resume: \
                 `/v1/snapshot` has what they added up to",
             "x-leverframe-kinds": KINDS,
             "x-leverframe-ephemeral": EPHEMERAL,
+            "x-leverframe-event": schemas.written.subschema_for::<Event>(),
             "content": { "text/event-stream": { "schema": { "type": "string" } } },
         }),
         AnswerShape::Content => json!({
             "description": "the content, with its media type",
-            "content": { "*/*": { "schema": { "type": "string", "format": "binary" } } },
+            "content": { "application/octet-stream": { "schema": { "type": "string", "format": "binary" } } },
         }),
     }
-}
-
-fn problem_schema() -> Value {
-    json!({
-        "type": "object",
-        "required": ["type", "title", "status", "detail", "kind"],
-        "properties": {
-            "type": { "type": "string" },
-            "title": { "type": "string" },
-            "status": { "type": "integer" },
-            "detail": { "type": "string" },
-            "hint": { "type": ["string", "null"] },
-            "kind": { "type": "string" },
-            "winner": { "type": "object", "description": "the decision that came first" },
-        },
-    })
-}
-
-fn reference(name: &str) -> Value {
-    json!({ "$ref": format!("#/components/schemas/{name}") })
 }
 
 fn shape(shape: Shape) -> Value {
@@ -199,10 +252,6 @@ fn shape(shape: Shape) -> Value {
         Shape::Number => json!({ "type": "integer", "minimum": 0 }),
         Shape::Flag => json!({ "type": "boolean" }),
         Shape::Words(words) => json!({ "type": "string", "enum": words() }),
-        Shape::Texts => json!({ "type": "array", "items": { "type": "string" } }),
-        Shape::List => json!({ "type": "array" }),
-        Shape::Object => json!({ "type": "object" }),
-        Shape::Any => json!({}),
     }
 }
 

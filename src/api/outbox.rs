@@ -4,23 +4,21 @@ use std::sync::Arc;
 
 use axum::http::StatusCode;
 use axum::response::Response;
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::api::error::{Refusal, json};
 use crate::api::outcome;
 use crate::api::request::Call;
-use crate::api::route::{Method, Route, Shape, command, fields, get, ok, optional, page, required};
+use crate::api::route::{Method, Route, Shape, body, command, get, ok, optional, page};
 use crate::api::router::Api;
 use crate::protocol::command::{Command, DeliveryResolution};
+use crate::protocol::session::{OutboxItem, Why};
 use crate::protocol::snapshot::Query;
 use crate::protocol::words::OutboxState;
 use crate::words_of;
 
 words_of!(states, OutboxState);
-
-fn resolutions() -> Vec<&'static str> {
-    vec!["sent", "send_again", "drop"]
-}
 
 /// The routes of this module.
 pub fn routes() -> Vec<Route> {
@@ -33,45 +31,40 @@ pub fn routes() -> Vec<Route> {
                 optional("limit", Shape::Number, "at most this many, 1 to 500"),
                 optional("cursor", Shape::Text, "`next_cursor` of the page before"),
             ],
-            &[page("OutboxItem")],
+            &[page::<OutboxItem>()],
             |api, call| Box::pin(list(api, call)),
         ),
         get(
             "/v1/outbox/{id}",
             "One delivery",
             &[],
-            &[ok("OutboxItem")],
+            &[ok::<OutboxItem>()],
             |api, call| Box::pin(one(api, call)),
         ),
         command(
             Method::Post,
             "/v1/outbox/{id}/resolution",
             "Settle an unknown or failed delivery",
-            fields(&[
-                required(
-                    "resolution",
-                    Shape::Words(resolutions),
-                    "it was sent, send it again, or drop it",
-                ),
-                optional("reason", Shape::Text, "kept with the decision"),
-            ]),
-            &[ok("OutboxItem")],
+            body::<Resolution>(),
+            &[ok::<OutboxItem>()],
             |api, call| Box::pin(resolve(api, call)),
         ),
         get(
             "/v1/tool-calls/{id}/why",
             "Why a call ran, asked or was refused",
             &[],
-            &[ok("Why")],
+            &[ok::<Why>()],
             |api, call| Box::pin(why(api, call)),
         ),
     ]
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Resolution {
+    /// It was sent, send it again, or drop it.
     resolution: DeliveryResolution,
+    /// Kept with the decision.
     reason: Option<String>,
 }
 

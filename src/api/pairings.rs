@@ -7,11 +7,11 @@ use axum::response::Response;
 
 use crate::api::error::{Refusal, json};
 use crate::api::outcome;
-use crate::api::request::Call;
-use crate::api::route::{Method, Route, Shape, command, fields, get, ok, optional, page};
+use crate::api::request::{Call, EmptyBody};
+use crate::api::route::{Method, Route, Shape, body, command, get, ok, optional, page};
 use crate::api::router::Api;
 use crate::protocol::command::Command;
-use crate::protocol::pairing::PairingCommand;
+use crate::protocol::pairing::{Pairing, PairingCommand};
 use crate::protocol::snapshot::Query;
 use crate::protocol::words::PairingState;
 use crate::words_of;
@@ -25,15 +25,15 @@ pub fn routes() -> Vec<Route> {
             "/v1/pairings",
             "Strangers who ask to be let in on a channel, and who was: whoever waits first, then the newest",
             &[optional("state", Shape::Words(states), "only this state")],
-            &[page("Pairing")],
+            &[page::<Pairing>()],
             |api, call| Box::pin(list(api, call)),
         ),
         command(
             Method::Post,
             "/v1/pairings/{id}/accept",
             "Let somebody in as a user, by the code they were told or by id",
-            fields(&[]),
-            &[ok("Pairing")],
+            body::<EmptyBody>(),
+            &[ok::<Pairing>()],
             |api, call| {
                 Box::pin(change(api, call, |pairing| PairingCommand::Accept {
                     pairing,
@@ -44,8 +44,8 @@ pub fn routes() -> Vec<Route> {
             Method::Post,
             "/v1/pairings/{id}/refuse",
             "Keep somebody out, without a word to them",
-            fields(&[]),
-            &[ok("Pairing")],
+            body::<EmptyBody>(),
+            &[ok::<Pairing>()],
             |api, call| {
                 Box::pin(change(api, call, |pairing| PairingCommand::Refuse {
                     pairing,
@@ -56,8 +56,8 @@ pub fn routes() -> Vec<Route> {
             Method::Post,
             "/v1/pairings/{id}/revoke",
             "Take either back: they are unknown again, and may ask again",
-            fields(&[]),
-            &[ok("Pairing")],
+            body::<EmptyBody>(),
+            &[ok::<Pairing>()],
             |api, call| {
                 Box::pin(change(api, call, |pairing| PairingCommand::Revoke {
                     pairing,
@@ -66,11 +66,6 @@ pub fn routes() -> Vec<Route> {
         ),
     ]
 }
-
-/// A body without fields.
-#[derive(Debug, serde::Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Nothing {}
 
 async fn list(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
     let state = call.word("state")?;
@@ -82,7 +77,7 @@ async fn change(
     call: Call,
     command: fn(String) -> PairingCommand,
 ) -> Result<Response, Refusal> {
-    let Nothing {} = call.json()?;
+    let EmptyBody {} = call.json()?;
     let command = command(call.text("id")?.to_owned());
     let envelope = call.envelope(Command::Pairing(command))?;
     json(

@@ -11,7 +11,9 @@ use axum::body::{Body, Bytes};
 use axum::extract::Query;
 use axum::http::{HeaderMap, StatusCode, Uri};
 use futures_util::StreamExt as _;
+use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 use crate::api::auth::Caller;
 use crate::api::error::Refusal;
@@ -26,6 +28,19 @@ pub const BODY_LIMIT: usize = 1024 * 1024;
 pub const KEY_LIMIT: usize = 255;
 /// Time a caller has to send its body.
 const BODY_TIME: Duration = Duration::from_secs(30);
+
+/// An empty body, or an object without fields.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EmptyBody {}
+
+/// What was removed.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Removed{T}")]
+pub struct Removed<T> {
+    /// Its id.
+    pub removed: T,
+}
 
 /// A request, taken apart.
 pub struct Call {

@@ -5,10 +5,12 @@ use std::sync::Arc;
 use axum::response::Response;
 use axum::routing::MethodFilter;
 use futures_util::future::BoxFuture;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 
 use crate::api::error::Refusal;
 use crate::api::request::Call;
 use crate::api::router::Api;
+use crate::protocol::snapshot::Page;
 
 /// HTTP method of a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,14 +62,6 @@ pub enum Shape {
     Flag,
     /// One of a closed vocabulary.
     Words(fn() -> Vec<&'static str>),
-    /// A list of texts.
-    Texts,
-    /// A list of anything.
-    List,
-    /// An object described in words.
-    Object,
-    /// Any JSON value.
-    Any,
 }
 
 /// Whether something has to be there.
@@ -112,18 +106,34 @@ pub const fn required(name: &'static str, shape: Shape, about: &'static str) -> 
     }
 }
 
+/// How the schema of a type gets into a document.
+pub type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
+
 /// The body of a request.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 pub enum Body {
     /// The route takes none.
     None,
-    /// A JSON object with these fields and no others; may be left out when nothing is required.
-    Fields(Vec<Field>),
+    /// A JSON object of a type that refuses fields that it does not know; may be left out when nothing is required.
+    Object {
+        /// Of the type.
+        schema: SchemaOf,
+        /// Fields that this route needs and the type does not.
+        required: &'static [&'static str],
+    },
 }
 
-/// A body with these fields.
-pub fn fields(fields: &[Field]) -> Body {
-    Body::Fields(fields.to_vec())
+/// A body of this type.
+pub fn body<T: JsonSchema>() -> Body {
+    body_with::<T>(&[])
+}
+
+/// A body of this type in which more fields have to be there than the type says.
+pub fn body_with<T: JsonSchema>(required: &'static [&'static str]) -> Body {
+    Body::Object {
+        schema: T::json_schema,
+        required,
+    }
 }
 
 /// Who may call.
@@ -149,10 +159,8 @@ pub struct Success {
 /// What an answer's body is.
 #[derive(Debug, Clone, Copy)]
 pub enum AnswerShape {
-    /// One object with this name under `components`.
-    One(&'static str),
-    /// `{items, next_cursor}` of such objects.
-    Page(&'static str),
+    /// JSON of one type.
+    One(SchemaOf),
     /// An event stream.
     Events,
     /// Content of any type, as it is stored.
@@ -183,20 +191,22 @@ pub struct Route {
     pub handler: fn(Arc<Api>, Call) -> Answered,
 }
 
-/// 200 with one object.
-pub const fn ok(name: &'static str) -> Success {
+/// A status with JSON of this type.
+pub fn success<T: JsonSchema>(status: u16) -> Success {
     Success {
-        status: 200,
-        answer: AnswerShape::One(name),
+        status,
+        answer: AnswerShape::One(|generator| generator.subschema_for::<T>()),
     }
 }
 
-/// 200 with a page of objects.
-pub const fn page(name: &'static str) -> Success {
-    Success {
-        status: 200,
-        answer: AnswerShape::Page(name),
-    }
+/// 200 with JSON of this type.
+pub fn ok<T: JsonSchema>() -> Success {
+    success::<T>(200)
+}
+
+/// 200 with a page of this type.
+pub fn page<T: JsonSchema>() -> Success {
+    ok::<Page<T>>()
 }
 
 /// A reading route without body.

@@ -122,7 +122,7 @@ async fn dispatch(api: Arc<Api>, route: &Route, mut request: Request) -> Result<
     let (parts, body) = request.into_parts();
     let body = read_body(body).await?;
     match &route.body {
-        Body::Fields(_) => {}
+        Body::Object { .. } => {}
         Body::None if body.is_empty() => {}
         Body::None => {
             return Err(Problem::invalid("this route takes no request body").into());

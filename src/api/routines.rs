@@ -4,98 +4,23 @@ use std::sync::Arc;
 
 use axum::http::StatusCode;
 use axum::response::Response;
-use serde::Deserialize;
 
 use crate::api::error::{Refusal, json};
 use crate::api::outcome;
-use crate::api::request::Call;
+use crate::api::request::{Call, EmptyBody, Removed};
 use crate::api::route::{
-    AnswerShape, Body, Field, Method, Presence, Route, Shape, Success, command, fields, get, ok,
-    optional, page, required,
+    Body, Method, Route, Shape, body, body_with, command, get, ok, optional, page, required,
+    success,
 };
 use crate::api::router::Api;
+use crate::clock::Timestamp;
 use crate::protocol::command::Command;
+use crate::protocol::ids::RoutineId;
 use crate::protocol::problem::Problem;
-use crate::protocol::routine::{RoutineCommand, RoutineOutcome, RoutinePatch, RoutineQuery};
+use crate::protocol::routine::{
+    Routine, RoutineCommand, RoutineOutcome, RoutinePatch, RoutineQuery, RoutineRun,
+};
 use crate::protocol::snapshot::Query;
-use crate::protocol::words::{Autonomy, MissedRuns};
-use crate::words_of;
-
-words_of!(levels, Autonomy);
-words_of!(missed, MissedRuns);
-
-const FIELDS: &[Field] = &[
-    optional("name", Shape::Text, "1 to 32 of a-z, 0-9, _ and -; unique"),
-    optional(
-        "schedule",
-        Shape::Text,
-        "cron of five or six fields, or `every 90m`",
-    ),
-    optional(
-        "prompt",
-        Shape::Text,
-        "what the bot is told, at most 16 KiB",
-    ),
-    optional(
-        "time_zone",
-        Shape::Text,
-        "IANA name; empty or left out = of the machine",
-    ),
-    optional("channel", Shape::Text, "where it goes; default `routine`"),
-    optional(
-        "conversation",
-        Shape::Text,
-        "where on that channel; default the routine's name, needed on a chat platform",
-    ),
-    optional(
-        "model",
-        Shape::Text,
-        "`<provider>/<model>`; empty = of the session",
-    ),
-    optional(
-        "budgets",
-        Shape::Object,
-        "lower limits of a run: max_steps, max_tool_calls, max_duration_seconds, max_tokens, max_cost_usd",
-    ),
-    optional(
-        "autonomy_ceiling",
-        Shape::Words(levels),
-        "the most it may do by itself, whatever its channel allows; default supervised",
-    ),
-    optional(
-        "park",
-        Shape::Flag,
-        "whether a gated call waits for a person instead of being denied; default false",
-    ),
-    optional(
-        "missed",
-        Shape::Words(missed),
-        "what happens to runs that were due while nothing ran; default skip",
-    ),
-    optional(
-        "jitter_seconds",
-        Shape::Number,
-        "a run begins up to this much later, at random; default 0, at most 3600",
-    ),
-    optional(
-        "enabled",
-        Shape::Flag,
-        "whether it runs by itself; default true",
-    ),
-];
-
-/// An empty body, or an object without fields.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Nothing {}
-
-fn needed() -> Body {
-    let mut all = FIELDS.to_vec();
-    for field in &mut all[..3] {
-        field.presence = Presence::Required;
-    }
-    Body::Fields(all)
-}
 
 /// The routes of this module.
 pub fn routes() -> Vec<Route> {
@@ -104,18 +29,15 @@ pub fn routes() -> Vec<Route> {
             "/v1/routines",
             "Routines, by name",
             &[],
-            &[page("Routine")],
+            &[page::<Routine>()],
             |api, _call| Box::pin(answer(api, RoutineQuery::List)),
         ),
         command(
             Method::Post,
             "/v1/routines",
             "Make a routine",
-            needed(),
-            &[Success {
-                status: 201,
-                answer: AnswerShape::One("Routine"),
-            }],
+            body_with::<RoutinePatch>(&["name", "schedule", "prompt"]),
+            &[success::<Routine>(201)],
             |api, call| Box::pin(add(api, call)),
         ),
         get(
@@ -130,22 +52,22 @@ pub fn routes() -> Vec<Route> {
                 ),
                 optional("limit", Shape::Number, "how many times, 1 to 50; default 5"),
             ],
-            &[page("Timestamp")],
+            &[page::<Timestamp>()],
             |api, call| Box::pin(upcoming(api, call)),
         ),
         get(
             "/v1/routines/{id}",
             "One routine, by id or name",
             &[],
-            &[ok("Routine")],
+            &[ok::<Routine>()],
             |api, call| Box::pin(one(api, call)),
         ),
         command(
             Method::Patch,
             "/v1/routines/{id}",
             "Change a routine; what is left out stays",
-            fields(FIELDS),
-            &[ok("Routine")],
+            body::<RoutinePatch>(),
+            &[ok::<Routine>()],
             |api, call| Box::pin(change(api, call)),
         ),
         command(
@@ -153,15 +75,15 @@ pub fn routes() -> Vec<Route> {
             "/v1/routines/{id}",
             "Remove a routine with its history; its turns stay",
             Body::None,
-            &[ok("Removed")],
+            &[ok::<Removed<RoutineId>>()],
             |api, call| Box::pin(remove(api, call)),
         ),
         command(
             Method::Post,
             "/v1/routines/{id}/run",
             "Run a routine now, enabled or not",
-            fields(&[]),
-            &[ok("RoutineRun")],
+            body::<EmptyBody>(),
+            &[ok::<RoutineRun>()],
             |api, call| Box::pin(run(api, call)),
         ),
         get(
@@ -171,7 +93,7 @@ pub fn routes() -> Vec<Route> {
                 optional("limit", Shape::Number, "at most this many, 1 to 500"),
                 optional("cursor", Shape::Text, "`next_cursor` of the page before"),
             ],
-            &[page("RoutineRun")],
+            &[page::<RoutineRun>()],
             |api, call| Box::pin(runs(api, call)),
         ),
     ]
@@ -216,7 +138,7 @@ async fn carry_out(
     let envelope = call.envelope(Command::Routine(command))?;
     match outcome::routine(&*api.client, envelope).await? {
         RoutineOutcome::Routine(routine) => json(status, &routine),
-        RoutineOutcome::Removed(id) => json(status, &serde_json::json!({ "removed": id })),
+        RoutineOutcome::Removed(id) => json(status, &Removed { removed: id }),
         RoutineOutcome::Ran(run) => json(status, &run),
     }
 }
@@ -256,7 +178,7 @@ async fn remove(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
 }
 
 async fn run(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
-    let Nothing {} = call.json()?;
+    let EmptyBody {} = call.json()?;
     let routine = routine(&call)?;
     carry_out(
         &api,

@@ -4,93 +4,27 @@ use std::sync::Arc;
 
 use axum::http::StatusCode;
 use axum::response::Response;
-use serde::Deserialize;
 
 use crate::api::error::{Refusal, json};
 use crate::api::outcome;
-use crate::api::request::{Call, parameter};
+use crate::api::request::{Call, EmptyBody, Removed, parameter};
 use crate::api::route::{
-    AnswerShape, Body, Field, Method, Presence, Route, Shape, Success, command, fields, get, ok,
-    optional, page, required,
+    Body, Method, Route, Shape, body, body_with, command, get, ok, optional, page, required,
+    success,
 };
 use crate::api::router::Api;
 use crate::protocol::command::Command;
+use crate::protocol::ids::{ApprovalId, RuleId};
 use crate::protocol::problem::Problem;
-use crate::protocol::rule::{RuleCommand, RuleOutcome, RulePatch, RuleQuery};
+use crate::protocol::rule::{
+    Grant, Rule, RuleCommand, RuleMatches, RuleOutcome, RulePatch, RuleQuery, RuleTest,
+};
 use crate::protocol::snapshot::Query;
-use crate::protocol::words::{RuleMatcher, RuleScope, VerdictWord};
+use crate::protocol::words::{RuleMatcher, VerdictWord};
 use crate::words_of;
 
 words_of!(matchers, RuleMatcher);
-words_of!(scopes, RuleScope);
 words_of!(verdicts, VerdictWord);
-
-const FIELDS: &[Field] = &[
-    optional("tool", Shape::Text, "tool name, or `prefix*`"),
-    optional("matcher", Shape::Words(matchers), "how it is compared"),
-    optional(
-        "value",
-        Shape::Text,
-        "with what: text, or words as a shell would be given them; at most 4 KiB",
-    ),
-    optional(
-        "field",
-        Shape::Text,
-        "argument that is compared; empty = all as canonical JSON; default `argv` of execute_command, else all",
-    ),
-    optional(
-        "cwd",
-        Shape::Text,
-        "where the commands run that it allows; empty = the workspace itself",
-    ),
-    optional(
-        "executable",
-        Shape::Text,
-        "the program that they start; empty = what the first word names now",
-    ),
-    optional("scope", Shape::Words(scopes), "how far it reaches"),
-    optional("channel", Shape::Text, "its channel (scope channel)"),
-    optional("session_id", Shape::Text, "its session (scope session)"),
-    optional(
-        "verdict",
-        Shape::Words(verdicts),
-        "what it says; default allow",
-    ),
-    optional(
-        "enabled",
-        Shape::Flag,
-        "whether it is looked at; default true",
-    ),
-    optional(
-        "expires_in_seconds",
-        Shape::Number,
-        "seconds until it ends; 0 = never, at most a year",
-    ),
-    optional(
-        "max_uses",
-        Shape::Number,
-        "calls it may allow in all; 0 = any number",
-    ),
-    optional("note", Shape::Text, "why; empty = none"),
-    optional(
-        "if_version",
-        Shape::Number,
-        "only if it still has this version",
-    ),
-];
-
-/// An empty body, or an object without fields.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Nothing {}
-
-fn needed() -> Body {
-    let mut all = FIELDS.to_vec();
-    for field in &mut all[..3] {
-        field.presence = Presence::Required;
-    }
-    Body::Fields(all)
-}
 
 /// The routes of this module.
 pub fn routes() -> Vec<Route> {
@@ -99,18 +33,15 @@ pub fn routes() -> Vec<Route> {
             "/v1/rules",
             "Rules, newest first",
             &[],
-            &[page("Rule")],
+            &[page::<Rule>()],
             |api, _call| Box::pin(answer(api, RuleQuery::List)),
         ),
         command(
             Method::Post,
             "/v1/rules",
             "Make a rule",
-            needed(),
-            &[Success {
-                status: 201,
-                answer: AnswerShape::One("Rule"),
-            }],
+            body_with::<RulePatch>(&["tool", "matcher", "value"]),
+            &[success::<Rule>(201)],
             |api, call| Box::pin(add(api, call)),
         ),
         get(
@@ -128,7 +59,7 @@ pub fn routes() -> Vec<Route> {
                 optional("session_id", Shape::Text, "only this session"),
                 optional("verdict", Shape::Words(verdicts), "default allow"),
             ],
-            &[ok("RuleMatches")],
+            &[ok::<RuleMatches>()],
             |api, call| Box::pin(matches(api, call)),
         ),
         get(
@@ -144,14 +75,14 @@ pub fn routes() -> Vec<Route> {
                     "in which session; default a new one",
                 ),
             ],
-            &[ok("RuleTest")],
+            &[ok::<RuleTest>()],
             |api, call| Box::pin(test(api, call)),
         ),
         get(
             "/v1/rules/grants",
             "Permissions for shapes in sessions that hold, newest first",
             &[],
-            &[page("Grant")],
+            &[page::<Grant>()],
             |api, _call| Box::pin(answer(api, RuleQuery::Grants)),
         ),
         command(
@@ -159,22 +90,22 @@ pub fn routes() -> Vec<Route> {
             "/v1/rules/grants/{id}",
             "Take a permission for a shape back, by the approval it was given with",
             Body::None,
-            &[ok("Removed")],
+            &[ok::<Removed<ApprovalId>>()],
             |api, call| Box::pin(remove_grant(api, call)),
         ),
         get(
             "/v1/rules/{id}",
             "One rule",
             &[],
-            &[ok("Rule")],
+            &[ok::<Rule>()],
             |api, call| Box::pin(one(api, call)),
         ),
         command(
             Method::Patch,
             "/v1/rules/{id}",
             "Change a rule; what is left out stays",
-            fields(FIELDS),
-            &[ok("Rule")],
+            body::<RulePatch>(),
+            &[ok::<Rule>()],
             |api, call| Box::pin(change(api, call)),
         ),
         command(
@@ -182,7 +113,7 @@ pub fn routes() -> Vec<Route> {
             "/v1/rules/{id}",
             "Remove a rule; what it decided stays in the history",
             Body::None,
-            &[ok("Removed")],
+            &[ok::<Removed<RuleId>>()],
             |api, call| Box::pin(remove(api, call)),
         ),
     ]
@@ -244,8 +175,8 @@ async fn carry_out(
     let envelope = call.envelope(Command::Rule(command))?;
     match outcome::rule(&*api.client, envelope).await? {
         RuleOutcome::Rule(rule) => json(status, &rule),
-        RuleOutcome::Removed(id) => json(status, &serde_json::json!({ "removed": id })),
-        RuleOutcome::GrantRemoved(id) => json(status, &serde_json::json!({ "removed": id })),
+        RuleOutcome::Removed(id) => json(status, &Removed { removed: id }),
+        RuleOutcome::GrantRemoved(id) => json(status, &Removed { removed: id }),
     }
 }
 
@@ -275,13 +206,13 @@ async fn change(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
 }
 
 async fn remove(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
-    let Nothing {} = call.json()?;
+    let EmptyBody {} = call.json()?;
     let id = call.id()?;
     carry_out(&api, &call, StatusCode::OK, RuleCommand::Remove { id }).await
 }
 
 async fn remove_grant(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
-    let Nothing {} = call.json()?;
+    let EmptyBody {} = call.json()?;
     let id = call.id()?;
     carry_out(&api, &call, StatusCode::OK, RuleCommand::RemoveGrant { id }).await
 }

@@ -4,20 +4,21 @@ use std::sync::Arc;
 
 use axum::http::StatusCode;
 use axum::response::Response;
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::api::error::{Refusal, json};
-use crate::api::outcome;
 use crate::api::request::Call;
 use crate::api::route::{
-    AnswerShape, Body, Field, Method, Route, Shape, Success, command, fields, get, ok, optional,
-    page, required,
+    Body, Field, Method, Route, Shape, Success, body, command, get, ok, optional, page, success,
 };
 use crate::api::router::Api;
-use crate::api::wait;
+use crate::api::wait::Acceptance;
+use crate::api::{outcome, wait};
 use crate::protocol::command::{BudgetRequest, Command};
 use crate::protocol::ids::TakeOverId;
 use crate::protocol::problem::{Problem, ProblemKind};
+use crate::protocol::session::{Continuation, Session, TranscriptEntry};
 use crate::protocol::snapshot::Query;
 use crate::protocol::take_over::TakeOverCommand;
 use crate::protocol::words::SessionState;
@@ -28,29 +29,9 @@ words_of!(session_states, SessionState);
 const LIMIT: Field = optional("limit", Shape::Number, "at most this many, 1 to 500");
 const CURSOR: Field = optional("cursor", Shape::Text, "`next_cursor` of the page before");
 
-const ACCEPTED: &[Success] = &[
-    Success {
-        status: 202,
-        answer: AnswerShape::One("Accepted"),
-    },
-    ok("Continuation"),
-];
-
-const MESSAGE: &[Field] = &[
-    required("text", Shape::Text, "the message, at most 256 KiB"),
-    optional("model", Shape::Text, "`<provider>/<model>` for this turn"),
-    optional(
-        "budgets",
-        Shape::Object,
-        "lower limits: max_steps, max_tool_calls, max_duration_seconds, max_tokens",
-    ),
-    optional("attachments", Shape::List, "must be empty in this version"),
-    optional(
-        "fresh",
-        Shape::Flag,
-        "ask the model even where an answer is kept",
-    ),
-];
+fn accepted() -> [Success; 2] {
+    [success::<Acceptance>(202), ok::<Continuation>()]
+}
 
 const WAIT: &[Field] = &[optional(
     "wait",
@@ -62,20 +43,12 @@ const WAIT: &[Field] = &[optional(
 pub fn routes() -> Vec<Route> {
     vec![
         Route {
-            answers: vec![Success {
-                status: 201,
-                answer: AnswerShape::One("Session"),
-            }],
+            answers: vec![success::<Session>(201)],
             ..command(
                 Method::Post,
                 "/v1/sessions",
                 "Open a session, or get the active one of the same conversation",
-                fields(&[
-                    optional("channel", Shape::Text, "channel name; default `api`"),
-                    optional("conversation", Shape::Text, "conversation key; default new"),
-                    optional("title", Shape::Text, "shown in lists"),
-                    optional("model", Shape::Text, "`<provider>/<model>`"),
-                ]),
+                body::<Start>(),
                 &[],
                 |api, call| Box::pin(start(api, call)),
             )
@@ -89,26 +62,22 @@ pub fn routes() -> Vec<Route> {
                 LIMIT,
                 CURSOR,
             ],
-            &[page("Session")],
+            &[page::<Session>()],
             |api, call| Box::pin(list(api, call)),
         ),
         get(
             "/v1/sessions/{id}",
             "One session",
             &[],
-            &[ok("Session")],
+            &[ok::<Session>()],
             |api, call| Box::pin(one(api, call)),
         ),
         command(
             Method::Patch,
             "/v1/sessions/{id}",
             "Change a session",
-            fields(&[
-                optional("title", Shape::Text, "new title"),
-                optional("model", Shape::Text, "new model"),
-                optional("paused", Shape::Flag, "hold new turns back"),
-            ]),
-            &[ok("Session")],
+            body::<Update>(),
+            &[ok::<Session>()],
             |api, call| Box::pin(update(api, call)),
         ),
         command(
@@ -116,7 +85,7 @@ pub fn routes() -> Vec<Route> {
             "/v1/sessions/{id}",
             "End a session; open continuations are cancelled",
             Body::None,
-            &[ok("Session")],
+            &[ok::<Session>()],
             |api, call| Box::pin(end(api, call)),
         ),
         Route {
@@ -125,8 +94,8 @@ pub fn routes() -> Vec<Route> {
                 Method::Post,
                 "/v1/sessions/{id}/messages",
                 "Send a message",
-                fields(MESSAGE),
-                ACCEPTED,
+                body::<Message>(),
+                &accepted(),
                 |api, call| Box::pin(send(api, call)),
             )
         },
@@ -134,31 +103,24 @@ pub fn routes() -> Vec<Route> {
             Method::Post,
             "/v1/sessions/{id}/take-over",
             "Hold the agent of its conversation, to write in its place",
-            fields(&[FORCE]),
-            &[ok("Session")],
+            body::<Force>(),
+            &[ok::<Session>()],
             |api, call| Box::pin(take_over(api, call)),
         ),
         command(
             Method::Post,
             "/v1/sessions/{id}/say",
             "Write as the bot in a conversation that was taken over; what waited is answered with it",
-            fields(&[
-                required(
-                    "take_over_id",
-                    Shape::Text,
-                    "`taken_over.id` of the session",
-                ),
-                required("text", Shape::Text, "Markdown, at most 256 KiB"),
-            ]),
-            &[ok("Session")],
+            body::<Said>(),
+            &[ok::<Session>()],
             |api, call| Box::pin(say(api, call)),
         ),
         command(
             Method::Post,
             "/v1/sessions/{id}/release",
             "Give its conversation back to the agent, which answers what came in since the last word",
-            fields(&[FORCE]),
-            &[ok("Session")],
+            body::<Force>(),
+            &[ok::<Session>()],
             |api, call| Box::pin(release(api, call)),
         ),
         get(
@@ -173,7 +135,7 @@ pub fn routes() -> Vec<Route> {
                 ),
                 LIMIT,
             ],
-            &[page("TranscriptEntry")],
+            &[page::<TranscriptEntry>()],
             |api, call| Box::pin(transcript(api, call)),
         ),
         Route {
@@ -182,59 +144,72 @@ pub fn routes() -> Vec<Route> {
                 Method::Post,
                 "/v1/ask",
                 "Ask in a temporary session",
-                fields(MESSAGE),
-                ACCEPTED,
+                body::<Message>(),
+                &accepted(),
                 |api, call| Box::pin(ask(api, call)),
             )
         },
     ]
 }
 
-const FORCE: Field = optional("force", Shape::Flag, "even where somebody else holds it");
-
 /// Body of a take-over and of its end.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Force {
+    /// Even where somebody else holds it.
     #[serde(default)]
     force: bool,
 }
 
 /// Body of a word in place of the agent.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Said {
+    /// `taken_over.id` of the session.
     take_over_id: TakeOverId,
+    /// Markdown, at most 256 KiB.
     text: String,
 }
 
 /// Body of `POST /v1/sessions`.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Start {
+    /// Channel name; default `api`.
     channel: Option<String>,
+    /// Conversation key; default new.
     conversation: Option<String>,
+    /// Shown in lists.
     title: Option<String>,
+    /// `<provider>/<model>`.
     model: Option<String>,
 }
 
 /// Body of `PATCH /v1/sessions/{id}`.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Update {
+    /// New title.
     title: Option<String>,
+    /// New model.
     model: Option<String>,
+    /// Hold new turns back.
     paused: Option<bool>,
 }
 
 /// Body of a message.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Message {
+    /// The message, at most 256 KiB.
     text: String,
+    /// `<provider>/<model>` for this turn.
     model: Option<String>,
+    /// Lower limits for this turn.
     budgets: Option<BudgetRequest>,
+    /// Must be empty in this version.
     attachments: Option<Vec<serde_json::Value>>,
+    /// Ask the model even where an answer is cached.
     #[serde(default)]
     fresh: bool,
 }

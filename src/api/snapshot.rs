@@ -2,7 +2,7 @@
 
 use crate::api::outcome;
 use crate::api::route::{Route, get, ok};
-use crate::protocol::snapshot::Query;
+use crate::protocol::snapshot::{Query, Snapshot};
 
 /// The routes of this module.
 pub fn routes() -> Vec<Route> {
@@ -10,7 +10,7 @@ pub fn routes() -> Vec<Route> {
         "/v1/snapshot",
         "Everything a console starts from; follow events with after=seq",
         &[],
-        &[ok("Snapshot")],
+        &[ok::<Snapshot>()],
         |api, _call| {
             Box::pin(async move { outcome::answer_json(&*api.client, Query::Snapshot).await })
         },

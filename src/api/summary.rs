@@ -11,6 +11,7 @@ use crate::api::request::Call;
 use crate::api::route::{Route, Shape, get, ok, optional};
 use crate::api::router::Api;
 use crate::protocol::snapshot::Query;
+use crate::protocol::summary::ShiftSummary;
 
 /// The routes of this module.
 pub fn routes() -> Vec<Route> {
@@ -22,7 +23,7 @@ pub fn routes() -> Vec<Route> {
             Shape::Text,
             "RFC 3339; eight hours ago when left out",
         )],
-        &[ok("ShiftSummary")],
+        &[ok::<ShiftSummary>()],
         |api, call| Box::pin(summary(api, call)),
     )]
 }

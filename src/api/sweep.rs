@@ -4,14 +4,16 @@ use std::sync::Arc;
 
 use axum::http::StatusCode;
 use axum::response::Response;
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::api::error::{Refusal, json};
 use crate::api::outcome;
 use crate::api::request::Call;
-use crate::api::route::{Method, Route, Shape, command, fields, ok, optional};
+use crate::api::route::{Method, Route, body, command, ok};
 use crate::api::router::Api;
 use crate::protocol::command::Command;
+use crate::protocol::snapshot::SweepReport;
 
 /// The routes of this module.
 pub fn routes() -> Vec<Route> {
@@ -19,15 +21,16 @@ pub fn routes() -> Vec<Route> {
         Method::Post,
         "/v1/sweep",
         "Remove what is kept no longer, or count it",
-        fields(&[optional("preview", Shape::Flag, "only count")]),
-        &[ok("SweepReport")],
+        body::<Sweep>(),
+        &[ok::<SweepReport>()],
         |api, call| Box::pin(sweep(api, call)),
     )]
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Sweep {
+    /// Only count.
     #[serde(default)]
     preview: bool,
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use axum::http::StatusCode;
 use axum::response::Response;
 use futures_util::StreamExt as _;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::api::error::{Refusal, json};
@@ -22,10 +23,14 @@ use crate::protocol::words::ContinuationState;
 /// Longest wait, in seconds.
 pub const LONGEST: u64 = 600;
 
-#[derive(Serialize)]
-struct Pending {
+/// A message that is accepted: its turn runs, or will.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Acceptance {
+    /// The session.
     session_id: SessionId,
+    /// The turn that answers it.
     continuation_id: ContinuationId,
+    /// Its state when the answer was written.
     state: ContinuationState,
 }
 
@@ -67,7 +72,7 @@ pub async fn submit(
 fn pending(accepted: &Accepted, state: ContinuationState) -> Result<Response, Refusal> {
     json(
         StatusCode::ACCEPTED,
-        &Pending {
+        &Acceptance {
             session_id: accepted.session_id,
             continuation_id: accepted.continuation_id,
             state,

@@ -1,5 +1,6 @@
 //! Approvals: durable questions, bound to the digest of what they allow.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
@@ -32,7 +33,7 @@ pub fn snooze_end(now: Timestamp, minutes: u32, deadline: Option<Timestamp>) -> 
 }
 
 /// Who asked for what an approval gates.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Requester {
     /// Stable id: `telegram:123456`, `operator:1000`, `token:ci`.
     pub id: String,
@@ -44,7 +45,7 @@ pub struct Requester {
 
 /// What models are told of who wrote a message and when, beside the display name. Kept with the message: whatever
 /// changes later, models read the same of it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Speaker {
     /// The same for all messages of one sender. Tells nothing about their platform id.
     pub id: String,
@@ -55,7 +56,7 @@ pub struct Speaker {
 }
 
 /// What an operator is shown beside the arguments.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Preview {
     /// Nothing beyond the arguments.
@@ -80,7 +81,7 @@ pub enum Preview {
 }
 
 /// Where a call would run. Part of the digest.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PlanFacts {
     /// Working directory.
     #[serde(default)]
@@ -121,7 +122,7 @@ impl PlanFacts {
 }
 
 /// A decision as it was recorded.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Decision {
     /// What.
     pub decision: DecisionWord,
@@ -140,7 +141,7 @@ pub struct Decision {
 }
 
 /// What happened to an earlier call of the same tool on the same channel.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SimilarCall {
     /// One-line preview of its arguments.
     pub preview: String,
@@ -156,7 +157,7 @@ pub struct SimilarCall {
 
 /// An approval with everything a card shows. Every field that quotes outside text must go through
 /// `text::untrusted` before it reaches a screen.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Approval {
     /// Id; the same across restarts.
     pub id: ApprovalId,
@@ -294,7 +295,7 @@ impl Approval {
 }
 
 /// What is known of something that was under way when its outcome was lost.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct UnknownOutcome {
     /// When it began; none = that was not recorded.
     pub started_at: Option<Timestamp>,
@@ -349,7 +350,7 @@ pub const fn answer_in_words(word: DecisionWord) -> Option<(&'static str, &'stat
 }
 
 /// The message whose delivery is unknown.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct UnknownDelivery {
     /// Its id.
     pub id: OutboxId,

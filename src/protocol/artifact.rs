@@ -2,12 +2,15 @@
 //!
 //! An artifact never changes: its name is the SHA-256 of its content.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::clock::Timestamp;
+use crate::protocol::schema;
 
 /// What stands before the hash where an artifact is named in a text or as a path.
 pub const ARTIFACT_PREFIX: &str = "artifact:";
@@ -77,6 +80,19 @@ impl FromStr for ArtifactHash {
     }
 }
 
+impl JsonSchema for ArtifactHash {
+    fn schema_name() -> Cow<'static, str> {
+        "ArtifactHash".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        schema::text(
+            "SHA-256 of the content, 64 hexadecimal digits.",
+            "^[0-9a-f]{64}$",
+        )
+    }
+}
+
 impl Serialize for ArtifactHash {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
@@ -91,7 +107,7 @@ impl<'de> Deserialize<'de> for ArtifactHash {
 }
 
 /// Where the whole of a shortened content is.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ArtifactRef {
     /// Its name.
     pub hash: ArtifactHash,
@@ -102,7 +118,7 @@ pub struct ArtifactRef {
 }
 
 /// An artifact with its content.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Artifact {
     /// Its name.
     pub hash: ArtifactHash,

@@ -1,5 +1,6 @@
 //! What a backup holds, and what making or restoring one gave.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
@@ -12,7 +13,7 @@ pub const RESTORING: &str = ".restoring";
 pub const BACKUP_FORMAT: u32 = 1;
 
 /// One file inside a backup.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BackupMember {
     /// Path inside the file: `leverframe.db`, `artifacts/…`, `config/…`.
@@ -24,7 +25,7 @@ pub struct BackupMember {
 }
 
 /// First member of a backup: what the rest must be. Unknown fields are of a newer version of the same format.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BackupManifest {
     /// [`BACKUP_FORMAT`].
     pub format: u32,
@@ -47,7 +48,7 @@ pub struct BackupManifest {
 }
 
 /// What is in a backup, for people.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BackupReport {
     /// The file.
     pub path: String,
@@ -76,7 +77,7 @@ pub struct BackupReport {
 }
 
 /// What restoring a backup gave.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RestoreReport {
     /// The backup.
     pub backup: String,

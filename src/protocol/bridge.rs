@@ -2,6 +2,7 @@
 //!
 //! Plain data; the promises that go with it are on `client::channel_port::ChannelPort`.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
@@ -10,7 +11,7 @@ use crate::protocol::ids::{ContinuationId, InboxId, OutboxId, SessionId};
 use crate::protocol::words::{Disposition, OutboxClass};
 
 /// A platform-authenticated sender.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Sender {
     /// Stable platform id without the platform prefix, for example `123456`.
     pub id: String,
@@ -21,7 +22,7 @@ pub struct Sender {
 }
 
 /// What came in.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum InboundBody {
     /// A text message. Slash commands arrive here too.
@@ -57,7 +58,7 @@ pub enum InboundBody {
 }
 
 /// One inbound item with the position after it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Inbound {
     /// Unique per account and kind of item; redelivery has the same key.
     pub dedupe_key: String,
@@ -93,7 +94,7 @@ pub struct Ingested {
 }
 
 /// A button of a card.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CardButton {
     /// What it says.
     pub label: String,
@@ -102,7 +103,7 @@ pub struct CardButton {
 }
 
 /// What is to be sent.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum OutboundBody {
     /// Markdown to render for the platform.
@@ -127,7 +128,7 @@ pub enum OutboundBody {
 }
 
 /// One part to send. Parts of one conversation are handed out strictly in order.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Outbound {
     /// Its row.
     pub id: OutboxId,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
@@ -11,7 +12,7 @@ use crate::protocol::words::{
 };
 
 /// A kept answer.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CacheEntry {
     /// First 16 hex characters of its key.
     pub id: String,
@@ -44,7 +45,7 @@ pub struct CacheEntry {
 }
 
 /// What happened with the cache in some period.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CacheCounts {
     /// Turns that were looked up: hits, coalesced ones and misses other than `off`.
     pub lookups: u64,
@@ -74,7 +75,7 @@ pub struct CacheCounts {
 }
 
 /// What happened with the results of tools in some period.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ToolCacheCounts {
     /// Results given again.
     pub hits: u64,
@@ -87,7 +88,7 @@ pub struct ToolCacheCounts {
 }
 
 /// Counters under a name: of a channel, a model or a day.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CacheGroup {
     /// Channel, `<provider>/<model>`, or day (`YYYY-MM-DD`, local).
     pub name: String,
@@ -97,7 +98,7 @@ pub struct CacheGroup {
 }
 
 /// What a console shows of the cache.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CacheSummary {
     /// Whether any channel keeps answers.
     pub enabled: bool,
@@ -112,7 +113,7 @@ pub struct CacheSummary {
 }
 
 /// Everything about the cache but its entries.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CacheStats {
     /// Whether any channel keeps answers.
     pub enabled: bool,
@@ -162,7 +163,7 @@ pub struct CacheStats {
 }
 
 /// Which entries go.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CachePurge {
     /// One, by its id or a longer beginning of its key.
@@ -174,7 +175,7 @@ pub enum CachePurge {
 }
 
 /// What a purge removed.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CachePurged {
     /// Entries.
     pub entries: u64,

@@ -1,5 +1,6 @@
 //! Channels: health, policy, and what a platform can do.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
@@ -7,7 +8,7 @@ use crate::protocol::policy::Policy;
 use crate::protocol::words::{ChannelKind, ChannelState};
 
 /// Health by exchanges, never "a task exists".
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ChannelHealth {
     /// The state in one word.
     pub state: ChannelState,
@@ -26,7 +27,7 @@ pub struct ChannelHealth {
 }
 
 /// A channel.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Channel {
     /// Configured name.
     pub name: String,
@@ -64,7 +65,7 @@ pub struct Channel {
 }
 
 /// What a channel that takes up nothing new still has to do. Nothing left of the first three: it is drained.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ChannelDrain {
     /// Since when.
     pub since: Timestamp,
@@ -77,7 +78,7 @@ pub struct ChannelDrain {
 }
 
 /// The unit in which a platform counts the length of a message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LengthUnit {
     /// UTF-16 code units (Telegram, Discord).
@@ -89,7 +90,7 @@ pub enum LengthUnit {
 }
 
 /// What a platform offers against doubled sends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SendIdempotency {
     /// The platform drops a second send with the same key.
@@ -105,7 +106,7 @@ pub enum SendIdempotency {
 }
 
 /// What a platform can do. Plain data; the engine splits text by it, the adapter renders by it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ChannelCapabilities {
     /// Longest message, in [`ChannelCapabilities::unit`].
     pub max_length: usize,

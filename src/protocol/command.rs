@@ -3,6 +3,7 @@
 //! Commands are plain data. The adapter sets actor and surface from what it has authenticated, never
 //! from a request body; `engine::handle` alone checks scopes and policy.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
@@ -30,7 +31,7 @@ use crate::protocol::words::{
 };
 
 /// Who acts. Set by the adapter that authenticated the caller.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Actor {
     /// A person at this machine: the embedded console or a peer of the unix socket. Holds every scope.
@@ -75,7 +76,7 @@ impl Actor {
 }
 
 /// A command with its origin.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Envelope {
     /// What to do.
     pub command: Command,
@@ -88,7 +89,7 @@ pub struct Envelope {
 }
 
 /// Limits a caller may set for one continuation. Each can only lower what the configuration allows.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BudgetRequest {
     /// Model calls.
@@ -109,7 +110,8 @@ pub struct BudgetRequest {
 }
 
 /// A person's answer to an approval.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct DecisionRequest {
     /// What is decided.
     pub decision: DecisionWord,
@@ -168,7 +170,7 @@ impl DecisionRequest {
 }
 
 /// What to do with what waited during an emergency stop.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Waiting {
     /// Only the newest continuation of each conversation goes on.
@@ -181,7 +183,7 @@ pub enum Waiting {
 }
 
 /// How an unknown or failed delivery is settled by a person.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DeliveryResolution {
     /// It arrived.
@@ -193,7 +195,7 @@ pub enum DeliveryResolution {
 }
 
 /// Everything a surface can submit.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "command", rename_all = "snake_case")]
 pub enum Command {
     /// Opens a session, or returns the active one of the same channel and conversation.
@@ -464,7 +466,7 @@ impl Command {
 }
 
 /// The answer to a message submission: it is durable, and this is where to look for the result.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Accepted {
     /// The session.
     pub session_id: SessionId,
@@ -480,7 +482,7 @@ pub struct Accepted {
 }
 
 /// What a carried-out command returns.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "outcome", content = "value", rename_all = "snake_case")]
 pub enum Outcome {
     /// A message was accepted.

@@ -2,6 +2,7 @@
 //!
 //! An amount that is not known is none, never zero.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::{Day, Timestamp};
@@ -9,7 +10,7 @@ use crate::protocol::ids::SessionId;
 use crate::protocol::words::CostsBy;
 
 /// What was spent in a span of local days.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Costs {
     /// What the items are.
     pub by: CostsBy,
@@ -31,7 +32,7 @@ pub struct Costs {
 }
 
 /// What was spent on one channel, model or day.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CostItem {
     /// Its name.
     pub name: String,
@@ -57,7 +58,7 @@ pub struct CostItem {
 }
 
 /// How far a budget of today, or of a session, is used up.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BudgetStanding {
     /// Which: `day_tokens`, `day_cost`, `channel_tokens`, `channel_cost`, `session_tokens`, `session_cost`.
     pub budget: String,

@@ -1,12 +1,15 @@
 //! What `doctor` and the audit say about an installation: facts with a fix each, rules with counts, rows with hashes.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
 use crate::protocol::words::Surface;
 
 /// How a fact stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Standing {
     /// As it should be.
@@ -29,7 +32,7 @@ impl Standing {
 }
 
 /// One fact about the installation.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Finding {
     /// How it stands.
     pub verdict: Standing,
@@ -43,7 +46,7 @@ pub struct Finding {
 }
 
 /// One rule and what it found.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RuleResult {
     /// Name of the invariant: `I1` to `I31`, or `file` for the database file itself.
     pub invariant: String,
@@ -58,7 +61,7 @@ pub struct RuleResult {
 }
 
 /// Every rule and what it found.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CheckReport {
     /// In the order of checking.
     pub rules: Vec<RuleResult>,
@@ -80,7 +83,7 @@ impl CheckReport {
 }
 
 /// How an installation is.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Doctor {
     /// When it was looked at.
     pub at: Timestamp,
@@ -96,7 +99,7 @@ pub struct Doctor {
 }
 
 /// One row of the audit: who did what, chained to the row before it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AuditRow {
     /// Number, without gaps.
     pub seq: u64,
@@ -123,7 +126,7 @@ pub struct AuditRow {
 }
 
 /// Where a chain of audit rows breaks.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AuditBreak {
     /// Number of the first row that does not fit.
     pub seq: u64,
@@ -132,7 +135,7 @@ pub struct AuditBreak {
 }
 
 /// A place of the chain that was noted outside of it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AuditAnchor {
     /// Number of a row.
     pub seq: u64,
@@ -141,7 +144,7 @@ pub struct AuditAnchor {
 }
 
 /// Whether the chain still contains an anchor.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AnchorVerdict {
     /// The row is there with that hash.
@@ -155,7 +158,7 @@ pub enum AnchorVerdict {
 }
 
 /// An anchor and what became of it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AnchorCheck {
     /// The anchor.
     pub anchor: AuditAnchor,
@@ -164,7 +167,7 @@ pub struct AnchorCheck {
 }
 
 /// What walking the whole audit showed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AuditReport {
     /// Rows walked.
     pub rows: u64,

@@ -1,5 +1,6 @@
 //! Who answers: whom a question waits for, and who is on call. Neither changes who may decide what, or until when.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
@@ -12,7 +13,7 @@ pub const MAX_NOTE_CHARS: usize = 500;
 pub const MAX_ON_CALL_SECONDS: u32 = 31 * 24 * 3600;
 
 /// Whom a question waits for. Everybody who may decide it still can.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HandOver {
     /// Who: a name under `[people]`, or an operator as the audit names them.
     pub to: String,
@@ -26,7 +27,7 @@ pub struct HandOver {
 }
 
 /// Who is on call, for the whole engine.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OnCall {
     /// Who: a name under `[people]`, or an operator as the audit names them.
     pub name: String,
@@ -43,7 +44,7 @@ pub struct OnCall {
 }
 
 /// Who is on call, and who can be named.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Duty {
     /// Who is on call now; none = nobody.
     pub on_call: Option<OnCall>,
@@ -99,7 +100,7 @@ impl Duty {
 }
 
 /// Hands a question over.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HandOverRequest {
     /// To whom; `-` takes it back.
@@ -115,7 +116,7 @@ pub struct HandOverRequest {
 }
 
 /// Says who is on call.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OnCallRequest {
     /// Who; `-` = nobody.

@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
@@ -28,7 +29,7 @@ use crate::protocol::words::{
 };
 
 /// One thing that happened.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Event {
     /// Position in the durable log; none = ephemeral.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -47,7 +48,7 @@ pub struct Event {
 }
 
 /// What happened. The serialised `kind` words are fixed (API.md).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind")]
 pub enum EventBody {
     /// A session was opened.
@@ -446,7 +447,7 @@ pub enum EventBody {
 }
 
 /// How far a budget is used up.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum BudgetLevel {
     /// Four fifths of it.
@@ -561,7 +562,7 @@ impl EventBody {
 }
 
 /// Which events a subscriber wants.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EventFilter {
     /// Only events after this `seq`; none = only new ones.
     #[serde(default)]

@@ -1,5 +1,6 @@
 //! Hooks as surfaces see them: what is registered, how it does, and trying one out.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -7,7 +8,7 @@ use crate::clock::Timestamp;
 use crate::protocol::words::HookPoint;
 
 /// One hook at one point.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Hook {
     /// Its name: `rate_limit`, `audit`, `redaction`, or as configured.
     pub name: String,
@@ -39,7 +40,7 @@ pub struct Hook {
 }
 
 /// What a hook did since this process started.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HookCounts {
     /// Calls.
     pub runs: u64,
@@ -59,7 +60,7 @@ pub struct HookCounts {
 }
 
 /// What a hook said, or what became of it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "verdict", rename_all = "snake_case")]
 pub enum HookVerdict {
     /// Nothing to say.
@@ -84,7 +85,7 @@ pub enum HookVerdict {
 }
 
 /// What a hook did to a call, as it is kept with it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HookNote {
     /// Its name.
     pub hook: String,
@@ -107,7 +108,7 @@ pub struct HookNote {
 }
 
 /// What a trial of a hook came to.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HookTrial {
     /// What it said.
     pub verdict: HookVerdict,
@@ -116,7 +117,7 @@ pub struct HookTrial {
 }
 
 /// What can be done.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "action", rename_all = "snake_case")]
 pub enum HookCommand {
     /// Calls it with an example, or with this; nothing follows from what it says.
@@ -138,7 +139,7 @@ pub enum HookCommand {
 }
 
 /// What came of a [`HookCommand`].
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "of", content = "value", rename_all = "snake_case")]
 pub enum HookOutcome {
     /// Of a trial.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::{Day, Timestamp};
@@ -10,7 +11,7 @@ use crate::protocol::snapshot::{Page, PageRequest};
 use crate::protocol::words::{HygieneReason, HygieneState, MemoryScope};
 
 /// What goes for one reason in one scope.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HygieneGroup {
     /// Scope; none for what has none (orphans).
     pub scope: Option<MemoryScope>,
@@ -27,7 +28,7 @@ pub struct HygieneGroup {
 }
 
 /// What a run does, or would do.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HygieneReport {
     /// By scope and reason.
     pub groups: Vec<HygieneGroup>,
@@ -47,7 +48,7 @@ pub struct HygieneReport {
 
 /// A scope that would lose more than half of what it holds to retention in one run: more likely a clock that is wrong,
 /// or a setting, than memories that are old.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HygieneExcess {
     /// Which.
     pub scope: MemoryScope,
@@ -58,7 +59,7 @@ pub struct HygieneExcess {
 }
 
 /// One run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HygieneRun {
     /// Id.
     pub id: HygieneRunId,
@@ -81,7 +82,7 @@ pub struct HygieneRun {
 }
 
 /// Sizes on a local day.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Growth {
     /// Local day.
     pub day: Day,
@@ -104,7 +105,7 @@ pub struct Growth {
 }
 
 /// Everything about hygiene.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HygieneStatus {
     /// Days that memories are kept after their last use, by scope; 0 = for ever.
     pub retention_days: BTreeMap<MemoryScope, u32>,
@@ -127,7 +128,7 @@ pub struct HygieneStatus {
 }
 
 /// What a surface can ask about hygiene.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "of", rename_all = "snake_case")]
 pub enum HygieneQuery {
     /// Settings, last and next run, growth.
@@ -143,7 +144,7 @@ pub enum HygieneQuery {
 }
 
 /// The answer to a [`HygieneQuery`], of the variant of the same name.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "of", content = "value", rename_all = "snake_case")]
 pub enum HygieneAnswer {
     /// To [`HygieneQuery::Status`].
@@ -155,7 +156,7 @@ pub enum HygieneAnswer {
 }
 
 /// What can be done.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "action", rename_all = "snake_case")]
 pub enum HygieneCommand {
     /// Runs now.

@@ -3,11 +3,15 @@
 //! An id of one kind can never be passed where another kind is expected, and text without the right
 //! prefix does not parse.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use ulid::Ulid;
+
+use crate::protocol::schema;
 
 /// Why a piece of text is not an id of the expected kind.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -20,8 +24,8 @@ pub struct IdError {
 }
 
 macro_rules! id {
-    ($(#[$doc:meta])* $name:ident, $prefix:literal) => {
-        $(#[$doc])*
+    ($(#[doc = $doc:literal])* $name:ident, $prefix:literal) => {
+        $(#[doc = $doc])*
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub struct $name(Ulid);
 
@@ -65,6 +69,16 @@ macro_rules! id {
                     .and_then(|rest| Ulid::from_string(rest).ok())
                     .map(Self)
                     .ok_or_else(|| IdError { prefix: $prefix, text: text.chars().take(64).collect() })
+            }
+        }
+
+        impl JsonSchema for $name {
+            fn schema_name() -> Cow<'static, str> {
+                stringify!($name).into()
+            }
+
+            fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                schema::text(concat!($($doc),*), concat!("^", $prefix, "[0-9A-Za-z]{26}$"))
             }
         }
 

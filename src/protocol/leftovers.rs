@@ -2,6 +2,7 @@
 //!
 //! Paths and names are the program's: outside text, to be revealed before they are shown.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
@@ -11,7 +12,7 @@ use crate::protocol::ids::{ContinuationId, SessionId, ToolCallId};
 pub const MOST_NAMED: usize = 100;
 
 /// A place that has another name now.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SetAside {
     /// Path below the workspace where it was.
     pub path: String,
@@ -20,7 +21,7 @@ pub struct SetAside {
 }
 
 /// A place that is still there and should not be.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LeftInPlace {
     /// Path below the workspace.
     pub path: String,
@@ -29,7 +30,7 @@ pub struct LeftInPlace {
 }
 
 /// Places that are new after a run.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NewPlaces {
     /// What was renamed, at most [`MOST_NAMED`].
     pub set_aside: Vec<SetAside>,
@@ -64,7 +65,7 @@ impl NewPlaces {
 }
 
 /// What one call left, until a person dismisses it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Leftovers {
     /// The call.
     pub tool_call_id: ToolCallId,

@@ -2,6 +2,7 @@
 //!
 //! Texts are outside text, whoever wrote them.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
@@ -18,7 +19,7 @@ pub const MAX_TEXT: usize = 4 * 1024;
 pub const MAX_IMPORT: usize = 10_000;
 
 /// One remembered thing.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Memory {
     /// Id.
     pub id: MemoryId,
@@ -67,7 +68,7 @@ pub struct Memory {
 }
 
 /// Where something is remembered.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "scope", rename_all = "snake_case")]
 pub enum MemoryPlace {
     /// In a session.
@@ -85,7 +86,7 @@ pub enum MemoryPlace {
 }
 
 /// The rolling summary of a session.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Summary {
     /// Its session.
     pub session_id: SessionId,
@@ -104,7 +105,7 @@ pub struct Summary {
 }
 
 /// What a session remembers, in numbers.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionMemory {
     /// Version of its summary; 0 = it has none.
     pub summary_version: u64,
@@ -123,7 +124,7 @@ pub struct SessionMemory {
 }
 
 /// One compaction of a session.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Compaction {
     /// Id.
     pub id: CompactionId,
@@ -150,7 +151,7 @@ pub struct Compaction {
 }
 
 /// Something that a search found.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MemoryHit {
     /// What.
     #[serde(flatten)]
@@ -160,7 +161,7 @@ pub struct MemoryHit {
 }
 
 /// What a search found.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MemoryFound {
     /// Best first.
     pub items: Vec<MemoryHit>,
@@ -173,7 +174,7 @@ pub struct MemoryFound {
 }
 
 /// Which memories.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MemoryFilter {
     /// Only this scope.
     #[serde(default)]
@@ -196,7 +197,7 @@ pub struct MemoryFilter {
 }
 
 /// What a surface can ask about memory.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "of", rename_all = "snake_case")]
 pub enum MemoryQuery {
     /// Counts and sizes.
@@ -254,7 +255,7 @@ pub enum MemoryQuery {
 }
 
 /// What can be done with memory.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "action", rename_all = "snake_case")]
 pub enum MemoryCommand {
     /// Writes one.
@@ -329,7 +330,7 @@ pub enum MemoryCommand {
 }
 
 /// One line of an export.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MemoryImport {
     /// Where.
@@ -363,7 +364,7 @@ pub struct MemoryImport {
 }
 
 /// What an import did.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MemoryImported {
     /// Written.
     pub added: u64,
@@ -372,7 +373,7 @@ pub struct MemoryImported {
 }
 
 /// What the forgetting of a person removed, or would.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Forgotten {
     /// Stable platform id.
     pub person: String,
@@ -393,7 +394,7 @@ pub struct Forgotten {
 }
 
 /// Equal ones, contradictions and never used ones.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MemoryReview {
     /// Wait for a person.
     pub proposed: Vec<Memory>,
@@ -406,7 +407,7 @@ pub struct MemoryReview {
 }
 
 /// Counts and sizes.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MemoryStats {
     /// By scope, state and channel.
     pub groups: Vec<MemoryGroup>,
@@ -436,7 +437,7 @@ pub struct MemoryStats {
 }
 
 /// How many there are of one scope, channel and state.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MemoryGroup {
     /// Scope.
     pub scope: MemoryScope,
@@ -453,7 +454,7 @@ pub struct MemoryGroup {
 }
 
 /// The answer to a [`MemoryQuery`], of the variant of the same name.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "of", content = "value", rename_all = "snake_case")]
 pub enum MemoryAnswer {
     /// To [`MemoryQuery::Stats`].
@@ -475,7 +476,7 @@ pub enum MemoryAnswer {
 }
 
 /// What came of a [`MemoryCommand`].
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "of", content = "value", rename_all = "snake_case")]
 pub enum MemoryOutcome {
     /// As it is now.

@@ -25,6 +25,7 @@ pub mod policy;
 pub mod problem;
 pub mod routine;
 pub mod rule;
+pub(crate) mod schema;
 pub mod session;
 pub mod shorten;
 pub mod slash;

@@ -1,12 +1,13 @@
 //! What is known of the configured models, and what a test of one showed. "Not known" is none, never a number.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
 use crate::protocol::session::Usage;
 
 /// Whether a provider has its key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum KeyState {
     /// It has one.
@@ -29,7 +30,7 @@ impl KeyState {
 }
 
 /// What a model can do, as it is configured.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ModelProfile {
     /// Context window in tokens.
     pub context_window: u64,
@@ -50,7 +51,7 @@ pub struct ModelProfile {
 }
 
 /// US dollars per million tokens.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ModelPrice {
     /// Input that was not cached.
     pub input: f64,
@@ -72,7 +73,7 @@ pub struct ModelPrice {
 pub const EMBEDS: &str = "embeddings of memory";
 
 /// One model that the configuration names.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ModelEntry {
     /// `<provider>/<model>`.
     pub model: String,
@@ -94,7 +95,7 @@ impl ModelEntry {
 }
 
 /// One configured provider. Nothing was asked of it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProviderModels {
     /// Its name.
     pub provider: String,
@@ -113,7 +114,7 @@ pub struct ProviderModels {
 }
 
 /// How one part of a test came out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CheckVerdict {
     /// It works.
@@ -136,7 +137,7 @@ impl CheckVerdict {
 }
 
 /// One part of a test.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ModelCheck {
     /// `streaming`, `tools`, `parallel calls`, `cached tokens`, `context size`.
     pub check: String,
@@ -147,7 +148,7 @@ pub struct ModelCheck {
 }
 
 /// What really asking a model showed.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ModelTest {
     /// `<provider>/<model>`.
     pub model: String,
@@ -173,7 +174,7 @@ impl ModelTest {
 }
 
 /// A model that a server on this machine offers.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FoundModel {
     /// Its id.
     pub id: String,
@@ -186,7 +187,7 @@ pub struct FoundModel {
 }
 
 /// A model server that was found on this machine.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FoundServer {
     /// `ollama`, `lm-studio`, `llama-cpp`, `vllm`: a name for its provider too.
     pub name: String,
@@ -201,7 +202,7 @@ pub struct FoundServer {
 }
 
 /// A model server that a look found, and how it would be declared.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OfferedServer {
     /// The server.
     pub server: FoundServer,
@@ -212,7 +213,7 @@ pub struct OfferedServer {
 }
 
 /// The model servers that answered on the engine's machine. None of them is used by itself.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Discovery {
     /// When it was looked for them.
     pub at: Timestamp,

@@ -2,6 +2,7 @@
 //!
 //! Outside text is only in the display name and must be revealed before it is shown.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
@@ -9,7 +10,7 @@ use crate::protocol::ids::ApprovalId;
 use crate::protocol::words::PairingState;
 
 /// Somebody who asked to be let in on one channel: their newest asking.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Pairing {
     /// The question about them.
     pub id: ApprovalId,
@@ -34,7 +35,7 @@ pub struct Pairing {
 }
 
 /// What can be done with a pairing. It is named by its code, in any case, or by its id.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "do", rename_all = "snake_case")]
 pub enum PairingCommand {
     /// Lets them in, as a user.

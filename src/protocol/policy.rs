@@ -1,5 +1,6 @@
 //! A channel's policy: autonomy and lists, versioned.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
@@ -9,7 +10,7 @@ use crate::protocol::words::{Access, Autonomy, Risk, VerdictWord};
 pub const ALWAYS_ASK_LIST: &str = "always_ask list";
 
 /// The policy of a channel as it is in force.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Policy {
     /// Rises by one with every change.
     pub version: u64,
@@ -28,7 +29,7 @@ pub struct Policy {
 }
 
 /// A change to a policy; absent fields stay as they are.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PolicyPatch {
     /// New level.
@@ -52,7 +53,7 @@ pub struct PolicyPatch {
 }
 
 /// What the policy said about one call, with the text of the rule that said it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Verdict {
     /// allow, ask or deny.
     pub decision: VerdictWord,
@@ -63,7 +64,7 @@ pub struct Verdict {
 }
 
 /// One call of a what-if: what would have happened under another level.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WhatIfCall {
     /// Tool name.
     pub tool: String,
@@ -82,7 +83,7 @@ pub struct WhatIfCall {
 }
 
 /// "Of the last N calls on this channel, M would have run without you."
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WhatIf {
     /// Channel name.
     pub channel: String,

@@ -1,11 +1,12 @@
 //! Errors a caller can act on, in one shape for HTTP, console and command line.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::protocol::approval::Decision;
 
 /// The class of a [`Problem`]; decides HTTP status and exit status.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ProblemKind {
     /// The request is malformed or out of range. HTTP 400.
@@ -49,7 +50,7 @@ impl ProblemKind {
 }
 
 /// An error with what was expected and the next step. `application/problem+json` on the wire.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, thiserror::Error, JsonSchema)]
 #[error("{title}: {detail}")]
 pub struct Problem {
     /// Class.

@@ -1,5 +1,6 @@
 //! Messages that the bot sends itself on a schedule.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
@@ -9,7 +10,7 @@ use crate::protocol::snapshot::{Page, PageRequest};
 use crate::protocol::words::{Autonomy, ContinuationState, MissedRuns, RoutineRunState};
 
 /// One routine.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Routine {
     /// Id.
     pub id: RoutineId,
@@ -56,7 +57,7 @@ pub struct Routine {
 }
 
 /// What a person sets.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RoutinePatch {
     /// New name.
@@ -101,7 +102,7 @@ pub struct RoutinePatch {
 }
 
 /// One run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RoutineRun {
     /// Id.
     pub id: RoutineRunId,
@@ -122,7 +123,7 @@ pub struct RoutineRun {
 }
 
 /// What a surface can ask about routines.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "of", rename_all = "snake_case")]
 pub enum RoutineQuery {
     /// All, by name.
@@ -154,7 +155,7 @@ pub enum RoutineQuery {
 }
 
 /// The answer to a [`RoutineQuery`], of the variant of the same name.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "of", content = "value", rename_all = "snake_case")]
 pub enum RoutineAnswer {
     /// To [`RoutineQuery::List`].
@@ -168,7 +169,7 @@ pub enum RoutineAnswer {
 }
 
 /// What can be done.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "action", rename_all = "snake_case")]
 pub enum RoutineCommand {
     /// Makes one.
@@ -196,7 +197,7 @@ pub enum RoutineCommand {
 }
 
 /// What came of a [`RoutineCommand`].
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "of", content = "value", rename_all = "snake_case")]
 pub enum RoutineOutcome {
     /// As it is now.

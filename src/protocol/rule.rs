@@ -2,6 +2,7 @@
 //!
 //! Outside text is only in what was matched (previews, arguments) and must be revealed before it is shown.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
@@ -13,7 +14,7 @@ use crate::protocol::words::{
 };
 
 /// One rule.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Rule {
     /// Id.
     pub id: RuleId,
@@ -134,7 +135,7 @@ pub fn coverage(cwd: Option<&str>, executable: Option<&str>) -> String {
 }
 
 /// What a person sets of a rule. Absent fields stay, or take their default.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RulePatch {
     /// Tool name, or `prefix*`.
@@ -185,7 +186,7 @@ pub struct RulePatch {
 }
 
 /// A permission for one exact shape in one session.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Grant {
     /// The approval it was given with: its id.
     pub id: ApprovalId,
@@ -216,7 +217,7 @@ pub struct Grant {
 }
 
 /// One call of the past that a rule matches.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RuleMatch {
     /// The call.
     pub call_id: ToolCallId,
@@ -243,7 +244,7 @@ pub struct RuleMatch {
 }
 
 /// What a rule would have matched.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RuleMatches {
     /// The rule in one line, as it was understood.
     pub rule: String,
@@ -274,7 +275,7 @@ pub struct RuleMatches {
 }
 
 /// What would happen to a call.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RuleTest {
     /// Tool name.
     pub tool: String,
@@ -291,7 +292,7 @@ pub struct RuleTest {
 }
 
 /// What a surface can ask about rules.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "of", rename_all = "snake_case")]
 pub enum RuleQuery {
     /// All, newest first.
@@ -327,7 +328,7 @@ pub enum RuleQuery {
 }
 
 /// The answer to a [`RuleQuery`], of the variant of the same name.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "of", content = "value", rename_all = "snake_case")]
 pub enum RuleAnswer {
     /// To [`RuleQuery::List`].
@@ -343,7 +344,7 @@ pub enum RuleAnswer {
 }
 
 /// What can be done.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "action", rename_all = "snake_case")]
 pub enum RuleCommand {
     /// Makes one.
@@ -371,7 +372,7 @@ pub enum RuleCommand {
 }
 
 /// What came of a [`RuleCommand`].
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "of", content = "value", rename_all = "snake_case")]
 pub enum RuleOutcome {
     /// As it is now.

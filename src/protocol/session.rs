@@ -1,5 +1,6 @@
 //! Sessions, continuations, steps, tool calls and deliveries as surfaces see them.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
@@ -19,7 +20,7 @@ use crate::protocol::words::{
 pub const BY_HAND: &str = "by_hand";
 
 /// Tokens and money of model calls.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Usage {
     /// All input tokens, cached ones included.
     pub input_tokens: u64,
@@ -55,7 +56,7 @@ impl Usage {
 }
 
 /// A session.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Session {
     /// Id.
     pub id: SessionId,
@@ -98,7 +99,7 @@ pub struct Session {
 }
 
 /// The few fields of a continuation that lists need.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ContinuationSummary {
     /// Id.
     pub id: ContinuationId,
@@ -113,14 +114,14 @@ pub struct ContinuationSummary {
 }
 
 /// A text.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TextBody {
     /// The text: outside text.
     pub text: String,
 }
 
 /// What went wrong.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ErrorBody {
     /// A stable word: `model_unavailable`, `model_protocol`, `budget`, `internal`, `queue` …
     pub code: String,
@@ -129,7 +130,7 @@ pub struct ErrorBody {
 }
 
 /// A tool call.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ToolCall {
     /// Id.
     pub id: ToolCallId,
@@ -197,7 +198,7 @@ impl ToolCall {
 }
 
 /// A continuation with everything about it except its steps.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Continuation {
     /// Id.
     pub id: ContinuationId,
@@ -248,7 +249,7 @@ impl Continuation {
 }
 
 /// One step of a continuation's log, as stored. Insert-only; `resume` folds these.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Step {
     /// Its continuation.
     pub continuation_id: ContinuationId,
@@ -263,7 +264,7 @@ pub struct Step {
 }
 
 /// Where an answer from the response cache came from.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CachedAnswer {
     /// First 16 hex characters of the entry's key.
     pub entry: String,
@@ -277,7 +278,7 @@ pub struct CachedAnswer {
 }
 
 /// A tool's result that was given again instead of running the tool.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CachedResult {
     /// When the tool ran.
     pub stored_at: Timestamp,
@@ -288,7 +289,7 @@ pub struct CachedResult {
 }
 
 /// The content of a step.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum StepBody {
     /// The model answered.
@@ -373,7 +374,7 @@ impl StepBody {
 }
 
 /// Provider-native message blocks kept verbatim.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NativeBlocks {
     /// Provider family: `anthropic`, `openai-chat` …
     pub family: String,
@@ -382,7 +383,7 @@ pub struct NativeBlocks {
 }
 
 /// A line of a session's transcript.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TranscriptEntry {
     /// Position in the session; rises with time. Cursor for `before`.
     pub position: u64,
@@ -395,7 +396,7 @@ pub struct TranscriptEntry {
 }
 
 /// What a transcript line is.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum TranscriptBody {
     /// A user's message.
@@ -434,7 +435,7 @@ pub enum TranscriptBody {
 }
 
 /// One part of one outbound message.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OutboxItem {
     /// Id.
     pub id: OutboxId,
@@ -470,7 +471,7 @@ pub struct OutboxItem {
 }
 
 /// Why a call ran, asked or was refused: the answer of `leverframe why`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Why {
     /// The call with arguments, access, risk, verdict and rule as it was.
     pub call: ToolCall,

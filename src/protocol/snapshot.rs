@@ -1,5 +1,6 @@
 //! What a console starts from, and the queries any surface can make.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::{Day, Timestamp};
@@ -31,7 +32,7 @@ use crate::protocol::words::{
 };
 
 /// What a sweep removed, or would remove.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SweepReport {
     /// Whether it only looked.
     pub preview: bool,
@@ -69,7 +70,7 @@ pub struct SweepReport {
 }
 
 /// The engine as a whole.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EngineStatus {
     /// Product version.
     pub version: String,
@@ -115,7 +116,7 @@ fn yes() -> bool {
 }
 
 /// What is waited for before the process ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Draining {
     /// Since when nothing new is begun.
     pub since: Timestamp,
@@ -128,7 +129,7 @@ pub struct Draining {
 }
 
 /// An open model stream: what has been said so far.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OpenStream {
     /// Its continuation.
     pub continuation_id: ContinuationId,
@@ -143,7 +144,7 @@ pub struct OpenStream {
 }
 
 /// One read transaction's view: non-terminal rows and the newest of each list.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Snapshot {
     /// Every event up to this number is contained; follow with `after=seq`.
     pub seq: u64,
@@ -178,7 +179,7 @@ pub struct Snapshot {
 }
 
 /// A question that changes nothing.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "query", rename_all = "snake_case")]
 pub enum Query {
     /// What a console starts from.
@@ -389,7 +390,7 @@ pub enum Query {
 }
 
 /// Which rows of the audit.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AuditFilter {
     /// Not before this time.
     #[serde(default)]
@@ -412,7 +413,7 @@ pub struct AuditFilter {
 }
 
 /// A page of a list.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PageRequest {
     /// At most this many (1–500, default 100).
     #[serde(default)]
@@ -423,7 +424,8 @@ pub struct PageRequest {
 }
 
 /// A page of a list.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "{T}Page")]
 pub struct Page<T> {
     /// The items.
     pub items: Vec<T>,
@@ -432,7 +434,7 @@ pub struct Page<T> {
 }
 
 /// The answer to a [`Query`], of the variant of the same name.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "answer", content = "value", rename_all = "snake_case")]
 pub enum Answer {
     /// To [`Query::Snapshot`].

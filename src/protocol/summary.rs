@@ -1,5 +1,6 @@
 //! What somebody who takes over a shift must know: what waits, what is out of the ordinary, who did what.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
@@ -10,7 +11,7 @@ use crate::protocol::take_over::TakeOver;
 use crate::protocol::words::{ApprovalKind, Autonomy};
 
 /// A summary of everything since a time, from what is stored.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ShiftSummary {
     /// From.
     pub since: Timestamp,
@@ -46,7 +47,7 @@ pub struct ShiftSummary {
 }
 
 /// A question that was handed over, or a change of who is on call.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SummaryHandOver {
     /// When.
     pub at: Timestamp,
@@ -66,7 +67,7 @@ pub struct SummaryHandOver {
 }
 
 /// A question that waits.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SummaryQuestion {
     /// Which.
     pub id: ApprovalId,
@@ -92,7 +93,7 @@ pub struct SummaryQuestion {
 }
 
 /// A conversation that a person holds.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SummaryHold {
     /// Channel name.
     pub channel: String,
@@ -103,7 +104,7 @@ pub struct SummaryHold {
 }
 
 /// A channel that is not as configured.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SummaryChannel {
     /// Name.
     pub name: String,
@@ -122,7 +123,7 @@ pub struct SummaryChannel {
 }
 
 /// Something that somebody did, and how often.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SummaryDeed {
     /// Who, as the audit names them.
     pub actor: String,
@@ -135,7 +136,7 @@ pub struct SummaryDeed {
 }
 
 /// What model calls on a channel used.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SummarySpent {
     /// Channel name.
     pub channel: String,

@@ -1,5 +1,6 @@
 //! Taking a conversation over: a person writes as the bot while its agent is held.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
@@ -7,7 +8,7 @@ use crate::protocol::ids::{SessionId, TakeOverId};
 use crate::protocol::words::Surface;
 
 /// Who holds a conversation. There is one at most, whatever happens to the session behind it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TakeOver {
     /// Changes whenever it is taken again: who writes names it, so that of two consoles one holds it.
     pub id: TakeOverId,
@@ -22,7 +23,7 @@ pub struct TakeOver {
 }
 
 /// What can be done with a conversation. The session names it; a later session of the same conversation stays taken.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "do", rename_all = "snake_case")]
 pub enum TakeOverCommand {
     /// Holds its agent. Somebody who holds it already takes it along to where they are now.

@@ -1,5 +1,6 @@
 //! What waits, and what nobody knows: shown before an emergency stop or a quarantine is released.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
@@ -9,7 +10,7 @@ use crate::protocol::session::OutboxItem;
 use crate::protocol::words::{ApprovalKind, ContinuationState, Effect, Risk, ToolCallState};
 
 /// What to do with what waited in one conversation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ConversationChoice {
     /// Its session.
@@ -19,7 +20,7 @@ pub struct ConversationChoice {
 }
 
 /// A turn that waits.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WaitingTurn {
     /// Its id.
     pub continuation_id: ContinuationId,
@@ -32,7 +33,7 @@ pub struct WaitingTurn {
 }
 
 /// A conversation in which something waits.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WaitingConversation {
     /// Its session.
     pub session_id: SessionId,
@@ -47,7 +48,7 @@ pub struct WaitingConversation {
 }
 
 /// A call whose outcome nobody knows.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct UncertainCall {
     /// Its id.
     pub id: ToolCallId,
@@ -66,7 +67,7 @@ pub struct UncertainCall {
 }
 
 /// A question that waits for a person.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OpenQuestion {
     /// Its id.
     pub id: ApprovalId,
@@ -85,7 +86,7 @@ pub struct OpenQuestion {
 }
 
 /// How many there are of each, also beyond what is listed.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct UncertainTotals {
     /// Turns that wait.
     pub turns: u64,
@@ -98,7 +99,7 @@ pub struct UncertainTotals {
 }
 
 /// What waits, and what nobody knows. Each list holds the newest 200.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Uncertain {
     /// When it was looked at.
     pub at: Timestamp,

@@ -3,10 +3,14 @@
 //! The same word is used in code, database, API, screens and documentation. No logic beyond naming and
 //! ordering lives here; legal transitions are in the store, verdicts in the engine's policy.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::protocol::schema;
 
 /// A word that is not part of the vocabulary it was parsed as.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -21,10 +25,10 @@ pub struct WordError {
 }
 
 macro_rules! words {
-    ($(#[$doc:meta])* $name:ident as $vocabulary:literal { $($(#[$vdoc:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
-        $(#[$doc])*
+    ($(#[doc = $doc:literal])* $name:ident as $vocabulary:literal { $($(#[doc = $vdoc:literal])* $variant:ident = $word:literal),+ $(,)? }) => {
+        $(#[doc = $doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum $name { $($(#[$vdoc])* $variant),+ }
+        pub enum $name { $($(#[doc = $vdoc])* $variant),+ }
 
         impl $name {
             /// Every value, in declaration order.
@@ -54,6 +58,16 @@ macro_rules! words {
                         expected: [$($word),+].join(", "),
                     }),
                 }
+            }
+        }
+
+        impl JsonSchema for $name {
+            fn schema_name() -> Cow<'static, str> {
+                stringify!($name).into()
+            }
+
+            fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                schema::vocabulary(concat!($($doc, "\n"),*), &[$(($word, concat!($($vdoc),*))),+])
             }
         }
 

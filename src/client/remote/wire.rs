@@ -1,5 +1,6 @@
 //! What both ends of the remote connection agree on.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::protocol::command::Command;
@@ -16,7 +17,7 @@ pub const SCOPES_HEADER: &str = "leverframe-scopes";
 pub const PROTOCOL_VERSION: u16 = 1;
 
 /// Body of `POST /v1/submit`: an envelope without the actor, which only the daemon knows.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Submission {
     /// What to do.

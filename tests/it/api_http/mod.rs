@@ -24,5 +24,6 @@ mod samples_models;
 mod samples_pairing;
 mod samples_rare;
 mod samples_traffic;
+mod schemas;
 mod server;
 mod streams;

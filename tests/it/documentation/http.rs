@@ -133,6 +133,17 @@ fn text(value: &Value) -> &str {
 }
 
 fn shape(schema: &Value) -> String {
+    if let Some(path) = schema["$ref"].as_str() {
+        return code(path.rsplit('/').next().unwrap_or(path));
+    }
+    if let Some(choices) = schema["anyOf"].as_array() {
+        let choices: Vec<String> = choices
+            .iter()
+            .filter(|choice| choice["type"] != "null")
+            .map(shape)
+            .collect();
+        return choices.join(" or ");
+    }
     if let Some(words) = schema["enum"].as_array() {
         return codes(words.iter().filter_map(Value::as_str));
     }
@@ -142,7 +153,11 @@ fn shape(schema: &Value) -> String {
         }
         Value::String(name) => name.clone(),
         Value::Array(names) => {
-            let names: Vec<&str> = names.iter().filter_map(Value::as_str).collect();
+            let names: Vec<&str> = names
+                .iter()
+                .filter_map(Value::as_str)
+                .filter(|name| *name != "null")
+                .collect();
             names.join(" or ")
         }
         _ => "any".to_owned(),

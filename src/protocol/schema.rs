@@ -1,0 +1,19 @@
+//! JSON schemas of the types that are text on the wire. Those of structs and enums are derived.
+
+use schemars::{Schema, json_schema};
+
+/// A text with a pattern (ECMA 262, as JSON Schema has it).
+pub(crate) fn text(about: &str, pattern: &str) -> Schema {
+    json_schema!({ "type": "string", "pattern": pattern, "description": about.trim() })
+}
+
+/// One word of a closed vocabulary. Each word comes with what it means.
+pub(crate) fn vocabulary(about: &str, words: &[(&str, &str)]) -> Schema {
+    let mut description = about.trim().to_owned();
+    for (word, meaning) in words {
+        let meaning = meaning.split_whitespace().collect::<Vec<_>>().join(" ");
+        description.push_str(&format!("\n- `{word}`: {meaning}"));
+    }
+    let words: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+    json_schema!({ "type": "string", "enum": words, "description": description })
+}
