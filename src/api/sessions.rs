@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::api::error::{Refusal, json};
-use crate::api::request::Call;
+use crate::api::request::{Call, EmptyBody};
 use crate::api::route::{
     Body, Field, Method, Route, Shape, Success, body, command, get, ok, optional, page, success,
 };
@@ -87,6 +87,14 @@ pub fn routes() -> Vec<Route> {
             Body::None,
             &[ok::<Session>()],
             |api, call| Box::pin(end(api, call)),
+        ),
+        command(
+            Method::Post,
+            "/v1/sessions/{id}/resume",
+            "Go back to an earlier session; the active one of its conversation ends",
+            body::<EmptyBody>(),
+            &[ok::<Session>()],
+            |api, call| Box::pin(resume(api, call)),
         ),
         Route {
             query: WAIT.to_vec(),
@@ -275,6 +283,17 @@ async fn update(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
 
 async fn end(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
     let envelope = call.envelope(Command::EndSession {
+        session_id: call.id()?,
+    })?;
+    json(
+        StatusCode::OK,
+        &outcome::session(&*api.client, envelope).await?,
+    )
+}
+
+async fn resume(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
+    let EmptyBody {} = call.json()?;
+    let envelope = call.envelope(Command::ResumeSession {
         session_id: call.id()?,
     })?;
     json(

@@ -342,6 +342,11 @@ pub enum SessionCommands {
         #[arg(long, value_parser = clap::value_parser!(u32).range(1..=500))]
         limit: Option<u32>,
     },
+    /// Go back to an earlier session; the active one of its conversation ends
+    Resume {
+        /// Id or unique prefix
+        id: String,
+    },
     /// Hold the agent of a session's conversation, to write in its place
     TakeOver {
         /// Id or unique prefix

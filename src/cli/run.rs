@@ -261,6 +261,9 @@ pub async fn execute(
             channel,
             limit,
         }) => sessions::list(client, terminal, format, state, channel, limit).await,
+        Subcommands::Sessions(SessionCommands::Resume { id }) => {
+            sessions::resume(client, terminal, format, &id).await
+        }
         Subcommands::Sessions(SessionCommands::TakeOver { id, force }) => {
             take_over::take(client, terminal, format, &id, force).await
         }

@@ -1,4 +1,4 @@
-//! `leverframe sessions list|export`.
+//! `leverframe sessions list|resume|export`.
 
 use std::fs::File;
 use std::io::{BufWriter, Write as _};
@@ -8,12 +8,29 @@ use std::path::Path;
 use crate::cli::exit::{Failure, unexpected};
 use crate::cli::find;
 use crate::cli::table;
+use crate::cli::take_over;
 use crate::cli::terminal::{Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
 use crate::client::export::{Export, ExportFormat};
 use crate::clock::Clock;
+use crate::protocol::command::{Command, Outcome};
 use crate::protocol::snapshot::{Answer, PageRequest, Query};
 use crate::protocol::words::SessionState;
+
+/// Goes back to an earlier session.
+pub async fn resume(
+    client: &dyn ConsoleClient,
+    terminal: &mut Terminal<'_>,
+    format: Format,
+    id: &str,
+) -> Result<(), Failure> {
+    let session_id = find::session(client, id).await?;
+    let resume = Command::ResumeSession { session_id };
+    let Outcome::Session(session) = find::submit(client, resume).await? else {
+        return Err(unexpected("a session"));
+    };
+    take_over::print(terminal, format, &session, "resumed")
+}
 
 /// Lists sessions, newest change first.
 pub async fn list(

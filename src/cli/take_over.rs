@@ -20,7 +20,8 @@ async fn carry_out(
     }
 }
 
-fn print(
+/// Says what was done with a session.
+pub fn print(
     terminal: &mut Terminal<'_>,
     format: Format,
     session: &Session,

@@ -32,7 +32,7 @@ const RESUME_ATTEMPTS: u32 = 3;
 const CRASHES_THAT_HOLD: u32 = 3;
 
 /// What a chat is told whose request waits since a crash.
-const INTERRUPTED: &str = "This request was interrupted by a restart. The operator decides whether it goes on; /resume goes on with it, too.";
+const INTERRUPTED: &str = "This request was interrupted by a restart. The operator decides whether it goes on; /continue goes on with it, too.";
 
 /// Starts everything that is pending, under the policy of now.
 pub async fn begin(engine: &Engine, recovery: &Recovery) -> Result<(), Problem> {

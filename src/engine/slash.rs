@@ -15,14 +15,20 @@ use crate::protocol::problem::Problem;
 use crate::protocol::session::{Continuation, Session};
 use crate::protocol::slash::SlashCommand;
 use crate::protocol::snapshot::PageRequest;
-use crate::protocol::words::{ApprovalState, ContinuationState, DecisionWord, Disposition};
+use crate::protocol::words::{
+    ApprovalState, ContinuationState, DecisionWord, Disposition, SessionState,
+};
 use crate::store::commands::end_session::EndSession;
 use crate::store::commands::once::Once;
 use crate::store::commands::queue_notice::QueueNotice;
 use crate::store::commands::resume::Resume;
+use crate::store::commands::resume_session::ResumeSession;
 use crate::store::commands::update_session::UpdateSession;
 use crate::store::queries::continuations::ContinuationFilter;
 use crate::text::untrusted::limit_line;
+
+/// How many sessions `/sessions` lists, and `/resume` finds.
+const SESSIONS_SHOWN: u32 = 10;
 
 /// The help text.
 pub fn help() -> String {
@@ -57,7 +63,8 @@ pub async fn carry_out(
         }
         SlashCommand::New => return new(engine, arrival).await,
         SlashCommand::Cancel => return cancel(engine, arrival, rest).await,
-        SlashCommand::Resume => return resume(engine, arrival).await,
+        SlashCommand::Resume => return resume(engine, arrival, rest).await,
+        SlashCommand::Continue => return go_on(engine, arrival).await,
         SlashCommand::Retry => return retry(engine, arrival).await,
         SlashCommand::Fresh => return fresh(engine, arrival, rest).await,
         SlashCommand::Rename => return rename(engine, arrival, rest).await,
@@ -205,7 +212,53 @@ async fn cancel(engine: &Engine, arrival: &Arrival<'_>, reason: &str) -> Result<
     Ok(ingested(&outcome, None))
 }
 
-async fn resume(engine: &Engine, arrival: &Arrival<'_>) -> Result<Ingested, Problem> {
+/// Goes back to a session of the sender in this conversation.
+async fn resume(engine: &Engine, arrival: &Arrival<'_>, code: &str) -> Result<Ingested, Problem> {
+    let named: Vec<Session> = own_sessions(engine, arrival)
+        .await?
+        .into_iter()
+        .filter(|session| session.id.code().eq_ignore_ascii_case(code))
+        .collect();
+    let [session] = named.as_slice() else {
+        let text = if code.is_empty() {
+            "Send /resume CODE; /sessions lists your sessions here with their codes. /continue goes on with an interrupted request.".to_owned()
+        } else {
+            format!(
+                "No session of yours here has the code {}; /sessions lists them.",
+                limit_line(code, 20)
+            )
+        };
+        return reply(engine, arrival, "resume", text).await;
+    };
+    if session.state == SessionState::Active {
+        let text = "You are in this session already.".to_owned();
+        return reply(engine, arrival, "resume", text).await;
+    }
+    let text = match title_of(session) {
+        title if title.is_empty() => "Back in that session.".to_owned(),
+        title => format!("Back in the session: {title}"),
+    };
+    let once = Once {
+        record: engine.record_row(
+            arrival,
+            Disposition::Command,
+            "/resume".to_owned(),
+            Some(text),
+        ),
+        then: ResumeSession {
+            session_id: session.id,
+            by: arrival.caller.reference(),
+        },
+    };
+    let (outcome, cancelled) = engine.store.write(once).await.map_err(from_store)?;
+    for continuation in cancelled.into_iter().flatten() {
+        engine.halt(continuation, Halt::Cancelled);
+    }
+    Ok(ingested(&outcome, None))
+}
+
+/// Goes on with the newest interrupted request.
+async fn go_on(engine: &Engine, arrival: &Arrival<'_>) -> Result<Ingested, Problem> {
     let interrupted = recent(engine, arrival)
         .await?
         .into_iter()
@@ -214,7 +267,7 @@ async fn resume(engine: &Engine, arrival: &Arrival<'_>) -> Result<Ingested, Prob
         return reply(
             engine,
             arrival,
-            "resume",
+            "continue",
             "Nothing here was interrupted.".to_owned(),
         )
         .await;
@@ -223,7 +276,7 @@ async fn resume(engine: &Engine, arrival: &Arrival<'_>) -> Result<Ingested, Prob
         record: engine.record_row(
             arrival,
             Disposition::Command,
-            "/resume".to_owned(),
+            "/continue".to_owned(),
             Some("Going on.".to_owned()),
         ),
         then: Resume {
@@ -345,28 +398,41 @@ async fn status(engine: &Engine, arrival: &Arrival<'_>) -> Result<String, Proble
     Ok(text)
 }
 
-async fn sessions(engine: &Engine, arrival: &Arrival<'_>) -> Result<String, Problem> {
+/// The newest sessions of this conversation in which the sender asked, newest first.
+async fn own_sessions(engine: &Engine, arrival: &Arrival<'_>) -> Result<Vec<Session>, Problem> {
     let (channel, conversation) = (
         arrival.channel.to_owned(),
         arrival.origin.conversation.clone(),
     );
     let requester = arrival.origin.requester.id.clone();
-    let sessions: Vec<Session> = engine
+    engine
         .store
-        .read(move |reader| reader.conversation_sessions(&channel, &conversation, &requester, 10))
+        .read(move |reader| {
+            reader.conversation_sessions(&channel, &conversation, &requester, SESSIONS_SHOWN)
+        })
         .await
-        .map_err(from_store)?;
+        .map_err(from_store)
+}
+
+/// What a session is called in a list: its title, or its last line.
+fn title_of(session: &Session) -> String {
+    let title = session.title.as_deref().or(session.last_line.as_deref());
+    limit_line(title.unwrap_or_default(), 60)
+}
+
+async fn sessions(engine: &Engine, arrival: &Arrival<'_>) -> Result<String, Problem> {
+    let sessions = own_sessions(engine, arrival).await?;
     if sessions.is_empty() {
         return Ok("No sessions yet; send a message to start one.".to_owned());
     }
-    let mut text = String::from("Your sessions here, newest first:");
+    let mut text = String::from("Your sessions here, newest first; /resume CODE goes back to one:");
     for session in sessions {
-        let title = session.title.or(session.last_line).unwrap_or_default();
         text.push_str(&format!(
-            "\n- {}: {} turn(s) {}",
+            "\n- {} {}: {} turn(s) {}",
+            session.id.code(),
             session.state,
             session.turns,
-            limit_line(&title, 60)
+            title_of(&session)
         ));
     }
     Ok(text)

@@ -232,6 +232,11 @@ pub enum Command {
         /// Which one.
         session_id: SessionId,
     },
+    /// Goes back to an earlier session of a conversation. Its active session ends, and open continuations are cancelled.
+    ResumeSession {
+        /// Which one.
+        session_id: SessionId,
+    },
     /// Submits a user message.
     SendMessage {
         /// Which session.
@@ -414,6 +419,7 @@ impl Command {
             Command::StartSession { .. }
             | Command::UpdateSession { .. }
             | Command::EndSession { .. }
+            | Command::ResumeSession { .. }
             | Command::SendMessage { .. }
             | Command::Ask { .. }
             | Command::CancelContinuation { .. }

@@ -129,3 +129,10 @@ id!(/// A rule that a person made.
     RuleId, "rul_");
 id!(/// One time that a person took a conversation over.
     TakeOverId, "tko_");
+
+impl SessionId {
+    /// The last six characters of the id: what people type in a chat to name one of their sessions.
+    pub fn code(self) -> String {
+        self.0.to_string().chars().skip(20).collect()
+    }
+}

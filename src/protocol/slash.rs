@@ -38,8 +38,10 @@ commands! {
     New = "new", "", "start a new session; the old one is kept";
     /// Lists sessions.
     Sessions = "sessions", "", "your sessions in this conversation";
+    /// Goes back to an earlier session.
+    Resume = "resume", "CODE", "go back to an earlier session of /sessions";
     /// Goes on with an interrupted request.
-    Resume = "resume", "", "go on with an interrupted request";
+    Continue = "continue", "", "go on with an interrupted request";
     /// Names the session.
     Rename = "rename", "TITLE", "name this session";
     /// Says what goes on.

@@ -89,6 +89,9 @@ impl Engine {
                 paused,
             } => sessions::update(self, &caller, session_id, title, model, paused).await,
             Command::EndSession { session_id } => sessions::end(self, &caller, session_id).await,
+            Command::ResumeSession { session_id } => {
+                sessions::resume(self, &caller, session_id).await
+            }
             Command::SendMessage {
                 session_id,
                 text,

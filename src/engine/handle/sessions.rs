@@ -8,6 +8,7 @@ use crate::protocol::command::Outcome;
 use crate::protocol::ids::SessionId;
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::store::commands::end_session::EndSession;
+use crate::store::commands::resume_session::ResumeSession;
 use crate::store::commands::start_session::StartSession;
 use crate::store::commands::update_session::UpdateSession;
 
@@ -92,6 +93,26 @@ pub async fn end(
         .write(EndSession {
             session_id,
             reason: format!("ended by {}", caller.actor.label()),
+            by: caller.reference(),
+        })
+        .await
+        .map_err(from_store)?;
+    for continuation in cancelled {
+        engine.halt(continuation, Halt::Cancelled);
+    }
+    session(engine, session_id).await
+}
+
+/// Makes an earlier session the active one of its conversation again.
+pub async fn resume(
+    engine: &Engine,
+    caller: &Caller,
+    session_id: SessionId,
+) -> Result<Outcome, Problem> {
+    let cancelled = engine
+        .store
+        .write(ResumeSession {
+            session_id,
             by: caller.reference(),
         })
         .await

@@ -124,7 +124,7 @@ async fn put_down(
         channel: standing.channel,
         conversation: standing.conversation,
         class: OutboxClass::Notice,
-        text: "The answer could not be finished. Send /resume to go on with it.".to_owned(),
+        text: "The answer could not be finished. Send /continue to go on with it.".to_owned(),
         reply_to: standing.message_ref,
         continuation_id: Some(continuation),
     });

@@ -222,7 +222,7 @@ pub async fn interrupt(
 ) -> anyhow::Result<()> {
     let engine = driver.engine;
     tracing::warn!(continuation = %driver.continuation, %reason, "turn interrupted");
-    let text = "The answer could not be finished. Send /resume to go on with it.".to_owned();
+    let text = "The answer could not be finished. Send /continue to go on with it.".to_owned();
     let notice = notice(driver, text).pop();
     let active_ms = driver.take_active_ms();
     let interrupted = Yield {

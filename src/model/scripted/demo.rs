@@ -31,7 +31,7 @@ const CHANNELS: &[DemoChannel] = &[
             ("priya", "run the test script"),
             // Breaks off; mira lets it go on when nobody else has.
             ("mira", "summarise the last week"),
-            ("mira", "/resume"),
+            ("mira", "/continue"),
             ("jonas", "list the files"),
         ],
         auto_approve: &[],

@@ -53,6 +53,7 @@ pub mod release_quarantine;
 pub mod reserve_model;
 pub mod resolve_delivery;
 pub mod resume;
+pub mod resume_session;
 pub mod retry_compaction;
 pub mod return_to_ask;
 pub mod revise_approval;

@@ -77,7 +77,7 @@ impl WriteTx<'_> {
         match self.session_state(id)? {
             SessionState::Active => Ok(()),
             state @ (SessionState::Ended | SessionState::Expired) => Err(StoreError::rejected(
-                format!("session {id} is {state}: start a new one"),
+                format!("session {id} is {state}: resume it, or start a new one"),
             )),
         }
     }

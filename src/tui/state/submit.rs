@@ -95,6 +95,7 @@ pub fn done_text(command: &Command, outcome: &Outcome) -> String {
         } => format!("this session asks {model} from now on"),
         Command::UpdateSession { .. } => "session changed".to_owned(),
         Command::EndSession { .. } => "session ended".to_owned(),
+        Command::ResumeSession { .. } => "session resumed".to_owned(),
         Command::SendMessage { .. } | Command::Ask { .. } => "message accepted".to_owned(),
         Command::CancelContinuation { .. } => "turn cancelled, its tools are killed".to_owned(),
         Command::ResumeContinuation { .. } => "turn goes on".to_owned(),

@@ -5,7 +5,7 @@ use crate::protocol::command::{Command, Outcome};
 use crate::protocol::event::{Event, EventBody};
 use crate::protocol::session::Session;
 use crate::protocol::take_over::TakeOverCommand;
-use crate::protocol::words::OutboxState;
+use crate::protocol::words::{OutboxState, SessionState};
 use crate::tui::action::Action;
 use crate::tui::format;
 use crate::tui::message::Effect;
@@ -23,11 +23,19 @@ pub fn is_here(state: &State, session: &Session) -> bool {
         .is_some_and(|held| state.holds.contains(&held.id))
 }
 
-/// Opens the field for a message: as the bot where this console has taken the conversation over.
+/// Opens the field for a message: as the bot where this console has taken the conversation over. A session that is not
+/// active is resumed first, after a yes.
 pub fn compose(state: &mut State) -> Vec<Effect> {
     let Some(id) = focused::focused_session(state) else {
         return nothing(state, Action::Compose);
     };
+    if let Some(session) = state.world.sessions.get(&id)
+        && session.state != SessionState::Active
+    {
+        let resume = resume_dialog(session);
+        state.modals.push(Modal::Confirm(resume));
+        return Vec::new();
+    }
     let held = state
         .world
         .sessions
@@ -44,6 +52,25 @@ pub fn compose(state: &mut State) -> Vec<Effect> {
             state.flash(Tone::Warning, text);
             Vec::new()
         }
+    }
+}
+
+/// Asks whether an earlier session is to be the active one of its conversation again.
+fn resume_dialog(session: &Session) -> Confirm {
+    let name = session.title.as_deref().unwrap_or(&session.conversation);
+    Confirm {
+        title: "Go back to this session?".to_owned(),
+        lines: vec![
+            format!("{name} on {} is {}.", session.channel, session.state),
+            "The active session of its conversation ends; what is open in it is cancelled."
+                .to_owned(),
+        ],
+        label: "Resume",
+        command: Command::ResumeSession {
+            session_id: session.id,
+        },
+        bound: None,
+        chosen: 0,
     }
 }
 

@@ -24,5 +24,6 @@ mod signals;
 mod slow;
 mod stand_in;
 pub(crate) mod steps;
+mod terminal;
 mod tmux;
 mod tour;

@@ -10,7 +10,7 @@ use leverframe::protocol::ids::TakeOverId;
 use leverframe::protocol::session::Session;
 use leverframe::protocol::snapshot::Snapshot;
 use leverframe::protocol::take_over::{TakeOver, TakeOverCommand};
-use leverframe::protocol::words::{OutboxClass, Surface};
+use leverframe::protocol::words::{OutboxClass, SessionState, Surface};
 use leverframe::tui::message::{Effect, Message};
 
 use crate::api_http::samples;
@@ -196,4 +196,24 @@ fn a_test_says_how_it_ended_and_only_this_consoles() {
         driver.state.flash.as_ref().unwrap().text,
         "test through telegram: delivered"
     );
+}
+
+#[test]
+fn writing_in_an_ended_session_asks_whether_to_go_back_to_it() {
+    let mut driver = Driver::with(80, 24, world(None));
+    driver.press("2 j enter");
+    let id = driver.state.session.session_id.unwrap();
+    let session = driver.state.world.sessions.get_mut(&id).unwrap();
+    session.state = SessionState::Ended;
+    driver.press("i");
+    assert!(
+        driver.text().contains("Go back to this session?"),
+        "{}",
+        driver.text()
+    );
+    driver.press("enter");
+    assert!(sent(&driver).is_empty(), "cancel is focused");
+    driver.press("i right enter");
+    let resume = Command::ResumeSession { session_id: id };
+    assert_eq!(sent(&driver).last(), Some(&resume));
 }

@@ -7,6 +7,7 @@ mod export;
 mod long;
 mod reading;
 mod replay;
+mod resume;
 mod window;
 
 use std::process::{Output, Stdio};
