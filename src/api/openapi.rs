@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use axum::http::StatusCode;
 use schemars::generate::SchemaSettings;
-use schemars::transform::{ReplaceBoolSchemas, Transform as _};
+use schemars::transform::{RecursiveTransform, ReplaceBoolSchemas, Transform as _};
 use schemars::{Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
@@ -13,6 +13,7 @@ use crate::api::route::{AnswerShape, Body, Needs, Presence, Route, Shape, Succes
 use crate::api::{error, router};
 use crate::client::remote::wire::PROTOCOL_HEADER;
 use crate::protocol::event::Event;
+use crate::protocol::schema::vocabulary;
 
 /// The routes of this module.
 pub fn routes() -> Vec<Route> {
@@ -40,6 +41,34 @@ fn objects() -> ReplaceBoolSchemas {
     transform
 }
 
+/// An enum whose words each have a meaning is derived as a choice of constants, which generators of clients get wrong.
+/// One list of words, described together, says the same.
+fn words(schema: &mut Schema) {
+    let constants: Option<Vec<(String, String)>> = schema
+        .get("oneOf")
+        .and_then(Value::as_array)
+        .and_then(|choices| {
+            choices
+                .iter()
+                .map(|choice| {
+                    let about = choice.get("description").and_then(Value::as_str);
+                    let word = choice.get("const")?.as_str()?;
+                    Some((word.to_owned(), about?.to_owned()))
+                })
+                .collect()
+        });
+    let Some(constants) = constants else { return };
+    let constants: Vec<(&str, &str)> = constants
+        .iter()
+        .map(|(word, about)| (word.as_str(), about.as_str()))
+        .collect();
+    let about = schema
+        .get("description")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
+    *schema = vocabulary(about, &constants);
+}
+
 fn value(mut schema: Schema) -> Value {
     objects().transform(&mut schema);
     schema.to_value()
@@ -60,6 +89,7 @@ impl Schemas {
                     settings.meta_schema = None;
                 })
                 .with_transform(objects())
+                .with_transform(RecursiveTransform(words))
         };
         Self {
             written: settings().for_serialize().into_generator(),

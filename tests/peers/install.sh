@@ -19,81 +19,73 @@ skipped() {
     fi
 }
 
-# A mock of model servers, six wire formats on one port (npm, exact version and digest in the lock file).
-install_aimock() {
-    local source=$here/aimock target=$peers/aimock
-    if [ -f "$target/node_modules/@copilotkit/aimock/dist/cli.js" ] &&
-        cmp -s "$source/package-lock.json" "$target/package-lock.json"; then
-        echo "aimock: already installed"
+# Packages of npm, with exact versions and digests in the lock file. The second word is a file that is there afterwards.
+install_node() {
+    local name=$1 marker=$2 source=$here/$1 target=$peers/$1
+    if [ -f "$target/node_modules/$marker" ] && cmp -s "$source/package-lock.json" "$target/package-lock.json"; then
+        echo "$name: already installed"
         return 0
     fi
     if ! command -v npm >/dev/null || ! command -v node >/dev/null; then
-        skipped aimock "node and npm are not installed"
+        skipped "$name" "node and npm are not installed"
         return 0
     fi
     # Built beside the target and moved in whole, so an interrupted run leaves no half peer.
-    local fresh=$peers/.aimock.$$
+    local fresh=$peers/.$name.$$
     rm -rf "$fresh"
     mkdir -p "$fresh"
     cp "$source/package.json" "$source/package-lock.json" "$source/.npmrc" "$fresh/"
     if ! (cd "$fresh" && npm ci --omit=dev --omit=peer --loglevel=error); then
         rm -rf "$fresh"
-        skipped aimock "npm ci failed (is the npm registry reachable?)"
+        skipped "$name" "npm ci failed (is the npm registry reachable?)"
         return 0
     fi
     rm -rf "$target"
     mv "$fresh" "$target"
-    echo "aimock: installed"
+    echo "$name: installed"
 }
 
-# python-telegram-bot: an independent client that checks our fake platform.
-install_telegram_client() {
-    local source=$here/telegram_client target=$peers/telegram_client
+# Python packages with exact versions, in an environment of their own. Further words are options of pip.
+install_python() {
+    local name=$1 source=$here/$1 target=$peers/$1
+    shift
     if [ -x "$target/bin/python" ] && cmp -s "$source/requirements.txt" "$target/installed.txt"; then
-        echo "telegram_client: already installed"
+        echo "$name: already installed"
         return 0
     fi
     if ! command -v python3 >/dev/null; then
-        skipped telegram_client "python3 is not installed"
-        return 0
-    fi
-    if python3 -m venv "$target" &&
-        "$target/bin/pip" install --quiet --disable-pip-version-check -r "$source/requirements.txt"; then
-        cp "$source/requirements.txt" "$target/installed.txt"
-        echo "telegram_client: installed"
-    else
-        rm -rf "$target"
-        skipped telegram_client "venv or pip failed (is the Python registry reachable?)"
-    fi
-}
-
-# litellm's proxy: translates between wire formats (117 packages with exact versions, 742 MB).
-install_litellm() {
-    local source=$here/litellm target=$peers/litellm
-    if [ -x "$target/bin/litellm" ] && cmp -s "$source/requirements.txt" "$target/installed.txt"; then
-        echo "litellm: already installed"
-        return 0
-    fi
-    if ! command -v python3 >/dev/null; then
-        skipped litellm "python3 is not installed"
+        skipped "$name" "python3 is not installed"
         return 0
     fi
     rm -rf "$target"
     if python3 -m venv "$target" &&
-        "$target/bin/pip" install --quiet --disable-pip-version-check --no-deps -r "$source/requirements.txt"; then
+        "$target/bin/pip" install --quiet --disable-pip-version-check "$@" -r "$source/requirements.txt"; then
         # Last, so that an interrupted run is not taken for a whole one.
         cp "$source/requirements.txt" "$target/installed.txt"
-        echo "litellm: installed"
+        echo "$name: installed"
     else
         rm -rf "$target"
-        skipped litellm "venv or pip failed (is the Python registry reachable?)"
+        skipped "$name" "venv or pip failed (is the Python registry reachable?)"
     fi
 }
+
+# A mock of model servers, six wire formats on one port.
+install_aimock() { install_node aimock @copilotkit/aimock/dist/cli.js; }
+
+# python-telegram-bot: an independent client that checks our fake platform.
+install_telegram_client() { install_python telegram_client; }
+
+# openapi-python-client and openapi-typescript: make clients from our OpenAPI document.
+install_openapi_python() { install_python openapi_python --no-deps; }
+install_openapi_typescript() { install_node openapi_typescript typescript/bin/tsc; }
+
+# litellm's proxy: translates between wire formats (117 packages, 742 MB).
+install_litellm() { install_python litellm --no-deps; }
 
 main() {
     mkdir -p "$peers"
     if [ $# -eq 0 ]; then
-        set -- aimock telegram_client
+        set -- aimock telegram_client openapi_python openapi_typescript
     fi
     local peer
     for peer in "$@"; do

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod cache_samples;
+mod clients;
 mod command_line;
 mod costs;
 mod doors;

@@ -10,8 +10,9 @@ use std::time::{Duration, Instant};
 use tokio::process::{Child, Command};
 
 use crate::end_to_end_models::stories;
-use crate::support::aimock::{Aimock, peers};
+use crate::support::aimock::Aimock;
 use crate::support::daemon::client;
+use crate::support::requirement::peers;
 
 /// Longest wait for the proxy; it takes about twenty seconds on an idle machine.
 const START: Duration = Duration::from_mins(4);

@@ -1,6 +1,6 @@
 //! aimock, a mock of model servers that others wrote (`tests/peers/install.sh aimock`).
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -15,33 +15,14 @@ pub struct Aimock {
     _process: Child,
 }
 
-/// Where `tests/peers/install.sh` puts the peers.
-pub fn peers() -> PathBuf {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    std::env::var_os("LEVERFRAME_PEERS").map_or_else(|| root.join("target/peers"), PathBuf::from)
-}
-
-fn installed() -> Option<PathBuf> {
-    let program = peers().join("aimock/node_modules/@copilotkit/aimock/dist/cli.js");
-    let node = std::process::Command::new("node")
-        .arg("--version")
-        .stdout(Stdio::null())
-        .status()
-        .is_ok_and(|status| status.success());
-    (node && program.is_file()).then_some(program)
-}
-
 impl Aimock {
     /// Starts one with the fixtures of `tests/fixtures/models/aimock`; none, loudly, where it is not installed.
     pub async fn start() -> Option<Self> {
-        let Some(program) = installed() else {
-            crate::support::requirement::missing(
-                "aimock",
-                "a third-party model server",
-                "run tests/peers/install.sh aimock",
-            );
-            return None;
-        };
+        let program = crate::support::requirement::peer(
+            "aimock",
+            "node_modules/@copilotkit/aimock/dist/cli.js",
+            "a third-party model server",
+        )?;
         let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/models/aimock");
         let mut process = Command::new("node")
             .arg(program)

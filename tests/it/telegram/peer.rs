@@ -2,40 +2,26 @@
 //!
 //! Installed by `tests/peers/install.sh`; where it is not, this says so loudly.
 
-use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use crate::support::fake_telegram::{FakeTelegram, Fault, TOKEN};
+use crate::support::requirement::{peer, peer_source};
 use crate::telegram::port::ada;
-
-fn python() -> PathBuf {
-    let peers = std::env::var_os("LEVERFRAME_PEERS").map_or_else(
-        || Path::new(env!("CARGO_MANIFEST_DIR")).join("target/peers"),
-        PathBuf::from,
-    );
-    peers.join("telegram_client/bin/python")
-}
 
 #[test]
 fn an_independent_client_is_happy_with_the_fake() {
-    let python = python();
-    if !python.exists() {
-        crate::support::requirement::missing(
-            "telegram_client",
-            "an independent client of Telegram",
-            "run tests/peers/install.sh telegram_client",
-        );
+    let unchecked = "an independent client of Telegram";
+    let Some(python) = peer("telegram_client", "bin/python", unchecked) else {
         return;
-    }
+    };
     let fake = FakeTelegram::start();
     let (chat, user) = (4242, ada());
     fake.change(|state| state.know_chat(chat));
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/peers/telegram_client/drive.py");
     let child = Command::new(python)
-        .arg(script)
+        .arg(peer_source("telegram_client", "drive.py"))
         .args([fake.url(), TOKEN, &chat.to_string()])
         .env_remove("http_proxy")
         .env_remove("HTTP_PROXY")
