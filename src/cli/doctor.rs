@@ -93,7 +93,21 @@ async fn look(
         ..Limits::default()
     };
     match connect::daemon_within(data_dir, limits).await {
-        Ok(client) => ask(&client, order.check).await,
+        Ok(client) => {
+            let mut doctor = ask(&client, order.check).await?;
+            // The daemon tells of the file that it was started with.
+            if flags.config.is_some() {
+                let (flags, environment) = (flags.clone(), environment.clone());
+                let named = blocking(move || Ok(offline::configuration(&flags, &environment)));
+                let daemons = std::mem::replace(&mut doctor.findings, named.await?);
+                for finding in daemons {
+                    if !doctor.findings.contains(&finding) {
+                        doctor.findings.push(finding);
+                    }
+                }
+            }
+            Ok(doctor)
+        }
         Err(Failure::NothingRunning(_)) => {
             let (flags, environment) = (flags.clone(), environment.clone());
             Ok(blocking(move || offline::doctor(&flags, &environment, order.check)).await?)

@@ -468,11 +468,15 @@ pub struct LoadedFile {
 impl LoadedFile {
     /// Reads a file; none when there is none.
     pub fn read(path: &Path) -> Result<Option<Self>, ConfigError> {
-        let step = "Name a readable file with --config or LEVERFRAME_CONFIG";
-        match TomlText::read(path, step)? {
-            Some(text) => Self::of(text).map(Some),
-            None => Ok(None),
-        }
+        Self::text(path)?.map(Self::of).transpose()
+    }
+
+    /// The text of a file that is not understood yet; none when there is none.
+    pub fn text(path: &Path) -> Result<Option<TomlText>, ConfigError> {
+        TomlText::read(
+            path,
+            "Name a readable file with --config or LEVERFRAME_CONFIG",
+        )
     }
 
     /// Reads text as if it were the file at `path`.
@@ -480,7 +484,8 @@ impl LoadedFile {
         Self::of(TomlText::new(path, text))
     }
 
-    fn of(text: TomlText) -> Result<Self, ConfigError> {
+    /// Understands a text.
+    pub fn of(text: TomlText) -> Result<Self, ConfigError> {
         Ok(Self {
             config: text.parse()?,
             text,

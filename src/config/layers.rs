@@ -24,6 +24,9 @@ use crate::config::toml_text::TomlText;
 use crate::config::{hooks, hygiene, key_files, memory, ownership};
 use crate::protocol::words::Risk;
 
+/// Most faults of a configuration that are looked for.
+const MAX_FAULTS: usize = 40;
+
 /// What is used when nothing is configured.
 pub const SCRIPTED_MODEL: &str = "scripted/demo";
 
@@ -99,6 +102,58 @@ pub fn load(
     })
 }
 
+/// Every fault of the configuration: what a fault names is left out, and the rest is read again. Empty = it can be used.
+pub fn faults(flags: &Flags, environment: &Environment, tools: &[&str]) -> Vec<Fault> {
+    let (paths, choice, text) = match find(flags, environment) {
+        Ok(found) => found,
+        Err(error) => return vec![error.fault().clone()],
+    };
+    let mut text = text;
+    let mut faults: Vec<Fault> = Vec::new();
+    for _ in 0..MAX_FAULTS {
+        let resolved = text
+            .clone()
+            .map(LoadedFile::of)
+            .transpose()
+            .and_then(|file| {
+                resolve(Inputs {
+                    flags,
+                    environment,
+                    file: file.as_ref(),
+                    paths: &paths,
+                    choice,
+                    tools,
+                })
+            });
+        let Err(error) = resolved else { break };
+        let fault = error.fault();
+        let key = fault.key.as_deref().unwrap_or_default();
+        // What is missing because it was left out here is no fault of the file.
+        let follows = faults
+            .iter()
+            .filter_map(|known| known.key.as_deref())
+            .any(|known| {
+                known == key
+                    || known
+                        .strip_prefix(key)
+                        .is_some_and(|rest| rest.starts_with('.'))
+            });
+        if !follows {
+            faults.push(fault.clone());
+        }
+        let keys: Vec<&str> = key.split('.').collect();
+        let Some(rest) = text.as_ref().and_then(|text| text.without(&keys)) else {
+            break;
+        };
+        text = Some(rest);
+    }
+    faults.sort_by_key(|fault| match fault.place {
+        Place::File { line, .. } => line,
+        Place::Environment(_) | Place::Flag(_) | Place::Path(_) | Place::Default => None,
+    });
+    faults
+}
+
 /// The same for a console. Reads no secret: the operator's shell has not what the daemon's service has.
 pub fn load_console(
     flags: &Flags,
@@ -123,13 +178,22 @@ fn read(
     flags: &Flags,
     environment: &Environment,
 ) -> Result<(Paths, FileChoice, Option<LoadedFile>), ConfigError> {
+    let (paths, choice, text) = find(flags, environment)?;
+    Ok((paths, choice, text.map(LoadedFile::of).transpose()?))
+}
+
+/// Where things are, and the text of the file, when there is one.
+fn find(
+    flags: &Flags,
+    environment: &Environment,
+) -> Result<(Paths, FileChoice, Option<TomlText>), ConfigError> {
     let (config, data_dir) = (flags.config.as_deref(), flags.data_dir.as_deref());
     let (paths, choice) = paths::locate(config, data_dir, environment)?;
     let file = if flags.demo {
         None
     } else {
         ownership::check(&paths.config_file)?;
-        LoadedFile::read(&paths.config_file)?
+        LoadedFile::text(&paths.config_file)?
     };
     if file.is_none() && choice == FileChoice::Named && !flags.demo {
         let fault = Fault::new(Place::path(&paths.config_file), "does not exist");

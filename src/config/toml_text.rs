@@ -101,6 +101,54 @@ impl TomlText {
         Fault::new(self.place(start), problem).key(keys.join("."))
     }
 
+    /// The same text with spaces in place of an entry, so that everything else stays where it is. Where the last keys are
+    /// not written, the table around them goes. None when nothing can be left out.
+    pub fn without(&self, keys: &[&str]) -> Option<Self> {
+        let table = DeTable::parse(&self.text).ok()?;
+        let (range, whole) = entry_of(table.get_ref(), keys)?;
+        let line = self
+            .text
+            .get(..range.start)?
+            .rfind('\n')
+            .map_or(0, |at| at + 1);
+        let header = self
+            .text
+            .get(line..range.start)?
+            .trim_start()
+            .starts_with('[');
+        let range = match (header, whole) {
+            (true, _) => line..self.end_of_table(line),
+            (false, true) => range,
+            (false, false) => return None,
+        };
+        let blank: String = self
+            .text
+            .get(range.clone())?
+            .chars()
+            .map(|c| if c == '\n' { c } else { ' ' })
+            .collect();
+        let mut text = self.text.clone();
+        text.replace_range(range, &blank);
+        (text != self.text).then(|| Self {
+            path: self.path.clone(),
+            text,
+        })
+    }
+
+    /// Where the table ends whose header is the line at this offset, with the tables in it.
+    fn end_of_table(&self, line: usize) -> usize {
+        let rest = self.text.get(line..).unwrap_or_default();
+        let mut lines = rest.split_inclusive('\n');
+        let header = lines.next().unwrap_or_default();
+        let name = header.trim().trim_matches(['[', ']']).to_owned();
+        let inner = format!("[{name}.");
+        let body: usize = lines
+            .take_while(|line| !line.starts_with('[') || line.starts_with(&inner))
+            .map(str::len)
+            .sum();
+        line + header.len() + body
+    }
+
     fn place(&self, start: Option<usize>) -> Place {
         let (line, column) = start.map(|start| position(&self.text, start)).unzip();
         Place::File {
@@ -222,6 +270,18 @@ fn start_of(table: &DeTable<'_>, keys: &[&str]) -> Option<usize> {
         _ => None,
     };
     Some(inner.unwrap_or(key.span().start))
+}
+
+/// The bytes of the entry at these keys, or of the nearest one around it that is written; and whether they are all of it.
+fn entry_of(table: &DeTable<'_>, keys: &[&str]) -> Option<(std::ops::Range<usize>, bool)> {
+    let (first, rest) = keys.split_first()?;
+    let (key, value) = table.iter().find(|(key, _)| key.get_ref() == first)?;
+    let inner = match value.get_ref() {
+        DeValue::Table(table) => entry_of(table, rest),
+        _ => None,
+    };
+    let whole = value.get_ref().as_table().is_none();
+    Some(inner.unwrap_or((key.span().start..value.span().end, whole)))
 }
 
 /// The keys around a byte offset, outermost first.

@@ -48,8 +48,8 @@ pub struct Process {
 pub struct Facts<'a> {
     /// Now.
     pub now: Timestamp,
-    /// The configuration, or why it cannot be used.
-    pub settings: Result<&'a Settings, String>,
+    /// The configuration, or every reason why it cannot be used.
+    pub settings: Result<&'a Settings, Vec<String>>,
     /// The data directory.
     pub data_dir: &'a Path,
     /// The files in it.
@@ -102,8 +102,9 @@ fn bytes(count: u64) -> String {
     format!("{value:.1} TiB")
 }
 
-fn configuration(facts: &Facts<'_>) -> Finding {
-    match &facts.settings {
+/// How the configuration stands.
+pub fn configuration(settings: &Result<&Settings, Vec<String>>) -> Vec<Finding> {
+    let one = match settings {
         Ok(settings) => {
             let file = settings.paths.config_file.display();
             if let Err(why) = ownership::check(&settings.paths.config_file) {
@@ -125,8 +126,14 @@ fn configuration(facts: &Facts<'_>) -> Finding {
                 )
             }
         }
-        Err(why) => fail("configuration", why.clone(), "mend what it names"),
-    }
+        Err(faults) => {
+            return faults
+                .iter()
+                .map(|why| fail("configuration", why.clone(), "mend what it names"))
+                .collect();
+        }
+    };
+    vec![one]
 }
 
 fn directory(dir: &Path) -> Finding {
@@ -463,22 +470,22 @@ fn channels(settings: Option<&Settings>, running: Option<&[Channel]>) -> Vec<Fin
 
 /// The findings of these facts, in the order in which they are read best.
 pub fn findings(facts: &Facts<'_>) -> Vec<Finding> {
-    let mut found = vec![
-        ok(
-            "version",
-            format!(
-                "leverframe {}, {}",
-                env!("CARGO_PKG_VERSION"),
-                check::sqlite_version()
-            ),
+    let mut found = vec![ok(
+        "version",
+        format!(
+            "leverframe {}, {}",
+            env!("CARGO_PKG_VERSION"),
+            check::sqlite_version()
         ),
-        configuration(facts),
+    )];
+    found.extend(configuration(&facts.settings));
+    found.extend([
         directory(facts.data_dir),
         match &facts.files.holder {
             Some(holder) => ok("process", holder.clone()),
             None => ok("process", "nothing runs on this directory"),
         },
-    ];
+    ]);
     found.extend(database(facts));
     found.extend(memory(facts));
     let (sandbox, confined) = &facts.process.sandbox;

@@ -14,10 +14,10 @@ use crate::clock::Clock;
 use crate::config::environment::Environment;
 use crate::config::layers::{self, Flags};
 use crate::config::paths::locate;
-use crate::engine::doctor::{Facts, Process, findings};
+use crate::engine::doctor::{self, Facts, Process, findings};
 use crate::protocol::cache::CacheSummary;
 use crate::protocol::command::{Envelope, Outcome};
-use crate::protocol::doctor::{AuditAnchor, AuditReport, AuditRow, CheckReport, Doctor};
+use crate::protocol::doctor::{AuditAnchor, AuditReport, AuditRow, CheckReport, Doctor, Finding};
 use crate::protocol::duty::Duty;
 use crate::protocol::event::EventFilter;
 use crate::protocol::memory::MemoryStats;
@@ -116,7 +116,7 @@ pub fn doctor(
     let files = look(&path);
     let facts = Facts {
         now: Clock::System.now(),
-        settings: settings.as_ref().map_err(ToString::to_string),
+        settings: settings.as_ref().map_err(|_| faults(flags, environment)),
         data_dir: &paths.data_dir,
         files: &files,
         database: opened.map(|opened| {
@@ -138,6 +138,18 @@ pub fn doctor(
         findings: findings(&facts),
         check,
     })
+}
+
+fn faults(flags: &Flags, environment: &Environment) -> Vec<String> {
+    let faults = layers::faults(flags, environment, tool_names());
+    faults.iter().map(ToString::to_string).collect()
+}
+
+/// How the configuration file stands that would be used, whatever runs.
+pub fn configuration(flags: &Flags, environment: &Environment) -> Vec<Finding> {
+    let settings = layers::load(flags, environment, tool_names());
+    let settings = settings.as_ref().map_err(|_| faults(flags, environment));
+    doctor::configuration(&settings)
 }
 
 /// Rows of the audit of a database that nothing runs on.

@@ -271,3 +271,61 @@ async fn a_responses_server_of_one_s_own_needs_no_key() {
     assert_eq!(status, 0, "{text}{errors}");
     assert!(text.contains("no key (the server wants none)"), "{text}");
 }
+
+/// Five faults of different kinds, and a secret in the wrong place.
+const FAULTS: &str = "[model]
+default = \"nosuch/model\"
+
+[budgets]
+max_steps = -4
+daily_usd = \"sk-this-is-secret\"
+
+[channels.team]
+kind = \"telegram\"
+token_env = \"NOSUCH_TOKEN\"
+autonomy = \"sure\"
+
+[nosense]
+a = 1
+";
+
+#[tokio::test]
+async fn every_fault_of_the_named_file_is_told_whatever_runs() {
+    let home = Home::new("");
+    let bad = home.path().join("bad.toml");
+    std::fs::write(&bad, FAULTS).unwrap();
+    let named = ["--config", bad.to_str().unwrap(), "doctor"];
+    let check = || {
+        let mut command = std::process::Command::new(home.command().get_program());
+        command.env_clear().env("PATH", "/usr/bin:/bin");
+        command.args(named).arg("--data-dir").arg(home.data());
+        let output = command.output().unwrap();
+        let said = String::from_utf8(output.stdout).unwrap();
+        assert!(!output.status.success(), "{said}");
+        let told: Vec<&str> = said
+            .lines()
+            .filter(|line| line.contains("bad.toml:"))
+            .collect();
+        let expected = [
+            (2, "model.default"),
+            (5, "budgets.max_steps"),
+            (6, "budgets.daily_usd"),
+            (10, "channels.team.token_env"),
+            (11, "channels.team.autonomy"),
+            (13, "nosense"),
+        ];
+        // Nothing that only follows from another.
+        assert_eq!(told.len(), expected.len(), "{said}");
+        for (told, (line, key)) in told.iter().zip(expected) {
+            let place = format!("bad.toml:{line}:");
+            assert!(
+                told.contains(&place) && told.contains(&format!(": {key}: ")),
+                "{key}: {told}"
+            );
+        }
+        assert!(!said.contains("sk-this"), "{said}");
+    };
+    check();
+    let _daemon = home.daemon();
+    check();
+}
