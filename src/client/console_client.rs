@@ -1,5 +1,7 @@
 //! What console, HTTP, MCP, command line and scheduler talk to: submit, query, follow.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 use futures_util::stream::BoxStream;
 
@@ -31,6 +33,11 @@ pub trait ConsoleClient: Send + Sync {
     /// What the credential may do, as the daemon said last; none = everything, or not known.
     fn scopes(&self) -> Option<Vec<Scope>> {
         None
+    }
+
+    /// Longest wait between two tries to reach it again.
+    fn retry_after(&self) -> Duration {
+        Duration::from_secs(1)
     }
 
     /// In words, for the header: `local`, `attached to unix:…`, `attached to http://…`.

@@ -16,10 +16,8 @@ use crate::protocol::snapshot::{Answer, Query, Snapshot};
 use crate::tui::message::Message;
 use crate::tui::state::hosts::HostId;
 
-/// First wait after a failure; doubles up to [`LONGEST_WAIT`].
+/// First wait after a failure; doubles up to what the client says.
 const FIRST_WAIT: Duration = Duration::from_millis(250);
-/// Longest wait between two tries.
-const LONGEST_WAIT: Duration = Duration::from_secs(10);
 /// How long a snapshot may take.
 const SNAPSHOT_TIMEOUT: Duration = Duration::from_secs(20);
 
@@ -88,7 +86,7 @@ pub async fn follow(
             () = now.notified() => wait = FIRST_WAIT,
             () = out.closed() => return,
         }
-        wait = (wait * 2).min(LONGEST_WAIT);
+        wait = (wait * 2).min(client.retry_after());
     }
 }
 

@@ -293,6 +293,12 @@ impl<T: ConsoleTerminal> Console<T> {
                 },
                 Some(message) = self.incoming.recv() => Some(message),
                 Some(answer) = self.answers.join_next() => answer.ok(),
+                () = self.watch.written() => {
+                    if self.watch.changed() {
+                        self.reload();
+                    }
+                    None
+                }
                 () = tokio::time::sleep(sleep) => {
                     let now = self.now().steady;
                     self.state.next_deadline().is_none_or(|at| at <= now.plus(1)).then_some(Message::Tick)
@@ -321,7 +327,7 @@ impl<T: ConsoleTerminal> Console<T> {
             self.clear();
         }
         let effects = update(&mut self.state, message, now);
-        if self.watch.changed(now.steady) {
+        if self.watch.changed_unsaid(now.steady) {
             self.reload();
         }
         let mut asked = None;

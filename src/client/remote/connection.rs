@@ -348,6 +348,14 @@ impl ConsoleClient for RemoteClient {
         self.scopes.lock().ok()?.clone()
     }
 
+    fn retry_after(&self) -> Duration {
+        match &*self.address {
+            // Trying costs nothing, and the daemon is back within a second.
+            Address::Unix(_) => Duration::from_secs(1),
+            Address::Http(_) => Duration::from_secs(10),
+        }
+    }
+
     fn description(&self) -> String {
         format!("attached to {}", self.address)
     }
