@@ -9,7 +9,7 @@ use crate::engine::problem::from_store;
 use crate::engine::slash;
 use crate::protocol::approval::Requester;
 use crate::protocol::bridge::{Inbound, InboundBody, Ingested, Sender};
-use crate::protocol::command::{BudgetRequest, DecisionRequest};
+use crate::protocol::command::{BudgetRequest, DecisionRequest, MAX_TEXT_BYTES};
 use crate::protocol::problem::Problem;
 use crate::protocol::words::{ChannelKind, DecisionWord, Disposition, OutboxClass, Surface};
 use crate::store::commands::decide::DecideReport;
@@ -274,10 +274,10 @@ impl Engine {
                 )
                 .await;
         }
-        if text.len() > messages::MAX_TEXT_BYTES {
+        if text.len() > MAX_TEXT_BYTES {
             let reply = format!(
                 "That message is too long; at most {} KiB are read.",
-                messages::MAX_TEXT_BYTES / 1024
+                MAX_TEXT_BYTES / 1024
             );
             return self
                 .record(

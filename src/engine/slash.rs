@@ -2,7 +2,6 @@
 
 use crate::engine::core::Engine;
 use crate::engine::handle::continuations;
-use crate::engine::handle::messages::MAX_TEXT_BYTES;
 use crate::engine::inbound::{Arrival, ingested};
 use crate::engine::problem::from_store;
 use crate::engine::slash_decide;
@@ -10,6 +9,7 @@ use crate::engine::slash_routines;
 use crate::engine::turn::input::Halt;
 use crate::protocol::approval::Approval;
 use crate::protocol::bridge::Ingested;
+use crate::protocol::command::MAX_TEXT_BYTES;
 use crate::protocol::ids::{ApprovalId, SessionId};
 use crate::protocol::problem::Problem;
 use crate::protocol::session::{Continuation, Session};

@@ -194,6 +194,9 @@ pub enum DeliveryResolution {
     Drop,
 }
 
+/// Longest text of a message, in bytes.
+pub const MAX_TEXT_BYTES: usize = 256 * 1024;
+
 /// Everything a surface can submit.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "command", rename_all = "snake_case")]

@@ -8,15 +8,12 @@ use crate::engine::handle::{Caller, sessions};
 use crate::engine::hooks::turn as hooks;
 use crate::engine::people;
 use crate::engine::problem::from_store;
-use crate::protocol::command::{Accepted, BudgetRequest, Outcome};
+use crate::protocol::command::{Accepted, BudgetRequest, MAX_TEXT_BYTES, Outcome};
 use crate::protocol::ids::{ContinuationId, SessionId};
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::words::{CacheScope, ContinuationState, Disposition};
 use crate::store::commands::ingest_turn::{IngestOutcome, IngestTurn};
 use crate::store::input::{Origin, SessionChoice, TurnBounds, TurnCache, TurnLimits};
-
-/// Longest message, in bytes.
-pub const MAX_TEXT_BYTES: usize = 256 * 1024;
 
 /// The limits of a turn: the configured ones, lowered by the request, never raised.
 pub fn limits(settings: &BudgetSettings, request: &BudgetRequest) -> TurnLimits {

@@ -1,6 +1,6 @@
 //! The whole state of the console.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use ratatui::layout::Rect;
 
@@ -19,6 +19,7 @@ use crate::tui::state::cache_cost::CacheCostPanel;
 use crate::tui::state::command_line::History;
 use crate::tui::state::continuations::ContinuationsPanel;
 use crate::tui::state::doctor::DoctorPanel;
+use crate::tui::state::drafts::Drafts;
 use crate::tui::state::hosts::Hosts;
 use crate::tui::state::memory::MemoryPanel;
 use crate::tui::state::modal::Modal;
@@ -153,6 +154,8 @@ pub struct Flash {
     pub tone: Tone,
     /// Until when.
     pub until: Millis,
+    /// Which screen it is about: on another one it is gone.
+    pub screen: Screen,
 }
 
 /// The first press of a high-risk decision, waiting for the second.
@@ -164,6 +167,8 @@ pub struct HighConfirm {
     pub decision: DecisionWord,
     /// When the first press counted.
     pub since: Millis,
+    /// Whether that press opened the card.
+    pub opened: bool,
 }
 
 /// A list with a selection by id.
@@ -282,7 +287,7 @@ pub struct State {
     /// Overlays.
     pub modals: Vec<Modal>,
     /// Texts that were left without being sent.
-    pub drafts: BTreeMap<String, String>,
+    pub drafts: Drafts,
     /// The arming rule.
     pub arming: Arming,
     /// First press of a high-risk decision.
@@ -356,7 +361,7 @@ impl State {
             audit: AuditPanel::default(),
             doctor: DoctorPanel::default(),
             modals: Vec::new(),
-            drafts: BTreeMap::new(),
+            drafts: Drafts::default(),
             arming: Arming::default(),
             high: None,
             undo: Undo::default(),
@@ -390,8 +395,20 @@ impl State {
             text: text.into(),
             tone,
             until: self.now.steady.plus(FLASH_MS),
+            screen: self.screen,
         });
         self.touch(Dirty::Now);
+    }
+
+    /// A notice that is older than the last message goes with the screen it was about. One that came with the change of
+    /// screen is about the new one.
+    pub fn settle_flash(&mut self) {
+        let fresh = self.now.steady.plus(FLASH_MS);
+        match &mut self.flash {
+            Some(flash) if flash.until >= fresh => flash.screen = self.screen,
+            Some(flash) if flash.screen != self.screen => self.flash = None,
+            Some(_) | None => {}
+        }
     }
 
     /// Which keys hold now.

@@ -17,6 +17,8 @@ pub const QUIET_MS: u64 = 250;
 pub const FOCUS_MS: u64 = 300;
 /// Time between the two presses for high risk.
 pub const CONFIRM_MS: u64 = 700;
+/// Of how many cards that are not on screen it remembers what was read.
+const REMEMBERED: usize = 200;
 
 /// What is on screen: an id at a revision.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,8 +36,8 @@ pub struct Subject {
 pub struct CardReport {
     /// Which card.
     pub subject: Subject,
-    /// Columns and rows of its body; another size means other lines.
-    pub size: (u16, u16),
+    /// Columns of its body; another width means other lines.
+    pub width: u16,
     /// Lines of its body in all.
     pub lines: usize,
     /// First line shown.
@@ -46,6 +48,15 @@ pub struct CardReport {
     pub identity: bool,
     /// Whether it is the whole card, and not the beginning of one that is still being loaded.
     pub whole: bool,
+}
+
+/// What a decision key asks of the card before it counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Demand {
+    /// All of it was on screen: the key lets something happen.
+    Read,
+    /// Its id, tool and risk are on screen: the key prevents, postpones, or opens an editor.
+    Identity,
 }
 
 /// Why a decision key does not count now.
@@ -153,7 +164,7 @@ impl Seen {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Exposure {
     subject: Subject,
-    size: (u16, u16),
+    width: u16,
     since: Millis,
     quiet_since: Millis,
     disturbed: bool,
@@ -164,9 +175,21 @@ struct Exposure {
 }
 
 impl Exposure {
+    /// Whether the lines that were shown of the same card at another time are the lines of this one.
+    fn has_the_lines_of(&self, report: &CardReport) -> bool {
+        self.subject == report.subject
+            && self.width == report.width
+            && self.lines == report.lines
+            && self.whole == report.whole
+    }
+
     /// Whether it has been looked at as the rule asks: for how long it has been on screen.
-    fn check(&self, now: Millis) -> Result<u64, Refusal> {
-        if !self.whole {
+    fn check(&self, demand: Demand, now: Millis) -> Result<u64, Refusal> {
+        let read = match demand {
+            Demand::Read => true,
+            Demand::Identity => false,
+        };
+        if read && !self.whole {
             return Err(Refusal::NotLoaded);
         }
         if !self.identity {
@@ -183,7 +206,7 @@ impl Exposure {
                 Refusal::TooSoon
             });
         }
-        if !self.seen.all(self.lines) {
+        if read && !self.seen.all(self.lines) {
             return Err(Refusal::NotReadToEnd);
         }
         Ok(shown)
@@ -194,9 +217,9 @@ impl Exposure {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Arming {
     exposure: Option<Exposure>,
-    // The card that was shown last, while a dialog or another screen covers it: what was read of it counts
-    // when it comes back unchanged, how long it was shown does not.
-    covered: Option<Exposure>,
+    // Cards that were shown before: what was read of one counts when it comes back unchanged, how long it was shown
+    // does not.
+    earlier: BTreeMap<ItemKey, Exposure>,
     // Cards that were once armed, as they were then, and how long they had been on screen.
     read: BTreeMap<ItemKey, (Subject, u64)>,
     last_key: Option<Millis>,
@@ -207,7 +230,7 @@ impl Arming {
     /// Notes the card that is on screen as read, if it is.
     fn note_read(&mut self, now: Millis) {
         if let Some(exposure) = &self.exposure
-            && let Ok(shown) = exposure.check(now)
+            && let Ok(shown) = exposure.check(Demand::Read, now)
         {
             let subject = exposure.subject.clone();
             self.read.insert(subject.key.clone(), (subject, shown));
@@ -226,14 +249,21 @@ impl Arming {
     pub fn drawn(&mut self, report: Option<CardReport>, now: Millis) {
         self.note_read(now);
         let Some(report) = report else {
-            self.covered = self.exposure.take().or(self.covered.take());
+            self.put_by();
             return;
         };
+        if self
+            .exposure
+            .as_ref()
+            .is_some_and(|exposure| exposure.subject != report.subject)
+        {
+            self.put_by();
+        }
         match &mut self.exposure {
-            Some(exposure) if exposure.subject == report.subject => {
+            Some(exposure) => {
                 let loaded = exposure.whole != report.whole;
-                if loaded || exposure.size != report.size || exposure.lines != report.lines {
-                    exposure.size = report.size;
+                if !exposure.has_the_lines_of(&report) {
+                    exposure.width = report.width;
                     exposure.lines = report.lines;
                     exposure.seen = Seen::default();
                 }
@@ -246,18 +276,15 @@ impl Arming {
                 exposure.identity = report.identity;
                 exposure.whole = report.whole;
             }
-            Some(_) | None => {
-                let read = self.covered.take().filter(|covered| {
-                    covered.subject == report.subject
-                        && covered.size == report.size
-                        && covered.lines == report.lines
-                        && covered.whole == report.whole
-                });
-                let mut seen = read.map_or_else(Seen::default, |read| read.seen);
+            None => {
+                let earlier = self.earlier.remove(&report.subject.key);
+                let mut seen = earlier
+                    .filter(|earlier| earlier.has_the_lines_of(&report))
+                    .map_or_else(Seen::default, |earlier| earlier.seen);
                 seen.add(report.first, report.end);
                 self.exposure = Some(Exposure {
                     subject: report.subject,
-                    size: report.size,
+                    width: report.width,
                     since: now,
                     quiet_since: now,
                     disturbed: false,
@@ -270,10 +297,20 @@ impl Arming {
         }
     }
 
+    /// The card is not on screen any more.
+    fn put_by(&mut self) {
+        if let Some(exposure) = self.exposure.take() {
+            if self.earlier.len() >= REMEMBERED {
+                self.earlier.pop_first();
+            }
+            self.earlier.insert(exposure.subject.key.clone(), exposure);
+        }
+    }
+
     /// What was shown until now counts no more: another host has the focus.
     pub fn forget(&mut self) {
         self.exposure = None;
-        self.covered = None;
+        self.earlier.clear();
         self.read.clear();
     }
 
@@ -300,7 +337,12 @@ impl Arming {
     }
 
     /// Whether a decision about `subject` counts now. Ask before [`Arming::key`] is told of the same key.
-    pub fn check(&self, subject: Option<&Subject>, now: Millis) -> Result<u64, Refusal> {
+    pub fn check(
+        &self,
+        subject: Option<&Subject>,
+        demand: Demand,
+        now: Millis,
+    ) -> Result<u64, Refusal> {
         let subject = subject.ok_or(Refusal::NothingSelected)?;
         if self.just_focused(now) {
             return Err(Refusal::JustFocused);
@@ -311,7 +353,7 @@ impl Arming {
         if exposure.subject != *subject {
             return Err(Refusal::TooSoon);
         }
-        exposure.check(now)
+        exposure.check(demand, now)
     }
 
     /// When the answer of [`Arming::check`] may next change by itself.

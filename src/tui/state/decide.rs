@@ -7,24 +7,41 @@ use crate::protocol::words::{DecisionScope, DecisionWord, OutboxState, Risk, Sco
 use crate::tui::action::Action;
 use crate::tui::message::Effect;
 use crate::tui::state::app::{HighConfirm, Screen, State, Tone};
-use crate::tui::state::arming::{CONFIRM_MS, Refusal, Subject};
+use crate::tui::state::arming::{CONFIRM_MS, Demand, Refusal, Subject};
 use crate::tui::state::dialogs;
 use crate::tui::state::modal::{Bound, Confirm, Modal, TextPurpose, snoozes};
 use crate::tui::state::queue::{self, ItemKey};
 use crate::tui::state::{batch, rule_editor, shape, submit};
 
+/// What this decision key asks of the card.
+fn demand(action: Action) -> Demand {
+    match action {
+        Action::Deny
+        | Action::DenyWithReason
+        | Action::DenyAndStop
+        | Action::Snooze
+        | Action::EditArguments
+        | Action::AnswerInstead => Demand::Identity,
+        _ => Demand::Read,
+    }
+}
+
 /// Whether a decision key counts now; the time the card has been on screen.
-pub fn armed(state: &State) -> Result<u64, Refusal> {
+pub fn armed(state: &State, action: Action) -> Result<u64, Refusal> {
     if state.screen != Screen::Queue || !state.modals.is_empty() {
         return Err(Refusal::NotShown);
     }
+    let demand = demand(action);
     let approval = state.queue.selected_approval(&state.world);
-    if approval.is_some_and(|approval| approval.shortened) {
+    // The editor holds all of the arguments.
+    let needs_all = demand == Demand::Read || action == Action::EditArguments;
+    if needs_all && approval.is_some_and(|approval| approval.shortened) {
         return Err(Refusal::NotLoaded);
     }
+    let subject = selected_subject(state);
     state
         .arming
-        .check(selected_subject(state).as_ref(), state.now.steady)
+        .check(subject.as_ref(), demand, state.now.steady)
 }
 
 /// What the selected card is bound to.
@@ -251,7 +268,10 @@ fn decide_approval(
                     .as_ref()
                     .is_some_and(|h| h.subject == subject && h.decision == word);
                 match high {
-                    Some(h) if second && state.now.steady.since(h.since) >= CONFIRM_MS => {}
+                    Some(h) if second && state.now.steady.since(h.since) >= CONFIRM_MS => {
+                        // The card is open only because the first press opened it.
+                        state.queue.zoomed &= !h.opened;
+                    }
                     Some(h) if second => {
                         state.high = Some(h);
                         state.flash(
@@ -261,11 +281,13 @@ fn decide_approval(
                         return Vec::new();
                     }
                     Some(_) | None => {
+                        let opened = !state.queue.zoomed;
                         state.queue.zoomed = true;
                         state.high = Some(HighConfirm {
                             subject,
                             decision: word,
                             since: state.now.steady,
+                            opened,
                         });
                         return Vec::new();
                     }

@@ -7,7 +7,7 @@ use crate::protocol::problem::Problem;
 use crate::tui::action::Action;
 use crate::tui::message::Effect;
 use crate::tui::state::app::{Dirty, State, Tone};
-use crate::tui::state::arming::{DialogExposure, DialogReport};
+use crate::tui::state::arming::{DialogExposure, DialogReport, Refusal};
 use crate::tui::state::batch::{self, Batch};
 use crate::tui::state::dialogs;
 use crate::tui::state::modal::{Bound, Modal};
@@ -122,14 +122,20 @@ pub fn press(state: &mut State, action: Action) -> Vec<Effect> {
     }
 }
 
+/// Whether the press that decides in the dialog on top counts now.
+pub fn armed(state: &State) -> Result<(), Refusal> {
+    match state.modals.last() {
+        Some(Modal::Deciding(dialog)) => dialog.exposure.check(&state.arming, state.now.steady),
+        _ => Err(Refusal::NotShown),
+    }
+}
+
 /// Sends what the dialog on top decides, if that counts now. The dialog stays until it is known to be done.
 pub fn send(state: &mut State, bound: &Bound, request: DecisionRequest) -> Vec<Effect> {
-    let now = state.now.steady;
-    let checked = match state.modals.last() {
-        Some(Modal::Deciding(dialog)) => dialog.exposure.check(&state.arming, now),
-        _ => return Vec::new(),
-    };
-    if let Err(refusal) = checked {
+    if top(state).is_none() {
+        return Vec::new();
+    }
+    if let Err(refusal) = armed(state) {
         state.flash(Tone::Warning, format!("not armed: {}", refusal.why()));
         return Vec::new();
     }

@@ -1,6 +1,6 @@
 //! What keys do in overlays.
 
-use crate::protocol::command::{BudgetRequest, Command};
+use crate::protocol::command::{BudgetRequest, Command, MAX_TEXT_BYTES};
 use crate::protocol::take_over::TakeOverCommand;
 use crate::protocol::words::DecisionWord;
 use crate::tui::action::Action;
@@ -67,7 +67,7 @@ pub fn open_text(state: &mut State, purpose: TextPurpose) -> Vec<Effect> {
         | TextPurpose::BatchReason
         | TextPurpose::HandOver(_) => Lines::One,
     };
-    let draft = draft_key(&purpose).and_then(|key| state.drafts.get(&key).cloned());
+    let draft = draft_key(&purpose).and_then(|key| state.drafts.get(&key).map(str::to_owned));
     let start = match (&purpose, draft) {
         (_, Some(draft)) => draft,
         (TextPurpose::EditArguments(bound), None) => state
@@ -358,11 +358,7 @@ fn close_text(state: &mut State) {
     match state.modals.pop() {
         Some(Modal::Text(entry)) => {
             if let Some(key) = draft_key(&entry.purpose) {
-                if entry.field.is_empty() {
-                    state.drafts.remove(&key);
-                } else {
-                    state.drafts.insert(key, entry.field.text());
-                }
+                state.drafts.put(key, entry.field.text());
             }
             if entry.purpose == TextPurpose::Search {
                 state.session.search = None;
@@ -510,7 +506,7 @@ fn finish(state: &mut State) -> Vec<Effect> {
             Ok(effects) => {
                 if !effects.is_empty() {
                     state.modals.pop();
-                    forget_draft(state, &TextPurpose::Rule(purpose));
+                    sending(state, &TextPurpose::Rule(purpose), &text, &effects);
                 }
                 effects
             }
@@ -550,22 +546,34 @@ fn write(state: &mut State, purpose: &TextPurpose, text: &str, command: Command)
     if text.trim().is_empty() {
         return refuse(state, "nothing written".to_owned());
     }
+    if text.len() > MAX_TEXT_BYTES {
+        let more = text.len() - MAX_TEXT_BYTES;
+        return refuse(
+            state,
+            format!("{more} bytes too long: at most {MAX_TEXT_BYTES} are sent"),
+        );
+    }
     let effects = submit::submit(state, command);
     if !effects.is_empty() {
         state.modals.pop();
-        forget_draft(state, purpose);
+        sending(state, purpose, text, &effects);
     }
     effects
 }
 
 fn finish_memory(state: &mut State, purpose: &MemoryText, text: String) -> Vec<Effect> {
-    match memory_keys::finished(state, purpose, text) {
+    match memory_keys::finished(state, purpose, text.clone()) {
         Err(why) => refuse(state, why),
         // A console that may not act keeps the text.
         Ok(effects) if effects.is_empty() && *purpose != MemoryText::Search => effects,
         Ok(effects) => {
             state.modals.pop();
-            forget_draft(state, &TextPurpose::Memory(purpose.clone()));
+            sending(
+                state,
+                &TextPurpose::Memory(purpose.clone()),
+                &text,
+                &effects,
+            );
             effects
         }
     }
@@ -584,14 +592,15 @@ fn finish_decision(
     let effects = submit::submit(state, decide::decide_command(bound, request));
     if !effects.is_empty() {
         state.modals.pop();
-        forget_draft(state, &entry.purpose);
+        sending(state, &entry.purpose, &entry.field.text(), &effects);
     }
     effects
 }
 
-fn forget_draft(state: &mut State, purpose: &TextPurpose) {
+/// What was written is on its way; it stays a draft until the engine has accepted it.
+fn sending(state: &mut State, purpose: &TextPurpose, text: &str, effects: &[Effect]) {
     if let Some(key) = draft_key(purpose) {
-        state.drafts.remove(&key);
+        state.drafts.sending(&key, text, effects);
     }
 }
 

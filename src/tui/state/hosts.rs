@@ -5,7 +5,7 @@
 //! a dialog or the selection. The selected item of the Queue always belongs to the focused host, so whatever
 //! acts on the selection acts on the daemon that showed it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use crate::protocol::command::{Command, Outcome};
 use crate::protocol::event::{Event, EventBody};
@@ -21,6 +21,7 @@ use crate::tui::state::audit::AuditPanel;
 use crate::tui::state::cache_cost::CacheCostPanel;
 use crate::tui::state::continuations::ContinuationsPanel;
 use crate::tui::state::doctor::DoctorPanel;
+use crate::tui::state::drafts::Drafts;
 use crate::tui::state::fold;
 use crate::tui::state::handing_over;
 use crate::tui::state::memory::{self, MemoryPanel};
@@ -56,7 +57,7 @@ struct Parked {
     memory: MemoryPanel,
     audit: AuditPanel,
     doctor: DoctorPanel,
-    drafts: BTreeMap<String, String>,
+    drafts: Drafts,
     deciding: BTreeSet<ApprovalId>,
     undo: Undo,
 }
@@ -77,7 +78,7 @@ impl Parked {
             memory: MemoryPanel::default(),
             audit: AuditPanel::default(),
             doctor: DoctorPanel::default(),
-            drafts: BTreeMap::new(),
+            drafts: Drafts::default(),
             deciding: BTreeSet::new(),
             undo: Undo::default(),
         })
@@ -636,6 +637,7 @@ fn submitted_beside(
         if let Command::Decide { approval_id, .. } = command {
             parked.deciding.remove(approval_id);
         }
+        parked.drafts.answered(command, result.is_ok());
         // What a run of hygiene came to is shown on the screen that asked for it.
         std::mem::swap(&mut state.memory, &mut parked.memory);
         memory::submitted(state, command, result);

@@ -62,7 +62,7 @@ pub fn key(state: &mut State, event: &KeyEvent) -> Vec<Effect> {
             let armed = if repeated {
                 Err(Refusal::NotQuiet)
             } else {
-                decide::armed(state)
+                decide::armed(state, action)
             };
             state.arming.key(steady);
             decide::decide(state, action, armed)

@@ -17,6 +17,7 @@ pub mod dial;
 pub mod dialogs;
 pub mod doctor;
 pub mod doctor_rows;
+pub mod drafts;
 pub mod focused;
 pub mod fold;
 pub mod handing_over;

@@ -93,6 +93,12 @@ impl TextField {
         self.lines.iter().all(String::is_empty)
     }
 
+    /// Bytes of the text.
+    pub fn bytes(&self) -> usize {
+        let breaks = self.lines.len().saturating_sub(1);
+        self.lines.iter().map(String::len).sum::<usize>() + breaks
+    }
+
     fn line(&self) -> &str {
         self.lines.get(self.row).map_or("", String::as_str)
     }

@@ -10,6 +10,7 @@ use crate::protocol::ids::ApprovalId;
 use crate::protocol::problem::Problem;
 use crate::protocol::snapshot::{Answer, Query, Snapshot};
 use crate::protocol::words::{ApprovalState, DecisionWord};
+use crate::tui::action::Action;
 use crate::tui::message::{Effect, FrameReport, Message, Now, QuitKind};
 use crate::tui::state::app::{BELL_MS, Dirty, Link, Screen, State, Tone};
 use crate::tui::state::fold::{self, Missing};
@@ -18,8 +19,8 @@ use crate::tui::state::queue::ItemKey;
 use crate::tui::state::session_view::SessionView;
 use crate::tui::state::world::World;
 use crate::tui::state::{
-    audit, batch, deciding, dialogs, handing_over, hosts, input, memory, models, mouse, opened,
-    panel, perform, replay, rule_editor, submit, summary, taking_over, trim, undo, why,
+    audit, batch, decide, deciding, dialogs, handing_over, hosts, input, memory, models, mouse,
+    opened, panel, perform, replay, rule_editor, submit, summary, taking_over, trim, undo, why,
 };
 
 /// Folds a message into the state.
@@ -40,6 +41,7 @@ pub fn update(state: &mut State, message: Message, now: Now) -> Vec<Effect> {
     if state.world.duty.settle(now.wall) {
         state.touch(Dirty::Soon);
     }
+    state.settle_flash();
     effects
 }
 
@@ -130,7 +132,10 @@ fn tick(state: &mut State) -> Vec<Effect> {
         .as_ref()
         .is_some_and(|p| steady.since(p.since) >= crate::tui::state::app::SEQUENCE_MS)
     {
-        state.pending = None;
+        // What the next key would have done it does no more.
+        if state.pending.take().is_some_and(|keys| keys.emergency) {
+            state.flash = None;
+        }
     }
     let woken = refresh_lists(state);
     state.touch(Dirty::Soon);
@@ -139,7 +144,17 @@ fn tick(state: &mut State) -> Vec<Effect> {
     ring(state)
 }
 
+/// Which decision keys count now: the footer and the dialogs show it.
+fn armed(state: &State) -> [bool; 3] {
+    [
+        decide::armed(state, Action::Approve).is_ok(),
+        decide::armed(state, Action::Deny).is_ok(),
+        deciding::armed(state).is_ok(),
+    ]
+}
+
 fn drawn(state: &mut State, report: FrameReport) {
+    let before = armed(state);
     state.spots = report.spots;
     state.queue.card_drawn = report.card.as_ref().map(|card| (card.first, card.end));
     state.arming.drawn(report.card, state.now.steady);
@@ -147,6 +162,10 @@ fn drawn(state: &mut State, report: FrameReport) {
         Some(report) => deciding::drawn(state, report),
         // Under a text or a list of keys it is not being looked at.
         None => deciding::unsure(state),
+    }
+    // The frame that completes the reading still shows what was true before it.
+    if armed(state) != before {
+        state.touch(Dirty::Now);
     }
     state.queue.card_scroll = state.queue.card_scroll.min(report.card_max_scroll);
     if let Some(most) = report.panel_max_scroll {
@@ -358,6 +377,7 @@ fn submitted(
     if let Command::Decide { approval_id, .. } = command {
         state.deciding.remove(approval_id);
     }
+    let has_draft = state.drafts.answered(command, result.is_ok());
     deciding::submitted(state, command, &result);
     // A table says for itself what came of each, and of all.
     let in_batch = batch::sent(state, command);
@@ -368,7 +388,12 @@ fn submitted(
     let mut effects = match result {
         Err(problem) => {
             if !in_batch {
-                state.flash(Tone::Error, problem_text(&problem));
+                let kept = if has_draft {
+                    "; the text is still there when you open the field again"
+                } else {
+                    ""
+                };
+                state.flash(Tone::Error, format!("{}{kept}", problem_text(&problem)));
             }
             Vec::new()
         }

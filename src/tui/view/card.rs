@@ -504,7 +504,7 @@ pub fn draw(
     report.card_max_scroll = max_scroll;
     report.card = Some(CardReport {
         subject,
-        size: (body_area.width, body_area.height),
+        width: body_area.width,
         lines: lines.len(),
         first: from,
         end,

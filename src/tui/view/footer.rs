@@ -291,12 +291,12 @@ fn queue_hints(state: &State) -> Vec<Hint> {
         .map(plain)
         .into();
     }
-    let armed = decide::armed(state)
-        .err()
-        .map(|refusal| format!("not armed: {}", refusal.why()));
     let decision = |action: Action| Hint {
         action,
-        disabled: decide::unavailable(state, action).or_else(|| armed.clone()),
+        disabled: decide::unavailable(state, action).or_else(|| {
+            let refusal = decide::armed(state, action).err()?;
+            Some(format!("not armed: {}", refusal.why()))
+        }),
     };
     match key {
         ItemKey::Approval(id) => {

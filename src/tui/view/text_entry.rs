@@ -5,6 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Clear, Widget};
 
+use crate::protocol::command::MAX_TEXT_BYTES;
 use crate::tui::shown;
 use crate::tui::state::app::{Screen, State};
 use crate::tui::state::audit;
@@ -166,6 +167,12 @@ fn choices(
     }
 }
 
+/// What enter does with a message, and how long the message is.
+fn sends(what: &str, entry: &TextEntry) -> String {
+    let size = entry.field.bytes();
+    format!("{what}, alt-enter starts a new line · {size} of {MAX_TEXT_BYTES} bytes")
+}
+
 fn words(state: &State, entry: &TextEntry) -> (String, String) {
     match &entry.purpose {
         TextPurpose::DenyReason(bound) => (
@@ -198,7 +205,7 @@ fn words(state: &State, entry: &TextEntry) -> (String, String) {
             });
             (
                 format!("AS THE BOT{place}"),
-                "enter sends it as the bot, alt-enter starts a new line".to_owned(),
+                sends("enter sends it as the bot", entry),
             )
         }
         TextPurpose::Compose(id) => {
@@ -207,10 +214,7 @@ fn words(state: &State, entry: &TextEntry) -> (String, String) {
                 .sessions
                 .get(id)
                 .map_or_else(String::new, |s| format!(" on {}", s.channel));
-            (
-                format!("Message{place}"),
-                "enter sends, alt-enter starts a new line".to_owned(),
-            )
+            (format!("Message{place}"), sends("enter sends", entry))
         }
         TextPurpose::Search => ("Search".to_owned(), String::new()),
         TextPurpose::CommandLine => ("Command".to_owned(), String::new()),

@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
-use leverframe::protocol::command::{Command, Waiting};
+use leverframe::protocol::command::{Command, Outcome, Waiting};
+use leverframe::protocol::problem::Problem;
 use leverframe::protocol::uncertain::ConversationChoice;
 use leverframe::protocol::words::*;
 use leverframe::tui::message::{Effect, Message, QuitKind};
 use leverframe::tui::options::Access;
 
+use crate::api_http::samples;
 use crate::console_frames::driver::Driver;
 use crate::console_frames::fixture;
 
@@ -333,4 +335,107 @@ fn the_command_line_completes_and_has_no_decisions() {
             .contains("is not a command")
     );
     assert!(sent(&driver).is_empty());
+}
+
+fn refuse(driver: &mut Driver, command: Command) {
+    driver.send(Message::Submitted {
+        command: Box::new(command),
+        result: Err(Box::new(Problem::invalid("the engine says no"))),
+    });
+    driver.draw();
+}
+
+#[test]
+fn a_refused_message_is_a_draft_again_and_an_accepted_one_is_not() {
+    let mut driver = Driver::with(80, 24, fixture::busy());
+    driver.press("2 j i");
+    assert!(
+        driver.text().contains("0 of 262144 bytes"),
+        "{}",
+        driver.text()
+    );
+    driver.type_text("first words");
+    assert!(
+        driver.text().contains("11 of 262144 bytes"),
+        "{}",
+        driver.text()
+    );
+    driver.press("enter");
+    let first = sent(&driver).pop().unwrap();
+    // While it is on its way the field is empty; what is written meanwhile comes behind it.
+    driver.press("i");
+    assert!(!driver.text().contains("first words"), "{}", driver.text());
+    driver.type_text("second words");
+    driver.press("esc");
+    refuse(&mut driver, first);
+    let notice = driver.state.flash.as_ref().unwrap().text.clone();
+    assert!(
+        notice.contains("the engine says no") && notice.contains("still there"),
+        "{notice}"
+    );
+    driver.press("i enter");
+    let Some(Command::SendMessage { text, .. }) = sent(&driver).pop() else {
+        panic!("nothing was sent")
+    };
+    assert_eq!(text, "first words\nsecond words");
+    let again = sent(&driver).pop().unwrap();
+    driver.send(Message::Submitted {
+        command: Box::new(again),
+        result: Ok(Box::new(Outcome::Session(samples::session()))),
+    });
+    assert!(driver.state.drafts.is_empty());
+}
+
+#[test]
+fn a_message_that_is_too_long_stays_in_its_field() {
+    let mut driver = Driver::with(80, 24, fixture::busy());
+    driver.press("2 j i");
+    driver.send(Message::Paste("x".repeat(256 * 1024 + 7)));
+    driver.press("enter");
+    assert!(sent(&driver).is_empty());
+    assert!(
+        driver.text().contains("7 bytes too long"),
+        "{}",
+        driver.text()
+    );
+}
+
+#[test]
+fn a_rule_that_the_server_refuses_is_a_draft_again() {
+    let mut driver = Driver::with(120, 40, fixture::busy());
+    driver.press("6 n");
+    driver.send(Message::Edited(Ok(
+        "{\"tool\": \"write_file\", \"verdict\": \"allow\"}".to_owned(),
+    )));
+    driver.press("alt-enter");
+    let Some(rule @ Command::Rule(_)) = sent(&driver).pop() else {
+        panic!("{}", driver.text())
+    };
+    refuse(&mut driver, rule);
+    driver.press("n");
+    assert!(driver.text().contains("write_file"), "{}", driver.text());
+}
+
+#[test]
+fn a_notice_goes_with_its_screen_its_time_and_what_it_offers() {
+    let mut driver = Driver::with(80, 24, fixture::busy());
+    driver.press("u");
+    assert!(driver.state.flash.is_some(), "nothing to undo, it says");
+    driver.wait(10);
+    driver.press("2");
+    assert!(driver.state.flash.is_none(), "{:?}", driver.state.flash);
+    driver.press("1 u");
+    driver.wait(6_001);
+    assert!(driver.state.flash.is_none(), "{:?}", driver.state.flash);
+
+    driver.press("ctrl-x");
+    assert!(
+        driver.text().contains("again within 1.5 s: STOP"),
+        "{}",
+        driver.text()
+    );
+    let due = driver.state.next_deadline().unwrap();
+    driver.wait(due.0 - driver.steady);
+    driver.wait(1_500);
+    assert!(!driver.text().contains("STOP "), "{}", driver.text());
 }

@@ -18,7 +18,7 @@ use leverframe::protocol::words::*;
 use leverframe::tui::keymap::key::{Key, parse_sequence};
 use leverframe::tui::message::{Effect, FrameReport, Message, Millis, Now};
 use leverframe::tui::state::app::{Screen, State};
-use leverframe::tui::state::arming::{CardReport, DialogReport};
+use leverframe::tui::state::arming::{CardReport, Demand, DialogReport};
 use leverframe::tui::state::deciding::About;
 use leverframe::tui::state::modal::{Modal, TextPurpose};
 use leverframe::tui::state::queue::{self, ItemKey};
@@ -253,7 +253,7 @@ impl Stream {
             report.card_max_scroll = most;
             report.card = Some(CardReport {
                 subject,
-                size: (width, u16::try_from(room).unwrap()),
+                width,
                 lines,
                 first,
                 end,
@@ -278,8 +278,8 @@ impl Stream {
         to >= lines
     }
 
-    /// Whether a card has been looked at as the rule asks, focus left aside.
-    fn looked_at(&self, shown: &Shown) -> Result<(), String> {
+    /// Whether a card has been looked at as the rule asks, focus left aside; its identity, or all of it.
+    fn looked_at(&self, shown: &Shown, demand: Demand) -> Result<(), String> {
         let mut since = None;
         for (at, entry) in self.log.iter().rev() {
             match entry {
@@ -311,7 +311,7 @@ impl Stream {
             } if card == shown => Some(*range),
             _ => None,
         });
-        if !Self::whole(ranges.collect(), 20) {
+        if demand == Demand::Read && !Self::whole(ranges.collect(), 20) {
             return Err("its end was never shown".to_owned());
         }
         Ok(())
@@ -323,16 +323,17 @@ impl Stream {
             .any(|(at, entry)| matches!(entry, Logged::Focus) && self.steady - at < 300)
     }
 
-    fn judge(&self, shown: &Shown) -> Result<(), String> {
+    fn judge(&self, shown: Option<&Shown>, demand: Demand) -> Result<(), String> {
+        let shown = shown.ok_or("nothing selected")?;
         if self.refocused() {
             return Err("just refocused".to_owned());
         }
-        self.looked_at(shown)
+        self.looked_at(shown, demand)
     }
 
     fn note_read(&mut self) {
         if let Some(shown) = self.shown()
-            && self.looked_at(&shown).is_ok()
+            && self.looked_at(&shown, Demand::Read).is_ok()
             && !self.read.contains(&shown)
         {
             self.read.push(shown);
@@ -397,9 +398,8 @@ impl Stream {
         self.note_read();
         let now = self.steady;
         let card = self.shown();
-        let verdict = card
-            .as_ref()
-            .map_or(Err("nothing selected".to_owned()), |card| self.judge(card));
+        let allows = self.judge(card.as_ref(), Demand::Read);
+        let prevents = self.judge(card.as_ref(), Demand::Identity);
         let dialog = self.dialog_looked_at();
         let before = self.state.modals.last().cloned();
         let had_high = self.state.high.is_some();
@@ -453,7 +453,12 @@ impl Stream {
                     DECIDED[3].fetch_add(1, Ordering::Relaxed);
                     prop_assert!(kind == KeyEventKind::Press, "a held key decided");
                     prop_assert_eq!(card.as_ref().map(|card| card.id), Some(*approval_id));
-                    prop_assert_eq!(&verdict, &Ok(()), "decided outside the rule");
+                    let verdict = if decision.decision == DecisionWord::Approve {
+                        &allows
+                    } else {
+                        &prevents
+                    };
+                    prop_assert_eq!(verdict, &Ok(()), "decided outside the rule");
                     if decision.decision == DecisionWord::Approve && risk == Risk::High {
                         let first = self.first_press.clone();
                         let first = first.filter(|(_, shown)| Some(shown) == card.as_ref());
@@ -479,11 +484,16 @@ impl Stream {
             Some(Modal::Deciding(open)) => !matches!(open.about, About::Batch(_)),
             _ => false,
         };
+        let harmless = match self.state.modals.last() {
+            Some(Modal::Text(entry)) => !matches!(entry.purpose, TextPurpose::Code(..)),
+            Some(Modal::Snooze { .. } | Modal::Confirm(_)) => true,
+            _ => false,
+        };
         if about_one && before.is_none() {
-            self.opened = Some(verdict.clone());
+            self.opened = Some(if harmless { prevents } else { allows.clone() });
         }
         if self.state.high.is_some() && !had_high {
-            prop_assert_eq!(&verdict, &Ok(()), "the first press counted");
+            prop_assert_eq!(&allows, &Ok(()), "the first press counted");
             self.first_press = card.map(|card| (now, card));
         }
         Ok(())
