@@ -389,7 +389,8 @@ fn list(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer, report: &mut
     };
     let who_width = if width >= 90 { 14 } else { 0 };
     let age_width = if width >= 60 { 5 } else { 0 };
-    let head_and_rows = inner.height >= 4;
+    // A short list has room for the names of its columns beside all of its rows.
+    let head_and_rows = inner.height >= 4 || usize::from(inner.height) > lines.len();
     let mut top = 0;
     let gap = |n: usize| if n == 0 { 0 } else { n + 1 };
     let what_width = width.saturating_sub(

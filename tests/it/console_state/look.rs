@@ -1,5 +1,6 @@
 //! The command line, the palette and begun sequences: what they offer, and what they say does not work.
 
+use leverframe::protocol::words::Risk;
 use leverframe::tui::action::Action;
 use leverframe::tui::fuzzy::score;
 use leverframe::tui::message::{Effect, Message};
@@ -336,5 +337,21 @@ proptest! {
             Effect::Submit(leverframe::protocol::command::Command::Decide { .. })
         ));
         prop_assert!(!decided);
+    }
+}
+
+#[test]
+fn a_queue_of_one_row_names_its_columns() {
+    for rows in 1..=3 {
+        let mut snapshot = fixture::busy();
+        snapshot.continuations.clear();
+        snapshot.deliveries.clear();
+        snapshot.approvals = (1..=rows)
+            .map(|n| fixture::approval(n, Risk::Low))
+            .collect();
+        let mut driver = Driver::with(80, 24, snapshot);
+        driver.press("j");
+        let text = driver.text();
+        assert!(text.contains("left  risk"), "{rows} rows: {text}");
     }
 }
