@@ -10,7 +10,6 @@ use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rusqlite::{OptionalExtension, params};
 use sha2::{Digest, Sha256};
 use tokio::sync::{OwnedRwLockReadGuard, RwLock};
 
@@ -22,6 +21,7 @@ use crate::store::check::Violation;
 use crate::store::command::WriteTx;
 use crate::store::error::StoreError;
 use crate::store::reader::Reader;
+use crate::store::sql::{Statements, params};
 
 /// Folder of the files in the data directory.
 pub const FOLDER: &str = "artifacts";
@@ -394,26 +394,28 @@ pub(crate) struct ArtifactRow {
 impl Reader<'_> {
     fn artifact_row(&self, hash: ArtifactHash) -> Result<ArtifactRow, StoreError> {
         self.conn
-            .prepare_cached("SELECT size, media_type, created_at FROM artifacts WHERE hash = ?1")?
-            .query_row([hash.to_bytes()], |row| {
-                Ok(ArtifactRow {
-                    artifact: ArtifactRef {
-                        hash,
-                        size: row.get(0)?,
-                        media_type: row.get(1)?,
-                    },
-                    created_at: Timestamp(row.get(2)?),
-                })
-            })
-            .optional()?
+            .row_opt(
+                "SELECT size, media_type, created_at FROM artifacts WHERE hash = ?1",
+                [hash],
+                |row| {
+                    Ok(ArtifactRow {
+                        artifact: ArtifactRef {
+                            hash,
+                            size: row.get("size")?,
+                            media_type: row.get("media_type")?,
+                        },
+                        created_at: row.get("created_at")?,
+                    })
+                },
+            )?
             .ok_or_else(|| StoreError::not_found("artifact", hash))
     }
 
     fn artifact_known(&self, hash: ArtifactHash) -> Result<bool, StoreError> {
-        Ok(self
-            .conn
-            .prepare_cached("SELECT EXISTS (SELECT 1 FROM artifacts WHERE hash = ?1)")?
-            .query_row([hash.to_bytes()], |row| row.get(0))?)
+        self.conn.value(
+            "SELECT EXISTS (SELECT 1 FROM artifacts WHERE hash = ?1)",
+            [hash],
+        )
     }
 
     fn session_refers_to(
@@ -421,15 +423,12 @@ impl Reader<'_> {
         session: SessionId,
         hash: ArtifactHash,
     ) -> Result<bool, StoreError> {
-        Ok(self
-            .conn
-            .prepare_cached(
-                "SELECT EXISTS (SELECT 1 FROM artifact_references r JOIN continuations c ON c.id = r.continuation_id
-                 WHERE r.hash = ?1 AND c.session_id = ?2)",
-            )?
-            .query_row(params![hash.to_bytes(), session.to_bytes()], |row| {
-                row.get(0)
-            })?)
+        self.conn.value(
+            "SELECT EXISTS (SELECT 1 FROM artifact_references r
+             JOIN continuations c ON c.id = r.continuation_id
+             WHERE r.hash = ?1 AND c.session_id = ?2)",
+            params![hash, session],
+        )
     }
 }
 
@@ -441,27 +440,18 @@ impl WriteTx<'_> {
         call: ToolCallId,
         artifact: &ArtifactRef,
     ) -> Result<(), StoreError> {
-        self.conn
-            .prepare_cached(
-                "INSERT INTO artifacts (hash, size, media_type, created_at) VALUES (?1, ?2, ?3, ?4)
-                 ON CONFLICT (hash) DO NOTHING",
-            )?
-            .execute(params![
-                artifact.hash.to_bytes(),
-                artifact.size,
-                artifact.media_type,
-                self.now.as_millis()
-            ])?;
-        self.conn
-            .prepare_cached(
-                "INSERT INTO artifact_references (continuation_id, hash, tool_call_id) VALUES (?1, ?2, ?3)
-                 ON CONFLICT (continuation_id, hash) DO NOTHING",
-            )?
-            .execute(params![
-                continuation.to_bytes(),
-                artifact.hash.to_bytes(),
-                call.to_bytes()
-            ])?;
+        self.conn.run(
+            "INSERT INTO artifacts (hash, size, media_type, created_at)
+             VALUES (?1, ?2, ?3, ?4)
+             ON CONFLICT (hash) DO NOTHING",
+            params![artifact.hash, artifact.size, artifact.media_type, self.now],
+        )?;
+        self.conn.run(
+            "INSERT INTO artifact_references (continuation_id, hash, tool_call_id)
+             VALUES (?1, ?2, ?3)
+             ON CONFLICT (continuation_id, hash) DO NOTHING",
+            params![continuation, artifact.hash, call],
+        )?;
         Ok(())
     }
 }
@@ -470,28 +460,29 @@ impl WriteTx<'_> {
 pub fn check_artifacts(reader: &Reader<'_>, data_dir: &Path) -> Result<Vec<Violation>, StoreError> {
     let root = data_dir.join(FOLDER);
     let mut found = Vec::new();
-    let mut statement = reader
-        .conn
-        .prepare("SELECT hash, size FROM artifacts ORDER BY hash")?;
-    let mut rows = statement.query([])?;
-    while let Some(row) = rows.next()? {
-        let hash = ArtifactHash::from_bytes(row.get(0)?);
-        let size: u64 = row.get(1)?;
-        let wrong = match std::fs::read(path_of(&root, hash)) {
-            Err(error) => Some(format!("its file cannot be read: {error}")),
-            Ok(content) if content.len() as u64 != size => Some(format!(
-                "its file has {} bytes, the row says {size}",
-                content.len()
-            )),
-            Ok(content) if Sha256::digest(&content).as_slice() != hash.to_bytes() => {
-                Some("its file has another content".to_owned())
-            }
-            Ok(_) => None,
-        };
-        found.extend(wrong.map(|wrong| Violation {
-            invariant: "I25",
-            detail: format!("artifact {hash}: {wrong}"),
-        }));
-    }
+    reader.conn.each(
+        "SELECT hash, size FROM artifacts ORDER BY hash",
+        [],
+        |row| {
+            let hash = row.get("hash")?;
+            let size: u64 = row.get("size")?;
+            let wrong = match std::fs::read(path_of(&root, hash)) {
+                Err(error) => Some(format!("its file cannot be read: {error}")),
+                Ok(content) if content.len() as u64 != size => Some(format!(
+                    "its file has {} bytes, the row says {size}",
+                    content.len()
+                )),
+                Ok(content) if Sha256::digest(&content).as_slice() != hash.to_bytes() => {
+                    Some("its file has another content".to_owned())
+                }
+                Ok(_) => None,
+            };
+            found.extend(wrong.map(|wrong| Violation {
+                invariant: "I25",
+                detail: format!("artifact {hash}: {wrong}"),
+            }));
+            Ok(())
+        },
+    )?;
     Ok(found)
 }

@@ -9,7 +9,6 @@
 //! A chain inside one file shows that a row was changed or taken out, not that the end was cut off by
 //! somebody who can rewrite the file: compare the head with a copy kept elsewhere for that.
 
-use rusqlite::{Connection, OptionalExtension, params};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
@@ -19,6 +18,7 @@ use crate::store::commands::ensure_channel::hex;
 use crate::store::error::StoreError;
 use crate::store::input::ActorRef;
 use crate::store::reader::Reader;
+use crate::store::sql::{Connection, Statements, params};
 
 /// The end of the chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,17 +85,16 @@ impl AuditHead {
     /// The end of the stored chain.
     pub(crate) fn load(conn: &Connection) -> Result<Self, StoreError> {
         Ok(conn
-            .query_row(
+            .row_opt(
                 "SELECT seq, hash FROM audit ORDER BY seq DESC LIMIT 1",
                 [],
                 |row| {
                     Ok(Self {
-                        seq: row.get(0)?,
-                        hash: row.get(1)?,
+                        seq: row.get("seq")?,
+                        hash: row.get("hash")?,
                     })
                 },
-            )
-            .optional()?
+            )?
             .unwrap_or(Self {
                 seq: 0,
                 hash: [0; 32],
@@ -125,15 +124,23 @@ impl WriteTx<'_> {
             detail: detail.to_string(),
         };
         let hash = row.hash(&self.audit.hash);
-        self.conn
-            .prepare_cached(
-                "INSERT INTO audit (seq, at, action, actor, actor_id, surface, channel, subject, detail, hash)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
-            )?
-            .execute(params![
-                row.seq, row.at, row.action, row.actor, row.actor_id, row.surface, row.channel, row.subject,
-                row.detail, hash
-            ])?;
+        self.conn.run(
+            "INSERT INTO audit (seq, at, action, actor, actor_id, surface, channel,
+                 subject, detail, hash)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+            params![
+                row.seq,
+                row.at,
+                row.action,
+                row.actor,
+                row.actor_id,
+                row.surface,
+                row.channel,
+                row.subject,
+                row.detail,
+                hash
+            ],
+        )?;
         self.audit = AuditHead { seq: row.seq, hash };
         Ok(())
     }
@@ -152,19 +159,17 @@ pub(crate) struct Segment {
 impl Segment {
     /// The newest one.
     pub(crate) fn newest(conn: &Connection) -> Result<Option<Self>, StoreError> {
-        Ok(conn
-            .query_row(
-                "SELECT to_seq, hash, at FROM audit_segments ORDER BY to_seq DESC LIMIT 1",
-                [],
-                |row| {
-                    Ok(Self {
-                        to_seq: row.get(0)?,
-                        hash: row.get(1)?,
-                        at: Timestamp(row.get(2)?),
-                    })
-                },
-            )
-            .optional()?)
+        conn.row_opt(
+            "SELECT to_seq, hash, at FROM audit_segments ORDER BY to_seq DESC LIMIT 1",
+            [],
+            |row| {
+                Ok(Self {
+                    to_seq: row.get("to_seq")?,
+                    hash: row.get("hash")?,
+                    at: row.get("at")?,
+                })
+            },
+        )
     }
 
     /// What the audit row says that was written with it.
@@ -188,10 +193,7 @@ impl Reader<'_> {
         // one the chain goes on from.
         let end: Option<[u8; 32]> = self
             .conn
-            .query_row("SELECT hash FROM audit WHERE seq = ?1", [start], |row| {
-                row.get(0)
-            })
-            .optional()?;
+            .value_opt("SELECT hash FROM audit WHERE seq = ?1", [start])?;
         if end.is_some_and(|hash| hash != prev) {
             return Ok(Err(AuditBreak {
                 seq: start,
@@ -199,46 +201,53 @@ impl Reader<'_> {
             }));
         }
         let mut told = segment.is_none();
-        let mut statement = self.conn.prepare(
-            "SELECT seq, at, action, actor, actor_id, surface, channel, subject, detail, hash FROM audit
-             WHERE seq > ?1 ORDER BY seq",
-        )?;
-        let mut rows = statement.query([start])?;
         let mut count = 0_u64;
-        while let Some(row) = rows.next()? {
-            let stored = Row {
-                seq: row.get(0)?,
-                at: row.get(1)?,
-                action: row.get(2)?,
-                actor: row.get(3)?,
-                actor_id: row.get(4)?,
-                surface: row.get(5)?,
-                channel: row.get(6)?,
-                subject: row.get(7)?,
-                detail: row.get(8)?,
-            };
-            let hash: [u8; 32] = row.get(9)?;
-            let expected = start + count + 1;
-            if stored.seq != expected {
-                return Ok(Err(AuditBreak {
-                    seq: stored.seq,
-                    reason: format!("row {expected} is missing"),
-                }));
-            }
-            if stored.hash(&prev) != hash {
-                return Ok(Err(AuditBreak {
-                    seq: stored.seq,
-                    reason: "its hash does not fit its content and the row before".to_owned(),
-                }));
-            }
-            if stored.action == PRUNED
-                && let Some(segment) = &segment
-            {
-                let detail: Value = serde_json::from_str(&stored.detail).unwrap_or_default();
-                told |= detail["to"] == segment.to_seq && detail["hash"] == hex(&segment.hash);
-            }
-            prev = hash;
-            count += 1;
+        let mut broken = None;
+        self.conn.each_while(
+            "SELECT seq, at, action, actor, actor_id, surface, channel, subject, detail, hash
+             FROM audit WHERE seq > ?1 ORDER BY seq",
+            [start],
+            |row| {
+                let stored = Row {
+                    seq: row.get("seq")?,
+                    at: row.get("at")?,
+                    action: row.get("action")?,
+                    actor: row.get("actor")?,
+                    actor_id: row.get("actor_id")?,
+                    surface: row.get("surface")?,
+                    channel: row.get("channel")?,
+                    subject: row.get("subject")?,
+                    detail: row.get("detail")?,
+                };
+                let hash: [u8; 32] = row.get("hash")?;
+                let expected = start + count + 1;
+                if stored.seq != expected {
+                    broken = Some(AuditBreak {
+                        seq: stored.seq,
+                        reason: format!("row {expected} is missing"),
+                    });
+                    return Ok(false);
+                }
+                if stored.hash(&prev) != hash {
+                    broken = Some(AuditBreak {
+                        seq: stored.seq,
+                        reason: "its hash does not fit its content and the row before".to_owned(),
+                    });
+                    return Ok(false);
+                }
+                if stored.action == PRUNED
+                    && let Some(segment) = &segment
+                {
+                    let detail: Value = serde_json::from_str(&stored.detail).unwrap_or_default();
+                    told |= detail["to"] == segment.to_seq && detail["hash"] == hex(&segment.hash);
+                }
+                prev = hash;
+                count += 1;
+                Ok(true)
+            },
+        )?;
+        if let Some(broken) = broken {
+            return Ok(Err(broken));
         }
         if !told {
             return Ok(Err(AuditBreak {
@@ -256,13 +265,9 @@ impl Reader<'_> {
         let Some(segment) = Segment::newest(self.conn)? else {
             return Ok(None);
         };
-        Ok(self
-            .conn
-            .query_row(
-                "SELECT at FROM audit WHERE seq > ?1 ORDER BY seq LIMIT 1",
-                [segment.to_seq],
-                |row| row.get(0).map(Timestamp),
-            )
-            .optional()?)
+        self.conn.value_opt::<Timestamp>(
+            "SELECT at FROM audit WHERE seq > ?1 ORDER BY seq LIMIT 1",
+            [segment.to_seq],
+        )
     }
 }

@@ -2,12 +2,11 @@
 //!
 //! A command holds no state and touches nothing outside its transaction, so the writer may run it again.
 
-use rusqlite::Connection;
-
 use crate::clock::Timestamp;
 use crate::protocol::event::Event;
 use crate::store::audit::AuditHead;
 use crate::store::error::StoreError;
+use crate::store::sql::Connection;
 
 /// How soon a command's effect must survive a power loss.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -80,8 +79,7 @@ impl WriteTx<'_> {
     /// the commit it is part of.
     #[cfg(feature = "test-hooks")]
     pub fn pragma_synchronous(&self) -> Result<i64, StoreError> {
-        Ok(self
-            .conn
-            .query_row("PRAGMA synchronous", [], |row| row.get(0))?)
+        use crate::store::sql::Statements;
+        self.conn.value("PRAGMA synchronous", [])
     }
 }

@@ -3,10 +3,8 @@
 //! Rows hold ids and facts. The body of an approval or session event is not stored: it is read from the
 //! current row when the log is read back, and published whole when the event is new.
 
-use rusqlite::{Connection, params};
 use serde_json::{Value, json};
 
-use crate::clock::Timestamp;
 use crate::protocol::event::{Event, EventBody};
 use crate::protocol::ids::{ApprovalId, ContinuationId, SessionId};
 use crate::store::EventsAfter;
@@ -15,6 +13,7 @@ use crate::store::error::StoreError;
 use crate::store::queries::approvals::load_approval;
 use crate::store::queries::sessions::load_session;
 use crate::store::reader::Reader;
+use crate::store::sql::{Connection, Statements, params};
 
 /// Number of the first event of an epoch, less one.
 pub(crate) const fn epoch_base(epoch: u64) -> u64 {
@@ -131,17 +130,11 @@ impl WriteTx<'_> {
         body: EventBody,
     ) -> Result<(), StoreError> {
         let seq = self.last_seq + 1;
-        self.conn
-            .prepare_cached(
-                "INSERT INTO events (seq, at, session_id, continuation_id, body) VALUES (?1, ?2, ?3, ?4, ?5)",
-            )?
-            .execute(params![
-                seq,
-                self.now.as_millis(),
-                session_id.map(SessionId::to_bytes),
-                continuation_id.map(ContinuationId::to_bytes),
-                encode(&body)?
-            ])?;
+        self.conn.run(
+            "INSERT INTO events (seq, at, session_id, continuation_id, body)
+             VALUES (?1, ?2, ?3, ?4, ?5)",
+            params![seq, self.now, session_id, continuation_id, encode(&body)?],
+        )?;
         self.last_seq = seq;
         self.staged.push(Event {
             seq: Some(seq),
@@ -157,10 +150,7 @@ impl WriteTx<'_> {
 impl Reader<'_> {
     /// Number of the newest event visible to this transaction.
     pub fn max_seq(&self) -> Result<u64, StoreError> {
-        let max: Option<u64> = self
-            .conn
-            .prepare_cached("SELECT max(seq) FROM events")?
-            .query_row([], |row| row.get(0))?;
+        let max: Option<u64> = self.conn.value("SELECT max(seq) FROM events", [])?;
         Ok(max.unwrap_or(0))
     }
 
@@ -181,33 +171,30 @@ impl Reader<'_> {
         let lost = cursor_epoch < current_epoch && seq > epoch_base(cursor_epoch) && {
             let known: bool = self
                 .conn
-                .prepare_cached("SELECT EXISTS (SELECT 1 FROM events WHERE seq = ?1)")?
-                .query_row([seq], |row| row.get(0))?;
+                .value("SELECT EXISTS (SELECT 1 FROM events WHERE seq = ?1)", [seq])?;
             !known && seq > pruned
         };
         if seq < pruned || ahead || lost {
             return Ok(EventsAfter::Reset);
         }
-        let mut statement = self.conn.prepare_cached(
-            "SELECT seq, at, session_id, continuation_id, body FROM events WHERE seq > ?1 ORDER BY seq LIMIT ?2",
-        )?;
-        let mut rows = statement.query(params![seq, limit])?;
         let mut events = Vec::new();
-        while let Some(row) = rows.next()? {
-            let session_id = row
-                .get::<_, Option<[u8; 16]>>(2)?
-                .map(SessionId::from_bytes);
-            let text = row.get_ref(4)?.as_str().map_err(rusqlite::Error::from)?;
-            events.push(Event {
-                seq: Some(row.get(0)?),
-                at: Timestamp(row.get(1)?),
-                session_id,
-                continuation_id: row
-                    .get::<_, Option<[u8; 16]>>(3)?
-                    .map(ContinuationId::from_bytes),
-                body: decode(self.conn, text, session_id)?,
-            });
-        }
+        self.conn.each(
+            "SELECT seq, at, session_id, continuation_id, body FROM events WHERE seq > ?1
+             ORDER BY seq LIMIT ?2",
+            params![seq, limit],
+            |row| {
+                let session_id = row.get("session_id")?;
+                let text = row.text("body")?;
+                events.push(Event {
+                    seq: Some(row.get("seq")?),
+                    at: row.get("at")?,
+                    session_id,
+                    continuation_id: row.get("continuation_id")?,
+                    body: decode(self.conn, text, session_id)?,
+                });
+                Ok(())
+            },
+        )?;
         Ok(EventsAfter::Events(events))
     }
 }

@@ -12,6 +12,7 @@ use crate::store::open::read_sidecar;
 use crate::store::queries::channels::held;
 use crate::store::reader::Reader;
 use crate::store::schema;
+use crate::store::sql::Statements;
 
 /// The files of a data directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -113,9 +114,7 @@ impl Reader<'_> {
     pub fn database_facts(&self) -> Result<DatabaseFacts, StoreError> {
         let head = AuditHead::load(self.conn)?;
         let starts = schema::meta(self.conn, "starts")?;
-        let schema: i64 = self
-            .conn
-            .query_row("PRAGMA user_version", [], |row| row.get(0))?;
+        let schema: i64 = self.conn.value("PRAGMA user_version", [])?;
         // A database that was not migrated yet has none of it.
         let has_memory = schema >= 4;
         Ok(DatabaseFacts {
@@ -133,16 +132,7 @@ impl Reader<'_> {
                 .collect(),
             newest_event_at: self
                 .conn
-                .query_row(
-                    "SELECT at FROM events ORDER BY seq DESC LIMIT 1",
-                    [],
-                    |row| row.get(0),
-                )
-                .map(|at| Some(Timestamp(at)))
-                .or_else(|error| match error {
-                    rusqlite::Error::QueryReturnedNoRows => Ok(None),
-                    other => Err(other),
-                })?,
+                .value_opt("SELECT at FROM events ORDER BY seq DESC LIMIT 1", [])?,
             audit_seq: head.seq,
             audit_hash: hex(&head.hash),
             hygiene: if has_memory {
@@ -158,11 +148,12 @@ impl Reader<'_> {
                 .and_then(|text| text.parse().ok())
                 .map(Timestamp),
             remembered: if has_memory {
-                self.conn.query_row(
-                    "SELECT count(*), (SELECT count(*) FROM memories WHERE state = 'archived'),
-                        (SELECT count(*) FROM memory_vectors) FROM memories",
+                self.conn.row(
+                    "SELECT count(*) AS kept,
+                        (SELECT count(*) FROM memories WHERE state = 'archived') AS archived,
+                        (SELECT count(*) FROM memory_vectors) AS vectors FROM memories",
                     [],
-                    |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
+                    |row| Ok((row.get("kept")?, row.get("archived")?, row.get("vectors")?)),
                 )?
             } else {
                 (0, 0, 0)

@@ -46,6 +46,7 @@ pub mod response_cache;
 pub mod restore;
 mod rows;
 pub mod schema;
+mod sql;
 pub mod transitions;
 pub mod writer;
 

@@ -1,6 +1,6 @@
 //! Read-only connections. A read never waits for the writer and never changes anything.
 
-use rusqlite::Connection;
+use crate::store::sql::Connection;
 
 /// One read transaction.
 pub struct Reader<'a> {

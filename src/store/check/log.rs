@@ -8,8 +8,8 @@ use crate::protocol::words::ContinuationState;
 use crate::store::check::rule::{Found, Rule, Subject, code, query};
 use crate::store::error::StoreError;
 use crate::store::reader::Reader;
-use crate::store::rows::word;
 use crate::store::schema;
+use crate::store::sql::Statements;
 use crate::store::transitions;
 
 pub(crate) const RULES: &[Rule] = &[
@@ -56,47 +56,52 @@ pub(crate) const RULES: &[Rule] = &[
 fn fold_events(reader: &Reader<'_>, found: &mut Found) -> Result<(), StoreError> {
     let pruned = schema::meta(reader.conn, "events_pruned")?.is_some();
     let mut states: HashMap<ContinuationId, ContinuationState> = HashMap::new();
-    let mut statement = reader
-        .conn
-        .prepare("SELECT seq, continuation_id, body FROM events WHERE continuation_id IS NOT NULL ORDER BY seq")?;
-    let mut rows = statement.query([])?;
-    while let Some(row) = rows.next()? {
-        found.rows += 1;
-        let seq: u64 = row.get(0)?;
-        let id = ContinuationId::from_bytes(row.get(1)?);
-        let text = row.get_ref(2)?.as_str().map_err(rusqlite::Error::from)?;
-        // Approval events change no continuation; their rows hold no body.
-        if text.starts_with(r#"{"kind":"approval."#) {
-            continue;
-        }
-        let body: EventBody = serde_json::from_str(text)?;
-        let next = match &body {
-            // Neither moves a continuation: both are told of one that stays where it is.
-            EventBody::ContinuationQueued { .. } | EventBody::ModelFinished { .. } => continue,
-            other => match other.continuation_state() {
-                Some(next) => next,
-                None => continue,
-            },
-        };
-        if let Some(before) = states.insert(id, next)
-            && !transitions::continuation(before, next)
-        {
-            found.add(|| format!("{id} went from {before} to {next} at event {seq}"));
-        }
-    }
-    let mut statement = reader.conn.prepare("SELECT id, state FROM continuations")?;
-    let mut rows = statement.query([])?;
-    while let Some(row) = rows.next()? {
-        let id = ContinuationId::from_bytes(row.get(0)?);
-        let stored: ContinuationState = word(row, 1)?;
-        match states.get(&id) {
-            Some(folded) if *folded != stored => {
-                found.add(|| format!("{id} is {stored}, its events end in {folded}"));
+    reader.conn.each(
+        "SELECT seq, continuation_id, body FROM events
+         WHERE continuation_id IS NOT NULL ORDER BY seq",
+        [],
+        |row| {
+            found.rows += 1;
+            let seq: u64 = row.get("seq")?;
+            let id = row.get("continuation_id")?;
+            let text = row.text("body")?;
+            // Approval events change no continuation; their rows hold no body.
+            if text.starts_with(r#"{"kind":"approval."#) {
+                return Ok(());
             }
-            None if !pruned => found.add(|| format!("{id} has no events")),
-            Some(_) | None => {}
-        }
-    }
+            let body: EventBody = serde_json::from_str(text)?;
+            let next = match &body {
+                // Neither moves a continuation: both are told of one that stays where it is.
+                EventBody::ContinuationQueued { .. } | EventBody::ModelFinished { .. } => {
+                    return Ok(());
+                }
+                other => match other.continuation_state() {
+                    Some(next) => next,
+                    None => return Ok(()),
+                },
+            };
+            if let Some(before) = states.insert(id, next)
+                && !transitions::continuation(before, next)
+            {
+                found.add(|| format!("{id} went from {before} to {next} at event {seq}"));
+            }
+            Ok(())
+        },
+    )?;
+    reader
+        .conn
+        .each("SELECT id, state FROM continuations", [], |row| {
+            let id = row.get("id")?;
+            let stored: ContinuationState = row.get("state")?;
+            match states.get(&id) {
+                Some(folded) if *folded != stored => {
+                    found.add(|| format!("{id} is {stored}, its events end in {folded}"));
+                }
+                None if !pruned => found.add(|| format!("{id} has no events")),
+                Some(_) | None => {}
+            }
+            Ok(())
+        })?;
     Ok(())
 }
 
@@ -119,35 +124,35 @@ fn kept_since(reader: &Reader<'_>) -> Result<i64, StoreError> {
 }
 
 fn subjects(reader: &Reader<'_>, query: &str) -> Result<HashSet<String>, StoreError> {
-    Ok(reader
-        .conn
-        .prepare(query)?
-        .query_map([], |row| row.get(0))?
-        .collect::<rusqlite::Result<_>>()?)
+    Ok(reader.conn.values(query, [])?.into_iter().collect())
 }
 
 fn starts_are_audited(reader: &Reader<'_>, found: &mut Found) -> Result<(), StoreError> {
     let mut audited: HashMap<String, u64> = HashMap::new();
-    let mut statement = reader.conn.prepare(
-        "SELECT subject, count(*) FROM audit WHERE action = 'tool.started' GROUP BY subject",
+    reader.conn.each(
+        "SELECT subject, count(*) AS count FROM audit WHERE action = 'tool.started'
+         GROUP BY subject",
+        [],
+        |row| {
+            audited.insert(row.get("subject")?, row.get("count")?);
+            Ok(())
+        },
     )?;
-    let mut rows = statement.query([])?;
-    while let Some(row) = rows.next()? {
-        audited.insert(row.get(0)?, row.get(1)?);
-    }
-    let mut statement = reader.conn.prepare(
-        "SELECT call_id, count(*) FROM tool_attempts WHERE started_at > ?1 GROUP BY call_id",
+    reader.conn.each(
+        "SELECT call_id, count(*) AS starts FROM tool_attempts WHERE started_at > ?1
+         GROUP BY call_id",
+        [kept_since(reader)?],
+        |row| {
+            let id = row.get::<ToolCallId>("call_id")?.to_string();
+            let starts: u64 = row.get("starts")?;
+            found.rows += starts;
+            let named = audited.get(&id).copied().unwrap_or(0);
+            if named < starts {
+                found.add(|| format!("{id}: {starts} starts, {named} audit rows"));
+            }
+            Ok(())
+        },
     )?;
-    let mut rows = statement.query([kept_since(reader)?])?;
-    while let Some(row) = rows.next()? {
-        let id = ToolCallId::from_bytes(row.get(0)?).to_string();
-        let starts: u64 = row.get(1)?;
-        found.rows += starts;
-        let named = audited.get(&id).copied().unwrap_or(0);
-        if named < starts {
-            found.add(|| format!("{id}: {starts} starts, {named} audit rows"));
-        }
-    }
     Ok(())
 }
 
@@ -157,25 +162,24 @@ fn decisions_are_audited(reader: &Reader<'_>, found: &mut Found) -> Result<(), S
         "SELECT DISTINCT coalesce(json_extract(detail, '$.approval'), subject) FROM audit
          WHERE action IN ('approval.decided', 'delivery.resolved')",
     )?;
-    let mut statement = reader
-        .conn
-        .prepare("SELECT id FROM approvals WHERE decision IS NOT NULL AND decided_at > ?1")?;
-    let mut rows = statement.query([kept_since(reader)?])?;
-    while let Some(row) = rows.next()? {
-        found.rows += 1;
-        let id = ApprovalId::from_bytes(row.get(0)?).to_string();
-        if !audited.contains(&id) {
-            found.add(|| id);
-        }
-    }
+    reader.conn.each(
+        "SELECT id FROM approvals WHERE decision IS NOT NULL AND decided_at > ?1",
+        [kept_since(reader)?],
+        |row| {
+            found.rows += 1;
+            let id = row.get::<ApprovalId>("id")?.to_string();
+            if !audited.contains(&id) {
+                found.add(|| id);
+            }
+            Ok(())
+        },
+    )?;
     Ok(())
 }
 
 fn policies_are_audited(reader: &Reader<'_>, found: &mut Found) -> Result<(), StoreError> {
     let since = kept_since(reader)?;
-    let count = |query: &str| -> Result<u64, StoreError> {
-        Ok(reader.conn.query_row(query, [since], |row| row.get(0))?)
-    };
+    let count = |query: &str| -> Result<u64, StoreError> { reader.conn.value(query, [since]) };
     let versions = count("SELECT count(*) FROM policy_versions WHERE at > ?1")?;
     let audited = count("SELECT count(*) FROM audit WHERE action = 'policy.changed' AND at > ?1")?;
     found.rows = versions;

@@ -6,6 +6,7 @@ use crate::store::error::StoreError;
 use crate::store::meaning;
 use crate::store::ops::memories::digest;
 use crate::store::reader::Reader;
+use crate::store::sql::Statements;
 
 pub(crate) const RULES: &[Rule] = &[
     query(
@@ -13,7 +14,7 @@ pub(crate) const RULES: &[Rule] = &[
         "memory that is replaced by nothing, or replaced and recalled all the same",
         "memories",
         Subject::Memory,
-        "SELECT id, state FROM memories
+        "SELECT id, state AS note FROM memories
          WHERE (superseded_by IS NOT NULL) <> (state = 'superseded' OR archived_from IS 'superseded')
             OR superseded_by = id",
     ),
@@ -42,34 +43,32 @@ pub(crate) const RULES: &[Rule] = &[
 
 /// A vector of another length would be nearer to everything, or to nothing, than it is.
 fn lengths(reader: &Reader<'_>, found: &mut Found) -> Result<(), StoreError> {
-    let mut statement = reader
+    reader
         .conn
-        .prepare("SELECT memory_id, vector FROM memory_vectors")?;
-    let mut rows = statement.query([])?;
-    while let Some(row) = rows.next()? {
-        found.rows += 1;
-        let vector = row.get_ref(1)?.as_blob().unwrap_or_default();
-        let square = meaning::square(vector);
-        if !(0.99..=1.01).contains(&square) {
-            let id = MemoryId::from_bytes(row.get(0)?);
-            found.add(|| id.to_string());
-        }
-    }
+        .each("SELECT memory_id, vector FROM memory_vectors", [], |row| {
+            found.rows += 1;
+            let vector = row.bytes("vector").unwrap_or_default();
+            let square = meaning::square(vector);
+            if !(0.99..=1.01).contains(&square) {
+                let id: MemoryId = row.get("memory_id")?;
+                found.add(|| id.to_string());
+            }
+            Ok(())
+        })?;
     Ok(())
 }
 
 fn digests(reader: &Reader<'_>, found: &mut Found) -> Result<(), StoreError> {
-    let mut statement = reader
+    reader
         .conn
-        .prepare("SELECT id, text, digest FROM memories")?;
-    let mut rows = statement.query([])?;
-    while let Some(row) = rows.next()? {
-        found.rows += 1;
-        let text: String = row.get(1)?;
-        if digest(&text) != row.get::<_, [u8; 32]>(2)? {
-            let id = MemoryId::from_bytes(row.get(0)?);
-            found.add(|| id.to_string());
-        }
-    }
+        .each("SELECT id, text, digest FROM memories", [], |row| {
+            found.rows += 1;
+            let text: String = row.get("text")?;
+            if digest(&text) != row.get::<[u8; 32]>("digest")? {
+                let id: MemoryId = row.get("id")?;
+                found.add(|| id.to_string());
+            }
+            Ok(())
+        })?;
     Ok(())
 }

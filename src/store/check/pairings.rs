@@ -8,7 +8,7 @@ pub(crate) const RULES: &[Rule] = &[
         "pairing that says otherwise than the question about it",
         "pairings",
         Subject::Approval,
-        "SELECT p.approval_id, p.state FROM pairings p LEFT JOIN approvals a ON a.id = p.approval_id
+        "SELECT p.approval_id, p.state AS note FROM pairings p LEFT JOIN approvals a ON a.id = p.approval_id
          WHERE coalesce(a.state, CASE p.state WHEN 'pending' THEN 'gone' END) <> CASE p.state
             WHEN 'pending' THEN 'pending' WHEN 'accepted' THEN 'consumed' WHEN 'refused' THEN 'denied'
             WHEN 'expired' THEN 'expired' ELSE a.state END",

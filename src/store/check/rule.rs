@@ -8,6 +8,7 @@ use crate::protocol::ids::{
 };
 use crate::store::error::StoreError;
 use crate::store::reader::Reader;
+use crate::store::sql::{Row, Statements};
 
 /// Violations of one rule that are named; further ones are counted.
 const NAMED: usize = 100;
@@ -36,10 +37,10 @@ pub(crate) enum Subject {
 }
 
 impl Subject {
-    fn name(self, row: &rusqlite::Row<'_>) -> rusqlite::Result<String> {
-        let id = |make: fn([u8; 16]) -> String| row.get(0).map(make);
+    fn name(self, row: &Row<'_>) -> Result<String, StoreError> {
+        let id = |make: fn([u8; 16]) -> String| row.first().map(make);
         match self {
-            Self::Text => Ok(row.get::<_, Option<String>>(0)?.unwrap_or_default()),
+            Self::Text => Ok(row.first::<Option<String>>()?.unwrap_or_default()),
             Self::Session => id(|bytes| SessionId::from_bytes(bytes).to_string()),
             Self::Continuation => id(|bytes| ContinuationId::from_bytes(bytes).to_string()),
             Self::Call => id(|bytes| ToolCallId::from_bytes(bytes).to_string()),
@@ -55,7 +56,7 @@ impl Subject {
 /// How a rule finds its violations.
 #[derive(Clone, Copy)]
 pub(crate) enum Find {
-    /// A query that answers them: what they are about, and optionally a word more about each.
+    /// A query that answers them: what they are about, and optionally, as `note`, a word more about each.
     Query(Subject, &'static str),
     /// What no query can say.
     Code(fn(&Reader<'_>, &mut Found) -> Result<(), StoreError>),
@@ -127,21 +128,23 @@ impl Rule {
         let mut found = Found::default();
         if !self.examined.is_empty() {
             let count = format!("SELECT count(*) FROM {}", self.examined);
-            found.rows = reader.conn.query_row(&count, [], |row| row.get(0))?;
+            found.rows = reader.conn.value(&count, [])?;
         }
         match self.find {
             Find::Query(subject, query) => {
-                let mut statement = reader.conn.prepare(query)?;
-                let more = statement.column_count() > 1;
-                let mut rows = statement.query([])?;
-                while let Some(row) = rows.next()? {
+                reader.conn.each(query, [], |row| {
                     let name = subject.name(row)?;
-                    let note: Option<String> = if more { row.get(1)? } else { None };
+                    let note: Option<String> = if row.has("note") {
+                        row.get("note")?
+                    } else {
+                        None
+                    };
                     found.add(|| match note {
                         Some(note) => format!("{name} {note}"),
                         None => name,
                     });
-                }
+                    Ok(())
+                })?;
             }
             Find::Code(find) => find(reader, &mut found)?,
         }

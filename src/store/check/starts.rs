@@ -9,6 +9,7 @@ use crate::protocol::ids::ToolCallId;
 use crate::store::check::rule::Found;
 use crate::store::error::StoreError;
 use crate::store::reader::Reader;
+use crate::store::sql::Statements;
 
 /// Whether a call may start, by what was audited so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,52 +27,53 @@ pub(crate) fn starts_were_allowed(
     reader: &Reader<'_>,
     found: &mut Found,
 ) -> Result<(), StoreError> {
-    let asked_later: HashSet<String> = reader
-        .conn
-        .prepare("SELECT DISTINCT subject FROM audit WHERE action = 'tool.asks_again'")?
-        .query_map([], |row| row.get(0))?
-        .collect::<rusqlite::Result<_>>()?;
-    let mut calls: HashMap<String, May> = reader
-        .conn
-        .prepare("SELECT id FROM tool_calls WHERE verdict = 'ask' AND attempts > 0")?
-        .query_map([], |row| row.get(0).map(ToolCallId::from_bytes))?
+    let asked_later = reader.conn.values(
+        "SELECT DISTINCT subject FROM audit WHERE action = 'tool.asks_again'",
+        [],
+    )?;
+    let asked_later: HashSet<String> = asked_later.into_iter().collect();
+    let calls: Vec<ToolCallId> = reader.conn.values(
+        "SELECT id FROM tool_calls WHERE verdict = 'ask' AND attempts > 0",
+        [],
+    )?;
+    let mut calls: HashMap<String, May> = calls
+        .into_iter()
         .map(|id| {
-            let id = id?.to_string();
+            let id = id.to_string();
             let may = if asked_later.contains(&id) {
                 May::Free
             } else {
                 May::Asks
             };
-            Ok((id, may))
+            (id, may)
         })
-        .collect::<rusqlite::Result<_>>()?;
+        .collect();
     found.rows = calls.len() as u64;
-    let mut statement = reader.conn.prepare(
-        "SELECT action, coalesce(json_extract(detail, '$.call'), subject), json_extract(detail, '$.approval') IS NOT NULL
+    reader.conn.each(
+        "SELECT action, coalesce(json_extract(detail, '$.call'), subject) AS call,
+             json_extract(detail, '$.approval') IS NOT NULL AS approved
          FROM audit WHERE action IN ('tool.asks_again', 'tool.started')
             OR (action = 'approval.decided' AND json_extract(detail, '$.decision') = 'run_again')
          ORDER BY seq",
+        [],
+        |row| {
+            let call: String = row.get("call")?;
+            let Some(may) = calls.get_mut(&call) else {
+                return Ok(());
+            };
+            *may = match (row.text("action")?, *may) {
+                ("tool.asks_again", _) => May::Asks,
+                ("tool.started", May::Asks) if row.get::<bool>("approved")? => May::Allowed,
+                ("tool.started", May::Asks) => {
+                    found.add(|| call.clone());
+                    May::Asks
+                }
+                ("tool.started", may) => may,
+                // A person let it run again.
+                (_, _) => May::Allowed,
+            };
+            Ok(())
+        },
     )?;
-    let mut rows = statement.query([])?;
-    while let Some(row) = rows.next()? {
-        let call: String = row.get(1)?;
-        let Some(may) = calls.get_mut(&call) else {
-            continue;
-        };
-        *may = match (
-            row.get_ref(0)?.as_str().map_err(rusqlite::Error::from)?,
-            *may,
-        ) {
-            ("tool.asks_again", _) => May::Asks,
-            ("tool.started", May::Asks) if row.get::<_, bool>(2)? => May::Allowed,
-            ("tool.started", May::Asks) => {
-                found.add(|| call.clone());
-                May::Asks
-            }
-            ("tool.started", may) => may,
-            // A person let it run again.
-            (_, _) => May::Allowed,
-        };
-    }
     Ok(())
 }

@@ -12,7 +12,7 @@ pub(crate) const RULES: &[Rule] = &[
         "SELECT channel || ' ' || principal || ' ' || key FROM inbox NOT INDEXED WHERE key IS NOT NULL
          GROUP BY channel, principal, key HAVING count(*) > 1"),
     query("I4", "step written after the end of its continuation", "steps", Subject::Continuation,
-        "SELECT s.continuation_id, 'step ' || s.n FROM steps s JOIN continuations c ON c.id = s.continuation_id
+        "SELECT s.continuation_id, 'step ' || s.n AS note FROM steps s JOIN continuations c ON c.id = s.continuation_id
          WHERE c.state IN ('completed', 'failed') AND s.n > (SELECT max(n) FROM steps e
             WHERE e.continuation_id = c.id AND e.kind IN ('final', 'error'))"),
     query("I4", "call of an ended continuation that may still start", "tool_calls", Subject::Call,
@@ -75,7 +75,7 @@ pub(crate) const RULES: &[Rule] = &[
          WHERE s.spent_usd < c.usd - 0.000001 OR s.input_tokens + s.output_tokens < c.tokens"),
     query("I23", "addition to a budget that no question about it was answered with", "budget_grants",
         Subject::Approval,
-        "SELECT g.approval_id, g.budget FROM budget_grants g JOIN approvals p ON p.id = g.approval_id
+        "SELECT g.approval_id, g.budget AS note FROM budget_grants g JOIN approvals p ON p.id = g.approval_id
          WHERE p.kind <> 'budget' OR p.state <> 'consumed' OR p.budget IS NOT g.budget"),
     query("I23", "question about a shared budget that was answered yes and added nothing",
         "approvals WHERE kind = 'budget' AND state = 'consumed' AND budget <> 'cost'", Subject::Approval,

@@ -9,7 +9,7 @@ use crate::store::error::StoreError;
 use crate::store::input::NewApproval;
 use crate::store::ops::approvals::{Place, Subject};
 use crate::store::queries::pairings::standing;
-use rusqlite::params;
+use crate::store::sql::{Statements, params};
 
 /// How many may wait on one channel at a time.
 pub const MOST_PENDING: u32 = 3;
@@ -37,12 +37,10 @@ impl AskPairing {
                     false
                 }
                 Some(PairingState::Expired | PairingState::Revoked) | None => {
-                    let waiting: u32 = tx
-                        .conn
-                        .prepare_cached(
-                            "SELECT count(*) FROM pairings WHERE channel = ?1 AND state = 'pending'",
-                        )?
-                        .query_row([&origin.channel], |row| row.get(0))?;
+                    let waiting: u32 = tx.conn.value(
+                        "SELECT count(*) FROM pairings WHERE channel = ?1 AND state = 'pending'",
+                        [&origin.channel],
+                    )?;
                     waiting < MOST_PENDING
                 }
             },
@@ -65,26 +63,26 @@ impl WriteCommand for AskPairing {
             return Ok((silent.apply(tx)?, false));
         }
         let outcome = self.record.apply(tx)?;
-        tx.conn
-            .prepare_cached(
-                "INSERT INTO pairings (channel, sender_id, display, conversation, code, approval_id, state, asked_at,
-                    expires_at)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, 'pending', ?7, ?8)
-                 ON CONFLICT (channel, sender_id) DO UPDATE SET display = excluded.display,
-                    conversation = excluded.conversation, code = excluded.code, approval_id = excluded.approval_id,
-                    state = excluded.state, asked_at = excluded.asked_at, expires_at = excluded.expires_at,
-                    decided_at = NULL, by_label = NULL",
-            )?
-            .execute(params![
+        tx.conn.run(
+            "INSERT INTO pairings (channel, sender_id, display, conversation, code,
+                approval_id, state, asked_at, expires_at)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, 'pending', ?7, ?8)
+             ON CONFLICT (channel, sender_id) DO UPDATE SET display = excluded.display,
+                conversation = excluded.conversation, code = excluded.code,
+                approval_id = excluded.approval_id, state = excluded.state,
+                asked_at = excluded.asked_at, expires_at = excluded.expires_at,
+                 decided_at = NULL, by_label = NULL",
+            params![
                 origin.channel,
                 origin.requester.id,
                 origin.requester.display,
                 origin.conversation,
                 self.approval.short_code.to_uppercase(),
-                self.approval.id.to_bytes(),
-                tx.now.as_millis(),
-                self.expires_at.as_millis()
-            ])?;
+                self.approval.id,
+                tx.now,
+                self.expires_at
+            ],
+        )?;
         tx.ask_at(
             &Place {
                 channel: &origin.channel,

@@ -1,12 +1,11 @@
 //! Begins a compaction and reserves its model call; refuses it where a budget is used up.
 
-use rusqlite::params;
-
 use crate::protocol::ids::{CompactionId, SessionId};
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::commands::reserve_model::Reservation;
 use crate::store::error::StoreError;
 use crate::store::input::CompactionCall;
+use crate::store::sql::{Statements, params};
 
 /// Begins a compaction. Durable: recorded spend is never below real calls. Refused while another one is under way in
 /// the session, and where the session's summary is not the one it was planned upon.
@@ -36,12 +35,11 @@ impl WriteCommand for BeginCompaction {
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<Reservation, StoreError> {
         tx.same_epoch(self.epoch)?;
         tx.active(self.session_id)?;
-        let running: bool = tx
-            .conn
-            .prepare_cached(
-                "SELECT EXISTS (SELECT 1 FROM compactions WHERE session_id = ?1 AND state = 'running')",
-            )?
-            .query_row([self.session_id.to_bytes()], |row| row.get(0))?;
+        let running: bool = tx.conn.value(
+            "SELECT EXISTS (SELECT 1 FROM compactions
+             WHERE session_id = ?1 AND state = 'running')",
+            [self.session_id],
+        )?;
         if running {
             return Err(StoreError::conflict(format!(
                 "session {} is being compacted already",
@@ -57,20 +55,20 @@ impl WriteCommand for BeginCompaction {
         }
         let reservation = tx.reserve_for_compaction(self.session_id, &self.call, 1)?;
         if matches!(reservation, Reservation::Granted(_)) {
-            tx.conn
-                .prepare_cached(
-                    "INSERT INTO compactions (id, session_id, state, epoch, model, turns, tokens_before, started_at)
-                     VALUES (?1, ?2, 'running', ?3, ?4, ?5, ?6, ?7)",
-                )?
-                .execute(params![
-                    self.id.to_bytes(),
-                    self.session_id.to_bytes(),
+            tx.conn.run(
+                "INSERT INTO compactions (id, session_id, state, epoch, model, turns,
+                     tokens_before, started_at)
+                 VALUES (?1, ?2, 'running', ?3, ?4, ?5, ?6, ?7)",
+                params![
+                    self.id,
+                    self.session_id,
                     self.epoch,
                     self.call.model,
                     self.turns,
                     self.tokens_before,
-                    tx.now.as_millis()
-                ])?;
+                    tx.now
+                ],
+            )?;
         }
         Ok(reservation)
     }

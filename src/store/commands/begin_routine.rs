@@ -14,7 +14,7 @@ use crate::store::error::StoreError;
 use crate::store::input::ActorRef;
 use crate::store::queries::routines::{load_routine, run_of_turn};
 use crate::store::rows::preview;
-use rusqlite::{OptionalExtension, params};
+use crate::store::sql::{Statements, params};
 
 /// Runs kept of each routine.
 pub const KEPT_RUNS: u32 = 500;
@@ -74,17 +74,13 @@ pub enum Begun {
 impl BeginRoutine {
     fn last_open(&self, tx: &WriteTx<'_>) -> Result<Option<ContinuationId>, StoreError> {
         // An interrupted one waits for a person, which may be never: it keeps nobody from running.
-        Ok(tx
-            .conn
-            .prepare_cached(
-                "SELECT c.id FROM routine_runs r JOIN continuations c ON c.id = r.continuation_id
-                 WHERE r.routine_id = ?1 AND c.ended_at IS NULL AND c.state <> 'interrupted'
-                 ORDER BY r.position DESC LIMIT 1",
-            )?
-            .query_row([self.id.to_bytes()], |row| {
-                row.get(0).map(ContinuationId::from_bytes)
-            })
-            .optional()?)
+        tx.conn.value_opt::<ContinuationId>(
+            "SELECT c.id FROM routine_runs r JOIN continuations c ON c.id =
+                 r.continuation_id
+             WHERE r.routine_id = ?1 AND c.ended_at IS NULL AND c.state <> 'interrupted'
+             ORDER BY r.position DESC LIMIT 1",
+            [self.id],
+        )
     }
 
     /// Why it did not begin, with whom it would have made up for.
@@ -96,37 +92,38 @@ impl BeginRoutine {
     }
 
     fn step_on(&self, tx: &WriteTx<'_>, next: Option<Due>) -> Result<(), StoreError> {
-        tx.conn
-            .prepare_cached("UPDATE routines SET due_at = ?2, begin_at = ?3 WHERE id = ?1")?
-            .execute(params![
-                self.id.to_bytes(),
-                next.map(|(due, _)| due.as_millis()),
-                next.map(|(_, begin)| begin.as_millis())
-            ])?;
+        tx.conn.run(
+            "UPDATE routines SET due_at = ?2, begin_at = ?3 WHERE id = ?1",
+            params![
+                self.id,
+                next.map(|(due, _)| due),
+                next.map(|(_, begin)| begin)
+            ],
+        )?;
         Ok(())
     }
 
     fn store(&self, tx: &mut WriteTx<'_>, run: &RoutineRun) -> Result<(), StoreError> {
-        tx.conn
-            .prepare_cached(
-                "INSERT INTO routine_runs (id, routine_id, state, detail, continuation_id, due_at, at)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-            )?
-            .execute(params![
-                run.id.to_bytes(),
-                self.id.to_bytes(),
-                run.state.as_str(),
+        tx.conn.run(
+            "INSERT INTO routine_runs (id, routine_id, state, detail, continuation_id,
+                 due_at, at)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+            params![
+                run.id,
+                self.id,
+                run.state,
                 run.detail,
-                run.continuation_id.map(ContinuationId::to_bytes),
-                run.due_at.map(|due| due.as_millis()),
-                run.at.as_millis()
-            ])?;
-        tx.conn
-            .prepare_cached(
-                "DELETE FROM routine_runs WHERE routine_id = ?1 AND position <=
-                    (SELECT position FROM routine_runs WHERE routine_id = ?1 ORDER BY position DESC LIMIT 1 OFFSET ?2)",
-            )?
-            .execute(params![self.id.to_bytes(), KEPT_RUNS])?;
+                run.continuation_id,
+                run.due_at,
+                run.at
+            ],
+        )?;
+        tx.conn.run(
+            "DELETE FROM routine_runs WHERE routine_id = ?1 AND position <=
+             (SELECT position FROM routine_runs WHERE routine_id = ?1
+             ORDER BY position DESC LIMIT 1 OFFSET ?2)",
+            params![self.id, KEPT_RUNS],
+        )?;
         Ok(())
     }
 
@@ -139,12 +136,11 @@ impl BeginRoutine {
                 }
                 self.step_on(tx, *next)?;
                 // The index would refuse it too; then everything else of this transaction would be lost.
-                let ran = tx
-                    .conn
-                    .prepare_cached(
-                        "SELECT 1 FROM routine_runs WHERE routine_id = ?1 AND due_at = ?2",
-                    )?
-                    .exists(params![self.id.to_bytes(), due_at.as_millis()])?;
+                let ran: bool = tx.conn.value(
+                    "SELECT EXISTS (SELECT 1 FROM routine_runs
+                        WHERE routine_id = ?1 AND due_at = ?2)",
+                    params![self.id, due_at],
+                )?;
                 if ran {
                     return Ok(Begun::NotDue);
                 }

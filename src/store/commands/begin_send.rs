@@ -1,14 +1,14 @@
 //! Writes the intent of a send before the platform sees it.
 
 use crate::protocol::channel::SendIdempotency;
-use crate::protocol::ids::{ContinuationId, OutboxId};
+use crate::protocol::ids::OutboxId;
 use crate::protocol::words::OutboxState;
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::commands::end_send::ask_unknown;
 use crate::store::error::StoreError;
 use crate::store::ops::outbox::{Part, idempotency_columns};
 use crate::store::schema;
-use rusqlite::params;
+use crate::store::sql::{Statements, params};
 
 /// Marks a part as being sent. Durable: send only after this.
 #[derive(Debug, Clone)]
@@ -47,15 +47,15 @@ impl BeginSend {
         }
         tx.move_part(part, OutboxState::Sending)?;
         let (word, window_ms) = idempotency_columns(self.idempotency);
-        tx.conn
-            .prepare_cached(
-                // A change of the approval takes an unsent card back: what is sent now shows the current revision.
-                "UPDATE outbox SET attempts = attempts + 1, epoch = ?2, not_before = NULL, idempotency = ?3,
-                    key_window_ms = ?4, revision = CASE WHEN class = 'approval_card'
-                        THEN (SELECT revision FROM approvals WHERE id = approval_id) END
-                 WHERE id = ?1",
-            )?
-            .execute(params![part.id.to_bytes(), self.epoch, word, window_ms])?;
+        // A change of the approval takes an unsent card back: what is sent now shows the current revision.
+        tx.conn.run(
+            "UPDATE outbox SET attempts = attempts + 1, epoch = ?2, not_before = NULL,
+                idempotency = ?3, key_window_ms = ?4,
+                revision = CASE WHEN class = 'approval_card'
+                    THEN (SELECT revision FROM approvals WHERE id = approval_id) END
+             WHERE id = ?1",
+            params![part.id, self.epoch, word, window_ms],
+        )?;
         Ok(BeginSendOutcome::Begun)
     }
 }
@@ -74,11 +74,9 @@ impl WriteCommand for BeginSend {
         }
         let mut part = tx.part(self.outbox_id)?;
         // During an emergency stop nothing leaves but what the engine says about itself: that waits behind nothing.
-        let earlier: bool = tx
-            .conn
-            .prepare_cached(
-                // An earlier part that itself waits for an answer about the part before it holds up nothing
-                // but the parts of its own answer: least of all the card that asks.
+        // An earlier part that itself waits for an answer about the part before it holds up nothing but the parts of
+        // its own answer: least of all the card that asks.
+        let earlier: bool = tx.conn.value(
                 "SELECT NOT EXISTS (SELECT 1 FROM outbox JOIN meta ON key = 'held_reason' WHERE id = ?6 AND own IS NOT NULL)
                  AND (EXISTS (SELECT 1 FROM outbox AS earlier
                     WHERE channel = ?1 AND settled_at IS NULL AND position < ?2 AND conversation = ?3
@@ -89,19 +87,14 @@ impl WriteCommand for BeginSend {
                                 AND before.continuation_id = earlier.continuation_id
                                 AND before.position < earlier.position)))
                  OR (?5 = 'final' AND EXISTS (SELECT 1 FROM outbox
-                    WHERE state = 'unknown' AND class = 'final' AND continuation_id = ?4 AND position < ?2)))",
-            )?
-            .query_row(
-                params![
+                    WHERE state = 'unknown' AND class = 'final' AND continuation_id = ?4 AND position < ?2)))", params![
                     part.channel,
                     part.position,
                     part.conversation,
-                    part.continuation_id.map(ContinuationId::to_bytes),
-                    part.class.as_str(),
-                    part.id.to_bytes()
-                ],
-                |row| row.get(0),
-            )?;
+                    part.continuation_id,
+                    part.class,
+                    part.id
+                ])?;
         if earlier {
             return Err(StoreError::conflict(format!(
                 "delivery {} cannot go from {} to sending: an earlier part of its conversation is not out of the way",

@@ -1,6 +1,5 @@
 //! What people do with one remembered thing: change it, pin it, accept it, let it replace others, forget it.
 
-use rusqlite::params;
 use serde_json::{Value, json};
 
 use crate::clock::Timestamp;
@@ -11,6 +10,7 @@ use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::ActorRef;
 use crate::store::ops::memories::{checked, digest};
+use crate::store::sql::{Statements, params};
 
 /// What is done with it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,21 +65,22 @@ impl ChangeMemory {
         }
         if let Some(text) = text {
             let text = checked(text)?;
-            tx.conn
-                .prepare_cached("UPDATE memories SET text = ?2, digest = ?3 WHERE id = ?1")?
-                .execute(params![memory.id.to_bytes(), text, digest(&text)])?;
+            tx.conn.run(
+                "UPDATE memories SET text = ?2, digest = ?3 WHERE id = ?1",
+                params![memory.id, text, digest(&text)],
+            )?;
             tx.drop_vector(memory.id)?;
         }
-        tx.conn
-            .prepare_cached(
-                "UPDATE memories SET kind = ?2, expires_at = ?3, updated_at = ?4 WHERE id = ?1",
-            )?
-            .execute(params![
-                memory.id.to_bytes(),
-                kind.unwrap_or(memory.kind).as_str(),
-                expires_at.or(memory.expires_at).map(Timestamp::as_millis),
-                tx.now.as_millis()
-            ])?;
+        tx.conn.run(
+            "UPDATE memories SET kind = ?2, expires_at = ?3, updated_at = ?4
+             WHERE id = ?1",
+            params![
+                memory.id,
+                kind.unwrap_or(memory.kind),
+                expires_at.or(memory.expires_at),
+                tx.now
+            ],
+        )?;
         Ok(json!({ "text": text.is_some(), "kind": kind, "expires_at": expires_at }))
     }
 
@@ -92,9 +93,10 @@ impl ChangeMemory {
             };
             return Err(refused(memory, "pinned", next));
         }
-        tx.conn
-            .prepare_cached("UPDATE memories SET pinned = ?2, updated_at = ?3 WHERE id = ?1")?
-            .execute(params![memory.id.to_bytes(), pinned, tx.now.as_millis()])?;
+        tx.conn.run(
+            "UPDATE memories SET pinned = ?2, updated_at = ?3 WHERE id = ?1",
+            params![memory.id, pinned, tx.now],
+        )?;
         Ok(json!({ "pinned": pinned }))
     }
 
@@ -106,9 +108,10 @@ impl ChangeMemory {
                 "only a proposed one waits for that",
             ));
         }
-        tx.conn
-            .prepare_cached("UPDATE memories SET state = 'active', updated_at = ?2 WHERE id = ?1")?
-            .execute(params![memory.id.to_bytes(), tx.now.as_millis()])?;
+        tx.conn.run(
+            "UPDATE memories SET state = 'active', updated_at = ?2 WHERE id = ?1",
+            params![memory.id, tx.now],
+        )?;
         Ok(json!({}))
     }
 
@@ -135,16 +138,12 @@ impl ChangeMemory {
             if other.state == MemoryState::Archived {
                 return Err(refused(&other, "replaced", PUT_BACK));
             }
-            tx.conn
-                .prepare_cached(
-                    "UPDATE memories SET state = 'superseded', pinned = 0, superseded_by = ?2, updated_at = ?3
-                     WHERE id = ?1",
-                )?
-                .execute(params![
-                    other.id.to_bytes(),
-                    memory.id.to_bytes(),
-                    tx.now.as_millis()
-                ])?;
+            tx.conn.run(
+                "UPDATE memories SET state = 'superseded', pinned = 0, superseded_by = ?2,
+                     updated_at = ?3
+                 WHERE id = ?1",
+                params![other.id, memory.id, tx.now],
+            )?;
         }
         Ok(json!({ "others": others }))
     }

@@ -5,7 +5,7 @@ use crate::protocol::ids::SessionId;
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::schema;
-use rusqlite::OptionalExtension;
+use crate::store::sql::Statements;
 
 /// Takes up a session's oldest pending continuation, unless one is running, the session is paused, a person has taken
 /// its conversation over or the database is quarantined; of a channel that drains, only one that was begun. Relaxed:
@@ -27,25 +27,20 @@ impl WriteCommand for Claim {
         if schema::quarantined(tx.conn)? {
             return Ok(None);
         }
-        let found = tx
-            .conn
-            .prepare_cached(
-                "SELECT c.id FROM continuations c
-                 WHERE c.session_id = ?1 AND c.ended_at IS NULL AND c.state = 'pending'
-                    AND NOT EXISTS (SELECT 1 FROM continuations r
-                        WHERE r.session_id = ?1 AND r.ended_at IS NULL AND r.state = 'running')
-                    AND NOT EXISTS (SELECT 1 FROM sessions s WHERE s.id = ?1 AND (s.paused = 1
-                        OR EXISTS (SELECT 1 FROM take_overs t
-                            WHERE t.channel = s.channel AND t.conversation = s.conversation)
-                        -- What was begun is finished.
-                        OR (c.attempt = 0 AND EXISTS (SELECT 1 FROM channel_accounts a
-                            WHERE a.name = s.channel AND a.draining_since IS NOT NULL))))
-                 ORDER BY c.position LIMIT 1",
-            )?
-            .query_row([self.session_id.to_bytes()], |row| {
-                row.get(0).map(ContinuationId::from_bytes)
-            })
-            .optional()?;
+        let found = tx.conn.value_opt::<ContinuationId>(
+            "SELECT c.id FROM continuations c
+             WHERE c.session_id = ?1 AND c.ended_at IS NULL AND c.state = 'pending'
+                AND NOT EXISTS (SELECT 1 FROM continuations r
+                    WHERE r.session_id = ?1 AND r.ended_at IS NULL AND r.state = 'running')
+                AND NOT EXISTS (SELECT 1 FROM sessions s WHERE s.id = ?1 AND (s.paused = 1
+                    OR EXISTS (SELECT 1 FROM take_overs t
+                        WHERE t.channel = s.channel AND t.conversation = s.conversation)
+                    -- What was begun is finished.
+                    OR (c.attempt = 0 AND EXISTS (SELECT 1 FROM channel_accounts a
+                        WHERE a.name = s.channel AND a.draining_since IS NOT NULL))))
+             ORDER BY c.position LIMIT 1",
+            [self.session_id],
+        )?;
         let Some(id) = found else {
             return Ok(None);
         };

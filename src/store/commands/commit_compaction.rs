@@ -3,8 +3,6 @@
 //! All or nothing: a turn is put away only together with the summary that covers it, and what was put away is what
 //! lies directly behind what the summary before covered.
 
-use rusqlite::params;
-
 use crate::protocol::ids::{CompactionId, ContinuationId, MemoryId, ModelAttemptId};
 use crate::protocol::memory::{Compaction, MemoryPlace};
 use crate::protocol::session::Usage;
@@ -13,7 +11,7 @@ use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::ops::memories::NewMemory;
 use crate::store::queries::channels::load_policy;
-use crate::store::rows::to_json;
+use crate::store::sql::{Json, Statements, params};
 
 /// A fact that a compaction found.
 #[derive(Debug, Clone, PartialEq)]
@@ -64,33 +62,27 @@ impl CommitCompaction {
     /// Puts the turns away; the position of the last of them.
     fn put_away(&self, tx: &WriteTx<'_>, compaction: &Compaction) -> Result<i64, StoreError> {
         let mut covers_to = 0;
-        let mut put_away = tx.conn.prepare_cached(
-            "UPDATE continuations SET archived_at = ?3
-             WHERE id = ?1 AND session_id = ?2 AND state = 'completed' AND archived_at IS NULL RETURNING position",
-        )?;
         for turn in &self.turns {
-            let mut rows = put_away.query(params![
-                turn.to_bytes(),
-                compaction.session_id.to_bytes(),
-                tx.now.as_millis()
-            ])?;
-            let position: i64 = rows.next()?.ok_or_else(|| self.changed())?.get(0)?;
-            covers_to = covers_to.max(position);
             // An UPDATE … RETURNING ends with its last row.
-            while rows.next()?.is_some() {}
+            let put_away: Vec<i64> = tx.conn.values(
+                "UPDATE continuations SET archived_at = ?3
+                 WHERE id = ?1 AND session_id = ?2 AND state = 'completed'
+                    AND archived_at IS NULL RETURNING position",
+                params![turn, compaction.session_id, tx.now],
+            )?;
+            let position = put_away.first().ok_or_else(|| self.changed())?;
+            covers_to = covers_to.max(*position);
         }
         // What lies between would never be sent again, and no summary would know it. Up to where the last summary
         // reaches, that was seen to then.
-        let gap: bool = tx
-            .conn
-            .prepare_cached(
-                "SELECT EXISTS (SELECT 1 FROM continuations WHERE session_id = ?1 AND position <= ?2
-                    AND position > coalesce((SELECT covers_to FROM summaries WHERE session_id = ?1), 0)
-                    AND (ended_at IS NULL OR (state = 'completed' AND archived_at IS NULL)))",
-            )?
-            .query_row(params![compaction.session_id.to_bytes(), covers_to], |row| {
-                row.get(0)
-            })?;
+        let gap: bool = tx.conn.value(
+            "SELECT EXISTS (SELECT 1 FROM continuations
+             WHERE session_id = ?1 AND position <= ?2
+             AND position > coalesce((SELECT covers_to FROM summaries
+             WHERE session_id = ?1), 0)
+             AND (ended_at IS NULL OR (state = 'completed' AND archived_at IS NULL)))",
+            params![compaction.session_id, covers_to],
+        )?;
         if self.turns.is_empty() || gap {
             return Err(self.changed());
         }
@@ -104,12 +96,11 @@ impl CommitCompaction {
         fact: &FoundFact,
         proposed: bool,
     ) -> Result<bool, StoreError> {
-        let (person_id, message_ref) = tx
-            .conn
-            .prepare_cached("SELECT requester_id, message_ref FROM continuations WHERE id = ?1")?
-            .query_row([fact.source.to_bytes()], |row| {
-                Ok((row.get(0)?, row.get(1)?))
-            })?;
+        let (person_id, message_ref) = tx.conn.row(
+            "SELECT requester_id, message_ref FROM continuations WHERE id = ?1",
+            [fact.source],
+            |row| Ok((row.get("requester_id")?, row.get("message_ref")?)),
+        )?;
         let remembered = tx.insert_memory(&NewMemory {
             id: MemoryId::generate(),
             place: MemoryPlace::Session {
@@ -145,27 +136,27 @@ impl WriteCommand for CommitCompaction {
             return Err(self.changed());
         }
         let covers_to = self.put_away(tx, &compaction)?;
-        tx.conn
-            .prepare_cached(
-                "INSERT INTO summaries (session_id, version, text, covers_to, turns, model, taint, at)
-                 VALUES (?1, 1, ?2, ?3, ?4, ?5, ?6, ?7)
-                 ON CONFLICT (session_id) DO UPDATE SET version = version + 1, text = excluded.text,
-                    covers_to = excluded.covers_to, turns = turns + excluded.turns, model = excluded.model,
-                    taint = excluded.taint, at = excluded.at",
-            )?
-            .execute(params![
-                session.to_bytes(),
+        tx.conn.run(
+            "INSERT INTO summaries (session_id, version, text, covers_to, turns, model,
+                 taint, at)
+             VALUES (?1, 1, ?2, ?3, ?4, ?5, ?6, ?7)
+             ON CONFLICT (session_id) DO UPDATE SET version = version + 1,
+                text = excluded.text, covers_to = excluded.covers_to,
+                turns = turns + excluded.turns, model = excluded.model, taint = excluded.taint,
+                 at = excluded.at",
+            params![
+                session,
                 self.summary,
                 covers_to,
                 self.turns.len() as u64,
                 compaction.model,
-                to_json(&self.taint)?,
-                tx.now.as_millis()
-            ])?;
+                Json(&self.taint),
+                tx.now
+            ],
+        )?;
         let channel: String = tx
             .conn
-            .prepare_cached("SELECT channel FROM sessions WHERE id = ?1")?
-            .query_row([session.to_bytes()], |row| row.get(0))?;
+            .value("SELECT channel FROM sessions WHERE id = ?1", [session])?;
         let supervised = load_policy(tx.conn, &channel)?.autonomy == Autonomy::Supervised;
         let proposed = supervised || !self.taint.is_empty();
         let mut found = 0_u64;
@@ -175,16 +166,11 @@ impl WriteCommand for CommitCompaction {
             }
         }
         tx.settle_attempt(self.attempt_id, session, self.usage, None)?;
-        tx.conn
-            .prepare_cached(
-                "UPDATE compactions SET state = 'done', facts = ?2, tokens_after = ?3, ended_at = ?4 WHERE id = ?1",
-            )?
-            .execute(params![
-                self.id.to_bytes(),
-                found,
-                self.tokens_after,
-                tx.now.as_millis()
-            ])?;
+        tx.conn.run(
+            "UPDATE compactions SET state = 'done', facts = ?2, tokens_after = ?3,
+             ended_at = ?4 WHERE id = ?1",
+            params![self.id, found, self.tokens_after, tx.now],
+        )?;
         let done = tx.compaction_ended(self.id, "compacted")?;
         crate::crash_point!("compact.pre_commit");
         Ok(done)

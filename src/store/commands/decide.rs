@@ -19,7 +19,7 @@ use crate::store::ops::approvals::Gate;
 use crate::store::ops::calls::{Call, CallResult};
 use crate::store::ops::continuations::Head;
 use crate::store::queries::approvals::load_approval;
-use rusqlite::params;
+use crate::store::sql::{Statements, params};
 use serde_json::json;
 
 /// A decision. Durable. The first one wins; an identical repeat is a success.
@@ -158,12 +158,12 @@ impl Decide {
                 gate.id
             ))
         })?;
-        tx.conn
-            .prepare_cached(
-                "INSERT INTO approval_snoozes (approval_id, person_id, until) VALUES (?1, ?2, ?3)
-                 ON CONFLICT (approval_id, person_id) DO UPDATE SET until = excluded.until",
-            )?
-            .execute(params![gate.id.to_bytes(), self.by.id, until.as_millis()])?;
+        tx.conn.run(
+            "INSERT INTO approval_snoozes (approval_id, person_id, until)
+             VALUES (?1, ?2, ?3)
+             ON CONFLICT (approval_id, person_id) DO UPDATE SET until = excluded.until",
+            params![gate.id, self.by.id, until],
+        )?;
         Ok(DecideOutcome::Decided(load_approval(tx.conn, gate.id)?))
     }
 
@@ -231,13 +231,12 @@ impl Decide {
         let session = gate
             .session_id
             .ok_or_else(|| StoreError::Corrupt(format!("approval {} has no session", gate.id)))?;
-        let too_much: bool = tx
-            .conn
-            .prepare_cached(
-                "SELECT p.taint <> '[]' OR c.risk IN ('high', 'critical') OR p.once_only IS NOT NULL
-                 FROM approvals p JOIN tool_calls c ON c.id = p.tool_call_id WHERE p.id = ?1",
-            )?
-            .query_row([gate.id.to_bytes()], |row| row.get(0))?;
+        let too_much: bool = tx.conn.value(
+            "SELECT p.taint <> '[]' OR c.risk IN ('high',
+                 'critical') OR p.once_only IS NOT NULL
+             FROM approvals p JOIN tool_calls c ON c.id = p.tool_call_id WHERE p.id = ?1",
+            [gate.id],
+        )?;
         if too_much {
             return Err(StoreError::rejected(format!(
                 "approval {} is of high risk, has untrusted content in its context or always asks: it is allowed once, not \
@@ -245,24 +244,24 @@ impl Decide {
                 gate.id
             )));
         }
-        tx.conn
-            .prepare_cached(
-                "INSERT INTO session_grants (session_id, tool, args_digest, requester_id, approval_id, by_label, created_at,
-                    expires_at)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
-                 ON CONFLICT DO UPDATE SET approval_id = excluded.approval_id, by_label = excluded.by_label,
-                    created_at = excluded.created_at, expires_at = excluded.expires_at",
-            )?
-            .execute(params![
-                session.to_bytes(),
+        tx.conn.run(
+            "INSERT INTO session_grants (session_id, tool, args_digest, requester_id,
+                approval_id, by_label, created_at, expires_at)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+             ON CONFLICT DO UPDATE SET approval_id = excluded.approval_id,
+                by_label = excluded.by_label, created_at = excluded.created_at,
+                 expires_at = excluded.expires_at",
+            params![
+                session,
                 call.name,
                 call.args_digest,
                 gate.requester_id,
-                gate.id.to_bytes(),
+                gate.id,
                 self.by.label,
-                tx.now.as_millis(),
-                self.grant_expires_at.map(Timestamp::as_millis)
-            ])?;
+                tx.now,
+                self.grant_expires_at
+            ],
+        )?;
         Ok(())
     }
 
@@ -471,9 +470,10 @@ impl Decide {
         let mut call = tx.call(id)?;
         let decision = self.decision(tx);
         tx.record_decision(gate, ApprovalState::Revoked, &decision)?;
-        tx.conn
-            .prepare_cached("DELETE FROM session_grants WHERE approval_id = ?1")?
-            .execute([gate.id.to_bytes()])?;
+        tx.conn.run(
+            "DELETE FROM session_grants WHERE approval_id = ?1",
+            [gate.id],
+        )?;
         tx.take_back_rule_of(gate.id, &self.by)?;
         tx.settle_call(head, &mut call, ToolCallState::Denied, self.result(true))
     }
@@ -521,9 +521,10 @@ pub(crate) fn go_on(tx: &mut WriteTx<'_>, head: &mut Head, by: &str) -> Result<b
     if head.state.is_terminal() || tx.pending_gates(head.id)? > 0 {
         return Ok(false);
     }
-    tx.conn
-        .prepare_cached("UPDATE continuations SET gates_decided_at = ?2 WHERE id = ?1")?
-        .execute(params![head.id.to_bytes(), tx.now.as_millis()])?;
+    tx.conn.run(
+        "UPDATE continuations SET gates_decided_at = ?2 WHERE id = ?1",
+        params![head.id, tx.now],
+    )?;
     if head.state != ContinuationState::AwaitingApproval {
         return Ok(false);
     }

@@ -1,6 +1,5 @@
 //! A person has looked at what a run left.
 
-use rusqlite::params;
 use serde_json::json;
 
 use crate::protocol::ids::ToolCallId;
@@ -9,6 +8,7 @@ use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::ActorRef;
 use crate::store::queries::leftovers::load_leftovers;
+use crate::store::sql::{Statements, params};
 
 /// Takes what a call left off the Queue; no file changes. Durable. Done already is done.
 #[derive(Debug, Clone)]
@@ -32,15 +32,10 @@ impl WriteCommand for DismissLeftovers {
         if found.dismissed_at.is_some() {
             return Ok(found);
         }
-        tx.conn
-            .prepare_cached(
-                "UPDATE leftovers SET dismissed_at = ?2, by_label = ?3 WHERE call_id = ?1",
-            )?
-            .execute(params![
-                self.call_id.to_bytes(),
-                tx.now.as_millis(),
-                self.by.label
-            ])?;
+        tx.conn.run(
+            "UPDATE leftovers SET dismissed_at = ?2, by_label = ?3 WHERE call_id = ?1",
+            params![self.call_id, tx.now, self.by.label],
+        )?;
         tx.audit(
             "leftovers.dismissed",
             &self.by,

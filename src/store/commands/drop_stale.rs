@@ -4,7 +4,7 @@ use crate::protocol::ids::{ContinuationId, OutboxId};
 use crate::protocol::words::{OutboxClass, OutboxState};
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
-use rusqlite::params;
+use crate::store::sql::{Statements, params};
 
 /// A word about work under way that waited longer than so many milliseconds says nothing true any more.
 const STALE_MS: u64 = 60_000;
@@ -19,16 +19,12 @@ pub struct DropStale {
 impl WriteTx<'_> {
     /// Drops what a continuation still wanted to say about its progress: its answer says more.
     pub(crate) fn drop_progress(&mut self, continuation: ContinuationId) -> Result<(), StoreError> {
-        let waiting = self
-            .conn
-            .prepare_cached(
-                "SELECT id FROM outbox INDEXED BY outbox_progress WHERE continuation_id = ?1 AND class = 'progress'
-                    AND settled_at IS NULL AND state = 'pending'",
-            )?
-            .query_map(params![continuation.to_bytes()], |row| {
-                row.get(0).map(OutboxId::from_bytes)
-            })?
-            .collect::<rusqlite::Result<Vec<_>>>()?;
+        let waiting = self.conn.values::<OutboxId>(
+            "SELECT id FROM outbox INDEXED BY outbox_progress
+             WHERE continuation_id = ?1 AND class = 'progress'
+             AND settled_at IS NULL AND state = 'pending'",
+            params![continuation],
+        )?;
         for id in waiting {
             let mut part = self.part(id)?;
             self.move_part(&mut part, OutboxState::Superseded)?;

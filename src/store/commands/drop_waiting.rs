@@ -8,6 +8,7 @@ use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::ActorRef;
 use crate::store::input::NewNotice;
+use crate::store::sql::Statements;
 use serde_json::json;
 use std::collections::{HashMap, HashSet};
 
@@ -29,10 +30,10 @@ impl DropWaiting {
     fn choices(&self, tx: &WriteTx<'_>) -> Result<HashMap<SessionId, Waiting>, StoreError> {
         let mut choices = HashMap::new();
         for choice in &self.conversations {
-            let known: bool = tx
-                .conn
-                .prepare_cached("SELECT EXISTS (SELECT 1 FROM sessions WHERE id = ?1)")?
-                .query_row([choice.session_id.to_bytes()], |row| row.get(0))?;
+            let known: bool = tx.conn.value(
+                "SELECT EXISTS (SELECT 1 FROM sessions WHERE id = ?1)",
+                [choice.session_id],
+            )?;
             if !known {
                 return Err(StoreError::not_found("session", choice.session_id));
             }
@@ -48,19 +49,13 @@ impl WriteCommand for DropWaiting {
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<Vec<ContinuationId>, StoreError> {
         let choices = self.choices(tx)?;
-        let waiting = tx
-            .conn
-            .prepare_cached(
-                "SELECT id, session_id FROM continuations WHERE ended_at IS NULL AND state IN ('pending', 'interrupted')
-                 ORDER BY +position DESC",
-            )?
-            .query_map([], |row| {
-                Ok((
-                    ContinuationId::from_bytes(row.get(0)?),
-                    SessionId::from_bytes(row.get(1)?),
-                ))
-            })?
-            .collect::<rusqlite::Result<Vec<_>>>()?;
+        let waiting = tx.conn.rows(
+            "SELECT id, session_id FROM continuations
+             WHERE ended_at IS NULL AND state IN ('pending', 'interrupted')
+             ORDER BY +position DESC",
+            [],
+            |row| Ok((row.get("id")?, row.get("session_id")?)),
+        )?;
         let found = waiting.len();
         let mut kept: HashSet<SessionId> = HashSet::new();
         let mut told: HashSet<(String, String)> = HashSet::new();

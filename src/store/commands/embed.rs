@@ -4,8 +4,6 @@
 //! that is killed in between leaves the estimate, so what is recorded is never below what was used. A vector is written
 //! only to the memory that still has the text it was made of.
 
-use rusqlite::params;
-
 use crate::protocol::ids::MemoryId;
 use crate::protocol::session::Usage;
 use crate::store::command::{Durability, WriteCommand, WriteTx};
@@ -14,6 +12,7 @@ use crate::store::error::StoreError;
 use crate::store::input::{BudgetKind, SharedLimits};
 use crate::store::meaning;
 use crate::store::schema;
+use crate::store::sql::{Statements, params};
 
 /// Sums of dollars differ from their true value in the last digits; less than this is no difference.
 const ROUNDING: f64 = 1e-9;
@@ -139,21 +138,20 @@ impl WriteCommand for PutVectors {
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<u64, StoreError> {
         let mut kept = 0;
         for new in &self.vectors {
-            kept += tx
-                .conn
-                .prepare_cached(
-                    "INSERT OR REPLACE INTO memory_vectors (memory_id, model, dimension, digest, vector, at)
-                     SELECT id, ?3, ?4, digest, ?5, ?6 FROM memories
-                     WHERE id = ?1 AND digest = ?2 AND state = 'active'",
-                )?
-                .execute(params![
-                    new.id.to_bytes(),
+            kept += tx.conn.run(
+                "INSERT OR REPLACE INTO memory_vectors (memory_id, model, dimension, digest,
+                     vector, at)
+                 SELECT id, ?3, ?4, digest, ?5, ?6 FROM memories
+                 WHERE id = ?1 AND digest = ?2 AND state = 'active'",
+                params![
+                    new.id,
                     new.digest,
                     self.model,
                     new.vector.len(),
                     meaning::to_bytes(&new.vector),
-                    tx.now.as_millis()
-                ])? as u64;
+                    tx.now
+                ],
+            )? as u64;
         }
         if kept > 0 {
             tx.emit_memory("embedded", None, None, kept, "engine")?;
@@ -179,17 +177,19 @@ impl WriteTx<'_> {
                 "total(estimated_tokens)",
             )
         };
-        Ok(self
-            .conn
-            .prepare_cached(&format!(
-                "SELECT (SELECT {of_spent} FROM spend WHERE day = ?1 AND (?2 IS NULL OR channel = ?2))
-                    + (SELECT {of_open} FROM model_attempts
-                        WHERE settled_at IS NULL AND day = ?1 AND (?2 IS NULL OR channel = ?2)),
-                    (SELECT total(amount) FROM budget_grants WHERE day = ?1 AND budget = ?3 AND channel IS ?2)"
-            ))?
-            .query_row(params![day, channel, budget.as_str()], |row| {
-                Ok((row.get(0)?, limit + row.get::<_, f64>(1)?))
-            })?)
+        self.conn.row(
+            &format!(
+                "SELECT (SELECT {of_spent} FROM spend WHERE day = ?1
+                     AND (?2 IS NULL OR channel = ?2))
+                 + (SELECT {of_open} FROM model_attempts
+                     WHERE settled_at IS NULL AND day = ?1 AND (?2 IS NULL OR channel = ?2)) AS
+                     spent,
+                 (SELECT total(amount) FROM budget_grants
+                 WHERE day = ?1 AND budget = ?3 AND channel IS ?2) AS added"
+            ),
+            params![day, channel, budget],
+            |row| Ok((row.get("spent")?, limit + row.get::<f64>("added")?)),
+        )
     }
 
     /// Adds calls, and those of them that failed, to what was spent, and `usage` less what is counted of it already.
@@ -209,14 +209,14 @@ impl WriteTx<'_> {
             None => usage.input_tokens + usage.output_tokens,
         };
         let cost = usage.cost_usd.unwrap_or(0.0) - counted.cost_usd.unwrap_or(0.0);
-        self.conn
-            .prepare_cached(
-                "INSERT INTO spend VALUES (?1, ?2, ?3, ?4, ?5, max(?6, 0), 0, 0, 0, max(?7, 0.0), max(?8, 0))
-                 ON CONFLICT (day, channel, model) DO UPDATE SET calls = calls + ?4, failed = failed + ?5,
-                    input_tokens = max(input_tokens + ?6, 0), cost_usd = max(cost_usd + ?7, 0.0),
-                    unpriced_tokens = max(unpriced_tokens + ?8, 0)",
-            )?
-            .execute(params![
+        self.conn.run(
+            "INSERT INTO spend VALUES (?1, ?2, ?3, ?4, ?5, max(?6, 0), 0, 0, 0, max(?7,
+                 0.0), max(?8, 0))
+             ON CONFLICT (day, channel, model) DO UPDATE
+             SET calls = calls + ?4, failed = failed + ?5,
+                input_tokens = max(input_tokens + ?6, 0), cost_usd = max(cost_usd + ?7, 0.0),
+                unpriced_tokens = max(unpriced_tokens + ?8, 0)",
+            params![
                 call.day,
                 call.channel,
                 call.model,
@@ -225,7 +225,8 @@ impl WriteTx<'_> {
                 more(usage.input_tokens, counted.input_tokens),
                 cost,
                 more(unpriced(usage), unpriced(counted))
-            ])?;
+            ],
+        )?;
         Ok(())
     }
 }

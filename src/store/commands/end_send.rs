@@ -12,8 +12,7 @@ use crate::store::error::StoreError;
 use crate::store::input::NewApproval;
 use crate::store::ops::approvals::{Place, Subject};
 use crate::store::ops::outbox::Part;
-use crate::store::rows::to_json;
-use rusqlite::params;
+use crate::store::sql::{Json, Statements, params};
 use sha2::{Digest, Sha256};
 
 /// The outcome of a send. Durable.
@@ -175,26 +174,26 @@ impl EndSend {
         whole: Option<bool>,
     ) -> Result<(), StoreError> {
         tx.move_part(part, OutboxState::Sent)?;
-        tx.conn
-            .prepare_cached(
-                "UPDATE outbox SET external_refs = ?2, last_error = NULL, whole = ?3 WHERE id = ?1",
-            )?
-            .execute(params![part.id.to_bytes(), to_json(&refs)?, whole])?;
+        tx.conn.run(
+            "UPDATE outbox SET external_refs = ?2, last_error = NULL, whole = ?3
+             WHERE id = ?1",
+            params![part.id, Json(&refs), whole],
+        )?;
         if part.class == OutboxClass::ApprovalCard
             && let Some(approval) = part.approval_id
         {
-            tx.conn
-                .prepare_cached("UPDATE approvals SET notified = 1 WHERE id = ?1")?
-                .execute([approval.to_bytes()])?;
+            tx.conn.run(
+                "UPDATE approvals SET notified = 1 WHERE id = ?1",
+                [approval],
+            )?;
             // Decided or changed while the card was on its way: it must not stay armed on the screen.
             let gate = tx.gate(approval)?;
-            let outdated: bool = tx
-                .conn
-                .prepare_cached(
-                    "SELECT coalesce((SELECT revision <> ?2 FROM outbox WHERE id = ?1), 0)
-                        OR EXISTS (SELECT 1 FROM card_tokens WHERE outbox_id = ?1 AND spent_at IS NOT NULL)",
-                )?
-                .query_row(params![part.id.to_bytes(), gate.revision], |row| row.get(0))?;
+            let outdated: bool = tx.conn.value(
+                "SELECT coalesce((SELECT revision <> ?2 FROM outbox WHERE id = ?1), 0)
+                 OR EXISTS (SELECT 1 FROM card_tokens WHERE outbox_id = ?1
+                     AND spent_at IS NOT NULL)",
+                params![part.id, gate.revision],
+            )?;
             if outdated || gate.state != ApprovalState::Pending {
                 tx.queue_card_updates(part, approval, refs)?;
             }
@@ -221,13 +220,10 @@ impl EndSend {
         error: &str,
         not_before: Option<Timestamp>,
     ) -> Result<(), StoreError> {
-        tx.conn
-            .prepare_cached("UPDATE outbox SET last_error = ?2, not_before = ?3 WHERE id = ?1")?
-            .execute(params![
-                part.id.to_bytes(),
-                error,
-                not_before.map(Timestamp::as_millis)
-            ])?;
+        tx.conn.run(
+            "UPDATE outbox SET last_error = ?2, not_before = ?3 WHERE id = ?1",
+            params![part.id, error, not_before],
+        )?;
         Ok(())
     }
 }
@@ -242,11 +238,10 @@ impl WriteCommand for EndSend {
         // Off: the intent is written only now, with the outcome.
         if crate::mutant!("sending_before_io") && part.state == OutboxState::Pending {
             tx.move_part(&mut part, OutboxState::Sending)?;
-            tx.conn
-                .prepare_cached(
-                    "UPDATE outbox SET attempts = attempts + 1, epoch = ?2 WHERE id = ?1",
-                )?
-                .execute(params![part.id.to_bytes(), self.epoch])?;
+            tx.conn.run(
+                "UPDATE outbox SET attempts = attempts + 1, epoch = ?2 WHERE id = ?1",
+                params![part.id, self.epoch],
+            )?;
             part.epoch = self.epoch;
         }
         if part.state == OutboxState::Sending && part.epoch != self.epoch {

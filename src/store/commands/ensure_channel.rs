@@ -12,8 +12,8 @@ use crate::store::error::StoreError;
 use crate::store::input::{ActorRef, NewApproval};
 use crate::store::ops::approvals::{Place, Subject, short_code};
 use crate::store::queries::channels::load_policy;
-use crate::store::rows::{json, to_json};
-use rusqlite::{OptionalExtension, params};
+use crate::store::rows::to_json;
+use crate::store::sql::{Json, Statements, params};
 use sha2::{Digest, Sha256};
 
 /// A channel of the configuration. Durable.
@@ -113,19 +113,18 @@ fn configuration() -> ActorRef {
 }
 
 fn recorded(tx: &WriteTx<'_>, channel: &str) -> Result<Option<Baseline>, StoreError> {
-    Ok(tx
-        .conn
-        .prepare_cached("SELECT baseline FROM channel_accounts WHERE name = ?1")?
-        .query_row([channel], |row| json(row, 0))
-        .optional()?)
+    tx.conn.row_opt(
+        "SELECT baseline FROM channel_accounts WHERE name = ?1",
+        [channel],
+        |row| row.json("baseline"),
+    )
 }
 
 fn record_baseline(tx: &WriteTx<'_>, channel: &str, baseline: &Baseline) -> Result<(), StoreError> {
-    tx.conn
-        .prepare_cached(
-            "UPDATE channel_accounts SET baseline = ?2, updated_at = ?3 WHERE name = ?1",
-        )?
-        .execute(params![channel, to_json(baseline)?, tx.now.as_millis()])?;
+    tx.conn.run(
+        "UPDATE channel_accounts SET baseline = ?2, updated_at = ?3 WHERE name = ?1",
+        params![channel, Json(baseline), tx.now],
+    )?;
     Ok(())
 }
 
@@ -168,16 +167,11 @@ pub(crate) fn settle_raise(
 
 impl EnsureChannel {
     fn create(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
-        tx.conn
-            .prepare_cached(
-                "INSERT INTO channel_accounts (name, kind, baseline, created_at, updated_at) VALUES (?1, ?2, ?3, ?4, ?4)",
-            )?
-            .execute(params![
-                self.name,
-                self.kind.as_str(),
-                to_json(&self.baseline)?,
-                tx.now.as_millis()
-            ])?;
+        tx.conn.run(
+            "INSERT INTO channel_accounts (name, kind, baseline, created_at, updated_at)
+             VALUES (?1, ?2, ?3, ?4, ?4)",
+            params![self.name, self.kind, Json(&self.baseline), tx.now],
+        )?;
         let policy = Policy {
             version: 1,
             autonomy: self.baseline.autonomy,
@@ -232,15 +226,12 @@ impl EnsureChannel {
     fn ask_raise(&self, tx: &mut WriteTx<'_>, accepted: &Baseline) -> Result<(), StoreError> {
         let raises = accepted.raised_by(&self.baseline);
         let wanted = to_json(&self.baseline)?;
-        let waiting = tx
-            .conn
-            .prepare_cached(
-                "SELECT id, baseline FROM approvals WHERE channel = ?1 AND state = 'pending' AND kind = 'policy_raise'",
-            )?
-            .query_map([&self.name], |row| {
-                Ok((ApprovalId::from_bytes(row.get(0)?), row.get(1)?))
-            })?
-            .collect::<rusqlite::Result<Vec<(ApprovalId, String)>>>()?;
+        let waiting = tx.conn.rows(
+            "SELECT id, baseline FROM approvals WHERE channel = ?1 AND state = 'pending'
+             AND kind = 'policy_raise'",
+            [&self.name],
+            |row| Ok((row.get("id")?, row.get::<String>("baseline")?)),
+        )?;
         let mut asked = false;
         for (id, baseline) in waiting {
             if !raises.is_empty() && baseline == wanted {
@@ -312,11 +303,10 @@ impl WriteCommand for EnsureChannel {
         let Some(before) = recorded(tx, &self.name)? else {
             return self.create(tx);
         };
-        tx.conn
-            .prepare_cached(
-                "UPDATE channel_accounts SET kind = ?2, updated_at = ?3 WHERE name = ?1",
-            )?
-            .execute(params![self.name, self.kind.as_str(), tx.now.as_millis()])?;
+        tx.conn.run(
+            "UPDATE channel_accounts SET kind = ?2, updated_at = ?3 WHERE name = ?1",
+            params![self.name, self.kind, tx.now],
+        )?;
         self.tighten(tx, &before)?;
         let accepted = before.stricter(&self.baseline);
         record_baseline(tx, &self.name, &accepted)?;

@@ -12,6 +12,7 @@ use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::{ActorRef, NewNotice, OwnWord};
 use crate::store::queries::channels::load_policy;
+use crate::store::sql::Statements;
 use serde_json::json;
 
 /// Expires overdue approvals with their continuations, and policies whose level was temporary. Durable.
@@ -113,27 +114,21 @@ impl WriteCommand for ExpireDue {
     const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<ExpiredDue, StoreError> {
-        let due = tx
-            .conn
-            .prepare_cached(
-                "SELECT id FROM approvals WHERE state = 'pending' AND expires_at IS NOT NULL AND expires_at <= ?1
-                 ORDER BY expires_at",
-            )?
-            .query_map([self.now.as_millis()], |row| {
-                row.get(0).map(ApprovalId::from_bytes)
-            })?
-            .collect::<rusqlite::Result<Vec<_>>>()?;
+        let due = tx.conn.values::<ApprovalId>(
+            "SELECT id FROM approvals WHERE state = 'pending' AND expires_at IS NOT NULL
+                 AND expires_at <= ?1
+             ORDER BY expires_at",
+            [self.now],
+        )?;
         let mut outcome = ExpiredDue::default();
         for id in due {
             outcome.approvals.extend(self.expire(tx, id)?);
         }
-        let channels = tx
-            .conn
-            .prepare_cached(
-                "SELECT channel FROM policies WHERE expires_at IS NOT NULL AND expires_at <= ?1 ORDER BY channel",
-            )?
-            .query_map([self.now.as_millis()], |row| row.get(0))?
-            .collect::<rusqlite::Result<Vec<String>>>()?;
+        let channels: Vec<String> = tx.conn.values(
+            "SELECT channel FROM policies WHERE expires_at IS NOT NULL
+             AND expires_at <= ?1 ORDER BY channel",
+            [self.now],
+        )?;
         for channel in channels {
             let mut policy = load_policy(tx.conn, &channel)?;
             policy.version += 1;

@@ -12,7 +12,7 @@ use crate::store::input::ActorRef;
 use crate::store::input::NewApproval;
 use crate::store::ops::approvals::Subject;
 use crate::store::ops::calls::CallResult;
-use rusqlite::{OptionalExtension, params};
+use crate::store::sql::{Statements, params};
 use serde_json::json;
 
 /// The outcome of a started call. Durable. On a continuation that ended meanwhile only the call and its
@@ -49,13 +49,11 @@ impl WriteCommand for FinishTool {
         tx.same_epoch(self.epoch)?;
         let mut call = tx.call(self.call_id)?;
         let head = tx.head(call.continuation_id)?;
-        let started: Option<u64> = tx
-            .conn
-            .prepare_cached(
-                "SELECT epoch FROM tool_attempts WHERE call_id = ?1 AND attempt = ?2 AND finished_at IS NULL",
-            )?
-            .query_row(params![call.id.to_bytes(), self.attempt], |row| row.get(0))
-            .optional()?;
+        let started: Option<u64> = tx.conn.value_opt(
+            "SELECT epoch FROM tool_attempts WHERE call_id = ?1 AND attempt = ?2
+             AND finished_at IS NULL",
+            params![call.id, self.attempt],
+        )?;
         match started {
             Some(epoch) if epoch == self.epoch => {}
             Some(epoch) => {
@@ -99,22 +97,23 @@ impl WriteCommand for FinishTool {
                 tx.move_gate(&mut gate, ApprovalState::Consumed)?;
             }
         }
-        tx.conn
-            .prepare_cached(
-                "UPDATE tool_attempts SET finished_at = ?3, outcome = ?4, detail = ?5 WHERE call_id = ?1 AND attempt = ?2",
-            )?
-            .execute(params![
-                call.id.to_bytes(),
+        tx.conn.run(
+            "UPDATE tool_attempts SET finished_at = ?3, outcome = ?4, detail = ?5
+             WHERE call_id = ?1 AND attempt = ?2",
+            params![
+                call.id,
                 self.attempt,
-                tx.now.as_millis(),
-                self.state.as_str(),
-                unclear.then_some(self.content.as_str())
-            ])?;
+                tx.now,
+                self.state,
+                unclear.then_some(&self.content)
+            ],
+        )?;
         if unclear || head.state.is_terminal() {
             tx.move_call(call.id, call.state, self.state)?;
-            tx.conn
-                .prepare_cached("UPDATE tool_calls SET duration_ms = ?2 WHERE id = ?1")?
-                .execute(params![call.id.to_bytes(), self.duration_ms])?;
+            tx.conn.run(
+                "UPDATE tool_calls SET duration_ms = ?2 WHERE id = ?1",
+                params![call.id, self.duration_ms],
+            )?;
             tx.finished_event(
                 &head,
                 &call,

@@ -9,7 +9,7 @@ use crate::store::error::StoreError;
 use crate::store::input::{ModelStep, NewPart};
 use crate::store::ops::outbox::NewRow;
 use crate::store::rows::{preview, usage};
-use rusqlite::params;
+use crate::store::sql::{Statements, params};
 
 /// Completes a continuation. Durable. A temporary session ends with it.
 #[derive(Debug, Clone)]
@@ -80,12 +80,11 @@ impl WriteCommand for FinishTurn {
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
         let mut head = tx.running(self.continuation_id, self.epoch)?;
-        let unfinished: bool = tx
-            .conn
-            .prepare_cached(
-                "SELECT EXISTS (SELECT 1 FROM tool_calls WHERE continuation_id = ?1 AND result_step IS NULL)",
-            )?
-            .query_row([head.id.to_bytes()], |row| row.get(0))?;
+        let unfinished: bool = tx.conn.value(
+            "SELECT EXISTS (SELECT 1 FROM tool_calls
+             WHERE continuation_id = ?1 AND result_step IS NULL)",
+            [head.id],
+        )?;
         if unfinished || tx.pending_gates(head.id)? > 0 {
             return Err(StoreError::bug(format!(
                 "continuation {} cannot go from running to completed with an open tool call or gate",
@@ -108,20 +107,17 @@ impl WriteCommand for FinishTurn {
         if !crate::mutant!("final_with_outbox") {
             queue_reply(tx, head.id, &self.parts)?;
         }
-        tx.conn
-            .prepare_cached("UPDATE sessions SET last_line = ?2, updated_at = ?3 WHERE id = ?1")?
-            .execute(params![
-                head.session_id.to_bytes(),
-                preview(&self.session_last_line),
-                tx.now.as_millis()
-            ])?;
-        let usage = tx
-            .conn
-            .prepare_cached(
-                "SELECT input_tokens, output_tokens, cached_tokens, cache_write_tokens, cost_usd FROM continuations
-                 WHERE id = ?1",
-            )?
-            .query_row([head.id.to_bytes()], |row| usage(row, 0))?;
+        tx.conn.run(
+            "UPDATE sessions SET last_line = ?2, updated_at = ?3 WHERE id = ?1",
+            params![head.session_id, preview(&self.session_last_line), tx.now],
+        )?;
+        let usage = tx.conn.row(
+            "SELECT input_tokens, output_tokens, cached_tokens, cache_write_tokens,
+                 cost_usd FROM continuations
+             WHERE id = ?1",
+            [head.id],
+            usage,
+        )?;
         tx.emit(
             Some(head.session_id),
             Some(head.id),

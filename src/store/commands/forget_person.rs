@@ -1,8 +1,7 @@
 //! Removes a person for good, piece by piece. The first piece notes that it is under way, the last one that it is done:
 //! whoever dies in between goes on after the next start.
 
-use rusqlite::types::Value;
-use rusqlite::{ToSql, params, params_from_iter};
+use crate::store::sql::Value;
 use serde_json::json;
 
 use crate::protocol::event::EventBody;
@@ -17,9 +16,10 @@ use crate::store::queries::forget::UNDER_WAY;
 use crate::store::queries::mentions::{Mention, Table};
 use crate::store::queries::sweep::{OldTurn, RawId};
 use crate::store::schema;
+use crate::store::sql::{Connection, Statements, ToSql, params};
 
 /// Overwrites what is deleted, wherever it was, for as long as this lives: otherwise only what costs nothing more is.
-struct Overwriting<'a>(&'a rusqlite::Connection);
+struct Overwriting<'a>(&'a Connection);
 
 impl<'a> Overwriting<'a> {
     fn begin(tx: &WriteTx<'a>) -> Result<Self, StoreError> {
@@ -77,25 +77,24 @@ impl WriteCommand for ForgetTurns {
                 break;
             }
             swept.taken += 1;
-            let ended: bool = tx
-                .conn
-                .prepare_cached(
-                    "SELECT EXISTS (SELECT 1 FROM continuations WHERE id = ?1 AND ended_at IS NOT NULL)",
-                )?
-                .query_row([turn.id], |row| row.get(0))?;
+            let ended: bool = tx.conn.value(
+                "SELECT EXISTS (SELECT 1 FROM continuations
+                 WHERE id = ?1 AND ended_at IS NOT NULL)",
+                [turn.id],
+            )?;
             if !ended {
                 continue;
             }
-            tx.conn
-                .prepare_cached(
-                    "DELETE FROM session_grants WHERE approval_id IN
-                        (SELECT id FROM approvals WHERE continuation_id = ?1)",
-                )?
-                .execute([turn.id])?;
+            tx.conn.run(
+                "DELETE FROM session_grants WHERE approval_id IN
+                 (SELECT id FROM approvals WHERE continuation_id = ?1)",
+                [turn.id],
+            )?;
             for by in &turn.retried_by {
-                tx.conn
-                    .prepare_cached("UPDATE continuations SET retry_of = NULL WHERE id = ?1")?
-                    .execute([by])?;
+                tx.conn.run(
+                    "UPDATE continuations SET retry_of = NULL WHERE id = ?1",
+                    [by],
+                )?;
             }
             swept.rows += SweepHistory::remove(tx, turn)?;
             swept.removed += 1;
@@ -139,7 +138,7 @@ impl WriteCommand for ForgetLoose {
         for thing in self.things.iter().take(CHUNK as usize) {
             swept.taken += 1;
             let run = |query: &str, key: &dyn ToSql| -> Result<u64, StoreError> {
-                Ok(tx.conn.prepare_cached(query)?.execute([key])? as u64)
+                Ok(tx.conn.run(query, [key])? as u64)
             };
             swept.rows += match thing {
                 Loose::Event(seq) => run(
@@ -223,17 +222,14 @@ impl WriteCommand for ForgetSessions {
         let _overwriting = Overwriting::begin(tx)?;
         let mut swept = Swept::default();
         for id in &self.whole {
-            let state: Option<String> = {
-                let mut find = tx.conn.prepare_cached(
-                    "SELECT state FROM sessions WHERE id = ?1
-                        AND NOT EXISTS (SELECT 1 FROM continuations c WHERE c.session_id = sessions.id)",
-                )?;
-                let mut rows = find.query([id])?;
-                rows.next()?.map(|row| row.get(0)).transpose()?
-            };
+            let state: Option<String> = tx.conn.value_opt(
+                "SELECT state FROM sessions WHERE id = ?1 AND NOT EXISTS (
+                 SELECT 1 FROM continuations c WHERE c.session_id = sessions.id)",
+                [id],
+            )?;
             let Some(state) = state else { continue };
             for query in OF_SESSION {
-                swept.rows += tx.conn.prepare_cached(query)?.execute([id])? as u64;
+                swept.rows += tx.conn.run(query, [id])? as u64;
             }
             if state == "active" {
                 tx.emit(
@@ -247,14 +243,14 @@ impl WriteCommand for ForgetSessions {
             swept.removed += 1;
         }
         for id in &self.shared {
-            tx.conn
-                .prepare_cached(
-                    "UPDATE compactions SET state = 'failed', error = 'a person was forgotten meanwhile', ended_at = ?2
-                     WHERE session_id = ?1 AND state = 'running'",
-                )?
-                .execute(params![id, tx.now.as_millis()])?;
+            tx.conn.run(
+                "UPDATE compactions SET state = 'failed',
+                     error = 'a person was forgotten meanwhile', ended_at = ?2
+                 WHERE session_id = ?1 AND state = 'running'",
+                params![id, tx.now],
+            )?;
             for query in OF_SHARED {
-                swept.rows += tx.conn.prepare_cached(query)?.execute([id])? as u64;
+                swept.rows += tx.conn.run(query, [id])? as u64;
             }
         }
         Ok(swept)
@@ -298,12 +294,11 @@ impl WriteCommand for Rename {
                     if name == "memories" && column == "text" {
                         set.push("digest = ?".to_owned());
                         values.push(Value::from(digest(text).to_vec()));
-                        tx.conn
-                            .prepare_cached(
-                                "DELETE FROM memory_vectors WHERE memory_id =
-                                    (SELECT id FROM memories WHERE position = ?1)",
-                            )?
-                            .execute(params_from_iter(&mention.key))?;
+                        tx.conn.run(
+                            "DELETE FROM memory_vectors WHERE memory_id =
+                             (SELECT id FROM memories WHERE position = ?1)",
+                            mention.key.as_slice(),
+                        )?;
                     }
                 }
                 format!(
@@ -313,9 +308,7 @@ impl WriteCommand for Rename {
                 )
             };
             values.extend(mention.key.iter().cloned());
-            swept.rows += tx.conn.prepare(&query)?.execute(params_from_iter(
-                values.iter().map(|value| value as &dyn ToSql),
-            ))? as u64;
+            swept.rows += tx.conn.run(&query, values.as_slice())? as u64;
             swept.removed += 1;
         }
         Ok(swept)

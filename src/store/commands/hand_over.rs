@@ -14,7 +14,7 @@ use crate::store::queries::approvals::load_approval;
 use crate::store::queries::duty::{ON_CALL, load_on_call};
 use crate::store::rows::to_json;
 use crate::store::schema;
-use rusqlite::params;
+use crate::store::sql::{Statements, params};
 use serde_json::json;
 
 /// Lets a pending question wait for somebody. Durable. Bound to what was shown, like a decision; answers like one.
@@ -38,24 +38,15 @@ pub struct HandOver {
 
 /// Whether a card of this question can still be answered where this one would go.
 fn has_card(tx: &WriteTx<'_>, gate: &Gate, card: &NewCard) -> Result<bool, StoreError> {
-    Ok(tx
-        .conn
-        .prepare_cached(
-            "SELECT EXISTS (SELECT 1 FROM outbox o
-             WHERE o.approval_id = ?1 AND o.class = 'approval_card' AND o.channel = ?2 AND o.conversation = ?3
-                AND o.state IN ('pending', 'sending', 'sent', 'unknown')
-                AND (o.buttons IS NULL OR o.buttons = '[]' OR EXISTS (SELECT 1 FROM card_tokens t
-                    WHERE t.outbox_id = o.id AND t.revision = ?4 AND t.spent_at IS NULL)))",
-        )?
-        .query_row(
-            params![
-                gate.id.to_bytes(),
-                card.channel,
-                card.conversation,
-                gate.revision
-            ],
-            |row| row.get(0),
-        )?)
+    tx.conn.value(
+        "SELECT EXISTS (SELECT 1 FROM outbox o
+         WHERE o.approval_id = ?1 AND o.class = 'approval_card' AND o.channel = ?2
+             AND o.conversation = ?3
+            AND o.state IN ('pending', 'sending', 'sent', 'unknown')
+            AND (o.buttons IS NULL OR o.buttons = '[]' OR EXISTS (SELECT 1 FROM card_tokens t
+                WHERE t.outbox_id = o.id AND t.revision = ?4 AND t.spent_at IS NULL)))",
+        params![gate.id, card.channel, card.conversation, gate.revision],
+    )
 }
 
 impl WriteCommand for HandOver {
@@ -114,9 +105,10 @@ impl WriteCommand for HandOver {
                 })
             })
             .transpose()?;
-        tx.conn
-            .prepare_cached("UPDATE approvals SET waiting_for = ?2, updated_at = ?3 WHERE id = ?1")?
-            .execute(params![gate.id.to_bytes(), waiting_for, tx.now.as_millis()])?;
+        tx.conn.run(
+            "UPDATE approvals SET waiting_for = ?2, updated_at = ?3 WHERE id = ?1",
+            params![gate.id, waiting_for, tx.now],
+        )?;
         let mut cards = Vec::new();
         for card in &self.cards {
             if !has_card(tx, &gate, card)? {

@@ -3,14 +3,14 @@
 use crate::protocol::approval::{Requester, Speaker};
 use crate::protocol::event::EventBody;
 use crate::protocol::ids::{ContinuationId, InboxId, SessionId};
-use crate::protocol::words::{Autonomy, ContinuationState, Disposition, Unattended};
+use crate::protocol::words::{ContinuationState, Disposition};
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::{NewNotice, Origin, SessionChoice, TurnBounds, TurnCache, TurnLimits};
 use crate::store::ops::sessions::NewSession;
-use crate::store::rows::{preview, to_json, word};
+use crate::store::rows::preview;
 use crate::store::schema;
-use rusqlite::{OptionalExtension, params};
+use crate::store::sql::{Connection, Json, Statements, params};
 use sha2::{Digest as _, Sha256};
 
 /// A user message. Durable: acknowledge the platform only after this.
@@ -75,30 +75,25 @@ pub(crate) fn seen_before(
     let Some(key) = &origin.key else {
         return Ok(None);
     };
-    let found = tx
-        .conn
-        .prepare_cached(
-            "SELECT i.id, i.body_digest, i.disposition, i.continuation_id, c.session_id, c.state
-             FROM inbox i LEFT JOIN continuations c ON c.id = i.continuation_id
-             WHERE i.channel = ?1 AND i.principal = ?2 AND i.key = ?3",
-        )?
-        .query_row(params![origin.channel, origin.principal, key], |row| {
-            let digest: [u8; 32] = row.get(1)?;
+    let found = tx.conn.row_opt(
+        "SELECT i.id, i.body_digest, i.disposition, i.continuation_id, c.session_id,
+             c.state
+         FROM inbox i LEFT JOIN continuations c ON c.id = i.continuation_id
+         WHERE i.channel = ?1 AND i.principal = ?2 AND i.key = ?3",
+        params![origin.channel, origin.principal, key],
+        |row| {
+            let digest: [u8; 32] = row.get("body_digest")?;
             let outcome = IngestOutcome {
-                inbox_id: InboxId::from_bytes(row.get(0)?),
-                disposition: word(row, 2)?,
-                continuation_id: row
-                    .get::<_, Option<[u8; 16]>>(3)?
-                    .map(ContinuationId::from_bytes),
-                session_id: row
-                    .get::<_, Option<[u8; 16]>>(4)?
-                    .map(SessionId::from_bytes),
-                state: crate::store::rows::word_opt(row, 5)?,
+                inbox_id: row.get("id")?,
+                disposition: row.get("disposition")?,
+                continuation_id: row.get("continuation_id")?,
+                session_id: row.get("session_id")?,
+                state: row.get("state")?,
                 repeated: true,
             };
             Ok((digest, outcome))
-        })
-        .optional()?;
+        },
+    )?;
     match found {
         Some((digest, _)) if digest != origin.body_digest => Err(StoreError::KeyConflict),
         Some((_, outcome)) => Ok(Some(outcome)),
@@ -109,12 +104,10 @@ pub(crate) fn seen_before(
 /// Saves the position after this item. A repeated item moves it too: it was stored the first time.
 pub(crate) fn save_cursor(tx: &WriteTx<'_>, origin: &Origin) -> Result<(), StoreError> {
     if let Some(cursor) = &origin.cursor {
-        let changed = tx
-            .conn
-            .prepare_cached(
-                "UPDATE channel_accounts SET cursor = ?2, updated_at = ?3 WHERE name = ?1",
-            )?
-            .execute(params![origin.channel, cursor, tx.now.as_millis()])?;
+        let changed = tx.conn.run(
+            "UPDATE channel_accounts SET cursor = ?2, updated_at = ?3 WHERE name = ?1",
+            params![origin.channel, cursor, tx.now],
+        )?;
         if changed == 0 {
             return Err(StoreError::not_found("channel", &origin.channel));
         }
@@ -136,22 +129,22 @@ pub(crate) fn record(
         .key
         .as_ref()
         .filter(|_| !crate::mutant!("dedupe_key"));
-    tx.conn
-        .prepare_cached(
-            "INSERT INTO inbox (id, channel, principal, key, body_digest, disposition, detail, continuation_id, received_at)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
-        )?
-        .execute(params![
-            id.to_bytes(),
+    tx.conn.run(
+        "INSERT INTO inbox (id, channel, principal, key, body_digest, disposition,
+             detail, continuation_id, received_at)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+        params![
+            id,
             origin.channel,
             origin.principal,
             key,
             origin.body_digest,
-            disposition.as_str(),
+            disposition,
             detail,
-            continuation.map(ContinuationId::to_bytes),
-            tx.now.as_millis()
-        ])?;
+            continuation,
+            tx.now
+        ],
+    )?;
     Ok(id)
 }
 
@@ -197,48 +190,45 @@ impl IngestTurn {
             role: self.role.clone(),
             at: self.said_at.clone(),
         };
-        tx.conn
-            .prepare_cached(
-                "INSERT INTO continuations (id, session_id, state, requester_id, requester_display, requester_person,
-                    surface, text, model, message_ref, retry_of, max_steps, max_tool_calls, max_active_ms, max_tokens,
-                    created_at, updated_at, fresh, private, max_cost_usd, unattended, autonomy_ceiling, speaker)
-                 VALUES (?1, ?2, 'pending', ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?15, ?16,
-                    ?17 OR EXISTS (SELECT 1 FROM continuations INDEXED BY continuations_private
-                        WHERE session_id = ?2 AND private = 1), ?18, ?19, ?20, ?21)",
-            )?
-            .execute(params![
-                id.to_bytes(),
-                session.to_bytes(),
+        tx.conn.run(
+            "INSERT INTO continuations (id, session_id, state, requester_id,
+                requester_display, requester_person, surface, text, model, message_ref,
+                retry_of, max_steps, max_tool_calls, max_active_ms, max_tokens, created_at,
+                 updated_at, fresh, private, max_cost_usd, unattended, autonomy_ceiling,
+                 speaker)
+             VALUES (?1, ?2, 'pending', ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14,
+                ?15, ?15, ?16, ?17 OR EXISTS (SELECT 1 FROM continuations INDEXED BY
+                 continuations_private
+                    WHERE session_id = ?2 AND private = 1), ?18, ?19, ?20, ?21)",
+            params![
+                id,
+                session,
                 requester.id,
                 requester.display,
                 requester.person,
-                self.origin.surface.as_str(),
+                self.origin.surface,
                 self.text,
                 self.model,
                 self.origin.message_ref,
-                self.retry_of.map(ContinuationId::to_bytes),
+                self.retry_of,
                 self.limits.max_steps,
                 self.limits.max_tool_calls,
                 self.limits.max_active_ms,
                 self.limits.max_tokens,
-                tx.now.as_millis(),
+                tx.now,
                 self.cache.fresh,
                 self.cache.private,
                 self.limits.max_cost_usd,
-                self.bounds.unattended.map(Unattended::as_str),
-                self.bounds.autonomy_ceiling.map(Autonomy::as_str),
-                to_json(&speaker)?
-            ])?;
-        tx.conn
-            .prepare_cached(
-                "UPDATE sessions SET turns = turns + 1, last_line = ?2, last_sender = ?3, updated_at = ?4 WHERE id = ?1",
-            )?
-            .execute(params![
-                session.to_bytes(),
-                preview(&self.text),
-                requester.display,
-                tx.now.as_millis()
-            ])?;
+                self.bounds.unattended,
+                self.bounds.autonomy_ceiling,
+                Json(&speaker)
+            ],
+        )?;
+        tx.conn.run(
+            "UPDATE sessions SET turns = turns + 1, last_line = ?2, last_sender = ?3,
+             updated_at = ?4 WHERE id = ?1",
+            params![session, preview(&self.text), requester.display, tx.now],
+        )?;
         Ok(id)
     }
 }
@@ -248,7 +238,7 @@ const ALIAS_DIGITS: usize = 12;
 
 /// What models know a sender by: the name under `[people]`, else a digest of the platform id. It is keyed with the
 /// identity of this database, because platform ids are few enough to try them all.
-fn alias(conn: &rusqlite::Connection, requester: &Requester) -> Result<String, StoreError> {
+fn alias(conn: &Connection, requester: &Requester) -> Result<String, StoreError> {
     if let Some(person) = &requester.person {
         return Ok(person.clone());
     }
@@ -286,17 +276,16 @@ impl WriteCommand for IngestTurn {
             }
         }
         let session = self.session(tx)?;
-        let (open, waiting, taken): (u32, u32, bool) = tx
-            .conn
-            .prepare_cached(
-                "SELECT count(*), count(*) FILTER (WHERE state = 'pending'),
-                    EXISTS (SELECT 1 FROM sessions s JOIN take_overs t
-                        ON t.channel = s.channel AND t.conversation = s.conversation WHERE s.id = ?1)
-                 FROM continuations WHERE session_id = ?1 AND ended_at IS NULL",
-            )?
-            .query_row([session.to_bytes()], |row| {
-                Ok((row.get(0)?, row.get(1)?, row.get(2)?))
-            })?;
+        let (open, waiting, taken): (u32, u32, bool) = tx.conn.row(
+            "SELECT count(*) AS open, count(*) FILTER (WHERE state = 'pending') AS
+                 waiting,
+                EXISTS (SELECT 1 FROM sessions s JOIN take_overs t
+                    ON t.channel = s.channel AND t.conversation = s.conversation
+             WHERE s.id = ?1) AS taken
+             FROM continuations WHERE session_id = ?1 AND ended_at IS NULL",
+            [session],
+            |row| Ok((row.get("open")?, row.get("waiting")?, row.get("taken")?)),
+        )?;
         // A person who answers by hand is told everything.
         if !self.unlimited_queue && !taken && waiting >= self.max_queue {
             let inbox_id = record(

@@ -1,7 +1,5 @@
 //! Puts a turn down that nobody drives any more, whatever was in flight of it.
 
-use rusqlite::params;
-
 use crate::protocol::event::EventBody;
 use crate::protocol::ids::{ContinuationId, ToolCallId};
 use crate::protocol::session::ErrorBody;
@@ -13,6 +11,7 @@ use crate::store::error::StoreError;
 use crate::store::input::NewNotice;
 use crate::store::ops::approvals::Subject;
 use crate::store::ops::continuations::Head;
+use crate::store::sql::{Statements, params};
 
 /// Interrupts a continuation that is running without a driver. Durable: its open model calls are settled, and its
 /// started tool calls become what they become after a crash.
@@ -59,15 +58,11 @@ impl WriteTx<'_> {
 
     /// Whether the key of the run that was in flight is still remembered.
     fn key_lives(&self, id: ToolCallId) -> Result<bool, StoreError> {
-        Ok(self
-            .conn
-            .prepare_cached(
-                "SELECT NOT EXISTS (SELECT 1 FROM tool_attempts
-                 WHERE call_id = ?1 AND finished_at IS NULL AND key_until <= ?2)",
-            )?
-            .query_row(params![id.to_bytes(), self.now.as_millis()], |row| {
-                row.get(0)
-            })?)
+        self.conn.value(
+            "SELECT NOT EXISTS (SELECT 1 FROM tool_attempts
+             WHERE call_id = ?1 AND finished_at IS NULL AND key_until <= ?2)",
+            params![id, self.now],
+        )
     }
 
     /// Settles one call that was in flight; whether it may run again by itself.
@@ -88,17 +83,11 @@ impl WriteTx<'_> {
             ToolCallState::Indeterminate
         };
         self.move_call(id, call.state, to)?;
-        self.conn
-            .prepare_cached(
-                "UPDATE tool_attempts SET finished_at = ?2, outcome = ?3, detail = ?4
-                 WHERE call_id = ?1 AND finished_at IS NULL",
-            )?
-            .execute(params![
-                id.to_bytes(),
-                self.now.as_millis(),
-                to.as_str(),
-                why
-            ])?;
+        self.conn.run(
+            "UPDATE tool_attempts SET finished_at = ?2, outcome = ?3, detail = ?4
+             WHERE call_id = ?1 AND finished_at IS NULL",
+            params![id, self.now, to, why],
+        )?;
         if !again {
             self.finished_event(&head, &call, to, why, None)?;
             // An ended continuation asks nothing any more.

@@ -5,7 +5,7 @@ use crate::protocol::words::{ApprovalKind, ApprovalState};
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::ActorRef;
-use rusqlite::params;
+use crate::store::sql::{Statements, params};
 use serde_json::json;
 
 /// Adds to what is known about an unknown outcome. Durable. Does nothing once the question is answered.
@@ -20,13 +20,12 @@ pub struct NoteUnknown {
 impl WriteTx<'_> {
     /// Adds a sentence to a pending question and announces it anew. The same sentence is added once.
     pub(crate) fn note_question(&mut self, id: ApprovalId, text: &str) -> Result<(), StoreError> {
-        let changed = self
-            .conn
-            .prepare_cached(
-                "UPDATE approvals SET question = trim(coalesce(question, '') || ' ' || ?2), updated_at = ?3
-                 WHERE id = ?1 AND instr(coalesce(question, ''), ?2) = 0",
-            )?
-            .execute(params![id.to_bytes(), text, self.now.as_millis()])?;
+        let changed = self.conn.run(
+            "UPDATE approvals SET question = trim(coalesce(question, '') || ' ' || ?2),
+                 updated_at = ?3
+             WHERE id = ?1 AND instr(coalesce(question, ''), ?2) = 0",
+            params![id, text, self.now],
+        )?;
         if changed > 0 {
             self.requested_event(id)?;
         }

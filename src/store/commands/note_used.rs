@@ -1,10 +1,9 @@
 //! Counts that remembered things went into a context.
 
-use rusqlite::params;
-
 use crate::protocol::ids::MemoryId;
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
+use crate::store::sql::{Statements, params};
 
 /// Counts one use of each. Relaxed; one that is gone is passed over.
 #[derive(Debug, Clone)]
@@ -18,11 +17,11 @@ impl WriteCommand for NoteUsed {
     const DURABILITY: Durability = Durability::Relaxed;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
-        let mut note = tx.conn.prepare_cached(
-            "UPDATE memories SET uses = uses + 1, last_used_at = ?2 WHERE id = ?1",
-        )?;
         for id in &self.ids {
-            note.execute(params![id.to_bytes(), tx.now.as_millis()])?;
+            tx.conn.run(
+                "UPDATE memories SET uses = uses + 1, last_used_at = ?2 WHERE id = ?1",
+                params![id, tx.now],
+            )?;
         }
         Ok(())
     }

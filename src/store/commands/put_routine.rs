@@ -9,8 +9,7 @@ use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::ActorRef;
 use crate::store::queries::routines::{find_routine, load_routine};
-use crate::store::rows::to_json;
-use rusqlite::params;
+use crate::store::sql::{Json, Statements, params};
 
 /// Routines there may be.
 pub const MAX_ROUTINES: u32 = 200;
@@ -75,26 +74,19 @@ pub struct PutRoutine {
 
 impl PutRoutine {
     fn insert(&self, tx: &WriteTx<'_>) -> Result<(), StoreError> {
-        let count: u32 = tx
-            .conn
-            .query_row("SELECT count(*) FROM routines", [], |row| row.get(0))?;
+        let count: u32 = tx.conn.value("SELECT count(*) FROM routines", [])?;
         if count >= MAX_ROUTINES {
             return Err(StoreError::rejected(format!(
                 "there are {count} routines; at most {MAX_ROUTINES} are kept: remove one first"
             )));
         }
         // The fields follow in the same transaction.
-        tx.conn
-            .prepare_cached(
-                "INSERT INTO routines (id, name, schedule, prompt, channel, conversation, budgets, autonomy_ceiling,
-                    missed, by_label, version, created_at, updated_at)
-                 VALUES (?1, ?2, '', '', '', '', '{}', 'supervised', 'skip', '', 0, ?3, ?3)",
-            )?
-            .execute(params![
-                self.id.to_bytes(),
-                self.fields.name,
-                tx.now.as_millis()
-            ])?;
+        tx.conn.run(
+            "INSERT INTO routines (id, name, schedule, prompt, channel, conversation,
+                budgets, autonomy_ceiling, missed, by_label, version, created_at, updated_at)
+             VALUES (?1, ?2, '', '', '', '', '{}', 'supervised', 'skip', '', 0, ?3, ?3)",
+            params![self.id, self.fields.name, tx.now],
+        )?;
         Ok(())
     }
 }
@@ -123,17 +115,15 @@ impl WriteCommand for PutRoutine {
                 before.due_at.zip(before.begin_at)
             }
         };
-        let changed = tx
-            .conn
-            .prepare_cached(
-                "UPDATE routines SET name = ?3, schedule = ?4, time_zone = ?5, prompt = ?6, channel = ?7,
-                    conversation = ?8, model = ?9, budgets = ?10, autonomy_ceiling = ?11, park = ?12, missed = ?13,
-                    jitter_seconds = ?14, enabled = ?15, by_label = ?16, version = version + 1, due_at = ?17,
-                    begin_at = ?18, updated_at = ?19
-                 WHERE id = ?1 AND version = ?2",
-            )?
-            .execute(params![
-                self.id.to_bytes(),
+        let changed = tx.conn.run(
+            "UPDATE routines SET name = ?3, schedule = ?4, time_zone = ?5, prompt = ?6,
+                channel = ?7, conversation = ?8, model = ?9, budgets = ?10,
+                autonomy_ceiling = ?11, park = ?12, missed = ?13, jitter_seconds = ?14,
+                enabled = ?15, by_label = ?16, version = version + 1, due_at = ?17,
+                 begin_at = ?18, updated_at = ?19
+             WHERE id = ?1 AND version = ?2",
+            params![
+                self.id,
                 self.version,
                 fields.name,
                 fields.schedule,
@@ -142,17 +132,18 @@ impl WriteCommand for PutRoutine {
                 fields.channel,
                 fields.conversation,
                 fields.model,
-                to_json(&fields.budgets)?,
-                fields.autonomy_ceiling.as_str(),
+                Json(&fields.budgets),
+                fields.autonomy_ceiling,
                 fields.park,
-                fields.missed.as_str(),
+                fields.missed,
                 fields.jitter_seconds,
                 fields.enabled,
                 self.by.label,
-                due.map(|(due, _)| due.as_millis()),
-                due.map(|(_, begin)| begin.as_millis()),
-                tx.now.as_millis()
-            ])?;
+                due.map(|(due, _)| due),
+                due.map(|(_, begin)| begin),
+                tx.now
+            ],
+        )?;
         let routine = load_routine(tx.conn, self.id)?;
         if changed == 0 {
             return Err(StoreError::conflict(format!(
@@ -208,7 +199,7 @@ impl WriteCommand for RemoveRoutine {
         let routine = load_routine(tx.conn, self.id)?;
         for table in ["routine_runs WHERE routine_id", "routines WHERE id"] {
             tx.conn
-                .execute(&format!("DELETE FROM {table} = ?1"), [self.id.to_bytes()])?;
+                .run(&format!("DELETE FROM {table} = ?1"), [self.id])?;
         }
         tx.audit(
             "routine.removed",

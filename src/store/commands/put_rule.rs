@@ -9,7 +9,7 @@ use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::ActorRef;
 use crate::store::queries::rules::load_rule;
-use rusqlite::{OptionalExtension, params};
+use crate::store::sql::{Statements, params};
 use serde_json::json;
 
 /// Rules there may be.
@@ -65,26 +65,19 @@ pub struct PutRule {
 
 impl PutRule {
     fn insert(&self, tx: &WriteTx<'_>) -> Result<(), StoreError> {
-        let count: u32 = tx
-            .conn
-            .query_row("SELECT count(*) FROM rules", [], |row| row.get(0))?;
+        let count: u32 = tx.conn.value("SELECT count(*) FROM rules", [])?;
         if count >= MAX_RULES {
             return Err(StoreError::rejected(format!(
                 "there are {count} rules; at most {MAX_RULES} are kept: remove one first"
             )));
         }
         // The fields follow in the same transaction.
-        tx.conn
-            .prepare_cached(
-                "INSERT INTO rules (id, tool, matcher, value, scope, verdict, approval_id, by_label, version,
-                    created_at, updated_at)
-                 VALUES (?1, '', 'exact', '', 'global', 'ask', ?2, '', 0, ?3, ?3)",
-            )?
-            .execute(params![
-                self.id.to_bytes(),
-                self.approval_id.map(ApprovalId::to_bytes),
-                tx.now.as_millis()
-            ])?;
+        tx.conn.run(
+            "INSERT INTO rules (id, tool, matcher, value, scope, verdict, approval_id,
+                by_label, version, created_at, updated_at)
+             VALUES (?1, '', 'exact', '', 'global', 'ask', ?2, '', 0, ?3, ?3)",
+            params![self.id, self.approval_id, tx.now],
+        )?;
         Ok(())
     }
 }
@@ -112,34 +105,33 @@ impl WriteCommand for PutRule {
                 self.id, before.uses
             )));
         }
-        let changed = tx
-            .conn
-            .prepare_cached(
-                "UPDATE rules SET tool = ?3, field = ?4, matcher = ?5, value = ?6, scope = ?7, channel = ?8,
-                    session_id = ?9, verdict = ?10, enabled = ?11, expires_at = ?12, max_uses = ?13, note = ?14,
-                    by_label = ?15, version = version + 1, updated_at = ?16, cwd = ?17, executable = ?18
-                 WHERE id = ?1 AND version = ?2",
-            )?
-            .execute(params![
-                self.id.to_bytes(),
+        let changed = tx.conn.run(
+            "UPDATE rules SET tool = ?3, field = ?4, matcher = ?5, value = ?6,
+                scope = ?7, channel = ?8, session_id = ?9, verdict = ?10, enabled = ?11,
+                expires_at = ?12, max_uses = ?13, note = ?14, by_label = ?15,
+                 version = version + 1, updated_at = ?16, cwd = ?17, executable = ?18
+             WHERE id = ?1 AND version = ?2",
+            params![
+                self.id,
                 self.version,
                 fields.tool,
                 fields.field,
-                fields.matcher.as_str(),
+                fields.matcher,
                 fields.value,
-                fields.scope.as_str(),
+                fields.scope,
                 fields.channel,
-                fields.session_id.map(SessionId::to_bytes),
-                fields.verdict.as_str(),
+                fields.session_id,
+                fields.verdict,
                 fields.enabled,
-                fields.expires_at.map(Timestamp::as_millis),
+                fields.expires_at,
                 fields.max_uses,
                 fields.note,
                 self.by.label,
-                tx.now.as_millis(),
+                tx.now,
                 fields.cwd,
                 fields.executable
-            ])?;
+            ],
+        )?;
         if changed == 0 {
             return Err(StoreError::conflict(format!(
                 "the rule {} was changed by {} meanwhile: look at it and try again",
@@ -195,15 +187,18 @@ impl WriteCommand for RemoveGrant {
     const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
-        let found: Option<(String, [u8; 16], String)> = tx
-            .conn
-            .prepare_cached(
-                "DELETE FROM session_grants WHERE approval_id = ?1 RETURNING tool, session_id, requester_id",
-            )?
-            .query_row([self.id.to_bytes()], |row| {
-                Ok((row.get(0)?, row.get(1)?, row.get(2)?))
-            })
-            .optional()?;
+        let found: Option<(String, [u8; 16], String)> = tx.conn.row_opt(
+            "DELETE FROM session_grants WHERE approval_id = ?1 RETURNING tool,
+             session_id, requester_id",
+            [self.id],
+            |row| {
+                Ok((
+                    row.get("tool")?,
+                    row.get("session_id")?,
+                    row.get("requester_id")?,
+                ))
+            },
+        )?;
         let (tool, session, requester) =
             found.ok_or_else(|| StoreError::not_found("permission for a shape", self.id))?;
         let session = SessionId::from_bytes(session);

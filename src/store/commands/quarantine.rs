@@ -3,7 +3,6 @@
 //!
 //! Runs inside recovery, once per copy. Nothing here starts, sends or drops anything.
 
-use rusqlite::params;
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
@@ -18,6 +17,7 @@ use crate::store::error::StoreError;
 use crate::store::input::ActorRef;
 use crate::store::ops::approvals::Subject;
 use crate::store::ops::outbox::Part;
+use crate::store::sql::{Statements, params};
 
 /// Key in `meta` of a database that was made as a copy and has not been started since. Its first start is in
 /// quarantine, whatever a side-car says.
@@ -27,11 +27,10 @@ const DOUBT: &str = "the database was restored from a copy";
 
 /// Puts everything open in doubt; the parts that are unknown now.
 pub(crate) fn doubt_open_work(tx: &mut WriteTx<'_>) -> Result<Vec<OutboxId>, StoreError> {
-    let waiting = tx
-        .conn
-        .prepare_cached("SELECT id FROM outbox WHERE state = 'pending' ORDER BY position")?
-        .query_map([], |row| row.get(0).map(OutboxId::from_bytes))?
-        .collect::<rusqlite::Result<Vec<_>>>()?;
+    let waiting = tx.conn.values::<OutboxId>(
+        "SELECT id FROM outbox WHERE state = 'pending' ORDER BY position",
+        [],
+    )?;
     let mut unknown = Vec::new();
     for id in waiting {
         let mut part = tx.part(id)?;
@@ -39,23 +38,21 @@ pub(crate) fn doubt_open_work(tx: &mut WriteTx<'_>) -> Result<Vec<OutboxId>, Sto
             unknown.push(id);
         }
     }
-    let approved = tx
-        .conn
-        .prepare_cached("SELECT id FROM approvals WHERE state = 'approved' ORDER BY position")?
-        .query_map([], |row| row.get(0).map(ApprovalId::from_bytes))?
-        .collect::<rusqlite::Result<Vec<_>>>()?;
+    let approved = tx.conn.values::<ApprovalId>(
+        "SELECT id FROM approvals WHERE state = 'approved' ORDER BY position",
+        [],
+    )?;
     for id in approved {
         ask_approved_again(tx, id)?;
     }
-    let ready = tx
-        .conn
-        .prepare_cached(
-            "SELECT t.id FROM tool_calls t JOIN continuations c ON c.id = t.continuation_id
-             WHERE t.state = 'ready' AND t.effect NOT IN ('read_only', 'idempotent') AND c.ended_at IS NULL
-             ORDER BY t.position",
-        )?
-        .query_map([], |row| row.get(0).map(ToolCallId::from_bytes))?
-        .collect::<rusqlite::Result<Vec<_>>>()?;
+    let ready = tx.conn.values::<ToolCallId>(
+        "SELECT t.id FROM tool_calls t JOIN continuations c ON c.id =
+             t.continuation_id
+         WHERE t.state = 'ready' AND t.effect NOT IN ('read_only', 'idempotent')
+             AND c.ended_at IS NULL
+         ORDER BY t.position",
+        [],
+    )?;
     for id in ready {
         ask_ready(tx, id)?;
     }
@@ -74,9 +71,10 @@ fn doubt_part(tx: &mut WriteTx<'_>, part: &mut Part) -> Result<bool, StoreError>
     }
     let detail = format!("{DOUBT}: it may have been sent since");
     tx.move_part(part, OutboxState::Unknown)?;
-    tx.conn
-        .prepare_cached("UPDATE outbox SET last_error = ?2 WHERE id = ?1")?
-        .execute(params![part.id.to_bytes(), detail])?;
+    tx.conn.run(
+        "UPDATE outbox SET last_error = ?2 WHERE id = ?1",
+        params![part.id, detail],
+    )?;
     let session = match part.continuation_id {
         Some(id) => Some(tx.head(id)?.session_id),
         None => None,
@@ -117,9 +115,10 @@ fn ask_approved_again(tx: &mut WriteTx<'_>, id: ApprovalId) -> Result<(), StoreE
     let call = tx.call(call_id)?;
     let digest = gate.digest.clone();
     tx.next_revision(&mut gate, &digest)?;
-    tx.conn
-        .prepare_cached("UPDATE approvals SET question = ?2 WHERE id = ?1")?
-        .execute(params![id.to_bytes(), may_have_run(&call.name)])?;
+    tx.conn.run(
+        "UPDATE approvals SET question = ?2 WHERE id = ?1",
+        params![id, may_have_run(&call.name)],
+    )?;
     tx.move_call(call.id, call.state, ToolCallState::Awaiting)?;
     let channel = gate.channel.clone();
     tx.audit(

@@ -3,6 +3,7 @@
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::schema;
+use crate::store::sql::Statements;
 
 /// Moves pages from the end of the file into free ones and shortens it by at most this many pages (4 KiB each).
 /// Relaxed; answers how many pages are still free.
@@ -18,16 +19,10 @@ impl WriteCommand for ReclaimSpace {
     const ALONE: bool = true;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<u64, StoreError> {
-        let mut statement = tx
-            .conn
-            .prepare(&format!("PRAGMA incremental_vacuum({})", self.pages))?;
-        let mut rows = statement.query([])?;
         // One row a page.
-        while rows.next()?.is_some() {}
-        drop(rows);
-        Ok(tx
-            .conn
-            .query_row("PRAGMA freelist_count", [], |row| row.get(0))?)
+        let vacuum = format!("PRAGMA incremental_vacuum({})", self.pages);
+        tx.conn.each(&vacuum, [], |_| Ok(()))?;
+        tx.conn.value("PRAGMA freelist_count", [])
     }
 }
 

@@ -1,6 +1,5 @@
 //! Records what hooks did: with the call they did it to, and in the audit.
 
-use rusqlite::params;
 use serde_json::Value;
 
 use crate::protocol::hook::HookNote;
@@ -9,7 +8,7 @@ use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::ActorRef;
 use crate::store::queries::hooks::load_notes;
-use crate::store::rows::to_json;
+use crate::store::sql::{Json, Statements, params};
 
 /// A row of the audit about a hook.
 #[derive(Debug, Clone)]
@@ -53,15 +52,17 @@ impl WriteCommand for RecordHooks {
             tx.call(*call)?;
             let mut all = load_notes(tx.conn, *call)?;
             all.extend(notes.iter().cloned());
-            tx.conn
-                .prepare_cached("UPDATE tool_calls SET hooks = ?2 WHERE id = ?1")?
-                .execute(params![call.to_bytes(), to_json(&all)?])?;
+            tx.conn.run(
+                "UPDATE tool_calls SET hooks = ?2 WHERE id = ?1",
+                params![call, Json(&all)],
+            )?;
         }
         if let Some((continuation, epoch, text)) = &self.sent_text {
             tx.running(*continuation, *epoch)?;
-            tx.conn
-                .prepare_cached("UPDATE continuations SET sent_text = ?2 WHERE id = ?1")?
-                .execute(params![continuation.to_bytes(), text])?;
+            tx.conn.run(
+                "UPDATE continuations SET sent_text = ?2 WHERE id = ?1",
+                params![continuation, text],
+            )?;
         }
         for row in &self.rows {
             tx.audit(

@@ -15,6 +15,7 @@ use crate::store::ops::calls::Call;
 use crate::store::ops::outbox::Part;
 use crate::store::queries::channels::held;
 use crate::store::schema;
+use crate::store::sql::Statements;
 use serde_json::json;
 
 /// What opening found and settled.
@@ -121,13 +122,10 @@ impl Recover {
 
     /// A call to a model that was under way is settled at its estimate: it may have been billed in full.
     fn settle_models(tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
-        let open = tx
-            .conn
-            .prepare_cached(
-                "SELECT DISTINCT continuation_id FROM model_attempts WHERE settled_at IS NULL",
-            )?
-            .query_map([], |row| row.get(0).map(ContinuationId::from_bytes))?
-            .collect::<rusqlite::Result<Vec<_>>>()?;
+        let open = tx.conn.values::<ContinuationId>(
+            "SELECT DISTINCT continuation_id FROM model_attempts WHERE settled_at IS NULL",
+            [],
+        )?;
         for id in open {
             let head = tx.head(id)?;
             tx.settle_open(&head, DIED)?;
@@ -136,13 +134,11 @@ impl Recover {
     }
 
     fn interrupt(tx: &mut WriteTx<'_>) -> Result<Vec<ContinuationId>, StoreError> {
-        let running = tx
-            .conn
-            .prepare_cached(
-                "SELECT id FROM continuations WHERE ended_at IS NULL AND state = 'running' ORDER BY +position",
-            )?
-            .query_map([], |row| row.get(0).map(ContinuationId::from_bytes))?
-            .collect::<rusqlite::Result<Vec<_>>>()?;
+        let running = tx.conn.values::<ContinuationId>(
+            "SELECT id FROM continuations WHERE ended_at IS NULL AND state = 'running'
+             ORDER BY +position",
+            [],
+        )?;
         let mut interrupted = Vec::with_capacity(running.len());
         for id in running {
             if tx.interrupt_continuation(id, DIED)? {
@@ -174,16 +170,10 @@ impl Recover {
     /// An answer that nobody delivered for so long is not delivered late by itself: a person is asked first.
     fn old_answers(tx: &mut WriteTx<'_>) -> Result<Vec<OutboxId>, StoreError> {
         let oldest = tx.now.plus_millis(-OLD_ANSWER_MS);
-        let old = tx
-            .conn
-            .prepare_cached(
-                // Counted from a person's word, where one said: send it.
+        let old = tx.conn.values::<OutboxId>(// Counted from a person's word, where one said: send it.
                 "SELECT o.id FROM outbox o WHERE o.state = 'pending' AND o.class = 'final' AND o.created_at < ?1
                     AND NOT EXISTS (SELECT 1 FROM approvals a WHERE a.outbox_id = o.id AND a.decided_at >= ?1)
-                 ORDER BY o.position",
-            )?
-            .query_map([oldest.as_millis()], |row| row.get(0).map(OutboxId::from_bytes))?
-            .collect::<rusqlite::Result<Vec<_>>>()?;
+                 ORDER BY o.position", [oldest])?;
         for id in &old {
             let mut part = tx.part(*id)?;
             ask_old(tx, &mut part)?;
@@ -205,11 +195,10 @@ impl Recover {
         Self::settle_models(tx)?;
         tx.fail_all_compactions(DIED)?;
         let interrupted = Self::interrupt(tx)?;
-        let started = tx
-            .conn
-            .prepare_cached("SELECT id FROM tool_calls WHERE state = 'started' ORDER BY +position")?
-            .query_map([], |row| row.get(0).map(ToolCallId::from_bytes))?
-            .collect::<rusqlite::Result<Vec<_>>>()?;
+        let started = tx.conn.values::<ToolCallId>(
+            "SELECT id FROM tool_calls WHERE state = 'started' ORDER BY +position",
+            [],
+        )?;
         let mut resolve = Vec::new();
         let mut ready_again = 0;
         for id in started {
@@ -223,11 +212,10 @@ impl Recover {
             }
         }
         crate::crash_point!("recover.mid");
-        let sending = tx
-            .conn
-            .prepare_cached("SELECT id FROM outbox WHERE state = 'sending' ORDER BY position")?
-            .query_map([], |row| row.get(0).map(OutboxId::from_bytes))?
-            .collect::<rusqlite::Result<Vec<_>>>()?;
+        let sending = tx.conn.values::<OutboxId>(
+            "SELECT id FROM outbox WHERE state = 'sending' ORDER BY position",
+            [],
+        )?;
         let mut unknown_sends = Vec::new();
         for id in sending {
             let mut part = tx.part(id)?;

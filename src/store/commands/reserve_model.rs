@@ -6,7 +6,7 @@ use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::{BudgetKind, SharedLimits};
 use crate::store::schema;
-use rusqlite::params;
+use crate::store::sql::{Statements, params};
 
 /// Reserves a model call. Durable: recorded spend is never below real calls.
 #[derive(Debug, Clone)]
@@ -69,12 +69,11 @@ impl WriteCommand for ReserveModel {
             )));
         }
         // Every tool_use has its result before the next model call.
-        let open: bool = tx
-            .conn
-            .prepare_cached(
-                "SELECT EXISTS (SELECT 1 FROM tool_calls WHERE continuation_id = ?1 AND result_step IS NULL)",
-            )?
-            .query_row([head.id.to_bytes()], |row| row.get(0))?;
+        let open: bool = tx.conn.value(
+            "SELECT EXISTS (SELECT 1 FROM tool_calls
+             WHERE continuation_id = ?1 AND result_step IS NULL)",
+            [head.id],
+        )?;
         if open {
             return Err(StoreError::bug(format!(
                 "continuation {} has a tool call without result: no model call before it",
@@ -90,26 +89,26 @@ impl WriteCommand for ReserveModel {
             return Ok(Reservation::Exhausted(stop));
         }
         let id = ModelAttemptId::generate();
-        tx.conn
-            .prepare_cached(
-                "INSERT INTO model_attempts (id, continuation_id, epoch, step, attempt, model, estimated_tokens,
-                    estimated_cost_usd, started_at, channel, day, estimated_input_tokens)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
-            )?
-            .execute(params![
-                id.to_bytes(),
-                head.id.to_bytes(),
+        tx.conn.run(
+            "INSERT INTO model_attempts (id, continuation_id, epoch, step, attempt,
+                model, estimated_tokens, estimated_cost_usd, started_at, channel, day,
+                 estimated_input_tokens)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+            params![
+                id,
+                head.id,
                 self.epoch,
                 self.step,
                 self.attempt,
                 self.model,
                 self.estimated_tokens,
                 self.estimated_cost_usd,
-                tx.now.as_millis(),
+                tx.now,
                 head.channel,
                 self.limits.day,
                 self.estimated_input_tokens
-            ])?;
+            ],
+        )?;
         Ok(Reservation::Granted(id))
     }
 }

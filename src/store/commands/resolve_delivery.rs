@@ -9,7 +9,7 @@ use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::ActorRef;
 use crate::store::ops::outbox::Part;
-use rusqlite::OptionalExtension;
+use crate::store::sql::Statements;
 use serde_json::json;
 
 /// What a person says about a delivery.
@@ -79,13 +79,10 @@ impl WriteTx<'_> {
 impl WriteTx<'_> {
     /// The pending question about a delivery.
     pub(crate) fn resend_question(&self, part: &Part) -> Result<Option<ApprovalId>, StoreError> {
-        Ok(self
-            .conn
-            .prepare_cached("SELECT id FROM approvals WHERE outbox_id = ?1 AND +state = 'pending'")?
-            .query_row([part.id.to_bytes()], |row| {
-                row.get(0).map(ApprovalId::from_bytes)
-            })
-            .optional()?)
+        self.conn.value_opt::<ApprovalId>(
+            "SELECT id FROM approvals WHERE outbox_id = ?1 AND +state = 'pending'",
+            [part.id],
+        )
     }
 
     /// Answers the pending question about a delivery, if there is one, and audits the settlement.

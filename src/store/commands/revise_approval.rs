@@ -8,8 +8,7 @@ use crate::store::commands::decide::{DecideOutcome, DecideReport};
 use crate::store::error::StoreError;
 use crate::store::input::{ActorRef, NewCallFacts, NewCard};
 use crate::store::queries::approvals::load_approval;
-use crate::store::rows::to_json;
-use rusqlite::params;
+use crate::store::sql::{Json, Statements, params};
 use serde_json::json;
 
 /// An edit by a person. Durable; answers like a decision. New revision and digest, still pending.
@@ -85,16 +84,15 @@ impl WriteCommand for ReviseApproval {
         tx.replace_facts(call_id, &self.call)?;
         let old = gate.digest.clone();
         tx.next_revision(&mut gate, &self.call.digest)?;
-        tx.conn
-            .prepare_cached(
-                "UPDATE approvals SET preview = ?2, taint = ?3, once_only = ?4 WHERE id = ?1",
-            )?
-            .execute(params![
-                gate.id.to_bytes(),
-                to_json(&self.preview)?,
-                to_json(&self.taint)?,
+        tx.conn.run(
+            "UPDATE approvals SET preview = ?2, taint = ?3, once_only = ?4 WHERE id = ?1",
+            params![
+                gate.id,
+                Json(&self.preview),
+                Json(&self.taint),
                 self.once_only
-            ])?;
+            ],
+        )?;
         tx.note(
             &head,
             &self.by.label,

@@ -1,6 +1,5 @@
 //! The beginning and the end of a run of hygiene, and the sizes of a day.
 
-use rusqlite::params;
 use serde_json::json;
 
 use crate::protocol::event::EventBody;
@@ -11,8 +10,8 @@ use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::ActorRef;
 use crate::store::ops::hygiene::load_run;
-use crate::store::rows::to_json;
 use crate::store::schema;
+use crate::store::sql::{Json, Statements, params};
 
 /// What a run says that was cut short by the end of its process.
 pub const CUT_SHORT: &str = "the process ended before the run did; the next one does the rest";
@@ -38,25 +37,25 @@ impl WriteCommand for BeginHygiene {
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
         tx.cut_runs_short(CUT_SHORT)?;
-        tx.conn
-            .prepare_cached(
-                "INSERT INTO hygiene_runs (id, state, by_label, report, at, undo_until)
-                 VALUES (?1, 'running', ?2, ?3, ?4, ?5)",
-            )?
-            .execute(params![
-                self.id.to_bytes(),
+        tx.conn.run(
+            "INSERT INTO hygiene_runs (id, state, by_label, report, at, undo_until)
+             VALUES (?1, 'running', ?2, ?3, ?4, ?5)",
+            params![
+                self.id,
                 self.by.label,
-                to_json(&self.report)?,
-                tx.now.as_millis(),
-                tx.now.plus_millis(self.undo_ms).as_millis()
-            ])?;
+                Json(&self.report),
+                tx.now,
+                tx.now.plus_millis(self.undo_ms)
+            ],
+        )?;
         // Whose rows are gone for good or back in place; the memories of the others still name them.
-        tx.conn
-            .prepare_cached(
-                "DELETE FROM hygiene_runs WHERE position <= (SELECT max(position) FROM hygiene_runs) - ?1
-                    AND ended_at IS NOT NULL AND NOT EXISTS (SELECT 1 FROM memories m WHERE m.archived_by = hygiene_runs.id)",
-            )?
-            .execute([KEPT_RUNS])?;
+        tx.conn.run(
+            "DELETE FROM hygiene_runs WHERE position <= (SELECT max(position)
+             FROM hygiene_runs) - ?1
+             AND ended_at IS NOT NULL AND NOT EXISTS (SELECT 1 FROM memories m
+             WHERE m.archived_by = hygiene_runs.id)",
+            [KEPT_RUNS],
+        )?;
         if self.by.surface == Surface::Engine {
             return Ok(());
         }
@@ -104,17 +103,11 @@ impl WriteCommand for EndHygiene {
             HygieneEnd::Refused(why) | HygieneEnd::Cut(why) => (HygieneState::Stopped, Some(why)),
         };
         tx.tell_run(self.id, |report| report.note = note.cloned())?;
-        tx.conn
-            .prepare_cached(
-                "UPDATE hygiene_runs SET state = ?2, freed_bytes = ?3, duration_ms = ?4, ended_at = ?5 WHERE id = ?1",
-            )?
-            .execute(params![
-                self.id.to_bytes(),
-                state.as_str(),
-                self.freed_bytes,
-                self.duration_ms,
-                tx.now.as_millis()
-            ])?;
+        tx.conn.run(
+            "UPDATE hygiene_runs SET state = ?2, freed_bytes = ?3, duration_ms = ?4,
+             ended_at = ?5 WHERE id = ?1",
+            params![self.id, state, self.freed_bytes, self.duration_ms, tx.now],
+        )?;
         match self.end {
             HygieneEnd::Whole | HygieneEnd::Refused(_) => {
                 schema::set_meta(tx.conn, "last_hygiene", &tx.now.as_millis().to_string())?;
@@ -122,13 +115,11 @@ impl WriteCommand for EndHygiene {
             HygieneEnd::Cut(_) => {}
         }
         // Nothing of them is left: they cannot be taken back any more.
-        tx.conn
-            .prepare_cached(
-                "UPDATE hygiene_runs SET state = 'removed', report = json_set(report, '$.memories', json('[]'))
-                 WHERE state IN ('done', 'stopped') AND undo_until <= ?1 AND archived > 0 AND id <> ?2
-                    AND NOT EXISTS (SELECT 1 FROM memories m WHERE m.archived_by = hygiene_runs.id)",
-            )?
-            .execute(params![tx.now.as_millis(), self.id.to_bytes()])?;
+        tx.conn.run("UPDATE hygiene_runs SET state = 'removed', report = json_set(report,
+                     '$.memories', json('[]'))
+                 WHERE state IN ('done', 'stopped') AND undo_until <= ?1 AND archived > 0
+                     AND id <> ?2
+                    AND NOT EXISTS (SELECT 1 FROM memories m WHERE m.archived_by = hygiene_runs.id)", params![tx.now, self.id])?;
         let run = load_run(tx.conn, self.id)?;
         tell(tx, &run)?;
         Ok(run)
@@ -179,11 +170,9 @@ impl WriteCommand for NoteGrowth {
             log_bytes,
             artifact_bytes,
         } = self.growth;
-        tx.conn
-            .prepare_cached(
-                "INSERT OR REPLACE INTO growth VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
-            )?
-            .execute(params![
+        tx.conn.run(
+            "INSERT OR REPLACE INTO growth VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+            params![
                 day.0,
                 memories,
                 archived,
@@ -193,7 +182,8 @@ impl WriteCommand for NoteGrowth {
                 database_bytes,
                 log_bytes,
                 artifact_bytes
-            ])?;
+            ],
+        )?;
         Ok(())
     }
 }

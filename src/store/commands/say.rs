@@ -15,7 +15,7 @@ use crate::store::input::{ActorRef, NewPart, SessionChoice};
 use crate::store::ops::sessions::NewSession;
 use crate::store::queries::take_overs::load_take_over;
 use crate::store::rows::{preview, usage};
-use rusqlite::params;
+use crate::store::sql::{Statements, params};
 use serde_json::json;
 
 /// Says it. Durable; answers the turn that ended with it.
@@ -61,13 +61,13 @@ impl Say {
         )?;
         tx.move_continuation(&mut head, ContinuationState::Completed, None)?;
         tx.drop_progress(id)?;
-        let used: Usage = tx
-            .conn
-            .prepare_cached(
-                "SELECT input_tokens, output_tokens, cached_tokens, cache_write_tokens, cost_usd FROM continuations
-                 WHERE id = ?1",
-            )?
-            .query_row([id.to_bytes()], |row| usage(row, 0))?;
+        let used: Usage = tx.conn.row(
+            "SELECT input_tokens, output_tokens, cached_tokens, cache_write_tokens,
+                 cost_usd FROM continuations
+             WHERE id = ?1",
+            [id],
+            usage,
+        )?;
         tx.emit(
             Some(head.session_id),
             Some(id),
@@ -84,20 +84,18 @@ impl Say {
         tx: &WriteTx<'_>,
         session: SessionId,
     ) -> Result<Vec<(ContinuationId, bool)>, StoreError> {
-        Ok(tx
-            .conn
-            .prepare_cached(
-                "SELECT c.id, NOT EXISTS (SELECT 1 FROM tool_calls t
-                        WHERE t.continuation_id = c.id AND t.result_step IS NULL)
-                    AND NOT EXISTS (SELECT 1 FROM approvals a
-                        WHERE a.continuation_id = c.id AND +a.state = 'pending' AND a.kind <> 'resend')
-                 FROM continuations c
-                 WHERE c.session_id = ?1 AND c.ended_at IS NULL AND c.state = 'pending' ORDER BY c.position",
-            )?
-            .query_map([session.to_bytes()], |row| {
-                Ok((ContinuationId::from_bytes(row.get(0)?), row.get(1)?))
-            })?
-            .collect::<rusqlite::Result<_>>()?)
+        tx.conn.rows(
+            "SELECT c.id, NOT EXISTS (SELECT 1 FROM tool_calls t
+                    WHERE t.continuation_id = c.id AND t.result_step IS NULL)
+                AND NOT EXISTS (SELECT 1 FROM approvals a
+                    WHERE a.continuation_id = c.id AND +a.state = 'pending'
+                 AND a.kind <> 'resend') AS found
+             FROM continuations c
+             WHERE c.session_id = ?1 AND c.ended_at IS NULL AND c.state = 'pending'
+             ORDER BY c.position",
+            [session],
+            |row| Ok((row.get("id")?, row.get("found")?)),
+        )
     }
 }
 
@@ -179,16 +177,11 @@ impl WriteCommand for Say {
         }
         self.answer(tx, last, &self.text)?;
         queue_reply(tx, last, &self.parts)?;
-        tx.conn
-            .prepare_cached(
-                "UPDATE sessions SET last_line = ?2, last_sender = ?3, updated_at = ?4 WHERE id = ?1",
-            )?
-            .execute(params![
-                session.to_bytes(),
-                preview(&self.text),
-                self.by.label,
-                tx.now.as_millis()
-            ])?;
+        tx.conn.run(
+            "UPDATE sessions SET last_line = ?2, last_sender = ?3, updated_at = ?4
+             WHERE id = ?1",
+            params![session, preview(&self.text), self.by.label, tx.now],
+        )?;
         if let Some(part) = self.parts.first() {
             tx.emit(
                 Some(session),

@@ -3,7 +3,7 @@
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::ActorRef;
-use rusqlite::params;
+use crate::store::sql::{Statements, params};
 use serde_json::json;
 
 /// Begins to drain a channel, or ends that. Durable. Since when stays where it drained already.
@@ -22,14 +22,12 @@ impl WriteCommand for SetChannelDraining {
     const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
-        let changed = tx
-            .conn
-            .prepare_cached(
-                "UPDATE channel_accounts SET updated_at = ?3,
-                    draining_since = CASE WHEN ?2 THEN coalesce(draining_since, ?3) END
-                 WHERE name = ?1",
-            )?
-            .execute(params![self.channel, self.draining, tx.now.as_millis()])?;
+        let changed = tx.conn.run(
+            "UPDATE channel_accounts SET updated_at = ?3,
+                draining_since = CASE WHEN ?2 THEN coalesce(draining_since, ?3) END
+             WHERE name = ?1",
+            params![self.channel, self.draining, tx.now],
+        )?;
         if changed == 0 {
             return Err(StoreError::not_found("channel", &self.channel));
         }

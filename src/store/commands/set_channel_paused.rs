@@ -3,7 +3,7 @@
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::ActorRef;
-use rusqlite::params;
+use crate::store::sql::{Statements, params};
 use serde_json::json;
 
 /// Pauses or resumes a channel. Durable.
@@ -22,12 +22,10 @@ impl WriteCommand for SetChannelPaused {
     const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
-        let changed = tx
-            .conn
-            .prepare_cached(
-                "UPDATE channel_accounts SET paused = ?2, updated_at = ?3 WHERE name = ?1",
-            )?
-            .execute(params![self.channel, self.paused, tx.now.as_millis()])?;
+        let changed = tx.conn.run(
+            "UPDATE channel_accounts SET paused = ?2, updated_at = ?3 WHERE name = ?1",
+            params![self.channel, self.paused, tx.now],
+        )?;
         if changed == 0 {
             return Err(StoreError::not_found("channel", &self.channel));
         }

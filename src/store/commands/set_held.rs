@@ -6,6 +6,7 @@ use crate::store::error::StoreError;
 use crate::store::input::ActorRef;
 use crate::store::queries::channels::load_policy;
 use crate::store::schema;
+use crate::store::sql::Statements;
 use serde_json::json;
 
 /// Holds or releases the engine. Durable.
@@ -51,13 +52,10 @@ impl WriteCommand for SetHeld {
             &json!({ "reason": self.held }),
         )?;
         if self.drop_full {
-            let channels = tx
-                .conn
-                .prepare_cached(
-                    "SELECT channel FROM policies WHERE autonomy = 'full' ORDER BY channel",
-                )?
-                .query_map([], |row| row.get(0))?
-                .collect::<rusqlite::Result<Vec<String>>>()?;
+            let channels: Vec<String> = tx.conn.values(
+                "SELECT channel FROM policies WHERE autonomy = 'full' ORDER BY channel",
+                [],
+            )?;
             for channel in channels {
                 let mut policy = load_policy(tx.conn, &channel)?;
                 policy.version += 1;

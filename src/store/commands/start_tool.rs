@@ -14,7 +14,7 @@ use crate::store::ops::approvals::{Gate, Subject};
 use crate::store::ops::calls::Call;
 use crate::store::ops::continuations::Head;
 use crate::store::schema;
-use rusqlite::{OptionalExtension, params};
+use crate::store::sql::{Statements, params};
 use serde_json::json;
 
 /// Starts a call. Durable: execute only after `Started`.
@@ -58,13 +58,13 @@ pub enum StartToolOutcome {
 /// When nothing stood in the way of a call any more: the last gate of its turn fell, or the call before it
 /// ended. A decision does not grow old while its own turn is busy with what was decided together with it.
 fn free_since(tx: &WriteTx<'_>, call: &Call) -> Result<Timestamp, StoreError> {
-    let at: i64 = tx
-        .conn
-        .prepare_cached(
-            "SELECT max(coalesce((SELECT gates_decided_at FROM continuations WHERE id = ?1), 0),
-                coalesce((SELECT max(finished_at) FROM tool_calls WHERE continuation_id = ?1 AND step = ?2), 0))",
-        )?
-        .query_row(params![call.continuation_id.to_bytes(), call.step], |row| row.get(0))?;
+    let at: i64 = tx.conn.value(
+        "SELECT max(coalesce((SELECT gates_decided_at FROM continuations
+         WHERE id = ?1), 0),
+         coalesce((SELECT max(finished_at) FROM tool_calls
+         WHERE continuation_id = ?1 AND step = ?2), 0))",
+        params![call.continuation_id, call.step],
+    )?;
     Ok(Timestamp(at))
 }
 
@@ -77,18 +77,17 @@ struct EarlierRun {
 impl EarlierRun {
     /// The newest run of a call, when recovery made the call ready again because of its key.
     fn of(tx: &WriteTx<'_>, call: &Call) -> Result<Option<Self>, StoreError> {
-        let run = tx
-            .conn
-            .prepare_cached(
-                "SELECT attempt, key_until FROM tool_attempts WHERE call_id = ?1 AND attempt = ?2 AND outcome = 'ready'",
-            )?
-            .query_row(params![call.id.to_bytes(), call.attempts], |row| {
+        let run = tx.conn.row_opt(
+            "SELECT attempt, key_until FROM tool_attempts
+             WHERE call_id = ?1 AND attempt = ?2 AND outcome = 'ready'",
+            params![call.id, call.attempts],
+            |row| {
                 Ok(Self {
-                    attempt: row.get(0)?,
-                    key_until: row.get::<_, Option<i64>>(1)?.map(Timestamp),
+                    attempt: row.get("attempt")?,
+                    key_until: row.get("key_until")?,
                 })
-            })
-            .optional()?;
+            },
+        )?;
         Ok(run.filter(|_| call.effect == Effect::Keyed))
     }
 
@@ -109,11 +108,11 @@ impl StartTool {
     ) -> Result<(), StoreError> {
         const WHY: &str =
             "the process ended while it ran, and the key of that run has run out since";
-        tx.conn
-            .prepare_cached(
-                "UPDATE tool_attempts SET outcome = 'indeterminate', detail = ?3 WHERE call_id = ?1 AND attempt = ?2",
-            )?
-            .execute(params![call.id.to_bytes(), run.attempt, WHY])?;
+        tx.conn.run(
+            "UPDATE tool_attempts SET outcome = 'indeterminate', detail = ?3
+             WHERE call_id = ?1 AND attempt = ?2",
+            params![call.id, run.attempt, WHY],
+        )?;
         if call.state == ToolCallState::Approved
             && let Some(approval) = call.approval_id
         {
@@ -241,25 +240,25 @@ impl WriteCommand for StartTool {
         let key_until = self.key_until(tx.now, earlier.as_ref());
         let attempt = call.attempts + 1;
         tx.move_call(call.id, call.state, ToolCallState::Started)?;
-        tx.conn
-            .prepare_cached("UPDATE tool_calls SET attempts = ?2, started_at = ?3 WHERE id = ?1")?
-            .execute(params![call.id.to_bytes(), attempt, tx.now.as_millis()])?;
-        tx.conn
-            .prepare_cached(
-                "INSERT INTO tool_attempts (id, call_id, attempt, epoch, idempotency_key, approval_id, started_at,
-                    key_until)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
-            )?
-            .execute(params![
-                ToolAttemptId::generate().to_bytes(),
-                call.id.to_bytes(),
+        tx.conn.run(
+            "UPDATE tool_calls SET attempts = ?2, started_at = ?3 WHERE id = ?1",
+            params![call.id, attempt, tx.now],
+        )?;
+        tx.conn.run(
+            "INSERT INTO tool_attempts (id, call_id, attempt, epoch, idempotency_key,
+                approval_id, started_at, key_until)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+            params![
+                ToolAttemptId::generate(),
+                call.id,
                 attempt,
                 self.epoch,
                 call.idempotency_key,
-                used.map(ApprovalId::to_bytes),
-                tx.now.as_millis(),
-                key_until.map(Timestamp::as_millis)
-            ])?;
+                used,
+                tx.now,
+                key_until
+            ],
+        )?;
         tx.audit(
             "tool.started",
             &ActorRef::engine(),

@@ -3,6 +3,7 @@
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::commands::sweep_history::{CHUNK, Swept};
 use crate::store::error::StoreError;
+use crate::store::sql::Statements;
 
 /// Removes rows of artifacts without a reference, as many as fit. Durable: were it lost with the power after the file
 /// is gone, a row would name nothing.
@@ -21,13 +22,11 @@ impl WriteCommand for SweepArtifacts {
         let mut swept = Swept::default();
         for hash in self.hashes.iter().take(CHUNK as usize) {
             swept.taken += 1;
-            let rows = tx
-                .conn
-                .prepare_cached(
-                    "DELETE FROM artifacts WHERE hash = ?1
-                        AND NOT EXISTS (SELECT 1 FROM artifact_references r WHERE r.hash = ?1)",
-                )?
-                .execute([hash])? as u64;
+            let rows = tx.conn.run(
+                "DELETE FROM artifacts WHERE hash = ?1
+                 AND NOT EXISTS (SELECT 1 FROM artifact_references r WHERE r.hash = ?1)",
+                [hash],
+            )? as u64;
             swept.removed += rows;
             swept.rows += rows;
         }

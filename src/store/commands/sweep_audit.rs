@@ -1,12 +1,11 @@
 //! Puts the oldest part of the audit aside: first the record that it goes and what the chain goes on from, then it.
 
-use rusqlite::{OptionalExtension, params};
-
 use crate::store::audit::{PRUNED, Segment};
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::commands::sweep_history::{CHUNK, Swept};
 use crate::store::error::StoreError;
 use crate::store::input::ActorRef;
+use crate::store::sql::{Statements, params};
 
 /// Says that the rows `from..=to` are put aside. Durable, before any of them is removed.
 #[derive(Debug, Clone)]
@@ -34,20 +33,18 @@ impl WriteCommand for PruneAudit {
         }
         let hash: Option<[u8; 32]> = tx
             .conn
-            .prepare_cached("SELECT hash FROM audit WHERE seq = ?1")?
-            .query_row([self.to], |row| row.get(0))
-            .optional()?;
+            .value_opt("SELECT hash FROM audit WHERE seq = ?1", [self.to])?;
         let Some(hash) = hash else {
             return Err(StoreError::Corrupt(format!(
                 "row {} of the audit is missing",
                 self.to
             )));
         };
-        tx.conn
-            .prepare_cached(
-                "INSERT INTO audit_segments (to_seq, from_seq, hash, at) VALUES (?1, ?2, ?3, ?4)",
-            )?
-            .execute(params![self.to, self.from, hash, tx.now.as_millis()])?;
+        tx.conn.run(
+            "INSERT INTO audit_segments (to_seq, from_seq, hash, at)
+             VALUES (?1, ?2, ?3, ?4)",
+            params![self.to, self.from, hash, tx.now],
+        )?;
         tx.audit(
             PRUNED,
             &self.by,
@@ -71,12 +68,11 @@ impl WriteCommand for SweepAudit {
         let Some(segment) = Segment::newest(tx.conn)? else {
             return Ok(Swept::default());
         };
-        let rows = tx
-            .conn
-            .prepare_cached(
-                "DELETE FROM audit WHERE seq IN (SELECT seq FROM audit WHERE seq <= ?1 ORDER BY seq LIMIT ?2)",
-            )?
-            .execute(params![segment.to_seq, CHUNK])? as u64;
+        let rows = tx.conn.run(
+            "DELETE FROM audit WHERE seq IN (SELECT seq FROM audit WHERE seq <= ?1
+             ORDER BY seq LIMIT ?2)",
+            params![segment.to_seq, CHUNK],
+        )? as u64;
         Ok(Swept {
             taken: 1,
             removed: rows,

@@ -1,10 +1,9 @@
 //! Removes turns that are over, each with everything that hangs on it or not at all.
 
-use rusqlite::params;
-
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::queries::sweep::{OldTurn, RawId, SweepRules, old_turn};
+use crate::store::sql::{Statements, params};
 
 /// Most rows that one command removes. A turn with more than that is removed alone.
 pub const CHUNK: u64 = 500;
@@ -66,33 +65,27 @@ const COUNT_REMOVED: [&str; 2] = [
 impl SweepHistory {
     /// Whether it is still what it was when it was found.
     fn still_old(&self, tx: &WriteTx<'_>, turn: &OldTurn) -> Result<bool, StoreError> {
-        let old: bool = tx
-            .conn
-            .prepare_cached(&format!(
-                "SELECT EXISTS (SELECT 1 FROM continuations c JOIN sessions s ON s.id = c.session_id
+        let old: bool = tx.conn.value(
+            &format!(
+                "SELECT EXISTS (SELECT 1 FROM continuations c
+                 JOIN sessions s ON s.id = c.session_id
                  WHERE c.id = ?4 AND {})",
                 old_turn()
-            ))?
-            .query_row(
-                params![
-                    self.rules.history_before.as_millis(),
-                    self.rules.keep_exchanges,
-                    self.rules.idle_before.as_millis(),
-                    turn.id
-                ],
-                |row| row.get(0),
-            )?;
+            ),
+            params![
+                self.rules.history_before,
+                self.rules.keep_exchanges,
+                self.rules.idle_before,
+                turn.id
+            ],
+        )?;
         // Rows written since the search, of which there are few.
-        let newer: bool = tx
-            .conn
-            .prepare_cached(
-                "SELECT EXISTS (SELECT 1 FROM continuations WHERE position > ?2 AND retry_of = ?1)
-                    OR EXISTS (SELECT 1 FROM outbox WHERE position > ?3 AND continuation_id = ?1)",
-            )?
-            .query_row(
-                params![turn.id, self.continuations_to, self.outbox_to],
-                |row| row.get(0),
-            )?;
+        let newer: bool = tx.conn.value(
+            "SELECT EXISTS (SELECT 1 FROM continuations
+             WHERE position > ?2 AND retry_of = ?1)
+             OR EXISTS (SELECT 1 FROM outbox WHERE position > ?3 AND continuation_id = ?1)",
+            params![turn.id, self.continuations_to, self.outbox_to],
+        )?;
         if !old || newer {
             return Ok(false);
         }
@@ -106,16 +99,12 @@ impl SweepHistory {
             }
         }
         for position in &turn.outbox {
-            let live: bool = tx
-                .conn
-                .prepare_cached(
-                    "SELECT EXISTS (SELECT 1 FROM outbox WHERE position = ?1 AND (continuation_id IS NOT ?2
-                        OR state IN ('pending', 'sending', 'unknown') OR updated_at >= ?3))",
-                )?
-                .query_row(
-                    params![position, turn.id, self.rules.history_before.as_millis()],
-                    |row| row.get(0),
-                )?;
+            let live: bool = tx.conn.value(
+                "SELECT EXISTS (SELECT 1 FROM outbox WHERE position = ?1
+                     AND (continuation_id IS NOT ?2
+                 OR state IN ('pending', 'sending', 'unknown') OR updated_at >= ?3))",
+                params![position, turn.id, self.rules.history_before],
+            )?;
             if live {
                 return Ok(false);
             }
@@ -127,44 +116,38 @@ impl SweepHistory {
     pub(crate) fn remove(tx: &WriteTx<'_>, turn: &OldTurn) -> Result<u64, StoreError> {
         let mut rows = 0;
         for delete in DELETES {
-            rows += tx.conn.prepare_cached(delete)?.execute([turn.id])?;
+            rows += tx.conn.run(delete, [turn.id])?;
         }
         crate::crash_point!("sweep.mid");
         for position in &turn.outbox {
             rows += tx
                 .conn
-                .prepare_cached("DELETE FROM outbox WHERE position = ?1")?
-                .execute([position])?;
+                .run("DELETE FROM outbox WHERE position = ?1", [position])?;
         }
         for id in &turn.models {
-            rows += tx
-                .conn
-                .prepare_cached(
-                    "DELETE FROM model_attempts WHERE id = ?1 AND continuation_id = ?2",
-                )?
-                .execute([id, &turn.id])?;
+            rows += tx.conn.run(
+                "DELETE FROM model_attempts WHERE id = ?1 AND continuation_id = ?2",
+                [id, &turn.id],
+            )?;
         }
         for id in &turn.inbox {
-            rows += tx
-                .conn
-                .prepare_cached("DELETE FROM inbox WHERE id = ?1 AND continuation_id = ?2")?
-                .execute([id, &turn.id])?;
+            rows += tx.conn.run(
+                "DELETE FROM inbox WHERE id = ?1 AND continuation_id = ?2",
+                [id, &turn.id],
+            )?;
         }
         for delete in [
             "DELETE FROM steps WHERE continuation_id = ?1",
             "DELETE FROM continuations WHERE id = ?1",
         ] {
-            rows += tx.conn.prepare_cached(delete)?.execute([turn.id])?;
+            rows += tx.conn.run(delete, [turn.id])?;
         }
         Ok(rows as u64)
     }
 }
 
 fn exists(tx: &WriteTx<'_>, query: &str, id: &RawId) -> Result<bool, StoreError> {
-    Ok(tx
-        .conn
-        .prepare_cached(query)?
-        .query_row([id], |row| row.get(0))?)
+    tx.conn.value(query, [id])
 }
 
 impl WriteCommand for SweepHistory {
@@ -175,16 +158,12 @@ impl WriteCommand for SweepHistory {
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<Swept, StoreError> {
         let mut swept = Swept::default();
         for turn in &self.turns {
-            let indexed: u64 = tx
-                .conn
-                .prepare_cached(COUNTS)?
-                .query_row([turn.id], |row| row.get(0))?;
-            let cards: u64 = tx
-                .conn
-                .prepare_cached(
-                    "SELECT count(*) FROM approvals p JOIN outbox o ON o.approval_id = p.id WHERE p.continuation_id = ?1",
-                )?
-                .query_row([turn.id], |row| row.get(0))?;
+            let indexed: u64 = tx.conn.value(COUNTS, [turn.id])?;
+            let cards: u64 = tx.conn.value(
+                "SELECT count(*) FROM approvals p JOIN outbox o ON o.approval_id = p.id
+                 WHERE p.continuation_id = ?1",
+                [turn.id],
+            )?;
             let listed = (turn.outbox.len() + turn.models.len() + turn.inbox.len()) as u64;
             if swept.rows > 0 && swept.rows + indexed + cards + listed + 1 > CHUNK {
                 break;
@@ -192,7 +171,7 @@ impl WriteCommand for SweepHistory {
             swept.taken += 1;
             if self.still_old(tx, turn)? {
                 for count in COUNT_REMOVED {
-                    tx.conn.prepare_cached(count)?.execute([turn.id])?;
+                    tx.conn.run(count, [turn.id])?;
                 }
                 swept.rows += Self::remove(tx, turn)?;
                 swept.removed += 1;

@@ -1,13 +1,12 @@
 //! What belongs to no turn: keys of messages that started none, settled questions, settled notices, grants and
 //! compactions that ended.
 
-use rusqlite::params;
-
 use crate::clock::Timestamp;
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::commands::sweep_history::{CHUNK, Swept};
 use crate::store::error::StoreError;
 use crate::store::queries::sweep::{OLD_COMPACTION, OLD_MESSAGE, OLD_QUESTION, RawId, SweepRules};
+use crate::store::sql::{Statements, params};
 
 /// Removes keys of messages that started no turn, as many as fit. Relaxed.
 #[derive(Debug, Clone)]
@@ -27,12 +26,11 @@ impl WriteCommand for SweepKeys {
         let mut swept = Swept::default();
         for id in self.keys.iter().take(CHUNK as usize) {
             swept.taken += 1;
-            let rows = tx
-                .conn
-                .prepare_cached(
-                    "DELETE FROM inbox WHERE id = ?1 AND continuation_id IS NULL AND received_at < ?2",
-                )?
-                .execute(params![id, self.rules.keys_before().as_millis()])? as u64;
+            let rows = tx.conn.run(
+                "DELETE FROM inbox WHERE id = ?1 AND continuation_id IS NULL
+                 AND received_at < ?2",
+                params![id, self.rules.keys_before()],
+            )? as u64;
             swept.removed += rows;
             swept.rows += rows;
         }
@@ -57,20 +55,17 @@ impl WriteCommand for SweepQuestions {
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<Swept, StoreError> {
         let mut swept = Swept::default();
         for position in &self.questions {
-            let old: Option<(RawId, u64)> = tx
-                .conn
-                .prepare_cached(&format!(
-                    "SELECT a.id, 1 + (SELECT count(*) FROM card_tokens k WHERE k.approval_id = a.id)
+            let old: Option<(RawId, u64)> = tx.conn.row_opt(
+                &format!(
+                    "SELECT a.id,
+                        1 + (SELECT count(*) FROM card_tokens k WHERE k.approval_id = a.id)
                         + (SELECT count(*) FROM approval_snoozes z WHERE z.approval_id = a.id)
-                        + (SELECT count(*) FROM outbox o WHERE o.approval_id = a.id)
+                        + (SELECT count(*) FROM outbox o WHERE o.approval_id = a.id) AS rows
                      FROM approvals a WHERE a.position = ?2 AND {OLD_QUESTION}"
-                ))?
-                .query_map(
-                    params![self.rules.history_before.as_millis(), position],
-                    |row| Ok((row.get(0)?, row.get(1)?)),
-                )?
-                .next()
-                .transpose()?;
+                ),
+                params![self.rules.history_before, position],
+                |row| Ok((row.get("id")?, row.get("rows")?)),
+            )?;
             let Some((id, rows)) = old else {
                 swept.taken += 1;
                 continue;
@@ -85,7 +80,7 @@ impl WriteCommand for SweepQuestions {
                 "DELETE FROM outbox WHERE approval_id = ?1",
                 "DELETE FROM approvals WHERE id = ?1",
             ] {
-                swept.rows += tx.conn.prepare_cached(delete)?.execute([id])? as u64;
+                swept.rows += tx.conn.run(delete, [id])? as u64;
             }
             swept.removed += 1;
         }
@@ -111,13 +106,10 @@ impl WriteCommand for SweepMessages {
         let mut swept = Swept::default();
         for position in self.messages.iter().take(CHUNK as usize) {
             swept.taken += 1;
-            let rows = tx
-                .conn
-                .prepare_cached(&format!(
-                    "DELETE FROM outbox AS o WHERE o.position = ?2 AND {OLD_MESSAGE}"
-                ))?
-                .execute(params![self.rules.history_before.as_millis(), position])?
-                as u64;
+            let rows = tx.conn.run(
+                &format!("DELETE FROM outbox AS o WHERE o.position = ?2 AND {OLD_MESSAGE}"),
+                params![self.rules.history_before, position],
+            )? as u64;
             swept.removed += rows;
             swept.rows += rows;
         }
@@ -139,38 +131,33 @@ impl WriteCommand for SweepGrants {
     const ALONE: bool = true;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<Swept, StoreError> {
-        let rows = tx
-            .conn
-            .prepare_cached(
-                "DELETE FROM session_grants WHERE (session_id, tool, args_digest, requester_id) IN (
-                    SELECT session_id, tool, args_digest, requester_id FROM session_grants WHERE expires_at <= ?1 LIMIT ?2)",
-            )?
-            .execute(params![tx.now.as_millis(), CHUNK])? as u64;
+        let rows = tx.conn.run(
+            "DELETE FROM session_grants WHERE (session_id, tool, args_digest,
+                 requester_id) IN (
+             SELECT session_id, tool, args_digest, requester_id FROM session_grants
+             WHERE expires_at <= ?1 LIMIT ?2)",
+            params![tx.now, CHUNK],
+        )? as u64;
         let rows = rows
-            + tx.conn
-                .prepare_cached(
-                    "DELETE FROM budget_warnings WHERE (budget, scope, day) IN (
-                        SELECT budget, scope, day FROM budget_warnings WHERE at < ?1 LIMIT ?2)",
-                )?
-                .execute(params![tx.now.plus_millis(-WARNED_MS).as_millis(), CHUNK])?
-                as u64;
+            + tx.conn.run(
+                "DELETE FROM budget_warnings WHERE (budget, scope, day) IN (
+                 SELECT budget, scope, day FROM budget_warnings WHERE at < ?1 LIMIT ?2)",
+                params![tx.now.plus_millis(-WARNED_MS), CHUNK],
+            )? as u64;
         let rows = rows
-            + tx.conn
-                .prepare_cached(
-                    "DELETE FROM pairings WHERE (channel, sender_id) IN (
-                        SELECT channel, sender_id FROM pairings
-                        WHERE state IN ('expired', 'revoked') AND decided_at < ?1 LIMIT ?2)",
-                )?
-                .execute(params![tx.now.plus_millis(-WARNED_MS).as_millis(), CHUNK])?
-                as u64;
+            + tx.conn.run(
+                "DELETE FROM pairings WHERE (channel, sender_id) IN (
+                 SELECT channel, sender_id FROM pairings
+                 WHERE state IN ('expired', 'revoked') AND decided_at < ?1 LIMIT ?2)",
+                params![tx.now.plus_millis(-WARNED_MS), CHUNK],
+            )? as u64;
         let rows = rows
-            + tx.conn
-                .prepare_cached(
-                    "DELETE FROM leftovers WHERE call_id IN (
-                        SELECT call_id FROM leftovers WHERE before IS NULL AND dismissed_at < ?1 LIMIT ?2)",
-                )?
-                .execute(params![tx.now.plus_millis(-WARNED_MS).as_millis(), CHUNK])?
-                as u64;
+            + tx.conn.run(
+                "DELETE FROM leftovers WHERE call_id IN (
+                 SELECT call_id FROM leftovers WHERE before IS NULL AND dismissed_at < ?1
+                 LIMIT ?2)",
+                params![tx.now.plus_millis(-WARNED_MS), CHUNK],
+            )? as u64;
         Ok(Swept {
             taken: 1,
             removed: rows,
@@ -192,13 +179,13 @@ impl WriteCommand for SweepCompactions {
     const ALONE: bool = true;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<Swept, StoreError> {
-        let rows = tx
-            .conn
-            .prepare_cached(&format!(
+        let rows = tx.conn.run(
+            &format!(
                 "DELETE FROM compactions WHERE position IN (
-                    SELECT k.position FROM compactions k WHERE {OLD_COMPACTION} LIMIT ?2)"
-            ))?
-            .execute(params![self.before.as_millis(), CHUNK])? as u64;
+                 SELECT k.position FROM compactions k WHERE {OLD_COMPACTION} LIMIT ?2)"
+            ),
+            params![self.before, CHUNK],
+        )? as u64;
         Ok(Swept {
             taken: 1,
             removed: rows,

@@ -1,13 +1,12 @@
 //! Sessions: those that nobody uses expire, and those that are long over go.
 
-use rusqlite::{OptionalExtension, params};
-
 use crate::protocol::event::EventBody;
 use crate::protocol::ids::SessionId;
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::commands::sweep_history::{CHUNK, Swept};
 use crate::store::error::StoreError;
 use crate::store::queries::sweep::{IDLE, OLD_SESSION, SweepRules};
+use crate::store::sql::{Statements, params};
 
 /// Ends sessions that are idle, as many as fit. Relaxed. One that is used again, paused or waited in since it was
 /// found stays.
@@ -30,25 +29,17 @@ impl WriteCommand for ExpireSessions {
         // A state, an event and its grants each.
         for position in self.sessions.iter().take(CHUNK as usize / 4) {
             swept.taken += 1;
-            let id = tx
-                .conn
-                .prepare_cached(&format!(
-                    "SELECT s.id FROM sessions s WHERE s.position = ?4 AND {IDLE}"
-                ))?
-                .query_row(
-                    params![0, 0, self.rules.idle_before.as_millis(), position],
-                    |row| row.get(0).map(SessionId::from_bytes),
-                )
-                .optional()?;
+            let id = tx.conn.value_opt::<SessionId>(
+                &format!("SELECT s.id FROM sessions s WHERE s.position = ?4 AND {IDLE}"),
+                params![0, 0, self.rules.idle_before, position],
+            )?;
             let Some(id) = id else { continue };
+            tx.conn.run(
+                "UPDATE sessions SET state = 'expired', updated_at = ?2 WHERE id = ?1",
+                params![id, tx.now],
+            )?;
             tx.conn
-                .prepare_cached(
-                    "UPDATE sessions SET state = 'expired', updated_at = ?2 WHERE id = ?1",
-                )?
-                .execute(params![id.to_bytes(), tx.now.as_millis()])?;
-            tx.conn
-                .prepare_cached("DELETE FROM session_grants WHERE session_id = ?1")?
-                .execute([id.to_bytes()])?;
+                .run("DELETE FROM session_grants WHERE session_id = ?1", [id])?;
             tx.emit(
                 Some(id),
                 None,
@@ -82,19 +73,15 @@ impl WriteCommand for SweepSessions {
         for position in self.sessions.iter().take(CHUNK as usize) {
             swept.taken += 1;
             // The grants of a session go with its end.
-            let gone: Option<[u8; 16]> = tx
-                .conn
-                .prepare_cached(&format!(
+            let gone: Option<[u8; 16]> = tx.conn.value_opt(
+                &format!(
                     "DELETE FROM sessions AS s WHERE s.position = ?2 AND {OLD_SESSION}
                         AND NOT EXISTS (SELECT 1 FROM continuations c WHERE c.session_id = s.id)
                         AND NOT EXISTS (SELECT 1 FROM session_grants g WHERE g.session_id = s.id)
                      RETURNING id"
-                ))?
-                .query_row(
-                    params![self.rules.history_before.as_millis(), position],
-                    |row| row.get(0),
-                )
-                .optional()?;
+                ),
+                params![self.rules.history_before, position],
+            )?;
             let Some(gone) = gone else { continue };
             swept.removed += 1;
             swept.rows += 1;
@@ -102,7 +89,7 @@ impl WriteCommand for SweepSessions {
                 "DELETE FROM summaries WHERE session_id = ?1",
                 "DELETE FROM compactions WHERE session_id = ?1",
             ] {
-                swept.rows += tx.conn.prepare_cached(children)?.execute([gone])? as u64;
+                swept.rows += tx.conn.run(children, [gone])? as u64;
             }
         }
         // A summary or a compaction of a session that is gone would be a reference into nothing.
@@ -110,16 +97,14 @@ impl WriteCommand for SweepSessions {
             "DELETE FROM summaries WHERE NOT EXISTS (SELECT 1 FROM sessions s WHERE s.id = session_id)",
             "DELETE FROM compactions WHERE NOT EXISTS (SELECT 1 FROM sessions s WHERE s.id = session_id)",
         ] {
-            swept.rows += tx.conn.prepare_cached(orphans)?.execute([])? as u64;
+            swept.rows += tx.conn.run(orphans, [])? as u64;
         }
         // What was added to the budget of a session that is gone.
-        swept.rows += tx
-            .conn
-            .prepare_cached(
-                "DELETE FROM budget_grants WHERE session_id IS NOT NULL
-                    AND NOT EXISTS (SELECT 1 FROM sessions s WHERE s.id = session_id)",
-            )?
-            .execute([])? as u64;
+        swept.rows += tx.conn.run(
+            "DELETE FROM budget_grants WHERE session_id IS NOT NULL
+             AND NOT EXISTS (SELECT 1 FROM sessions s WHERE s.id = session_id)",
+            [],
+        )? as u64;
         Ok(swept)
     }
 }

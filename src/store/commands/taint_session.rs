@@ -1,12 +1,10 @@
 //! Notes that a session has read something of untrusted origin.
 
-use rusqlite::params;
-
 use crate::protocol::ids::SessionId;
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::queries::memories::load_session_taint;
-use crate::store::rows::to_json;
+use crate::store::sql::{Json, Statements, params};
 
 /// Most entries: one is enough to make calls ask, the others say why.
 const MOST: usize = 16;
@@ -37,9 +35,10 @@ impl WriteCommand for TaintSession {
             }
         }
         if taint.len() > before {
-            tx.conn
-                .prepare_cached("UPDATE sessions SET taint = ?2 WHERE id = ?1")?
-                .execute(params![self.session_id.to_bytes(), to_json(&taint)?])?;
+            tx.conn.run(
+                "UPDATE sessions SET taint = ?2 WHERE id = ?1",
+                params![self.session_id, Json(&taint)],
+            )?;
         }
         Ok(())
     }

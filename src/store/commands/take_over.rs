@@ -8,7 +8,7 @@ use crate::store::error::StoreError;
 use crate::store::input::ActorRef;
 use crate::store::queries::sessions::load_session;
 use crate::store::queries::take_overs::load_take_over;
-use rusqlite::{OptionalExtension, params};
+use crate::store::sql::{Statements, params};
 use serde_json::json;
 
 /// Which conversation a session is of.
@@ -22,15 +22,17 @@ impl WriteTx<'_> {
     /// Which conversation a session is of.
     pub(crate) fn place_of(&self, session: SessionId) -> Result<Place, StoreError> {
         self.conn
-            .prepare_cached("SELECT channel, conversation, temporary FROM sessions WHERE id = ?1")?
-            .query_row([session.to_bytes()], |row| {
-                Ok(Place {
-                    channel: row.get(0)?,
-                    conversation: row.get(1)?,
-                    temporary: row.get(2)?,
-                })
-            })
-            .optional()?
+            .row_opt(
+                "SELECT channel, conversation, temporary FROM sessions WHERE id = ?1",
+                [session],
+                |row| {
+                    Ok(Place {
+                        channel: row.get("channel")?,
+                        conversation: row.get("conversation")?,
+                        temporary: row.get("temporary")?,
+                    })
+                },
+            )?
             .ok_or_else(|| StoreError::not_found("session", session))
     }
 
@@ -87,23 +89,24 @@ impl WriteCommand for Take {
         {
             return Err(held_by_another(held, "ask them, or take it from them"));
         }
-        tx.conn
-            .prepare_cached(
-                "INSERT INTO take_overs (channel, conversation, id, by_label, by_id, surface, at)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
-                 ON CONFLICT (channel, conversation) DO UPDATE SET id = excluded.id, by_label = excluded.by_label,
-                    by_id = excluded.by_id, surface = excluded.surface,
-                    at = CASE WHEN by_id = excluded.by_id THEN at ELSE excluded.at END",
-            )?
-            .execute(params![
+        tx.conn.run(
+            "INSERT INTO take_overs (channel, conversation, id, by_label, by_id, surface,
+                 at)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+             ON CONFLICT (channel, conversation) DO UPDATE
+             SET id = excluded.id, by_label = excluded.by_label,
+                by_id = excluded.by_id, surface = excluded.surface,
+                at = CASE WHEN by_id = excluded.by_id THEN at ELSE excluded.at END",
+            params![
                 place.channel,
                 place.conversation,
-                self.id.to_bytes(),
+                self.id,
                 self.by.label,
                 self.by.id,
-                self.by.surface.as_str(),
-                tx.now.as_millis()
-            ])?;
+                self.by.surface,
+                tx.now
+            ],
+        )?;
         tx.audit(
             "session.taken_over",
             &self.by,
@@ -112,15 +115,11 @@ impl WriteCommand for Take {
             &json!({ "conversation": place.conversation, "from": before.map(|held| held.by) }),
         )?;
         tx.tell_session(&place)?;
-        Ok(tx
-            .conn
-            .prepare_cached(
-                "SELECT id FROM continuations WHERE session_id = ?1 AND ended_at IS NULL AND state = 'running'",
-            )?
-            .query_row([self.session_id.to_bytes()], |row| {
-                row.get(0).map(ContinuationId::from_bytes)
-            })
-            .optional()?)
+        tx.conn.value_opt::<ContinuationId>(
+            "SELECT id FROM continuations WHERE session_id = ?1 AND ended_at IS NULL
+             AND state = 'running'",
+            [self.session_id],
+        )
     }
 
     fn committed(&self) {
@@ -154,9 +153,10 @@ impl WriteCommand for GiveBack {
         if held.by_id != self.by.id && !self.force {
             return Err(held_by_another(&held, "ask them, or give it back for them"));
         }
-        tx.conn
-            .prepare_cached("DELETE FROM take_overs WHERE channel = ?1 AND conversation = ?2")?
-            .execute(params![place.channel, place.conversation])?;
+        tx.conn.run(
+            "DELETE FROM take_overs WHERE channel = ?1 AND conversation = ?2",
+            params![place.channel, place.conversation],
+        )?;
         tx.audit(
             "session.given_back",
             &self.by,

@@ -5,7 +5,7 @@ use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::{NewNotice, OwnWord};
 use crate::store::schema;
-use rusqlite::params;
+use crate::store::sql::{Statements, params};
 
 /// Says it, unless this conversation was told during this stop. Does nothing when nothing is held. Durable.
 #[derive(Debug, Clone)]
@@ -23,20 +23,11 @@ impl WriteCommand for TellHeld {
         let Some(since) = since.map(Timestamp) else {
             return Ok(());
         };
-        let told: bool = tx
-            .conn
-            .prepare_cached(
-                "SELECT EXISTS (SELECT 1 FROM outbox
-                 WHERE channel = ?1 AND conversation = ?2 AND own = 'held' AND created_at >= ?3)",
-            )?
-            .query_row(
-                params![
-                    self.notice.channel,
-                    self.notice.conversation,
-                    since.as_millis()
-                ],
-                |row| row.get(0),
-            )?;
+        let told: bool = tx.conn.value(
+            "SELECT EXISTS (SELECT 1 FROM outbox
+             WHERE channel = ?1 AND conversation = ?2 AND own = 'held' AND created_at >= ?3)",
+            params![self.notice.channel, self.notice.conversation, since],
+        )?;
         if told {
             return Ok(());
         }

@@ -5,6 +5,7 @@ use crate::protocol::words::{ContinuationState, OutboxClass};
 use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::{NewNotice, OwnWord};
+use crate::store::sql::Statements;
 
 /// Says it for each of them that is interrupted and was not told since. Durable.
 #[derive(Debug, Clone)]
@@ -25,13 +26,13 @@ impl WriteCommand for TellInterrupted {
             if head.state != ContinuationState::Interrupted {
                 continue;
             }
-            let told: bool = tx
-                .conn
-                .prepare_cached(
-                    "SELECT EXISTS (SELECT 1 FROM outbox o JOIN continuations c ON c.id = o.continuation_id
-                     WHERE o.continuation_id = ?1 AND o.class = 'notice' AND o.created_at >= c.updated_at)",
-                )?
-                .query_row([id.to_bytes()], |row| row.get(0))?;
+            let told: bool = tx.conn.value(
+                "SELECT EXISTS (SELECT 1 FROM outbox o JOIN continuations c ON c.id =
+                     o.continuation_id
+                 WHERE o.continuation_id = ?1 AND o.class = 'notice'
+                     AND o.created_at >= c.updated_at)",
+                [id],
+            )?;
             if told {
                 continue;
             }

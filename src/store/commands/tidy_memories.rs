@@ -1,8 +1,6 @@
 //! The pieces of a run of hygiene: each decides again about the rows it was given, and tells the run what it did with
 //! them in the same transaction.
 
-use rusqlite::{OptionalExtension, params};
-
 use crate::protocol::hygiene::HygieneReport;
 use crate::protocol::ids::HygieneRunId;
 use crate::protocol::words::HygieneReason;
@@ -10,6 +8,7 @@ use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::hygiene::{CHUNK, Cuts, HygieneRules, add_memory, add_orphans, reason};
 use crate::store::queries::hygiene::{FACTS, STALE_SUMMARY, STALE_VECTOR, facts_of};
+use crate::store::sql::{Statements, agrees, params};
 
 /// Puts memories aside, or removes for good those that were long ago. Relaxed: what a power loss brings back goes with
 /// the next run.
@@ -34,11 +33,11 @@ impl WriteCommand for TidyMemories {
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
         let mut gone = Vec::new();
         for (position, expected) in self.memories.iter().take(CHUNK) {
-            let facts = tx
-                .conn
-                .prepare_cached(&format!("{FACTS} WHERE m.position = ?2"))?
-                .query_row(params![self.rules.undo_ms, position], facts_of)
-                .optional()?;
+            let facts = tx.conn.row_opt(
+                &format!("{FACTS} WHERE m.position = ?2"),
+                params![self.rules.undo_ms, position],
+                facts_of,
+            )?;
             let Some(facts) = facts else { continue };
             if reason(&facts, &self.rules, &self.cuts) != Some(*expected) {
                 continue;
@@ -49,9 +48,7 @@ impl WriteCommand for TidyMemories {
                         "DELETE FROM memory_vectors WHERE memory_id = ?1",
                         "DELETE FROM memories WHERE id = ?1",
                     ] {
-                        tx.conn
-                            .prepare_cached(delete)?
-                            .execute([facts.id.to_bytes()])?;
+                        tx.conn.run(delete, [facts.id])?;
                     }
                 }
                 HygieneReason::Expired
@@ -59,12 +56,12 @@ impl WriteCommand for TidyMemories {
                 | HygieneReason::Size
                 | HygieneReason::Orphan => {
                     // Its times stay: brought back, it is what it was.
-                    tx.conn
-                        .prepare_cached(
-                            "UPDATE memories SET state = 'archived', archived_from = state, archived_by = ?2
-                             WHERE position = ?1",
-                        )?
-                        .execute(params![position, self.run.to_bytes()])?;
+                    tx.conn.run(
+                        "UPDATE memories SET state = 'archived', archived_from = state,
+                             archived_by = ?2
+                         WHERE position = ?1",
+                        params![position, self.run],
+                    )?;
                 }
             }
             gone.push((facts, *expected));
@@ -99,12 +96,12 @@ impl WriteCommand for TidyVectors {
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
         let (mut count, mut freed) = (0, 0);
         for (id, bytes) in self.vectors.iter().take(CHUNK) {
-            let rows = tx
-                .conn
-                .prepare_cached(&format!(
+            let rows = tx.conn.run(
+                &format!(
                     "DELETE FROM memory_vectors AS v WHERE v.memory_id = ?2 AND {STALE_VECTOR}"
-                ))?
-                .execute(params![self.rules.embeddings, id])? as u64;
+                ),
+                params![self.rules.embeddings, id],
+            )? as u64;
             count += rows;
             freed += rows * bytes;
         }
@@ -127,15 +124,14 @@ impl WriteCommand for TidySummaries {
     const ALONE: bool = true;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<u64, StoreError> {
-        let gone = tx
-            .conn
-            .prepare_cached(&format!(
+        let gone = tx.conn.values(
+            &format!(
                 "DELETE FROM summaries WHERE session_id IN (
                     SELECT u.session_id FROM summaries u WHERE {STALE_SUMMARY} LIMIT ?1)
                  RETURNING octet_length(text)"
-            ))?
-            .query_map([CHUNK as u64], |row| row.get(0))?
-            .collect::<rusqlite::Result<Vec<u64>>>()?;
+            ),
+            [CHUNK as u64],
+        )?;
         let count = gone.len() as u64;
         tx.tell_run(self.run, |report| {
             add_orphans(report, "summaries", count, gone.iter().sum());
@@ -173,20 +169,20 @@ impl WriteCommand for MendIndex {
         match &self.mend {
             Mend::Add(positions) => {
                 for position in positions.iter().take(CHUNK) {
-                    count += tx
-                        .conn
-                        .prepare_cached(
-                            "INSERT INTO memory_fts (rowid, text) SELECT m.position, m.text FROM memories m
-                             WHERE m.position = ?1
-                                AND NOT EXISTS (SELECT 1 FROM memory_fts_docsize d WHERE d.id = m.position)",
-                        )?
-                        .execute([position])? as u64;
+                    count += tx.conn.run(
+                        "INSERT INTO memory_fts (rowid, text) SELECT m.position, m.text
+                         FROM memories m
+                         WHERE m.position = ?1
+                            AND NOT EXISTS (SELECT 1 FROM memory_fts_docsize d
+                         WHERE d.id = m.position)",
+                        [position],
+                    )? as u64;
                 }
             }
             Mend::Anew => {
                 tx.conn
-                    .execute("INSERT INTO memory_fts (memory_fts) VALUES ('rebuild')", [])?;
-                tx.conn.execute(
+                    .run("INSERT INTO memory_fts (memory_fts) VALUES ('rebuild')", [])?;
+                tx.conn.run(
                     "INSERT INTO memory_pairs (memory_pairs) VALUES ('rebuild')",
                     [],
                 )?;
@@ -200,9 +196,7 @@ impl WriteCommand for MendIndex {
 }
 
 fn indexed(tx: &WriteTx<'_>) -> Result<u64, StoreError> {
-    Ok(tx
-        .conn
-        .query_row("SELECT count(*) FROM memories", [], |row| row.get(0))?)
+    tx.conn.value("SELECT count(*) FROM memories", [])
 }
 
 /// Compares the words of the index with those of the memories; none = they agree, else how many memories there are.
@@ -216,20 +210,14 @@ impl WriteCommand for CompareIndex {
     const ALONE: bool = true;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<Option<u64>, StoreError> {
-        /// What SQLite says of an index that disagrees: `SQLITE_CORRUPT_VTAB`.
-        const DISAGREES: i32 = 267;
-        let compared = [
+        for compare in [
             "INSERT INTO memory_fts (memory_fts, rank) VALUES ('integrity-check', 1)",
             "INSERT INTO memory_pairs (memory_pairs, rank) VALUES ('integrity-check', 1)",
-        ]
-        .into_iter()
-        .try_for_each(|compare| tx.conn.execute(compare, []).map(drop));
-        match compared {
-            Ok(()) => Ok(None),
-            Err(rusqlite::Error::SqliteFailure(error, _)) if error.extended_code == DISAGREES => {
-                indexed(tx).map(Some)
+        ] {
+            if !agrees(tx.conn, compare)? {
+                return indexed(tx).map(Some);
             }
-            Err(error) => Err(error.into()),
         }
+        Ok(None)
     }
 }

@@ -2,7 +2,6 @@
 //!
 //! After the first of these the run is taken back, whatever happens: the next start brings back what is left.
 
-use rusqlite::params;
 use serde_json::json;
 
 use crate::protocol::hygiene::HygieneRun;
@@ -14,6 +13,7 @@ use crate::store::error::StoreError;
 use crate::store::hygiene::CHUNK;
 use crate::store::input::ActorRef;
 use crate::store::ops::hygiene::load_run;
+use crate::store::sql::{Statements, params};
 
 /// Says that a run is taken back. Durable, with its audit row. Nothing it put aside can be removed from then on.
 #[derive(Debug, Clone)]
@@ -43,11 +43,10 @@ impl WriteCommand for BeginUndo {
                 )));
             }
         }
-        tx.conn
-            .prepare_cached(
-                "UPDATE hygiene_runs SET state = 'undone', ended_at = NULL WHERE id = ?1",
-            )?
-            .execute([self.id.to_bytes()])?;
+        tx.conn.run(
+            "UPDATE hygiene_runs SET state = 'undone', ended_at = NULL WHERE id = ?1",
+            [self.id],
+        )?;
         tx.audit(
             "hygiene.undone",
             &self.by,
@@ -73,21 +72,19 @@ impl WriteCommand for RestoreMemories {
     const ALONE: bool = true;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<u64, StoreError> {
-        let rows = tx
-            .conn
-            .prepare_cached(
-                "UPDATE memories SET state = archived_from, archived_from = NULL, archived_by = NULL
-                 WHERE position IN (SELECT position FROM memories WHERE archived_by = ?1 LIMIT ?2)
-                    AND EXISTS (SELECT 1 FROM hygiene_runs r WHERE r.id = ?1 AND r.state = 'undone')",
-            )?
-            .execute(params![
-                self.id.to_bytes(),
-                self.at_most.clamp(1, CHUNK) as u64
-            ])? as u64;
+        let rows = tx.conn.run(
+            "UPDATE memories SET state = archived_from, archived_from = NULL,
+                 archived_by = NULL
+             WHERE position IN (SELECT position FROM memories WHERE archived_by = ?1 LIMIT ?2)
+                AND EXISTS (SELECT 1 FROM hygiene_runs r
+             WHERE r.id = ?1 AND r.state = 'undone')",
+            params![self.id, self.at_most.clamp(1, CHUNK) as u64],
+        )? as u64;
         crate::crash_point!("hygiene.mid");
-        tx.conn
-            .prepare_cached("UPDATE hygiene_runs SET restored = restored + ?2 WHERE id = ?1")?
-            .execute(params![self.id.to_bytes(), rows])?;
+        tx.conn.run(
+            "UPDATE hygiene_runs SET restored = restored + ?2 WHERE id = ?1",
+            params![self.id, rows],
+        )?;
         Ok(rows)
     }
 }
@@ -104,13 +101,12 @@ impl WriteCommand for EndUndo {
     const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<HygieneRun, StoreError> {
-        let ended = tx
-            .conn
-            .prepare_cached(
-                "UPDATE hygiene_runs SET ended_at = ?2 WHERE id = ?1 AND state = 'undone' AND ended_at IS NULL
-                    AND NOT EXISTS (SELECT 1 FROM memories m WHERE m.archived_by = ?1)",
-            )?
-            .execute(params![self.id.to_bytes(), tx.now.as_millis()])?;
+        let ended = tx.conn.run(
+            "UPDATE hygiene_runs SET ended_at = ?2 WHERE id = ?1 AND state = 'undone'
+                 AND ended_at IS NULL
+             AND NOT EXISTS (SELECT 1 FROM memories m WHERE m.archived_by = ?1)",
+            params![self.id, tx.now],
+        )?;
         if ended == 0 {
             return Err(StoreError::conflict(format!(
                 "{} is not being taken back to its end",

@@ -6,7 +6,7 @@ use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::ActorRef;
 use crate::store::queries::sessions::load_session;
-use rusqlite::params;
+use crate::store::sql::{Statements, params};
 
 /// Changes a session that is active. Durable. Absent fields stay.
 #[derive(Debug, Clone)]
@@ -29,18 +29,11 @@ impl WriteCommand for UpdateSession {
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
         tx.active(self.session_id)?;
-        tx.conn
-            .prepare_cached(
-                "UPDATE sessions SET title = coalesce(?2, title), model = coalesce(?3, model), paused = coalesce(?4, paused),
-                    updated_at = ?5 WHERE id = ?1",
-            )?
-            .execute(params![
-                self.session_id.to_bytes(),
-                self.title,
-                self.model,
-                self.paused,
-                tx.now.as_millis()
-            ])?;
+        tx.conn.run(
+            "UPDATE sessions SET title = coalesce(?2, title), model = coalesce(?3,
+             model), paused = coalesce(?4, paused), updated_at = ?5 WHERE id = ?1",
+            params![self.session_id, self.title, self.model, self.paused, tx.now],
+        )?;
         let session = Box::new(load_session(tx.conn, self.session_id)?);
         if self.paused.is_some() {
             tx.audit(

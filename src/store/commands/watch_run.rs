@@ -1,6 +1,5 @@
 //! A run of a program: what its workspace has before, and what is new there afterwards.
 
-use rusqlite::params;
 use serde_json::json;
 
 use crate::protocol::event::EventBody;
@@ -11,6 +10,7 @@ use crate::store::error::StoreError;
 use crate::store::input::ActorRef;
 use crate::store::queries::leftovers::load_leftovers;
 use crate::store::rows::to_json;
+use crate::store::sql::{Statements, params};
 
 /// Most new names in a row of the audit.
 const MOST_AUDITED: usize = 20;
@@ -31,18 +31,17 @@ impl WriteCommand for BeginRun {
     const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
-        let kept = tx
-            .conn
-            .prepare_cached(
-                "INSERT INTO leftovers (call_id, session_id, continuation_id, channel, conversation, tool, preview,
-                    workspace, before)
-                 SELECT t.id, s.id, c.id, s.channel, s.conversation, t.name, t.preview, ?2, ?3
-                 FROM tool_calls t JOIN continuations c ON c.id = t.continuation_id
-                    JOIN sessions s ON s.id = c.session_id
-                 WHERE t.id = ?1
-                 ON CONFLICT (call_id) DO UPDATE SET workspace = excluded.workspace, before = excluded.before",
-            )?
-            .execute(params![self.call_id.to_bytes(), self.workspace, self.before])?;
+        let kept = tx.conn.run(
+            "INSERT INTO leftovers (call_id, session_id, continuation_id, channel,
+                conversation, tool, preview, workspace, before)
+             SELECT t.id, s.id, c.id, s.channel, s.conversation, t.name, t.preview, ?2, ?3
+             FROM tool_calls t JOIN continuations c ON c.id = t.continuation_id
+                JOIN sessions s ON s.id = c.session_id
+             WHERE t.id = ?1
+             ON CONFLICT (call_id) DO UPDATE SET workspace = excluded.workspace,
+                 before = excluded.before",
+            params![self.call_id, self.workspace, self.before],
+        )?;
         match kept {
             0 => Err(StoreError::not_found("tool call", self.call_id)),
             _ => Ok(()),
@@ -79,12 +78,14 @@ impl WriteCommand for EndRun {
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
         let id = self.call_id.to_bytes();
         if self.new.is_empty() {
-            tx.conn
-                .prepare_cached("DELETE FROM leftovers WHERE call_id = ?1 AND found IS NULL")?
-                .execute([id])?;
-            tx.conn
-                .prepare_cached("UPDATE leftovers SET before = NULL WHERE call_id = ?1")?
-                .execute([id])?;
+            tx.conn.run(
+                "DELETE FROM leftovers WHERE call_id = ?1 AND found IS NULL",
+                [id],
+            )?;
+            tx.conn.run(
+                "UPDATE leftovers SET before = NULL WHERE call_id = ?1",
+                [id],
+            )?;
             return Ok(());
         }
         // A call that ran twice may have left something twice.
@@ -92,16 +93,12 @@ impl WriteCommand for EndRun {
             .filter(|earlier| earlier.dismissed_at.is_none())
             .map(|earlier| earlier.new)
             .unwrap_or_default();
-        tx.conn
-            .prepare_cached(
-                "UPDATE leftovers SET before = NULL, found = ?2, found_at = ?3, dismissed_at = NULL, by_label = NULL
-                 WHERE call_id = ?1",
-            )?
-            .execute(params![
-                id,
-                to_json(&earlier.and(self.new.clone()))?,
-                tx.now.as_millis()
-            ])?;
+        tx.conn.run(
+            "UPDATE leftovers SET before = NULL, found = ?2, found_at = ?3,
+                 dismissed_at = NULL, by_label = NULL
+             WHERE call_id = ?1",
+            params![id, to_json(&earlier.and(self.new.clone()))?, tx.now],
+        )?;
         // The person was forgotten meanwhile, and all of their turn.
         let Some(leftovers) = load_leftovers(tx.conn, self.call_id)? else {
             return Ok(());

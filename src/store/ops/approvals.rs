@@ -1,6 +1,5 @@
 //! Approvals: asking, moving the state, closing with their continuation.
 
-use rusqlite::{OptionalExtension, params};
 use sha2::{Digest, Sha256};
 
 use crate::clock::Timestamp;
@@ -13,7 +12,7 @@ use crate::store::error::StoreError;
 use crate::store::input::{BudgetKind, NewApproval};
 use crate::store::ops::continuations::Head;
 use crate::store::queries::approvals::load_approval;
-use crate::store::rows::{json_opt, to_json, word};
+use crate::store::sql::{Json, Statements, params};
 use crate::store::transitions;
 
 /// What an approval is about, beside its continuation.
@@ -138,47 +137,48 @@ impl WriteTx<'_> {
         subject: &Subject,
     ) -> Result<(), StoreError> {
         let offered: Vec<&str> = new.offered.iter().map(|word| word.as_str()).collect();
-        self.conn
-            .prepare_cached(
-                "INSERT INTO approvals (id, short_code, kind, state, digest, revision, channel, conversation, session_id,
-                    continuation_id, tool_call_id, outbox_id, budget_kind, baseline, requester_id, requester_display,
-                    requester_person, taint, preview, model_reason, question, offered, requested_at, expires_at,
-                    updated_at, budget, budget_day, budget_extra, once_only)
-                 VALUES (?1, ?2, ?3, 'pending', ?4, 1, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18,
-                    ?19, ?20, ?21, ?22, ?21, ?23, ?24, ?25, ?26)",
-            )?
-            .execute(params![
-                new.id.to_bytes(),
+        self.conn.run(
+            "INSERT INTO approvals (id, short_code, kind, state, digest, revision,
+                channel, conversation, session_id, continuation_id, tool_call_id, outbox_id,
+                budget_kind, baseline, requester_id, requester_display, requester_person,
+                taint, preview, model_reason, question, offered, requested_at, expires_at,
+                 updated_at, budget, budget_day, budget_extra, once_only)
+             VALUES (?1, ?2, ?3, 'pending', ?4, 1, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14,
+                ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?21, ?23, ?24, ?25, ?26)",
+            params![
+                new.id,
                 new.short_code.to_uppercase(),
-                new.kind.as_str(),
+                new.kind,
                 new.digest,
                 place.channel,
                 place.conversation,
-                place.session_id.map(SessionId::to_bytes),
-                place.continuation_id.map(ContinuationId::to_bytes),
-                subject.call.map(ToolCallId::to_bytes),
-                subject.outbox.map(OutboxId::to_bytes),
-                subject.budget.filter(|kind| kind.is_of_schema_1()).map(BudgetKind::as_str),
+                place.session_id,
+                place.continuation_id,
+                subject.call,
+                subject.outbox,
+                subject.budget.filter(|kind| kind.is_of_schema_1()),
                 subject.baseline,
                 place.requester.id,
                 place.requester.display,
                 place.requester.person,
-                to_json(&new.taint)?,
-                to_json(&new.preview)?,
+                Json(&new.taint),
+                Json(&new.preview),
                 new.model_reason,
                 new.question,
                 offered.join(","),
-                self.now.as_millis(),
-                new.expires_at.map(Timestamp::as_millis),
-                subject.budget.filter(|kind| !kind.is_of_schema_1()).map(BudgetKind::as_str),
+                self.now,
+                new.expires_at,
+                subject.budget.filter(|kind| !kind.is_of_schema_1()),
                 subject.budget_day,
                 subject.budget_extra,
                 new.once_only
-            ])?;
+            ],
+        )?;
         if let Some(call) = subject.call {
-            self.conn
-                .prepare_cached("UPDATE tool_calls SET approval_id = ?2 WHERE id = ?1")?
-                .execute(params![call.to_bytes(), new.id.to_bytes()])?;
+            self.conn.run(
+                "UPDATE tool_calls SET approval_id = ?2 WHERE id = ?1",
+                params![call, new.id],
+            )?;
         }
         self.queue_cards(new.id, place.continuation_id, 1, &new.digest, &new.cards)?;
         self.requested_event(new.id)
@@ -214,40 +214,39 @@ impl WriteTx<'_> {
     /// An approval.
     pub(crate) fn gate(&self, id: ApprovalId) -> Result<Gate, StoreError> {
         self.conn
-            .prepare_cached(
-                "SELECT kind, state, digest, revision, channel, session_id, continuation_id, tool_call_id, outbox_id,
-                    coalesce(budget, budget_kind), baseline, offered, expires_at, decision_body, decided_at,
-                    requester_id, budget_day, budget_extra
+            .row_opt(
+                "SELECT kind, state, digest, revision, channel, session_id, continuation_id,
+                    tool_call_id, outbox_id, coalesce(budget, budget_kind) AS budget, baseline,
+                    offered, expires_at, decision_body, decided_at, requester_id, budget_day,
+                     budget_extra
                  FROM approvals WHERE id = ?1",
+                [id],
+                |row| {
+                    Ok(Gate {
+                        id,
+                        kind: row.get("kind")?,
+                        state: row.get("state")?,
+                        digest: row.get("digest")?,
+                        revision: row.get("revision")?,
+                        channel: row.get("channel")?,
+                        session_id: row.get("session_id")?,
+                        continuation_id: row.get("continuation_id")?,
+                        call_id: row.get("tool_call_id")?,
+                        outbox_id: row.get("outbox_id")?,
+                        budget: row
+                            .get::<Option<String>>("budget")?
+                            .and_then(|text| BudgetKind::from_word(&text)),
+                        baseline: row.get("baseline")?,
+                        offered: row.get("offered")?,
+                        expires_at: row.get("expires_at")?,
+                        decision: row.json_opt("decision_body")?,
+                        decided_at: row.get("decided_at")?,
+                        requester_id: row.get("requester_id")?,
+                        budget_day: row.get("budget_day")?,
+                        budget_extra: row.get("budget_extra")?,
+                    })
+                },
             )?
-            .query_row([id.to_bytes()], |row| {
-                Ok(Gate {
-                    id,
-                    kind: word(row, 0)?,
-                    state: word(row, 1)?,
-                    digest: row.get(2)?,
-                    revision: row.get(3)?,
-                    channel: row.get(4)?,
-                    session_id: row.get::<_, Option<[u8; 16]>>(5)?.map(SessionId::from_bytes),
-                    continuation_id: row
-                        .get::<_, Option<[u8; 16]>>(6)?
-                        .map(ContinuationId::from_bytes),
-                    call_id: row.get::<_, Option<[u8; 16]>>(7)?.map(ToolCallId::from_bytes),
-                    outbox_id: row.get::<_, Option<[u8; 16]>>(8)?.map(OutboxId::from_bytes),
-                    budget: row
-                        .get::<_, Option<String>>(9)?
-                        .and_then(|text| BudgetKind::from_word(&text)),
-                    baseline: row.get(10)?,
-                    offered: row.get(11)?,
-                    expires_at: row.get::<_, Option<i64>>(12)?.map(Timestamp),
-                    decision: json_opt(row, 13)?,
-                    decided_at: row.get::<_, Option<i64>>(14)?.map(Timestamp),
-                    requester_id: row.get(15)?,
-                    budget_day: row.get(16)?,
-                    budget_extra: row.get(17)?,
-                })
-            })
-            .optional()?
             .ok_or_else(|| StoreError::not_found("approval", id))
     }
 
@@ -263,13 +262,10 @@ impl WriteTx<'_> {
                 gate.id, gate.state
             )));
         }
-        self.conn
-            .prepare_cached("UPDATE approvals SET state = ?2, updated_at = ?3 WHERE id = ?1")?
-            .execute(params![
-                gate.id.to_bytes(),
-                to.as_str(),
-                self.now.as_millis()
-            ])?;
+        self.conn.run(
+            "UPDATE approvals SET state = ?2, updated_at = ?3 WHERE id = ?1",
+            params![gate.id, to, self.now],
+        )?;
         gate.state = to;
         Ok(())
     }
@@ -282,16 +278,11 @@ impl WriteTx<'_> {
         decision: &Decision,
     ) -> Result<(), StoreError> {
         self.move_gate(gate, to)?;
-        self.conn
-            .prepare_cached(
-                "UPDATE approvals SET decision = ?2, decision_body = ?3, decided_at = ?4 WHERE id = ?1",
-            )?
-            .execute(params![
-                gate.id.to_bytes(),
-                decision.decision.as_str(),
-                to_json(decision)?,
-                decision.at.as_millis()
-            ])?;
+        self.conn.run(
+            "UPDATE approvals SET decision = ?2, decision_body = ?3, decided_at = ?4
+             WHERE id = ?1",
+            params![gate.id, decision.decision, Json(decision), decision.at],
+        )?;
         gate.decision = Some(decision.clone());
         gate.decided_at = Some(decision.at);
         Ok(())
@@ -306,25 +297,26 @@ impl WriteTx<'_> {
     ) -> Result<(), StoreError> {
         if gate.state != ApprovalState::Pending {
             self.move_gate(gate, ApprovalState::Pending)?;
-            self.conn
-                .prepare_cached("DELETE FROM session_grants WHERE approval_id = ?1")?
-                .execute([gate.id.to_bytes()])?;
+            self.conn.run(
+                "DELETE FROM session_grants WHERE approval_id = ?1",
+                [gate.id],
+            )?;
         }
         gate.revision += 1;
         digest.clone_into(&mut gate.digest);
-        self.conn
-            .prepare_cached(
-                "UPDATE approvals SET revision = ?2, digest = ?3, decision = NULL, decision_body = NULL, decided_at = NULL,
-                    updated_at = ?4, old_codes = coalesce(old_codes || ',', '') || short_code, short_code = ?5
-                 WHERE id = ?1",
-            )?
-            .execute(params![
-                gate.id.to_bytes(),
+        self.conn.run(
+            "UPDATE approvals SET revision = ?2, digest = ?3, decision = NULL,
+                decision_body = NULL, decided_at = NULL, updated_at = ?4,
+                 old_codes = coalesce(old_codes || ',', '') || short_code, short_code = ?5
+             WHERE id = ?1",
+            params![
+                gate.id,
                 gate.revision,
                 digest,
-                self.now.as_millis(),
+                self.now,
                 short_code(gate.id, gate.revision)
-            ])?;
+            ],
+        )?;
         Ok(())
     }
 

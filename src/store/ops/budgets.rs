@@ -3,15 +3,15 @@
 //! What counts as used is what settled calls used plus what calls under way reserved, so calls at the same time
 //! cannot pass a limit together. A call without a price counts in tokens only.
 
-use rusqlite::params;
-
 use crate::protocol::event::{BudgetLevel, EventBody};
+use crate::protocol::ids::{ContinuationId, SessionId};
 use crate::store::command::WriteTx;
 use crate::store::commands::reserve_model::BudgetStop;
 use crate::store::error::StoreError;
 use crate::store::input::{BudgetKind, Limit, SharedLimits};
 use crate::store::ops::approvals::Gate;
 use crate::store::ops::continuations::Head;
+use crate::store::sql::{Row, Statements, params};
 
 /// Sums of dollars differ from their true value in the last digits; less than this is no difference.
 const ROUNDING: f64 = 1e-9;
@@ -32,11 +32,11 @@ impl Amount {
     }
 }
 
-fn amount(row: &rusqlite::Row<'_>) -> rusqlite::Result<Amount> {
+fn amount(row: &Row<'_>) -> Result<Amount, StoreError> {
     // Tokens are far below 2^53, where every whole number has its own f64.
     Ok(Amount {
-        tokens: row.get::<_, i64>(0)? as f64,
-        usd: row.get(1)?,
+        tokens: row.get::<i64>("tokens")? as f64,
+        usd: row.get("usd")?,
     })
 }
 
@@ -75,61 +75,58 @@ struct Open {
 impl WriteTx<'_> {
     fn open_calls(&self, head: &Head, day: i64) -> Result<Open, StoreError> {
         let mut open = Open::default();
-        let mut statement = self.conn.prepare_cached(
-            "SELECT m.estimated_tokens, coalesce(m.estimated_cost_usd, 0.0), m.continuation_id, c.session_id, m.channel,
-                m.day, m.purpose = 'turn'
-             FROM model_attempts m JOIN continuations c ON c.id = m.continuation_id WHERE m.settled_at IS NULL",
-        )?;
-        let mut rows = statement.query([])?;
-        while let Some(row) = rows.next()? {
-            let reserved = amount(row)?;
-            if row.get::<_, [u8; 16]>(2)? == head.id.to_bytes() && row.get(6)? {
-                open.turn.add(reserved);
-            }
-            if row.get::<_, [u8; 16]>(3)? == head.session_id.to_bytes() {
-                open.session.add(reserved);
-            }
-            if row.get::<_, Option<i64>>(5)? == Some(day) {
-                open.day.add(reserved);
-                if row.get::<_, Option<String>>(4)?.as_deref() == Some(head.channel.as_str()) {
-                    open.channel.add(reserved);
+        self.conn.each(
+            "SELECT m.estimated_tokens AS tokens, coalesce(m.estimated_cost_usd, 0.0) AS usd,
+                m.continuation_id, c.session_id, m.channel, m.day, m.purpose = 'turn' AS of_turn
+             FROM model_attempts m JOIN continuations c ON c.id = m.continuation_id
+             WHERE m.settled_at IS NULL",
+            [],
+            |row| {
+                let reserved = amount(row)?;
+                if row.get::<ContinuationId>("continuation_id")? == head.id && row.get("of_turn")? {
+                    open.turn.add(reserved);
                 }
-            }
-        }
+                if row.get::<SessionId>("session_id")? == head.session_id {
+                    open.session.add(reserved);
+                }
+                if row.get::<Option<i64>>("day")? == Some(day) {
+                    open.day.add(reserved);
+                    if row.text_opt("channel")? == Some(&head.channel) {
+                        open.channel.add(reserved);
+                    }
+                }
+                Ok(())
+            },
+        )?;
         Ok(open)
     }
 
     /// What people added to a limit of a session, or of a day and perhaps a channel.
     fn granted(&self, of: &Standing, head: &Head) -> Result<f64, StoreError> {
-        let budget = of.budget.as_str();
+        let budget = of.budget;
         Ok(match of.day {
-            None => self
-                .conn
-                .prepare_cached(
-                    "SELECT total(amount) FROM budget_grants WHERE session_id = ?1 AND budget = ?2",
-                )?
-                .query_row(params![head.session_id.to_bytes(), budget], |row| {
-                    row.get(0)
-                })?,
+            None => self.conn.value(
+                "SELECT total(amount) FROM budget_grants
+                 WHERE session_id = ?1 AND budget = ?2",
+                params![head.session_id, budget],
+            )?,
             // The budgets of a day name no channel.
-            Some(day) => self
-                .conn
-                .prepare_cached(
-                    "SELECT total(amount) FROM budget_grants
-                     WHERE day = ?1 AND budget = ?2 AND coalesce(channel, '') = ?3",
-                )?
-                .query_row(params![day, budget, of.scope], |row| row.get(0))?,
+            Some(day) => self.conn.value(
+                "SELECT total(amount) FROM budget_grants
+                 WHERE day = ?1 AND budget = ?2 AND coalesce(channel, '') = ?3",
+                params![day, budget, of.scope],
+            )?,
         })
     }
 
     fn spent_on(&self, day: i64, channel: Option<&str>) -> Result<Amount, StoreError> {
-        Ok(self
-            .conn
-            .prepare_cached(
-                "SELECT coalesce(sum(input_tokens + output_tokens), 0), total(cost_usd) FROM spend
-                 WHERE day = ?1 AND (?2 IS NULL OR channel = ?2)",
-            )?
-            .query_row(params![day, channel], amount)?)
+        self.conn.row(
+            "SELECT coalesce(sum(input_tokens + output_tokens), 0) AS tokens,
+                 total(cost_usd) AS usd FROM spend
+             WHERE day = ?1 AND (?2 IS NULL OR channel = ?2)",
+            params![day, channel],
+            amount,
+        )
     }
 
     /// Every limit that holds for a call of this turn, narrowest first.
@@ -139,24 +136,24 @@ impl WriteTx<'_> {
         limits: &SharedLimits,
         asked: Amount,
     ) -> Result<Vec<Standing>, StoreError> {
-        let (own, turn, session) = self
-            .conn
-            .prepare_cached(
-                "SELECT c.input_tokens + c.output_tokens, c.spent_usd, s.input_tokens + s.output_tokens, s.spent_usd,
-                    c.max_tokens, c.max_cost_usd
-                 FROM continuations c JOIN sessions s ON s.id = c.session_id WHERE c.id = ?1",
-            )?
-            .query_row([head.id.to_bytes()], |row| {
+        let (own, turn, session) = self.conn.row(
+            "SELECT c.input_tokens + c.output_tokens AS tokens, c.spent_usd AS usd,
+                s.input_tokens + s.output_tokens AS session_tokens, s.spent_usd AS session_usd,
+                c.max_tokens, c.max_cost_usd
+             FROM continuations c JOIN sessions s ON s.id = c.session_id WHERE c.id = ?1",
+            [head.id],
+            |row| {
                 let own = Limit {
-                    max_tokens: Some(row.get(4)?),
-                    max_cost_usd: row.get(5)?,
+                    max_tokens: Some(row.get("max_tokens")?),
+                    max_cost_usd: row.get("max_cost_usd")?,
                 };
                 let session = Amount {
-                    tokens: row.get::<_, i64>(2)? as f64,
-                    usd: row.get(3)?,
+                    tokens: row.get::<i64>("session_tokens")? as f64,
+                    usd: row.get("session_usd")?,
                 };
                 Ok((own, amount(row)?, session))
-            })?;
+            },
+        )?;
         let open = self.open_calls(head, limits.day)?;
         let day = Some(limits.day);
         let unlimited = Limit::default();
@@ -246,12 +243,14 @@ impl WriteTx<'_> {
     ) -> Result<(), StoreError> {
         let most = f64::from(u32::MAX);
         let extra = extra.map(|extra| (extra * f64::from(unit)).ceil().clamp(0.0, most) as i64);
-        self.conn
-            .prepare_cached(&format!(
-                "UPDATE continuations SET {column} = min({column} + coalesce(?2, max({column}, ?3)), 4294967295)
+        self.conn.run(
+            &format!(
+                "UPDATE continuations SET {column} = min({column} + coalesce(?2,
+                     max({column}, ?3)), 4294967295)
                  WHERE id = ?1"
-            ))?
-            .execute(params![head.id.to_bytes(), extra, unit])?;
+            ),
+            params![head.id, extra, unit],
+        )?;
         Ok(())
     }
 
@@ -261,11 +260,11 @@ impl WriteTx<'_> {
         head: &Head,
         extra: Option<f64>,
     ) -> Result<(), StoreError> {
-        self.conn
-            .prepare_cached(
-                "UPDATE continuations SET max_cost_usd = max_cost_usd + coalesce(?2, max_cost_usd) WHERE id = ?1",
-            )?
-            .execute(params![head.id.to_bytes(), extra])?;
+        self.conn.run(
+            "UPDATE continuations SET max_cost_usd = max_cost_usd + coalesce(?2,
+             max_cost_usd) WHERE id = ?1",
+            params![head.id, extra],
+        )?;
         Ok(())
     }
 
@@ -281,7 +280,7 @@ impl WriteTx<'_> {
             .ok_or_else(|| StoreError::Corrupt(format!("approval {} offers no amount", gate.id)))?;
         let (session, channel, day) = match budget {
             BudgetKind::SessionTokens | BudgetKind::SessionCost => {
-                (Some(head.session_id.to_bytes()), None, None)
+                (Some(head.session_id), None, None)
             }
             BudgetKind::ChannelTokens | BudgetKind::ChannelCost => {
                 (None, Some(head.channel.as_str()), gate.budget_day)
@@ -294,20 +293,12 @@ impl WriteTx<'_> {
             | BudgetKind::Tokens
             | BudgetKind::Cost => return Ok(()),
         };
-        self.conn
-            .prepare_cached(
-                "INSERT INTO budget_grants (approval_id, budget, session_id, channel, day, amount, at)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-            )?
-            .execute(params![
-                gate.id.to_bytes(),
-                budget.as_str(),
-                session,
-                channel,
-                day,
-                amount,
-                self.now.as_millis()
-            ])?;
+        self.conn.run(
+            "INSERT INTO budget_grants (approval_id, budget, session_id, channel, day,
+                 amount, at)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+            params![gate.id, budget, session, channel, day, amount, self.now],
+        )?;
         Ok(())
     }
 
@@ -368,17 +359,16 @@ impl WriteTx<'_> {
 
     /// Tells that a limit is nearly used up, once.
     fn warn(&mut self, head: &Head, standing: &Standing) -> Result<(), StoreError> {
-        let new = self
-            .conn
-            .prepare_cached(
-                "INSERT INTO budget_warnings (budget, scope, day, at) VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING",
-            )?
-            .execute(params![
-                standing.budget.as_str(),
+        let new = self.conn.run(
+            "INSERT INTO budget_warnings (budget, scope, day, at)
+             VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING",
+            params![
+                standing.budget,
                 standing.scope,
                 standing.day.unwrap_or(0),
-                self.now.as_millis()
-            ])?;
+                self.now
+            ],
+        )?;
         if new == 0 {
             return Ok(());
         }

@@ -1,7 +1,5 @@
 //! Tool calls: proposing, moving the state, writing the one result the model reads.
 
-use rusqlite::{OptionalExtension, params};
-
 use crate::protocol::artifact::ArtifactRef;
 use crate::protocol::event::EventBody;
 use crate::protocol::ids::{ApprovalId, ContinuationId, ToolCallId};
@@ -12,7 +10,8 @@ use crate::store::error::StoreError;
 use crate::store::input::{LeansOn, NewCall, NewCallFacts, NewCallOutcome};
 use crate::store::ops::approvals::Subject;
 use crate::store::ops::continuations::Head;
-use crate::store::rows::{preview, to_json, word};
+use crate::store::rows::preview;
+use crate::store::sql::{Json, Statements, params};
 use crate::store::transitions;
 
 /// The fields of a call that commands decide by.
@@ -49,29 +48,29 @@ impl WriteTx<'_> {
     /// A call.
     pub(crate) fn call(&self, id: ToolCallId) -> Result<Call, StoreError> {
         self.conn
-            .prepare_cached(
-                "SELECT continuation_id, state, name, provider_call_id, digest, args_digest, idempotency_key, effect,
-                    step, attempts, approval_id, result_step
+            .row_opt(
+                "SELECT continuation_id, state, name, provider_call_id, digest, args_digest,
+                    idempotency_key, effect, step, attempts, approval_id, result_step
                  FROM tool_calls WHERE id = ?1",
+                [id],
+                |row| {
+                    Ok(Call {
+                        id,
+                        continuation_id: row.get("continuation_id")?,
+                        state: row.get("state")?,
+                        name: row.get("name")?,
+                        provider_call_id: row.get("provider_call_id")?,
+                        digest: row.get("digest")?,
+                        args_digest: row.get("args_digest")?,
+                        idempotency_key: row.get("idempotency_key")?,
+                        effect: row.get("effect")?,
+                        step: row.get("step")?,
+                        attempts: row.get("attempts")?,
+                        approval_id: row.get("approval_id")?,
+                        result_step: row.get("result_step")?,
+                    })
+                },
             )?
-            .query_row([id.to_bytes()], |row| {
-                Ok(Call {
-                    id,
-                    continuation_id: ContinuationId::from_bytes(row.get(0)?),
-                    state: word(row, 1)?,
-                    name: row.get(2)?,
-                    provider_call_id: row.get(3)?,
-                    digest: row.get(4)?,
-                    args_digest: row.get(5)?,
-                    idempotency_key: row.get(6)?,
-                    effect: word(row, 7)?,
-                    step: row.get(8)?,
-                    attempts: row.get(9)?,
-                    approval_id: row.get::<_, Option<[u8; 16]>>(10)?.map(ApprovalId::from_bytes),
-                    result_step: row.get(11)?,
-                })
-            })
-            .optional()?
             .ok_or_else(|| StoreError::not_found("tool call", id))
     }
 
@@ -87,10 +86,11 @@ impl WriteTx<'_> {
                 "tool call {id} cannot go from {from} to {to}"
             )));
         }
-        let finished_at = to.is_settled().then_some(self.now.as_millis());
-        self.conn
-            .prepare_cached("UPDATE tool_calls SET state = ?2, finished_at = ?3 WHERE id = ?1")?
-            .execute(params![id.to_bytes(), to.as_str(), finished_at])?;
+        let finished_at = to.is_settled().then_some(self.now);
+        self.conn.run(
+            "UPDATE tool_calls SET state = ?2, finished_at = ?3 WHERE id = ?1",
+            params![id, to, finished_at],
+        )?;
         Ok(())
     }
 
@@ -130,11 +130,10 @@ impl WriteTx<'_> {
                 cached: result.cached,
             },
         )?;
-        self.conn
-            .prepare_cached(
-                "UPDATE tool_calls SET result_step = ?2, duration_ms = ?3 WHERE id = ?1",
-            )?
-            .execute(params![call.id.to_bytes(), n, result.duration_ms])?;
+        self.conn.run(
+            "UPDATE tool_calls SET result_step = ?2, duration_ms = ?3 WHERE id = ?1",
+            params![call.id, n, result.duration_ms],
+        )?;
         call.state = to;
         call.result_step = Some(n);
         self.ended_event(head, call, to, &result)
@@ -198,37 +197,37 @@ impl WriteTx<'_> {
                 (verdict, outcome) = (&otherwise.verdict, &otherwise.outcome);
             }
         }
-        self.conn
-            .prepare_cached(
-                "INSERT INTO tool_calls (id, continuation_id, channel, step, idx, provider_call_id, name, args, preview,
-                    access, effect, risk, risk_reasons, plan, digest, args_digest, idempotency_key, verdict, rule,
-                    policy_version, state, created_at)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20,
-                    'proposed', ?21)",
-            )?
-            .execute(params![
-                new.id.to_bytes(),
-                head.id.to_bytes(),
+        self.conn.run(
+            "INSERT INTO tool_calls (id, continuation_id, channel, step, idx,
+                provider_call_id, name, args, preview, access, effect, risk, risk_reasons,
+                plan, digest, args_digest, idempotency_key, verdict, rule, policy_version,
+                 state, created_at)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16,
+                ?17, ?18, ?19, ?20, 'proposed', ?21)",
+            params![
+                new.id,
+                head.id,
                 head.channel,
                 step,
                 index,
                 new.provider_call_id,
                 new.name,
-                to_json(&new.args)?,
+                Json(&new.args),
                 preview(&new.preview),
-                new.access.as_str(),
-                new.effect.as_str(),
-                new.risk.as_str(),
-                to_json(&new.risk_reasons)?,
-                to_json(&new.plan)?,
+                new.access,
+                new.effect,
+                new.risk,
+                Json(&new.risk_reasons),
+                Json(&new.plan),
                 new.digest,
                 new.args_digest,
                 new.idempotency_key,
-                verdict.decision.as_str(),
+                verdict.decision,
                 verdict.rule,
                 verdict.policy_version,
-                self.now.as_millis()
-            ])?;
+                self.now
+            ],
+        )?;
         if let Some(LeansOn::Rule(rule)) = leans_on {
             self.decided_by(new.id, rule)?;
         }
@@ -301,26 +300,26 @@ impl WriteTx<'_> {
         id: ToolCallId,
         facts: &NewCallFacts,
     ) -> Result<(), StoreError> {
-        self.conn
-            .prepare_cached(
-                "UPDATE tool_calls SET args = ?2, preview = ?3, access = ?4, risk = ?5, risk_reasons = ?6, plan = ?7,
-                    digest = ?8, args_digest = ?9, verdict = ?10, rule = ?11, policy_version = ?12
-                 WHERE id = ?1",
-            )?
-            .execute(params![
-                id.to_bytes(),
-                to_json(&facts.args)?,
+        self.conn.run(
+            "UPDATE tool_calls SET args = ?2, preview = ?3, access = ?4, risk = ?5,
+                risk_reasons = ?6, plan = ?7, digest = ?8, args_digest = ?9, verdict = ?10,
+                 rule = ?11, policy_version = ?12
+             WHERE id = ?1",
+            params![
+                id,
+                Json(&facts.args),
                 preview(&facts.preview),
-                facts.access.as_str(),
-                facts.risk.as_str(),
-                to_json(&facts.risk_reasons)?,
-                to_json(&facts.plan)?,
+                facts.access,
+                facts.risk,
+                Json(&facts.risk_reasons),
+                Json(&facts.plan),
                 facts.digest,
                 facts.args_digest,
-                facts.verdict.decision.as_str(),
+                facts.verdict.decision,
                 facts.verdict.rule,
                 facts.verdict.policy_version
-            ])?;
+            ],
+        )?;
         Ok(())
     }
 }

@@ -1,7 +1,5 @@
 //! Compactions: reserving their model calls, and ending them. One is under way in a session at most.
 
-use rusqlite::{OptionalExtension, params};
-
 use crate::protocol::event::EventBody;
 use crate::protocol::ids::{CompactionId, ModelAttemptId, SessionId};
 use crate::protocol::memory::Compaction;
@@ -12,6 +10,7 @@ use crate::store::error::StoreError;
 use crate::store::input::CompactionCall;
 use crate::store::queries::compactions::load_compaction;
 use crate::store::schema;
+use crate::store::sql::{Statements, params};
 
 impl WriteTx<'_> {
     /// A compaction of this boot that is under way.
@@ -35,9 +34,10 @@ impl WriteTx<'_> {
     pub(crate) fn summary_version(&self, session: SessionId) -> Result<u64, StoreError> {
         Ok(self
             .conn
-            .prepare_cached("SELECT version FROM summaries WHERE session_id = ?1")?
-            .query_row([session.to_bytes()], |row| row.get(0))
-            .optional()?
+            .value_opt(
+                "SELECT version FROM summaries WHERE session_id = ?1",
+                [session],
+            )?
             .unwrap_or(0))
     }
 
@@ -72,24 +72,23 @@ impl WriteTx<'_> {
             return Ok(Reservation::Exhausted(stop));
         }
         let id = ModelAttemptId::generate();
-        self.conn
-            .prepare_cached(
-                "INSERT INTO model_attempts (id, continuation_id, epoch, step, attempt, model, estimated_tokens,
-                    estimated_cost_usd, started_at, channel, day, purpose)
-                 VALUES (?1, ?2, ?3, 0, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 'compaction')",
-            )?
-            .execute(params![
-                id.to_bytes(),
-                head.id.to_bytes(),
+        self.conn.run(
+            "INSERT INTO model_attempts (id, continuation_id, epoch, step, attempt,
+                model, estimated_tokens, estimated_cost_usd, started_at, channel, day, purpose)
+             VALUES (?1, ?2, ?3, 0, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 'compaction')",
+            params![
+                id,
+                head.id,
                 self.epoch,
                 attempt,
                 call.model,
                 call.estimated_tokens,
                 call.estimated_cost_usd,
-                self.now.as_millis(),
+                self.now,
                 head.channel,
                 call.limits.day
-            ])?;
+            ],
+        )?;
         Ok(Reservation::Granted(id))
     }
 
@@ -99,11 +98,11 @@ impl WriteTx<'_> {
         id: CompactionId,
         error: &str,
     ) -> Result<Compaction, StoreError> {
-        self.conn
-            .prepare_cached(
-                "UPDATE compactions SET state = 'failed', error = ?2, ended_at = ?3 WHERE id = ?1 AND state = 'running'",
-            )?
-            .execute(params![id.to_bytes(), error, self.now.as_millis()])?;
+        self.conn.run(
+            "UPDATE compactions SET state = 'failed', error = ?2, ended_at = ?3
+             WHERE id = ?1 AND state = 'running'",
+            params![id, error, self.now],
+        )?;
         self.compaction_ended(id, "compaction_failed")
     }
 
@@ -114,10 +113,10 @@ impl WriteTx<'_> {
         change: &str,
     ) -> Result<Compaction, StoreError> {
         let compaction = load_compaction(self.conn, id)?;
-        let channel: String = self
-            .conn
-            .prepare_cached("SELECT channel FROM sessions WHERE id = ?1")?
-            .query_row([compaction.session_id.to_bytes()], |row| row.get(0))?;
+        let channel: String = self.conn.value(
+            "SELECT channel FROM sessions WHERE id = ?1",
+            [compaction.session_id],
+        )?;
         self.emit(
             Some(compaction.session_id),
             None,
@@ -134,11 +133,10 @@ impl WriteTx<'_> {
 
     /// Compactions that were under way when the process ended have changed nothing.
     pub(crate) fn fail_all_compactions(&mut self, error: &str) -> Result<(), StoreError> {
-        let running = self
-            .conn
-            .prepare_cached("SELECT id FROM compactions WHERE state = 'running' ORDER BY position")?
-            .query_map([], |row| row.get(0).map(CompactionId::from_bytes))?
-            .collect::<rusqlite::Result<Vec<_>>>()?;
+        let running = self.conn.values::<CompactionId>(
+            "SELECT id FROM compactions WHERE state = 'running' ORDER BY position",
+            [],
+        )?;
         for id in running {
             self.fail_compaction(id, error)?;
         }

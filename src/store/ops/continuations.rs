@@ -1,7 +1,5 @@
 //! Continuations: reading the head, moving the state, adding steps, closing what is open.
 
-use rusqlite::{OptionalExtension, params};
-
 use crate::protocol::approval::Requester;
 use crate::protocol::event::EventBody;
 use crate::protocol::ids::{ApprovalId, ContinuationId, SessionId, ToolCallId};
@@ -9,7 +7,7 @@ use crate::protocol::session::{ErrorBody, StepBody};
 use crate::protocol::words::{ApprovalState, ContinuationState, StepKind, ToolCallState};
 use crate::store::command::WriteTx;
 use crate::store::error::StoreError;
-use crate::store::rows::{to_json, word};
+use crate::store::sql::{Json, Statements, params};
 use crate::store::transitions;
 
 /// The fields of a continuation that commands decide by.
@@ -54,30 +52,31 @@ impl WriteTx<'_> {
     /// A continuation.
     pub(crate) fn head(&self, id: ContinuationId) -> Result<Head, StoreError> {
         self.conn
-            .prepare_cached(
-                "SELECT c.session_id, c.state, c.epoch, c.attempt, s.channel, s.conversation, c.requester_id,
-                    c.requester_display, c.requester_person, c.message_ref, s.temporary
+            .row_opt(
+                "SELECT c.session_id, c.state, c.epoch, c.attempt, s.channel, s.conversation,
+                    c.requester_id, c.requester_display, c.requester_person, c.message_ref,
+                     s.temporary
                  FROM continuations c JOIN sessions s ON s.id = c.session_id WHERE c.id = ?1",
+                [id],
+                |row| {
+                    Ok(Head {
+                        id,
+                        session_id: row.get("session_id")?,
+                        state: row.get("state")?,
+                        epoch: row.get("epoch")?,
+                        attempt: row.get("attempt")?,
+                        channel: row.get("channel")?,
+                        conversation: row.get("conversation")?,
+                        requester: Requester {
+                            id: row.get("requester_id")?,
+                            display: row.get("requester_display")?,
+                            person: row.get("requester_person")?,
+                        },
+                        message_ref: row.get("message_ref")?,
+                        temporary: row.get("temporary")?,
+                    })
+                },
             )?
-            .query_row([id.to_bytes()], |row| {
-                Ok(Head {
-                    id,
-                    session_id: SessionId::from_bytes(row.get(0)?),
-                    state: word(row, 1)?,
-                    epoch: row.get(2)?,
-                    attempt: row.get(3)?,
-                    channel: row.get(4)?,
-                    conversation: row.get(5)?,
-                    requester: Requester {
-                        id: row.get(6)?,
-                        display: row.get(7)?,
-                        person: row.get(8)?,
-                    },
-                    message_ref: row.get(9)?,
-                    temporary: row.get(10)?,
-                })
-            })
-            .optional()?
             .ok_or_else(|| StoreError::not_found("continuation", id))
     }
 
@@ -109,9 +108,10 @@ impl WriteTx<'_> {
         let mut head = self.head(id)?;
         self.move_continuation(&mut head, ContinuationState::Running, None)?;
         head.attempt += 1;
-        self.conn
-            .prepare_cached("UPDATE continuations SET epoch = ?2, attempt = ?3 WHERE id = ?1")?
-            .execute(params![id.to_bytes(), epoch, head.attempt])?;
+        self.conn.run(
+            "UPDATE continuations SET epoch = ?2, attempt = ?3 WHERE id = ?1",
+            params![id, epoch, head.attempt],
+        )?;
         self.emit(
             Some(head.session_id),
             Some(id),
@@ -135,20 +135,14 @@ impl WriteTx<'_> {
                 head.id, head.state
             )));
         }
-        let ended_at = to.is_terminal().then_some(self.now.as_millis());
+        let ended_at = to.is_terminal().then_some(self.now);
         // A continuation that goes on is no longer in error.
-        let error = error.map(to_json).transpose()?;
-        self.conn
-            .prepare_cached(
-                "UPDATE continuations SET state = ?2, updated_at = ?3, ended_at = ?4, error = ?5 WHERE id = ?1",
-            )?
-            .execute(params![
-                head.id.to_bytes(),
-                to.as_str(),
-                self.now.as_millis(),
-                ended_at,
-                error
-            ])?;
+        let error = error.map(Json);
+        self.conn.run(
+            "UPDATE continuations SET state = ?2, updated_at = ?3, ended_at = ?4,
+             error = ?5 WHERE id = ?1",
+            params![head.id, to, self.now, ended_at, error],
+        )?;
         head.state = to;
         Ok(())
     }
@@ -156,11 +150,10 @@ impl WriteTx<'_> {
     /// Adds model and engine time.
     pub(crate) fn add_active(&self, id: ContinuationId, active_ms: u64) -> Result<(), StoreError> {
         if active_ms > 0 {
-            self.conn
-                .prepare_cached(
-                    "UPDATE continuations SET used_active_ms = used_active_ms + ?2 WHERE id = ?1",
-                )?
-                .execute(params![id.to_bytes(), active_ms])?;
+            self.conn.run(
+                "UPDATE continuations SET used_active_ms = used_active_ms + ?2 WHERE id = ?1",
+                params![id, active_ms],
+            )?;
         }
         Ok(())
     }
@@ -173,22 +166,16 @@ impl WriteTx<'_> {
                 head.id, head.state
             )));
         }
-        let last: Option<u32> = self
-            .conn
-            .prepare_cached("SELECT max(n) FROM steps WHERE continuation_id = ?1")?
-            .query_row([head.id.to_bytes()], |row| row.get(0))?;
+        let last: Option<u32> = self.conn.value(
+            "SELECT max(n) FROM steps WHERE continuation_id = ?1",
+            [head.id],
+        )?;
         let n = last.unwrap_or(0) + 1;
-        self.conn
-            .prepare_cached(
-                "INSERT INTO steps (continuation_id, n, kind, body, at) VALUES (?1, ?2, ?3, ?4, ?5)",
-            )?
-            .execute(params![
-                head.id.to_bytes(),
-                n,
-                kind_of(body).as_str(),
-                to_json(body)?,
-                self.now.as_millis()
-            ])?;
+        self.conn.run(
+            "INSERT INTO steps (continuation_id, n, kind, body, at)
+             VALUES (?1, ?2, ?3, ?4, ?5)",
+            params![head.id, n, kind_of(body), Json(body), self.now],
+        )?;
         Ok(n)
     }
 
@@ -206,23 +193,20 @@ impl WriteTx<'_> {
 
     /// Calls in flight.
     pub(crate) fn started_calls(&self, id: ContinuationId) -> Result<Vec<ToolCallId>, StoreError> {
-        Ok(self
-            .conn
-            .prepare_cached(
-                "SELECT id FROM tool_calls WHERE continuation_id = ?1 AND state = 'started' ORDER BY step, idx",
-            )?
-            .query_map([id.to_bytes()], |row| row.get(0).map(ToolCallId::from_bytes))?
-            .collect::<rusqlite::Result<_>>()?)
+        self.conn.values::<ToolCallId>(
+            "SELECT id FROM tool_calls WHERE continuation_id = ?1 AND state = 'started'
+             ORDER BY step, idx",
+            [id],
+        )
     }
 
     /// Gates that wait.
     pub(crate) fn pending_gates(&self, id: ContinuationId) -> Result<u32, StoreError> {
-        Ok(self
-            .conn
-            .prepare_cached(
-                "SELECT count(*) FROM approvals WHERE continuation_id = ?1 AND +state = 'pending' AND kind <> 'resend'",
-            )?
-            .query_row([id.to_bytes()], |row| row.get(0))?)
+        self.conn.value(
+            "SELECT count(*) FROM approvals WHERE continuation_id = ?1
+             AND +state = 'pending' AND kind <> 'resend'",
+            [id],
+        )
     }
 
     /// Closes everything of a continuation that is about to end: gates are revoked (or expired), calls that
@@ -233,29 +217,21 @@ impl WriteTx<'_> {
         gate_state: ApprovalState,
         call_state: ToolCallState,
     ) -> Result<(), StoreError> {
-        let gates = self
-            .conn
-            .prepare_cached(
-                "SELECT id FROM approvals WHERE continuation_id = ?1 AND +state IN ('pending', 'approved')
-                    AND kind <> 'resend' ORDER BY position",
-            )?
-            .query_map([head.id.to_bytes()], |row| {
-                row.get(0).map(ApprovalId::from_bytes)
-            })?
-            .collect::<rusqlite::Result<Vec<_>>>()?;
+        let gates = self.conn.values::<ApprovalId>(
+            "SELECT id FROM approvals WHERE continuation_id = ?1
+                 AND +state IN ('pending', 'approved')
+             AND kind <> 'resend' ORDER BY position",
+            [head.id],
+        )?;
         for id in gates {
             self.close_gate(id, gate_state)?;
         }
-        let calls = self
-            .conn
-            .prepare_cached(
-                "SELECT id, state FROM tool_calls WHERE continuation_id = ?1
-                    AND +state IN ('proposed', 'ready', 'awaiting', 'approved') ORDER BY step, idx",
-            )?
-            .query_map([head.id.to_bytes()], |row| {
-                Ok((ToolCallId::from_bytes(row.get(0)?), word(row, 1)?))
-            })?
-            .collect::<rusqlite::Result<Vec<(ToolCallId, ToolCallState)>>>()?;
+        let calls = self.conn.rows(
+            "SELECT id, state FROM tool_calls WHERE continuation_id = ?1
+             AND +state IN ('proposed', 'ready', 'awaiting', 'approved') ORDER BY step, idx",
+            [head.id],
+            |row| Ok((row.get("id")?, row.get("state")?)),
+        )?;
         for (id, from) in calls {
             self.move_call(id, from, call_state)?;
         }

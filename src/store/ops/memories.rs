@@ -1,6 +1,5 @@
 //! What is remembered, as part of a transaction: the same text is written into the same place once.
 
-use rusqlite::{OptionalExtension, params};
 use sha2::{Digest, Sha256};
 
 use crate::clock::Timestamp;
@@ -11,7 +10,7 @@ use crate::protocol::words::{MemoryAuthor, MemoryKind, MemoryScope, MemoryState}
 use crate::store::command::WriteTx;
 use crate::store::error::StoreError;
 use crate::store::queries::memories::load_memory;
-use crate::store::rows::to_json;
+use crate::store::sql::{Json, Statements, params};
 use crate::text::fold;
 
 /// Something to remember.
@@ -90,19 +89,15 @@ impl WriteTx<'_> {
             MemoryPlace::Session { session_id } => {
                 let channel: String = self
                     .conn
-                    .prepare_cached("SELECT channel FROM sessions WHERE id = ?1")?
-                    .query_row([session_id.to_bytes()], |row| row.get(0))
-                    .optional()?
+                    .value_opt("SELECT channel FROM sessions WHERE id = ?1", [session_id])?
                     .ok_or_else(|| StoreError::not_found("session", session_id))?;
                 Ok((MemoryScope::Session, Some(*session_id), Some(channel)))
             }
             MemoryPlace::Channel { channel } => {
-                let known: bool = self
-                    .conn
-                    .prepare_cached(
-                        "SELECT EXISTS (SELECT 1 FROM channel_accounts WHERE name = ?1)",
-                    )?
-                    .query_row([channel], |row| row.get(0))?;
+                let known: bool = self.conn.value(
+                    "SELECT EXISTS (SELECT 1 FROM channel_accounts WHERE name = ?1)",
+                    [channel],
+                )?;
                 if !known {
                     return Err(StoreError::not_found("channel", channel));
                 }
@@ -130,10 +125,10 @@ impl WriteTx<'_> {
         }
         let (scope, session, channel) = self.place(&new.place)?;
         // The same write again: whatever became of the first one since, it stands.
-        let again: bool = self
-            .conn
-            .prepare_cached("SELECT EXISTS (SELECT 1 FROM memories WHERE id = ?1)")?
-            .query_row([new.id.to_bytes()], |row| row.get(0))?;
+        let again: bool = self.conn.value(
+            "SELECT EXISTS (SELECT 1 FROM memories WHERE id = ?1)",
+            [new.id],
+        )?;
         if again {
             return Ok(Remembered {
                 id: new.id,
@@ -141,32 +136,21 @@ impl WriteTx<'_> {
             });
         }
         let digest = digest(&text);
-        let known = self
-            .conn
-            .prepare_cached(
-                "SELECT id, state = 'proposed' FROM memories
-                 WHERE digest = ?1 AND scope = ?2 AND session_id IS ?3 AND channel IS ?4
-                    AND state IN ('proposed', 'active') AND (expires_at IS NULL OR expires_at > ?5)
-                 ORDER BY state, position LIMIT 1",
-            )?
-            .query_row(
-                params![
-                    digest,
-                    scope.as_str(),
-                    session.map(SessionId::to_bytes),
-                    channel,
-                    self.now.as_millis()
-                ],
-                |row| Ok((MemoryId::from_bytes(row.get(0)?), row.get::<_, bool>(1)?)),
-            )
-            .optional()?;
+        let known = self.conn.row_opt(
+            "SELECT id, state = 'proposed' AS proposed FROM memories
+             WHERE digest = ?1 AND scope = ?2 AND session_id IS ?3 AND channel IS ?4
+                AND state IN ('proposed', 'active') AND (expires_at IS NULL OR expires_at > ?5)
+             ORDER BY state, position LIMIT 1",
+            params![digest, scope, session, channel, self.now],
+            |row| Ok((row.get("id")?, row.get::<bool>("proposed")?)),
+        )?;
         if let Some((id, proposed)) = known {
             if (proposed && !new.proposed) || new.pinned {
-                self.conn
-                    .prepare_cached(
-                        "UPDATE memories SET state = 'active', pinned = max(pinned, ?2), updated_at = ?3 WHERE id = ?1",
-                    )?
-                    .execute(params![id.to_bytes(), new.pinned, self.now.as_millis()])?;
+                self.conn.run(
+                    "UPDATE memories SET state = 'active', pinned = max(pinned, ?2),
+                     updated_at = ?3 WHERE id = ?1",
+                    params![id, new.pinned, self.now],
+                )?;
             }
             return Ok(Remembered { id, known: true });
         }
@@ -175,33 +159,34 @@ impl WriteTx<'_> {
         } else {
             MemoryState::Active
         };
-        self.conn
-            .prepare_cached(
-                "INSERT INTO memories (id, scope, session_id, channel, kind, text, digest, author, author_id, person_id,
-                    source_id, message_ref, confidence, taint, pinned, state, created_at, updated_at, expires_at)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)",
-            )?
-            .execute(params![
-                new.id.to_bytes(),
-                scope.as_str(),
-                session.map(SessionId::to_bytes),
+        self.conn.run(
+            "INSERT INTO memories (id, scope, session_id, channel, kind, text, digest,
+                author, author_id, person_id, source_id, message_ref, confidence, taint,
+                 pinned, state, created_at, updated_at, expires_at)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16,
+                 ?17, ?18, ?19)",
+            params![
+                new.id,
+                scope,
+                session,
                 channel,
-                new.kind.as_str(),
+                new.kind,
                 text,
                 digest,
-                new.author.as_str(),
+                new.author,
                 new.author_id,
                 new.person_id,
-                new.source.map(ContinuationId::to_bytes),
+                new.source,
                 new.message_ref,
                 new.confidence,
-                to_json(&new.taint)?,
+                Json(&new.taint),
                 new.pinned,
-                state.as_str(),
-                new.created_at.unwrap_or(self.now).as_millis(),
-                self.now.as_millis(),
-                new.expires_at.map(Timestamp::as_millis),
-            ])?;
+                state,
+                new.created_at.unwrap_or(self.now),
+                self.now,
+                new.expires_at,
+            ],
+        )?;
         Ok(Remembered {
             id: new.id,
             known: false,
@@ -211,17 +196,14 @@ impl WriteTx<'_> {
     /// Removes one for good, with its embedding. Its index entry goes by the trigger.
     pub(crate) fn delete_memory(&mut self, id: MemoryId) -> Result<(), StoreError> {
         self.drop_vector(id)?;
-        self.conn
-            .prepare_cached("DELETE FROM memories WHERE id = ?1")?
-            .execute([id.to_bytes()])?;
+        self.conn.run("DELETE FROM memories WHERE id = ?1", [id])?;
         Ok(())
     }
 
     /// Removes the embedding of a text that is not the same any more.
     pub(crate) fn drop_vector(&mut self, id: MemoryId) -> Result<(), StoreError> {
         self.conn
-            .prepare_cached("DELETE FROM memory_vectors WHERE memory_id = ?1")?
-            .execute([id.to_bytes()])?;
+            .run("DELETE FROM memory_vectors WHERE memory_id = ?1", [id])?;
         Ok(())
     }
 

@@ -1,7 +1,5 @@
 //! Model calls: settling an attempt and writing the step it gave.
 
-use rusqlite::{OptionalExtension, params};
-
 use crate::protocol::event::EventBody;
 use crate::protocol::ids::{ContinuationId, ModelAttemptId, SessionId, ToolCallId};
 use crate::protocol::session::{CachedAnswer, StepBody, Usage};
@@ -10,6 +8,7 @@ use crate::store::command::WriteTx;
 use crate::store::error::StoreError;
 use crate::store::input::{AnswerSource, ModelStep};
 use crate::store::ops::continuations::Head;
+use crate::store::sql::{Statements, params};
 
 /// A reserved model call.
 #[derive(Debug, Clone)]
@@ -55,21 +54,22 @@ impl WriteTx<'_> {
     /// A reserved model call.
     pub(crate) fn attempt(&self, id: ModelAttemptId) -> Result<Attempt, StoreError> {
         self.conn
-            .prepare_cached(
-                "SELECT continuation_id, step, model, settled_at IS NOT NULL, estimated_input_tokens, purpose = 'turn'
+            .row_opt(
+                "SELECT continuation_id, step, model, settled_at IS NOT NULL AS settled,
+                     estimated_input_tokens, purpose = 'turn' AS of_turn
                  FROM model_attempts WHERE id = ?1",
+                [id],
+                |row| {
+                    Ok(Attempt {
+                        continuation_id: row.get("continuation_id")?,
+                        step: row.get("step")?,
+                        model: row.get("model")?,
+                        settled: row.get("settled")?,
+                        estimated_input_tokens: row.get("estimated_input_tokens")?,
+                        of_turn: row.get("of_turn")?,
+                    })
+                },
             )?
-            .query_row([id.to_bytes()], |row| {
-                Ok(Attempt {
-                    continuation_id: ContinuationId::from_bytes(row.get(0)?),
-                    step: row.get(1)?,
-                    model: row.get(2)?,
-                    settled: row.get(3)?,
-                    estimated_input_tokens: row.get(4)?,
-                    of_turn: row.get(5)?,
-                })
-            })
-            .optional()?
             .ok_or_else(|| StoreError::not_found("model attempt", id))
     }
 
@@ -88,38 +88,39 @@ impl WriteTx<'_> {
                 "model attempt {id} is settled already"
             )));
         }
-        self.conn
-            .prepare_cached(
-                "UPDATE model_attempts SET input_tokens = ?2, output_tokens = ?3, cached_tokens = ?4,
-                    cache_write_tokens = ?5, cost_usd = ?6, error = ?7, settled_at = ?8
-                 WHERE id = ?1",
-            )?
-            .execute(params![
-                id.to_bytes(),
+        self.conn.run(
+            "UPDATE model_attempts SET input_tokens = ?2, output_tokens = ?3,
+                cached_tokens = ?4, cache_write_tokens = ?5, cost_usd = ?6, error = ?7,
+                 settled_at = ?8
+             WHERE id = ?1",
+            params![
+                id,
                 usage.input_tokens,
                 usage.output_tokens,
                 usage.cached_input_tokens,
                 usage.cache_write_tokens,
                 usage.cost_usd,
                 error,
-                self.now.as_millis()
-            ])?;
+                self.now
+            ],
+        )?;
         let turn = attempt.continuation_id.to_bytes();
         for (table, row) in [
             ("continuations", Some(turn).filter(|_| attempt.of_turn)),
             ("sessions", Some(session.to_bytes())),
         ] {
             let Some(row) = row else { continue };
-            self.conn
-                .prepare_cached(&format!("UPDATE {table} SET {ADD_USAGE} WHERE id = ?1"))?
-                .execute(params![
+            self.conn.run(
+                &format!("UPDATE {table} SET {ADD_USAGE} WHERE id = ?1"),
+                params![
                     row,
                     usage.input_tokens,
                     usage.output_tokens,
                     usage.cached_input_tokens,
                     usage.cache_write_tokens,
                     usage.cost_usd
-                ])?;
+                ],
+            )?;
         }
         self.count_spend(id)?;
         if let (None, Some(estimated)) = (error, attempt.estimated_input_tokens) {
@@ -131,23 +132,21 @@ impl WriteTx<'_> {
     /// Settles every call of a continuation that is still open at its estimate: nobody listens to it any more, and it
     /// may have been billed in full. How many there were.
     pub(crate) fn settle_open(&mut self, head: &Head, why: &str) -> Result<u64, StoreError> {
-        let open = self
-            .conn
-            .prepare_cached(
-                "SELECT id, estimated_tokens, estimated_cost_usd FROM model_attempts
-                 WHERE continuation_id = ?1 AND settled_at IS NULL",
-            )?
-            .query_map([head.id.to_bytes()], |row| {
+        let open = self.conn.rows(
+            "SELECT id, estimated_tokens, estimated_cost_usd FROM model_attempts
+             WHERE continuation_id = ?1 AND settled_at IS NULL",
+            [head.id],
+            |row| {
                 Ok((
-                    ModelAttemptId::from_bytes(row.get(0)?),
+                    row.get("id")?,
                     Usage {
-                        input_tokens: row.get(1)?,
-                        cost_usd: row.get(2)?,
+                        input_tokens: row.get("estimated_tokens")?,
+                        cost_usd: row.get("estimated_cost_usd")?,
                         ..Usage::default()
                     },
                 ))
-            })?
-            .collect::<rusqlite::Result<Vec<_>>>()?;
+            },
+        )?;
         let count = open.len() as u64;
         for (id, usage) in open {
             self.settle_attempt(id, head.session_id, usage, Some(why))?;
@@ -157,42 +156,43 @@ impl WriteTx<'_> {
 
     /// Adds a settled call to what was spent on its day. A call of an earlier schema names neither day nor channel.
     fn count_spend(&self, id: ModelAttemptId) -> Result<(), StoreError> {
-        self.conn
-            .prepare_cached(
-                "UPDATE model_attempts SET day = started_at / 86400000, channel = (SELECT s.channel FROM continuations c
-                    JOIN sessions s ON s.id = c.session_id WHERE c.id = continuation_id)
-                 WHERE id = ?1 AND (day IS NULL OR channel IS NULL)",
-            )?
-            .execute([id.to_bytes()])?;
-        self.conn
-            .prepare_cached(
-                "INSERT INTO spend
-                    SELECT day, channel, model, 1, error IS NOT NULL, input_tokens, output_tokens, cached_tokens,
-                        cache_write_tokens, coalesce(cost_usd, 0.0),
-                        CASE WHEN cost_usd IS NULL THEN input_tokens + output_tokens ELSE 0 END
-                    FROM model_attempts WHERE id = ?1
-                 ON CONFLICT (day, channel, model) DO UPDATE SET calls = calls + 1, failed = failed + excluded.failed,
-                    input_tokens = input_tokens + excluded.input_tokens,
-                    output_tokens = output_tokens + excluded.output_tokens,
-                    cached_tokens = cached_tokens + excluded.cached_tokens,
-                    cache_write_tokens = cache_write_tokens + excluded.cache_write_tokens,
-                    cost_usd = cost_usd + excluded.cost_usd,
-                    unpriced_tokens = unpriced_tokens + excluded.unpriced_tokens",
-            )?
-            .execute([id.to_bytes()])?;
+        self.conn.run(
+            "UPDATE model_attempts SET day = started_at / 86400000,
+                 channel = (SELECT s.channel FROM continuations c
+                JOIN sessions s ON s.id = c.session_id WHERE c.id = continuation_id)
+             WHERE id = ?1 AND (day IS NULL OR channel IS NULL)",
+            [id],
+        )?;
+        self.conn.run(
+            "INSERT INTO spend
+                SELECT day, channel, model, 1, error IS NOT NULL, input_tokens, output_tokens,
+                    cached_tokens, cache_write_tokens, coalesce(cost_usd, 0.0),
+                    CASE WHEN cost_usd IS NULL THEN input_tokens + output_tokens ELSE 0 END
+                FROM model_attempts WHERE id = ?1
+             ON CONFLICT (day, channel, model) DO UPDATE
+             SET calls = calls + 1, failed = failed + excluded.failed,
+                input_tokens = input_tokens + excluded.input_tokens,
+                output_tokens = output_tokens + excluded.output_tokens,
+                cached_tokens = cached_tokens + excluded.cached_tokens,
+                cache_write_tokens = cache_write_tokens + excluded.cache_write_tokens,
+                cost_usd = cost_usd + excluded.cost_usd,
+                unpriced_tokens = unpriced_tokens + excluded.unpriced_tokens",
+            [id],
+        )?;
         Ok(())
     }
 
     /// Takes a real number of input tokens into the ratio that corrects the session's estimates.
     fn learn(&self, session: SessionId, estimated: u64, real: u64) -> Result<(), StoreError> {
-        let known: Option<f64> = self
-            .conn
-            .prepare_cached("SELECT estimate_ratio FROM sessions WHERE id = ?1")?
-            .query_row([session.to_bytes()], |row| row.get(0))?;
+        let known: Option<f64> = self.conn.value(
+            "SELECT estimate_ratio FROM sessions WHERE id = ?1",
+            [session],
+        )?;
         if let Some(ratio) = learned_ratio(known, estimated, real) {
-            self.conn
-                .prepare_cached("UPDATE sessions SET estimate_ratio = ?2 WHERE id = ?1")?
-                .execute(params![session.to_bytes(), ratio])?;
+            self.conn.run(
+                "UPDATE sessions SET estimate_ratio = ?2 WHERE id = ?1",
+                params![session, ratio],
+            )?;
         }
         Ok(())
     }
@@ -215,13 +215,11 @@ impl WriteTx<'_> {
         &self,
         id: ContinuationId,
     ) -> Result<Option<ToolCallId>, StoreError> {
-        Ok(self
-            .conn
-            .prepare_cached(
-                "SELECT id FROM tool_calls WHERE continuation_id = ?1 AND result_step IS NULL ORDER BY step, idx LIMIT 1",
-            )?
-            .query_row([id.to_bytes()], |row| row.get(0).map(ToolCallId::from_bytes))
-            .optional()?)
+        self.conn.value_opt::<ToolCallId>(
+            "SELECT id FROM tool_calls WHERE continuation_id = ?1 AND result_step IS NULL
+             ORDER BY step, idx LIMIT 1",
+            [id],
+        )
     }
 
     /// Keeps what was shown of an answer that nobody waits for any more, and settles its attempt. Does nothing
@@ -264,12 +262,13 @@ impl WriteTx<'_> {
             ("continuations", head.id.to_bytes()),
             ("sessions", head.session_id.to_bytes()),
         ] {
-            self.conn
-                .prepare_cached(&format!(
+            self.conn.run(
+                &format!(
                     "UPDATE {table} SET cost_usd = 0.0
                      WHERE id = ?1 AND cost_usd IS NULL AND input_tokens + output_tokens = 0"
-                ))?
-                .execute([row])?;
+                ),
+                [row],
+            )?;
         }
         self.emit(
             Some(head.session_id),
@@ -325,17 +324,12 @@ impl WriteTx<'_> {
                 },
             },
         )?;
-        self.conn
-            .prepare_cached(
-                "UPDATE continuations SET used_steps = used_steps + 1, used_tool_calls = used_tool_calls + ?2,
-                    used_active_ms = used_active_ms + ?3, updated_at = ?4 WHERE id = ?1",
-            )?
-            .execute(params![
-                head.id.to_bytes(),
-                proposed,
-                step.active_ms,
-                self.now.as_millis()
-            ])?;
+        self.conn.run(
+            "UPDATE continuations SET used_steps = used_steps + 1,
+             used_tool_calls = used_tool_calls + ?2, used_active_ms = used_active_ms + ?3,
+                 updated_at = ?4 WHERE id = ?1",
+            params![head.id, proposed, step.active_ms, self.now],
+        )?;
         self.emit(
             Some(head.session_id),
             Some(head.id),

@@ -1,7 +1,5 @@
 //! Outbound parts: queueing, moving the state, cards and their disarming.
 
-use rusqlite::{OptionalExtension, params};
-
 use crate::clock::Timestamp;
 use crate::protocol::channel::SendIdempotency;
 use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId};
@@ -9,7 +7,8 @@ use crate::protocol::words::{OutboxClass, OutboxState};
 use crate::store::command::WriteTx;
 use crate::store::error::StoreError;
 use crate::store::input::{NewCard, NewNotice, OwnWord};
-use crate::store::rows::{json_opt, to_json, word};
+use crate::store::rows::to_json;
+use crate::store::sql::{Statements, params};
 use crate::store::transitions;
 
 /// A part to queue.
@@ -100,27 +99,27 @@ impl WriteTx<'_> {
     /// Queues a part.
     pub(crate) fn queue(&mut self, row: &NewRow<'_>) -> Result<OutboxId, StoreError> {
         let id = OutboxId::generate();
-        self.conn
-            .prepare_cached(
-                "INSERT INTO outbox (id, channel, conversation, continuation_id, approval_id, class, state, part, parts,
-                    text, buttons, target_ref, reply_to, created_at, updated_at)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, 'pending', ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?13)",
-            )?
-            .execute(params![
-                id.to_bytes(),
+        self.conn.run(
+            "INSERT INTO outbox (id, channel, conversation, continuation_id, approval_id,
+                class, state, part, parts, text, buttons, target_ref, reply_to, created_at,
+                 updated_at)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, 'pending', ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?13)",
+            params![
+                id,
                 row.channel,
                 row.conversation,
-                row.continuation_id.map(ContinuationId::to_bytes),
-                row.approval_id.map(ApprovalId::to_bytes),
-                row.class.as_str(),
+                row.continuation_id,
+                row.approval_id,
+                row.class,
                 row.part,
                 row.parts,
                 row.text,
                 row.buttons,
                 row.target_ref,
                 row.reply_to,
-                self.now.as_millis()
-            ])?;
+                self.now
+            ],
+        )?;
         Ok(id)
     }
 
@@ -148,21 +147,20 @@ impl WriteTx<'_> {
         says: OwnWord,
     ) -> Result<(), StoreError> {
         let id = self.queue_notice(notice)?;
-        self.conn
-            .prepare_cached("UPDATE outbox SET own = ?2 WHERE id = ?1")?
-            .execute(params![id.to_bytes(), says.as_str()])?;
+        self.conn.run(
+            "UPDATE outbox SET own = ?2 WHERE id = ?1",
+            params![id, says],
+        )?;
         Ok(())
     }
 
     /// Takes back what was not said yet about an emergency stop that is over.
     pub(crate) fn drop_held_words(&mut self) -> Result<(), StoreError> {
-        let waiting = self
-            .conn
-            .prepare_cached(
-                "SELECT id FROM outbox INDEXED BY outbox_of_the_engine WHERE own = 'held' AND +state = 'pending'",
-            )?
-            .query_map([], |row| row.get(0).map(OutboxId::from_bytes))?
-            .collect::<rusqlite::Result<Vec<_>>>()?;
+        let waiting = self.conn.values::<OutboxId>(
+            "SELECT id FROM outbox INDEXED BY outbox_of_the_engine
+             WHERE own = 'held' AND +state = 'pending'",
+            [],
+        )?;
         for id in waiting {
             let mut part = self.part(id)?;
             self.move_part(&mut part, OutboxState::Superseded)?;
@@ -173,33 +171,34 @@ impl WriteTx<'_> {
     /// A part.
     pub(crate) fn part(&self, id: OutboxId) -> Result<Part, StoreError> {
         self.conn
-            .prepare_cached(
-                "SELECT position, channel, conversation, continuation_id, approval_id, class, state, part, epoch,
-                    attempts, created_at, idempotency, key_window_ms,
-                    coalesce(begun_at, CASE WHEN state = 'sending' THEN updated_at END)
+            .row_opt(
+                "SELECT position, channel, conversation, continuation_id, approval_id, class,
+                    state, part, epoch, attempts, created_at, idempotency, key_window_ms,
+                    coalesce(begun_at, CASE WHEN state = 'sending' THEN updated_at END) AS begun_at
                  FROM outbox WHERE id = ?1",
+                [id],
+                |row| {
+                    Ok(Part {
+                        position: row.get("position")?,
+                        id,
+                        channel: row.get("channel")?,
+                        conversation: row.get("conversation")?,
+                        continuation_id: row.get("continuation_id")?,
+                        approval_id: row.get("approval_id")?,
+                        class: row.get("class")?,
+                        state: row.get("state")?,
+                        part: row.get("part")?,
+                        epoch: row.get("epoch")?,
+                        attempts: row.get("attempts")?,
+                        created_at: row.get("created_at")?,
+                        idempotency: idempotency(
+                            row.text("idempotency")?,
+                            row.get("key_window_ms")?,
+                        ),
+                        begun_at: row.get("begun_at")?,
+                    })
+                },
             )?
-            .query_row([id.to_bytes()], |row| {
-                Ok(Part {
-                    position: row.get(0)?,
-                    id,
-                    channel: row.get(1)?,
-                    conversation: row.get(2)?,
-                    continuation_id: row
-                        .get::<_, Option<[u8; 16]>>(3)?
-                        .map(ContinuationId::from_bytes),
-                    approval_id: row.get::<_, Option<[u8; 16]>>(4)?.map(ApprovalId::from_bytes),
-                    class: word(row, 5)?,
-                    state: word(row, 6)?,
-                    part: row.get(7)?,
-                    epoch: row.get(8)?,
-                    attempts: row.get(9)?,
-                    created_at: Timestamp(row.get(10)?),
-                    idempotency: idempotency(row.get_ref(11)?.as_str()?, row.get(12)?),
-                    begun_at: row.get::<_, Option<i64>>(13)?.map(Timestamp),
-                })
-            })
-            .optional()?
             .ok_or_else(|| StoreError::not_found("delivery", id))
     }
 
@@ -211,32 +210,29 @@ impl WriteTx<'_> {
 
     /// Keeps when the send began that may have arrived.
     pub(crate) fn keep_begin(&mut self, part: &Part) -> Result<(), StoreError> {
-        self.conn
-            .prepare_cached("UPDATE outbox SET begun_at = ?2 WHERE id = ?1")?
-            .execute(params![
-                part.id.to_bytes(),
-                part.begun_at.map(Timestamp::as_millis)
-            ])?;
+        self.conn.run(
+            "UPDATE outbox SET begun_at = ?2 WHERE id = ?1",
+            params![part.id, part.begun_at],
+        )?;
         Ok(())
     }
 
     /// A part that failed to be delivered is tried again by itself, later and later: after 1 s, up to 64 s.
     pub(crate) fn send_later(&mut self, part: &Part) -> Result<(), StoreError> {
         let wait = 1_i64 << part.attempts.saturating_sub(1).min(6);
-        self.conn
-            .prepare_cached("UPDATE outbox SET not_before = ?2 WHERE id = ?1")?
-            .execute(params![
-                part.id.to_bytes(),
-                self.now.plus_seconds(wait).as_millis()
-            ])?;
+        self.conn.run(
+            "UPDATE outbox SET not_before = ?2 WHERE id = ?1",
+            params![part.id, self.now.plus_seconds(wait)],
+        )?;
         Ok(())
     }
 
     /// No send of a part so far counts any more: a person, or a look at the platform, said so.
     pub(crate) fn forget_sends(&mut self, id: OutboxId) -> Result<(), StoreError> {
-        self.conn
-            .prepare_cached("UPDATE outbox SET begun_at = NULL, not_before = NULL WHERE id = ?1")?
-            .execute([id.to_bytes()])?;
+        self.conn.run(
+            "UPDATE outbox SET begun_at = NULL, not_before = NULL WHERE id = ?1",
+            [id],
+        )?;
         Ok(())
     }
 
@@ -254,18 +250,12 @@ impl WriteTx<'_> {
             | OutboxState::Failed
             | OutboxState::Unknown
             | OutboxState::Superseded
-            | OutboxState::Abandoned => Some(self.now.as_millis()),
+            | OutboxState::Abandoned => Some(self.now),
         };
-        self.conn
-            .prepare_cached(
-                "UPDATE outbox SET state = ?2, updated_at = ?3, settled_at = ?4 WHERE id = ?1",
-            )?
-            .execute(params![
-                part.id.to_bytes(),
-                to.as_str(),
-                self.now.as_millis(),
-                settled
-            ])?;
+        self.conn.run(
+            "UPDATE outbox SET state = ?2, updated_at = ?3, settled_at = ?4 WHERE id = ?1",
+            params![part.id, to, self.now, settled],
+        )?;
         part.state = to;
         Ok(())
     }
@@ -299,19 +289,12 @@ impl WriteTx<'_> {
                 reply_to: card.reply_to.as_deref(),
             })?;
             for (decision, _, token) in &card.buttons {
-                self.conn
-                    .prepare_cached(
-                        "INSERT INTO card_tokens (token, approval_id, outbox_id, revision, digest, decision)
-                         VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-                    )?
-                    .execute(params![
-                        token,
-                        approval.to_bytes(),
-                        outbox.to_bytes(),
-                        revision,
-                        digest,
-                        decision.as_str()
-                    ])?;
+                self.conn.run(
+                    "INSERT INTO card_tokens (token, approval_id, outbox_id, revision, digest,
+                         decision)
+                     VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+                    params![token, approval, outbox, revision, digest, decision],
+                )?;
             }
         }
         Ok(())
@@ -324,25 +307,25 @@ impl WriteTx<'_> {
         approval: ApprovalId,
         update: bool,
     ) -> Result<(), StoreError> {
-        self.conn
-            .prepare_cached(
-                "UPDATE card_tokens SET spent_at = ?2 WHERE approval_id = ?1 AND spent_at IS NULL",
-            )?
-            .execute(params![approval.to_bytes(), self.now.as_millis()])?;
-        let cards = self
-            .conn
-            .prepare_cached(
-                "SELECT id, state, external_refs FROM outbox
-                 WHERE approval_id = ?1 AND class = 'approval_card' AND +state IN ('pending', 'sent') ORDER BY position",
-            )?
-            .query_map([approval.to_bytes()], |row| {
+        self.conn.run(
+            "UPDATE card_tokens SET spent_at = ?2 WHERE approval_id = ?1
+             AND spent_at IS NULL",
+            params![approval, self.now],
+        )?;
+        let cards = self.conn.rows(
+            "SELECT id, state, external_refs FROM outbox
+             WHERE approval_id = ?1 AND class = 'approval_card'
+                 AND +state IN ('pending', 'sent') ORDER BY position",
+            [approval],
+            |row| {
                 Ok((
-                    OutboxId::from_bytes(row.get(0)?),
-                    word(row, 1)?,
-                    json_opt(row, 2)?.unwrap_or_default(),
+                    row.get("id")?,
+                    row.get::<OutboxState>("state")?,
+                    row.json_opt::<Vec<String>>("external_refs")?
+                        .unwrap_or_default(),
                 ))
-            })?
-            .collect::<rusqlite::Result<Vec<(OutboxId, OutboxState, Vec<String>)>>>()?;
+            },
+        )?;
         for (id, state, refs) in cards {
             let mut part = self.part(id)?;
             if state == OutboxState::Pending {

@@ -5,7 +5,7 @@ use crate::protocol::words::{OutboxClass, PairingState};
 use crate::store::command::WriteTx;
 use crate::store::error::StoreError;
 use crate::store::input::{ActorRef, NewNotice};
-use rusqlite::{OptionalExtension, params};
+use crate::store::sql::{Statements, params};
 use serde_json::json;
 
 /// What somebody reads who was let in. What they wrote before was not kept.
@@ -20,23 +20,19 @@ impl WriteTx<'_> {
         to: PairingState,
         by: Option<&ActorRef>,
     ) -> Result<(), StoreError> {
-        let found: Option<(String, String, String)> = self
-            .conn
-            .prepare_cached(
-                "UPDATE pairings SET state = ?2, decided_at = ?3, by_label = ?4
-                 WHERE approval_id = ?1 AND state <> ?2
-                 RETURNING channel, conversation, sender_id",
-            )?
-            .query_row(
-                params![
-                    id.to_bytes(),
-                    to.as_str(),
-                    self.now.as_millis(),
-                    by.map(|by| &by.label)
-                ],
-                |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
-            )
-            .optional()?;
+        let found: Option<(String, String, String)> = self.conn.row_opt(
+            "UPDATE pairings SET state = ?2, decided_at = ?3, by_label = ?4
+             WHERE approval_id = ?1 AND state <> ?2
+             RETURNING channel, conversation, sender_id",
+            params![id, to, self.now, by.map(|by| &by.label)],
+            |row| {
+                Ok((
+                    row.get("channel")?,
+                    row.get("conversation")?,
+                    row.get("sender_id")?,
+                ))
+            },
+        )?;
         let Some((channel, conversation, sender)) = found else {
             return Ok(());
         };

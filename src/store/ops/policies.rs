@@ -1,16 +1,13 @@
 //! Policies: one new version for every change, with its author.
 
-use rusqlite::params;
 use serde_json::json;
 
-use crate::clock::Timestamp;
 use crate::protocol::event::EventBody;
 use crate::protocol::policy::Policy;
-use crate::protocol::words::Autonomy;
 use crate::store::command::WriteTx;
 use crate::store::error::StoreError;
 use crate::store::input::ActorRef;
-use crate::store::rows::to_json;
+use crate::store::sql::{Json, Statements, params};
 
 impl WriteTx<'_> {
     /// Puts a policy in force, under the version it carries, and announces it.
@@ -21,41 +18,41 @@ impl WriteTx<'_> {
         by: &ActorRef,
         why: &str,
     ) -> Result<(), StoreError> {
-        self.conn
-            .prepare_cached(
-                "INSERT INTO policies (channel, version, autonomy, expires_at, reverts_to, auto_approve, block, always_ask,
-                    updated_at)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
-                 ON CONFLICT (channel) DO UPDATE SET version = excluded.version, autonomy = excluded.autonomy,
-                    expires_at = excluded.expires_at, reverts_to = excluded.reverts_to,
-                    auto_approve = excluded.auto_approve, block = excluded.block, always_ask = excluded.always_ask,
-                    updated_at = excluded.updated_at",
-            )?
-            .execute(params![
+        self.conn.run(
+            "INSERT INTO policies (channel, version, autonomy, expires_at, reverts_to,
+                auto_approve, block, always_ask, updated_at)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
+             ON CONFLICT (channel) DO UPDATE SET version = excluded.version,
+                autonomy = excluded.autonomy, expires_at = excluded.expires_at,
+                reverts_to = excluded.reverts_to, auto_approve = excluded.auto_approve,
+                block = excluded.block, always_ask = excluded.always_ask,
+                 updated_at = excluded.updated_at",
+            params![
                 channel,
                 policy.version,
-                policy.autonomy.as_str(),
-                policy.expires_at.map(Timestamp::as_millis),
-                policy.reverts_to.map(Autonomy::as_str),
-                to_json(&policy.auto_approve)?,
-                to_json(&policy.block)?,
-                to_json(&policy.always_ask)?,
-                self.now.as_millis()
-            ])?;
-        self.conn
-            .prepare_cached(
-                "INSERT INTO policy_versions (channel, version, policy, by_label, by_id, surface, at)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-            )?
-            .execute(params![
+                policy.autonomy,
+                policy.expires_at,
+                policy.reverts_to,
+                Json(&policy.auto_approve),
+                Json(&policy.block),
+                Json(&policy.always_ask),
+                self.now
+            ],
+        )?;
+        self.conn.run(
+            "INSERT INTO policy_versions (channel, version, policy, by_label, by_id,
+                 surface, at)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+            params![
                 channel,
                 policy.version,
-                to_json(policy)?,
+                Json(policy),
                 by.label,
                 by.id,
-                by.surface.as_str(),
-                self.now.as_millis()
-            ])?;
+                by.surface,
+                self.now
+            ],
+        )?;
         self.audit(
             "policy.changed",
             by,

@@ -2,7 +2,6 @@
 //!
 //! A use is counted only while the rule is in force, in the transaction that records what follows from it.
 
-use rusqlite::params;
 use serde_json::json;
 
 use crate::protocol::event::EventBody;
@@ -12,26 +11,26 @@ use crate::store::command::WriteTx;
 use crate::store::error::StoreError;
 use crate::store::input::{ActorRef, LeansOn};
 use crate::store::queries::rules::load_rules;
+use crate::store::sql::{Statements, ToSql, params};
 
 impl WriteTx<'_> {
     /// Counts a use of what a verdict leans on; false = it is not in force any more, and nothing was counted.
     pub(crate) fn count_use(&self, leans_on: LeansOn) -> Result<bool, StoreError> {
-        let now = self.now.as_millis();
+        let now = self.now;
         let changed = match leans_on {
-            LeansOn::Rule(id) => self
-                .conn
-                .prepare_cached(
-                    "UPDATE rules SET uses = uses + 1, last_used_at = ?2 WHERE id = ?1 AND enabled = 1
-                        AND (expires_at IS NULL OR expires_at > ?2) AND (max_uses IS NULL OR uses < max_uses)",
-                )?
-                .execute(params![id.to_bytes(), now])?,
-            LeansOn::Grant(id) => self
-                .conn
-                .prepare_cached(
-                    "UPDATE session_grants SET uses = uses + 1, last_used_at = ?2 WHERE approval_id = ?1
-                        AND (expires_at IS NULL OR expires_at > ?2)",
-                )?
-                .execute(params![id.to_bytes(), now])?,
+            LeansOn::Rule(id) => self.conn.run(
+                "UPDATE rules SET uses = uses + 1, last_used_at = ?2
+                 WHERE id = ?1 AND enabled = 1
+                 AND (expires_at IS NULL OR expires_at > ?2)
+                     AND (max_uses IS NULL OR uses < max_uses)",
+                params![id, now],
+            )?,
+            LeansOn::Grant(id) => self.conn.run(
+                "UPDATE session_grants SET uses = uses + 1, last_used_at = ?2
+                 WHERE approval_id = ?1
+                 AND (expires_at IS NULL OR expires_at > ?2)",
+                params![id, now],
+            )?,
         };
         Ok(changed > 0)
     }
@@ -42,29 +41,26 @@ impl WriteTx<'_> {
         call: ToolCallId,
         leans_on: LeansOn,
     ) -> Result<bool, StoreError> {
-        let now = self.now.as_millis();
-        let one = |sql: &str, id: [u8; 16]| -> Result<bool, StoreError> {
-            Ok(self
-                .conn
-                .prepare_cached(sql)?
-                .query_row(params![id, now], |row| row.get(0))?)
+        let now = self.now;
+        let one = |sql: &str, id: &dyn ToSql| -> Result<bool, StoreError> {
+            self.conn.value(sql, params![id, now])
         };
         match leans_on {
             LeansOn::Grant(id) => one(
                 "SELECT EXISTS (SELECT 1 FROM session_grants WHERE approval_id = ?1
                     AND (expires_at IS NULL OR expires_at > ?2))",
-                id.to_bytes(),
+                &id,
             ),
             LeansOn::Rule(id) => {
-                let counted: bool = self
-                    .conn
-                    .prepare_cached("SELECT rule_id IS ?2 FROM tool_calls WHERE id = ?1")?
-                    .query_row(params![call.to_bytes(), id.to_bytes()], |row| row.get(0))?;
+                let counted: bool = self.conn.value(
+                    "SELECT rule_id IS ?2 FROM tool_calls WHERE id = ?1",
+                    params![call, id],
+                )?;
                 if counted {
                     return one(
                         "SELECT EXISTS (SELECT 1 FROM rules WHERE id = ?1 AND enabled = 1
                             AND (expires_at IS NULL OR expires_at > ?2))",
-                        id.to_bytes(),
+                        &id,
                     );
                 }
                 let holds = self.count_use(leans_on)?;
@@ -78,9 +74,10 @@ impl WriteTx<'_> {
 
     /// Notes the rule that decided a call.
     pub(crate) fn decided_by(&self, call: ToolCallId, rule: RuleId) -> Result<(), StoreError> {
-        self.conn
-            .prepare_cached("UPDATE tool_calls SET rule_id = ?2 WHERE id = ?1")?
-            .execute(params![call.to_bytes(), rule.to_bytes()])?;
+        self.conn.run(
+            "UPDATE tool_calls SET rule_id = ?2 WHERE id = ?1",
+            params![call, rule],
+        )?;
         Ok(())
     }
 
@@ -116,14 +113,13 @@ impl WriteTx<'_> {
     /// Removes a rule.
     pub(crate) fn remove_rule(&mut self, rule: Rule, by: &ActorRef) -> Result<(), StoreError> {
         self.conn
-            .prepare_cached("DELETE FROM rules WHERE id = ?1")?
-            .execute([rule.id.to_bytes()])?;
+            .run("DELETE FROM rules WHERE id = ?1", [rule.id])?;
         self.rule_changed("removed", rule, by)
     }
 
     /// Removes the rules of a session that ends.
     pub(crate) fn end_rules_of(&mut self, session: SessionId) -> Result<(), StoreError> {
-        for rule in load_rules(self.conn, "WHERE session_id = ?1", [session.to_bytes()])? {
+        for rule in load_rules(self.conn, "WHERE session_id = ?1", [session])? {
             self.remove_rule(rule, &ActorRef::engine())?;
         }
         Ok(())
@@ -135,7 +131,7 @@ impl WriteTx<'_> {
         approval: ApprovalId,
         by: &ActorRef,
     ) -> Result<(), StoreError> {
-        for rule in load_rules(self.conn, "WHERE approval_id = ?1", [approval.to_bytes()])? {
+        for rule in load_rules(self.conn, "WHERE approval_id = ?1", [approval])? {
             self.remove_rule(rule, by)?;
         }
         Ok(())

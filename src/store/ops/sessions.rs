@@ -1,7 +1,5 @@
 //! Sessions: finding, opening, ending.
 
-use rusqlite::{OptionalExtension, params};
-
 use crate::protocol::event::EventBody;
 use crate::protocol::ids::{ContinuationId, SessionId};
 use crate::protocol::session::ErrorBody;
@@ -11,7 +9,7 @@ use crate::store::error::StoreError;
 use crate::store::input::{ActorRef, NewNotice};
 use crate::store::ops::continuations::Head;
 use crate::store::queries::sessions::load_session;
-use crate::store::rows::word;
+use crate::store::sql::{Statements, params};
 
 /// A session to open.
 #[derive(Debug)]
@@ -30,34 +28,30 @@ impl WriteTx<'_> {
         channel: &str,
         conversation: &str,
     ) -> Result<Option<SessionId>, StoreError> {
-        Ok(self
-            .conn
-            .prepare_cached(
-                "SELECT id FROM sessions WHERE channel = ?1 AND conversation = ?2 AND state = 'active' AND temporary = 0",
-            )?
-            .query_row([channel, conversation], |row| {
-                row.get(0).map(SessionId::from_bytes)
-            })
-            .optional()?)
+        self.conn.value_opt::<SessionId>(
+            "SELECT id FROM sessions WHERE channel = ?1 AND conversation = ?2
+             AND state = 'active' AND temporary = 0",
+            [channel, conversation],
+        )
     }
 
     /// Opens a session and announces it.
     pub(crate) fn open_session(&mut self, new: &NewSession<'_>) -> Result<SessionId, StoreError> {
         let id = SessionId::generate();
-        self.conn
-            .prepare_cached(
-                "INSERT INTO sessions (id, channel, conversation, title, state, temporary, model, created_at, updated_at)
-                 VALUES (?1, ?2, ?3, ?4, 'active', ?5, ?6, ?7, ?7)",
-            )?
-            .execute(params![
-                id.to_bytes(),
+        self.conn.run(
+            "INSERT INTO sessions (id, channel, conversation, title, state, temporary,
+                 model, created_at, updated_at)
+             VALUES (?1, ?2, ?3, ?4, 'active', ?5, ?6, ?7, ?7)",
+            params![
+                id,
                 new.channel,
                 new.conversation,
                 new.title,
                 new.temporary,
                 new.model,
-                self.now.as_millis()
-            ])?;
+                self.now
+            ],
+        )?;
         let session = Box::new(load_session(self.conn, id)?);
         self.emit(Some(id), None, EventBody::SessionStarted { session })?;
         Ok(id)
@@ -66,9 +60,7 @@ impl WriteTx<'_> {
     /// State of a session.
     pub(crate) fn session_state(&self, id: SessionId) -> Result<SessionState, StoreError> {
         self.conn
-            .prepare_cached("SELECT state FROM sessions WHERE id = ?1")?
-            .query_row([id.to_bytes()], |row| word(row, 0))
-            .optional()?
+            .value_opt("SELECT state FROM sessions WHERE id = ?1", [id])?
             .ok_or_else(|| StoreError::not_found("session", id))
     }
 
@@ -84,14 +76,13 @@ impl WriteTx<'_> {
 
     /// Ends an active session and announces it.
     pub(crate) fn mark_ended(&mut self, id: SessionId, reason: &str) -> Result<(), StoreError> {
+        self.conn.run(
+            "UPDATE sessions SET state = 'ended', updated_at = ?2
+             WHERE id = ?1 AND state = 'active'",
+            params![id, self.now],
+        )?;
         self.conn
-            .prepare_cached(
-                "UPDATE sessions SET state = 'ended', updated_at = ?2 WHERE id = ?1 AND state = 'active'",
-            )?
-            .execute(params![id.to_bytes(), self.now.as_millis()])?;
-        self.conn
-            .prepare_cached("DELETE FROM session_grants WHERE session_id = ?1")?
-            .execute([id.to_bytes()])?;
+            .run("DELETE FROM session_grants WHERE session_id = ?1", [id])?;
         self.end_rules_of(id)?;
         self.emit(
             Some(id),
@@ -166,14 +157,10 @@ impl WriteTx<'_> {
 
     /// Continuations of a session that have not ended, oldest first.
     pub(crate) fn open_of_session(&self, id: SessionId) -> Result<Vec<ContinuationId>, StoreError> {
-        Ok(self
-            .conn
-            .prepare_cached(
-                "SELECT id FROM continuations WHERE session_id = ?1 AND ended_at IS NULL ORDER BY position",
-            )?
-            .query_map([id.to_bytes()], |row| {
-                row.get(0).map(ContinuationId::from_bytes)
-            })?
-            .collect::<rusqlite::Result<_>>()?)
+        self.conn.values::<ContinuationId>(
+            "SELECT id FROM continuations WHERE session_id = ?1 AND ended_at IS NULL
+             ORDER BY position",
+            [id],
+        )
     }
 }

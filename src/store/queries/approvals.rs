@@ -1,10 +1,8 @@
 //! Approvals, grants and the tokens of cards.
 
-use rusqlite::{Connection, OptionalExtension, Row, params};
-
 use crate::clock::Timestamp;
 use crate::protocol::approval::{Approval, Decision, PlanFacts, Requester, SimilarCall};
-use crate::protocol::ids::{ApprovalId, ContinuationId, SessionId, ToolCallId};
+use crate::protocol::ids::{ApprovalId, SessionId};
 use crate::protocol::policy::Verdict;
 use crate::protocol::snapshot::{Page, PageRequest};
 use crate::protocol::words::{
@@ -14,7 +12,7 @@ use crate::store::error::StoreError;
 use crate::store::queries::page::{page_limit, page_of, page_start};
 use crate::store::queries::unknown::tell_unknown;
 use crate::store::reader::Reader;
-use crate::store::rows::{json, json_opt, word};
+use crate::store::sql::{Connection, Params, Row, Statements, params};
 
 /// Which approvals.
 #[derive(Debug, Clone, Default)]
@@ -93,33 +91,30 @@ fn without_call(kind: ApprovalKind) -> (Risk, &'static str) {
     }
 }
 
-fn approval_row(row: &Row<'_>) -> rusqlite::Result<(i64, Approval)> {
-    let kind: ApprovalKind = word(row, 2)?;
-    let offered: String = row.get(18)?;
+fn approval_row(row: &Row<'_>) -> Result<(i64, Approval), StoreError> {
+    let kind: ApprovalKind = row.get("kind")?;
+    let offered: String = row.get("offered")?;
     let mut words = Vec::new();
     for text in offered.split(',').filter(|text| !text.is_empty()) {
-        words.push(text.parse::<DecisionWord>().map_err(|error| {
-            rusqlite::Error::FromSqlConversionFailure(
-                18,
-                rusqlite::types::Type::Text,
-                Box::new(error),
-            )
-        })?);
+        words.push(
+            text.parse::<DecisionWord>()
+                .map_err(|error| StoreError::Corrupt(format!("column `offered`: {error}")))?,
+        );
     }
-    let name: Option<String> = row.get(24)?;
+    let name: Option<String> = row.get("name")?;
     let (tool, args, access, effect, risk, risk_reasons, plan, verdict) = match name {
         Some(name) => (
             name,
-            json(row, 25)?,
-            word(row, 26)?,
-            word(row, 27)?,
-            word(row, 28)?,
-            json(row, 29)?,
-            json(row, 30)?,
+            row.json("args")?,
+            row.get("access")?,
+            row.get("effect")?,
+            row.get("risk")?,
+            row.json("risk_reasons")?,
+            row.json("plan")?,
             Verdict {
-                decision: word(row, 31)?,
-                rule: row.get(32)?,
-                policy_version: row.get(33)?,
+                decision: row.get("verdict")?,
+                rule: row.get("rule")?,
+                policy_version: row.get("policy_version")?,
             },
         ),
         None => {
@@ -140,53 +135,47 @@ fn approval_row(row: &Row<'_>) -> rusqlite::Result<(i64, Approval)> {
             )
         }
     };
-    let state: ApprovalState = word(row, 3)?;
+    let state: ApprovalState = row.get("state")?;
     let approval = Approval {
-        id: ApprovalId::from_bytes(row.get(0)?),
-        short_code: row.get(1)?,
+        id: row.get("id")?,
+        short_code: row.get("short_code")?,
         kind,
         state,
-        digest: row.get(4)?,
-        revision: row.get(5)?,
+        digest: row.get("digest")?,
+        revision: row.get("revision")?,
         tool,
         args,
         access,
         effect,
         risk,
         risk_reasons,
-        taint: json(row, 14)?,
-        preview: json(row, 15)?,
+        taint: row.json("taint")?,
+        preview: row.json("preview")?,
         plan,
-        model_reason: row.get(16)?,
-        channel: row.get(6)?,
-        conversation: row.get(7)?,
+        model_reason: row.get("model_reason")?,
+        channel: row.get("channel")?,
+        conversation: row.get("conversation")?,
         requester: Requester {
-            id: row.get(11)?,
-            display: row.get(12)?,
-            person: row.get(13)?,
+            id: row.get("requester_id")?,
+            display: row.get("requester_display")?,
+            person: row.get("requester_person")?,
         },
-        session_id: row
-            .get::<_, Option<[u8; 16]>>(8)?
-            .map(SessionId::from_bytes),
-        continuation_id: row
-            .get::<_, Option<[u8; 16]>>(9)?
-            .map(ContinuationId::from_bytes),
-        tool_call_id: row
-            .get::<_, Option<[u8; 16]>>(10)?
-            .map(ToolCallId::from_bytes),
+        session_id: row.get("session_id")?,
+        continuation_id: row.get("continuation_id")?,
+        tool_call_id: row.get("tool_call_id")?,
         verdict,
         offered: words,
-        requested_at: Timestamp(row.get(20)?),
-        expires_at: row.get::<_, Option<i64>>(21)?.map(Timestamp),
-        decision: json_opt(row, 22)?,
+        requested_at: row.get("requested_at")?,
+        expires_at: row.get("expires_at")?,
+        decision: row.json_opt("decision_body")?,
         similar: Vec::new(),
-        question: row.get(17)?,
-        notified: row.get(19)?,
-        once_only: row.get(35)?,
+        question: row.get("question")?,
+        notified: row.get("notified")?,
+        once_only: row.get("once_only")?,
         unknown: None,
         // Only what is pending waits.
         waiting_for: match state {
-            ApprovalState::Pending => json_opt(row, 34)?,
+            ApprovalState::Pending => row.json_opt("waiting_for")?,
             ApprovalState::Approved
             | ApprovalState::Denied
             | ApprovalState::Expired
@@ -195,15 +184,13 @@ fn approval_row(row: &Row<'_>) -> rusqlite::Result<(i64, Approval)> {
         },
         shortened: false,
     };
-    Ok((row.get(23)?, approval))
+    Ok((row.get("position")?, approval))
 }
 
 /// One approval without `similar`.
 pub(crate) fn load_approval(conn: &Connection, id: ApprovalId) -> Result<Approval, StoreError> {
     let mut approval = conn
-        .prepare_cached(&format!("{APPROVAL} WHERE a.id = ?1"))?
-        .query_row([id.to_bytes()], approval_row)
-        .optional()?
+        .row_opt(&format!("{APPROVAL} WHERE a.id = ?1"), [id], approval_row)?
         .map(|(_, approval)| approval)
         .ok_or_else(|| StoreError::not_found("approval", id))?;
     tell_unknown(conn, &mut approval)?;
@@ -214,12 +201,9 @@ pub(crate) fn load_approval(conn: &Connection, id: ApprovalId) -> Result<Approva
 pub(crate) fn load_approvals(
     conn: &Connection,
     tail: &str,
-    params: impl rusqlite::Params,
+    params: impl Params,
 ) -> Result<Vec<(i64, Approval)>, StoreError> {
-    let mut approvals = conn
-        .prepare_cached(&format!("{APPROVAL} {tail}"))?
-        .query_map(params, approval_row)?
-        .collect::<rusqlite::Result<Vec<(i64, Approval)>>>()?;
+    let mut approvals = conn.rows(&format!("{APPROVAL} {tail}"), params, approval_row)?;
     for (_, approval) in &mut approvals {
         tell_unknown(conn, approval)?;
     }
@@ -231,26 +215,23 @@ fn similar_calls(conn: &Connection, approval: &Approval) -> Result<Vec<SimilarCa
     let Some(call) = approval.tool_call_id else {
         return Ok(Vec::new());
     };
-    let mut statement = conn.prepare_cached(
+    conn.rows(
         "SELECT c.preview, c.verdict, a.decision_body, c.created_at
          FROM tool_calls c LEFT JOIN approvals a ON a.id = c.approval_id
          WHERE c.channel = ?1 AND c.name = ?2 AND c.id <> ?3
          ORDER BY c.position DESC LIMIT 5",
-    )?;
-    let rows = statement.query_map(
-        params![approval.channel, approval.tool, call.to_bytes()],
+        params![approval.channel, approval.tool, call],
         |row| {
-            let decision: Option<Decision> = json_opt(row, 2)?;
+            let decision: Option<Decision> = row.json_opt("decision_body")?;
             Ok(SimilarCall {
-                preview: row.get(0)?,
-                verdict: word(row, 1)?,
+                preview: row.get("preview")?,
+                verdict: row.get("verdict")?,
                 decision: decision.as_ref().map(|decision| decision.decision),
                 by: decision.map(|decision| decision.by),
-                at: Timestamp(row.get(3)?),
+                at: row.get("created_at")?,
             })
         },
-    )?;
-    Ok(rows.collect::<rusqlite::Result<_>>()?)
+    )
 }
 
 impl Reader<'_> {
@@ -266,12 +247,12 @@ impl Reader<'_> {
             (Some(state), true) => load_approvals(
                 self.conn,
                 "WHERE a.state = ?1 AND a.position > ?2 ORDER BY a.position LIMIT ?3",
-                params![state.as_str(), page_start(page, 0)?, limit + 1],
+                params![state, page_start(page, 0)?, limit + 1],
             )?,
             (Some(state), false) => load_approvals(
                 self.conn,
                 "WHERE a.state = ?1 AND a.position < ?2 ORDER BY a.position DESC LIMIT ?3",
-                params![state.as_str(), page_start(page, i64::MAX)?, limit + 1],
+                params![state, page_start(page, i64::MAX)?, limit + 1],
             )?,
             (None, _) => load_approvals(
                 self.conn,
@@ -317,50 +298,52 @@ impl Reader<'_> {
         approval: ApprovalId,
         conversations: &[(String, String)],
     ) -> Result<CardDelivery, StoreError> {
-        let mut statement = self.conn.prepare_cached(
-            "SELECT channel, conversation, state, revision, coalesce(whole, 0) FROM outbox
-             WHERE approval_id = ?1 AND class = 'approval_card' AND state IN ('pending', 'sending', 'sent')",
-        )?;
-        let mut rows = statement.query([approval.to_bytes()])?;
         let mut shown = CardDelivery::default();
-        while let Some(row) = rows.next()? {
-            let place = (row.get(0)?, row.get(1)?);
-            if !conversations.contains(&place) {
-                continue;
-            }
-            let revision: Option<u32> = row.get(3)?;
-            let state = word::<OutboxState>(row, 2)?;
-            shown.queued |= state == OutboxState::Pending;
-            shown.on_its_way |= state == OutboxState::Sending;
-            if state != OutboxState::Sent {
-                continue;
-            }
-            if revision > shown.revision {
-                shown.revision = revision;
-                shown.whole = row.get(4)?;
-            } else if revision == shown.revision {
-                shown.whole |= row.get::<_, bool>(4)?;
-            }
-        }
+        self.conn.each(
+            "SELECT channel, conversation, state, revision, coalesce(whole, 0) AS whole
+             FROM outbox
+             WHERE approval_id = ?1 AND class = 'approval_card'
+                 AND state IN ('pending', 'sending', 'sent')",
+            [approval],
+            |row| {
+                let place = (row.get("channel")?, row.get("conversation")?);
+                if !conversations.contains(&place) {
+                    return Ok(());
+                }
+                let revision: Option<u32> = row.get("revision")?;
+                let state = row.get::<OutboxState>("state")?;
+                shown.queued |= state == OutboxState::Pending;
+                shown.on_its_way |= state == OutboxState::Sending;
+                if state != OutboxState::Sent {
+                    return Ok(());
+                }
+                if revision > shown.revision {
+                    shown.revision = revision;
+                    shown.whole = row.get("whole")?;
+                } else if revision == shown.revision {
+                    shown.whole |= row.get::<bool>("whole")?;
+                }
+                Ok(())
+            },
+        )?;
         Ok(shown)
     }
 
     /// What a button's token stands for; none = unknown or spent.
     pub fn card_token(&self, token: &str) -> Result<Option<CardToken>, StoreError> {
-        Ok(self
-            .conn
-            .prepare_cached(
-                "SELECT approval_id, revision, decision, digest FROM card_tokens WHERE token = ?1 AND spent_at IS NULL",
-            )?
-            .query_row([token], |row| {
+        self.conn.row_opt(
+            "SELECT approval_id, revision, decision, digest FROM card_tokens
+             WHERE token = ?1 AND spent_at IS NULL",
+            [token],
+            |row| {
                 Ok(CardToken {
-                    approval_id: ApprovalId::from_bytes(row.get(0)?),
-                    revision: row.get(1)?,
-                    decision: word(row, 2)?,
-                    digest: row.get(3)?,
+                    approval_id: row.get("approval_id")?,
+                    revision: row.get("revision")?,
+                    decision: row.get("decision")?,
+                    digest: row.get("digest")?,
                 })
-            })
-            .optional()?)
+            },
+        )
     }
 
     /// Pending approvals (of the session, of the channel).
@@ -369,38 +352,35 @@ impl Reader<'_> {
         session: SessionId,
         channel: &str,
     ) -> Result<(u32, u32), StoreError> {
-        let of_session = self
-            .conn
-            .prepare_cached(
-                "SELECT count(*) FROM approvals WHERE session_id = ?1 AND state = 'pending'",
-            )?
-            .query_row([session.to_bytes()], |row| row.get(0))?;
-        let of_channel = self
-            .conn
-            .prepare_cached(
-                "SELECT count(*) FROM approvals WHERE channel = ?1 AND state = 'pending'",
-            )?
-            .query_row([channel], |row| row.get(0))?;
+        let of_session = self.conn.value(
+            "SELECT count(*) FROM approvals WHERE session_id = ?1 AND state = 'pending'",
+            [session],
+        )?;
+        let of_channel = self.conn.value(
+            "SELECT count(*) FROM approvals WHERE channel = ?1 AND state = 'pending'",
+            [channel],
+        )?;
         Ok((of_session, of_channel))
     }
 
     /// Grants of a session that hold at `now`.
     pub fn grants(&self, session: SessionId, now: Timestamp) -> Result<Vec<Grant>, StoreError> {
-        let mut statement = self.conn.prepare_cached(
-            "SELECT tool, args_digest, requester_id, by_label, expires_at, approval_id FROM session_grants
+        self.conn.rows(
+            "SELECT tool, args_digest, requester_id, by_label, expires_at, approval_id
+             FROM session_grants
              WHERE session_id = ?1 AND (expires_at IS NULL OR expires_at > ?2)",
-        )?;
-        let rows = statement.query_map(params![session.to_bytes(), now.as_millis()], |row| {
-            Ok(Grant {
-                approval_id: ApprovalId::from_bytes(row.get(5)?),
-                tool: row.get(0)?,
-                args_digest: row.get(1)?,
-                requester_id: row.get(2)?,
-                by: row.get(3)?,
-                expires_at: row.get::<_, Option<i64>>(4)?.map(Timestamp),
-            })
-        })?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
+            params![session, now],
+            |row| {
+                Ok(Grant {
+                    approval_id: row.get("approval_id")?,
+                    tool: row.get("tool")?,
+                    args_digest: row.get("args_digest")?,
+                    requester_id: row.get("requester_id")?,
+                    by: row.get("by_label")?,
+                    expires_at: row.get("expires_at")?,
+                })
+            },
+        )
     }
 
     /// Until when this person hid the approval.
@@ -409,29 +389,23 @@ impl Reader<'_> {
         id: ApprovalId,
         person_id: &str,
     ) -> Result<Option<Timestamp>, StoreError> {
-        Ok(self
-            .conn
-            .prepare_cached(
-                "SELECT until FROM approval_snoozes WHERE approval_id = ?1 AND person_id = ?2",
-            )?
-            .query_row(params![id.to_bytes(), person_id], |row| {
-                row.get(0).map(Timestamp)
-            })
-            .optional()?)
+        self.conn.value_opt::<Timestamp>(
+            "SELECT until FROM approval_snoozes WHERE approval_id = ?1 AND person_id = ?2",
+            params![id, person_id],
+        )
     }
 
     /// The earliest time at which something expires (approval or temporary level).
     pub fn next_expiry(&self) -> Result<Option<Timestamp>, StoreError> {
-        let approval: Option<i64> = self
-            .conn
-            .prepare_cached(
-                "SELECT min(expires_at) FROM approvals WHERE state = 'pending' AND expires_at IS NOT NULL",
-            )?
-            .query_row([], |row| row.get(0))?;
-        let policy: Option<i64> = self
-            .conn
-            .prepare_cached("SELECT min(expires_at) FROM policies WHERE expires_at IS NOT NULL")?
-            .query_row([], |row| row.get(0))?;
+        let approval: Option<i64> = self.conn.value(
+            "SELECT min(expires_at) FROM approvals WHERE state = 'pending'
+             AND expires_at IS NOT NULL",
+            [],
+        )?;
+        let policy: Option<i64> = self.conn.value(
+            "SELECT min(expires_at) FROM policies WHERE expires_at IS NOT NULL",
+            [],
+        )?;
         Ok(approval.into_iter().chain(policy).min().map(Timestamp))
     }
 }

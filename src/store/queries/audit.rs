@@ -1,8 +1,5 @@
 //! Reading the audit: pages of rows, and whether the chain still contains what was noted of it.
 
-use rusqlite::{OptionalExtension, params};
-
-use crate::clock::Timestamp;
 use crate::protocol::doctor::{
     AnchorCheck, AnchorVerdict, AuditAnchor, AuditBreak, AuditReport, AuditRow,
 };
@@ -12,11 +9,11 @@ use crate::store::commands::ensure_channel::hex;
 use crate::store::error::StoreError;
 use crate::store::queries::page::{page_limit, page_of, page_start};
 use crate::store::reader::Reader;
-use crate::store::rows::word;
+use crate::store::sql::{Statements, params};
 
 const ROW: &str = "SELECT a.seq, a.at, a.action, a.actor, a.actor_id, a.surface, a.channel, a.subject, a.detail, a.hash,
         coalesce((SELECT p.hash FROM audit p WHERE p.seq = a.seq - 1),
-            (SELECT s.hash FROM audit_segments s WHERE s.to_seq = a.seq - 1), zeroblob(32))
+            (SELECT s.hash FROM audit_segments s WHERE s.to_seq = a.seq - 1), zeroblob(32)) AS prev
      FROM audit a
      WHERE (?1 IS NULL OR a.at >= ?1) AND (?2 IS NULL OR a.at < ?2) AND (?3 IS NULL OR a.channel = ?3)
         AND (?4 IS NULL OR a.action = ?4) AND (?5 IS NULL OR a.actor = ?5 OR a.actor_id = ?5)";
@@ -34,52 +31,46 @@ impl Reader<'_> {
         } else {
             ("AND a.seq < ?6 ORDER BY a.seq DESC LIMIT ?7", i64::MAX)
         };
-        let rows = self
-            .conn
-            .prepare_cached(&format!("{ROW} {tail}"))?
-            .query_map(
-                params![
-                    filter.since.map(Timestamp::as_millis),
-                    filter.until.map(Timestamp::as_millis),
-                    filter.channel,
-                    filter.action,
-                    filter.actor,
-                    page_start(page, first)?,
-                    limit + 1
-                ],
-                |row| {
-                    let hash: [u8; 32] = row.get(9)?;
-                    let prev: [u8; 32] = row.get(10)?;
-                    let found = AuditRow {
-                        seq: row.get(0)?,
-                        at: Timestamp(row.get(1)?),
-                        action: row.get(2)?,
-                        actor: row.get(3)?,
-                        actor_id: row.get(4)?,
-                        surface: word(row, 5)?,
-                        channel: row.get(6)?,
-                        subject: row.get(7)?,
-                        detail: row.get(8)?,
-                        prev: hex(&prev),
-                        hash: hex(&hash),
-                    };
-                    Ok((row.get(0)?, found))
-                },
-            )?
-            .collect::<rusqlite::Result<Vec<(i64, AuditRow)>>>()?;
+        let rows = self.conn.rows(
+            &format!("{ROW} {tail}"),
+            params![
+                filter.since,
+                filter.until,
+                filter.channel,
+                filter.action,
+                filter.actor,
+                page_start(page, first)?,
+                limit + 1
+            ],
+            |row| {
+                let hash: [u8; 32] = row.get("hash")?;
+                let prev: [u8; 32] = row.get("prev")?;
+                let found = AuditRow {
+                    seq: row.get("seq")?,
+                    at: row.get("at")?,
+                    action: row.get("action")?,
+                    actor: row.get("actor")?,
+                    actor_id: row.get("actor_id")?,
+                    surface: row.get("surface")?,
+                    channel: row.get("channel")?,
+                    subject: row.get("subject")?,
+                    detail: row.get("detail")?,
+                    prev: hex(&prev),
+                    hash: hex(&hash),
+                };
+                Ok((row.get("seq")?, found))
+            },
+        )?;
         Ok(page_of(rows, limit))
     }
 
     /// Whether the chain contains an anchor.
     fn anchor(&self, anchor: &AuditAnchor, first: u64) -> Result<AnchorCheck, StoreError> {
-        let hash: Option<[u8; 32]> = self
-            .conn
-            .prepare_cached(
-                "SELECT hash FROM audit WHERE seq = ?1
-                 UNION ALL SELECT hash FROM audit_segments WHERE to_seq = ?1",
-            )?
-            .query_row([anchor.seq], |row| row.get(0))
-            .optional()?;
+        let hash: Option<[u8; 32]> = self.conn.value_opt(
+            "SELECT hash FROM audit WHERE seq = ?1
+             UNION ALL SELECT hash FROM audit_segments WHERE to_seq = ?1",
+            [anchor.seq],
+        )?;
         let verdict = match hash {
             // Before the first row there is nothing, whose hash is zeros.
             None if anchor.seq == 0 => AnchorVerdict::Contained,
@@ -105,16 +96,12 @@ impl Reader<'_> {
         let (rows, broken) = match self.verify_audit()? {
             Ok(rows) => (rows, None),
             Err(broken) => {
-                let rows: u64 = self
-                    .conn
-                    .query_row("SELECT count(*) FROM audit", [], |row| row.get(0))?;
+                let rows: u64 = self.conn.value("SELECT count(*) FROM audit", [])?;
                 let (seq, reason) = (broken.seq, broken.reason);
                 (rows, Some(AuditBreak { seq, reason }))
             }
         };
-        let first_seq: Option<u64> =
-            self.conn
-                .query_row("SELECT min(seq) FROM audit", [], |row| row.get(0))?;
+        let first_seq: Option<u64> = self.conn.value("SELECT min(seq) FROM audit", [])?;
         let first = first_seq.unwrap_or(0);
         let head = AuditHead::load(self.conn)?;
         let mut anchors_missing = Vec::new();

@@ -1,15 +1,13 @@
 //! Channels, their policies, and the flags of the engine.
 
-use rusqlite::{Connection, OptionalExtension, Row};
-
 use crate::clock::Timestamp;
 use crate::protocol::channel::ChannelDrain;
 use crate::protocol::policy::Policy;
 use crate::protocol::words::ChannelKind;
 use crate::store::error::StoreError;
 use crate::store::reader::Reader;
-use crate::store::rows::{json, word, word_opt};
 use crate::store::schema;
+use crate::store::sql::{Connection, Row, Statements};
 
 /// What the database knows of a channel; health is the engine's.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,92 +47,99 @@ pub struct EngineFlags {
 
 const CHANNEL: &str = "SELECT p.version, p.autonomy, p.expires_at, p.reverts_to, p.auto_approve, p.block, p.always_ask,
         c.name, c.kind, c.paused, c.cursor,
-        (SELECT count(*) FROM outbox o WHERE o.channel = c.name AND o.settled_at IS NULL),
-        (SELECT count(*) FROM approvals a WHERE a.channel = c.name AND a.state = 'pending'),
-        (SELECT count(*) FROM sessions s WHERE s.channel = c.name AND s.state = 'active' AND s.temporary = 0),
-        c.draining_since, (SELECT count(*) FROM take_overs t WHERE t.channel = c.name),
-        (SELECT count(*) FROM pairings q WHERE q.channel = c.name AND q.state = 'pending'),
-        (SELECT count(*) FROM pairings q WHERE q.channel = c.name AND q.state = 'accepted')
+        (SELECT count(*) FROM outbox o WHERE o.channel = c.name AND o.settled_at IS NULL) AS backlog,
+        (SELECT count(*) FROM approvals a WHERE a.channel = c.name AND a.state = 'pending') AS pending_approvals,
+        (SELECT count(*) FROM sessions s WHERE s.channel = c.name AND s.state = 'active' AND s.temporary = 0) AS active_sessions,
+        c.draining_since, (SELECT count(*) FROM take_overs t WHERE t.channel = c.name) AS taken_over,
+        (SELECT count(*) FROM pairings q WHERE q.channel = c.name AND q.state = 'pending') AS pending_pairings,
+        (SELECT count(*) FROM pairings q WHERE q.channel = c.name AND q.state = 'accepted') AS accepted_pairings
      FROM channel_accounts c JOIN policies p ON p.channel = c.name";
 
-fn policy_row(row: &Row<'_>) -> rusqlite::Result<Policy> {
+fn policy_row(row: &Row<'_>) -> Result<Policy, StoreError> {
     Ok(Policy {
-        version: row.get(0)?,
-        autonomy: word(row, 1)?,
-        expires_at: row.get::<_, Option<i64>>(2)?.map(Timestamp),
-        reverts_to: word_opt(row, 3)?,
-        auto_approve: json(row, 4)?,
-        block: json(row, 5)?,
-        always_ask: json(row, 6)?,
+        version: row.get("version")?,
+        autonomy: row.get("autonomy")?,
+        expires_at: row.get("expires_at")?,
+        reverts_to: row.get("reverts_to")?,
+        auto_approve: row.json("auto_approve")?,
+        block: row.json("block")?,
+        always_ask: row.json("always_ask")?,
     })
 }
 
-fn channel_row(row: &Row<'_>) -> rusqlite::Result<ChannelRow> {
+fn channel_row(row: &Row<'_>) -> Result<ChannelRow, StoreError> {
     Ok(ChannelRow {
         policy: policy_row(row)?,
-        name: row.get(7)?,
-        kind: word(row, 8)?,
-        paused: row.get(9)?,
-        cursor: row.get(10)?,
-        backlog: row.get(11)?,
-        pending_approvals: row.get(12)?,
-        active_sessions: row.get(13)?,
-        draining: row.get::<_, Option<i64>>(14)?.map(|since| ChannelDrain {
-            since: Timestamp(since),
-            running: 0,
-            waiting: 0,
-            held_back: 0,
-        }),
-        taken_over: row.get(15)?,
-        pairings: (row.get(16)?, row.get(17)?),
+        name: row.get("name")?,
+        kind: row.get("kind")?,
+        paused: row.get("paused")?,
+        cursor: row.get("cursor")?,
+        backlog: row.get("backlog")?,
+        pending_approvals: row.get("pending_approvals")?,
+        active_sessions: row.get("active_sessions")?,
+        draining: row
+            .get::<Option<i64>>("draining_since")?
+            .map(|since| ChannelDrain {
+                since: Timestamp(since),
+                running: 0,
+                waiting: 0,
+                held_back: 0,
+            }),
+        taken_over: row.get("taken_over")?,
+        pairings: (row.get("pending_pairings")?, row.get("accepted_pairings")?),
     })
 }
 
 /// Counts what a channel that takes up nothing new still has to do.
 fn counted(conn: &Connection, mut row: ChannelRow) -> Result<ChannelRow, StoreError> {
     if let Some(drain) = &mut row.draining {
-        (drain.running, drain.waiting, drain.held_back) = conn
-            .prepare_cached(
-                "SELECT count(*) FILTER (WHERE c.state = 'running' OR (c.state = 'pending' AND c.attempt > 0)),
-                    count(*) FILTER (WHERE c.state IN ('awaiting_approval', 'interrupted')),
-                    count(*) FILTER (WHERE c.state = 'pending' AND c.attempt = 0)
-                 FROM continuations c JOIN sessions s ON s.id = c.session_id
-                 WHERE c.ended_at IS NULL AND s.channel = ?1",
-            )?
-            .query_row([&row.name], |found| {
-                Ok((found.get(0)?, found.get(1)?, found.get(2)?))
-            })?;
+        (drain.running, drain.waiting, drain.held_back) = conn.row(
+            "SELECT count(*) FILTER (WHERE c.state = 'running' OR (c.state = 'pending'
+                 AND c.attempt > 0)) AS running,
+                count(*) FILTER (WHERE c.state IN ('awaiting_approval', 'interrupted')) AS waiting,
+                count(*) FILTER (WHERE c.state = 'pending' AND c.attempt = 0) AS held_back
+             FROM continuations c JOIN sessions s ON s.id = c.session_id
+             WHERE c.ended_at IS NULL AND s.channel = ?1",
+            [&row.name],
+            |found| {
+                Ok((
+                    found.get("running")?,
+                    found.get("waiting")?,
+                    found.get("held_back")?,
+                ))
+            },
+        )?;
     }
     Ok(row)
 }
 
 /// Policy in force on a channel.
 pub(crate) fn load_policy(conn: &Connection, channel: &str) -> Result<Policy, StoreError> {
-    conn.prepare_cached(
-        "SELECT version, autonomy, expires_at, reverts_to, auto_approve, block, always_ask FROM policies
+    conn.row_opt(
+        "SELECT version, autonomy, expires_at, reverts_to, auto_approve, block,
+             always_ask FROM policies
          WHERE channel = ?1",
+        [channel],
+        policy_row,
     )?
-    .query_row([channel], policy_row)
-    .optional()?
     .ok_or_else(|| StoreError::not_found("channel", channel))
 }
 
 impl Reader<'_> {
     /// Every channel, by name.
     pub fn channel_rows(&self) -> Result<Vec<ChannelRow>, StoreError> {
-        self.conn
-            .prepare_cached(&format!("{CHANNEL} ORDER BY c.name"))?
-            .query_map([], channel_row)?
-            .map(|row| counted(self.conn, row?))
+        let rows = self
+            .conn
+            .rows(&format!("{CHANNEL} ORDER BY c.name"), [], channel_row)?;
+        rows.into_iter()
+            .map(|row| counted(self.conn, row))
             .collect()
     }
 
     /// One channel.
     pub fn channel_row(&self, name: &str) -> Result<ChannelRow, StoreError> {
         self.conn
-            .prepare_cached(&format!("{CHANNEL} WHERE c.name = ?1"))?
-            .query_row([name], channel_row)
-            .optional()?
+            .row_opt(&format!("{CHANNEL} WHERE c.name = ?1"), [name], channel_row)?
             .ok_or_else(|| StoreError::not_found("channel", name))
             .and_then(|row| counted(self.conn, row))
     }
@@ -147,9 +152,11 @@ impl Reader<'_> {
     /// Saved position and pause.
     pub fn account(&self, channel: &str) -> Result<(Option<String>, bool), StoreError> {
         self.conn
-            .prepare_cached("SELECT cursor, paused FROM channel_accounts WHERE name = ?1")?
-            .query_row([channel], |row| Ok((row.get(0)?, row.get(1)?)))
-            .optional()?
+            .row_opt(
+                "SELECT cursor, paused FROM channel_accounts WHERE name = ?1",
+                [channel],
+                |row| Ok((row.get("cursor")?, row.get("paused")?)),
+            )?
             .ok_or_else(|| StoreError::not_found("channel", channel))
     }
 

@@ -1,10 +1,8 @@
 //! Summaries and compactions: what they say, and what a compaction is decided by.
 
-use rusqlite::{Connection, OptionalExtension, Row, params};
-
 use crate::clock::Timestamp;
 use crate::protocol::approval::Requester;
-use crate::protocol::ids::{CompactionId, ContinuationId, SessionId};
+use crate::protocol::ids::{CompactionId, SessionId};
 use crate::protocol::memory::{Compaction, SessionMemory, Summary};
 use crate::protocol::snapshot::{Page, PageRequest};
 use crate::protocol::words::SessionState;
@@ -14,7 +12,7 @@ use crate::store::queries::history::Exchange;
 use crate::store::queries::page::{page_limit, page_of, page_start};
 use crate::store::queries::turn::load_calls;
 use crate::store::reader::Reader;
-use crate::store::rows::{json, json_opt, word};
+use crate::store::sql::{Connection, Row, Statements, params};
 
 /// A turn that can be put away.
 #[derive(Debug, Clone, PartialEq)]
@@ -67,21 +65,21 @@ const COMPACTION: &str =
         started_at, ended_at, position
      FROM compactions";
 
-fn compaction_row(row: &Row<'_>) -> rusqlite::Result<(i64, Compaction)> {
+fn compaction_row(row: &Row<'_>) -> Result<(i64, Compaction), StoreError> {
     let compaction = Compaction {
-        id: CompactionId::from_bytes(row.get(0)?),
-        session_id: SessionId::from_bytes(row.get(1)?),
-        state: word(row, 2)?,
-        model: row.get(3)?,
-        turns: row.get(4)?,
-        facts: row.get(5)?,
-        tokens_before: row.get(6)?,
-        tokens_after: row.get(7)?,
-        error: row.get(8)?,
-        started_at: Timestamp(row.get(9)?),
-        ended_at: row.get::<_, Option<i64>>(10)?.map(Timestamp),
+        id: row.get("id")?,
+        session_id: row.get("session_id")?,
+        state: row.get("state")?,
+        model: row.get("model")?,
+        turns: row.get("turns")?,
+        facts: row.get("facts")?,
+        tokens_before: row.get("tokens_before")?,
+        tokens_after: row.get("tokens_after")?,
+        error: row.get("error")?,
+        started_at: row.get("started_at")?,
+        ended_at: row.get("ended_at")?,
     };
-    Ok((row.get(11)?, compaction))
+    Ok((row.get("position")?, compaction))
 }
 
 /// One compaction.
@@ -89,9 +87,7 @@ pub(crate) fn load_compaction(
     conn: &Connection,
     id: CompactionId,
 ) -> Result<Compaction, StoreError> {
-    conn.prepare_cached(&format!("{COMPACTION} WHERE id = ?1"))?
-        .query_row([id.to_bytes()], compaction_row)
-        .optional()?
+    conn.row_opt(&format!("{COMPACTION} WHERE id = ?1"), [id], compaction_row)?
         .map(|(_, compaction)| compaction)
         .ok_or_else(|| StoreError::not_found("compaction", id))
 }
@@ -110,24 +106,23 @@ impl Reader<'_> {
 
     /// The summary of a session with the last position it covers.
     fn summary_to(&self, session: SessionId) -> Result<Option<(i64, Summary)>, StoreError> {
-        Ok(self
-            .conn
-            .prepare_cached(
-                "SELECT version, text, turns, model, taint, at, covers_to FROM summaries WHERE session_id = ?1",
-            )?
-            .query_row([session.to_bytes()], |row| {
+        self.conn.row_opt(
+            "SELECT version, text, turns, model, taint, at, covers_to FROM summaries
+             WHERE session_id = ?1",
+            [session],
+            |row| {
                 let summary = Summary {
                     session_id: session,
-                    version: row.get(0)?,
-                    text: row.get(1)?,
-                    turns: row.get(2)?,
-                    model: row.get(3)?,
-                    taint: json(row, 4)?,
-                    at: Timestamp(row.get(5)?),
+                    version: row.get("version")?,
+                    text: row.get("text")?,
+                    turns: row.get("turns")?,
+                    model: row.get("model")?,
+                    taint: row.json("taint")?,
+                    at: row.get("at")?,
                 };
-                Ok((row.get(6)?, summary))
-            })
-            .optional()?)
+                Ok((row.get("covers_to")?, summary))
+            },
+        )
     }
 
     /// Compactions, newest first.
@@ -138,42 +133,45 @@ impl Reader<'_> {
     ) -> Result<Page<Compaction>, StoreError> {
         let limit = page_limit(page);
         let before = page_start(page, i64::MAX)?;
-        let rows = self
-            .conn
-            .prepare_cached(&format!(
-                "{COMPACTION} WHERE position < ?1 AND (?2 IS NULL OR session_id = ?2) ORDER BY position DESC LIMIT ?3"
-            ))?
-            .query_map(
-                params![before, session.map(SessionId::to_bytes), limit + 1],
-                compaction_row,
-            )?
-            .collect::<rusqlite::Result<Vec<_>>>()?;
+        let rows = self.conn.rows(
+            &format!(
+                "{COMPACTION} WHERE position < ?1 AND (?2 IS NULL OR session_id = ?2)
+             ORDER BY position DESC LIMIT ?3"
+            ),
+            params![before, session, limit + 1],
+            compaction_row,
+        )?;
         Ok(page_of(rows, limit))
     }
 
     /// What a session remembers, in numbers.
     pub fn session_memory(&self, session: SessionId) -> Result<SessionMemory, StoreError> {
-        Ok(self
-            .conn
-            .prepare_cached(
-                "SELECT coalesce(s.version, 0), coalesce(length(CAST(s.text AS BLOB)), 0), coalesce(s.turns, 0),
-                    (SELECT count(*) FROM memories m WHERE m.session_id = ?1 AND m.state = 'active'),
-                    (SELECT count(*) FROM memories m WHERE m.session_id = ?1 AND m.state = 'proposed'),
-                    (SELECT count(*) FROM compactions k WHERE k.session_id = ?1 AND k.state = 'done'),
-                    (SELECT count(*) FROM compactions k WHERE k.session_id = ?1 AND k.state = 'failed')
-                 FROM (SELECT ?1 AS id) LEFT JOIN summaries s ON s.session_id = id",
-            )?
-            .query_row([session.to_bytes()], |row| {
+        self.conn.row(
+            "SELECT coalesce(s.version, 0) AS summary_version,
+                 coalesce(length(CAST(s.text AS BLOB)), 0) AS summary_bytes, coalesce(s.turns,
+                 0) AS covered_turns,
+                (SELECT count(*) FROM memories m WHERE m.session_id = ?1
+                 AND m.state = 'active') AS facts,
+                (SELECT count(*) FROM memories m WHERE m.session_id = ?1
+                 AND m.state = 'proposed') AS proposed,
+                (SELECT count(*) FROM compactions k WHERE k.session_id = ?1
+                 AND k.state = 'done') AS compactions,
+                (SELECT count(*) FROM compactions k WHERE k.session_id = ?1
+                 AND k.state = 'failed') AS failed_compactions
+             FROM (SELECT ?1 AS id) LEFT JOIN summaries s ON s.session_id = id",
+            [session],
+            |row| {
                 Ok(SessionMemory {
-                    summary_version: row.get(0)?,
-                    summary_bytes: row.get(1)?,
-                    covered_turns: row.get(2)?,
-                    facts: row.get(3)?,
-                    proposed: row.get(4)?,
-                    compactions: row.get(5)?,
-                    failed_compactions: row.get(6)?,
+                    summary_version: row.get("summary_version")?,
+                    summary_bytes: row.get("summary_bytes")?,
+                    covered_turns: row.get("covered_turns")?,
+                    facts: row.get("facts")?,
+                    proposed: row.get("proposed")?,
+                    compactions: row.get("compactions")?,
+                    failed_compactions: row.get("failed_compactions")?,
                 })
-            })?)
+            },
+        )
     }
 
     /// How many turns could be put away, counted up to a limit.
@@ -190,12 +188,13 @@ impl Reader<'_> {
     ) -> Result<usize, StoreError> {
         Ok(self
             .conn
-            .prepare_cached(&format!(
-                "SELECT count(*) FROM (SELECT 1 FROM continuations c WHERE {UNCOVERED} LIMIT ?3)"
-            ))?
-            .query_row(params![session.to_bytes(), covered, limit], |row| {
-                row.get::<_, i64>(0)
-            })?
+            .value::<i64>(
+                &format!(
+                    "SELECT count(*) FROM (SELECT 1 FROM continuations c
+             WHERE {UNCOVERED} LIMIT ?3)"
+                ),
+                params![session, covered, limit],
+            )?
             .unsigned_abs() as usize)
     }
 
@@ -206,26 +205,26 @@ impl Reader<'_> {
         order: &str,
         limit: usize,
     ) -> Result<Vec<OldTurn>, StoreError> {
-        let heads = self
-            .conn
-            .prepare_cached(&format!(
-                "SELECT c.id, coalesce(c.sent_text, c.text), c.requester_id, c.requester_display, c.requester_person,
-                    c.speaker FROM continuations c
+        let heads = self.conn.rows(
+            &format!(
+                "SELECT c.id, coalesce(c.sent_text, c.text) AS sent_text, c.requester_id,
+                    c.requester_display, c.requester_person, c.speaker FROM continuations c
                  WHERE {UNCOVERED} ORDER BY c.position {order} LIMIT ?3"
-            ))?
-            .query_map(params![session.to_bytes(), covered, limit], |row| {
+            ),
+            params![session, covered, limit],
+            |row| {
                 Ok((
-                    ContinuationId::from_bytes(row.get(0)?),
-                    row.get::<_, String>(1)?,
+                    row.get("id")?,
+                    row.get::<String>("sent_text")?,
                     Requester {
-                        id: row.get(2)?,
-                        display: row.get(3)?,
-                        person: row.get(4)?,
+                        id: row.get("requester_id")?,
+                        display: row.get("requester_display")?,
+                        person: row.get("requester_person")?,
                     },
-                    json_opt(row, 5)?,
+                    row.json_opt("speaker")?,
                 ))
-            })?
-            .collect::<rusqlite::Result<Vec<_>>>()?;
+            },
+        )?;
         heads
             .into_iter()
             .map(|(continuation_id, text, requester, speaker)| {
@@ -253,28 +252,40 @@ impl Reader<'_> {
     ) -> Result<Compactable, StoreError> {
         let (channel, model, estimate_ratio, lives) = self
             .conn
-            .prepare_cached(
-                "SELECT channel, model, estimate_ratio, state, temporary FROM sessions WHERE id = ?1",
+            .row_opt(
+                "SELECT channel, model, estimate_ratio, state, temporary FROM sessions
+             WHERE id = ?1",
+                [session],
+                |row| {
+                    let state: SessionState = row.get("state")?;
+                    let temporary: bool = row.get("temporary")?;
+                    let lives = state == SessionState::Active && !temporary;
+                    Ok((
+                        row.get("channel")?,
+                        row.get("model")?,
+                        row.get("estimate_ratio")?,
+                        lives,
+                    ))
+                },
             )?
-            .query_row([session.to_bytes()], |row| {
-                let state: SessionState = word(row, 3)?;
-                let temporary: bool = row.get(4)?;
-                let lives = state == SessionState::Active && !temporary;
-                Ok((row.get(0)?, row.get(1)?, row.get(2)?, lives))
-            })
-            .optional()?
             .ok_or_else(|| StoreError::not_found("session", session))?;
-        let (running, failed, last_failed) = self
-            .conn
-            .prepare_cached(
-                "SELECT EXISTS (SELECT 1 FROM compactions WHERE session_id = ?1 AND state = 'running'),
-                    count(*), max(ended_at)
-                 FROM compactions WHERE session_id = ?1 AND state = 'failed' AND epoch = ?2 AND position > coalesce(
-                    (SELECT max(position) FROM compactions WHERE session_id = ?1 AND state = 'done'), 0)",
-            )?
-            .query_row(params![session.to_bytes(), epoch], |row| {
-                Ok((row.get(0)?, row.get(1)?, row.get::<_, Option<i64>>(2)?))
-            })?;
+        let (running, failed, last_failed) = self.conn.row(
+            "SELECT EXISTS (SELECT 1 FROM compactions
+             WHERE session_id = ?1 AND state = 'running') AS found,
+                count(*) AS count, max(ended_at) AS ended_at
+             FROM compactions WHERE session_id = ?1 AND state = 'failed' AND epoch = ?2
+                 AND position > coalesce(
+                (SELECT max(position) FROM compactions WHERE session_id = ?1
+                 AND state = 'done'), 0)",
+            params![session, epoch],
+            |row| {
+                Ok((
+                    row.get("found")?,
+                    row.get("count")?,
+                    row.get::<Option<i64>>("ended_at")?,
+                ))
+            },
+        )?;
         let found = self.summary_to(session)?;
         let covered = found.as_ref().map_or(0, |(to, _)| *to);
         let mut newest = self.old_turns(session, covered, "DESC", reach.newest)?;

@@ -1,8 +1,5 @@
 //! Continuations and their steps.
 
-use rusqlite::{Connection, OptionalExtension, Row, params};
-
-use crate::clock::Timestamp;
 use crate::protocol::approval::Requester;
 use crate::protocol::ids::{ApprovalId, ContinuationId, SessionId};
 use crate::protocol::session::{Continuation, Step, TextBody};
@@ -12,7 +9,8 @@ use crate::store::error::StoreError;
 use crate::store::queries::page::{page_limit, page_of, page_start};
 use crate::store::queries::turn::load_calls;
 use crate::store::reader::Reader;
-use crate::store::rows::{json, json_opt, usage, word};
+use crate::store::rows::usage;
+use crate::store::sql::{Connection, Params, Row, Statements, params};
 
 /// Which continuations.
 #[derive(Debug, Clone, Default)]
@@ -27,88 +25,80 @@ const CONTINUATION: &str = "SELECT c.id, c.session_id, s.channel, s.conversation
         c.requester_display, c.requester_person, c.surface, c.text,
         CASE c.state WHEN 'completed' THEN
             (SELECT json_extract(f.body, '$.text') FROM steps f WHERE f.continuation_id = c.id AND f.kind = 'final')
-        END,
+        END AS response,
         c.input_tokens, c.output_tokens, c.cached_tokens, c.cache_write_tokens, c.cost_usd,
-        (SELECT max(n) FROM steps m WHERE m.continuation_id = c.id), c.error, c.retry_of, c.attempt, c.model,
+        (SELECT max(n) FROM steps m WHERE m.continuation_id = c.id) AS steps, c.error, c.retry_of, c.attempt, c.model,
         c.created_at, c.updated_at, c.position
      FROM continuations c JOIN sessions s ON s.id = c.session_id";
 
-fn continuation_row(row: &Row<'_>) -> rusqlite::Result<(i64, Continuation)> {
+fn continuation_row(row: &Row<'_>) -> Result<(i64, Continuation), StoreError> {
     let continuation = Continuation {
-        id: ContinuationId::from_bytes(row.get(0)?),
-        session_id: SessionId::from_bytes(row.get(1)?),
-        channel: row.get(2)?,
-        conversation: row.get(3)?,
-        state: word(row, 4)?,
+        id: row.get("id")?,
+        session_id: row.get("session_id")?,
+        channel: row.get("channel")?,
+        conversation: row.get("conversation")?,
+        state: row.get("state")?,
         requester: Requester {
-            id: row.get(5)?,
-            display: row.get(6)?,
-            person: row.get(7)?,
+            id: row.get("requester_id")?,
+            display: row.get("requester_display")?,
+            person: row.get("requester_person")?,
         },
-        surface: word(row, 8)?,
-        request: TextBody { text: row.get(9)? },
+        surface: row.get("surface")?,
+        request: TextBody {
+            text: row.get("text")?,
+        },
         response: row
-            .get::<_, Option<String>>(10)?
+            .get::<Option<String>>("response")?
             .map(|text| TextBody { text }),
-        usage: usage(row, 11)?,
-        steps: row.get::<_, Option<u32>>(16)?.unwrap_or(0),
+        usage: usage(row)?,
+        steps: row.get::<Option<u32>>("steps")?.unwrap_or(0),
         tool_calls: Vec::new(),
         approvals: Vec::new(),
-        error: json_opt(row, 17)?,
-        retry_of: row
-            .get::<_, Option<[u8; 16]>>(18)?
-            .map(ContinuationId::from_bytes),
-        attempt: row.get(19)?,
-        model: row.get(20)?,
-        created_at: Timestamp(row.get(21)?),
-        updated_at: Timestamp(row.get(22)?),
+        error: row.json_opt("error")?,
+        retry_of: row.get("retry_of")?,
+        attempt: row.get("attempt")?,
+        model: row.get("model")?,
+        created_at: row.get("created_at")?,
+        updated_at: row.get("updated_at")?,
     };
-    Ok((row.get(23)?, continuation))
+    Ok((row.get("position")?, continuation))
 }
 
 /// Continuations with a condition of ours, in order, with their calls and approvals.
 pub(crate) fn load_continuations(
     conn: &Connection,
     tail: &str,
-    params: impl rusqlite::Params,
+    params: impl Params,
 ) -> Result<Vec<(i64, Continuation)>, StoreError> {
-    let mut rows = conn
-        .prepare_cached(&format!("{CONTINUATION} {tail}"))?
-        .query_map(params, continuation_row)?
-        .collect::<rusqlite::Result<Vec<_>>>()?;
+    let mut rows = conn.rows(&format!("{CONTINUATION} {tail}"), params, continuation_row)?;
     for (_, continuation) in &mut rows {
         continuation.tool_calls = load_calls(conn, continuation.id)?
             .into_iter()
             .map(|row| row.call)
             .collect();
-        continuation.approvals = conn
-            .prepare_cached(
-                "SELECT id FROM approvals WHERE continuation_id = ?1 ORDER BY position",
-            )?
-            .query_map([continuation.id.to_bytes()], |row| {
-                row.get(0).map(ApprovalId::from_bytes)
-            })?
-            .collect::<rusqlite::Result<_>>()?;
+        continuation.approvals = conn.values::<ApprovalId>(
+            "SELECT id FROM approvals WHERE continuation_id = ?1 ORDER BY position",
+            [continuation.id],
+        )?;
     }
     Ok(rows)
 }
 
 /// A continuation's steps in order.
 pub(crate) fn load_steps(conn: &Connection, id: ContinuationId) -> Result<Vec<Step>, StoreError> {
-    Ok(conn
-        .prepare_cached(
-            "SELECT n, kind, body, at FROM steps WHERE continuation_id = ?1 ORDER BY n",
-        )?
-        .query_map([id.to_bytes()], |row| {
+    conn.rows(
+        "SELECT n, kind, body, at FROM steps WHERE continuation_id = ?1 ORDER BY n",
+        [id],
+        |row| {
             Ok(Step {
                 continuation_id: id,
-                n: row.get(0)?,
-                kind: word(row, 1)?,
-                body: json(row, 2)?,
-                at: Timestamp(row.get(3)?),
+                n: row.get("n")?,
+                kind: row.get("kind")?,
+                body: row.json("body")?,
+                at: row.get("at")?,
             })
-        })?
-        .collect::<rusqlite::Result<_>>()?)
+        },
+    )
 }
 
 impl Reader<'_> {
@@ -155,7 +145,7 @@ impl Reader<'_> {
 
     /// One continuation.
     pub fn continuation(&self, id: ContinuationId) -> Result<Continuation, StoreError> {
-        load_continuations(self.conn, "WHERE c.id = ?1", [id.to_bytes()])?
+        load_continuations(self.conn, "WHERE c.id = ?1", [id])?
             .pop()
             .map(|(_, continuation)| continuation)
             .ok_or_else(|| StoreError::not_found("continuation", id))
@@ -167,9 +157,7 @@ impl Reader<'_> {
         if steps.is_empty() {
             let known: Option<i64> = self
                 .conn
-                .prepare_cached("SELECT position FROM continuations WHERE id = ?1")?
-                .query_row([id.to_bytes()], |row| row.get(0))
-                .optional()?;
+                .value_opt("SELECT position FROM continuations WHERE id = ?1", [id])?;
             known.ok_or_else(|| StoreError::not_found("continuation", id))?;
         }
         Ok(steps)

@@ -3,6 +3,7 @@
 use crate::clock::Day;
 use crate::store::error::StoreError;
 use crate::store::reader::Reader;
+use crate::store::sql::Statements;
 
 /// Settled calls of one model on one channel and day.
 #[derive(Debug, Clone, PartialEq)]
@@ -34,28 +35,26 @@ pub struct SpendRow {
 impl Reader<'_> {
     /// What was spent from one day to another, both included; by day, channel and model.
     pub fn spend(&self, from: Day, to: Day) -> Result<Vec<SpendRow>, StoreError> {
-        Ok(self
-            .conn
-            .prepare_cached(
-                "SELECT day, channel, model, calls, failed, input_tokens, output_tokens, cached_tokens,
-                    cache_write_tokens, cost_usd, unpriced_tokens
-                 FROM spend WHERE day BETWEEN ?1 AND ?2 ORDER BY day, channel, model",
-            )?
-            .query_map([from.0, to.0], |row| {
+        self.conn.rows(
+            "SELECT day, channel, model, calls, failed, input_tokens, output_tokens,
+                cached_tokens, cache_write_tokens, cost_usd, unpriced_tokens
+             FROM spend WHERE day BETWEEN ?1 AND ?2 ORDER BY day, channel, model",
+            [from.0, to.0],
+            |row| {
                 Ok(SpendRow {
-                    day: Day(row.get(0)?),
-                    channel: row.get(1)?,
-                    model: row.get(2)?,
-                    calls: row.get(3)?,
-                    failed: row.get(4)?,
-                    input_tokens: row.get(5)?,
-                    output_tokens: row.get(6)?,
-                    cached_tokens: row.get(7)?,
-                    cache_write_tokens: row.get(8)?,
-                    cost_usd: row.get(9)?,
-                    unpriced_tokens: row.get(10)?,
+                    day: row.get("day")?,
+                    channel: row.get("channel")?,
+                    model: row.get("model")?,
+                    calls: row.get("calls")?,
+                    failed: row.get("failed")?,
+                    input_tokens: row.get("input_tokens")?,
+                    output_tokens: row.get("output_tokens")?,
+                    cached_tokens: row.get("cached_tokens")?,
+                    cache_write_tokens: row.get("cache_write_tokens")?,
+                    cost_usd: row.get("cost_usd")?,
+                    unpriced_tokens: row.get("unpriced_tokens")?,
                 })
-            })?
-            .collect::<rusqlite::Result<_>>()?)
+            },
+        )
     }
 }

@@ -1,11 +1,10 @@
 //! Who is on call, and which operators are known.
 
-use rusqlite::Connection;
-
 use crate::protocol::duty::OnCall;
 use crate::store::error::StoreError;
 use crate::store::reader::Reader;
 use crate::store::schema;
+use crate::store::sql::{Connection, Statements};
 
 /// Where it is kept.
 pub(crate) const ON_CALL: &str = "on_call";
@@ -26,13 +25,11 @@ impl Reader<'_> {
 
     /// Operators and tokens that did something lately, as the audit names them.
     pub fn known_operators(&self) -> Result<Vec<String>, StoreError> {
-        Ok(self
-            .conn
-            .prepare_cached(
-                "SELECT DISTINCT actor FROM (SELECT actor, actor_id FROM audit ORDER BY seq DESC LIMIT ?1)
-                 WHERE actor_id LIKE 'operator:%' OR actor_id LIKE 'token:%' ORDER BY actor",
-            )?
-            .query_map([LOOKED_AT], |row| row.get(0))?
-            .collect::<rusqlite::Result<_>>()?)
+        self.conn.values(
+            "SELECT DISTINCT actor FROM (SELECT actor, actor_id FROM audit
+             ORDER BY seq DESC LIMIT ?1)
+             WHERE actor_id LIKE 'operator:%' OR actor_id LIKE 'token:%' ORDER BY actor",
+            [LOOKED_AT],
+        )
     }
 }

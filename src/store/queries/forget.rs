@@ -4,8 +4,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use rusqlite::Connection;
-use rusqlite::types::Value;
+use crate::store::sql::Value;
 
 use crate::protocol::ids::{ContinuationId, MemoryId};
 use crate::store::Store;
@@ -13,6 +12,7 @@ use crate::store::error::StoreError;
 use crate::store::queries::sweep::{OldTurn, RawId};
 use crate::store::reader::Reader;
 use crate::store::schema;
+use crate::store::sql::{Connection, Row, Statements, params};
 
 /// Rows read in one transaction.
 const PAGE: usize = 4000;
@@ -31,12 +31,9 @@ impl Direct {
         let Some((kind, id)) = person.split_once(':') else {
             return Ok(Self::default());
         };
-        let channels = conn
-            .prepare_cached("SELECT name FROM channel_accounts WHERE kind = ?1")?
-            .query_map([kind], |row| row.get(0))?
-            .collect::<rusqlite::Result<_>>()?;
+        let channels = conn.values("SELECT name FROM channel_accounts WHERE kind = ?1", [kind])?;
         Ok(Self {
-            channels,
+            channels: channels.into_iter().collect(),
             id: id.to_owned(),
         })
     }
@@ -112,7 +109,7 @@ impl Store {
     async fn pages<T: Send + 'static>(
         &self,
         query: &'static str,
-        read: fn(&rusqlite::Row<'_>) -> rusqlite::Result<(Value, T)>,
+        read: fn(&Row<'_>) -> Result<(Value, T), StoreError>,
         first: Value,
         mut note: impl FnMut(T),
     ) -> Result<(), StoreError> {
@@ -120,11 +117,7 @@ impl Store {
         loop {
             let from = after.clone();
             let rows: Vec<(Value, T)> = self
-                .read(move |reader| {
-                    let mut statement = reader.conn.prepare_cached(query)?;
-                    let rows = statement.query_map((from, PAGE), read)?;
-                    Ok(rows.collect::<rusqlite::Result<_>>()?)
-                })
+                .read(move |reader| reader.conn.rows(query, params![from, PAGE], read))
                 .await?;
             let full = rows.len() == PAGE;
             for (key, row) in rows {
@@ -149,7 +142,7 @@ impl Store {
         let mut alone: HashSet<RawId> = HashSet::new();
         self.pages(
             "SELECT position, id, channel, conversation FROM sessions WHERE position > ?1 ORDER BY position LIMIT ?2",
-            |row| Ok((row.get(0)?, (row.get(1)?, row.get(2)?, row.get(3)?))),
+            |row| Ok((row.get("position")?, (row.get("id")?, row.get("channel")?, row.get("conversation")?))),
             start(),
             |(id, channel, conversation): (RawId, String, String)| {
                 if direct.holds(&channel, &conversation) {
@@ -164,13 +157,13 @@ impl Store {
         let mut of_theirs: HashSet<RawId> = HashSet::new();
         let mut retries: Vec<(RawId, RawId)> = Vec::new();
         self.pages(
-            "SELECT position, id, session_id, ended_at IS NULL, requester_id, retry_of FROM continuations
+            "SELECT position, id, session_id, ended_at IS NULL AS open, requester_id, retry_of FROM continuations
              WHERE position > ?1 ORDER BY position LIMIT ?2",
             |row| {
-                let key: i64 = row.get(0)?;
+                let key: i64 = row.get("position")?;
                 Ok((
                     Value::from(key),
-                    (key, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?),
+                    (key, row.get("id")?, row.get("session_id")?, row.get("open")?, row.get("requester_id")?, row.get("retry_of")?),
                 ))
             },
             start(),
@@ -221,13 +214,13 @@ impl Store {
 
         let mut sent: HashSet<RawId> = HashSet::new();
         self.pages(
-            "SELECT position, id, continuation_id, channel, conversation, state = 'sending' FROM outbox
+            "SELECT position, id, continuation_id, channel, conversation, state = 'sending' AS sending FROM outbox
              WHERE position > ?1 ORDER BY position LIMIT ?2",
             |row| {
-                let key: i64 = row.get(0)?;
+                let key: i64 = row.get("position")?;
                 Ok((
                     Value::from(key),
-                    (key, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?),
+                    (key, row.get("id")?, row.get("continuation_id")?, row.get("channel")?, row.get("conversation")?, row.get("sending")?),
                 ))
             },
             start(),
@@ -253,8 +246,11 @@ impl Store {
         self.pages(
             "SELECT id, continuation_id, principal FROM inbox WHERE id > ?1 ORDER BY id LIMIT ?2",
             |row| {
-                let key: RawId = row.get(0)?;
-                Ok((Value::from(key.to_vec()), (key, row.get(1)?, row.get(2)?)))
+                let key: RawId = row.get("id")?;
+                Ok((
+                    Value::from(key.to_vec()),
+                    (key, row.get("continuation_id")?, row.get("principal")?),
+                ))
             },
             Value::from(vec![]),
             |(id, of, principal): (RawId, Option<RawId>, String)| match of
@@ -270,8 +266,11 @@ impl Store {
         self.pages(
             "SELECT id, continuation_id FROM model_attempts WHERE id > ?1 ORDER BY id LIMIT ?2",
             |row| {
-                let key: RawId = row.get(0)?;
-                Ok((Value::from(key.to_vec()), (key, row.get(1)?)))
+                let key: RawId = row.get("id")?;
+                Ok((
+                    Value::from(key.to_vec()),
+                    (key, row.get("continuation_id")?),
+                ))
             },
             Value::from(vec![]),
             |(id, of): (RawId, RawId)| {
@@ -286,8 +285,8 @@ impl Store {
             "SELECT seq, session_id, continuation_id FROM events WHERE seq > ?1 AND seq < (SELECT max(seq) FROM events)
              ORDER BY seq LIMIT ?2",
             |row| {
-                let key: i64 = row.get(0)?;
-                Ok((Value::from(key), (key as u64, row.get(1)?, row.get(2)?)))
+                let key: i64 = row.get("seq")?;
+                Ok((Value::from(key), (key as u64, row.get("session_id")?, row.get("continuation_id")?)))
             },
             start(),
             |(seq, session, of): (u64, Option<RawId>, Option<RawId>)| {
@@ -305,8 +304,8 @@ impl Store {
              WHERE position > ?1 ORDER BY position LIMIT ?2",
             |row| {
                 Ok((
-                    row.get(0)?,
-                    (row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?),
+                    row.get("position")?,
+                    (row.get("id")?, row.get("continuation_id")?, row.get("session_id")?, row.get("outbox_id")?, row.get("requester_id")?),
                 ))
             },
             start(),
@@ -334,8 +333,8 @@ impl Store {
              ORDER BY position LIMIT ?2",
             |row| {
                 Ok((
-                    row.get(0)?,
-                    (row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?),
+                    row.get("position")?,
+                    (row.get("id")?, row.get("person_id")?, row.get("author_id")?, row.get("source_id")?, row.get("session_id")?),
                 ))
             },
             start(),
@@ -359,7 +358,7 @@ impl Store {
 
         self.pages(
             "SELECT position, id, channel, conversation FROM routines WHERE position > ?1 ORDER BY position LIMIT ?2",
-            |row| Ok((row.get(0)?, (row.get(1)?, row.get(2)?, row.get(3)?))),
+            |row| Ok((row.get("position")?, (row.get("id")?, row.get("channel")?, row.get("conversation")?))),
             start(),
             |(id, channel, conversation): (RawId, String, String)| {
                 if direct.holds(&channel, &conversation) {
@@ -390,11 +389,9 @@ impl Store {
         let concerned: Vec<RawId> = whole.iter().chain(&traces.shared).copied().collect();
         traces.summaries = self
             .read(move |reader| {
-                let mut there = reader
-                    .conn
-                    .prepare_cached("SELECT count(*) FROM summaries WHERE session_id = ?1")?;
+                let there = "SELECT count(*) FROM summaries WHERE session_id = ?1";
                 concerned.iter().try_fold(0, |sum, id| {
-                    let count: u64 = there.query_row([id], |row| row.get(0))?;
+                    let count: u64 = reader.conn.value(there, [id])?;
                     Ok(sum + count)
                 })
             })

@@ -1,7 +1,5 @@
 //! What a session said before, and what became of past calls.
 
-use rusqlite::params;
-
 use crate::clock::Timestamp;
 use crate::protocol::approval::{Decision, PlanFacts, Speaker};
 use crate::protocol::ids::{ContinuationId, SessionId};
@@ -12,7 +10,7 @@ use crate::store::error::StoreError;
 use crate::store::queries::continuations::load_steps;
 use crate::store::queries::turn::{CallRow, load_calls};
 use crate::store::reader::Reader;
-use crate::store::rows::{json, json_opt, word};
+use crate::store::sql::{Statements, params};
 
 /// One completed turn.
 #[derive(Debug, Clone, PartialEq)]
@@ -60,7 +58,7 @@ pub struct PastCall {
 
 /// The end of the index on the session holds the newest rows in order: as many are read as are wanted.
 const HISTORY: &str =
-    "SELECT id, coalesce(sent_text, text), requester_display, speaker FROM continuations
+    "SELECT id, coalesce(sent_text, text) AS text, requester_display, speaker FROM continuations
      WHERE session_id = ?1 AND +state = 'completed' AND +archived_at IS NULL
         AND position > coalesce((SELECT covers_to FROM summaries WHERE session_id = ?1), 0)
         AND position < (SELECT position FROM continuations WHERE id = ?2)
@@ -91,80 +89,78 @@ impl Reader<'_> {
         before: ContinuationId,
         mut wants: impl FnMut(Option<&Exchange>) -> bool,
     ) -> Result<(Vec<Exchange>, bool), StoreError> {
-        let mut statement = self.conn.prepare_cached(HISTORY)?;
-        let mut heads = statement.query(params![session.to_bytes(), before.to_bytes(), -1])?;
         let mut exchanges: Vec<Exchange> = Vec::new();
         let mut more = false;
-        while let Some(head) = heads.next()? {
-            if !wants(exchanges.last()) {
-                more = true;
-                break;
-            }
-            let continuation_id = ContinuationId::from_bytes(head.get(0)?);
-            exchanges.push(Exchange {
-                continuation_id,
-                requester: head.get(2)?,
-                speaker: json_opt(head, 3)?,
-                text: head.get(1)?,
-                steps: load_steps(self.conn, continuation_id)?,
-                calls: load_calls(self.conn, continuation_id)?,
-            });
-        }
+        self.conn
+            .each_while(HISTORY, params![session, before, -1], |head| {
+                if !wants(exchanges.last()) {
+                    more = true;
+                    return Ok(false);
+                }
+                let continuation_id = head.get("id")?;
+                exchanges.push(Exchange {
+                    continuation_id,
+                    requester: head.get("requester_display")?,
+                    speaker: head.json_opt("speaker")?,
+                    text: head.get("text")?,
+                    steps: load_steps(self.conn, continuation_id)?,
+                    calls: load_calls(self.conn, continuation_id)?,
+                });
+                Ok(true)
+            })?;
         exchanges.reverse();
         Ok((exchanges, more))
     }
 
     /// Completed turns of a session that retention removed and its summary does not stand for.
     pub fn removed_turns(&self, session: SessionId) -> Result<u64, StoreError> {
-        let removed: i64 = self
-            .conn
-            .prepare_cached(
-                "SELECT s.removed_turns - coalesce(
-                    (SELECT m.removed_turns FROM summaries m WHERE m.session_id = s.id), 0)
-                 FROM sessions s WHERE s.id = ?1",
-            )?
-            .query_row([session.to_bytes()], |row| row.get(0))?;
+        let removed: i64 = self.conn.value(
+            "SELECT s.removed_turns - coalesce(
+                (SELECT m.removed_turns FROM summaries m WHERE m.session_id = s.id), 0)
+             FROM sessions s WHERE s.id = ?1",
+            [session],
+        )?;
         Ok(removed.max(0).unsigned_abs())
     }
 
     /// How SQLite goes about [`Reader::history`], a line a table.
     pub fn history_plan(&self) -> Result<Vec<String>, StoreError> {
-        let mut statement = self
-            .conn
-            .prepare(&format!("EXPLAIN QUERY PLAN {HISTORY}"))?;
-        let lines = statement.query_map(params![[0_u8; 16], [0_u8; 16], 1], |row| row.get(3))?;
-        Ok(lines.collect::<rusqlite::Result<_>>()?)
+        self.conn.rows(
+            &format!("EXPLAIN QUERY PLAN {HISTORY}"),
+            params![[0_u8; 16], [0_u8; 16], 1],
+            |row| row.get("detail"),
+        )
     }
 
     /// The newest calls of a channel, newest first.
     pub fn past_calls(&self, channel: &str, limit: u32) -> Result<Vec<PastCall>, StoreError> {
-        let mut statement = self.conn.prepare_cached(
-            "SELECT c.name, c.preview, c.args, c.access, c.effect, c.risk, c.verdict, c.rule, c.policy_version,
-                a.taint, a.decision_body, c.created_at, c.plan
+        self.conn.rows(
+            "SELECT c.name, c.preview, c.args, c.access, c.effect, c.risk, c.verdict,
+                c.rule, c.policy_version, a.taint, a.decision_body, c.created_at, c.plan
              FROM tool_calls c LEFT JOIN approvals a ON a.id = c.approval_id
              WHERE c.channel = ?1 ORDER BY c.position DESC LIMIT ?2",
-        )?;
-        let rows = statement.query_map(params![channel, limit], |row| {
-            let taint: Option<Vec<String>> = json_opt(row, 9)?;
-            let decision: Option<Decision> = json_opt(row, 10)?;
-            Ok(PastCall {
-                tool: row.get(0)?,
-                preview: row.get(1)?,
-                args: json(row, 2)?,
-                plan: json(row, 12)?,
-                access: word(row, 3)?,
-                effect: word(row, 4)?,
-                risk: word(row, 5)?,
-                tainted: taint.is_some_and(|taint| !taint.is_empty()),
-                verdict: Verdict {
-                    decision: word(row, 6)?,
-                    rule: row.get(7)?,
-                    policy_version: row.get(8)?,
-                },
-                decision: decision.map(|decision| decision.decision),
-                at: Timestamp(row.get(11)?),
-            })
-        })?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
+            params![channel, limit],
+            |row| {
+                let taint: Option<Vec<String>> = row.json_opt("taint")?;
+                let decision: Option<Decision> = row.json_opt("decision_body")?;
+                Ok(PastCall {
+                    tool: row.get("name")?,
+                    preview: row.get("preview")?,
+                    args: row.json("args")?,
+                    plan: row.json("plan")?,
+                    access: row.get("access")?,
+                    effect: row.get("effect")?,
+                    risk: row.get("risk")?,
+                    tainted: taint.is_some_and(|taint| !taint.is_empty()),
+                    verdict: Verdict {
+                        decision: row.get("verdict")?,
+                        rule: row.get("rule")?,
+                        policy_version: row.get("policy_version")?,
+                    },
+                    decision: decision.map(|decision| decision.decision),
+                    at: row.get("created_at")?,
+                })
+            },
+        )
     }
 }

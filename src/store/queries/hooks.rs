@@ -1,6 +1,5 @@
 //! What hooks did to calls, and what observers are told beside the event itself.
 
-use rusqlite::{Connection, OptionalExtension};
 use serde_json::Value;
 
 use crate::protocol::approval::Requester;
@@ -9,7 +8,7 @@ use crate::protocol::ids::{ContinuationId, SessionId, ToolCallId};
 use crate::store::error::StoreError;
 use crate::store::queries::turn::load_call;
 use crate::store::reader::Reader;
-use crate::store::rows::json_opt;
+use crate::store::sql::{Connection, Statements};
 
 /// What is known of what an event is about.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -26,10 +25,11 @@ pub struct HookFacts {
 
 /// What hooks did to a call, in order.
 pub(crate) fn load_notes(conn: &Connection, call: ToolCallId) -> Result<Vec<HookNote>, StoreError> {
-    let notes = conn
-        .prepare_cached("SELECT hooks FROM tool_calls WHERE id = ?1")?
-        .query_row([call.to_bytes()], |row| json_opt(row, 0))
-        .optional()?;
+    let notes = conn.row_opt(
+        "SELECT hooks FROM tool_calls WHERE id = ?1",
+        [call],
+        |row| row.json_opt("hooks"),
+    )?;
     Ok(notes.flatten().unwrap_or_default())
 }
 
@@ -43,27 +43,26 @@ impl Reader<'_> {
     ) -> Result<HookFacts, StoreError> {
         let mut facts = HookFacts::default();
         if let Some(session) = session {
-            facts.place = self
-                .conn
-                .prepare_cached("SELECT channel, conversation FROM sessions WHERE id = ?1")?
-                .query_row([session.to_bytes()], |row| Ok((row.get(0)?, row.get(1)?)))
-                .optional()?;
+            facts.place = self.conn.row_opt(
+                "SELECT channel, conversation FROM sessions WHERE id = ?1",
+                [session],
+                |row| Ok((row.get("channel")?, row.get("conversation")?)),
+            )?;
         }
         if let Some(continuation) = continuation {
-            let found = self
-                .conn
-                .prepare_cached(
-                    "SELECT requester_id, requester_display, requester_person, text FROM continuations WHERE id = ?1",
-                )?
-                .query_row([continuation.to_bytes()], |row| {
+            let found = self.conn.row_opt(
+                "SELECT requester_id, requester_display, requester_person, text
+                 FROM continuations WHERE id = ?1",
+                [continuation],
+                |row| {
                     let requester = Requester {
-                        id: row.get(0)?,
-                        display: row.get(1)?,
-                        person: row.get(2)?,
+                        id: row.get("requester_id")?,
+                        display: row.get("requester_display")?,
+                        person: row.get("requester_person")?,
                     };
-                    Ok((requester, row.get(3)?))
-                })
-                .optional()?;
+                    Ok((requester, row.get("text")?))
+                },
+            )?;
             (facts.requester, facts.text) = found.unzip();
         }
         if let Some(call) = call {

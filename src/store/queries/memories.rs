@@ -2,11 +2,10 @@
 //!
 //! Only active ones whose end has not come go into a context.
 
-use rusqlite::types::Value;
-use rusqlite::{Connection, OptionalExtension, Row, ToSql, params, params_from_iter};
+use crate::store::sql::Value;
 
 use crate::clock::Timestamp;
-use crate::protocol::ids::{ContinuationId, HygieneRunId, MemoryId, SessionId};
+use crate::protocol::ids::{MemoryId, SessionId};
 use crate::protocol::memory::{Memory, MemoryFilter, MemoryGroup, MemoryStats};
 use crate::protocol::snapshot::{Page, PageRequest};
 use crate::store::error::StoreError;
@@ -15,7 +14,7 @@ use crate::store::ops::memories::digest;
 use crate::store::queries::memory_search;
 use crate::store::queries::page::page_limit;
 use crate::store::reader::Reader;
-use crate::store::rows::{json, word};
+use crate::store::sql::{Connection, Row, Statements, params};
 
 /// The columns that [`memory_row`] reads, of `memories m`.
 pub(crate) const MEMORY: &str = "m.id, m.scope, m.session_id, m.channel, m.kind, m.text, m.author, m.author_id,
@@ -23,41 +22,43 @@ pub(crate) const MEMORY: &str = "m.id, m.scope, m.session_id, m.channel, m.kind,
     m.uses, m.created_at, m.updated_at, m.last_used_at, m.expires_at, m.position";
 
 /// One from its columns, with its position.
-pub(crate) fn memory_row(row: &Row<'_>) -> rusqlite::Result<(i64, Memory)> {
+pub(crate) fn memory_row(row: &Row<'_>) -> Result<(i64, Memory), StoreError> {
     let memory = Memory {
-        id: MemoryId::from_bytes(row.get(0)?),
-        scope: word(row, 1)?,
-        session_id: row.get::<_, Option<_>>(2)?.map(SessionId::from_bytes),
-        channel: row.get(3)?,
-        kind: word(row, 4)?,
-        text: row.get(5)?,
-        author: word(row, 6)?,
-        author_id: row.get(7)?,
-        person_id: row.get(8)?,
-        source: row.get::<_, Option<_>>(9)?.map(ContinuationId::from_bytes),
-        message_ref: row.get(10)?,
-        confidence: row.get(11)?,
-        taint: json(row, 12)?,
-        pinned: row.get(13)?,
-        state: word(row, 14)?,
-        archived_by: row.get::<_, Option<_>>(15)?.map(HygieneRunId::from_bytes),
-        superseded_by: row.get::<_, Option<_>>(16)?.map(MemoryId::from_bytes),
-        uses: row.get(17)?,
-        created_at: Timestamp(row.get(18)?),
-        updated_at: Timestamp(row.get(19)?),
-        last_used_at: row.get::<_, Option<_>>(20)?.map(Timestamp),
-        expires_at: row.get::<_, Option<_>>(21)?.map(Timestamp),
+        id: row.get("id")?,
+        scope: row.get("scope")?,
+        session_id: row.get("session_id")?,
+        channel: row.get("channel")?,
+        kind: row.get("kind")?,
+        text: row.get("text")?,
+        author: row.get("author")?,
+        author_id: row.get("author_id")?,
+        person_id: row.get("person_id")?,
+        source: row.get("source_id")?,
+        message_ref: row.get("message_ref")?,
+        confidence: row.get("confidence")?,
+        taint: row.json("taint")?,
+        pinned: row.get("pinned")?,
+        state: row.get("state")?,
+        archived_by: row.get("archived_by")?,
+        superseded_by: row.get("superseded_by")?,
+        uses: row.get("uses")?,
+        created_at: row.get("created_at")?,
+        updated_at: row.get("updated_at")?,
+        last_used_at: row.get("last_used_at")?,
+        expires_at: row.get("expires_at")?,
     };
-    Ok((row.get(22)?, memory))
+    Ok((row.get("position")?, memory))
 }
 
 /// One.
 pub(crate) fn load_memory(conn: &Connection, id: MemoryId) -> Result<Memory, StoreError> {
-    conn.prepare_cached(&format!("SELECT {MEMORY} FROM memories m WHERE m.id = ?1"))?
-        .query_row([id.to_bytes()], memory_row)
-        .optional()?
-        .map(|(_, memory)| memory)
-        .ok_or_else(|| StoreError::not_found("memory", id))
+    conn.row_opt(
+        &format!("SELECT {MEMORY} FROM memories m WHERE m.id = ?1"),
+        [id],
+        memory_row,
+    )?
+    .map(|(_, memory)| memory)
+    .ok_or_else(|| StoreError::not_found("memory", id))
 }
 
 /// A condition on `memories m`, with what it compares with.
@@ -189,10 +190,12 @@ pub(crate) fn load_session_taint(
     conn: &Connection,
     session_id: SessionId,
 ) -> Result<Vec<String>, StoreError> {
-    conn.prepare_cached("SELECT taint FROM sessions WHERE id = ?1")?
-        .query_row([session_id.to_bytes()], |row| json(row, 0))
-        .optional()?
-        .ok_or_else(|| StoreError::not_found("session", session_id))
+    conn.row_opt(
+        "SELECT taint FROM sessions WHERE id = ?1",
+        [session_id],
+        |row| row.json("taint"),
+    )?
+    .ok_or_else(|| StoreError::not_found("session", session_id))
 }
 
 impl Reader<'_> {
@@ -250,14 +253,7 @@ impl Reader<'_> {
         query: &str,
         values: &[Value],
     ) -> Result<Vec<(i64, Memory)>, StoreError> {
-        Ok(self
-            .conn
-            .prepare_cached(query)?
-            .query_map(
-                params_from_iter(values.iter().map(|value| value as &dyn ToSql)),
-                memory_row,
-            )?
-            .collect::<rusqlite::Result<_>>()?)
+        self.conn.rows(query, values, memory_row)
     }
 
     /// Everything that goes into a context beside the summary: pins, the most useful facts, and what the message is
@@ -274,10 +270,7 @@ impl Reader<'_> {
         let condition = Condition::recalled(place);
         let any: bool = self
             .conn
-            .prepare_cached(ANY)?
-            .query_row(params![place.session_id.to_bytes(), place.channel], |row| {
-                row.get(0)
-            })?;
+            .value(ANY, params![place.session_id, place.channel])?;
         if !any {
             return Ok(recalled);
         }
@@ -360,33 +353,39 @@ impl Reader<'_> {
 
     /// Counts and sizes. What the process counts itself is left at nothing.
     pub fn memory_stats(&self) -> Result<MemoryStats, StoreError> {
-        let groups = self
-            .conn
-            .prepare_cached(
-                "SELECT scope, channel, state, count(*), total(pinned), total(octet_length(text)) FROM memories
-                 GROUP BY scope, channel, state ORDER BY scope, channel, state",
-            )?
-            .query_map([], |row| {
+        let groups = self.conn.rows(
+            "SELECT scope, channel, state, count(*) AS count, total(pinned) AS pinned,
+                 total(octet_length(text)) AS bytes FROM memories
+             GROUP BY scope, channel, state ORDER BY scope, channel, state",
+            [],
+            |row| {
                 Ok(MemoryGroup {
-                    scope: word(row, 0)?,
-                    channel: row.get(1)?,
-                    state: word(row, 2)?,
-                    count: row.get(3)?,
-                    pinned: row.get::<_, f64>(4)? as u64,
-                    bytes: row.get::<_, f64>(5)? as u64,
+                    scope: row.get("scope")?,
+                    channel: row.get("channel")?,
+                    state: row.get("state")?,
+                    count: row.get("count")?,
+                    pinned: row.get::<f64>("pinned")? as u64,
+                    bytes: row.get::<f64>("bytes")? as u64,
                 })
-            })?
-            .collect::<rusqlite::Result<_>>()?;
-        let (summaries, covered, compactions, failed_compactions, vectors) = self
-            .conn
-            .prepare_cached(
-                "SELECT (SELECT count(*) FROM summaries), (SELECT coalesce(sum(turns), 0) FROM summaries),
-                    (SELECT count(*) FROM compactions WHERE state = 'done'),
-                    (SELECT count(*) FROM compactions WHERE state = 'failed'), (SELECT count(*) FROM memory_vectors)",
-            )?
-            .query_row(params![], |row| {
-                Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?))
-            })?;
+            },
+        )?;
+        let (summaries, covered, compactions, failed_compactions, vectors) = self.conn.row(
+            "SELECT (SELECT count(*) FROM summaries) AS summaries,
+             (SELECT coalesce(sum(turns), 0) FROM summaries) AS covered,
+             (SELECT count(*) FROM compactions WHERE state = 'done') AS compactions,
+             (SELECT count(*) FROM compactions WHERE state = 'failed') AS failed_compactions,
+             (SELECT count(*) FROM memory_vectors) AS vectors",
+            params![],
+            |row| {
+                Ok((
+                    row.get("summaries")?,
+                    row.get("covered")?,
+                    row.get("compactions")?,
+                    row.get("failed_compactions")?,
+                    row.get("vectors")?,
+                ))
+            },
+        )?;
         Ok(MemoryStats {
             groups,
             summaries,

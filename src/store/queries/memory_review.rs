@@ -4,7 +4,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use rusqlite::types::Value;
+use crate::store::sql::Value;
 
 use crate::clock::Timestamp;
 use crate::protocol::memory::{Memory, MemoryReview};

@@ -7,14 +7,14 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use rusqlite::types::Value;
-use rusqlite::{ToSql, params, params_from_iter};
+use crate::store::sql::Value;
 
 use crate::clock::Timestamp;
 use crate::protocol::memory::Memory;
 use crate::store::error::StoreError;
 use crate::store::queries::memories::{Condition, MEMORY, memory_row};
 use crate::store::reader::Reader;
+use crate::store::sql::{Statements, params};
 
 /// Words of a search that count, and pairs of characters.
 const MOST_WORDS: usize = 24;
@@ -254,18 +254,18 @@ impl Reader<'_> {
         words: &[T],
         phrase: impl Fn(&T) -> String,
     ) -> Result<Vec<String>, StoreError> {
-        let mut count = self.conn.prepare_cached(match index {
+        let count = match index {
             Index::Words => {
                 "SELECT count(*) FROM (SELECT 1 FROM memory_fts WHERE memory_fts MATCH ?1 LIMIT ?2)"
             }
             Index::Pairs => {
                 "SELECT count(*) FROM (SELECT 1 FROM memory_pairs WHERE memory_pairs MATCH ?1 LIMIT ?2)"
             }
-        })?;
+        };
         let mut counted = Vec::new();
         for word in words {
             let phrase = phrase(word);
-            let hits: u32 = count.query_row(params![phrase, WEIGHED], |row| row.get(0))?;
+            let hits: u32 = self.conn.value(count, params![phrase, WEIGHED])?;
             if hits > 0 {
                 counted.push((hits, phrase));
             }
@@ -331,17 +331,15 @@ impl Reader<'_> {
         values.push(Value::from(least as i64));
         values.push(Value::from(now.as_millis()));
         values.push(Value::from(found.limit as i64));
-        let mut statement = self.conn.prepare(&format!(
-            "SELECT {MEMORY}, {sum} AS held FROM {from} WHERE {} AND held >= ?
+        let rows = self.conn.rows(
+            &format!(
+                "SELECT {MEMORY}, {sum} AS held FROM {from} WHERE {} AND held >= ?
              ORDER BY held + ({LIFT}) DESC, m.position DESC LIMIT ?",
-            within.text
-        ))?;
-        let rows = statement
-            .query_map(
-                params_from_iter(values.iter().map(|value| value as &dyn ToSql)),
-                memory_row,
-            )?
-            .collect::<rusqlite::Result<_>>()?;
+                within.text
+            ),
+            values.as_slice(),
+            memory_row,
+        )?;
         found.add(rows);
         Ok(())
     }

@@ -2,8 +2,7 @@
 //!
 //! A vector counts only as long as it is of the configured model and of the text that its memory has now.
 
-use rusqlite::types::Value;
-use rusqlite::{ToSql, params, params_from_iter};
+use crate::store::sql::Value;
 
 use crate::clock::Timestamp;
 use crate::protocol::ids::MemoryId;
@@ -13,6 +12,7 @@ use crate::store::error::StoreError;
 use crate::store::meaning::{Meaning, Nearest, WEIGHED, cosine, fuse};
 use crate::store::queries::memories::{Condition, RecallPlace, load_memory};
 use crate::store::reader::Reader;
+use crate::store::sql::{Statements, params};
 
 /// Memories looked at in one read transaction for those without an embedding.
 const PAGE: u32 = 1000;
@@ -92,26 +92,24 @@ impl Reader<'_> {
     fn nearest(&self, meaning: &Meaning, within: &Condition) -> Result<Vec<MemoryId>, StoreError> {
         let mut values = vec![Value::from(meaning.model.clone())];
         values.extend(within.values.iter().cloned());
-        let mut statement = self.conn.prepare_cached(&format!(
-            "SELECT m.id, v.vector FROM memory_vectors v JOIN memories m ON m.id = v.memory_id
-             WHERE v.model = ? AND v.digest = m.digest AND {}",
-            within.text
-        ))?;
-        let mut rows = statement.query(params_from_iter(
-            values.iter().map(|value| value as &dyn ToSql),
-        ))?;
         let mut nearest = Nearest::new(WEIGHED);
-        while let Some(row) = rows.next()? {
-            let kept = row
-                .get_ref(1)?
-                .as_blob()
-                .map_err(|error| StoreError::Corrupt(format!("a vector: {error}")))?;
-            if let Some(cosine) = cosine(&meaning.vector, kept)
-                && cosine >= meaning.least
-            {
-                nearest.add(cosine, MemoryId::from_bytes(row.get(0)?));
-            }
-        }
+        self.conn.each(
+            &format!(
+                "SELECT m.id, v.vector FROM memory_vectors v
+             JOIN memories m ON m.id = v.memory_id
+             WHERE v.model = ? AND v.digest = m.digest AND {}",
+                within.text
+            ),
+            values.as_slice(),
+            |row| {
+                if let Some(cosine) = cosine(&meaning.vector, row.bytes("vector")?)
+                    && cosine >= meaning.least
+                {
+                    nearest.add(cosine, row.get("id")?);
+                }
+                Ok(())
+            },
+        )?;
         Ok(nearest.keys())
     }
 
@@ -124,55 +122,49 @@ impl Reader<'_> {
         after: LookedAt,
         most: usize,
     ) -> Result<(Vec<Unembedded>, Option<LookedAt>), StoreError> {
-        let mut statement = self.conn.prepare_cached(
+        let (mut found, mut looked, mut last) = (Vec::new(), 0, after);
+        self.conn.each_while(
             "SELECT m.updated_at, m.position, m.id, m.digest,
-                CASE WHEN (m.expires_at IS NULL OR m.expires_at > ?2) AND NOT EXISTS (SELECT 1 FROM memory_vectors v
-                    WHERE v.memory_id = m.id AND v.model = ?1 AND v.digest = m.digest) THEN m.text END
+                CASE WHEN (m.expires_at IS NULL OR m.expires_at > ?2) AND NOT EXISTS (
+                    SELECT 1 FROM memory_vectors v
+                    WHERE v.memory_id = m.id AND v.model = ?1 AND v.digest = m.digest)
+                THEN m.text END AS text
              FROM memories m WHERE m.state = 'active' AND (m.updated_at, m.position) > (?3, ?4)
              ORDER BY m.updated_at, m.position LIMIT ?5",
+            params![model, now, after.0, after.1, PAGE],
+            |row| {
+                looked += 1;
+                last = (row.get("updated_at")?, row.get("position")?);
+                if let Some(text) = row.get("text")? {
+                    found.push(Unembedded {
+                        id: row.get("id")?,
+                        digest: row.get("digest")?,
+                        text,
+                    });
+                }
+                Ok(found.len() < most)
+            },
         )?;
-        let mut rows = statement.query(params![
-            model,
-            now.as_millis(),
-            after.0.as_millis(),
-            after.1,
-            PAGE
-        ])?;
-        let (mut found, mut looked, mut last) = (Vec::new(), 0, after);
-        while let Some(row) = rows.next()? {
-            looked += 1;
-            last = (Timestamp(row.get(0)?), row.get(1)?);
-            if let Some(text) = row.get(4)? {
-                found.push(Unembedded {
-                    id: MemoryId::from_bytes(row.get(2)?),
-                    digest: row.get(3)?,
-                    text,
-                });
-            }
-            if found.len() == most {
-                return Ok((found, Some(last)));
-            }
-        }
-        Ok((found, (looked == PAGE).then_some(last)))
+        let more = found.len() == most || looked == PAGE;
+        Ok((found, more.then_some(last)))
     }
 
     /// Whether there is anything that can be compared by meaning.
     pub fn has_vectors(&self, model: &str) -> Result<bool, StoreError> {
-        Ok(self
-            .conn
-            .prepare_cached("SELECT EXISTS (SELECT 1 FROM memory_vectors WHERE model = ?1)")?
-            .query_row([model], |row| row.get(0))?)
+        self.conn.value(
+            "SELECT EXISTS (SELECT 1 FROM memory_vectors WHERE model = ?1)",
+            [model],
+        )
     }
 
     /// Memories that are recalled and have no embedding of this model.
     pub fn count_unembedded(&self, model: &str, now: Timestamp) -> Result<u64, StoreError> {
-        Ok(self
-            .conn
-            .prepare_cached(
-                "SELECT count(*) FROM memories m WHERE m.state = 'active' AND (m.expires_at IS NULL OR m.expires_at > ?2)
-                    AND NOT EXISTS (SELECT 1 FROM memory_vectors v
-                        WHERE v.memory_id = m.id AND v.model = ?1 AND v.digest = m.digest)",
-            )?
-            .query_row(params![model, now.as_millis()], |row| row.get(0))?)
+        self.conn.value(
+            "SELECT count(*) FROM memories m WHERE m.state = 'active'
+                 AND (m.expires_at IS NULL OR m.expires_at > ?2)
+             AND NOT EXISTS (SELECT 1 FROM memory_vectors v
+                 WHERE v.memory_id = m.id AND v.model = ?1 AND v.digest = m.digest)",
+            params![model, now],
+        )
     }
 }

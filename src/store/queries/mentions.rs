@@ -2,12 +2,12 @@
 //!
 //! Tables and columns come from the schema, so that no table can be forgotten here.
 
-use rusqlite::types::{Value, ValueRef};
-use rusqlite::{ToSql, params_from_iter};
+use crate::store::sql::Value;
 
 use crate::store::error::StoreError;
 use crate::store::queries::forget::UNDER_WAY;
 use crate::store::reader::Reader;
+use crate::store::sql::Statements;
 
 /// A row that names a person, with what its texts would be without the name.
 #[derive(Debug, Clone, PartialEq)]
@@ -67,24 +67,22 @@ fn renamed(text: &str, id: &str, other: &str) -> Option<String> {
 impl Reader<'_> {
     /// Every table that may hold a name.
     pub fn tables_with_text(&self) -> Result<Vec<Table>, StoreError> {
-        let names = self
-            .conn
-            .prepare(
-                "SELECT name, wr FROM pragma_table_list
-                 WHERE schema = 'main' AND type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name",
-            )?
-            .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
-            .collect::<rusqlite::Result<Vec<(String, bool)>>>()?;
+        let names = self.conn.rows(
+            "SELECT name, wr FROM pragma_table_list WHERE schema = 'main' AND type = 'table'
+                AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name",
+            [],
+            |row| Ok((row.get::<String>("name")?, row.get("wr")?)),
+        )?;
         let mut tables = Vec::new();
         for (name, without_rowid) in names {
             if KEPT.contains(&name.as_str()) {
                 continue;
             }
-            let columns = self
-                .conn
-                .prepare("SELECT name, type, pk FROM pragma_table_info(?1)")?
-                .query_map([&name], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?
-                .collect::<rusqlite::Result<Vec<(String, String, u32)>>>()?;
+            let columns: Vec<(String, String, u32)> = self.conn.rows(
+                "SELECT name, type, pk FROM pragma_table_info(?1)",
+                [&name],
+                |row| Ok((row.get("name")?, row.get("type")?, row.get("pk")?)),
+            )?;
             let mut key: Vec<(u32, String)> = columns
                 .iter()
                 .filter(|(_, _, pk)| *pk > 0)
@@ -119,7 +117,10 @@ impl Reader<'_> {
         limit: usize,
     ) -> Result<Vec<Mention>, StoreError> {
         let key = table.key.join(", ");
-        let columns = [&table.key[..], &table.texts[..]].concat().join(", ");
+        let columns = [&table.key[..], &table.texts[..]].concat();
+        // A number of the row has the name of the column that stands for it.
+        let columns: Vec<String> = columns.iter().map(|c| format!("{c} AS {c}")).collect();
+        let columns = columns.join(", ");
         let any: Vec<String> = table
             .texts
             .iter()
@@ -134,35 +135,26 @@ impl Reader<'_> {
             from = format!("({key}) > ({marks}) AND ");
             values.extend(after.iter().cloned());
         }
-        let mut statement = self.conn.prepare(&format!(
+        let query = format!(
             "SELECT {columns} FROM {} WHERE {from}({}) ORDER BY {key}",
             table.name,
             any.join(" OR ")
-        ))?;
-        let mut rows = statement.query(params_from_iter(
-            values.iter().map(|value| value as &dyn ToSql),
-        ))?;
+        );
         let mut found = Vec::new();
-        while let Some(row) = rows.next()? {
+        self.conn.each_while(&query, values.as_slice(), |row| {
+            let key = table.key.iter().map(|column| row.get(column));
             let mut mention = Mention {
-                key: (0..table.key.len())
-                    .map(|at| row.get(at))
-                    .collect::<rusqlite::Result<_>>()?,
+                key: key.collect::<Result<_, _>>()?,
                 texts: Vec::new(),
             };
             if table.name == "meta" && mention.key == [Value::from(UNDER_WAY.to_owned())] {
                 // Whoever dies half-way has to know afterwards whom it was about; goes at the end.
-                continue;
+                return Ok(true);
             }
             let mut in_key = false;
-            for (at, column) in table.texts.iter().enumerate() {
-                let ValueRef::Text(text) = row.get_ref(table.key.len() + at)? else {
-                    continue;
-                };
-                let Some(new) = std::str::from_utf8(text)
-                    .ok()
-                    .and_then(|text| renamed(text, person, other))
-                else {
+            for column in &table.texts {
+                let text = row.text_opt(column)?;
+                let Some(new) = text.and_then(|text| renamed(text, person, other)) else {
                     continue;
                 };
                 in_key |= table.key.contains(column);
@@ -171,13 +163,11 @@ impl Reader<'_> {
             if in_key {
                 mention.texts.clear();
             } else if mention.texts.is_empty() {
-                continue;
+                return Ok(true);
             }
             found.push(mention);
-            if found.len() >= limit {
-                break;
-            }
-        }
+            Ok(found.len() < limit)
+        })?;
         Ok(found)
     }
 }

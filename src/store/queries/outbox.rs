@@ -2,12 +2,11 @@
 
 use std::collections::{HashMap, HashSet};
 
-use rusqlite::{Connection, OptionalExtension, Row, params};
 use sha2::{Digest, Sha256};
 
 use crate::clock::Timestamp;
 use crate::protocol::approval::Approval;
-use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId};
+use crate::protocol::ids::{ContinuationId, OutboxId};
 use crate::protocol::session::OutboxItem;
 use crate::protocol::snapshot::{Page, PageRequest};
 use crate::protocol::words::{OutboxClass, OutboxState};
@@ -15,7 +14,8 @@ use crate::store::error::StoreError;
 use crate::store::queries::approvals::load_approval;
 use crate::store::queries::page::{page_limit, page_of, page_start};
 use crate::store::reader::Reader;
-use crate::store::rows::{json_opt, preview, word};
+use crate::store::rows::preview;
+use crate::store::sql::{Connection, Params, Row, Statements, params};
 
 /// Which deliveries.
 #[derive(Debug, Clone, Default)]
@@ -64,46 +64,39 @@ pub enum NextOutbox {
     Empty,
 }
 
-const ITEM: &str = "SELECT id, channel, conversation, continuation_id, class, state, part, parts, substr(text, 1, 200),
+const ITEM: &str = "SELECT id, channel, conversation, continuation_id, class, state, part, parts, substr(text, 1, 200) AS preview,
         attempts, not_before, last_error, created_at, updated_at, position,
-        (SELECT a.id FROM approvals a WHERE a.outbox_id = outbox.id AND a.kind = 'resend' ORDER BY a.position DESC LIMIT 1)
+        (SELECT a.id FROM approvals a WHERE a.outbox_id = outbox.id AND a.kind = 'resend' ORDER BY a.position DESC LIMIT 1) AS question
      FROM outbox";
 
-fn item_row(row: &Row<'_>) -> rusqlite::Result<(i64, OutboxItem)> {
+fn item_row(row: &Row<'_>) -> Result<(i64, OutboxItem), StoreError> {
     let item = OutboxItem {
-        id: OutboxId::from_bytes(row.get(0)?),
-        channel: row.get(1)?,
-        conversation: row.get(2)?,
-        continuation_id: row
-            .get::<_, Option<[u8; 16]>>(3)?
-            .map(ContinuationId::from_bytes),
-        class: word(row, 4)?,
-        state: word(row, 5)?,
-        part: row.get(6)?,
-        parts: row.get(7)?,
-        preview: preview(row.get_ref(8)?.as_str()?),
-        attempts: row.get(9)?,
-        not_before: row.get::<_, Option<i64>>(10)?.map(Timestamp),
-        last_error: row.get(11)?,
-        created_at: Timestamp(row.get(12)?),
-        updated_at: Timestamp(row.get(13)?),
-        question: row
-            .get::<_, Option<[u8; 16]>>(15)?
-            .map(ApprovalId::from_bytes),
+        id: row.get("id")?,
+        channel: row.get("channel")?,
+        conversation: row.get("conversation")?,
+        continuation_id: row.get("continuation_id")?,
+        class: row.get("class")?,
+        state: row.get("state")?,
+        part: row.get("part")?,
+        parts: row.get("parts")?,
+        preview: preview(row.text("preview")?),
+        attempts: row.get("attempts")?,
+        not_before: row.get("not_before")?,
+        last_error: row.get("last_error")?,
+        created_at: row.get("created_at")?,
+        updated_at: row.get("updated_at")?,
+        question: row.get("question")?,
     };
-    Ok((row.get(14)?, item))
+    Ok((row.get("position")?, item))
 }
 
 /// Deliveries with a condition of ours, in order.
 pub(crate) fn load_items(
     conn: &Connection,
     tail: &str,
-    params: impl rusqlite::Params,
+    params: impl Params,
 ) -> Result<Vec<(i64, OutboxItem)>, StoreError> {
-    Ok(conn
-        .prepare_cached(&format!("{ITEM} {tail}"))?
-        .query_map(params, item_row)?
-        .collect::<rusqlite::Result<_>>()?)
+    conn.rows(&format!("{ITEM} {tail}"), params, item_row)
 }
 
 /// The platform's send key of a part: stable across attempts, 24 hex characters.
@@ -150,12 +143,10 @@ impl Reader<'_> {
 
     /// Whether a part is a word of the engine about itself.
     pub fn is_own_word(&self, id: OutboxId) -> Result<bool, StoreError> {
-        Ok(self
-            .conn
-            .prepare_cached(
-                "SELECT EXISTS (SELECT 1 FROM outbox WHERE id = ?1 AND own IS NOT NULL)",
-            )?
-            .query_row([id.to_bytes()], |row| row.get(0))?)
+        self.conn.value(
+            "SELECT EXISTS (SELECT 1 FROM outbox WHERE id = ?1 AND own IS NOT NULL)",
+            [id],
+        )
     }
 
     fn next_part(
@@ -165,35 +156,37 @@ impl Reader<'_> {
         handed_out: &HashSet<OutboxId>,
         only_own: bool,
     ) -> Result<NextOutbox, StoreError> {
-        let mut statement = self.conn.prepare_cached(
+        let mut seen: HashSet<String> = HashSet::new();
+        let mut earliest: Option<Timestamp> = None;
+        let mut due: Option<i64> = None;
+        self.conn.each_while(
             "SELECT position, conversation, state, not_before, id FROM outbox AS part
              WHERE channel = ?1 AND settled_at IS NULL AND (NOT ?2 OR own IS NOT NULL) AND NOT EXISTS (
                 SELECT 1 FROM outbox AS before
                 WHERE before.state = 'unknown' AND before.class = 'final' AND part.class = 'final'
                     AND before.continuation_id = part.continuation_id AND before.position < part.position)
              ORDER BY position",
-        )?;
-        let mut rows = statement.query(params![channel, only_own])?;
-        let mut seen: HashSet<String> = HashSet::new();
-        let mut earliest: Option<Timestamp> = None;
-        while let Some(row) = rows.next()? {
-            let conversation = row.get_ref(1)?.as_str().map_err(rusqlite::Error::from)?;
-            if seen.contains(conversation) {
-                continue;
-            }
-            seen.insert(conversation.to_owned());
-            if word::<OutboxState>(row, 2)? == OutboxState::Sending
-                || handed_out.contains(&OutboxId::from_bytes(row.get(4)?))
-            {
-                continue;
-            }
-            let not_before = row.get::<_, Option<i64>>(3)?.map(Timestamp);
-            match not_before {
-                Some(at) if at > now => earliest = Some(earliest.map_or(at, |e| e.min(at))),
-                Some(_) | None => {
-                    return Ok(NextOutbox::Row(Box::new(self.outbox_row(row.get(0)?)?)));
+            params![channel, only_own],
+            |row| {
+                let conversation = row.text("conversation")?;
+                if seen.contains(conversation) {
+                    return Ok(true);
                 }
-            }
+                seen.insert(conversation.to_owned());
+                if row.get::<OutboxState>("state")? == OutboxState::Sending
+                    || handed_out.contains(&row.get("id")?)
+                {
+                    return Ok(true);
+                }
+                match row.get("not_before")? {
+                    Some(at) if at > now => earliest = Some(earliest.map_or(at, |e| e.min(at))),
+                    Some(_) | None => due = Some(row.get("position")?),
+                }
+                Ok(due.is_none())
+            },
+        )?;
+        if let Some(position) = due {
+            return Ok(NextOutbox::Row(Box::new(self.outbox_row(position)?)));
         }
         Ok(earliest.map_or(NextOutbox::Empty, NextOutbox::Wait))
     }
@@ -205,50 +198,49 @@ impl Reader<'_> {
         channel: &str,
         asked: &HashMap<OutboxId, u32>,
     ) -> Result<Option<OutboxRow>, StoreError> {
-        let mut statement = self.conn.prepare_cached(
+        let mut found: Option<i64> = None;
+        self.conn.each_while(
             "SELECT position, id, attempts FROM outbox
-             WHERE state = 'unknown' AND channel = ?1 AND attempts > 0 AND idempotency <> 'none' ORDER BY position",
+             WHERE state = 'unknown' AND channel = ?1 AND attempts > 0
+                AND idempotency <> 'none' ORDER BY position",
+            [channel],
+            |row| {
+                if asked.get(&row.get("id")?) != Some(&row.get("attempts")?) {
+                    found = Some(row.get("position")?);
+                }
+                Ok(found.is_none())
+            },
         )?;
-        let mut rows = statement.query([channel])?;
-        while let Some(row) = rows.next()? {
-            let id = OutboxId::from_bytes(row.get(1)?);
-            if asked.get(&id) != Some(&row.get(2)?) {
-                return self.outbox_row(row.get(0)?).map(Some);
-            }
-        }
-        Ok(None)
+        found.map(|position| self.outbox_row(position)).transpose()
     }
 
     fn outbox_row(&self, position: i64) -> Result<OutboxRow, StoreError> {
-        let (mut found, approval) = self
-            .conn
-            .prepare_cached(
-                "SELECT id, channel, conversation, continuation_id, class, text, buttons, target_ref, reply_to,
-                    attempts, approval_id
-                 FROM outbox WHERE position = ?1",
-            )?
-            .query_row([position], |row| {
-                let id = OutboxId::from_bytes(row.get(0)?);
+        let (mut found, approval) = self.conn.row(
+            "SELECT id, channel, conversation, continuation_id, class, text, buttons,
+                target_ref, reply_to, attempts, approval_id
+             FROM outbox WHERE position = ?1",
+            [position],
+            |row| {
+                let id = row.get("id")?;
                 Ok((
                     OutboxRow {
                         id,
-                        channel: row.get(1)?,
-                        conversation: row.get(2)?,
-                        continuation_id: row
-                            .get::<_, Option<[u8; 16]>>(3)?
-                            .map(ContinuationId::from_bytes),
-                        class: word(row, 4)?,
-                        text: row.get(5)?,
+                        channel: row.get("channel")?,
+                        conversation: row.get("conversation")?,
+                        continuation_id: row.get("continuation_id")?,
+                        class: row.get("class")?,
+                        text: row.get("text")?,
                         approval: None,
-                        buttons: json_opt(row, 6)?.unwrap_or_default(),
-                        target_ref: row.get(7)?,
-                        reply_to: row.get(8)?,
+                        buttons: row.json_opt("buttons")?.unwrap_or_default(),
+                        target_ref: row.get("target_ref")?,
+                        reply_to: row.get("reply_to")?,
                         idempotency_key: send_key(id),
-                        attempts: row.get(9)?,
+                        attempts: row.get("attempts")?,
                     },
-                    row.get::<_, Option<[u8; 16]>>(10)?.map(ApprovalId::from_bytes),
+                    row.get("approval_id")?,
                 ))
-            })?;
+            },
+        )?;
         if let Some(id) = approval {
             found.approval = Some(load_approval(self.conn, id)?);
         }
@@ -257,19 +249,19 @@ impl Reader<'_> {
 
     /// How many parts of each channel are being sent, or wait and may be sent by `until`.
     pub fn open_deliveries(&self, until: Timestamp) -> Result<Vec<(String, u32)>, StoreError> {
-        Ok(self
-            .conn
-            .prepare_cached(
-                "SELECT channel, count(*) FROM outbox AS part
-                 WHERE settled_at IS NULL AND (state = 'sending' OR (state = 'pending'
-                    AND coalesce(not_before, 0) <= ?1 AND NOT EXISTS (
-                        SELECT 1 FROM outbox AS before
-                        WHERE before.state = 'unknown' AND before.class = 'final' AND part.class = 'final'
-                            AND before.continuation_id = part.continuation_id AND before.position < part.position)))
-                 GROUP BY channel",
-            )?
-            .query_map([until.as_millis()], |row| Ok((row.get(0)?, row.get(1)?)))?
-            .collect::<rusqlite::Result<_>>()?)
+        self.conn.rows(
+            "SELECT channel, count(*) AS count FROM outbox AS part
+             WHERE settled_at IS NULL AND (state = 'sending' OR (state = 'pending'
+                AND coalesce(not_before, 0) <= ?1 AND NOT EXISTS (
+                    SELECT 1 FROM outbox AS before
+                    WHERE before.state = 'unknown' AND before.class = 'final'
+                 AND part.class = 'final'
+                        AND before.continuation_id = part.continuation_id
+                 AND before.position < part.position)))
+             GROUP BY channel",
+            [until],
+            |row| Ok((row.get("channel")?, row.get("count")?)),
+        )
     }
 
     /// Deliveries, newest first.
@@ -284,7 +276,7 @@ impl Reader<'_> {
             Some(state) => load_items(
                 self.conn,
                 "WHERE state = ?1 AND position < ?2 ORDER BY position DESC LIMIT ?3",
-                params![state.as_str(), before, limit + 1],
+                params![state, before, limit + 1],
             )?,
             None => load_items(
                 self.conn,
@@ -298,9 +290,7 @@ impl Reader<'_> {
     /// One delivery.
     pub fn delivery(&self, id: OutboxId) -> Result<OutboxItem, StoreError> {
         self.conn
-            .prepare_cached(&format!("{ITEM} WHERE id = ?1"))?
-            .query_row([id.to_bytes()], item_row)
-            .optional()?
+            .row_opt(&format!("{ITEM} WHERE id = ?1"), [id], item_row)?
             .map(|(_, item)| item)
             .ok_or_else(|| StoreError::not_found("delivery", id))
     }

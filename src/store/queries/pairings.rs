@@ -1,32 +1,29 @@
 //! Who asks to be let in, and who was.
 
-use rusqlite::{Connection, OptionalExtension, Row, params};
-
-use crate::clock::Timestamp;
 use crate::protocol::approval::Requester;
 use crate::protocol::ids::ApprovalId;
 use crate::protocol::pairing::Pairing;
 use crate::protocol::words::PairingState;
 use crate::store::error::StoreError;
 use crate::store::reader::Reader;
-use crate::store::rows::word;
+use crate::store::sql::{Connection, Row, Statements, params};
 
 /// Columns of [`pairing_row`].
 const PAIRING: &str = "SELECT approval_id, channel, sender_id, display, code, state, asked_at, expires_at, decided_at,
         by_label FROM pairings";
 
-fn pairing_row(row: &Row<'_>) -> rusqlite::Result<Pairing> {
+fn pairing_row(row: &Row<'_>) -> Result<Pairing, StoreError> {
     Ok(Pairing {
-        id: ApprovalId::from_bytes(row.get(0)?),
-        channel: row.get(1)?,
-        sender: row.get(2)?,
-        display: row.get(3)?,
-        code: row.get(4)?,
-        state: word(row, 5)?,
-        asked_at: Timestamp(row.get(6)?),
-        expires_at: Timestamp(row.get(7)?),
-        decided_at: row.get::<_, Option<i64>>(8)?.map(Timestamp),
-        by: row.get(9)?,
+        id: row.get("approval_id")?,
+        channel: row.get("channel")?,
+        sender: row.get("sender_id")?,
+        display: row.get("display")?,
+        code: row.get("code")?,
+        state: row.get("state")?,
+        asked_at: row.get("asked_at")?,
+        expires_at: row.get("expires_at")?,
+        decided_at: row.get("decided_at")?,
+        by: row.get("by_label")?,
     })
 }
 
@@ -36,18 +33,20 @@ pub(crate) fn standing(
     channel: &str,
     sender: &str,
 ) -> Result<Option<PairingState>, StoreError> {
-    Ok(conn
-        .prepare_cached("SELECT state FROM pairings WHERE channel = ?1 AND sender_id = ?2")?
-        .query_row(params![channel, sender], |row| word(row, 0))
-        .optional()?)
+    conn.value_opt(
+        "SELECT state FROM pairings WHERE channel = ?1 AND sender_id = ?2",
+        params![channel, sender],
+    )
 }
 
 /// The pairing of a question.
 pub(crate) fn load_pairing(conn: &Connection, id: ApprovalId) -> Result<Pairing, StoreError> {
-    conn.prepare_cached(&format!("{PAIRING} WHERE approval_id = ?1"))?
-        .query_row([id.to_bytes()], pairing_row)
-        .optional()?
-        .ok_or_else(|| StoreError::not_found("pairing", id))
+    conn.row_opt(
+        &format!("{PAIRING} WHERE approval_id = ?1"),
+        [id],
+        pairing_row,
+    )?
+    .ok_or_else(|| StoreError::not_found("pairing", id))
 }
 
 impl Reader<'_> {
@@ -71,14 +70,14 @@ impl Reader<'_> {
 
     /// Everybody who asked, whoever waits first, then the newest.
     pub fn pairings(&self, state: Option<PairingState>) -> Result<Vec<Pairing>, StoreError> {
-        Ok(self
-            .conn
-            .prepare_cached(&format!(
+        self.conn.rows(
+            &format!(
                 "{PAIRING} WHERE ?1 IS NULL OR state = ?1
                  ORDER BY state <> 'pending', asked_at DESC, channel, sender_id"
-            ))?
-            .query_map([state.map(PairingState::as_str)], pairing_row)?
-            .collect::<rusqlite::Result<_>>()?)
+            ),
+            [state],
+            pairing_row,
+        )
     }
 
     /// One pairing.

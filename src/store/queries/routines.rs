@@ -1,15 +1,12 @@
 //! Routines and their runs.
 
-use rusqlite::{Connection, OptionalExtension, Row, params};
-
-use crate::clock::Timestamp;
-use crate::protocol::ids::{ContinuationId, RoutineId, RoutineRunId};
+use crate::protocol::ids::{ContinuationId, RoutineId};
 use crate::protocol::routine::{Routine, RoutineRun};
 use crate::protocol::snapshot::{Page, PageRequest};
 use crate::store::error::StoreError;
 use crate::store::queries::page::{page_limit, page_of, page_start};
 use crate::store::reader::Reader;
-use crate::store::rows::{json, word, word_opt};
+use crate::store::sql::{Connection, Row, Statements, params};
 
 /// Routines looked at by the scheduler at once.
 const BATCH: u32 = 32;
@@ -19,59 +16,56 @@ const ROUTINE: &str = "SELECT id, name, schedule, time_zone, prompt, channel, co
         updated_at
      FROM routines";
 
-const RUN: &str = "SELECT r.position, r.id, r.routine_id, r.state, r.detail, r.continuation_id, c.state, r.due_at, r.at
+const RUN: &str = "SELECT r.position, r.id, r.routine_id, r.state, r.detail, r.continuation_id, c.state AS continuation_state, r.due_at, r.at
      FROM routine_runs r LEFT JOIN continuations c ON c.id = r.continuation_id";
 
-fn routine_row(row: &Row<'_>) -> rusqlite::Result<Routine> {
-    let time = |index| row.get::<_, Option<i64>>(index).map(|at| at.map(Timestamp));
+fn routine_row(row: &Row<'_>) -> Result<Routine, StoreError> {
     Ok(Routine {
-        id: RoutineId::from_bytes(row.get(0)?),
-        name: row.get(1)?,
-        schedule: row.get(2)?,
-        time_zone: row.get(3)?,
-        prompt: row.get(4)?,
-        channel: row.get(5)?,
-        conversation: row.get(6)?,
-        model: row.get(7)?,
-        budgets: json(row, 8)?,
-        autonomy_ceiling: word(row, 9)?,
-        park: row.get(10)?,
-        missed: word(row, 11)?,
-        jitter_seconds: row.get(12)?,
-        enabled: row.get(13)?,
-        by: row.get(14)?,
-        version: row.get(15)?,
-        due_at: time(16)?,
-        begin_at: time(17)?,
+        id: row.get("id")?,
+        name: row.get("name")?,
+        schedule: row.get("schedule")?,
+        time_zone: row.get("time_zone")?,
+        prompt: row.get("prompt")?,
+        channel: row.get("channel")?,
+        conversation: row.get("conversation")?,
+        model: row.get("model")?,
+        budgets: row.json("budgets")?,
+        autonomy_ceiling: row.get("autonomy_ceiling")?,
+        park: row.get("park")?,
+        missed: row.get("missed")?,
+        jitter_seconds: row.get("jitter_seconds")?,
+        enabled: row.get("enabled")?,
+        by: row.get("by_label")?,
+        version: row.get("version")?,
+        due_at: row.get("due_at")?,
+        begin_at: row.get("begin_at")?,
         last_run: None,
-        created_at: Timestamp(row.get(18)?),
-        updated_at: Timestamp(row.get(19)?),
+        created_at: row.get("created_at")?,
+        updated_at: row.get("updated_at")?,
     })
 }
 
-fn run_row(row: &Row<'_>) -> rusqlite::Result<(i64, RoutineRun)> {
+fn run_row(row: &Row<'_>) -> Result<(i64, RoutineRun), StoreError> {
     let run = RoutineRun {
-        id: RoutineRunId::from_bytes(row.get(1)?),
-        routine_id: RoutineId::from_bytes(row.get(2)?),
-        state: word(row, 3)?,
-        detail: row.get(4)?,
-        continuation_id: row
-            .get::<_, Option<[u8; 16]>>(5)?
-            .map(ContinuationId::from_bytes),
-        continuation_state: word_opt(row, 6)?,
-        due_at: row.get::<_, Option<i64>>(7)?.map(Timestamp),
-        at: Timestamp(row.get(8)?),
+        id: row.get("id")?,
+        routine_id: row.get("routine_id")?,
+        state: row.get("state")?,
+        detail: row.get("detail")?,
+        continuation_id: row.get("continuation_id")?,
+        continuation_state: row.get("continuation_state")?,
+        due_at: row.get("due_at")?,
+        at: row.get("at")?,
     };
-    Ok((row.get(0)?, run))
+    Ok((row.get("position")?, run))
 }
 
 fn with_last_run(conn: &Connection, mut routine: Routine) -> Result<Routine, StoreError> {
     routine.last_run = conn
-        .prepare_cached(&format!(
-            "{RUN} WHERE r.routine_id = ?1 ORDER BY r.position DESC LIMIT 1"
-        ))?
-        .query_row([routine.id.to_bytes()], run_row)
-        .optional()?
+        .row_opt(
+            &format!("{RUN} WHERE r.routine_id = ?1 ORDER BY r.position DESC LIMIT 1"),
+            [routine.id],
+            run_row,
+        )?
         .map(|(_, run)| run);
     Ok(routine)
 }
@@ -79,19 +73,14 @@ fn with_last_run(conn: &Connection, mut routine: Routine) -> Result<Routine, Sto
 /// One routine.
 pub(crate) fn load_routine(conn: &Connection, id: RoutineId) -> Result<Routine, StoreError> {
     let routine = conn
-        .prepare_cached(&format!("{ROUTINE} WHERE id = ?1"))?
-        .query_row([id.to_bytes()], routine_row)
-        .optional()?
+        .row_opt(&format!("{ROUTINE} WHERE id = ?1"), [id], routine_row)?
         .ok_or_else(|| StoreError::not_found("routine", id))?;
     with_last_run(conn, routine)
 }
 
 /// The routine of this name.
 pub(crate) fn find_routine(conn: &Connection, name: &str) -> Result<Option<RoutineId>, StoreError> {
-    Ok(conn
-        .prepare_cached("SELECT id FROM routines WHERE name = ?1")?
-        .query_row([name], |row| row.get(0).map(RoutineId::from_bytes))
-        .optional()?)
+    conn.value_opt::<RoutineId>("SELECT id FROM routines WHERE name = ?1", [name])
 }
 
 /// The run that became this turn.
@@ -100,20 +89,20 @@ pub(crate) fn run_of_turn(
     turn: ContinuationId,
 ) -> Result<Option<RoutineRun>, StoreError> {
     Ok(conn
-        .prepare_cached(&format!("{RUN} WHERE r.continuation_id = ?1"))?
-        .query_row([turn.to_bytes()], run_row)
-        .optional()?
+        .row_opt(
+            &format!("{RUN} WHERE r.continuation_id = ?1"),
+            [turn],
+            run_row,
+        )?
         .map(|(_, run)| run))
 }
 
 impl Reader<'_> {
     /// All routines, by name.
     pub fn routines(&self) -> Result<Vec<Routine>, StoreError> {
-        let found: Vec<Routine> = self
-            .conn
-            .prepare_cached(&format!("{ROUTINE} ORDER BY name"))?
-            .query_map([], routine_row)?
-            .collect::<rusqlite::Result<_>>()?;
+        let found: Vec<Routine> =
+            self.conn
+                .rows(&format!("{ROUTINE} ORDER BY name"), [], routine_row)?;
         found
             .into_iter()
             .map(|routine| with_last_run(self.conn, routine))
@@ -142,27 +131,26 @@ impl Reader<'_> {
         page: &PageRequest,
     ) -> Result<Page<RoutineRun>, StoreError> {
         let limit = page_limit(page);
-        let rows = self
-            .conn
-            .prepare_cached(&format!(
-                "{RUN} WHERE r.routine_id = ?1 AND r.position < ?2 ORDER BY r.position DESC LIMIT ?3"
-            ))?
-            .query_map(
-                params![id.to_bytes(), page_start(page, i64::MAX)?, limit + 1],
-                run_row,
-            )?
-            .collect::<rusqlite::Result<Vec<_>>>()?;
+        let rows = self.conn.rows(
+            &format!(
+                "{RUN} WHERE r.routine_id = ?1 AND r.position < ?2
+             ORDER BY r.position DESC LIMIT ?3"
+            ),
+            params![id, page_start(page, i64::MAX)?, limit + 1],
+            run_row,
+        )?;
         Ok(page_of(rows, limit))
     }
 
     /// The routines that begin next, soonest first; a few dozen at most.
     pub fn next_routines(&self) -> Result<Vec<Routine>, StoreError> {
-        Ok(self
-            .conn
-            .prepare_cached(&format!(
-                "{ROUTINE} WHERE begin_at IS NOT NULL ORDER BY begin_at, position LIMIT {BATCH}"
-            ))?
-            .query_map([], routine_row)?
-            .collect::<rusqlite::Result<_>>()?)
+        self.conn.rows(
+            &format!(
+                "{ROUTINE} WHERE begin_at IS NOT NULL ORDER BY begin_at, position
+             LIMIT {BATCH}"
+            ),
+            [],
+            routine_row,
+        )
     }
 }

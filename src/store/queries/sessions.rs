@@ -1,9 +1,7 @@
 //! Sessions and their transcripts.
 
-use rusqlite::{Connection, OptionalExtension, Row, params};
-
 use crate::clock::Timestamp;
-use crate::protocol::ids::{ContinuationId, SessionId};
+use crate::protocol::ids::{ContinuationId, SessionId, TakeOverId};
 use crate::protocol::session::{
     ContinuationSummary, ErrorBody, Session, StepBody, TranscriptBody, TranscriptEntry,
 };
@@ -15,7 +13,8 @@ use crate::store::queries::page::page_limit;
 use crate::store::queries::take_overs::take_over;
 use crate::store::queries::turn::load_calls_of_step;
 use crate::store::reader::Reader;
-use crate::store::rows::{json_opt, usage, word};
+use crate::store::rows::usage;
+use crate::store::sql::{Connection, Params, Row, Statements, params};
 
 /// Which sessions.
 #[derive(Debug, Clone, Default)]
@@ -29,40 +28,40 @@ pub struct SessionFilter {
 const SESSION: &str = "SELECT s.id, s.channel, s.conversation, s.title, s.state, s.paused, s.model, s.last_line,
         s.last_sender, s.turns, s.input_tokens, s.output_tokens, s.cached_tokens, s.cache_write_tokens, s.cost_usd,
         s.created_at, s.updated_at, s.position,
-        (SELECT count(*) FROM approvals a WHERE a.session_id = s.id AND a.state = 'pending'),
-        (SELECT count(*) FROM continuations c WHERE c.session_id = s.id AND c.ended_at IS NULL),
-        (SELECT count(*) FROM continuations c WHERE c.session_id = s.id AND c.ended_at IS NULL AND c.state = 'pending'),
-        t.id, t.by_label, t.by_id, t.surface, t.at
+        (SELECT count(*) FROM approvals a WHERE a.session_id = s.id AND a.state = 'pending') AS pending_approvals,
+        (SELECT count(*) FROM continuations c WHERE c.session_id = s.id AND c.ended_at IS NULL) AS open,
+        (SELECT count(*) FROM continuations c WHERE c.session_id = s.id AND c.ended_at IS NULL AND c.state = 'pending') AS queued,
+        t.id AS take_over_id, t.by_label, t.by_id, t.surface, t.at
      FROM sessions s LEFT JOIN take_overs t
         ON t.channel = s.channel AND t.conversation = s.conversation AND s.state = 'active'";
 
 /// A session without its open continuation, its position, and how many continuations are open.
-fn session_row(row: &Row<'_>) -> rusqlite::Result<(i64, Session, u32)> {
-    let taken_over = match row.get::<_, Option<[u8; 16]>>(21)? {
-        Some(_) => Some(take_over(row, 21)?),
+fn session_row(row: &Row<'_>) -> Result<(i64, Session, u32), StoreError> {
+    let taken_over = match row.get::<Option<TakeOverId>>("take_over_id")? {
+        Some(_) => Some(take_over(row)?),
         None => None,
     };
     let session = Session {
-        id: SessionId::from_bytes(row.get(0)?),
-        channel: row.get(1)?,
-        conversation: row.get(2)?,
-        title: row.get(3)?,
-        state: word(row, 4)?,
-        paused: row.get(5)?,
-        model: row.get(6)?,
+        id: row.get("id")?,
+        channel: row.get("channel")?,
+        conversation: row.get("conversation")?,
+        title: row.get("title")?,
+        state: row.get("state")?,
+        paused: row.get("paused")?,
+        model: row.get("model")?,
         open_continuation: None,
-        queued: row.get(20)?,
-        pending_approvals: row.get(18)?,
-        last_line: row.get(7)?,
-        last_sender: row.get(8)?,
-        usage: usage(row, 10)?,
-        turns: row.get(9)?,
+        queued: row.get("queued")?,
+        pending_approvals: row.get("pending_approvals")?,
+        last_line: row.get("last_line")?,
+        last_sender: row.get("last_sender")?,
+        usage: usage(row)?,
+        turns: row.get("turns")?,
         memory: None,
         taken_over,
-        created_at: Timestamp(row.get(15)?),
-        updated_at: Timestamp(row.get(16)?),
+        created_at: row.get("created_at")?,
+        updated_at: row.get("updated_at")?,
     };
-    Ok((row.get(17)?, session, row.get(19)?))
+    Ok((row.get("position")?, session, row.get("open")?))
 }
 
 /// The open continuation people care about: what runs, else what waits for them, else what is next.
@@ -70,33 +69,31 @@ fn open_continuation(
     conn: &Connection,
     session: SessionId,
 ) -> Result<Option<ContinuationSummary>, StoreError> {
-    let found = conn
-        .prepare_cached(
-            "SELECT id, state, created_at, updated_at FROM continuations
-             WHERE session_id = ?1 AND ended_at IS NULL
-             ORDER BY CASE state WHEN 'running' THEN 0 WHEN 'awaiting_approval' THEN 1 WHEN 'interrupted' THEN 2 ELSE 3 END,
-                position
-             LIMIT 1",
-        )?
-        .query_row([session.to_bytes()], |row| {
+    let found = conn.row_opt(
+        "SELECT id, state, created_at, updated_at FROM continuations
+         WHERE session_id = ?1 AND ended_at IS NULL
+         ORDER BY CASE state WHEN 'running' THEN 0 WHEN 'awaiting_approval' THEN 1 WHEN
+            'interrupted' THEN 2 ELSE 3 END, position
+         LIMIT 1",
+        [session],
+        |row| {
             Ok(ContinuationSummary {
-                id: ContinuationId::from_bytes(row.get(0)?),
-                state: word(row, 1)?,
+                id: row.get("id")?,
+                state: row.get("state")?,
                 tools_in_flight: Vec::new(),
-                created_at: Timestamp(row.get(2)?),
-                updated_at: Timestamp(row.get(3)?),
+                created_at: row.get("created_at")?,
+                updated_at: row.get("updated_at")?,
             })
-        })
-        .optional()?;
+        },
+    )?;
     let Some(mut summary) = found else {
         return Ok(None);
     };
-    summary.tools_in_flight = conn
-        .prepare_cached(
-            "SELECT name FROM tool_calls WHERE continuation_id = ?1 AND state = 'started' ORDER BY step, idx",
-        )?
-        .query_map([summary.id.to_bytes()], |row| row.get(0))?
-        .collect::<rusqlite::Result<_>>()?;
+    summary.tools_in_flight = conn.values(
+        "SELECT name FROM tool_calls WHERE continuation_id = ?1 AND state = 'started'
+         ORDER BY step, idx",
+        [summary.id],
+    )?;
     Ok(Some(summary))
 }
 
@@ -104,12 +101,9 @@ fn open_continuation(
 pub(crate) fn load_sessions(
     conn: &Connection,
     tail: &str,
-    params: impl rusqlite::Params,
+    params: impl Params,
 ) -> Result<Vec<(i64, Session)>, StoreError> {
-    let rows = conn
-        .prepare_cached(&format!("{SESSION} {tail}"))?
-        .query_map(params, session_row)?
-        .collect::<rusqlite::Result<Vec<_>>>()?;
+    let rows = conn.rows(&format!("{SESSION} {tail}"), params, session_row)?;
     let mut sessions = Vec::with_capacity(rows.len());
     for (position, mut session, open) in rows {
         if open > 0 {
@@ -127,7 +121,7 @@ pub(crate) fn load_sessions(
 
 /// One session.
 pub(crate) fn load_session(conn: &Connection, id: SessionId) -> Result<Session, StoreError> {
-    load_sessions(conn, "WHERE s.id = ?1", [id.to_bytes()])?
+    load_sessions(conn, "WHERE s.id = ?1", [id])?
         .pop()
         .map(|(_, session)| session)
         .ok_or_else(|| StoreError::not_found("session", id))
@@ -184,14 +178,14 @@ fn behind(turn: &TurnHead, compacted: Vec<(Timestamp, TranscriptBody)>) -> Vec<T
 
 fn turn_head(row: &Row<'_>) -> Result<TurnHead, StoreError> {
     Ok(TurnHead {
-        position: row.get(0)?,
-        id: ContinuationId::from_bytes(row.get(1)?),
-        state: word(row, 2)?,
-        sender: row.get(3)?,
-        text: row.get(4)?,
-        error: json_opt(row, 5)?,
-        created_at: Timestamp(row.get(6)?),
-        updated_at: Timestamp(row.get(7)?),
+        position: row.get("position")?,
+        id: row.get("id")?,
+        state: row.get("state")?,
+        sender: row.get("requester_display")?,
+        text: row.get("text")?,
+        error: row.json_opt("error")?,
+        created_at: row.get("created_at")?,
+        updated_at: row.get("updated_at")?,
     })
 }
 
@@ -261,15 +255,11 @@ impl Reader<'_> {
             cursor: None,
         }) as usize;
         let before = before.unwrap_or(u64::MAX >> 1);
-        let mut statement = self.conn.prepare_cached(&format!(
-            "{TURN_HEADS} AND position <= ?2 ORDER BY position DESC"
-        ))?;
-        let mut rows = statement.query(params![session.to_bytes(), before >> LINE_BITS])?;
         let mut compacted = self.compacted(session)?;
         let mut entries = Vec::new();
-        while entries.len() <= limit
-            && let Some(row) = rows.next()?
-        {
+        let heads = format!("{TURN_HEADS} AND position <= ?2 ORDER BY position DESC");
+        let before_turn = params![session, before >> LINE_BITS];
+        self.conn.each_while(&heads, before_turn, |row| {
             let turn = turn_head(row)?;
             // Newest first, each behind the last turn that had come when it began.
             let count = compacted
@@ -279,7 +269,8 @@ impl Reader<'_> {
             let lines = behind(&turn, compacted.drain(..count).collect());
             entries.extend(lines.into_iter().filter(|line| line.position < before));
             self.push_turn(turn, before, &mut entries)?;
-        }
+            Ok(entries.len() <= limit)
+        })?;
         let more = entries.len() > limit;
         entries.truncate(limit);
         let next_cursor = if more {
@@ -299,22 +290,21 @@ impl Reader<'_> {
         &self,
         session: SessionId,
     ) -> Result<Vec<(Timestamp, TranscriptBody)>, StoreError> {
-        Ok(self
-            .conn
-            .prepare_cached(
-                "SELECT started_at, turns, facts, tokens_before, tokens_after FROM compactions
-                 WHERE session_id = ?1 AND state = 'done' ORDER BY position DESC",
-            )?
-            .query_map([session.to_bytes()], |row| {
+        self.conn.rows(
+            "SELECT started_at, turns, facts, tokens_before, tokens_after
+             FROM compactions
+             WHERE session_id = ?1 AND state = 'done' ORDER BY position DESC",
+            [session],
+            |row| {
                 let body = TranscriptBody::Compacted {
-                    turns: row.get(1)?,
-                    facts: row.get(2)?,
-                    tokens_before: row.get(3)?,
-                    tokens_after: row.get(4)?,
+                    turns: row.get("turns")?,
+                    facts: row.get("facts")?,
+                    tokens_before: row.get("tokens_before")?,
+                    tokens_after: row.get("tokens_after")?,
                 };
-                Ok((Timestamp(row.get(0)?), body))
-            })?
-            .collect::<rusqlite::Result<_>>()?)
+                Ok((row.get("started_at")?, body))
+            },
+        )
     }
 
     /// The oldest `limit` (1–500, default 100) entries from a position on, oldest first; `next_cursor` is the
@@ -330,25 +320,36 @@ impl Reader<'_> {
             limit,
             cursor: None,
         }) as usize;
-        let mut statement = self.conn.prepare_cached(&format!(
-            "{TURN_HEADS} AND position >= ?2 ORDER BY position"
-        ))?;
         let first = i64::try_from(from >> LINE_BITS).unwrap_or(i64::MAX);
-        let mut rows = statement.query(params![session.to_bytes(), first])?;
         let compacted = self.compacted(session)?;
         let mut entries = Vec::new();
-        let mut ahead = rows.next()?.map(turn_head).transpose()?;
-        while entries.len() <= limit
-            && let Some(head) = ahead.take()
-        {
-            ahead = rows.next()?.map(turn_head).transpose()?;
-            let next = ahead.as_ref().map(|turn| turn.created_at);
+        let mut push = |head: TurnHead, next: Option<Timestamp>| -> Result<bool, StoreError> {
             let after = compacted
                 .iter()
                 .filter(|(at, _)| *at >= head.created_at && next.is_none_or(|next| *at < next));
             let mut turn = behind(&head, after.cloned().collect());
             self.push_turn(head, u64::MAX, &mut turn)?;
             entries.extend(turn.into_iter().rev().filter(|e| e.position >= from));
+            Ok(entries.len() <= limit)
+        };
+        // A turn's lines end where the next turn begins.
+        let mut last: Option<TurnHead> = None;
+        let heads = format!("{TURN_HEADS} AND position >= ?2 ORDER BY position");
+        self.conn
+            .each_while(&heads, params![session, first], |row| {
+                let next = turn_head(row)?;
+                let next_at = next.created_at;
+                let Some(head) = last.replace(next) else {
+                    return Ok(true);
+                };
+                let more = push(head, Some(next_at))?;
+                if !more {
+                    last = None;
+                }
+                Ok(more)
+            })?;
+        if let Some(head) = last {
+            push(head, None)?;
         }
         let next_cursor = entries.get(limit).map(|entry| entry.position.to_string());
         entries.truncate(limit);
@@ -441,15 +442,11 @@ impl Reader<'_> {
         channel: &str,
         conversation: &str,
     ) -> Result<Option<SessionId>, StoreError> {
-        Ok(self
-            .conn
-            .prepare_cached(
-                "SELECT id FROM sessions WHERE channel = ?1 AND conversation = ?2 AND state = 'active' AND temporary = 0",
-            )?
-            .query_row([channel, conversation], |row| {
-                row.get(0).map(SessionId::from_bytes)
-            })
-            .optional()?)
+        self.conn.value_opt::<SessionId>(
+            "SELECT id FROM sessions WHERE channel = ?1 AND conversation = ?2
+             AND state = 'active' AND temporary = 0",
+            [channel, conversation],
+        )
     }
 
     /// A conversation of a channel that somebody wrote in: this one, or the one with the newest change.
@@ -458,38 +455,30 @@ impl Reader<'_> {
         channel: &str,
         conversation: Option<&str>,
     ) -> Result<Option<String>, StoreError> {
-        Ok(self
-            .conn
-            .prepare_cached(
-                "SELECT conversation FROM sessions WHERE channel = ?1 AND temporary = 0
-                    AND (?2 IS NULL OR conversation = ?2) ORDER BY updated_at DESC LIMIT 1",
-            )?
-            .query_row(params![channel, conversation], |row| row.get(0))
-            .optional()?)
+        self.conn.value_opt(
+            "SELECT conversation FROM sessions WHERE channel = ?1 AND temporary = 0
+             AND (?2 IS NULL OR conversation = ?2) ORDER BY updated_at DESC LIMIT 1",
+            params![channel, conversation],
+        )
     }
 
     /// Continuations that were interrupted and wait for somebody, each with its channel.
     pub fn interrupted(&self) -> Result<Vec<(ContinuationId, String)>, StoreError> {
-        Ok(self
-            .conn
-            .prepare_cached(
-                "SELECT c.id, s.channel FROM continuations c JOIN sessions s ON s.id = c.session_id
-                 WHERE c.ended_at IS NULL AND c.state = 'interrupted' ORDER BY +c.position",
-            )?
-            .query_map([], |row| {
-                Ok((ContinuationId::from_bytes(row.get(0)?), row.get(1)?))
-            })?
-            .collect::<rusqlite::Result<_>>()?)
+        self.conn.rows(
+            "SELECT c.id, s.channel FROM continuations c
+             JOIN sessions s ON s.id = c.session_id
+             WHERE c.ended_at IS NULL AND c.state = 'interrupted' ORDER BY +c.position",
+            [],
+            |row| Ok((row.get("id")?, row.get("channel")?)),
+        )
     }
 
     /// Sessions that have a pending continuation.
     pub fn sessions_with_pending(&self) -> Result<Vec<SessionId>, StoreError> {
-        Ok(self
-            .conn
-            .prepare_cached(
-                "SELECT DISTINCT session_id FROM continuations WHERE ended_at IS NULL AND state = 'pending'",
-            )?
-            .query_map([], |row| row.get(0).map(SessionId::from_bytes))?
-            .collect::<rusqlite::Result<_>>()?)
+        self.conn.values::<SessionId>(
+            "SELECT DISTINCT session_id FROM continuations
+             WHERE ended_at IS NULL AND state = 'pending'",
+            [],
+        )
     }
 }

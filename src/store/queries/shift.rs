@@ -2,12 +2,10 @@
 
 use std::collections::HashMap;
 
-use rusqlite::params;
 use serde::Deserialize;
 
 use crate::clock::Timestamp;
 use crate::protocol::duty::Duty;
-use crate::protocol::ids::ApprovalId;
 use crate::protocol::summary::{
     ShiftSummary, SummaryChannel, SummaryDeed, SummaryHandOver, SummaryHold, SummaryQuestion,
     SummarySpent,
@@ -17,7 +15,7 @@ use crate::store::error::StoreError;
 use crate::store::queries::channels::held;
 use crate::store::queries::take_overs::take_over;
 use crate::store::reader::Reader;
-use crate::store::rows::{json_opt, word, word_opt};
+use crate::store::sql::{Statements, params};
 
 /// Questions that are listed.
 const QUESTIONS: usize = 100;
@@ -73,78 +71,73 @@ impl Reader<'_> {
     }
 
     fn questions(&self, now: Timestamp) -> Result<Vec<SummaryQuestion>, StoreError> {
-        let mut questions = self
-            .conn
-            .prepare_cached(
-                "SELECT a.id, a.short_code, a.kind, c.name, a.channel, a.requester_display, a.requested_at, a.expires_at,
-                    a.waiting_for
-                 FROM approvals a LEFT JOIN tool_calls c ON c.id = a.tool_call_id
-                 WHERE a.state = 'pending' ORDER BY a.position",
-            )?
-            .query_map([], |row| {
+        let mut questions = self.conn.rows(
+            "SELECT a.id, a.short_code, a.kind, c.name, a.channel, a.requester_display,
+                a.requested_at, a.expires_at, a.waiting_for
+             FROM approvals a LEFT JOIN tool_calls c ON c.id = a.tool_call_id
+             WHERE a.state = 'pending' ORDER BY a.position",
+            [],
+            |row| {
                 Ok(SummaryQuestion {
-                    id: ApprovalId::from_bytes(row.get(0)?),
-                    short_code: row.get(1)?,
-                    kind: word(row, 2)?,
-                    tool: row.get(3)?,
-                    channel: row.get(4)?,
-                    requester: row.get(5)?,
-                    requested_at: Timestamp(row.get(6)?),
-                    expires_at: row.get::<_, Option<i64>>(7)?.map(Timestamp),
+                    id: row.get("id")?,
+                    short_code: row.get("short_code")?,
+                    kind: row.get("kind")?,
+                    tool: row.get("name")?,
+                    channel: row.get("channel")?,
+                    requester: row.get("requester_display")?,
+                    requested_at: row.get("requested_at")?,
+                    expires_at: row.get("expires_at")?,
                     snoozed: Vec::new(),
-                    waiting_for: json_opt(row, 8)?,
+                    waiting_for: row.json_opt("waiting_for")?,
                 })
-            })?
-            .collect::<rusqlite::Result<Vec<_>>>()?;
-        let mut statement = self.conn.prepare_cached(
-            "SELECT person_id, until FROM approval_snoozes WHERE approval_id = ?1 AND until > ?2 ORDER BY until",
+            },
         )?;
         for question in questions.iter_mut().take(QUESTIONS) {
-            question.snoozed = statement
-                .query_map(params![question.id.to_bytes(), now.as_millis()], |row| {
-                    Ok((row.get(0)?, Timestamp(row.get(1)?)))
-                })?
-                .collect::<rusqlite::Result<_>>()?;
+            question.snoozed = self.conn.rows(
+                "SELECT person_id, until FROM approval_snoozes
+                 WHERE approval_id = ?1 AND until > ?2 ORDER BY until",
+                params![question.id, now],
+                |row| Ok((row.get("person_id")?, row.get("until")?)),
+            )?;
         }
         Ok(questions)
     }
 
     fn holds(&self) -> Result<Vec<SummaryHold>, StoreError> {
-        Ok(self
-            .conn
-            .prepare_cached(
-                "SELECT channel, conversation, id, by_label, by_id, surface, at FROM take_overs ORDER BY at",
-            )?
-            .query_map([], |row| {
+        self.conn.rows(
+            "SELECT channel, conversation, id AS take_over_id, by_label, by_id, surface, at
+             FROM take_overs ORDER BY at",
+            [],
+            |row| {
                 Ok(SummaryHold {
-                    channel: row.get(0)?,
-                    conversation: row.get(1)?,
-                    held: take_over(row, 2)?,
+                    channel: row.get("channel")?,
+                    conversation: row.get("conversation")?,
+                    held: take_over(row)?,
                 })
-            })?
-            .collect::<rusqlite::Result<_>>()?)
+            },
+        )
     }
 
     fn unusual_channels(&self) -> Result<Vec<SummaryChannel>, StoreError> {
-        let all = self
-            .conn
-            .prepare_cached(
-                "SELECT c.name, p.autonomy, c.baseline ->> 'autonomy', p.expires_at, p.reverts_to, c.paused,
-                    c.draining_since
-                 FROM channel_accounts c JOIN policies p ON p.channel = c.name ORDER BY c.name",
-            )?
-            .query_map([], |row| {
+        let all = self.conn.rows(
+            "SELECT c.name, p.autonomy, c.baseline ->> 'autonomy' AS configured,
+                p.expires_at, p.reverts_to, c.paused, c.draining_since
+             FROM channel_accounts c JOIN policies p ON p.channel = c.name ORDER BY c.name",
+            [],
+            |row| {
                 Ok(SummaryChannel {
-                    name: row.get(0)?,
-                    autonomy: word(row, 1)?,
-                    configured: word_opt(row, 2)?.unwrap_or(Autonomy::Supervised),
-                    expires_at: row.get::<_, Option<i64>>(3)?.map(Timestamp),
-                    reverts_to: word_opt(row, 4)?,
-                    paused: row.get(5)?,
-                    draining_since: row.get::<_, Option<i64>>(6)?.map(Timestamp),
+                    name: row.get("name")?,
+                    autonomy: row.get("autonomy")?,
+                    configured: row
+                        .get::<Option<Autonomy>>("configured")?
+                        .unwrap_or(Autonomy::Supervised),
+                    expires_at: row.get("expires_at")?,
+                    reverts_to: row.get("reverts_to")?,
+                    paused: row.get("paused")?,
+                    draining_since: row.get("draining_since")?,
                 })
-            })?
-            .collect::<rusqlite::Result<Vec<_>>>()?;
+            },
+        )?;
         let unusual = |channel: &SummaryChannel| {
             channel.autonomy > channel.configured
                 || channel.expires_at.is_some()
@@ -160,79 +153,82 @@ impl Reader<'_> {
         &self,
         since: Timestamp,
     ) -> Result<(Vec<SummaryDeed>, Vec<SummaryHandOver>), StoreError> {
-        let mut statement = self.conn.prepare_cached(
-            "SELECT actor, action, at, CASE WHEN action = 'approval.decided' THEN detail ->> 'decision' END,
-                CASE WHEN action IN ('approval.handed_over', 'oncall.set') THEN detail END
-             FROM audit WHERE actor_id NOT IN ('engine', 'configuration') ORDER BY seq DESC",
-        )?;
-        let mut rows = statement.query([])?;
         let mut deeds: Vec<SummaryDeed> = Vec::new();
         let mut hand_overs = Vec::new();
         let mut places: HashMap<(String, String), usize> = HashMap::new();
-        while let Some(row) = rows.next()? {
-            let at = Timestamp(row.get(2)?);
-            // Rows are in the order of time: what is before the first one that is too old is older.
-            if at < since {
-                break;
-            }
-            let actor: String = row.get(0)?;
-            if hand_overs.len() < HAND_OVERS
-                && let Some(detail) = json_opt::<Detail>(row, 4)?
-            {
-                hand_overs.push(SummaryHandOver {
-                    at,
-                    by: actor.clone(),
-                    short_code: detail.code,
-                    to: detail.to,
-                    from: detail.from,
-                    until: detail.until,
-                    note: detail.note,
-                });
-            }
-            let mut action: String = row.get(1)?;
-            if let Some(decision) = row.get::<_, Option<String>>(3)? {
-                action = format!("{action} {decision}");
-            }
-            match places.get(&(actor.clone(), action.clone())) {
-                Some(place) => {
-                    if let Some(deed) = deeds.get_mut(*place) {
-                        deed.count += 1;
-                    }
+        self.conn.each_while(
+            "SELECT actor, action, at,
+                CASE WHEN action = 'approval.decided' THEN detail ->> 'decision' END AS decision,
+                CASE WHEN action IN ('approval.handed_over', 'oncall.set') THEN detail END
+                    AS detail
+             FROM audit WHERE actor_id NOT IN ('engine', 'configuration') ORDER BY seq DESC",
+            [],
+            |row| {
+                let at: Timestamp = row.get("at")?;
+                // Rows are in the order of time: what is before the first one that is too old is older.
+                if at < since {
+                    return Ok(false);
                 }
-                None if deeds.len() < DEEDS => {
-                    places.insert((actor.clone(), action.clone()), deeds.len());
-                    deeds.push(SummaryDeed {
-                        actor,
-                        action,
-                        count: 1,
-                        last_at: at,
+                let actor: String = row.get("actor")?;
+                if hand_overs.len() < HAND_OVERS
+                    && let Some(detail) = row.json_opt::<Detail>("detail")?
+                {
+                    hand_overs.push(SummaryHandOver {
+                        at,
+                        by: actor.clone(),
+                        short_code: detail.code,
+                        to: detail.to,
+                        from: detail.from,
+                        until: detail.until,
+                        note: detail.note,
                     });
                 }
-                None => {}
-            }
-        }
+                let mut action: String = row.get("action")?;
+                if let Some(decision) = row.get::<Option<String>>("decision")? {
+                    action = format!("{action} {decision}");
+                }
+                match places.get(&(actor.clone(), action.clone())) {
+                    Some(place) => {
+                        if let Some(deed) = deeds.get_mut(*place) {
+                            deed.count += 1;
+                        }
+                    }
+                    None if deeds.len() < DEEDS => {
+                        places.insert((actor.clone(), action.clone()), deeds.len());
+                        deeds.push(SummaryDeed {
+                            actor,
+                            action,
+                            count: 1,
+                            last_at: at,
+                        });
+                    }
+                    None => {}
+                }
+                Ok(true)
+            },
+        )?;
         Ok((deeds, hand_overs))
     }
 
     fn spent_since(&self, since: Timestamp) -> Result<Vec<SummarySpent>, StoreError> {
-        Ok(self
-            .conn
-            .prepare_cached(
-                "SELECT channel, count(*), coalesce(sum(coalesce(input_tokens, 0) + coalesce(output_tokens, 0)), 0),
-                    total(cost_usd),
-                    coalesce(sum(CASE WHEN cost_usd IS NULL
-                        THEN coalesce(input_tokens, 0) + coalesce(output_tokens, 0) END), 0)
-                 FROM model_attempts WHERE started_at >= ?1 AND channel IS NOT NULL GROUP BY channel ORDER BY channel",
-            )?
-            .query_map([since.as_millis()], |row| {
+        self.conn.rows(
+            "SELECT channel, count(*) AS calls, coalesce(sum(coalesce(input_tokens,
+                0) + coalesce(output_tokens, 0)), 0) AS tokens, total(cost_usd) AS cost_usd,
+                coalesce(sum(CASE WHEN cost_usd IS NULL
+                    THEN coalesce(input_tokens, 0) + coalesce(output_tokens, 0) END),
+                 0) AS unpriced_tokens
+             FROM model_attempts WHERE started_at >= ?1 AND channel IS NOT NULL
+             GROUP BY channel ORDER BY channel",
+            [since],
+            |row| {
                 Ok(SummarySpent {
-                    channel: row.get(0)?,
-                    calls: row.get(1)?,
-                    tokens: row.get(2)?,
-                    cost_usd: row.get(3)?,
-                    unpriced_tokens: row.get(4)?,
+                    channel: row.get("channel")?,
+                    calls: row.get("calls")?,
+                    tokens: row.get("tokens")?,
+                    cost_usd: row.get("cost_usd")?,
+                    unpriced_tokens: row.get("unpriced_tokens")?,
                 })
-            })?
-            .collect::<rusqlite::Result<_>>()?)
+            },
+        )
     }
 }

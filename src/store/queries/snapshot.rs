@@ -13,6 +13,7 @@ use crate::store::queries::continuations::load_continuations;
 use crate::store::queries::outbox::load_items;
 use crate::store::queries::sessions::load_sessions;
 use crate::store::reader::Reader;
+use crate::store::sql::params;
 
 /// The rows of a snapshot.
 #[derive(Debug, Clone, PartialEq)]
@@ -91,7 +92,7 @@ impl Reader<'_> {
             deliveries.extend(load_items(
                 self.conn,
                 "WHERE state = ?1 ORDER BY position DESC LIMIT ?2",
-                rusqlite::params![state, NEWEST],
+                params![state, NEWEST],
             )?);
         }
 

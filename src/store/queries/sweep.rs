@@ -4,13 +4,12 @@
 
 use std::collections::HashMap;
 
-use rusqlite::params;
-
 use crate::clock::Timestamp;
 use crate::store::Store;
 use crate::store::audit::Segment;
 use crate::store::error::StoreError;
 use crate::store::reader::Reader;
+use crate::store::sql::{Statements, params};
 
 /// Rows looked at in one read transaction.
 const PAGE: u32 = 4000;
@@ -152,57 +151,46 @@ impl Reader<'_> {
     /// Number of the last event that goes; none = none does. The newest event stays: cursors and the side-car are
     /// compared with it.
     pub fn old_events_to(&self, before: Timestamp) -> Result<Option<(u64, u64)>, StoreError> {
-        let end: Option<u64> = self
-            .conn
-            .prepare_cached(
-                "SELECT coalesce((SELECT seq FROM events WHERE at >= ?1 ORDER BY seq LIMIT 1),
-                    (SELECT max(seq) FROM events))",
-            )?
-            .query_row([before.as_millis()], |row| row.get(0))?;
+        let end: Option<u64> = self.conn.value(
+            "SELECT coalesce((SELECT seq FROM events WHERE at >= ?1
+             ORDER BY seq LIMIT 1),
+             (SELECT max(seq) FROM events))",
+            [before],
+        )?;
         let Some(end) = end else {
             return Ok(None);
         };
-        let (count, last): (u64, Option<u64>) = self
-            .conn
-            .prepare_cached("SELECT count(*), max(seq) FROM events WHERE seq < ?1")?
-            .query_row([end], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let (count, last): (u64, Option<u64>) = self.conn.row(
+            "SELECT count(*) AS count, max(seq) AS seq FROM events WHERE seq < ?1",
+            [end],
+            |row| Ok((row.get("count")?, row.get("seq")?)),
+        )?;
         Ok(last.map(|last| (last, count)))
     }
 
     /// Positions of sessions that expire.
     pub fn idle_sessions(&self, rules: &SweepRules) -> Result<Vec<i64>, StoreError> {
-        Ok(self
-            .conn
-            .prepare_cached(&format!(
-                "SELECT s.position FROM sessions s WHERE {IDLE} ORDER BY s.position"
-            ))?
-            // The condition numbers its parameter as where it is part of another one.
-            .query_map(params![0, 0, rules.idle_before.as_millis()], |row| {
-                row.get(0)
-            })?
-            .collect::<rusqlite::Result<_>>()?)
+        // The condition numbers its parameter as where it is part of another one.
+        self.conn.values(
+            &format!("SELECT s.position FROM sessions s WHERE {IDLE} ORDER BY s.position"),
+            params![0, 0, rules.idle_before],
+        )
     }
 
     /// Sessions that are over, with the ids of their turns that are left: a session goes with the last of them.
     pub fn old_sessions(&self, before: Timestamp) -> Result<Vec<(i64, Vec<RawId>)>, StoreError> {
-        let positions = self
-            .conn
-            .prepare_cached(&format!(
-                "SELECT s.position, s.id FROM sessions s WHERE {OLD_SESSION} ORDER BY s.position"
-            ))?
-            .query_map([before.as_millis()], |row| Ok((row.get(0)?, row.get(1)?)))?
-            .collect::<rusqlite::Result<Vec<(i64, RawId)>>>()?;
-        let mut turns = self
-            .conn
-            .prepare_cached("SELECT id FROM continuations WHERE session_id = ?1")?;
+        let positions = self.conn.rows(
+            &format!(
+                "SELECT s.position, s.id FROM sessions s WHERE {OLD_SESSION}
+             ORDER BY s.position"
+            ),
+            [before],
+            |row| Ok((row.get("position")?, row.get::<RawId>("id")?)),
+        )?;
+        let turns = "SELECT id FROM continuations WHERE session_id = ?1";
         positions
             .into_iter()
-            .map(|(position, id)| {
-                let left = turns
-                    .query_map([id], |row| row.get(0))?
-                    .collect::<rusqlite::Result<_>>()?;
-                Ok((position, left))
-            })
+            .map(|(position, id)| Ok((position, self.conn.values(turns, [id])?)))
             .collect()
     }
 
@@ -212,29 +200,21 @@ impl Reader<'_> {
         rules: &SweepRules,
         after: Option<RawId>,
     ) -> Result<KeyPage<RawId>, StoreError> {
-        let mut statement = self.conn.prepare_cached(
-            "SELECT id, continuation_id IS NULL AND received_at < ?3 FROM inbox WHERE id > ?1 ORDER BY id LIMIT ?2",
+        let rows = self.conn.rows(
+            "SELECT id, continuation_id IS NULL AND received_at < ?3 AS old FROM inbox
+             WHERE id > ?1 ORDER BY id LIMIT ?2",
+            params![after.unwrap_or_default(), PAGE, rules.keys_before()],
+            |row| Ok((row.get("id")?, row.get("old")?)),
         )?;
-        let rows = statement.query_map(
-            params![
-                after.unwrap_or_default(),
-                PAGE,
-                rules.keys_before().as_millis()
-            ],
-            |row| Ok((row.get(0)?, row.get(1)?)),
-        )?;
-        page(rows)
+        Ok(page(rows))
     }
 
     /// Settled questions without a turn.
     pub fn old_questions(&self, before: Timestamp) -> Result<Vec<i64>, StoreError> {
-        Ok(self
-            .conn
-            .prepare_cached(&format!(
-                "SELECT a.position FROM approvals a WHERE {OLD_QUESTION} ORDER BY a.position"
-            ))?
-            .query_map([before.as_millis()], |row| row.get(0))?
-            .collect::<rusqlite::Result<_>>()?)
+        self.conn.values(
+            &format!("SELECT a.position FROM approvals a WHERE {OLD_QUESTION} ORDER BY a.position"),
+            [before],
+        )
     }
 
     /// Settled messages without a turn or a question.
@@ -243,24 +223,23 @@ impl Reader<'_> {
         before: Timestamp,
         after: Option<i64>,
     ) -> Result<KeyPage<i64>, StoreError> {
-        let mut statement = self.conn.prepare_cached(&format!(
-            "SELECT o.position, ({OLD_MESSAGE}) FROM outbox o WHERE o.position > ?2 ORDER BY o.position LIMIT ?3"
-        ))?;
-        let rows = statement.query_map(
-            params![before.as_millis(), after.unwrap_or(0), PAGE],
-            |row| Ok((row.get(0)?, row.get(1)?)),
+        let rows = self.conn.rows(
+            &format!(
+                "SELECT o.position, ({OLD_MESSAGE}) AS old FROM outbox o
+                 WHERE o.position > ?2 ORDER BY o.position LIMIT ?3"
+            ),
+            params![before, after.unwrap_or(0), PAGE],
+            |row| Ok((row.get("position")?, row.get("old")?)),
         )?;
-        page(rows)
+        Ok(page(rows))
     }
 
     /// How many compactions may go.
     pub fn old_compactions(&self, before: Timestamp) -> Result<u64, StoreError> {
-        Ok(self
-            .conn
-            .prepare_cached(&format!(
-                "SELECT count(*) FROM compactions k WHERE {OLD_COMPACTION}"
-            ))?
-            .query_row([before.as_millis()], |row| row.get(0))?)
+        self.conn.value(
+            &format!("SELECT count(*) FROM compactions k WHERE {OLD_COMPACTION}"),
+            [before],
+        )
     }
 
     /// Artifacts with the turns that still refer to them: an artifact goes with the last of them.
@@ -268,28 +247,20 @@ impl Reader<'_> {
         &self,
         after: Option<[u8; 32]>,
     ) -> Result<(Vec<ReferredArtifact>, Option<[u8; 32]>), StoreError> {
-        let rows = self
-            .conn
-            .prepare_cached(
-                "SELECT hash, size FROM artifacts WHERE hash > ?1 ORDER BY hash LIMIT ?2",
-            )?
-            .query_map(params![after.unwrap_or_default(), PAGE], |row| {
-                Ok((row.get(0)?, row.get(1)?))
-            })?
-            .collect::<rusqlite::Result<Vec<([u8; 32], u64)>>>()?;
+        let rows = self.conn.rows(
+            "SELECT hash, size FROM artifacts WHERE hash > ?1 ORDER BY hash LIMIT ?2",
+            params![after.unwrap_or_default(), PAGE],
+            |row| Ok((row.get("hash")?, row.get("size")?)),
+        )?;
         let next = rows
             .last()
             .map(|(hash, _)| *hash)
             .filter(|_| rows.len() == PAGE as usize);
-        let mut references = self
-            .conn
-            .prepare_cached("SELECT continuation_id FROM artifact_references WHERE hash = ?1")?;
+        let references = "SELECT continuation_id FROM artifact_references WHERE hash = ?1";
         let found = rows
             .into_iter()
             .map(|(hash, size)| {
-                let by = references
-                    .query_map([hash], |row| row.get(0))?
-                    .collect::<rusqlite::Result<_>>()?;
+                let by = self.conn.values(references, [hash])?;
                 Ok(ReferredArtifact { hash, size, by })
             })
             .collect::<Result<_, StoreError>>()?;
@@ -308,19 +279,10 @@ impl Reader<'_> {
             return Ok(None);
         }
         let from = segment.map_or(0, |segment| segment.to_seq) + 1;
-        let kept: Option<u64> = self
-            .conn
-            .prepare_cached(
-                "SELECT seq FROM audit WHERE seq >= ?1 AND at >= ?2 ORDER BY seq LIMIT 1",
-            )?
-            .query_row(params![from, rules.audit_before.as_millis()], |row| {
-                row.get(0)
-            })
-            .map(Some)
-            .or_else(|error| match error {
-                rusqlite::Error::QueryReturnedNoRows => Ok(None),
-                other => Err(other),
-            })?;
+        let kept: Option<u64> = self.conn.value_opt(
+            "SELECT seq FROM audit WHERE seq >= ?1 AND at >= ?2 ORDER BY seq LIMIT 1",
+            params![from, rules.audit_before],
+        )?;
         // Without a row that is kept there is nothing that the chain could go on with.
         Ok(kept
             .filter(|kept| *kept > from)
@@ -330,10 +292,8 @@ impl Reader<'_> {
     /// Pages of the file, and how many of them are free.
     pub fn pages(&self) -> Result<(u64, u64), StoreError> {
         Ok((
-            self.conn
-                .query_row("PRAGMA page_count", [], |row| row.get(0))?,
-            self.conn
-                .query_row("PRAGMA freelist_count", [], |row| row.get(0))?,
+            self.conn.value("PRAGMA page_count", [])?,
+            self.conn.value("PRAGMA freelist_count", [])?,
         ))
     }
 
@@ -346,23 +306,15 @@ impl Reader<'_> {
 }
 
 /// Reads a page of (key, whether it may go).
-fn page<K: Copy>(
-    rows: impl Iterator<Item = rusqlite::Result<(K, bool)>>,
-) -> Result<KeyPage<K>, StoreError> {
-    let mut keys = Vec::new();
-    let (mut last, mut seen) = (None, 0);
-    for row in rows {
-        let (key, old) = row?;
-        last = Some(key);
-        seen += 1;
-        if old {
-            keys.push(key);
-        }
+fn page<K: Copy>(rows: Vec<(K, bool)>) -> KeyPage<K> {
+    let full = rows.len() == PAGE as usize;
+    KeyPage {
+        next: rows.last().map(|(key, _)| *key).filter(|_| full),
+        keys: rows
+            .into_iter()
+            .filter_map(|(key, old)| old.then_some(key))
+            .collect(),
     }
-    Ok(KeyPage {
-        keys,
-        next: last.filter(|_| seen == PAGE),
-    })
 }
 
 impl Store {
@@ -409,13 +361,12 @@ impl Store {
         loop {
             let rows: Vec<(i64, RawId, Option<RawId>)> = self
                 .read(move |reader| {
-                    let mut statement = reader.conn.prepare_cached(
-                        "SELECT position, id, retry_of FROM continuations WHERE position > ?1 ORDER BY position LIMIT ?2",
-                    )?;
-                    let rows = statement.query_map(params![after, PAGE], |row| {
-                        Ok((row.get(0)?, row.get(1)?, row.get(2)?))
-                    })?;
-                    Ok(rows.collect::<rusqlite::Result<_>>()?)
+                    reader.conn.rows(
+                        "SELECT position, id, retry_of FROM continuations WHERE position > ?1
+                         ORDER BY position LIMIT ?2",
+                        params![after, PAGE],
+                        |row| Ok((row.get("position")?, row.get("id")?, row.get("retry_of")?)),
+                    )
                 })
                 .await?;
             for (position, id, retry_of) in &rows {
@@ -440,16 +391,20 @@ impl Store {
         loop {
             let rows: Vec<(i64, Option<RawId>, bool)> = self
                 .read(move |reader| {
-                    let mut statement = reader.conn.prepare_cached(
+                    reader.conn.rows(
                         "SELECT position, continuation_id,
-                            state IN ('pending', 'sending', 'unknown') OR updated_at >= ?3
+                            state IN ('pending', 'sending', 'unknown') OR updated_at >= ?3 AS
+                             keep
                          FROM outbox WHERE position > ?1 ORDER BY position LIMIT ?2",
-                    )?;
-                    let rows = statement.query_map(
-                        params![after, PAGE, rules.history_before.as_millis()],
-                        |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
-                    )?;
-                    Ok(rows.collect::<rusqlite::Result<_>>()?)
+                        params![after, PAGE, rules.history_before],
+                        |row| {
+                            Ok((
+                                row.get("position")?,
+                                row.get("continuation_id")?,
+                                row.get("keep")?,
+                            ))
+                        },
+                    )
                 })
                 .await?;
             for (position, of, live) in &rows {
@@ -481,14 +436,18 @@ impl Store {
         loop {
             let rows: Vec<(RawId, Option<RawId>, bool)> = self
                 .read(move |reader| {
-                    let mut statement = reader.conn.prepare_cached(
-                        "SELECT id, continuation_id, received_at < ?3 FROM inbox WHERE id > ?1 ORDER BY id LIMIT ?2",
-                    )?;
-                    let rows = statement.query_map(
-                        params![after, PAGE, rules.keys_before().as_millis()],
-                        |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
-                    )?;
-                    Ok(rows.collect::<rusqlite::Result<_>>()?)
+                    reader.conn.rows(
+                        "SELECT id, continuation_id, received_at < ?3 AS keep FROM inbox
+                         WHERE id > ?1 ORDER BY id LIMIT ?2",
+                        params![after, PAGE, rules.keys_before()],
+                        |row| {
+                            Ok((
+                                row.get("id")?,
+                                row.get("continuation_id")?,
+                                row.get("keep")?,
+                            ))
+                        },
+                    )
                 })
                 .await?;
             for (id, of, old) in &rows {
@@ -514,14 +473,19 @@ impl Store {
         loop {
             let rows: Vec<(RawId, RawId, bool)> = self
                 .read(move |reader| {
-                    let mut statement = reader.conn.prepare_cached(
-                        "SELECT id, continuation_id, settled_at IS NULL FROM model_attempts
+                    reader.conn.rows(
+                        "SELECT id, continuation_id, settled_at IS NULL AS keep
+                         FROM model_attempts
                          WHERE id > ?1 ORDER BY id LIMIT ?2",
-                    )?;
-                    let rows = statement.query_map(params![after, PAGE], |row| {
-                        Ok((row.get(0)?, row.get(1)?, row.get(2)?))
-                    })?;
-                    Ok(rows.collect::<rusqlite::Result<_>>()?)
+                        params![after, PAGE],
+                        |row| {
+                            Ok((
+                                row.get("id")?,
+                                row.get("continuation_id")?,
+                                row.get("keep")?,
+                            ))
+                        },
+                    )
                 })
                 .await?;
             for (id, of, open) in &rows {
@@ -545,39 +509,36 @@ fn candidates(
     rules: &SweepRules,
     after: i64,
 ) -> Result<(Vec<OldTurn>, Option<i64>), StoreError> {
-    let to: Option<i64> = reader
-        .conn
-        .prepare_cached(
-            "SELECT max(position) FROM (SELECT position FROM continuations WHERE position > ?1 ORDER BY position LIMIT ?2)",
-        )?
-        .query_row(params![after, PAGE], |row| row.get(0))?;
+    let to: Option<i64> = reader.conn.value(
+        "SELECT max(position) FROM (SELECT position FROM continuations
+         WHERE position > ?1 ORDER BY position LIMIT ?2)",
+        params![after, PAGE],
+    )?;
     let Some(to) = to else {
         return Ok((Vec::new(), None));
     };
-    let turns = reader
-        .conn
-        .prepare_cached(&format!(
-            "SELECT c.id, c.position FROM continuations c JOIN sessions s ON s.id = c.session_id
+    let turns = reader.conn.rows(
+        &format!(
+            "SELECT c.id, c.position FROM continuations c
+             JOIN sessions s ON s.id = c.session_id
              WHERE c.position > ?4 AND c.position <= ?5 AND {} ORDER BY c.position",
             old_turn()
-        ))?
-        .query_map(
-            params![
-                rules.history_before.as_millis(),
-                rules.keep_exchanges,
-                rules.idle_before.as_millis(),
-                after,
-                to
-            ],
-            |row| {
-                Ok(OldTurn {
-                    id: row.get(0)?,
-                    position: row.get(1)?,
-                    ..OldTurn::default()
-                })
-            },
-        )?
-        .collect::<rusqlite::Result<_>>()?;
+        ),
+        params![
+            rules.history_before,
+            rules.keep_exchanges,
+            rules.idle_before,
+            after,
+            to
+        ],
+        |row| {
+            Ok(OldTurn {
+                id: row.get("id")?,
+                position: row.get("position")?,
+                ..OldTurn::default()
+            })
+        },
+    )?;
     Ok((turns, Some(to)))
 }
 

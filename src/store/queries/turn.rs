@@ -1,10 +1,7 @@
 //! Everything the turn machine folds to go on with one continuation.
 
-use rusqlite::{Connection, OptionalExtension, Row, params};
-
-use crate::clock::Timestamp;
 use crate::protocol::approval::{Requester, Speaker};
-use crate::protocol::ids::{ApprovalId, ContinuationId, RuleId, SessionId, ToolCallId};
+use crate::protocol::ids::{ContinuationId, RuleId, SessionId, ToolCallId};
 use crate::protocol::policy::Verdict;
 use crate::protocol::session::{Step, ToolCall};
 use crate::protocol::words::{ApprovalState, ContinuationState, Surface};
@@ -12,7 +9,7 @@ use crate::store::error::StoreError;
 use crate::store::input::{TurnBounds, TurnCache, TurnLimits, TurnUsed};
 use crate::store::queries::continuations::load_steps;
 use crate::store::reader::Reader;
-use crate::store::rows::{json, json_opt, word, word_opt};
+use crate::store::sql::{Connection, Row, Statements, params};
 
 /// A tool call with what only the engine needs.
 #[derive(Debug, Clone, PartialEq)]
@@ -108,53 +105,51 @@ pub struct Standing {
 const CALL: &str =
     "SELECT t.id, t.continuation_id, t.step, t.idx, t.name, t.args, t.access, t.effect, t.risk,
         t.risk_reasons, t.plan, t.state, t.verdict, t.rule, t.policy_version, t.approval_id,
-        json_extract(s.body, '$.content'),
+        json_extract(s.body, '$.content') AS result,
         t.duration_ms, t.attempts, t.created_at, t.started_at,
-        t.provider_call_id, t.preview, t.digest, t.args_digest, t.idempotency_key, a.state, a.taint,
-        json_extract(s.body, '$.artifact'), json_extract(s.body, '$.cached'), t.rule_id
+        t.provider_call_id, t.preview, t.digest, t.args_digest, t.idempotency_key, a.state AS approval_state, a.taint,
+        json_extract(s.body, '$.artifact') AS artifact, json_extract(s.body, '$.cached') AS cached, t.rule_id
      FROM tool_calls t LEFT JOIN approvals a ON a.id = t.approval_id
         LEFT JOIN steps s ON s.continuation_id = t.continuation_id AND s.n = t.result_step";
 
-fn call_row(row: &Row<'_>) -> rusqlite::Result<CallRow> {
+fn call_row(row: &Row<'_>) -> Result<CallRow, StoreError> {
     Ok(CallRow {
         call: ToolCall {
-            id: ToolCallId::from_bytes(row.get(0)?),
-            continuation_id: ContinuationId::from_bytes(row.get(1)?),
-            step: row.get(2)?,
-            index: row.get(3)?,
-            name: row.get(4)?,
-            args: json(row, 5)?,
-            access: word(row, 6)?,
-            effect: word(row, 7)?,
-            risk: word(row, 8)?,
-            risk_reasons: json(row, 9)?,
-            plan: json(row, 10)?,
-            state: word(row, 11)?,
+            id: row.get("id")?,
+            continuation_id: row.get("continuation_id")?,
+            step: row.get("step")?,
+            index: row.get("idx")?,
+            name: row.get("name")?,
+            args: row.json("args")?,
+            access: row.get("access")?,
+            effect: row.get("effect")?,
+            risk: row.get("risk")?,
+            risk_reasons: row.json("risk_reasons")?,
+            plan: row.json("plan")?,
+            state: row.get("state")?,
             verdict: Verdict {
-                decision: word(row, 12)?,
-                rule: row.get(13)?,
-                policy_version: row.get(14)?,
+                decision: row.get("verdict")?,
+                rule: row.get("rule")?,
+                policy_version: row.get("policy_version")?,
             },
-            approval_id: row
-                .get::<_, Option<[u8; 16]>>(15)?
-                .map(ApprovalId::from_bytes),
-            result: row.get(16)?,
-            artifact: json_opt(row, 28)?,
-            cached: json_opt(row, 29)?,
-            duration_ms: row.get(17)?,
-            attempts: row.get(18)?,
-            created_at: Timestamp(row.get(19)?),
-            started_at: row.get::<_, Option<i64>>(20)?.map(Timestamp),
+            approval_id: row.get("approval_id")?,
+            result: row.get("result")?,
+            artifact: row.json_opt("artifact")?,
+            cached: row.json_opt("cached")?,
+            duration_ms: row.get("duration_ms")?,
+            attempts: row.get("attempts")?,
+            created_at: row.get("created_at")?,
+            started_at: row.get("started_at")?,
             shortened: false,
         },
-        provider_call_id: row.get(21)?,
-        preview: row.get(22)?,
-        digest: row.get(23)?,
-        args_digest: row.get(24)?,
-        idempotency_key: row.get(25)?,
-        approval_state: word_opt(row, 26)?,
-        taint: json_opt(row, 27)?.unwrap_or_default(),
-        rule_id: row.get::<_, Option<[u8; 16]>>(30)?.map(RuleId::from_bytes),
+        provider_call_id: row.get("provider_call_id")?,
+        preview: row.get("preview")?,
+        digest: row.get("digest")?,
+        args_digest: row.get("args_digest")?,
+        idempotency_key: row.get("idempotency_key")?,
+        approval_state: row.get("approval_state")?,
+        taint: row.json_opt("taint")?.unwrap_or_default(),
+        rule_id: row.get("rule_id")?,
     })
 }
 
@@ -163,12 +158,11 @@ pub(crate) fn load_calls(
     conn: &Connection,
     id: ContinuationId,
 ) -> Result<Vec<CallRow>, StoreError> {
-    Ok(conn
-        .prepare_cached(&format!(
-            "{CALL} WHERE t.continuation_id = ?1 ORDER BY t.step, t.idx"
-        ))?
-        .query_map([id.to_bytes()], call_row)?
-        .collect::<rusqlite::Result<_>>()?)
+    conn.rows(
+        &format!("{CALL} WHERE t.continuation_id = ?1 ORDER BY t.step, t.idx"),
+        [id],
+        call_row,
+    )
 }
 
 /// The calls one step proposed, in order.
@@ -177,19 +171,16 @@ pub(crate) fn load_calls_of_step(
     id: ContinuationId,
     step: u32,
 ) -> Result<Vec<CallRow>, StoreError> {
-    Ok(conn
-        .prepare_cached(&format!(
-            "{CALL} WHERE t.continuation_id = ?1 AND t.step = ?2 ORDER BY t.idx"
-        ))?
-        .query_map(params![id.to_bytes(), step], call_row)?
-        .collect::<rusqlite::Result<_>>()?)
+    conn.rows(
+        &format!("{CALL} WHERE t.continuation_id = ?1 AND t.step = ?2 ORDER BY t.idx"),
+        params![id, step],
+        call_row,
+    )
 }
 
 /// One call.
 pub(crate) fn load_call(conn: &Connection, id: ToolCallId) -> Result<CallRow, StoreError> {
-    conn.prepare_cached(&format!("{CALL} WHERE t.id = ?1"))?
-        .query_row([id.to_bytes()], call_row)
-        .optional()?
+    conn.row_opt(&format!("{CALL} WHERE t.id = ?1"), [id], call_row)?
         .ok_or_else(|| StoreError::not_found("tool call", id))
 }
 
@@ -197,20 +188,20 @@ impl Reader<'_> {
     /// Where a continuation stands.
     pub fn standing(&self, id: ContinuationId) -> Result<Standing, StoreError> {
         self.conn
-            .prepare_cached(
+            .row_opt(
                 "SELECT c.state, c.epoch, s.channel, s.conversation, c.message_ref
                  FROM continuations c JOIN sessions s ON s.id = c.session_id WHERE c.id = ?1",
+                [id],
+                |row| {
+                    Ok(Standing {
+                        state: row.get("state")?,
+                        epoch: row.get("epoch")?,
+                        channel: row.get("channel")?,
+                        conversation: row.get("conversation")?,
+                        message_ref: row.get("message_ref")?,
+                    })
+                },
             )?
-            .query_row([id.to_bytes()], |row| {
-                Ok(Standing {
-                    state: word(row, 0)?,
-                    epoch: row.get(1)?,
-                    channel: row.get(2)?,
-                    conversation: row.get(3)?,
-                    message_ref: row.get(4)?,
-                })
-            })
-            .optional()?
             .ok_or_else(|| StoreError::not_found("continuation", id))
     }
 
@@ -218,66 +209,68 @@ impl Reader<'_> {
     pub fn turn(&self, id: ContinuationId) -> Result<TurnRows, StoreError> {
         let mut turn = self
             .conn
-            .prepare_cached(
-                "SELECT c.state, c.epoch, c.attempt, c.session_id, s.channel, s.conversation, c.requester_id,
-                    c.requester_display, c.requester_person, c.surface, c.text, coalesce(c.model, s.model),
-                    c.max_steps, c.max_tool_calls, c.max_active_ms, c.max_tokens,
-                    c.used_steps, c.used_tool_calls, c.used_active_ms, c.input_tokens + c.output_tokens,
-                    c.message_ref, s.temporary, c.retry_of, s.estimate_ratio, c.fresh, c.private, c.max_cost_usd,
-                    s.turns - coalesce((SELECT m.turns FROM summaries m WHERE m.session_id = s.id), 0),
-                    c.unattended, c.autonomy_ceiling, c.sent_text, c.speaker
+            .row_opt(
+                "SELECT c.state, c.epoch, c.attempt, c.session_id, s.channel, s.conversation,
+                    c.requester_id, c.requester_display, c.requester_person, c.surface, c.text,
+                    coalesce(c.model, s.model) AS model, c.max_steps, c.max_tool_calls,
+                    c.max_active_ms, c.max_tokens, c.used_steps, c.used_tool_calls,
+                    c.used_active_ms, c.input_tokens + c.output_tokens AS tokens, c.message_ref,
+                    s.temporary, c.retry_of, s.estimate_ratio, c.fresh, c.private, c.max_cost_usd,
+                    s.turns - coalesce((SELECT m.turns FROM summaries m
+                 WHERE m.session_id = s.id), 0) AS uncovered, c.unattended, c.autonomy_ceiling,
+                     c.sent_text, c.speaker
                  FROM continuations c JOIN sessions s ON s.id = c.session_id WHERE c.id = ?1",
+                [id],
+                |row| {
+                    Ok(TurnRows {
+                        id,
+                        state: row.get("state")?,
+                        epoch: row.get("epoch")?,
+                        attempt: row.get("attempt")?,
+                        session_id: row.get("session_id")?,
+                        channel: row.get("channel")?,
+                        conversation: row.get("conversation")?,
+                        requester: Requester {
+                            id: row.get("requester_id")?,
+                            display: row.get("requester_display")?,
+                            person: row.get("requester_person")?,
+                        },
+                        speaker: row.json_opt("speaker")?,
+                        surface: row.get("surface")?,
+                        text: row.get("text")?,
+                        sent_text: row.get("sent_text")?,
+                        model: row.get("model")?,
+                        estimate_ratio: row.get("estimate_ratio")?,
+                        limits: TurnLimits {
+                            max_steps: row.get("max_steps")?,
+                            max_tool_calls: row.get("max_tool_calls")?,
+                            max_active_ms: row.get("max_active_ms")?,
+                            max_tokens: row.get("max_tokens")?,
+                            max_cost_usd: row.get("max_cost_usd")?,
+                        },
+                        used: TurnUsed {
+                            steps: row.get("used_steps")?,
+                            tool_calls: row.get("used_tool_calls")?,
+                            active_ms: row.get("used_active_ms")?,
+                            tokens: row.get("tokens")?,
+                        },
+                        message_ref: row.get("message_ref")?,
+                        uncovered: row.get::<i64>("uncovered")?.max(0).unsigned_abs(),
+                        temporary: row.get("temporary")?,
+                        retry_of: row.get("retry_of")?,
+                        cache: TurnCache {
+                            fresh: row.get("fresh")?,
+                            private: row.get("private")?,
+                        },
+                        bounds: TurnBounds {
+                            unattended: row.get("unattended")?,
+                            autonomy_ceiling: row.get("autonomy_ceiling")?,
+                        },
+                        steps: Vec::new(),
+                        calls: Vec::new(),
+                    })
+                },
             )?
-            .query_row([id.to_bytes()], |row| {
-                Ok(TurnRows {
-                    id,
-                    state: word(row, 0)?,
-                    epoch: row.get(1)?,
-                    attempt: row.get(2)?,
-                    session_id: SessionId::from_bytes(row.get(3)?),
-                    channel: row.get(4)?,
-                    conversation: row.get(5)?,
-                    requester: Requester {
-                        id: row.get(6)?,
-                        display: row.get(7)?,
-                        person: row.get(8)?,
-                    },
-                    speaker: json_opt(row, 31)?,
-                    surface: word(row, 9)?,
-                    text: row.get(10)?,
-                    sent_text: row.get(30)?,
-                    model: row.get(11)?,
-                    estimate_ratio: row.get(23)?,
-                    limits: TurnLimits {
-                        max_steps: row.get(12)?,
-                        max_tool_calls: row.get(13)?,
-                        max_active_ms: row.get(14)?,
-                        max_tokens: row.get(15)?,
-                        max_cost_usd: row.get(26)?,
-                    },
-                    used: TurnUsed {
-                        steps: row.get(16)?,
-                        tool_calls: row.get(17)?,
-                        active_ms: row.get(18)?,
-                        tokens: row.get(19)?,
-                    },
-                    message_ref: row.get(20)?,
-                    uncovered: row.get::<_, i64>(27)?.max(0).unsigned_abs(),
-                    temporary: row.get(21)?,
-                    retry_of: row.get::<_, Option<[u8; 16]>>(22)?.map(ContinuationId::from_bytes),
-                    cache: TurnCache {
-                        fresh: row.get(24)?,
-                        private: row.get(25)?,
-                    },
-                    bounds: TurnBounds {
-                        unattended: word_opt(row, 28)?,
-                        autonomy_ceiling: word_opt(row, 29)?,
-                    },
-                    steps: Vec::new(),
-                    calls: Vec::new(),
-                })
-            })
-            .optional()?
             .ok_or_else(|| StoreError::not_found("continuation", id))?;
         turn.steps = load_steps(self.conn, id)?;
         turn.calls = load_calls(self.conn, id)?;

@@ -1,9 +1,7 @@
 //! What waits, and what nobody knows.
 
-use rusqlite::{Row, params};
-
 use crate::clock::Timestamp;
-use crate::protocol::ids::{ContinuationId, SessionId, ToolCallId};
+use crate::protocol::ids::SessionId;
 use crate::protocol::uncertain::{
     OpenQuestion, Uncertain, UncertainCall, UncertainTotals, WaitingConversation, WaitingTurn,
 };
@@ -12,8 +10,9 @@ use crate::store::queries::approvals::load_approvals;
 use crate::store::queries::channels::held;
 use crate::store::queries::outbox::load_items;
 use crate::store::reader::Reader;
-use crate::store::rows::{preview, word};
+use crate::store::rows::preview;
 use crate::store::schema;
+use crate::store::sql::{Row, Statements, params};
 
 /// Entries of each list.
 const LISTED: u32 = 200;
@@ -59,22 +58,22 @@ impl Recovered {
 
 fn turn_row(
     row: &Row<'_>,
-) -> rusqlite::Result<(SessionId, String, String, Option<String>, WaitingTurn)> {
-    let text: String = row.get(6)?;
+) -> Result<(SessionId, String, String, Option<String>, WaitingTurn), StoreError> {
+    let text: String = row.get("text")?;
     Ok((
-        SessionId::from_bytes(row.get(0)?),
-        row.get(1)?,
-        row.get(2)?,
-        row.get(3)?,
+        row.get("session_id")?,
+        row.get("channel")?,
+        row.get("conversation")?,
+        row.get("title")?,
         WaitingTurn {
-            continuation_id: ContinuationId::from_bytes(row.get(4)?),
-            state: word(row, 5)?,
+            continuation_id: row.get("turn")?,
+            state: row.get("state")?,
             text: preview(
                 text.lines()
                     .find(|line| !line.trim().is_empty())
                     .unwrap_or(""),
             ),
-            created_at: Timestamp(row.get(7)?),
+            created_at: row.get("created_at")?,
         },
     ))
 }
@@ -82,15 +81,12 @@ fn turn_row(
 impl Reader<'_> {
     /// What waits, and what nobody knows; `at` is the time it is asked.
     pub fn uncertain(&self, at: Timestamp, recovered: Recovered) -> Result<Uncertain, StoreError> {
-        let count = |query: &str| -> Result<u64, StoreError> {
-            Ok(self.conn.query_row(query, [], |row| row.get(0))?)
-        };
+        let count = |query: &str| -> Result<u64, StoreError> { self.conn.value(query, []) };
         let (turns, calls, deliveries) =
             (recovered.turns(), recovered.calls(), recovered.deliveries());
-        let oldest: Option<i64> = self.conn.query_row(
+        let oldest: Option<i64> = self.conn.value(
             &format!("SELECT min(c.created_at) FROM continuations c WHERE {turns}"),
             [],
-            |row| row.get(0),
         )?;
         let totals = UncertainTotals {
             turns: count(&format!(
@@ -139,17 +135,19 @@ impl Reader<'_> {
 
     fn waiting_conversations(&self, turns: &str) -> Result<Vec<WaitingConversation>, StoreError> {
         let mut found: Vec<WaitingConversation> = Vec::new();
-        let mut statement = self.conn.prepare(&format!(
-            "SELECT * FROM (
-                SELECT s.id, s.channel, s.conversation, s.title, c.id AS turn, c.state, substr(c.text, 1, 2000),
-                    c.created_at, c.position AS position
+        let rows = self.conn.rows(
+            &format!(
+                "SELECT * FROM (
+                SELECT s.id AS session_id, s.channel, s.conversation, s.title, c.id AS turn, c.state,
+                    substr(c.text, 1, 2000) AS text, c.created_at, c.position AS position
                 FROM continuations c JOIN sessions s ON s.id = c.session_id
                 WHERE {turns} ORDER BY c.position DESC LIMIT ?1)
              ORDER BY position"
-        ))?;
-        let rows = statement.query_map(params![LISTED], turn_row)?;
-        for row in rows {
-            let (session_id, channel, conversation, title, turn) = row?;
+            ),
+            params![LISTED],
+            turn_row,
+        )?;
+        for (session_id, channel, conversation, title, turn) in rows {
             match found
                 .iter_mut()
                 .find(|known| known.session_id == session_id)
@@ -168,22 +166,25 @@ impl Reader<'_> {
     }
 
     fn uncertain_calls(&self, calls: &str) -> Result<Vec<UncertainCall>, StoreError> {
-        let mut statement = self.conn.prepare(&format!(
-            "SELECT t.id, t.continuation_id, t.name, t.preview, t.effect, t.state, t.started_at
+        self.conn.rows(
+            &format!(
+                "SELECT t.id, t.continuation_id, t.name, t.preview, t.effect, t.state,
+                 t.started_at
              FROM tool_calls t JOIN continuations c ON c.id = t.continuation_id
              WHERE {calls} ORDER BY t.position DESC LIMIT ?1"
-        ))?;
-        let rows = statement.query_map([LISTED], |row| {
-            Ok(UncertainCall {
-                id: ToolCallId::from_bytes(row.get(0)?),
-                continuation_id: ContinuationId::from_bytes(row.get(1)?),
-                name: row.get(2)?,
-                preview: row.get(3)?,
-                effect: word(row, 4)?,
-                state: word(row, 5)?,
-                started_at: row.get::<_, Option<i64>>(6)?.map(Timestamp),
-            })
-        })?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
+            ),
+            [LISTED],
+            |row| {
+                Ok(UncertainCall {
+                    id: row.get("id")?,
+                    continuation_id: row.get("continuation_id")?,
+                    name: row.get("name")?,
+                    preview: row.get("preview")?,
+                    effect: row.get("effect")?,
+                    state: row.get("state")?,
+                    started_at: row.get("started_at")?,
+                })
+            },
+        )
     }
 }

@@ -1,15 +1,13 @@
 //! Outcomes that nobody knows: what is known of them, and which a look at the other side may settle.
 
-use rusqlite::{Connection, OptionalExtension, params};
-
 use crate::clock::Timestamp;
 use crate::protocol::approval::{Approval, UnknownDelivery, UnknownOutcome};
-use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId, ToolCallId};
+use crate::protocol::ids::{ApprovalId, ContinuationId, ToolCallId};
 use crate::protocol::words::ApprovalKind;
 use crate::store::error::StoreError;
 use crate::store::queries::outbox::send_key;
 use crate::store::reader::Reader;
-use crate::store::rows::word;
+use crate::store::sql::{Connection, Statements, params};
 
 /// Adds to a question about an unknown outcome what is known of it; leaves every other approval as it is.
 pub(crate) fn tell_unknown(conn: &Connection, approval: &mut Approval) -> Result<(), StoreError> {
@@ -37,54 +35,54 @@ fn of_call(
     call: ToolCallId,
     asked: Timestamp,
 ) -> Result<Option<UnknownOutcome>, StoreError> {
-    Ok(conn
-        .prepare_cached(
-            "SELECT a.started_at, a.attempt, t.attempts, a.epoch, a.idempotency_key, a.detail
-             FROM tool_attempts a JOIN tool_calls t ON t.id = a.call_id
-             WHERE a.call_id = ?1 ORDER BY a.started_at <= ?2 DESC, a.attempt DESC LIMIT 1",
-        )?
-        .query_row(params![call.to_bytes(), asked.as_millis()], |row| {
+    conn.row_opt(
+        "SELECT a.started_at, a.attempt, t.attempts, a.epoch, a.idempotency_key,
+             a.detail
+         FROM tool_attempts a JOIN tool_calls t ON t.id = a.call_id
+         WHERE a.call_id = ?1 ORDER BY a.started_at <= ?2 DESC, a.attempt DESC LIMIT 1",
+        params![call, asked],
+        |row| {
             Ok(UnknownOutcome {
-                started_at: Some(Timestamp(row.get(0)?)),
-                attempt: row.get(1)?,
-                attempts: row.get(2)?,
-                epoch: row.get(3)?,
-                key: row.get(4)?,
-                known: row.get(5)?,
+                started_at: Some(row.get("started_at")?),
+                attempt: row.get("attempt")?,
+                attempts: row.get("attempts")?,
+                epoch: row.get("epoch")?,
+                key: row.get("idempotency_key")?,
+                known: row.get("detail")?,
                 delivery: None,
             })
-        })
-        .optional()?)
+        },
+    )
 }
 
 fn of_delivery(
     conn: &Connection,
     approval: ApprovalId,
 ) -> Result<Option<UnknownOutcome>, StoreError> {
-    Ok(conn
-        .prepare_cached(
-            "SELECT o.id, o.class, o.part, o.parts, o.text, o.begun_at, o.attempts, o.epoch, o.last_error
-             FROM approvals a JOIN outbox o ON o.id = a.outbox_id WHERE a.id = ?1",
-        )?
-        .query_row([approval.to_bytes()], |row| {
-            let id = OutboxId::from_bytes(row.get(0)?);
+    conn.row_opt(
+        "SELECT o.id, o.class, o.part, o.parts, o.text, o.begun_at, o.attempts,
+             o.epoch, o.last_error
+         FROM approvals a JOIN outbox o ON o.id = a.outbox_id WHERE a.id = ?1",
+        [approval],
+        |row| {
+            let id = row.get("id")?;
             Ok(UnknownOutcome {
-                started_at: row.get::<_, Option<i64>>(5)?.map(Timestamp),
-                attempt: row.get(6)?,
-                attempts: row.get(6)?,
-                epoch: row.get(7)?,
+                started_at: row.get("begun_at")?,
+                attempt: row.get("attempts")?,
+                attempts: row.get("attempts")?,
+                epoch: row.get("epoch")?,
                 key: send_key(id),
-                known: row.get(8)?,
+                known: row.get("last_error")?,
                 delivery: Some(UnknownDelivery {
                     id,
-                    class: word(row, 1)?,
-                    part: row.get(2)?,
-                    parts: row.get(3)?,
-                    text: row.get(4)?,
+                    class: row.get("class")?,
+                    part: row.get("part")?,
+                    parts: row.get("parts")?,
+                    text: row.get("text")?,
                 }),
             })
-        })
-        .optional()?)
+        },
+    )
 }
 
 /// A call whose outcome nobody knows, of a class that can be looked up.
@@ -103,22 +101,22 @@ pub struct UnknownCall {
 impl Reader<'_> {
     /// Calls that a person is asked about and that can be looked up, oldest first.
     pub fn unknown_calls(&self) -> Result<Vec<UnknownCall>, StoreError> {
-        Ok(self
-            .conn
-            .prepare_cached(
-                "SELECT t.id, t.continuation_id, a.id, t.attempts FROM approvals a JOIN tool_calls t ON t.id = a.tool_call_id
-                 WHERE a.state = 'pending' AND a.kind = 'resolve_unknown' AND t.state = 'indeterminate'
-                    AND t.effect IN ('keyed', 'reconcilable')
-                 ORDER BY a.position",
-            )?
-            .query_map([], |row| {
+        self.conn.rows(
+            "SELECT t.id, t.continuation_id, a.id AS approval_id, t.attempts
+             FROM approvals a JOIN tool_calls t ON t.id = a.tool_call_id
+             WHERE a.state = 'pending' AND a.kind = 'resolve_unknown'
+                 AND t.state = 'indeterminate'
+                AND t.effect IN ('keyed', 'reconcilable')
+             ORDER BY a.position",
+            [],
+            |row| {
                 Ok(UnknownCall {
-                    call_id: ToolCallId::from_bytes(row.get(0)?),
-                    continuation_id: ContinuationId::from_bytes(row.get(1)?),
-                    approval_id: ApprovalId::from_bytes(row.get(2)?),
-                    attempt: row.get(3)?,
+                    call_id: row.get("id")?,
+                    continuation_id: row.get("continuation_id")?,
+                    approval_id: row.get("approval_id")?,
+                    attempt: row.get("attempts")?,
                 })
-            })?
-            .collect::<rusqlite::Result<_>>()?)
+            },
+        )
     }
 }

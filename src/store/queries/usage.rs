@@ -5,7 +5,7 @@ use crate::protocol::session::Usage;
 use crate::store::error::StoreError;
 use crate::store::input::{BudgetKind, Limit};
 use crate::store::reader::Reader;
-use rusqlite::params;
+use crate::store::sql::{Statements, params};
 
 /// A call under way, as it was reserved.
 #[derive(Debug, Clone, PartialEq)]
@@ -46,82 +46,79 @@ impl Reader<'_> {
         most: u32,
     ) -> Result<(Vec<SessionUse>, u64), StoreError> {
         let mut all = 0;
-        let found = self
-            .conn
-            .prepare_cached(
-                "WITH reserved AS (
-                    SELECT c.session_id AS id, sum(m.estimated_tokens) AS tokens, total(m.estimated_cost_usd) AS usd
-                    FROM model_attempts m JOIN continuations c ON c.id = m.continuation_id
-                    WHERE m.settled_at IS NULL GROUP BY c.session_id
-                 ), added AS (
-                    SELECT session_id AS id, total(amount) FILTER (WHERE budget = 'session_tokens') AS tokens,
-                        total(amount) FILTER (WHERE budget = 'session_cost') AS usd
-                    FROM budget_grants WHERE session_id IS NOT NULL GROUP BY session_id
-                 ), used AS (
-                    SELECT s.id, s.updated_at, s.input_tokens + s.output_tokens + coalesce(r.tokens, 0) AS tokens,
-                        s.spent_usd + coalesce(r.usd, 0.0) AS usd, coalesce(a.tokens, 0.0) AS more_tokens,
-                        coalesce(a.usd, 0.0) AS more_usd, coalesce(r.tokens, 0) AS open_tokens,
-                        coalesce(r.usd, 0.0) AS open_usd
-                    FROM sessions s LEFT JOIN reserved r ON r.id = s.id LEFT JOIN added a ON a.id = s.id
-                    WHERE s.state = 'active'
-                 )
-                 SELECT id, tokens, usd, more_tokens, more_usd, count(*) OVER (), open_tokens, open_usd FROM used
-                 ORDER BY max(coalesce(tokens / nullif(?1 + more_tokens, 0.0), 0.0),
-                        coalesce(usd / nullif(?2 + more_usd, 0.0), 0.0)) DESC, updated_at DESC, id
-                 LIMIT ?3",
-            )?
-            .query_map(
-                params![
-                    limit.max_tokens.map(|tokens| tokens as f64),
-                    limit.max_cost_usd,
-                    most
-                ],
-                |row| {
-                    all = row.get(5)?;
-                    Ok(SessionUse {
-                        id: SessionId::from_bytes(row.get(0)?),
-                        tokens: row.get(1)?,
-                        cost_usd: row.get(2)?,
-                        added_tokens: row.get(3)?,
-                        added_usd: row.get(4)?,
-                        reserved_tokens: row.get(6)?,
-                        reserved_usd: row.get(7)?,
-                    })
-                },
-            )?
-            .collect::<rusqlite::Result<_>>()?;
+        let found = self.conn.rows(
+            "WITH reserved AS (
+                SELECT c.session_id AS id, sum(m.estimated_tokens) AS tokens,
+                 total(m.estimated_cost_usd) AS usd
+                FROM model_attempts m JOIN continuations c ON c.id = m.continuation_id
+                WHERE m.settled_at IS NULL GROUP BY c.session_id
+             ), added AS (
+                SELECT session_id AS id, total(amount) FILTER (WHERE budget = 'session_tokens')
+                    AS tokens, total(amount) FILTER (WHERE budget = 'session_cost') AS usd
+                FROM budget_grants WHERE session_id IS NOT NULL GROUP BY session_id
+             ), used AS (
+                SELECT s.id, s.updated_at, s.input_tokens + s.output_tokens +
+                    coalesce(r.tokens, 0) AS tokens, s.spent_usd + coalesce(r.usd, 0.0) AS usd,
+                    coalesce(a.tokens, 0.0) AS more_tokens, coalesce(a.usd, 0.0) AS more_usd,
+                    coalesce(r.tokens, 0) AS open_tokens, coalesce(r.usd, 0.0) AS open_usd
+                FROM sessions s LEFT JOIN reserved r ON r.id = s.id LEFT
+             JOIN added a ON a.id = s.id
+                WHERE s.state = 'active'
+             )
+             SELECT id, tokens, usd, more_tokens, more_usd, count(*) OVER () AS calls,
+                 open_tokens, open_usd FROM used
+             ORDER BY max(coalesce(tokens / nullif(?1 + more_tokens, 0.0), 0.0),
+                    coalesce(usd / nullif(?2 + more_usd, 0.0), 0.0)) DESC, updated_at DESC, id
+             LIMIT ?3",
+            params![
+                limit.max_tokens.map(|tokens| tokens as f64),
+                limit.max_cost_usd,
+                most
+            ],
+            |row| {
+                all = row.get("calls")?;
+                Ok(SessionUse {
+                    id: row.get("id")?,
+                    tokens: row.get("tokens")?,
+                    cost_usd: row.get("usd")?,
+                    added_tokens: row.get("more_tokens")?,
+                    added_usd: row.get("more_usd")?,
+                    reserved_tokens: row.get("open_tokens")?,
+                    reserved_usd: row.get("open_usd")?,
+                })
+            },
+        )?;
         Ok((found, all))
     }
 
     /// Calls under way that count on a day, given in days since 1970-01-01.
     pub fn open_calls(&self, day: i64) -> Result<Vec<OpenCall>, StoreError> {
-        Ok(self
-            .conn
-            .prepare_cached(
-                "SELECT coalesce(channel, ''), estimated_tokens, estimated_cost_usd FROM model_attempts
-                 WHERE settled_at IS NULL AND day = ?1",
-            )?
-            .query_map([day], |row| {
+        self.conn.rows(
+            "SELECT coalesce(channel, '') AS channel, estimated_tokens,
+                 estimated_cost_usd FROM model_attempts
+             WHERE settled_at IS NULL AND day = ?1",
+            [day],
+            |row| {
                 Ok(OpenCall {
-                    channel: row.get(0)?,
-                    tokens: row.get(1)?,
-                    cost_usd: row.get(2)?,
+                    channel: row.get("channel")?,
+                    tokens: row.get("estimated_tokens")?,
+                    cost_usd: row.get("estimated_cost_usd")?,
                 })
-            })?
-            .collect::<rusqlite::Result<_>>()?)
+            },
+        )
     }
 
     /// Usage of a day; calls under way count with their estimate, and one without a price makes the cost unknown.
     pub fn usage_on(&self, day: i64) -> Result<Usage, StoreError> {
-        let spent = self
-            .conn
-            .prepare_cached(
-                "SELECT coalesce(sum(input_tokens), 0), coalesce(sum(output_tokens), 0),
-                    coalesce(sum(cached_tokens), 0), coalesce(sum(cache_write_tokens), 0),
-                    CASE WHEN total(unpriced_tokens) = 0 THEN total(cost_usd) END
-                 FROM spend WHERE day = ?1",
-            )?
-            .query_row([day], |row| crate::store::rows::usage(row, 0))?;
+        let spent = self.conn.row(
+            "SELECT coalesce(sum(input_tokens), 0) AS input_tokens,
+                coalesce(sum(output_tokens), 0) AS output_tokens,
+                coalesce(sum(cached_tokens), 0) AS cached_tokens, coalesce(sum(cache_write_tokens), 0) AS cache_write_tokens,
+                CASE WHEN total(unpriced_tokens) = 0 THEN total(cost_usd) END AS cost_usd
+             FROM spend WHERE day = ?1",
+            [day],
+            crate::store::rows::usage,
+        )?;
         let open = self.open_calls(day)?;
         Ok(open.iter().fold(spent, |sum, call| {
             sum.plus(Usage {
@@ -139,11 +136,10 @@ impl Reader<'_> {
         budget: BudgetKind,
         channel: Option<&str>,
     ) -> Result<f64, StoreError> {
-        Ok(self
-            .conn
-            .prepare_cached(
-                "SELECT total(amount) FROM budget_grants WHERE day = ?1 AND budget = ?2 AND channel IS ?3",
-            )?
-            .query_row(params![day, budget.as_str(), channel], |row| row.get(0))?)
+        self.conn.value(
+            "SELECT total(amount) FROM budget_grants
+             WHERE day = ?1 AND budget = ?2 AND channel IS ?3",
+            params![day, budget, channel],
+        )
     }
 }

@@ -1,7 +1,5 @@
 //! The raw facts behind "why did this call run, ask or get refused".
 
-use rusqlite::{OptionalExtension, params};
-
 use crate::clock::Timestamp;
 use crate::protocol::approval::{Approval, Requester};
 use crate::protocol::hook::HookNote;
@@ -13,7 +11,7 @@ use crate::store::queries::approvals::load_approvals;
 use crate::store::queries::hooks::load_notes;
 use crate::store::queries::turn::load_call;
 use crate::store::reader::Reader;
-use crate::store::rows::word_opt;
+use crate::store::sql::{Statements, params};
 
 /// One start of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,61 +57,54 @@ impl Reader<'_> {
     /// Everything known about why a call did what it did.
     pub fn why_rows(&self, call: ToolCallId) -> Result<WhyRows, StoreError> {
         let row = load_call(self.conn, call)?.call;
-        let (requester, request, channel) = self
-            .conn
-            .prepare_cached(
-                "SELECT c.requester_id, c.requester_display, c.requester_person, c.text, s.channel
-                 FROM continuations c JOIN sessions s ON s.id = c.session_id WHERE c.id = ?1",
-            )?
-            .query_row([row.continuation_id.to_bytes()], |row| {
+        let (requester, request, channel) = self.conn.row(
+            "SELECT c.requester_id, c.requester_display, c.requester_person, c.text,
+                 s.channel
+             FROM continuations c JOIN sessions s ON s.id = c.session_id WHERE c.id = ?1",
+            [row.continuation_id],
+            |row| {
                 let requester = Requester {
-                    id: row.get(0)?,
-                    display: row.get(1)?,
-                    person: row.get(2)?,
+                    id: row.get("requester_id")?,
+                    display: row.get("requester_display")?,
+                    person: row.get("requester_person")?,
                 };
-                Ok((requester, row.get(3)?, row.get::<_, String>(4)?))
-            })?;
+                Ok((requester, row.get("text")?, row.get::<String>("channel")?))
+            },
+        )?;
         let model_text: Option<String> = self
             .conn
-            .prepare_cached(
-                "SELECT json_extract(body, '$.text') FROM steps WHERE continuation_id = ?1 AND n = ?2",
+            .value_opt(
+                "SELECT json_extract(body, '$.text') FROM steps
+             WHERE continuation_id = ?1 AND n = ?2",
+                params![row.continuation_id, row.step],
             )?
-            .query_row(params![row.continuation_id.to_bytes(), row.step], |row| {
-                row.get(0)
-            })
-            .optional()?
             .flatten();
-        let policy_author = self
-            .conn
-            .prepare_cached(
-                "SELECT by_label, at FROM policy_versions WHERE channel = ?1 AND version = ?2",
-            )?
-            .query_row(params![channel, row.verdict.policy_version], |row| {
-                Ok((row.get(0)?, Timestamp(row.get(1)?)))
-            })
-            .optional()?;
+        let policy_author = self.conn.row_opt(
+            "SELECT by_label, at FROM policy_versions WHERE channel = ?1 AND version = ?2",
+            params![channel, row.verdict.policy_version],
+            |row| Ok((row.get("by_label")?, row.get("at")?)),
+        )?;
         let approvals = load_approvals(
             self.conn,
             "WHERE a.continuation_id = ?1 AND a.tool_call_id = ?2 ORDER BY a.position",
-            params![row.continuation_id.to_bytes(), call.to_bytes()],
+            params![row.continuation_id, call],
         )?;
-        let attempts = self
-            .conn
-            .prepare_cached(
-                "SELECT attempt, epoch, started_at, finished_at, outcome, detail FROM tool_attempts
-                 WHERE call_id = ?1 ORDER BY attempt",
-            )?
-            .query_map([call.to_bytes()], |row| {
+        let attempts = self.conn.rows(
+            "SELECT attempt, epoch, started_at, finished_at, outcome, detail
+             FROM tool_attempts
+             WHERE call_id = ?1 ORDER BY attempt",
+            [call],
+            |row| {
                 Ok(ToolAttemptRow {
-                    attempt: row.get(0)?,
-                    epoch: row.get(1)?,
-                    started_at: Timestamp(row.get(2)?),
-                    finished_at: row.get::<_, Option<i64>>(3)?.map(Timestamp),
-                    outcome: word_opt(row, 4)?,
-                    detail: row.get(5)?,
+                    attempt: row.get("attempt")?,
+                    epoch: row.get("epoch")?,
+                    started_at: row.get("started_at")?,
+                    finished_at: row.get("finished_at")?,
+                    outcome: row.get("outcome")?,
+                    detail: row.get("detail")?,
                 })
-            })?
-            .collect::<rusqlite::Result<_>>()?;
+            },
+        )?;
         Ok(WhyRows {
             call: row,
             requester,

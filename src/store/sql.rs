@@ -1,0 +1,485 @@
+//! The SQL interface: how commands and queries ask the database.
+//!
+//! Ids, words, times and JSON are bound and read as they are; rows are read by the names of their columns. No text
+//! that is bound holds U+0000: not every database stores it.
+
+use std::cell::Cell;
+
+use rusqlite::types::{FromSqlError, FromSqlResult, ToSqlOutput, ValueRef};
+use rusqlite::{CachedStatement, Statement};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+pub(crate) use rusqlite::types::{FromSql, ToSql, Value};
+pub(crate) use rusqlite::{Connection, params};
+
+use crate::clock::{Day, Timestamp};
+use crate::protocol::artifact::ArtifactHash;
+use crate::protocol::ids::{
+    ApprovalId, CompactionId, ContinuationId, HygieneRunId, InboxId, MemoryId, ModelAttemptId,
+    OutboxId, RoutineId, RoutineRunId, RuleId, SessionId, TakeOverId, TokenId, ToolAttemptId,
+    ToolCallId,
+};
+use crate::protocol::words;
+use crate::store::error::StoreError;
+use crate::store::input::{BudgetKind, OwnWord};
+
+/// Statements by their text. They stay prepared.
+pub(crate) trait Statements {
+    /// Changes rows and says how many.
+    fn run(&self, sql: &str, params: impl Params) -> Result<usize, StoreError>;
+
+    /// What `read` makes of each row, in order.
+    fn rows<T>(
+        &self,
+        sql: &str,
+        params: impl Params,
+        read: impl FnMut(&Row<'_>) -> Result<T, StoreError>,
+    ) -> Result<Vec<T>, StoreError>;
+
+    /// What `read` makes of the first row; none = there is no row.
+    fn row_opt<T>(
+        &self,
+        sql: &str,
+        params: impl Params,
+        read: impl FnOnce(&Row<'_>) -> Result<T, StoreError>,
+    ) -> Result<Option<T>, StoreError>;
+
+    /// What `read` makes of the first row, which must be there.
+    fn row<T>(
+        &self,
+        sql: &str,
+        params: impl Params,
+        read: impl FnOnce(&Row<'_>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        self.row_opt(sql, params, read)?.ok_or_else(no_row)
+    }
+
+    /// Hands `read` each row, in order, as long as it answers true.
+    fn each_while(
+        &self,
+        sql: &str,
+        params: impl Params,
+        read: impl FnMut(&Row<'_>) -> Result<bool, StoreError>,
+    ) -> Result<(), StoreError>;
+
+    /// Hands `read` each row, in order.
+    fn each(
+        &self,
+        sql: &str,
+        params: impl Params,
+        mut read: impl FnMut(&Row<'_>) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        self.each_while(sql, params, |row| read(row).map(|()| true))
+    }
+
+    /// The first column of the first row, which must be there.
+    fn value<T: FromSql>(&self, sql: &str, params: impl Params) -> Result<T, StoreError> {
+        self.row(sql, params, |row| row.first())
+    }
+
+    /// The first column of the first row; none = there is no row.
+    fn value_opt<T: FromSql>(
+        &self,
+        sql: &str,
+        params: impl Params,
+    ) -> Result<Option<T>, StoreError> {
+        self.row_opt(sql, params, |row| row.first())
+    }
+
+    /// The first column of each row, in order.
+    fn values<T: FromSql>(&self, sql: &str, params: impl Params) -> Result<Vec<T>, StoreError> {
+        self.rows(sql, params, |row| row.first())
+    }
+}
+
+/// Carries out a statement that compares an index of the search with its table; whether they agree.
+pub(crate) fn agrees(conn: &Connection, compare: &str) -> Result<bool, StoreError> {
+    /// What SQLite says of an index that disagrees: `SQLITE_CORRUPT_VTAB`.
+    const DISAGREES: i32 = 267;
+    match conn.execute(compare, []) {
+        Ok(_) => Ok(true),
+        Err(rusqlite::Error::SqliteFailure(error, _)) if error.extended_code == DISAGREES => {
+            Ok(false)
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn no_row() -> StoreError {
+    rusqlite::Error::QueryReturnedNoRows.into()
+}
+
+/// A statement whose parameters are bound.
+fn bound<'a>(
+    conn: &'a Connection,
+    sql: &str,
+    params: &impl Params,
+) -> Result<CachedStatement<'a>, StoreError> {
+    let mut statement = conn.prepare_cached(sql)?;
+    let (given, expected) = (params.count(), statement.parameter_count());
+    if given != expected {
+        return Err(rusqlite::Error::InvalidParameterCount(given, expected).into());
+    }
+    params.bind(&mut statement)?;
+    Ok(statement)
+}
+
+impl Statements for Connection {
+    fn run(&self, sql: &str, params: impl Params) -> Result<usize, StoreError> {
+        Ok(bound(self, sql, &params)?.raw_execute()?)
+    }
+
+    fn rows<T>(
+        &self,
+        sql: &str,
+        params: impl Params,
+        mut read: impl FnMut(&Row<'_>) -> Result<T, StoreError>,
+    ) -> Result<Vec<T>, StoreError> {
+        let mut found = Vec::new();
+        self.each(sql, params, |row| {
+            found.push(read(row)?);
+            Ok(())
+        })?;
+        Ok(found)
+    }
+
+    fn each_while(
+        &self,
+        sql: &str,
+        params: impl Params,
+        mut read: impl FnMut(&Row<'_>) -> Result<bool, StoreError>,
+    ) -> Result<(), StoreError> {
+        let mut statement = bound(self, sql, &params)?;
+        let mut rows = statement.raw_query();
+        let next = Cell::new(0);
+        while let Some(row) = rows.next()? {
+            if !read(&Row { row, next: &next })? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn row_opt<T>(
+        &self,
+        sql: &str,
+        params: impl Params,
+        read: impl FnOnce(&Row<'_>) -> Result<T, StoreError>,
+    ) -> Result<Option<T>, StoreError> {
+        let mut statement = bound(self, sql, &params)?;
+        let mut rows = statement.raw_query();
+        let next = Cell::new(0);
+        match rows.next()? {
+            Some(row) => read(&Row { row, next: &next }).map(Some),
+            None => Ok(None),
+        }
+    }
+}
+
+/// What stands for `?1`, `?2` and so on: `[a, b]` of one type, `params![…]`, or a slice.
+pub(crate) trait Params {
+    /// How many there are.
+    fn count(&self) -> usize;
+    /// Hands them to a statement.
+    fn bind(&self, statement: &mut Statement<'_>) -> rusqlite::Result<()>;
+}
+
+impl<T: ToSql> Params for &[T] {
+    fn count(&self) -> usize {
+        self.len()
+    }
+
+    fn bind(&self, statement: &mut Statement<'_>) -> rusqlite::Result<()> {
+        for (index, value) in self.iter().enumerate() {
+            statement.raw_bind_parameter(index + 1, without_nul(value.to_sql()?))?;
+        }
+        Ok(())
+    }
+}
+
+impl Params for [&dyn ToSql; 0] {
+    fn count(&self) -> usize {
+        0
+    }
+
+    fn bind(&self, _statement: &mut Statement<'_>) -> rusqlite::Result<()> {
+        Ok(())
+    }
+}
+
+/// Arrays of this many values.
+macro_rules! arrays {
+    ($($count:literal),+) => { $(
+        impl<T: ToSql> Params for [T; $count] {
+            fn count(&self) -> usize {
+                $count
+            }
+
+            fn bind(&self, statement: &mut Statement<'_>) -> rusqlite::Result<()> {
+                self.as_slice().bind(statement)
+            }
+        }
+    )+ };
+}
+
+arrays!(1, 2, 3, 4, 5, 6);
+
+/// Text that is bound, with U+FFFD for each U+0000.
+fn without_nul(value: ToSqlOutput<'_>) -> ToSqlOutput<'_> {
+    let text = match &value {
+        ToSqlOutput::Borrowed(ValueRef::Text(text)) => text,
+        ToSqlOutput::Owned(Value::Text(text)) => text.as_bytes(),
+        _ => return value,
+    };
+    if !text.contains(&0) {
+        return value;
+    }
+    let text = String::from_utf8_lossy(text).replace('\0', "\u{fffd}");
+    ToSqlOutput::Owned(Value::Text(text))
+}
+
+/// A row of an answer.
+pub(crate) struct Row<'a> {
+    row: &'a rusqlite::Row<'a>,
+    /// The column after the one that was read last: most rows are read in the order of their columns.
+    next: &'a Cell<usize>,
+}
+
+impl Row<'_> {
+    /// The value of a column. An error names the column.
+    pub(crate) fn get<T: FromSql>(&self, name: &str) -> Result<T, StoreError> {
+        self.at(self.column(name)?)
+    }
+
+    /// A column of JSON.
+    pub(crate) fn json<T: DeserializeOwned>(&self, name: &str) -> Result<T, StoreError> {
+        self.get::<Json<T>>(name).map(|json| json.0)
+    }
+
+    /// A column of JSON, or none.
+    pub(crate) fn json_opt<T: DeserializeOwned>(
+        &self,
+        name: &str,
+    ) -> Result<Option<T>, StoreError> {
+        Ok(self.get::<Option<Json<T>>>(name)?.map(|json| json.0))
+    }
+
+    /// A column of text, which lives as long as the row.
+    pub(crate) fn text(&self, name: &str) -> Result<&str, StoreError> {
+        let at = self.column(name)?;
+        let text = self.row.get_ref(at)?.as_str();
+        text.map_err(|error| self.unexpected(at, &error))
+    }
+
+    /// A column of bytes, which live as long as the row.
+    pub(crate) fn bytes(&self, name: &str) -> Result<&[u8], StoreError> {
+        let at = self.column(name)?;
+        let bytes = self.row.get_ref(at)?.as_blob();
+        bytes.map_err(|error| self.unexpected(at, &error))
+    }
+
+    /// A column of text, which lives as long as the row; none = it holds no text.
+    pub(crate) fn text_opt(&self, name: &str) -> Result<Option<&str>, StoreError> {
+        let at = self.column(name)?;
+        Ok(match self.row.get_ref(at)? {
+            ValueRef::Text(text) => std::str::from_utf8(text).ok(),
+            _ => None,
+        })
+    }
+
+    /// Whether there is a column of this name.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.column(name).is_ok()
+    }
+
+    /// The first column, where a statement answers one value.
+    pub(crate) fn first<T: FromSql>(&self) -> Result<T, StoreError> {
+        self.at(0)
+    }
+
+    /// Where the column of this name stands.
+    fn column(&self, name: &str) -> Result<usize, StoreError> {
+        let statement: &Statement<'_> = self.row.as_ref();
+        let count = statement.column_count();
+        let next = self.next.get();
+        let at = (next..count)
+            .chain(0..next.min(count))
+            .find(|at| statement.column_name(*at).is_ok_and(|named| named == name))
+            .ok_or_else(|| rusqlite::Error::InvalidColumnName(name.to_owned()))?;
+        self.next.set(at + 1);
+        Ok(at)
+    }
+
+    /// The value of the column that stands here.
+    fn at<T: FromSql>(&self, at: usize) -> Result<T, StoreError> {
+        T::column_result(self.row.get_ref(at)?).map_err(|error| self.unexpected(at, &error))
+    }
+
+    fn unexpected(&self, at: usize, error: &FromSqlError) -> StoreError {
+        let statement: &Statement<'_> = self.row.as_ref();
+        let name = statement.column_name(at).unwrap_or("?");
+        StoreError::Corrupt(format!("column `{name}`: {error}"))
+    }
+}
+
+/// A value that is stored as JSON text.
+pub(crate) struct Json<T>(pub(crate) T);
+
+impl<T: Serialize> ToSql for Json<T> {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        let text = serde_json::to_string(&self.0);
+        let text = text.map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
+        Ok(ToSqlOutput::Owned(Value::Text(text)))
+    }
+}
+
+impl<T: DeserializeOwned> FromSql for Json<T> {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        let value = serde_json::from_str(value.as_str()?);
+        value.map(Json).map_err(FromSqlError::other)
+    }
+}
+
+/// Ids are 16 bytes.
+macro_rules! ids {
+    ($($id:ident),+ $(,)?) => { $(
+        impl ToSql for $id {
+            fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+                Ok(ToSqlOutput::Owned(Value::Blob(self.to_bytes().to_vec())))
+            }
+        }
+
+        impl FromSql for $id {
+            fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+                <[u8; 16]>::column_result(value).map($id::from_bytes)
+            }
+        }
+    )+ };
+}
+
+ids!(
+    ApprovalId,
+    CompactionId,
+    ContinuationId,
+    HygieneRunId,
+    InboxId,
+    MemoryId,
+    ModelAttemptId,
+    OutboxId,
+    RoutineId,
+    RoutineRunId,
+    RuleId,
+    SessionId,
+    TakeOverId,
+    TokenId,
+    ToolAttemptId,
+    ToolCallId,
+);
+
+/// Words are their text.
+macro_rules! words {
+    ($($word:path),+ $(,)?) => { $(
+        impl ToSql for $word {
+            fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+                Ok(ToSqlOutput::from(self.as_str()))
+            }
+        }
+
+        impl FromSql for $word {
+            fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+                value.as_str()?.parse().map_err(FromSqlError::other)
+            }
+        }
+    )+ };
+}
+
+words!(
+    words::ContinuationState,
+    words::SessionState,
+    words::ToolCallState,
+    words::ApprovalState,
+    words::ApprovalKind,
+    words::DecisionWord,
+    words::DecisionScope,
+    words::Autonomy,
+    words::Access,
+    words::Effect,
+    words::Risk,
+    words::VerdictWord,
+    words::OutboxState,
+    words::OutboxClass,
+    words::Disposition,
+    words::PairingState,
+    words::Role,
+    words::Scope,
+    words::Surface,
+    words::ChannelState,
+    words::ChannelKind,
+    words::StepKind,
+    words::CacheScope,
+    words::CacheMissReason,
+    words::CacheNotKept,
+    words::CacheEviction,
+    words::CostsBy,
+    words::MemoryScope,
+    words::MemoryKind,
+    words::MemoryAuthor,
+    words::MemoryState,
+    words::CompactionState,
+    words::HygieneReason,
+    words::HygieneState,
+    words::HookPoint,
+    words::MissedRuns,
+    words::RoutineRunState,
+    words::Unattended,
+    words::ToolCacheMiss,
+    words::ToolCacheNotKept,
+    words::RuleMatcher,
+    words::RuleScope,
+    words::FoundBy,
+);
+
+/// Words that are only written, or read as text.
+macro_rules! written_words {
+    ($($word:ident),+ $(,)?) => { $(
+        impl ToSql for $word {
+            fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+                Ok(ToSqlOutput::from(self.as_str()))
+            }
+        }
+    )+ };
+}
+
+written_words!(BudgetKind, OwnWord);
+
+/// Times are milliseconds, days are days, both since 1970.
+macro_rules! numbers {
+    ($($number:ident),+ $(,)?) => { $(
+        impl ToSql for $number {
+            fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+                Ok(self.0.into())
+            }
+        }
+
+        impl FromSql for $number {
+            fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+                value.as_i64().map($number)
+            }
+        }
+    )+ };
+}
+
+numbers!(Day, Timestamp);
+
+impl ToSql for ArtifactHash {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::Owned(Value::Blob(self.to_bytes().to_vec())))
+    }
+}
+
+impl FromSql for ArtifactHash {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        <[u8; 32]>::column_result(value).map(ArtifactHash::from_bytes)
+    }
+}
