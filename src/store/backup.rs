@@ -22,6 +22,7 @@ use crate::store::error::StoreError;
 use crate::store::open::take_lock;
 use crate::store::reader::Reader;
 use crate::store::schema::{self, Found, SCHEMA_VERSION, Untouched};
+use crate::store::sql::Statements;
 
 /// Path of the database inside a backup.
 pub(crate) const DATABASE_MEMBER: &str = "leverframe.db";
@@ -282,11 +283,11 @@ fn examine(copy: &Path, request: &BackupRequest) -> Result<Facts, BackupError> {
             COPY_MARK,
             &request.created_at.as_millis().to_string(),
         )?;
-        let verdict: String = conn.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
+        let verdict: String = conn.value("PRAGMA quick_check(1)", [])?;
         if verdict != "ok" {
             return Err(StoreError::Corrupt(verdict));
         }
-        let version: i64 = conn.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+        let version: i64 = conn.value("PRAGMA user_version", [])?;
         let reader = Reader { conn: &conn };
         let mut artifacts = Vec::new();
         if version == SCHEMA_VERSION {
@@ -299,9 +300,7 @@ fn examine(copy: &Path, request: &BackupRequest) -> Result<Facts, BackupError> {
             artifacts = reader.artifact_files()?;
         }
         let head = AuditHead::load(&conn)?;
-        let count = |query: &str| -> Result<u64, StoreError> {
-            Ok(conn.query_row(query, [], |row| row.get(0))?)
-        };
+        let count = |query: &str| -> Result<u64, StoreError> { conn.value(query, []) };
         Ok(Facts {
             manifest: BackupManifest {
                 format: BACKUP_FORMAT,
@@ -494,13 +493,10 @@ fn append(
 impl Reader<'_> {
     /// Every artifact that the database names: hash in lower-case hex, bytes.
     pub fn artifact_files(&self) -> Result<Vec<(String, u64)>, StoreError> {
-        Ok(self
-            .conn
-            .prepare("SELECT hash, size FROM artifacts ORDER BY hash")?
-            .query_map([], |row| {
-                let hash: [u8; 32] = row.get(0)?;
-                Ok((hex(&hash), row.get(1)?))
-            })?
-            .collect::<rusqlite::Result<_>>()?)
+        self.conn.rows(
+            "SELECT hash, size FROM artifacts ORDER BY hash",
+            [],
+            |row| Ok((hex(&row.get::<[u8; 32]>("hash")?), row.get("size")?)),
+        )
     }
 }

@@ -120,44 +120,6 @@ impl StoreError {
     }
 }
 
-/// Extended codes of a failed fsync: the kernel may have dropped the pages, so trying again proves nothing.
-const FSYNC_FAILED: [i32; 2] = [
-    rusqlite::ffi::SQLITE_IOERR_FSYNC,
-    rusqlite::ffi::SQLITE_IOERR_DIR_FSYNC,
-];
-
-/// Whether this error says that an fsync failed, after which the process must end.
-pub(crate) fn is_fsync_failure(error: &rusqlite::Error) -> bool {
-    error
-        .sqlite_extended_error_code()
-        .is_some_and(|code| FSYNC_FAILED.contains(&code))
-}
-
-impl From<rusqlite::Error> for StoreError {
-    fn from(error: rusqlite::Error) -> Self {
-        use rusqlite::ErrorCode;
-        match error.sqlite_error_code() {
-            // A file system that found errors turns read-only under a running process.
-            Some(
-                ErrorCode::DiskFull
-                | ErrorCode::SystemIoFailure
-                | ErrorCode::CannotOpen
-                | ErrorCode::ReadOnly,
-            ) => Self::Full(error.to_string()),
-            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
-                Self::Corrupt(error.to_string())
-            }
-            Some(_) => Self::Sqlite(error.to_string()),
-            None => match error {
-                rusqlite::Error::FromSqlConversionFailure(..)
-                | rusqlite::Error::InvalidColumnType(..)
-                | rusqlite::Error::IntegralValueOutOfRange(..) => Self::Corrupt(error.to_string()),
-                other => Self::Sqlite(other.to_string()),
-            },
-        }
-    }
-}
-
 impl From<serde_json::Error> for StoreError {
     fn from(error: serde_json::Error) -> Self {
         Self::Corrupt(format!("stored JSON: {error}"))

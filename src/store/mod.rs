@@ -8,7 +8,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use rusqlite::Connection;
 use tokio::sync::{Semaphore, SemaphorePermit, broadcast, mpsc, oneshot, watch};
 
 use crate::clock::Clock;
@@ -20,6 +19,7 @@ use crate::store::command::WriteCommand;
 use crate::store::commands::recover::Recovery;
 use crate::store::error::StoreError;
 use crate::store::reader::Reader;
+use crate::store::sql::{Connection, Statements};
 use crate::store::writer::parking::Slot;
 use crate::store::writer::{Message, Pending, Shared};
 
@@ -295,13 +295,9 @@ pub(crate) fn in_read_transaction<T>(
     conn: &Connection,
     query: impl FnOnce(&Reader<'_>) -> Result<T, StoreError>,
 ) -> Result<T, StoreError> {
-    let step = |sql| {
-        conn.prepare_cached(sql)
-            .and_then(|mut step| step.execute([]))
-    };
-    step("BEGIN")?;
+    conn.run("BEGIN", [])?;
     let result = query(&Reader { conn });
-    let end = step("COMMIT");
+    let end = conn.run("COMMIT", []);
     let value = result?;
     end?;
     Ok(value)

@@ -23,6 +23,7 @@ use crate::store::damage;
 use crate::store::error::StoreError;
 use crate::store::event_log::epoch_base;
 use crate::store::schema::{self, Found};
+use crate::store::sql::Statements;
 use crate::store::writer::parking::Slot;
 use crate::store::writer::{QUEUE_CAPACITY, Shared, Writer};
 use crate::store::{Inner, OpenOptions, Opened, Store};
@@ -182,12 +183,11 @@ fn is_restored(found: Found, stored: u64, newest_event: u64, sidecar: Option<Sid
 
 /// The newest time in the database. Every start leaves an audit row, so there is one after the first.
 fn newest_time(conn: &Connection) -> Result<Timestamp, StoreError> {
-    Ok(conn.query_row(
+    conn.value(
         "SELECT max(coalesce((SELECT at FROM events ORDER BY seq DESC LIMIT 1), 0),
                     coalesce((SELECT at FROM audit ORDER BY seq DESC LIMIT 1), 0))",
         [],
-        |row| row.get(0).map(Timestamp),
-    )?)
+    )
 }
 
 /// Runs recovery in one durable transaction, before anybody else can write.
@@ -259,7 +259,7 @@ fn take(options: &OpenOptions) -> Result<Opened, StoreError> {
     // A clean end leaves an empty log, unless it could not be emptied.
     let unclean = logged || schema::meta(&conn, "clean")?.is_none();
     if matches!(found, Found::Ours(_)) && unclean {
-        let verdict: String = conn.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
+        let verdict: String = conn.value("PRAGMA quick_check(1)", [])?;
         if verdict != "ok" {
             // The files stay as they are, for whoever looks into them.
             conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
@@ -267,9 +267,7 @@ fn take(options: &OpenOptions) -> Result<Opened, StoreError> {
         }
     }
     let newest_event: u64 = conn
-        .query_row("SELECT max(seq) FROM events", [], |row| {
-            row.get::<_, Option<u64>>(0)
-        })?
+        .value::<Option<u64>>("SELECT max(seq) FROM events", [])?
         .unwrap_or(0);
     // A database that never was served has no epoch: a start that died before recovery left it.
     let known = if stored == 0 { Found::New } else { found };

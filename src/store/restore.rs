@@ -21,6 +21,7 @@ use crate::store::open::take_lock;
 use crate::store::queries::uncertain::Recovered;
 use crate::store::reader::Reader;
 use crate::store::schema::{self, Found, SCHEMA_VERSION, Untouched};
+use crate::store::sql::{Connection, Statements};
 
 /// Largest manifest: some hundred thousand members.
 const MAX_MANIFEST: u64 = 64 * 1024 * 1024;
@@ -533,7 +534,7 @@ fn verify(
         let untouched = Untouched::open(&path)?;
         let conn = untouched.conn()?;
         let mut read = || -> Result<Option<String>, StoreError> {
-            let verdict: String = conn.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
+            let verdict: String = conn.value("PRAGMA quick_check(1)", [])?;
             if verdict != "ok" {
                 return Ok(Some(format!("its database is damaged: {verdict}")));
             }
@@ -567,7 +568,7 @@ fn verify(
         }
     }
     // A backup carries the mark already; what is restored must, whoever packed it.
-    let conn = rusqlite::Connection::open(&path).map_err(StoreError::from)?;
+    let conn = Connection::open(&path).map_err(StoreError::from)?;
     schema::set_meta(&conn, COPY_MARK, &now.as_millis().to_string())?;
     conn.close().map_err(|(_, error)| StoreError::from(error))?;
     File::open(&path)

@@ -4,12 +4,13 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rusqlite::{Connection, OpenFlags, OptionalExtension};
+use rusqlite::{Connection, OpenFlags};
 use rusqlite_migration::{HookResult, M, Migrations};
 
 use crate::store::damage;
 use crate::store::error::StoreError;
 use crate::store::offline::immutable_uri;
+use crate::store::sql::Statements;
 
 /// Marks the file as ours: `LFR1`.
 pub const APPLICATION_ID: i32 = 0x4c46_5231;
@@ -397,25 +398,22 @@ pub(crate) fn open_reader(path: &Path) -> Result<Connection, StoreError> {
 
 /// A value of the `meta` table.
 pub(crate) fn meta(conn: &Connection, key: &str) -> Result<Option<String>, StoreError> {
-    Ok(conn
-        .prepare_cached("SELECT value FROM meta WHERE key = ?1")?
-        .query_row([key], |row| row.get(0))
-        .optional()?)
+    conn.value_opt("SELECT value FROM meta WHERE key = ?1", [key])
 }
 
 /// Sets a value of the `meta` table.
 pub(crate) fn set_meta(conn: &Connection, key: &str, value: &str) -> Result<(), StoreError> {
-    conn.prepare_cached(
-        "INSERT INTO meta (key, value) VALUES (?1, ?2) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
-    )?
-    .execute([key, value])?;
+    conn.run(
+        "INSERT INTO meta (key, value) VALUES (?1, ?2)
+         ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+        [key, value],
+    )?;
     Ok(())
 }
 
 /// Removes a value of the `meta` table.
 pub(crate) fn clear_meta(conn: &Connection, key: &str) -> Result<(), StoreError> {
-    conn.prepare_cached("DELETE FROM meta WHERE key = ?1")?
-        .execute([key])?;
+    conn.run("DELETE FROM meta WHERE key = ?1", [key])?;
     Ok(())
 }
 

@@ -16,8 +16,9 @@ use crate::clock::{Clock, Timestamp};
 use crate::protocol::event::Event;
 use crate::store::audit::AuditHead;
 use crate::store::command::{Durability, WriteCommand, WriteTx};
-use crate::store::error::{StoreError, is_fsync_failure};
+use crate::store::error::StoreError;
 use crate::store::schema;
+use crate::store::sql::{Statements, is_fsync_failure};
 
 /// Commands that may wait for the writer; more wait in their senders.
 pub const QUEUE_CAPACITY: usize = 1024;
@@ -353,7 +354,7 @@ impl Writer {
         self.set_synchronous(class)?;
         let changes = self.conn.total_changes();
         let now = self.clock.now().max(self.newest);
-        self.conn.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
+        self.conn.run("BEGIN IMMEDIATE", [])?;
         let mut tx = WriteTx {
             conn: &self.conn,
             now,
@@ -364,17 +365,17 @@ impl Writer {
         };
         for job in jobs {
             let mark = (tx.last_seq, tx.audit, tx.staged.len());
-            tx.conn.prepare_cached("SAVEPOINT command")?.execute([])?;
+            tx.conn.run("SAVEPOINT command", [])?;
             if let Err(error) = job.apply(&mut tx) {
                 if tx.conn.is_autocommit() {
                     // SQLite gave up the whole transaction (disk full, I/O error).
                     return Err(error);
                 }
-                tx.conn.prepare_cached("ROLLBACK TO command")?.execute([])?;
+                tx.conn.run("ROLLBACK TO command", [])?;
                 (tx.last_seq, tx.audit) = (mark.0, mark.1);
                 tx.staged.truncate(mark.2);
             }
-            tx.conn.prepare_cached("RELEASE command")?.execute([])?;
+            tx.conn.run("RELEASE command", [])?;
         }
         let (last_seq, audit, staged) = (tx.last_seq, tx.audit, tx.staged);
         if let Err(error) = self.conn.prepare_cached("COMMIT")?.execute([]) {
@@ -478,9 +479,7 @@ impl Writer {
             // What is stored, not the counter: the counter starts above everything stored in each epoch, and an
             // epoch without events would look like a lost one.
             .and_then(|()| {
-                let newest: Option<u64> =
-                    self.conn
-                        .query_row("SELECT max(seq) FROM events", [], |row| row.get(0))?;
+                let newest: Option<u64> = self.conn.value("SELECT max(seq) FROM events", [])?;
                 crate::store::open::write_sidecar(&self.sidecar, self.shared.epoch, newest)
             });
         if let Err(error) = clean {

@@ -88,5 +88,5 @@ pub fn check(reader: &Reader<'_>) -> Result<Vec<Violation>, StoreError> {
 
 /// The SQLite that is linked: `SQLite 3.51.3`.
 pub fn sqlite_version() -> String {
-    format!("SQLite {}", rusqlite::version())
+    format!("SQLite {}", crate::store::sql::version())
 }

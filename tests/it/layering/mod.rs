@@ -184,6 +184,16 @@ fn what_belongs_in_one_place_is_found_elsewhere() {
             "fn f(_: rusqlite::Connection) {}",
             "rusqlite is for store",
         ),
+        (
+            "store/queries/a.rs",
+            "use rusqlite::Row;",
+            "statements are for store::sql",
+        ),
+        (
+            "store/commands/a.rs",
+            "fn f() { tx.conn.query_row(\"SELECT 1\", [], |row| row.get(0)) }",
+            "statements are for store::sql",
+        ),
         ("cli/a.rs", "use axum::{Router};", "axum is for api"),
         (
             "model/a.rs",
@@ -237,6 +247,8 @@ fn what_belongs_in_one_place_is_found_elsewhere() {
         finds(name, text, &[&format!("src/{name}:2: {expected}")]);
     }
     finds("tui/a.rs", "use ratatui::Frame; use crossterm::event;", &[]);
+    finds("store/sql/values.rs", "use rusqlite::types::ToSql;", &[]);
+    finds("store/open.rs", "use rusqlite::Connection;", &[]);
     finds("config/a.rs", "std::env::var(\"X\")", &[]);
     finds("clock.rs", "jiff::Timestamp::now()", &[]);
     finds("cli/a.rs", "println!(\"x\"); eprintln!(\"y\")", &[]);

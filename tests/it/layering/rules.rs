@@ -83,6 +83,29 @@ const BANS: &[(&[&str], &str, &[&str])] = &[
     (&["eprint", "!"], "eprint!", &["cli", "main"]),
 ];
 
+/// The files of `store` that know SQLite's own interface: the SQL interface, what opens, writes and copies a database
+/// file, and the response cache, which has a file of its own. All others ask through `store::sql`.
+const SQLITE: &[&str] = &[
+    "store/sql/",
+    "store/open.rs",
+    "store/schema.rs",
+    "store/writer.rs",
+    "store/backup.rs",
+    "store/damage.rs",
+    "store/offline.rs",
+    "store/response_cache/",
+];
+
+/// What belongs to SQLite's own interface: statements, and rows that are read by number.
+const OF_SQLITE: &[&[&str]] = &[
+    &["rusqlite", "::"],
+    &[".", "prepare", "("],
+    &[".", "prepare_cached", "("],
+    &[".", "query_row", "("],
+    &[".", "query_map", "("],
+    &[".", "execute", "("],
+];
+
 /// Longest file, in lines.
 const LONGEST: usize = 800;
 
@@ -126,6 +149,10 @@ pub fn check(name: &str, text: &str) -> Vec<String> {
                 };
                 found.push((*line, format!("{called} is for {whom}")));
             }
+        }
+        let knows_sqlite = SQLITE.iter().any(|file| name.starts_with(file));
+        if module == "store" && !knows_sqlite && OF_SQLITE.iter().any(|pattern| here(pattern)) {
+            found.push((*line, "statements are for store::sql".to_owned()));
         }
         if here(&["super", "::"])
             && !here(&["super", "::", "*"])

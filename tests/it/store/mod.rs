@@ -13,6 +13,7 @@
 
 pub(crate) mod world;
 
+mod columns;
 mod decisions;
 mod found;
 mod growth;

@@ -5,24 +5,20 @@
 
 use std::cell::Cell;
 
-use rusqlite::types::{FromSqlError, FromSqlResult, ToSqlOutput, ValueRef};
+use rusqlite::types::{FromSqlError, ToSqlOutput, ValueRef};
 use rusqlite::{CachedStatement, Statement};
-use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 pub(crate) use rusqlite::types::{FromSql, ToSql, Value};
-pub(crate) use rusqlite::{Connection, params};
+pub(crate) use rusqlite::{Connection, params, version};
 
-use crate::clock::{Day, Timestamp};
-use crate::protocol::artifact::ArtifactHash;
-use crate::protocol::ids::{
-    ApprovalId, CompactionId, ContinuationId, HygieneRunId, InboxId, MemoryId, ModelAttemptId,
-    OutboxId, RoutineId, RoutineRunId, RuleId, SessionId, TakeOverId, TokenId, ToolAttemptId,
-    ToolCallId,
-};
-use crate::protocol::words;
+pub(crate) use crate::store::sql::error::{agrees, is_fsync_failure};
+pub(crate) use crate::store::sql::values::Json;
+
 use crate::store::error::StoreError;
-use crate::store::input::{BudgetKind, OwnWord};
+
+mod error;
+mod values;
 
 /// Statements by their text. They stay prepared.
 pub(crate) trait Statements {
@@ -90,19 +86,6 @@ pub(crate) trait Statements {
     /// The first column of each row, in order.
     fn values<T: FromSql>(&self, sql: &str, params: impl Params) -> Result<Vec<T>, StoreError> {
         self.rows(sql, params, |row| row.first())
-    }
-}
-
-/// Carries out a statement that compares an index of the search with its table; whether they agree.
-pub(crate) fn agrees(conn: &Connection, compare: &str) -> Result<bool, StoreError> {
-    /// What SQLite says of an index that disagrees: `SQLITE_CORRUPT_VTAB`.
-    const DISAGREES: i32 = 267;
-    match conn.execute(compare, []) {
-        Ok(_) => Ok(true),
-        Err(rusqlite::Error::SqliteFailure(error, _)) if error.extended_code == DISAGREES => {
-            Ok(false)
-        }
-        Err(error) => Err(error.into()),
     }
 }
 
@@ -320,166 +303,5 @@ impl Row<'_> {
         let statement: &Statement<'_> = self.row.as_ref();
         let name = statement.column_name(at).unwrap_or("?");
         StoreError::Corrupt(format!("column `{name}`: {error}"))
-    }
-}
-
-/// A value that is stored as JSON text.
-pub(crate) struct Json<T>(pub(crate) T);
-
-impl<T: Serialize> ToSql for Json<T> {
-    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
-        let text = serde_json::to_string(&self.0);
-        let text = text.map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
-        Ok(ToSqlOutput::Owned(Value::Text(text)))
-    }
-}
-
-impl<T: DeserializeOwned> FromSql for Json<T> {
-    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
-        let value = serde_json::from_str(value.as_str()?);
-        value.map(Json).map_err(FromSqlError::other)
-    }
-}
-
-/// Ids are 16 bytes.
-macro_rules! ids {
-    ($($id:ident),+ $(,)?) => { $(
-        impl ToSql for $id {
-            fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
-                Ok(ToSqlOutput::Owned(Value::Blob(self.to_bytes().to_vec())))
-            }
-        }
-
-        impl FromSql for $id {
-            fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
-                <[u8; 16]>::column_result(value).map($id::from_bytes)
-            }
-        }
-    )+ };
-}
-
-ids!(
-    ApprovalId,
-    CompactionId,
-    ContinuationId,
-    HygieneRunId,
-    InboxId,
-    MemoryId,
-    ModelAttemptId,
-    OutboxId,
-    RoutineId,
-    RoutineRunId,
-    RuleId,
-    SessionId,
-    TakeOverId,
-    TokenId,
-    ToolAttemptId,
-    ToolCallId,
-);
-
-/// Words are their text.
-macro_rules! words {
-    ($($word:path),+ $(,)?) => { $(
-        impl ToSql for $word {
-            fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
-                Ok(ToSqlOutput::from(self.as_str()))
-            }
-        }
-
-        impl FromSql for $word {
-            fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
-                value.as_str()?.parse().map_err(FromSqlError::other)
-            }
-        }
-    )+ };
-}
-
-words!(
-    words::ContinuationState,
-    words::SessionState,
-    words::ToolCallState,
-    words::ApprovalState,
-    words::ApprovalKind,
-    words::DecisionWord,
-    words::DecisionScope,
-    words::Autonomy,
-    words::Access,
-    words::Effect,
-    words::Risk,
-    words::VerdictWord,
-    words::OutboxState,
-    words::OutboxClass,
-    words::Disposition,
-    words::PairingState,
-    words::Role,
-    words::Scope,
-    words::Surface,
-    words::ChannelState,
-    words::ChannelKind,
-    words::StepKind,
-    words::CacheScope,
-    words::CacheMissReason,
-    words::CacheNotKept,
-    words::CacheEviction,
-    words::CostsBy,
-    words::MemoryScope,
-    words::MemoryKind,
-    words::MemoryAuthor,
-    words::MemoryState,
-    words::CompactionState,
-    words::HygieneReason,
-    words::HygieneState,
-    words::HookPoint,
-    words::MissedRuns,
-    words::RoutineRunState,
-    words::Unattended,
-    words::ToolCacheMiss,
-    words::ToolCacheNotKept,
-    words::RuleMatcher,
-    words::RuleScope,
-    words::FoundBy,
-);
-
-/// Words that are only written, or read as text.
-macro_rules! written_words {
-    ($($word:ident),+ $(,)?) => { $(
-        impl ToSql for $word {
-            fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
-                Ok(ToSqlOutput::from(self.as_str()))
-            }
-        }
-    )+ };
-}
-
-written_words!(BudgetKind, OwnWord);
-
-/// Times are milliseconds, days are days, both since 1970.
-macro_rules! numbers {
-    ($($number:ident),+ $(,)?) => { $(
-        impl ToSql for $number {
-            fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
-                Ok(self.0.into())
-            }
-        }
-
-        impl FromSql for $number {
-            fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
-                value.as_i64().map($number)
-            }
-        }
-    )+ };
-}
-
-numbers!(Day, Timestamp);
-
-impl ToSql for ArtifactHash {
-    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
-        Ok(ToSqlOutput::Owned(Value::Blob(self.to_bytes().to_vec())))
-    }
-}
-
-impl FromSql for ArtifactHash {
-    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
-        <[u8; 32]>::column_result(value).map(ArtifactHash::from_bytes)
     }
 }

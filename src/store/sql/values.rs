@@ -1,0 +1,176 @@
+//! What our ids, words, times, hashes and JSON are in a column.
+
+use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, Value, ValueRef};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::clock::{Day, Timestamp};
+use crate::protocol::artifact::ArtifactHash;
+use crate::protocol::ids::{
+    ApprovalId, CompactionId, ContinuationId, HygieneRunId, InboxId, MemoryId, ModelAttemptId,
+    OutboxId, RoutineId, RoutineRunId, RuleId, SessionId, TakeOverId, TokenId, ToolAttemptId,
+    ToolCallId,
+};
+use crate::protocol::words;
+use crate::store::input::{BudgetKind, OwnWord};
+
+/// A value that is stored as JSON text.
+pub(crate) struct Json<T>(pub(crate) T);
+
+impl<T: Serialize> ToSql for Json<T> {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        let text = serde_json::to_string(&self.0);
+        let text = text.map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
+        Ok(ToSqlOutput::Owned(Value::Text(text)))
+    }
+}
+
+impl<T: DeserializeOwned> FromSql for Json<T> {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        let value = serde_json::from_str(value.as_str()?);
+        value.map(Json).map_err(FromSqlError::other)
+    }
+}
+
+/// Ids are 16 bytes.
+macro_rules! ids {
+    ($($id:ident),+ $(,)?) => { $(
+        impl ToSql for $id {
+            fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+                Ok(ToSqlOutput::Owned(Value::Blob(self.to_bytes().to_vec())))
+            }
+        }
+
+        impl FromSql for $id {
+            fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+                <[u8; 16]>::column_result(value).map($id::from_bytes)
+            }
+        }
+    )+ };
+}
+
+ids!(
+    ApprovalId,
+    CompactionId,
+    ContinuationId,
+    HygieneRunId,
+    InboxId,
+    MemoryId,
+    ModelAttemptId,
+    OutboxId,
+    RoutineId,
+    RoutineRunId,
+    RuleId,
+    SessionId,
+    TakeOverId,
+    TokenId,
+    ToolAttemptId,
+    ToolCallId,
+);
+
+/// Words are their text.
+macro_rules! words {
+    ($($word:path),+ $(,)?) => { $(
+        impl ToSql for $word {
+            fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+                Ok(ToSqlOutput::from(self.as_str()))
+            }
+        }
+
+        impl FromSql for $word {
+            fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+                value.as_str()?.parse().map_err(FromSqlError::other)
+            }
+        }
+    )+ };
+}
+
+words!(
+    words::ContinuationState,
+    words::SessionState,
+    words::ToolCallState,
+    words::ApprovalState,
+    words::ApprovalKind,
+    words::DecisionWord,
+    words::DecisionScope,
+    words::Autonomy,
+    words::Access,
+    words::Effect,
+    words::Risk,
+    words::VerdictWord,
+    words::OutboxState,
+    words::OutboxClass,
+    words::Disposition,
+    words::PairingState,
+    words::Role,
+    words::Scope,
+    words::Surface,
+    words::ChannelState,
+    words::ChannelKind,
+    words::StepKind,
+    words::CacheScope,
+    words::CacheMissReason,
+    words::CacheNotKept,
+    words::CacheEviction,
+    words::CostsBy,
+    words::MemoryScope,
+    words::MemoryKind,
+    words::MemoryAuthor,
+    words::MemoryState,
+    words::CompactionState,
+    words::HygieneReason,
+    words::HygieneState,
+    words::HookPoint,
+    words::MissedRuns,
+    words::RoutineRunState,
+    words::Unattended,
+    words::ToolCacheMiss,
+    words::ToolCacheNotKept,
+    words::RuleMatcher,
+    words::RuleScope,
+    words::FoundBy,
+);
+
+/// Words that are only written, or read as text.
+macro_rules! written_words {
+    ($($word:ident),+ $(,)?) => { $(
+        impl ToSql for $word {
+            fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+                Ok(ToSqlOutput::from(self.as_str()))
+            }
+        }
+    )+ };
+}
+
+written_words!(BudgetKind, OwnWord);
+
+/// Times are milliseconds, days are days, both since 1970.
+macro_rules! numbers {
+    ($($number:ident),+ $(,)?) => { $(
+        impl ToSql for $number {
+            fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+                Ok(self.0.into())
+            }
+        }
+
+        impl FromSql for $number {
+            fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+                value.as_i64().map($number)
+            }
+        }
+    )+ };
+}
+
+numbers!(Day, Timestamp);
+
+impl ToSql for ArtifactHash {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::Owned(Value::Blob(self.to_bytes().to_vec())))
+    }
+}
+
+impl FromSql for ArtifactHash {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        <[u8; 32]>::column_result(value).map(ArtifactHash::from_bytes)
+    }
+}
