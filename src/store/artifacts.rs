@@ -424,8 +424,7 @@ impl Reader<'_> {
         hash: ArtifactHash,
     ) -> Result<bool, StoreError> {
         self.conn.value(
-            "SELECT EXISTS (SELECT 1 FROM artifact_references r
-             JOIN continuations c ON c.id = r.continuation_id
+            "SELECT EXISTS (SELECT 1 FROM artifact_references r JOIN continuations c ON c.id = r.continuation_id
              WHERE r.hash = ?1 AND c.session_id = ?2)",
             params![hash, session],
         )
@@ -441,14 +440,12 @@ impl WriteTx<'_> {
         artifact: &ArtifactRef,
     ) -> Result<(), StoreError> {
         self.conn.run(
-            "INSERT INTO artifacts (hash, size, media_type, created_at)
-             VALUES (?1, ?2, ?3, ?4)
+            "INSERT INTO artifacts (hash, size, media_type, created_at) VALUES (?1, ?2, ?3, ?4)
              ON CONFLICT (hash) DO NOTHING",
             params![artifact.hash, artifact.size, artifact.media_type, self.now],
         )?;
         self.conn.run(
-            "INSERT INTO artifact_references (continuation_id, hash, tool_call_id)
-             VALUES (?1, ?2, ?3)
+            "INSERT INTO artifact_references (continuation_id, hash, tool_call_id) VALUES (?1, ?2, ?3)
              ON CONFLICT (continuation_id, hash) DO NOTHING",
             params![continuation, artifact.hash, call],
         )?;

@@ -125,8 +125,7 @@ impl WriteTx<'_> {
         };
         let hash = row.hash(&self.audit.hash);
         self.conn.run(
-            "INSERT INTO audit (seq, at, action, actor, actor_id, surface, channel,
-                 subject, detail, hash)
+            "INSERT INTO audit (seq, at, action, actor, actor_id, surface, channel, subject, detail, hash)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
             params![
                 row.seq,
@@ -204,8 +203,8 @@ impl Reader<'_> {
         let mut count = 0_u64;
         let mut broken = None;
         self.conn.each_while(
-            "SELECT seq, at, action, actor, actor_id, surface, channel, subject, detail, hash
-             FROM audit WHERE seq > ?1 ORDER BY seq",
+            "SELECT seq, at, action, actor, actor_id, surface, channel, subject, detail, hash FROM audit
+             WHERE seq > ?1 ORDER BY seq",
             [start],
             |row| {
                 let stored = Row {

@@ -131,8 +131,7 @@ impl WriteTx<'_> {
     ) -> Result<(), StoreError> {
         let seq = self.last_seq + 1;
         self.conn.run(
-            "INSERT INTO events (seq, at, session_id, continuation_id, body)
-             VALUES (?1, ?2, ?3, ?4, ?5)",
+            "INSERT INTO events (seq, at, session_id, continuation_id, body) VALUES (?1, ?2, ?3, ?4, ?5)",
             params![seq, self.now, session_id, continuation_id, encode(&body)?],
         )?;
         self.last_seq = seq;
@@ -179,8 +178,7 @@ impl Reader<'_> {
         }
         let mut events = Vec::new();
         self.conn.each(
-            "SELECT seq, at, session_id, continuation_id, body FROM events WHERE seq > ?1
-             ORDER BY seq LIMIT ?2",
+            "SELECT seq, at, session_id, continuation_id, body FROM events WHERE seq > ?1 ORDER BY seq LIMIT ?2",
             params![seq, limit],
             |row| {
                 let session_id = row.get("session_id")?;

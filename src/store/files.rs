@@ -149,8 +149,7 @@ impl Reader<'_> {
                 .map(Timestamp),
             remembered: if has_memory {
                 self.conn.row(
-                    "SELECT count(*) AS kept,
-                        (SELECT count(*) FROM memories WHERE state = 'archived') AS archived,
+                    "SELECT count(*) AS kept, (SELECT count(*) FROM memories WHERE state = 'archived') AS archived,
                         (SELECT count(*) FROM memory_vectors) AS vectors FROM memories",
                     [],
                     |row| Ok((row.get("kept")?, row.get("archived")?, row.get("vectors")?)),

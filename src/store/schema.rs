@@ -404,8 +404,7 @@ pub(crate) fn meta(conn: &Connection, key: &str) -> Result<Option<String>, Store
 /// Sets a value of the `meta` table.
 pub(crate) fn set_meta(conn: &Connection, key: &str, value: &str) -> Result<(), StoreError> {
     conn.run(
-        "INSERT INTO meta (key, value) VALUES (?1, ?2)
-         ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+        "INSERT INTO meta (key, value) VALUES (?1, ?2) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
         [key, value],
     )?;
     Ok(())

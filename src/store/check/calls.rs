@@ -68,7 +68,8 @@ pub(crate) const RULES: &[Rule] = &[
                 AND (c.ended_at IS NULL OR t.result_step IS NOT NULL) THEN 1 ELSE 0 END"),
     query("I14", "model call after a step whose calls have no results", "steps WHERE kind IN ('model', 'final')",
         Subject::Continuation,
-        "SELECT s.continuation_id, 'step ' || s.n AS note FROM steps s JOIN tool_calls t ON t.continuation_id = s.continuation_id
+        "SELECT s.continuation_id, 'step ' || s.n AS note FROM steps s
+         JOIN tool_calls t ON t.continuation_id = s.continuation_id
          WHERE s.kind IN ('model', 'final') AND t.step < s.n AND (t.result_step IS NULL OR t.result_step > s.n)"),
     query("I31", "approval that was given without a person's decision",
         "approvals WHERE state IN ('approved', 'consumed')", Subject::Approval,

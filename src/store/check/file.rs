@@ -60,8 +60,7 @@ fn artifacts(reader: &Reader<'_>, found: &mut Found) -> Result<(), StoreError> {
 
 fn foreign_keys(reader: &Reader<'_>, found: &mut Found) -> Result<(), StoreError> {
     let tables: Vec<String> = reader.conn.values(
-        "SELECT DISTINCT m.name FROM sqlite_schema m
-         JOIN pragma_foreign_key_list(m.name) WHERE m.type = 'table'",
+        "SELECT DISTINCT m.name FROM sqlite_schema m JOIN pragma_foreign_key_list(m.name) WHERE m.type = 'table'",
         [],
     )?;
     for table in tables {

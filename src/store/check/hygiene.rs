@@ -11,7 +11,8 @@ pub(crate) const RULES: &[Rule] = &[
         "SELECT m.id, m.state AS note FROM memories m LEFT JOIN hygiene_runs r ON r.id = m.archived_by
          WHERE m.archived_by IS NOT NULL AND (m.state <> 'archived' OR r.id IS NULL)"),
     query("M2", "run with more memories than it says it put aside", "hygiene_runs", Subject::HygieneRun,
-        "SELECT r.id, r.archived || ' and not ' || count(m.id) AS note FROM hygiene_runs r JOIN memories m ON m.archived_by = r.id
+        "SELECT r.id, r.archived || ' and not ' || count(m.id) AS note FROM hygiene_runs r
+         JOIN memories m ON m.archived_by = r.id
          GROUP BY r.id HAVING count(m.id) > r.archived"),
     query("M2", "run whose end does not fit its state", "hygiene_runs", Subject::HygieneRun,
         "SELECT id, state AS note FROM hygiene_runs WHERE (state = 'running' AND ended_at IS NOT NULL)

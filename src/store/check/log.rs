@@ -57,8 +57,7 @@ fn fold_events(reader: &Reader<'_>, found: &mut Found) -> Result<(), StoreError>
     let pruned = schema::meta(reader.conn, "events_pruned")?.is_some();
     let mut states: HashMap<ContinuationId, ContinuationState> = HashMap::new();
     reader.conn.each(
-        "SELECT seq, continuation_id, body FROM events
-         WHERE continuation_id IS NOT NULL ORDER BY seq",
+        "SELECT seq, continuation_id, body FROM events WHERE continuation_id IS NOT NULL ORDER BY seq",
         [],
         |row| {
             found.rows += 1;
@@ -130,8 +129,7 @@ fn subjects(reader: &Reader<'_>, query: &str) -> Result<HashSet<String>, StoreEr
 fn starts_are_audited(reader: &Reader<'_>, found: &mut Found) -> Result<(), StoreError> {
     let mut audited: HashMap<String, u64> = HashMap::new();
     reader.conn.each(
-        "SELECT subject, count(*) AS count FROM audit WHERE action = 'tool.started'
-         GROUP BY subject",
+        "SELECT subject, count(*) AS count FROM audit WHERE action = 'tool.started' GROUP BY subject",
         [],
         |row| {
             audited.insert(row.get("subject")?, row.get("count")?);
@@ -139,8 +137,7 @@ fn starts_are_audited(reader: &Reader<'_>, found: &mut Found) -> Result<(), Stor
         },
     )?;
     reader.conn.each(
-        "SELECT call_id, count(*) AS starts FROM tool_attempts WHERE started_at > ?1
-         GROUP BY call_id",
+        "SELECT call_id, count(*) AS starts FROM tool_attempts WHERE started_at > ?1 GROUP BY call_id",
         [kept_since(reader)?],
         |row| {
             let id = row.get::<ToolCallId>("call_id")?.to_string();

@@ -12,7 +12,8 @@ pub(crate) const RULES: &[Rule] = &[
         "SELECT channel || ' ' || principal || ' ' || key FROM inbox NOT INDEXED WHERE key IS NOT NULL
          GROUP BY channel, principal, key HAVING count(*) > 1"),
     query("I4", "step written after the end of its continuation", "steps", Subject::Continuation,
-        "SELECT s.continuation_id, 'step ' || s.n AS note FROM steps s JOIN continuations c ON c.id = s.continuation_id
+        "SELECT s.continuation_id, 'step ' || s.n AS note FROM steps s
+         JOIN continuations c ON c.id = s.continuation_id
          WHERE c.state IN ('completed', 'failed') AND s.n > (SELECT max(n) FROM steps e
             WHERE e.continuation_id = c.id AND e.kind IN ('final', 'error'))"),
     query("I4", "call of an ended continuation that may still start", "tool_calls", Subject::Call,

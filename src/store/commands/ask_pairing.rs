@@ -64,14 +64,13 @@ impl WriteCommand for AskPairing {
         }
         let outcome = self.record.apply(tx)?;
         tx.conn.run(
-            "INSERT INTO pairings (channel, sender_id, display, conversation, code,
-                approval_id, state, asked_at, expires_at)
+            "INSERT INTO pairings (channel, sender_id, display, conversation, code, approval_id, state, asked_at,
+                expires_at)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, 'pending', ?7, ?8)
              ON CONFLICT (channel, sender_id) DO UPDATE SET display = excluded.display,
-                conversation = excluded.conversation, code = excluded.code,
-                approval_id = excluded.approval_id, state = excluded.state,
-                asked_at = excluded.asked_at, expires_at = excluded.expires_at,
-                 decided_at = NULL, by_label = NULL",
+                conversation = excluded.conversation, code = excluded.code, approval_id = excluded.approval_id,
+                state = excluded.state, asked_at = excluded.asked_at, expires_at = excluded.expires_at,
+                decided_at = NULL, by_label = NULL",
             params![
                 origin.channel,
                 origin.requester.id,

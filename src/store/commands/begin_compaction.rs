@@ -36,8 +36,7 @@ impl WriteCommand for BeginCompaction {
         tx.same_epoch(self.epoch)?;
         tx.active(self.session_id)?;
         let running: bool = tx.conn.value(
-            "SELECT EXISTS (SELECT 1 FROM compactions
-             WHERE session_id = ?1 AND state = 'running')",
+            "SELECT EXISTS (SELECT 1 FROM compactions WHERE session_id = ?1 AND state = 'running')",
             [self.session_id],
         )?;
         if running {
@@ -56,8 +55,7 @@ impl WriteCommand for BeginCompaction {
         let reservation = tx.reserve_for_compaction(self.session_id, &self.call, 1)?;
         if matches!(reservation, Reservation::Granted(_)) {
             tx.conn.run(
-                "INSERT INTO compactions (id, session_id, state, epoch, model, turns,
-                     tokens_before, started_at)
+                "INSERT INTO compactions (id, session_id, state, epoch, model, turns, tokens_before, started_at)
                  VALUES (?1, ?2, 'running', ?3, ?4, ?5, ?6, ?7)",
                 params![
                     self.id,

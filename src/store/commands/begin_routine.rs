@@ -75,8 +75,7 @@ impl BeginRoutine {
     fn last_open(&self, tx: &WriteTx<'_>) -> Result<Option<ContinuationId>, StoreError> {
         // An interrupted one waits for a person, which may be never: it keeps nobody from running.
         tx.conn.value_opt::<ContinuationId>(
-            "SELECT c.id FROM routine_runs r JOIN continuations c ON c.id =
-                 r.continuation_id
+            "SELECT c.id FROM routine_runs r JOIN continuations c ON c.id = r.continuation_id
              WHERE r.routine_id = ?1 AND c.ended_at IS NULL AND c.state <> 'interrupted'
              ORDER BY r.position DESC LIMIT 1",
             [self.id],
@@ -105,8 +104,7 @@ impl BeginRoutine {
 
     fn store(&self, tx: &mut WriteTx<'_>, run: &RoutineRun) -> Result<(), StoreError> {
         tx.conn.run(
-            "INSERT INTO routine_runs (id, routine_id, state, detail, continuation_id,
-                 due_at, at)
+            "INSERT INTO routine_runs (id, routine_id, state, detail, continuation_id, due_at, at)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
             params![
                 run.id,
@@ -120,8 +118,7 @@ impl BeginRoutine {
         )?;
         tx.conn.run(
             "DELETE FROM routine_runs WHERE routine_id = ?1 AND position <=
-             (SELECT position FROM routine_runs WHERE routine_id = ?1
-             ORDER BY position DESC LIMIT 1 OFFSET ?2)",
+                (SELECT position FROM routine_runs WHERE routine_id = ?1 ORDER BY position DESC LIMIT 1 OFFSET ?2)",
             params![self.id, KEPT_RUNS],
         )?;
         Ok(())
@@ -137,8 +134,7 @@ impl BeginRoutine {
                 self.step_on(tx, *next)?;
                 // The index would refuse it too; then everything else of this transaction would be lost.
                 let ran: bool = tx.conn.value(
-                    "SELECT EXISTS (SELECT 1 FROM routine_runs
-                        WHERE routine_id = ?1 AND due_at = ?2)",
+                    "SELECT EXISTS (SELECT 1 FROM routine_runs WHERE routine_id = ?1 AND due_at = ?2)",
                     params![self.id, due_at],
                 )?;
                 if ran {

@@ -49,9 +49,8 @@ impl BeginSend {
         let (word, window_ms) = idempotency_columns(self.idempotency);
         // A change of the approval takes an unsent card back: what is sent now shows the current revision.
         tx.conn.run(
-            "UPDATE outbox SET attempts = attempts + 1, epoch = ?2, not_before = NULL,
-                idempotency = ?3, key_window_ms = ?4,
-                revision = CASE WHEN class = 'approval_card'
+            "UPDATE outbox SET attempts = attempts + 1, epoch = ?2, not_before = NULL, idempotency = ?3,
+                key_window_ms = ?4, revision = CASE WHEN class = 'approval_card'
                     THEN (SELECT revision FROM approvals WHERE id = approval_id) END
              WHERE id = ?1",
             params![part.id, self.epoch, word, window_ms],

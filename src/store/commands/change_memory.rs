@@ -72,8 +72,7 @@ impl ChangeMemory {
             tx.drop_vector(memory.id)?;
         }
         tx.conn.run(
-            "UPDATE memories SET kind = ?2, expires_at = ?3, updated_at = ?4
-             WHERE id = ?1",
+            "UPDATE memories SET kind = ?2, expires_at = ?3, updated_at = ?4 WHERE id = ?1",
             params![
                 memory.id,
                 kind.unwrap_or(memory.kind),
@@ -139,8 +138,7 @@ impl ChangeMemory {
                 return Err(refused(&other, "replaced", PUT_BACK));
             }
             tx.conn.run(
-                "UPDATE memories SET state = 'superseded', pinned = 0, superseded_by = ?2,
-                     updated_at = ?3
+                "UPDATE memories SET state = 'superseded', pinned = 0, superseded_by = ?2, updated_at = ?3
                  WHERE id = ?1",
                 params![other.id, memory.id, tx.now],
             )?;

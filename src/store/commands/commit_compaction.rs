@@ -66,8 +66,7 @@ impl CommitCompaction {
             // An UPDATE … RETURNING ends with its last row.
             let put_away: Vec<i64> = tx.conn.values(
                 "UPDATE continuations SET archived_at = ?3
-                 WHERE id = ?1 AND session_id = ?2 AND state = 'completed'
-                    AND archived_at IS NULL RETURNING position",
+                 WHERE id = ?1 AND session_id = ?2 AND state = 'completed' AND archived_at IS NULL RETURNING position",
                 params![turn, compaction.session_id, tx.now],
             )?;
             let position = put_away.first().ok_or_else(|| self.changed())?;
@@ -76,11 +75,9 @@ impl CommitCompaction {
         // What lies between would never be sent again, and no summary would know it. Up to where the last summary
         // reaches, that was seen to then.
         let gap: bool = tx.conn.value(
-            "SELECT EXISTS (SELECT 1 FROM continuations
-             WHERE session_id = ?1 AND position <= ?2
-             AND position > coalesce((SELECT covers_to FROM summaries
-             WHERE session_id = ?1), 0)
-             AND (ended_at IS NULL OR (state = 'completed' AND archived_at IS NULL)))",
+            "SELECT EXISTS (SELECT 1 FROM continuations WHERE session_id = ?1 AND position <= ?2
+                AND position > coalesce((SELECT covers_to FROM summaries WHERE session_id = ?1), 0)
+                AND (ended_at IS NULL OR (state = 'completed' AND archived_at IS NULL)))",
             params![compaction.session_id, covers_to],
         )?;
         if self.turns.is_empty() || gap {
@@ -137,13 +134,11 @@ impl WriteCommand for CommitCompaction {
         }
         let covers_to = self.put_away(tx, &compaction)?;
         tx.conn.run(
-            "INSERT INTO summaries (session_id, version, text, covers_to, turns, model,
-                 taint, at)
+            "INSERT INTO summaries (session_id, version, text, covers_to, turns, model, taint, at)
              VALUES (?1, 1, ?2, ?3, ?4, ?5, ?6, ?7)
-             ON CONFLICT (session_id) DO UPDATE SET version = version + 1,
-                text = excluded.text, covers_to = excluded.covers_to,
-                turns = turns + excluded.turns, model = excluded.model, taint = excluded.taint,
-                 at = excluded.at",
+             ON CONFLICT (session_id) DO UPDATE SET version = version + 1, text = excluded.text,
+                covers_to = excluded.covers_to, turns = turns + excluded.turns, model = excluded.model,
+                taint = excluded.taint, at = excluded.at",
             params![
                 session,
                 self.summary,
@@ -167,8 +162,7 @@ impl WriteCommand for CommitCompaction {
         }
         tx.settle_attempt(self.attempt_id, session, self.usage, None)?;
         tx.conn.run(
-            "UPDATE compactions SET state = 'done', facts = ?2, tokens_after = ?3,
-             ended_at = ?4 WHERE id = ?1",
+            "UPDATE compactions SET state = 'done', facts = ?2, tokens_after = ?3, ended_at = ?4 WHERE id = ?1",
             params![self.id, found, self.tokens_after, tx.now],
         )?;
         let done = tx.compaction_ended(self.id, "compacted")?;

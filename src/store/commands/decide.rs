@@ -159,8 +159,7 @@ impl Decide {
             ))
         })?;
         tx.conn.run(
-            "INSERT INTO approval_snoozes (approval_id, person_id, until)
-             VALUES (?1, ?2, ?3)
+            "INSERT INTO approval_snoozes (approval_id, person_id, until) VALUES (?1, ?2, ?3)
              ON CONFLICT (approval_id, person_id) DO UPDATE SET until = excluded.until",
             params![gate.id, self.by.id, until],
         )?;
@@ -232,8 +231,7 @@ impl Decide {
             .session_id
             .ok_or_else(|| StoreError::Corrupt(format!("approval {} has no session", gate.id)))?;
         let too_much: bool = tx.conn.value(
-            "SELECT p.taint <> '[]' OR c.risk IN ('high',
-                 'critical') OR p.once_only IS NOT NULL
+            "SELECT p.taint <> '[]' OR c.risk IN ('high', 'critical') OR p.once_only IS NOT NULL
              FROM approvals p JOIN tool_calls c ON c.id = p.tool_call_id WHERE p.id = ?1",
             [gate.id],
         )?;
@@ -245,12 +243,11 @@ impl Decide {
             )));
         }
         tx.conn.run(
-            "INSERT INTO session_grants (session_id, tool, args_digest, requester_id,
-                approval_id, by_label, created_at, expires_at)
+            "INSERT INTO session_grants (session_id, tool, args_digest, requester_id, approval_id, by_label, created_at,
+                expires_at)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
-             ON CONFLICT DO UPDATE SET approval_id = excluded.approval_id,
-                by_label = excluded.by_label, created_at = excluded.created_at,
-                 expires_at = excluded.expires_at",
+             ON CONFLICT DO UPDATE SET approval_id = excluded.approval_id, by_label = excluded.by_label,
+                created_at = excluded.created_at, expires_at = excluded.expires_at",
             params![
                 session,
                 call.name,

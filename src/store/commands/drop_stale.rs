@@ -20,9 +20,8 @@ impl WriteTx<'_> {
     /// Drops what a continuation still wanted to say about its progress: its answer says more.
     pub(crate) fn drop_progress(&mut self, continuation: ContinuationId) -> Result<(), StoreError> {
         let waiting = self.conn.values::<OutboxId>(
-            "SELECT id FROM outbox INDEXED BY outbox_progress
-             WHERE continuation_id = ?1 AND class = 'progress'
-             AND settled_at IS NULL AND state = 'pending'",
+            "SELECT id FROM outbox INDEXED BY outbox_progress WHERE continuation_id = ?1 AND class = 'progress'
+                AND settled_at IS NULL AND state = 'pending'",
             params![continuation],
         )?;
         for id in waiting {

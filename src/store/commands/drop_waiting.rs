@@ -50,8 +50,7 @@ impl WriteCommand for DropWaiting {
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<Vec<ContinuationId>, StoreError> {
         let choices = self.choices(tx)?;
         let waiting = tx.conn.rows(
-            "SELECT id, session_id FROM continuations
-             WHERE ended_at IS NULL AND state IN ('pending', 'interrupted')
+            "SELECT id, session_id FROM continuations WHERE ended_at IS NULL AND state IN ('pending', 'interrupted')
              ORDER BY +position DESC",
             [],
             |row| Ok((row.get("id")?, row.get("session_id")?)),

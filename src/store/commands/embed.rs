@@ -139,8 +139,7 @@ impl WriteCommand for PutVectors {
         let mut kept = 0;
         for new in &self.vectors {
             kept += tx.conn.run(
-                "INSERT OR REPLACE INTO memory_vectors (memory_id, model, dimension, digest,
-                     vector, at)
+                "INSERT OR REPLACE INTO memory_vectors (memory_id, model, dimension, digest, vector, at)
                  SELECT id, ?3, ?4, digest, ?5, ?6 FROM memories
                  WHERE id = ?1 AND digest = ?2 AND state = 'active'",
                 params![
@@ -179,13 +178,11 @@ impl WriteTx<'_> {
         };
         self.conn.row(
             &format!(
-                "SELECT (SELECT {of_spent} FROM spend WHERE day = ?1
-                     AND (?2 IS NULL OR channel = ?2))
-                 + (SELECT {of_open} FROM model_attempts
-                     WHERE settled_at IS NULL AND day = ?1 AND (?2 IS NULL OR channel = ?2)) AS
-                     spent,
-                 (SELECT total(amount) FROM budget_grants
-                 WHERE day = ?1 AND budget = ?3 AND channel IS ?2) AS added"
+                "SELECT (SELECT {of_spent} FROM spend WHERE day = ?1 AND (?2 IS NULL OR channel = ?2))
+                    + (SELECT {of_open} FROM model_attempts
+                        WHERE settled_at IS NULL AND day = ?1 AND (?2 IS NULL OR channel = ?2)) AS spent,
+                    (SELECT total(amount) FROM budget_grants WHERE day = ?1 AND budget = ?3
+                    AND channel IS ?2) AS added"
             ),
             params![day, channel, budget],
             |row| Ok((row.get("spent")?, limit + row.get::<f64>("added")?)),
@@ -210,10 +207,8 @@ impl WriteTx<'_> {
         };
         let cost = usage.cost_usd.unwrap_or(0.0) - counted.cost_usd.unwrap_or(0.0);
         self.conn.run(
-            "INSERT INTO spend VALUES (?1, ?2, ?3, ?4, ?5, max(?6, 0), 0, 0, 0, max(?7,
-                 0.0), max(?8, 0))
-             ON CONFLICT (day, channel, model) DO UPDATE
-             SET calls = calls + ?4, failed = failed + ?5,
+            "INSERT INTO spend VALUES (?1, ?2, ?3, ?4, ?5, max(?6, 0), 0, 0, 0, max(?7, 0.0), max(?8, 0))
+             ON CONFLICT (day, channel, model) DO UPDATE SET calls = calls + ?4, failed = failed + ?5,
                 input_tokens = max(input_tokens + ?6, 0), cost_usd = max(cost_usd + ?7, 0.0),
                 unpriced_tokens = max(unpriced_tokens + ?8, 0)",
             params![

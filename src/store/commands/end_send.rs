@@ -175,8 +175,7 @@ impl EndSend {
     ) -> Result<(), StoreError> {
         tx.move_part(part, OutboxState::Sent)?;
         tx.conn.run(
-            "UPDATE outbox SET external_refs = ?2, last_error = NULL, whole = ?3
-             WHERE id = ?1",
+            "UPDATE outbox SET external_refs = ?2, last_error = NULL, whole = ?3 WHERE id = ?1",
             params![part.id, Json(&refs), whole],
         )?;
         if part.class == OutboxClass::ApprovalCard
@@ -190,8 +189,7 @@ impl EndSend {
             let gate = tx.gate(approval)?;
             let outdated: bool = tx.conn.value(
                 "SELECT coalesce((SELECT revision <> ?2 FROM outbox WHERE id = ?1), 0)
-                 OR EXISTS (SELECT 1 FROM card_tokens WHERE outbox_id = ?1
-                     AND spent_at IS NOT NULL)",
+                    OR EXISTS (SELECT 1 FROM card_tokens WHERE outbox_id = ?1 AND spent_at IS NOT NULL)",
                 params![part.id, gate.revision],
             )?;
             if outdated || gate.state != ApprovalState::Pending {

@@ -168,8 +168,7 @@ pub(crate) fn settle_raise(
 impl EnsureChannel {
     fn create(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
         tx.conn.run(
-            "INSERT INTO channel_accounts (name, kind, baseline, created_at, updated_at)
-             VALUES (?1, ?2, ?3, ?4, ?4)",
+            "INSERT INTO channel_accounts (name, kind, baseline, created_at, updated_at) VALUES (?1, ?2, ?3, ?4, ?4)",
             params![self.name, self.kind, Json(&self.baseline), tx.now],
         )?;
         let policy = Policy {
@@ -227,8 +226,7 @@ impl EnsureChannel {
         let raises = accepted.raised_by(&self.baseline);
         let wanted = to_json(&self.baseline)?;
         let waiting = tx.conn.rows(
-            "SELECT id, baseline FROM approvals WHERE channel = ?1 AND state = 'pending'
-             AND kind = 'policy_raise'",
+            "SELECT id, baseline FROM approvals WHERE channel = ?1 AND state = 'pending' AND kind = 'policy_raise'",
             [&self.name],
             |row| Ok((row.get("id")?, row.get::<String>("baseline")?)),
         )?;

@@ -115,8 +115,7 @@ impl WriteCommand for ExpireDue {
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<ExpiredDue, StoreError> {
         let due = tx.conn.values::<ApprovalId>(
-            "SELECT id FROM approvals WHERE state = 'pending' AND expires_at IS NOT NULL
-                 AND expires_at <= ?1
+            "SELECT id FROM approvals WHERE state = 'pending' AND expires_at IS NOT NULL AND expires_at <= ?1
              ORDER BY expires_at",
             [self.now],
         )?;
@@ -125,8 +124,7 @@ impl WriteCommand for ExpireDue {
             outcome.approvals.extend(self.expire(tx, id)?);
         }
         let channels: Vec<String> = tx.conn.values(
-            "SELECT channel FROM policies WHERE expires_at IS NOT NULL
-             AND expires_at <= ?1 ORDER BY channel",
+            "SELECT channel FROM policies WHERE expires_at IS NOT NULL AND expires_at <= ?1 ORDER BY channel",
             [self.now],
         )?;
         for channel in channels {

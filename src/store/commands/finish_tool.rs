@@ -50,8 +50,7 @@ impl WriteCommand for FinishTool {
         let mut call = tx.call(self.call_id)?;
         let head = tx.head(call.continuation_id)?;
         let started: Option<u64> = tx.conn.value_opt(
-            "SELECT epoch FROM tool_attempts WHERE call_id = ?1 AND attempt = ?2
-             AND finished_at IS NULL",
+            "SELECT epoch FROM tool_attempts WHERE call_id = ?1 AND attempt = ?2 AND finished_at IS NULL",
             params![call.id, self.attempt],
         )?;
         match started {
@@ -98,8 +97,7 @@ impl WriteCommand for FinishTool {
             }
         }
         tx.conn.run(
-            "UPDATE tool_attempts SET finished_at = ?3, outcome = ?4, detail = ?5
-             WHERE call_id = ?1 AND attempt = ?2",
+            "UPDATE tool_attempts SET finished_at = ?3, outcome = ?4, detail = ?5 WHERE call_id = ?1 AND attempt = ?2",
             params![
                 call.id,
                 self.attempt,

@@ -81,8 +81,7 @@ impl WriteCommand for FinishTurn {
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
         let mut head = tx.running(self.continuation_id, self.epoch)?;
         let unfinished: bool = tx.conn.value(
-            "SELECT EXISTS (SELECT 1 FROM tool_calls
-             WHERE continuation_id = ?1 AND result_step IS NULL)",
+            "SELECT EXISTS (SELECT 1 FROM tool_calls WHERE continuation_id = ?1 AND result_step IS NULL)",
             [head.id],
         )?;
         if unfinished || tx.pending_gates(head.id)? > 0 {
@@ -112,8 +111,7 @@ impl WriteCommand for FinishTurn {
             params![head.session_id, preview(&self.session_last_line), tx.now],
         )?;
         let usage = tx.conn.row(
-            "SELECT input_tokens, output_tokens, cached_tokens, cache_write_tokens,
-                 cost_usd FROM continuations
+            "SELECT input_tokens, output_tokens, cached_tokens, cache_write_tokens, cost_usd FROM continuations
              WHERE id = ?1",
             [head.id],
             usage,

@@ -78,8 +78,7 @@ impl WriteCommand for ForgetTurns {
             }
             swept.taken += 1;
             let ended: bool = tx.conn.value(
-                "SELECT EXISTS (SELECT 1 FROM continuations
-                 WHERE id = ?1 AND ended_at IS NOT NULL)",
+                "SELECT EXISTS (SELECT 1 FROM continuations WHERE id = ?1 AND ended_at IS NOT NULL)",
                 [turn.id],
             )?;
             if !ended {
@@ -87,7 +86,7 @@ impl WriteCommand for ForgetTurns {
             }
             tx.conn.run(
                 "DELETE FROM session_grants WHERE approval_id IN
-                 (SELECT id FROM approvals WHERE continuation_id = ?1)",
+                    (SELECT id FROM approvals WHERE continuation_id = ?1)",
                 [turn.id],
             )?;
             for by in &turn.retried_by {
@@ -223,8 +222,8 @@ impl WriteCommand for ForgetSessions {
         let mut swept = Swept::default();
         for id in &self.whole {
             let state: Option<String> = tx.conn.value_opt(
-                "SELECT state FROM sessions WHERE id = ?1 AND NOT EXISTS (
-                 SELECT 1 FROM continuations c WHERE c.session_id = sessions.id)",
+                "SELECT state FROM sessions WHERE id = ?1
+                    AND NOT EXISTS ( SELECT 1 FROM continuations c WHERE c.session_id = sessions.id)",
                 [id],
             )?;
             let Some(state) = state else { continue };
@@ -244,8 +243,7 @@ impl WriteCommand for ForgetSessions {
         }
         for id in &self.shared {
             tx.conn.run(
-                "UPDATE compactions SET state = 'failed',
-                     error = 'a person was forgotten meanwhile', ended_at = ?2
+                "UPDATE compactions SET state = 'failed', error = 'a person was forgotten meanwhile', ended_at = ?2
                  WHERE session_id = ?1 AND state = 'running'",
                 params![id, tx.now],
             )?;
@@ -296,7 +294,7 @@ impl WriteCommand for Rename {
                         values.push(Value::from(digest(text).to_vec()));
                         tx.conn.run(
                             "DELETE FROM memory_vectors WHERE memory_id =
-                             (SELECT id FROM memories WHERE position = ?1)",
+                                (SELECT id FROM memories WHERE position = ?1)",
                             mention.key.as_slice(),
                         )?;
                     }

@@ -14,7 +14,7 @@ use crate::store::queries::approvals::load_approval;
 use crate::store::queries::duty::{ON_CALL, load_on_call};
 use crate::store::rows::to_json;
 use crate::store::schema;
-use crate::store::sql::{Statements, params};
+use crate::store::sql::{Json, Statements, params};
 use serde_json::json;
 
 /// Lets a pending question wait for somebody. Durable. Bound to what was shown, like a decision; answers like one.
@@ -40,8 +40,7 @@ pub struct HandOver {
 fn has_card(tx: &WriteTx<'_>, gate: &Gate, card: &NewCard) -> Result<bool, StoreError> {
     tx.conn.value(
         "SELECT EXISTS (SELECT 1 FROM outbox o
-         WHERE o.approval_id = ?1 AND o.class = 'approval_card' AND o.channel = ?2
-             AND o.conversation = ?3
+         WHERE o.approval_id = ?1 AND o.class = 'approval_card' AND o.channel = ?2 AND o.conversation = ?3
             AND o.state IN ('pending', 'sending', 'sent', 'unknown')
             AND (o.buttons IS NULL OR o.buttons = '[]' OR EXISTS (SELECT 1 FROM card_tokens t
                 WHERE t.outbox_id = o.id AND t.revision = ?4 AND t.spent_at IS NULL)))",
@@ -93,18 +92,14 @@ impl WriteCommand for HandOver {
         if same {
             return Ok(DecideOutcome::Same(before));
         }
-        let waiting_for = self
-            .to
-            .as_ref()
-            .map(|to| {
-                to_json(&HandedOver {
-                    to: to.clone(),
-                    by: self.by.label.clone(),
-                    at: tx.now,
-                    note: self.note.clone(),
-                })
+        let waiting_for = self.to.as_ref().map(|to| {
+            Json(HandedOver {
+                to: to.clone(),
+                by: self.by.label.clone(),
+                at: tx.now,
+                note: self.note.clone(),
             })
-            .transpose()?;
+        });
         tx.conn.run(
             "UPDATE approvals SET waiting_for = ?2, updated_at = ?3 WHERE id = ?1",
             params![gate.id, waiting_for, tx.now],

@@ -76,8 +76,7 @@ pub(crate) fn seen_before(
         return Ok(None);
     };
     let found = tx.conn.row_opt(
-        "SELECT i.id, i.body_digest, i.disposition, i.continuation_id, c.session_id,
-             c.state
+        "SELECT i.id, i.body_digest, i.disposition, i.continuation_id, c.session_id, c.state
          FROM inbox i LEFT JOIN continuations c ON c.id = i.continuation_id
          WHERE i.channel = ?1 AND i.principal = ?2 AND i.key = ?3",
         params![origin.channel, origin.principal, key],
@@ -130,8 +129,7 @@ pub(crate) fn record(
         .as_ref()
         .filter(|_| !crate::mutant!("dedupe_key"));
     tx.conn.run(
-        "INSERT INTO inbox (id, channel, principal, key, body_digest, disposition,
-             detail, continuation_id, received_at)
+        "INSERT INTO inbox (id, channel, principal, key, body_digest, disposition, detail, continuation_id, received_at)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
         params![
             id,
@@ -191,14 +189,11 @@ impl IngestTurn {
             at: self.said_at.clone(),
         };
         tx.conn.run(
-            "INSERT INTO continuations (id, session_id, state, requester_id,
-                requester_display, requester_person, surface, text, model, message_ref,
-                retry_of, max_steps, max_tool_calls, max_active_ms, max_tokens, created_at,
-                 updated_at, fresh, private, max_cost_usd, unattended, autonomy_ceiling,
-                 speaker)
-             VALUES (?1, ?2, 'pending', ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14,
-                ?15, ?15, ?16, ?17 OR EXISTS (SELECT 1 FROM continuations INDEXED BY
-                 continuations_private
+            "INSERT INTO continuations (id, session_id, state, requester_id, requester_display, requester_person,
+                surface, text, model, message_ref, retry_of, max_steps, max_tool_calls, max_active_ms, max_tokens,
+                created_at, updated_at, fresh, private, max_cost_usd, unattended, autonomy_ceiling, speaker)
+             VALUES (?1, ?2, 'pending', ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?15, ?16,
+                ?17 OR EXISTS (SELECT 1 FROM continuations INDEXED BY continuations_private
                     WHERE session_id = ?2 AND private = 1), ?18, ?19, ?20, ?21)",
             params![
                 id,
@@ -225,8 +220,7 @@ impl IngestTurn {
             ],
         )?;
         tx.conn.run(
-            "UPDATE sessions SET turns = turns + 1, last_line = ?2, last_sender = ?3,
-             updated_at = ?4 WHERE id = ?1",
+            "UPDATE sessions SET turns = turns + 1, last_line = ?2, last_sender = ?3, updated_at = ?4 WHERE id = ?1",
             params![session, preview(&self.text), requester.display, tx.now],
         )?;
         Ok(id)
@@ -277,11 +271,9 @@ impl WriteCommand for IngestTurn {
         }
         let session = self.session(tx)?;
         let (open, waiting, taken): (u32, u32, bool) = tx.conn.row(
-            "SELECT count(*) AS open, count(*) FILTER (WHERE state = 'pending') AS
-                 waiting,
+            "SELECT count(*) AS open, count(*) FILTER (WHERE state = 'pending') AS waiting,
                 EXISTS (SELECT 1 FROM sessions s JOIN take_overs t
-                    ON t.channel = s.channel AND t.conversation = s.conversation
-             WHERE s.id = ?1) AS taken
+                    ON t.channel = s.channel AND t.conversation = s.conversation WHERE s.id = ?1) AS taken
              FROM continuations WHERE session_id = ?1 AND ended_at IS NULL",
             [session],
             |row| Ok((row.get("open")?, row.get("waiting")?, row.get("taken")?)),

@@ -21,8 +21,7 @@ impl WriteTx<'_> {
     /// Adds a sentence to a pending question and announces it anew. The same sentence is added once.
     pub(crate) fn note_question(&mut self, id: ApprovalId, text: &str) -> Result<(), StoreError> {
         let changed = self.conn.run(
-            "UPDATE approvals SET question = trim(coalesce(question, '') || ' ' || ?2),
-                 updated_at = ?3
+            "UPDATE approvals SET question = trim(coalesce(question, '') || ' ' || ?2), updated_at = ?3
              WHERE id = ?1 AND instr(coalesce(question, ''), ?2) = 0",
             params![id, text, self.now],
         )?;

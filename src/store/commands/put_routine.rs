@@ -82,8 +82,8 @@ impl PutRoutine {
         }
         // The fields follow in the same transaction.
         tx.conn.run(
-            "INSERT INTO routines (id, name, schedule, prompt, channel, conversation,
-                budgets, autonomy_ceiling, missed, by_label, version, created_at, updated_at)
+            "INSERT INTO routines (id, name, schedule, prompt, channel, conversation, budgets, autonomy_ceiling,
+                missed, by_label, version, created_at, updated_at)
              VALUES (?1, ?2, '', '', '', '', '{}', 'supervised', 'skip', '', 0, ?3, ?3)",
             params![self.id, self.fields.name, tx.now],
         )?;
@@ -116,11 +116,10 @@ impl WriteCommand for PutRoutine {
             }
         };
         let changed = tx.conn.run(
-            "UPDATE routines SET name = ?3, schedule = ?4, time_zone = ?5, prompt = ?6,
-                channel = ?7, conversation = ?8, model = ?9, budgets = ?10,
-                autonomy_ceiling = ?11, park = ?12, missed = ?13, jitter_seconds = ?14,
-                enabled = ?15, by_label = ?16, version = version + 1, due_at = ?17,
-                 begin_at = ?18, updated_at = ?19
+            "UPDATE routines SET name = ?3, schedule = ?4, time_zone = ?5, prompt = ?6, channel = ?7,
+                conversation = ?8, model = ?9, budgets = ?10, autonomy_ceiling = ?11, park = ?12, missed = ?13,
+                jitter_seconds = ?14, enabled = ?15, by_label = ?16, version = version + 1, due_at = ?17,
+                begin_at = ?18, updated_at = ?19
              WHERE id = ?1 AND version = ?2",
             params![
                 self.id,

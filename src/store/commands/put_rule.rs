@@ -73,8 +73,8 @@ impl PutRule {
         }
         // The fields follow in the same transaction.
         tx.conn.run(
-            "INSERT INTO rules (id, tool, matcher, value, scope, verdict, approval_id,
-                by_label, version, created_at, updated_at)
+            "INSERT INTO rules (id, tool, matcher, value, scope, verdict, approval_id, by_label, version,
+                created_at, updated_at)
              VALUES (?1, '', 'exact', '', 'global', 'ask', ?2, '', 0, ?3, ?3)",
             params![self.id, self.approval_id, tx.now],
         )?;
@@ -106,10 +106,9 @@ impl WriteCommand for PutRule {
             )));
         }
         let changed = tx.conn.run(
-            "UPDATE rules SET tool = ?3, field = ?4, matcher = ?5, value = ?6,
-                scope = ?7, channel = ?8, session_id = ?9, verdict = ?10, enabled = ?11,
-                expires_at = ?12, max_uses = ?13, note = ?14, by_label = ?15,
-                 version = version + 1, updated_at = ?16, cwd = ?17, executable = ?18
+            "UPDATE rules SET tool = ?3, field = ?4, matcher = ?5, value = ?6, scope = ?7, channel = ?8,
+                session_id = ?9, verdict = ?10, enabled = ?11, expires_at = ?12, max_uses = ?13, note = ?14,
+                by_label = ?15, version = version + 1, updated_at = ?16, cwd = ?17, executable = ?18
              WHERE id = ?1 AND version = ?2",
             params![
                 self.id,
@@ -188,8 +187,7 @@ impl WriteCommand for RemoveGrant {
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
         let found: Option<(String, [u8; 16], String)> = tx.conn.row_opt(
-            "DELETE FROM session_grants WHERE approval_id = ?1 RETURNING tool,
-             session_id, requester_id",
+            "DELETE FROM session_grants WHERE approval_id = ?1 RETURNING tool, session_id, requester_id",
             [self.id],
             |row| {
                 Ok((

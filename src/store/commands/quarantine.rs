@@ -46,10 +46,8 @@ pub(crate) fn doubt_open_work(tx: &mut WriteTx<'_>) -> Result<Vec<OutboxId>, Sto
         ask_approved_again(tx, id)?;
     }
     let ready = tx.conn.values::<ToolCallId>(
-        "SELECT t.id FROM tool_calls t JOIN continuations c ON c.id =
-             t.continuation_id
-         WHERE t.state = 'ready' AND t.effect NOT IN ('read_only', 'idempotent')
-             AND c.ended_at IS NULL
+        "SELECT t.id FROM tool_calls t JOIN continuations c ON c.id = t.continuation_id
+         WHERE t.state = 'ready' AND t.effect NOT IN ('read_only', 'idempotent') AND c.ended_at IS NULL
          ORDER BY t.position",
         [],
     )?;

@@ -135,8 +135,7 @@ impl Recover {
 
     fn interrupt(tx: &mut WriteTx<'_>) -> Result<Vec<ContinuationId>, StoreError> {
         let running = tx.conn.values::<ContinuationId>(
-            "SELECT id FROM continuations WHERE ended_at IS NULL AND state = 'running'
-             ORDER BY +position",
+            "SELECT id FROM continuations WHERE ended_at IS NULL AND state = 'running' ORDER BY +position",
             [],
         )?;
         let mut interrupted = Vec::with_capacity(running.len());

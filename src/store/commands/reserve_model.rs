@@ -70,8 +70,7 @@ impl WriteCommand for ReserveModel {
         }
         // Every tool_use has its result before the next model call.
         let open: bool = tx.conn.value(
-            "SELECT EXISTS (SELECT 1 FROM tool_calls
-             WHERE continuation_id = ?1 AND result_step IS NULL)",
+            "SELECT EXISTS (SELECT 1 FROM tool_calls WHERE continuation_id = ?1 AND result_step IS NULL)",
             [head.id],
         )?;
         if open {
@@ -90,9 +89,8 @@ impl WriteCommand for ReserveModel {
         }
         let id = ModelAttemptId::generate();
         tx.conn.run(
-            "INSERT INTO model_attempts (id, continuation_id, epoch, step, attempt,
-                model, estimated_tokens, estimated_cost_usd, started_at, channel, day,
-                 estimated_input_tokens)
+            "INSERT INTO model_attempts (id, continuation_id, epoch, step, attempt, model, estimated_tokens,
+                estimated_cost_usd, started_at, channel, day, estimated_input_tokens)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
             params![
                 id,

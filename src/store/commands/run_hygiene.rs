@@ -50,10 +50,8 @@ impl WriteCommand for BeginHygiene {
         )?;
         // Whose rows are gone for good or back in place; the memories of the others still name them.
         tx.conn.run(
-            "DELETE FROM hygiene_runs WHERE position <= (SELECT max(position)
-             FROM hygiene_runs) - ?1
-             AND ended_at IS NOT NULL AND NOT EXISTS (SELECT 1 FROM memories m
-             WHERE m.archived_by = hygiene_runs.id)",
+            "DELETE FROM hygiene_runs WHERE position <= (SELECT max(position) FROM hygiene_runs) - ?1
+                AND ended_at IS NOT NULL AND NOT EXISTS (SELECT 1 FROM memories m WHERE m.archived_by = hygiene_runs.id)",
             [KEPT_RUNS],
         )?;
         if self.by.surface == Surface::Engine {
@@ -104,8 +102,7 @@ impl WriteCommand for EndHygiene {
         };
         tx.tell_run(self.id, |report| report.note = note.cloned())?;
         tx.conn.run(
-            "UPDATE hygiene_runs SET state = ?2, freed_bytes = ?3, duration_ms = ?4,
-             ended_at = ?5 WHERE id = ?1",
+            "UPDATE hygiene_runs SET state = ?2, freed_bytes = ?3, duration_ms = ?4, ended_at = ?5 WHERE id = ?1",
             params![self.id, state, self.freed_bytes, self.duration_ms, tx.now],
         )?;
         match self.end {
@@ -115,11 +112,9 @@ impl WriteCommand for EndHygiene {
             HygieneEnd::Cut(_) => {}
         }
         // Nothing of them is left: they cannot be taken back any more.
-        tx.conn.run("UPDATE hygiene_runs SET state = 'removed', report = json_set(report,
-                     '$.memories', json('[]'))
-                 WHERE state IN ('done', 'stopped') AND undo_until <= ?1 AND archived > 0
-                     AND id <> ?2
-                    AND NOT EXISTS (SELECT 1 FROM memories m WHERE m.archived_by = hygiene_runs.id)", params![tx.now, self.id])?;
+        tx.conn.run("UPDATE hygiene_runs SET state = 'removed', report = json_set(report, '$.memories', json('[]'))
+                     WHERE state IN ('done', 'stopped') AND undo_until <= ?1 AND archived > 0 AND id <> ?2
+                        AND NOT EXISTS (SELECT 1 FROM memories m WHERE m.archived_by = hygiene_runs.id)", params![tx.now, self.id])?;
         let run = load_run(tx.conn, self.id)?;
         tell(tx, &run)?;
         Ok(run)

@@ -62,8 +62,7 @@ impl Say {
         tx.move_continuation(&mut head, ContinuationState::Completed, None)?;
         tx.drop_progress(id)?;
         let used: Usage = tx.conn.row(
-            "SELECT input_tokens, output_tokens, cached_tokens, cache_write_tokens,
-                 cost_usd FROM continuations
+            "SELECT input_tokens, output_tokens, cached_tokens, cache_write_tokens, cost_usd FROM continuations
              WHERE id = ?1",
             [id],
             usage,
@@ -88,11 +87,9 @@ impl Say {
             "SELECT c.id, NOT EXISTS (SELECT 1 FROM tool_calls t
                     WHERE t.continuation_id = c.id AND t.result_step IS NULL)
                 AND NOT EXISTS (SELECT 1 FROM approvals a
-                    WHERE a.continuation_id = c.id AND +a.state = 'pending'
-                 AND a.kind <> 'resend') AS found
+                    WHERE a.continuation_id = c.id AND +a.state = 'pending' AND a.kind <> 'resend') AS found
              FROM continuations c
-             WHERE c.session_id = ?1 AND c.ended_at IS NULL AND c.state = 'pending'
-             ORDER BY c.position",
+             WHERE c.session_id = ?1 AND c.ended_at IS NULL AND c.state = 'pending' ORDER BY c.position",
             [session],
             |row| Ok((row.get("id")?, row.get("found")?)),
         )
@@ -178,8 +175,7 @@ impl WriteCommand for Say {
         self.answer(tx, last, &self.text)?;
         queue_reply(tx, last, &self.parts)?;
         tx.conn.run(
-            "UPDATE sessions SET last_line = ?2, last_sender = ?3, updated_at = ?4
-             WHERE id = ?1",
+            "UPDATE sessions SET last_line = ?2, last_sender = ?3, updated_at = ?4 WHERE id = ?1",
             params![session, preview(&self.text), self.by.label, tx.now],
         )?;
         if let Some(part) = self.parts.first() {

@@ -59,10 +59,8 @@ pub enum StartToolOutcome {
 /// ended. A decision does not grow old while its own turn is busy with what was decided together with it.
 fn free_since(tx: &WriteTx<'_>, call: &Call) -> Result<Timestamp, StoreError> {
     let at: i64 = tx.conn.value(
-        "SELECT max(coalesce((SELECT gates_decided_at FROM continuations
-         WHERE id = ?1), 0),
-         coalesce((SELECT max(finished_at) FROM tool_calls
-         WHERE continuation_id = ?1 AND step = ?2), 0))",
+        "SELECT max(coalesce((SELECT gates_decided_at FROM continuations WHERE id = ?1), 0),
+            coalesce((SELECT max(finished_at) FROM tool_calls WHERE continuation_id = ?1 AND step = ?2), 0))",
         params![call.continuation_id, call.step],
     )?;
     Ok(Timestamp(at))
@@ -78,8 +76,7 @@ impl EarlierRun {
     /// The newest run of a call, when recovery made the call ready again because of its key.
     fn of(tx: &WriteTx<'_>, call: &Call) -> Result<Option<Self>, StoreError> {
         let run = tx.conn.row_opt(
-            "SELECT attempt, key_until FROM tool_attempts
-             WHERE call_id = ?1 AND attempt = ?2 AND outcome = 'ready'",
+            "SELECT attempt, key_until FROM tool_attempts WHERE call_id = ?1 AND attempt = ?2 AND outcome = 'ready'",
             params![call.id, call.attempts],
             |row| {
                 Ok(Self {
@@ -109,8 +106,7 @@ impl StartTool {
         const WHY: &str =
             "the process ended while it ran, and the key of that run has run out since";
         tx.conn.run(
-            "UPDATE tool_attempts SET outcome = 'indeterminate', detail = ?3
-             WHERE call_id = ?1 AND attempt = ?2",
+            "UPDATE tool_attempts SET outcome = 'indeterminate', detail = ?3 WHERE call_id = ?1 AND attempt = ?2",
             params![call.id, run.attempt, WHY],
         )?;
         if call.state == ToolCallState::Approved
@@ -245,8 +241,8 @@ impl WriteCommand for StartTool {
             params![call.id, attempt, tx.now],
         )?;
         tx.conn.run(
-            "INSERT INTO tool_attempts (id, call_id, attempt, epoch, idempotency_key,
-                approval_id, started_at, key_until)
+            "INSERT INTO tool_attempts (id, call_id, attempt, epoch, idempotency_key, approval_id, started_at,
+                key_until)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
             params![
                 ToolAttemptId::generate(),

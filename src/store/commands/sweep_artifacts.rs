@@ -24,7 +24,7 @@ impl WriteCommand for SweepArtifacts {
             swept.taken += 1;
             let rows = tx.conn.run(
                 "DELETE FROM artifacts WHERE hash = ?1
-                 AND NOT EXISTS (SELECT 1 FROM artifact_references r WHERE r.hash = ?1)",
+                    AND NOT EXISTS (SELECT 1 FROM artifact_references r WHERE r.hash = ?1)",
                 [hash],
             )? as u64;
             swept.removed += rows;

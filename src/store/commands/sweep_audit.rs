@@ -41,8 +41,7 @@ impl WriteCommand for PruneAudit {
             )));
         };
         tx.conn.run(
-            "INSERT INTO audit_segments (to_seq, from_seq, hash, at)
-             VALUES (?1, ?2, ?3, ?4)",
+            "INSERT INTO audit_segments (to_seq, from_seq, hash, at) VALUES (?1, ?2, ?3, ?4)",
             params![self.to, self.from, hash, tx.now],
         )?;
         tx.audit(
@@ -69,8 +68,7 @@ impl WriteCommand for SweepAudit {
             return Ok(Swept::default());
         };
         let rows = tx.conn.run(
-            "DELETE FROM audit WHERE seq IN (SELECT seq FROM audit WHERE seq <= ?1
-             ORDER BY seq LIMIT ?2)",
+            "DELETE FROM audit WHERE seq IN (SELECT seq FROM audit WHERE seq <= ?1 ORDER BY seq LIMIT ?2)",
             params![segment.to_seq, CHUNK],
         )? as u64;
         Ok(Swept {

@@ -20,8 +20,7 @@ impl WriteCommand for SweepEvents {
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<Swept, StoreError> {
         let last: Option<u64> = tx.conn.value(
-            "SELECT max(seq) FROM (SELECT seq FROM events
-             WHERE seq <= ?1 AND seq < (SELECT max(seq) FROM events)
+            "SELECT max(seq) FROM (SELECT seq FROM events WHERE seq <= ?1 AND seq < (SELECT max(seq) FROM events)
              ORDER BY seq LIMIT ?2)",
             params![self.to, CHUNK],
         )?;

@@ -67,8 +67,7 @@ impl SweepHistory {
     fn still_old(&self, tx: &WriteTx<'_>, turn: &OldTurn) -> Result<bool, StoreError> {
         let old: bool = tx.conn.value(
             &format!(
-                "SELECT EXISTS (SELECT 1 FROM continuations c
-                 JOIN sessions s ON s.id = c.session_id
+                "SELECT EXISTS (SELECT 1 FROM continuations c JOIN sessions s ON s.id = c.session_id
                  WHERE c.id = ?4 AND {})",
                 old_turn()
             ),
@@ -81,9 +80,8 @@ impl SweepHistory {
         )?;
         // Rows written since the search, of which there are few.
         let newer: bool = tx.conn.value(
-            "SELECT EXISTS (SELECT 1 FROM continuations
-             WHERE position > ?2 AND retry_of = ?1)
-             OR EXISTS (SELECT 1 FROM outbox WHERE position > ?3 AND continuation_id = ?1)",
+            "SELECT EXISTS (SELECT 1 FROM continuations WHERE position > ?2 AND retry_of = ?1)
+                OR EXISTS (SELECT 1 FROM outbox WHERE position > ?3 AND continuation_id = ?1)",
             params![turn.id, self.continuations_to, self.outbox_to],
         )?;
         if !old || newer {
@@ -100,9 +98,8 @@ impl SweepHistory {
         }
         for position in &turn.outbox {
             let live: bool = tx.conn.value(
-                "SELECT EXISTS (SELECT 1 FROM outbox WHERE position = ?1
-                     AND (continuation_id IS NOT ?2
-                 OR state IN ('pending', 'sending', 'unknown') OR updated_at >= ?3))",
+                "SELECT EXISTS (SELECT 1 FROM outbox WHERE position = ?1 AND (continuation_id IS NOT ?2
+                    OR state IN ('pending', 'sending', 'unknown') OR updated_at >= ?3))",
                 params![position, turn.id, self.rules.history_before],
             )?;
             if live {
@@ -160,8 +157,7 @@ impl WriteCommand for SweepHistory {
         for turn in &self.turns {
             let indexed: u64 = tx.conn.value(COUNTS, [turn.id])?;
             let cards: u64 = tx.conn.value(
-                "SELECT count(*) FROM approvals p JOIN outbox o ON o.approval_id = p.id
-                 WHERE p.continuation_id = ?1",
+                "SELECT count(*) FROM approvals p JOIN outbox o ON o.approval_id = p.id WHERE p.continuation_id = ?1",
                 [turn.id],
             )?;
             let listed = (turn.outbox.len() + turn.models.len() + turn.inbox.len()) as u64;

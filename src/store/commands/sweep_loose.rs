@@ -27,8 +27,7 @@ impl WriteCommand for SweepKeys {
         for id in self.keys.iter().take(CHUNK as usize) {
             swept.taken += 1;
             let rows = tx.conn.run(
-                "DELETE FROM inbox WHERE id = ?1 AND continuation_id IS NULL
-                 AND received_at < ?2",
+                "DELETE FROM inbox WHERE id = ?1 AND continuation_id IS NULL AND received_at < ?2",
                 params![id, self.rules.keys_before()],
             )? as u64;
             swept.removed += rows;
@@ -57,8 +56,7 @@ impl WriteCommand for SweepQuestions {
         for position in &self.questions {
             let old: Option<(RawId, u64)> = tx.conn.row_opt(
                 &format!(
-                    "SELECT a.id,
-                        1 + (SELECT count(*) FROM card_tokens k WHERE k.approval_id = a.id)
+                    "SELECT a.id, 1 + (SELECT count(*) FROM card_tokens k WHERE k.approval_id = a.id)
                         + (SELECT count(*) FROM approval_snoozes z WHERE z.approval_id = a.id)
                         + (SELECT count(*) FROM outbox o WHERE o.approval_id = a.id) AS rows
                      FROM approvals a WHERE a.position = ?2 AND {OLD_QUESTION}"
@@ -132,30 +130,27 @@ impl WriteCommand for SweepGrants {
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<Swept, StoreError> {
         let rows = tx.conn.run(
-            "DELETE FROM session_grants WHERE (session_id, tool, args_digest,
-                 requester_id) IN (
-             SELECT session_id, tool, args_digest, requester_id FROM session_grants
-             WHERE expires_at <= ?1 LIMIT ?2)",
+            "DELETE FROM session_grants WHERE (session_id, tool, args_digest, requester_id) IN (
+                SELECT session_id, tool, args_digest, requester_id FROM session_grants WHERE expires_at <= ?1 LIMIT ?2)",
             params![tx.now, CHUNK],
         )? as u64;
         let rows = rows
             + tx.conn.run(
                 "DELETE FROM budget_warnings WHERE (budget, scope, day) IN (
-                 SELECT budget, scope, day FROM budget_warnings WHERE at < ?1 LIMIT ?2)",
+                    SELECT budget, scope, day FROM budget_warnings WHERE at < ?1 LIMIT ?2)",
                 params![tx.now.plus_millis(-WARNED_MS), CHUNK],
             )? as u64;
         let rows = rows
             + tx.conn.run(
                 "DELETE FROM pairings WHERE (channel, sender_id) IN (
-                 SELECT channel, sender_id FROM pairings
-                 WHERE state IN ('expired', 'revoked') AND decided_at < ?1 LIMIT ?2)",
+                    SELECT channel, sender_id FROM pairings
+                    WHERE state IN ('expired', 'revoked') AND decided_at < ?1 LIMIT ?2)",
                 params![tx.now.plus_millis(-WARNED_MS), CHUNK],
             )? as u64;
         let rows = rows
             + tx.conn.run(
                 "DELETE FROM leftovers WHERE call_id IN (
-                 SELECT call_id FROM leftovers WHERE before IS NULL AND dismissed_at < ?1
-                 LIMIT ?2)",
+                    SELECT call_id FROM leftovers WHERE before IS NULL AND dismissed_at < ?1 LIMIT ?2)",
                 params![tx.now.plus_millis(-WARNED_MS), CHUNK],
             )? as u64;
         Ok(Swept {
@@ -182,7 +177,7 @@ impl WriteCommand for SweepCompactions {
         let rows = tx.conn.run(
             &format!(
                 "DELETE FROM compactions WHERE position IN (
-                 SELECT k.position FROM compactions k WHERE {OLD_COMPACTION} LIMIT ?2)"
+                    SELECT k.position FROM compactions k WHERE {OLD_COMPACTION} LIMIT ?2)"
             ),
             params![self.before, CHUNK],
         )? as u64;

@@ -102,7 +102,7 @@ impl WriteCommand for SweepSessions {
         // What was added to the budget of a session that is gone.
         swept.rows += tx.conn.run(
             "DELETE FROM budget_grants WHERE session_id IS NOT NULL
-             AND NOT EXISTS (SELECT 1 FROM sessions s WHERE s.id = session_id)",
+                AND NOT EXISTS (SELECT 1 FROM sessions s WHERE s.id = session_id)",
             [],
         )? as u64;
         Ok(swept)

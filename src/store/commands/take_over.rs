@@ -90,11 +90,9 @@ impl WriteCommand for Take {
             return Err(held_by_another(held, "ask them, or take it from them"));
         }
         tx.conn.run(
-            "INSERT INTO take_overs (channel, conversation, id, by_label, by_id, surface,
-                 at)
+            "INSERT INTO take_overs (channel, conversation, id, by_label, by_id, surface, at)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
-             ON CONFLICT (channel, conversation) DO UPDATE
-             SET id = excluded.id, by_label = excluded.by_label,
+             ON CONFLICT (channel, conversation) DO UPDATE SET id = excluded.id, by_label = excluded.by_label,
                 by_id = excluded.by_id, surface = excluded.surface,
                 at = CASE WHEN by_id = excluded.by_id THEN at ELSE excluded.at END",
             params![
@@ -116,8 +114,7 @@ impl WriteCommand for Take {
         )?;
         tx.tell_session(&place)?;
         tx.conn.value_opt::<ContinuationId>(
-            "SELECT id FROM continuations WHERE session_id = ?1 AND ended_at IS NULL
-             AND state = 'running'",
+            "SELECT id FROM continuations WHERE session_id = ?1 AND ended_at IS NULL AND state = 'running'",
             [self.session_id],
         )
     }

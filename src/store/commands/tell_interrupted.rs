@@ -27,10 +27,8 @@ impl WriteCommand for TellInterrupted {
                 continue;
             }
             let told: bool = tx.conn.value(
-                "SELECT EXISTS (SELECT 1 FROM outbox o JOIN continuations c ON c.id =
-                     o.continuation_id
-                 WHERE o.continuation_id = ?1 AND o.class = 'notice'
-                     AND o.created_at >= c.updated_at)",
+                "SELECT EXISTS (SELECT 1 FROM outbox o JOIN continuations c ON c.id = o.continuation_id
+                 WHERE o.continuation_id = ?1 AND o.class = 'notice' AND o.created_at >= c.updated_at)",
                 [id],
             )?;
             if told {

@@ -57,8 +57,7 @@ impl WriteCommand for TidyMemories {
                 | HygieneReason::Orphan => {
                     // Its times stay: brought back, it is what it was.
                     tx.conn.run(
-                        "UPDATE memories SET state = 'archived', archived_from = state,
-                             archived_by = ?2
+                        "UPDATE memories SET state = 'archived', archived_from = state, archived_by = ?2
                          WHERE position = ?1",
                         params![position, self.run],
                     )?;
@@ -170,11 +169,9 @@ impl WriteCommand for MendIndex {
             Mend::Add(positions) => {
                 for position in positions.iter().take(CHUNK) {
                     count += tx.conn.run(
-                        "INSERT INTO memory_fts (rowid, text) SELECT m.position, m.text
-                         FROM memories m
+                        "INSERT INTO memory_fts (rowid, text) SELECT m.position, m.text FROM memories m
                          WHERE m.position = ?1
-                            AND NOT EXISTS (SELECT 1 FROM memory_fts_docsize d
-                         WHERE d.id = m.position)",
+                            AND NOT EXISTS (SELECT 1 FROM memory_fts_docsize d WHERE d.id = m.position)",
                         [position],
                     )? as u64;
                 }

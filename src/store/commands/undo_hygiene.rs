@@ -73,11 +73,9 @@ impl WriteCommand for RestoreMemories {
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<u64, StoreError> {
         let rows = tx.conn.run(
-            "UPDATE memories SET state = archived_from, archived_from = NULL,
-                 archived_by = NULL
+            "UPDATE memories SET state = archived_from, archived_from = NULL, archived_by = NULL
              WHERE position IN (SELECT position FROM memories WHERE archived_by = ?1 LIMIT ?2)
-                AND EXISTS (SELECT 1 FROM hygiene_runs r
-             WHERE r.id = ?1 AND r.state = 'undone')",
+                AND EXISTS (SELECT 1 FROM hygiene_runs r WHERE r.id = ?1 AND r.state = 'undone')",
             params![self.id, self.at_most.clamp(1, CHUNK) as u64],
         )? as u64;
         crate::crash_point!("hygiene.mid");
@@ -102,9 +100,8 @@ impl WriteCommand for EndUndo {
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<HygieneRun, StoreError> {
         let ended = tx.conn.run(
-            "UPDATE hygiene_runs SET ended_at = ?2 WHERE id = ?1 AND state = 'undone'
-                 AND ended_at IS NULL
-             AND NOT EXISTS (SELECT 1 FROM memories m WHERE m.archived_by = ?1)",
+            "UPDATE hygiene_runs SET ended_at = ?2 WHERE id = ?1 AND state = 'undone' AND ended_at IS NULL
+                AND NOT EXISTS (SELECT 1 FROM memories m WHERE m.archived_by = ?1)",
             params![self.id, tx.now],
         )?;
         if ended == 0 {

@@ -30,8 +30,8 @@ impl WriteCommand for UpdateSession {
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
         tx.active(self.session_id)?;
         tx.conn.run(
-            "UPDATE sessions SET title = coalesce(?2, title), model = coalesce(?3,
-             model), paused = coalesce(?4, paused), updated_at = ?5 WHERE id = ?1",
+            "UPDATE sessions SET title = coalesce(?2, title), model = coalesce(?3, model), paused = coalesce(?4, paused),
+                updated_at = ?5 WHERE id = ?1",
             params![self.session_id, self.title, self.model, self.paused, tx.now],
         )?;
         let session = Box::new(load_session(tx.conn, self.session_id)?);

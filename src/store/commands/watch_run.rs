@@ -9,8 +9,7 @@ use crate::store::command::{Durability, WriteCommand, WriteTx};
 use crate::store::error::StoreError;
 use crate::store::input::ActorRef;
 use crate::store::queries::leftovers::load_leftovers;
-use crate::store::rows::to_json;
-use crate::store::sql::{Statements, params};
+use crate::store::sql::{Json, Statements, params};
 
 /// Most new names in a row of the audit.
 const MOST_AUDITED: usize = 20;
@@ -32,14 +31,13 @@ impl WriteCommand for BeginRun {
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
         let kept = tx.conn.run(
-            "INSERT INTO leftovers (call_id, session_id, continuation_id, channel,
-                conversation, tool, preview, workspace, before)
+            "INSERT INTO leftovers (call_id, session_id, continuation_id, channel, conversation, tool, preview,
+                workspace, before)
              SELECT t.id, s.id, c.id, s.channel, s.conversation, t.name, t.preview, ?2, ?3
              FROM tool_calls t JOIN continuations c ON c.id = t.continuation_id
                 JOIN sessions s ON s.id = c.session_id
              WHERE t.id = ?1
-             ON CONFLICT (call_id) DO UPDATE SET workspace = excluded.workspace,
-                 before = excluded.before",
+             ON CONFLICT (call_id) DO UPDATE SET workspace = excluded.workspace, before = excluded.before",
             params![self.call_id, self.workspace, self.before],
         )?;
         match kept {
@@ -94,10 +92,9 @@ impl WriteCommand for EndRun {
             .map(|earlier| earlier.new)
             .unwrap_or_default();
         tx.conn.run(
-            "UPDATE leftovers SET before = NULL, found = ?2, found_at = ?3,
-                 dismissed_at = NULL, by_label = NULL
+            "UPDATE leftovers SET before = NULL, found = ?2, found_at = ?3, dismissed_at = NULL, by_label = NULL
              WHERE call_id = ?1",
-            params![id, to_json(&earlier.and(self.new.clone()))?, tx.now],
+            params![id, Json(earlier.and(self.new.clone())), tx.now],
         )?;
         // The person was forgotten meanwhile, and all of their turn.
         let Some(leftovers) = load_leftovers(tx.conn, self.call_id)? else {

@@ -138,13 +138,12 @@ impl WriteTx<'_> {
     ) -> Result<(), StoreError> {
         let offered: Vec<&str> = new.offered.iter().map(|word| word.as_str()).collect();
         self.conn.run(
-            "INSERT INTO approvals (id, short_code, kind, state, digest, revision,
-                channel, conversation, session_id, continuation_id, tool_call_id, outbox_id,
-                budget_kind, baseline, requester_id, requester_display, requester_person,
-                taint, preview, model_reason, question, offered, requested_at, expires_at,
-                 updated_at, budget, budget_day, budget_extra, once_only)
-             VALUES (?1, ?2, ?3, 'pending', ?4, 1, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14,
-                ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?21, ?23, ?24, ?25, ?26)",
+            "INSERT INTO approvals (id, short_code, kind, state, digest, revision, channel, conversation, session_id,
+                continuation_id, tool_call_id, outbox_id, budget_kind, baseline, requester_id, requester_display,
+                requester_person, taint, preview, model_reason, question, offered, requested_at, expires_at,
+                updated_at, budget, budget_day, budget_extra, once_only)
+             VALUES (?1, ?2, ?3, 'pending', ?4, 1, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18,
+                ?19, ?20, ?21, ?22, ?21, ?23, ?24, ?25, ?26)",
             params![
                 new.id,
                 new.short_code.to_uppercase(),
@@ -215,10 +214,9 @@ impl WriteTx<'_> {
     pub(crate) fn gate(&self, id: ApprovalId) -> Result<Gate, StoreError> {
         self.conn
             .row_opt(
-                "SELECT kind, state, digest, revision, channel, session_id, continuation_id,
-                    tool_call_id, outbox_id, coalesce(budget, budget_kind) AS budget, baseline,
-                    offered, expires_at, decision_body, decided_at, requester_id, budget_day,
-                     budget_extra
+                "SELECT kind, state, digest, revision, channel, session_id, continuation_id, tool_call_id, outbox_id,
+                    coalesce(budget, budget_kind) AS budget, baseline, offered, expires_at, decision_body, decided_at,
+                    requester_id, budget_day, budget_extra
                  FROM approvals WHERE id = ?1",
                 [id],
                 |row| {
@@ -279,8 +277,7 @@ impl WriteTx<'_> {
     ) -> Result<(), StoreError> {
         self.move_gate(gate, to)?;
         self.conn.run(
-            "UPDATE approvals SET decision = ?2, decision_body = ?3, decided_at = ?4
-             WHERE id = ?1",
+            "UPDATE approvals SET decision = ?2, decision_body = ?3, decided_at = ?4 WHERE id = ?1",
             params![gate.id, decision.decision, Json(decision), decision.at],
         )?;
         gate.decision = Some(decision.clone());
@@ -305,9 +302,8 @@ impl WriteTx<'_> {
         gate.revision += 1;
         digest.clone_into(&mut gate.digest);
         self.conn.run(
-            "UPDATE approvals SET revision = ?2, digest = ?3, decision = NULL,
-                decision_body = NULL, decided_at = NULL, updated_at = ?4,
-                 old_codes = coalesce(old_codes || ',', '') || short_code, short_code = ?5
+            "UPDATE approvals SET revision = ?2, digest = ?3, decision = NULL, decision_body = NULL, decided_at = NULL,
+                updated_at = ?4, old_codes = coalesce(old_codes || ',', '') || short_code, short_code = ?5
              WHERE id = ?1",
             params![
                 gate.id,

@@ -77,9 +77,9 @@ impl WriteTx<'_> {
         let mut open = Open::default();
         self.conn.each(
             "SELECT m.estimated_tokens AS tokens, coalesce(m.estimated_cost_usd, 0.0) AS usd,
-                m.continuation_id, c.session_id, m.channel, m.day, m.purpose = 'turn' AS of_turn
-             FROM model_attempts m JOIN continuations c ON c.id = m.continuation_id
-             WHERE m.settled_at IS NULL",
+                 m.continuation_id, c.session_id, m.channel,
+                m.day, m.purpose = 'turn' AS of_turn
+             FROM model_attempts m JOIN continuations c ON c.id = m.continuation_id WHERE m.settled_at IS NULL",
             [],
             |row| {
                 let reserved = amount(row)?;
@@ -106,8 +106,7 @@ impl WriteTx<'_> {
         let budget = of.budget;
         Ok(match of.day {
             None => self.conn.value(
-                "SELECT total(amount) FROM budget_grants
-                 WHERE session_id = ?1 AND budget = ?2",
+                "SELECT total(amount) FROM budget_grants WHERE session_id = ?1 AND budget = ?2",
                 params![head.session_id, budget],
             )?,
             // The budgets of a day name no channel.
@@ -121,8 +120,7 @@ impl WriteTx<'_> {
 
     fn spent_on(&self, day: i64, channel: Option<&str>) -> Result<Amount, StoreError> {
         self.conn.row(
-            "SELECT coalesce(sum(input_tokens + output_tokens), 0) AS tokens,
-                 total(cost_usd) AS usd FROM spend
+            "SELECT coalesce(sum(input_tokens + output_tokens), 0) AS tokens, total(cost_usd) AS usd FROM spend
              WHERE day = ?1 AND (?2 IS NULL OR channel = ?2)",
             params![day, channel],
             amount,
@@ -138,7 +136,7 @@ impl WriteTx<'_> {
     ) -> Result<Vec<Standing>, StoreError> {
         let (own, turn, session) = self.conn.row(
             "SELECT c.input_tokens + c.output_tokens AS tokens, c.spent_usd AS usd,
-                s.input_tokens + s.output_tokens AS session_tokens, s.spent_usd AS session_usd,
+                 s.input_tokens + s.output_tokens AS session_tokens, s.spent_usd AS session_usd,
                 c.max_tokens, c.max_cost_usd
              FROM continuations c JOIN sessions s ON s.id = c.session_id WHERE c.id = ?1",
             [head.id],
@@ -245,8 +243,7 @@ impl WriteTx<'_> {
         let extra = extra.map(|extra| (extra * f64::from(unit)).ceil().clamp(0.0, most) as i64);
         self.conn.run(
             &format!(
-                "UPDATE continuations SET {column} = min({column} + coalesce(?2,
-                     max({column}, ?3)), 4294967295)
+                "UPDATE continuations SET {column} = min({column} + coalesce(?2, max({column}, ?3)), 4294967295)
                  WHERE id = ?1"
             ),
             params![head.id, extra, unit],
@@ -261,8 +258,7 @@ impl WriteTx<'_> {
         extra: Option<f64>,
     ) -> Result<(), StoreError> {
         self.conn.run(
-            "UPDATE continuations SET max_cost_usd = max_cost_usd + coalesce(?2,
-             max_cost_usd) WHERE id = ?1",
+            "UPDATE continuations SET max_cost_usd = max_cost_usd + coalesce(?2, max_cost_usd) WHERE id = ?1",
             params![head.id, extra],
         )?;
         Ok(())
@@ -294,8 +290,7 @@ impl WriteTx<'_> {
             | BudgetKind::Cost => return Ok(()),
         };
         self.conn.run(
-            "INSERT INTO budget_grants (approval_id, budget, session_id, channel, day,
-                 amount, at)
+            "INSERT INTO budget_grants (approval_id, budget, session_id, channel, day, amount, at)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
             params![gate.id, budget, session, channel, day, amount, self.now],
         )?;
@@ -360,8 +355,7 @@ impl WriteTx<'_> {
     /// Tells that a limit is nearly used up, once.
     fn warn(&mut self, head: &Head, standing: &Standing) -> Result<(), StoreError> {
         let new = self.conn.run(
-            "INSERT INTO budget_warnings (budget, scope, day, at)
-             VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING",
+            "INSERT INTO budget_warnings (budget, scope, day, at) VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING",
             params![
                 standing.budget,
                 standing.scope,

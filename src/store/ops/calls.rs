@@ -49,8 +49,8 @@ impl WriteTx<'_> {
     pub(crate) fn call(&self, id: ToolCallId) -> Result<Call, StoreError> {
         self.conn
             .row_opt(
-                "SELECT continuation_id, state, name, provider_call_id, digest, args_digest,
-                    idempotency_key, effect, step, attempts, approval_id, result_step
+                "SELECT continuation_id, state, name, provider_call_id, digest, args_digest, idempotency_key, effect,
+                    step, attempts, approval_id, result_step
                  FROM tool_calls WHERE id = ?1",
                 [id],
                 |row| {
@@ -198,12 +198,11 @@ impl WriteTx<'_> {
             }
         }
         self.conn.run(
-            "INSERT INTO tool_calls (id, continuation_id, channel, step, idx,
-                provider_call_id, name, args, preview, access, effect, risk, risk_reasons,
-                plan, digest, args_digest, idempotency_key, verdict, rule, policy_version,
-                 state, created_at)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16,
-                ?17, ?18, ?19, ?20, 'proposed', ?21)",
+            "INSERT INTO tool_calls (id, continuation_id, channel, step, idx, provider_call_id, name, args, preview,
+                access, effect, risk, risk_reasons, plan, digest, args_digest, idempotency_key, verdict, rule,
+                policy_version, state, created_at)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20,
+                'proposed', ?21)",
             params![
                 new.id,
                 head.id,
@@ -301,9 +300,8 @@ impl WriteTx<'_> {
         facts: &NewCallFacts,
     ) -> Result<(), StoreError> {
         self.conn.run(
-            "UPDATE tool_calls SET args = ?2, preview = ?3, access = ?4, risk = ?5,
-                risk_reasons = ?6, plan = ?7, digest = ?8, args_digest = ?9, verdict = ?10,
-                 rule = ?11, policy_version = ?12
+            "UPDATE tool_calls SET args = ?2, preview = ?3, access = ?4, risk = ?5, risk_reasons = ?6, plan = ?7,
+                digest = ?8, args_digest = ?9, verdict = ?10, rule = ?11, policy_version = ?12
              WHERE id = ?1",
             params![
                 id,

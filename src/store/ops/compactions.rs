@@ -73,8 +73,8 @@ impl WriteTx<'_> {
         }
         let id = ModelAttemptId::generate();
         self.conn.run(
-            "INSERT INTO model_attempts (id, continuation_id, epoch, step, attempt,
-                model, estimated_tokens, estimated_cost_usd, started_at, channel, day, purpose)
+            "INSERT INTO model_attempts (id, continuation_id, epoch, step, attempt, model, estimated_tokens,
+                estimated_cost_usd, started_at, channel, day, purpose)
              VALUES (?1, ?2, ?3, 0, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 'compaction')",
             params![
                 id,
@@ -99,8 +99,7 @@ impl WriteTx<'_> {
         error: &str,
     ) -> Result<Compaction, StoreError> {
         self.conn.run(
-            "UPDATE compactions SET state = 'failed', error = ?2, ended_at = ?3
-             WHERE id = ?1 AND state = 'running'",
+            "UPDATE compactions SET state = 'failed', error = ?2, ended_at = ?3 WHERE id = ?1 AND state = 'running'",
             params![id, error, self.now],
         )?;
         self.compaction_ended(id, "compaction_failed")

@@ -53,9 +53,8 @@ impl WriteTx<'_> {
     pub(crate) fn head(&self, id: ContinuationId) -> Result<Head, StoreError> {
         self.conn
             .row_opt(
-                "SELECT c.session_id, c.state, c.epoch, c.attempt, s.channel, s.conversation,
-                    c.requester_id, c.requester_display, c.requester_person, c.message_ref,
-                     s.temporary
+                "SELECT c.session_id, c.state, c.epoch, c.attempt, s.channel, s.conversation, c.requester_id,
+                    c.requester_display, c.requester_person, c.message_ref, s.temporary
                  FROM continuations c JOIN sessions s ON s.id = c.session_id WHERE c.id = ?1",
                 [id],
                 |row| {
@@ -139,8 +138,7 @@ impl WriteTx<'_> {
         // A continuation that goes on is no longer in error.
         let error = error.map(Json);
         self.conn.run(
-            "UPDATE continuations SET state = ?2, updated_at = ?3, ended_at = ?4,
-             error = ?5 WHERE id = ?1",
+            "UPDATE continuations SET state = ?2, updated_at = ?3, ended_at = ?4, error = ?5 WHERE id = ?1",
             params![head.id, to, self.now, ended_at, error],
         )?;
         head.state = to;
@@ -172,8 +170,7 @@ impl WriteTx<'_> {
         )?;
         let n = last.unwrap_or(0) + 1;
         self.conn.run(
-            "INSERT INTO steps (continuation_id, n, kind, body, at)
-             VALUES (?1, ?2, ?3, ?4, ?5)",
+            "INSERT INTO steps (continuation_id, n, kind, body, at) VALUES (?1, ?2, ?3, ?4, ?5)",
             params![head.id, n, kind_of(body), Json(body), self.now],
         )?;
         Ok(n)
@@ -194,8 +191,7 @@ impl WriteTx<'_> {
     /// Calls in flight.
     pub(crate) fn started_calls(&self, id: ContinuationId) -> Result<Vec<ToolCallId>, StoreError> {
         self.conn.values::<ToolCallId>(
-            "SELECT id FROM tool_calls WHERE continuation_id = ?1 AND state = 'started'
-             ORDER BY step, idx",
+            "SELECT id FROM tool_calls WHERE continuation_id = ?1 AND state = 'started' ORDER BY step, idx",
             [id],
         )
     }
@@ -203,8 +199,7 @@ impl WriteTx<'_> {
     /// Gates that wait.
     pub(crate) fn pending_gates(&self, id: ContinuationId) -> Result<u32, StoreError> {
         self.conn.value(
-            "SELECT count(*) FROM approvals WHERE continuation_id = ?1
-             AND +state = 'pending' AND kind <> 'resend'",
+            "SELECT count(*) FROM approvals WHERE continuation_id = ?1 AND +state = 'pending' AND kind <> 'resend'",
             [id],
         )
     }
@@ -218,9 +213,8 @@ impl WriteTx<'_> {
         call_state: ToolCallState,
     ) -> Result<(), StoreError> {
         let gates = self.conn.values::<ApprovalId>(
-            "SELECT id FROM approvals WHERE continuation_id = ?1
-                 AND +state IN ('pending', 'approved')
-             AND kind <> 'resend' ORDER BY position",
+            "SELECT id FROM approvals WHERE continuation_id = ?1 AND +state IN ('pending', 'approved')
+                AND kind <> 'resend' ORDER BY position",
             [head.id],
         )?;
         for id in gates {
@@ -228,7 +222,7 @@ impl WriteTx<'_> {
         }
         let calls = self.conn.rows(
             "SELECT id, state FROM tool_calls WHERE continuation_id = ?1
-             AND +state IN ('proposed', 'ready', 'awaiting', 'approved') ORDER BY step, idx",
+                AND +state IN ('proposed', 'ready', 'awaiting', 'approved') ORDER BY step, idx",
             [head.id],
             |row| Ok((row.get("id")?, row.get("state")?)),
         )?;

@@ -57,8 +57,7 @@ impl WriteTx<'_> {
     /// Ends every run that is under way as cut short.
     pub(crate) fn cut_runs_short(&self, note: &str) -> Result<u64, StoreError> {
         Ok(self.conn.run(
-            "UPDATE hygiene_runs SET state = 'stopped', ended_at = ?1,
-                 report = json_set(report, '$.note', ?2)
+            "UPDATE hygiene_runs SET state = 'stopped', ended_at = ?1, report = json_set(report, '$.note', ?2)
              WHERE state = 'running'",
             params![self.now, note],
         )? as u64)

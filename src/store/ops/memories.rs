@@ -147,8 +147,7 @@ impl WriteTx<'_> {
         if let Some((id, proposed)) = known {
             if (proposed && !new.proposed) || new.pinned {
                 self.conn.run(
-                    "UPDATE memories SET state = 'active', pinned = max(pinned, ?2),
-                     updated_at = ?3 WHERE id = ?1",
+                    "UPDATE memories SET state = 'active', pinned = max(pinned, ?2), updated_at = ?3 WHERE id = ?1",
                     params![id, new.pinned, self.now],
                 )?;
             }
@@ -160,11 +159,9 @@ impl WriteTx<'_> {
             MemoryState::Active
         };
         self.conn.run(
-            "INSERT INTO memories (id, scope, session_id, channel, kind, text, digest,
-                author, author_id, person_id, source_id, message_ref, confidence, taint,
-                 pinned, state, created_at, updated_at, expires_at)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16,
-                 ?17, ?18, ?19)",
+            "INSERT INTO memories (id, scope, session_id, channel, kind, text, digest, author, author_id, person_id,
+                source_id, message_ref, confidence, taint, pinned, state, created_at, updated_at, expires_at)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)",
             params![
                 new.id,
                 scope,

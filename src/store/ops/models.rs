@@ -89,9 +89,8 @@ impl WriteTx<'_> {
             )));
         }
         self.conn.run(
-            "UPDATE model_attempts SET input_tokens = ?2, output_tokens = ?3,
-                cached_tokens = ?4, cache_write_tokens = ?5, cost_usd = ?6, error = ?7,
-                 settled_at = ?8
+            "UPDATE model_attempts SET input_tokens = ?2, output_tokens = ?3, cached_tokens = ?4,
+                cache_write_tokens = ?5, cost_usd = ?6, error = ?7, settled_at = ?8
              WHERE id = ?1",
             params![
                 id,
@@ -157,20 +156,18 @@ impl WriteTx<'_> {
     /// Adds a settled call to what was spent on its day. A call of an earlier schema names neither day nor channel.
     fn count_spend(&self, id: ModelAttemptId) -> Result<(), StoreError> {
         self.conn.run(
-            "UPDATE model_attempts SET day = started_at / 86400000,
-                 channel = (SELECT s.channel FROM continuations c
+            "UPDATE model_attempts SET day = started_at / 86400000, channel = (SELECT s.channel FROM continuations c
                 JOIN sessions s ON s.id = c.session_id WHERE c.id = continuation_id)
              WHERE id = ?1 AND (day IS NULL OR channel IS NULL)",
             [id],
         )?;
         self.conn.run(
             "INSERT INTO spend
-                SELECT day, channel, model, 1, error IS NOT NULL, input_tokens, output_tokens,
-                    cached_tokens, cache_write_tokens, coalesce(cost_usd, 0.0),
+                SELECT day, channel, model, 1, error IS NOT NULL, input_tokens, output_tokens, cached_tokens,
+                    cache_write_tokens, coalesce(cost_usd, 0.0),
                     CASE WHEN cost_usd IS NULL THEN input_tokens + output_tokens ELSE 0 END
                 FROM model_attempts WHERE id = ?1
-             ON CONFLICT (day, channel, model) DO UPDATE
-             SET calls = calls + 1, failed = failed + excluded.failed,
+             ON CONFLICT (day, channel, model) DO UPDATE SET calls = calls + 1, failed = failed + excluded.failed,
                 input_tokens = input_tokens + excluded.input_tokens,
                 output_tokens = output_tokens + excluded.output_tokens,
                 cached_tokens = cached_tokens + excluded.cached_tokens,
@@ -216,8 +213,7 @@ impl WriteTx<'_> {
         id: ContinuationId,
     ) -> Result<Option<ToolCallId>, StoreError> {
         self.conn.value_opt::<ToolCallId>(
-            "SELECT id FROM tool_calls WHERE continuation_id = ?1 AND result_step IS NULL
-             ORDER BY step, idx LIMIT 1",
+            "SELECT id FROM tool_calls WHERE continuation_id = ?1 AND result_step IS NULL ORDER BY step, idx LIMIT 1",
             [id],
         )
     }
@@ -325,9 +321,8 @@ impl WriteTx<'_> {
             },
         )?;
         self.conn.run(
-            "UPDATE continuations SET used_steps = used_steps + 1,
-             used_tool_calls = used_tool_calls + ?2, used_active_ms = used_active_ms + ?3,
-                 updated_at = ?4 WHERE id = ?1",
+            "UPDATE continuations SET used_steps = used_steps + 1, used_tool_calls = used_tool_calls + ?2,
+                used_active_ms = used_active_ms + ?3, updated_at = ?4 WHERE id = ?1",
             params![head.id, proposed, step.active_ms, self.now],
         )?;
         self.emit(

@@ -100,9 +100,8 @@ impl WriteTx<'_> {
     pub(crate) fn queue(&mut self, row: &NewRow<'_>) -> Result<OutboxId, StoreError> {
         let id = OutboxId::generate();
         self.conn.run(
-            "INSERT INTO outbox (id, channel, conversation, continuation_id, approval_id,
-                class, state, part, parts, text, buttons, target_ref, reply_to, created_at,
-                 updated_at)
+            "INSERT INTO outbox (id, channel, conversation, continuation_id, approval_id, class, state, part, parts,
+                text, buttons, target_ref, reply_to, created_at, updated_at)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, 'pending', ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?13)",
             params![
                 id,
@@ -157,8 +156,7 @@ impl WriteTx<'_> {
     /// Takes back what was not said yet about an emergency stop that is over.
     pub(crate) fn drop_held_words(&mut self) -> Result<(), StoreError> {
         let waiting = self.conn.values::<OutboxId>(
-            "SELECT id FROM outbox INDEXED BY outbox_of_the_engine
-             WHERE own = 'held' AND +state = 'pending'",
+            "SELECT id FROM outbox INDEXED BY outbox_of_the_engine WHERE own = 'held' AND +state = 'pending'",
             [],
         )?;
         for id in waiting {
@@ -172,8 +170,8 @@ impl WriteTx<'_> {
     pub(crate) fn part(&self, id: OutboxId) -> Result<Part, StoreError> {
         self.conn
             .row_opt(
-                "SELECT position, channel, conversation, continuation_id, approval_id, class,
-                    state, part, epoch, attempts, created_at, idempotency, key_window_ms,
+                "SELECT position, channel, conversation, continuation_id, approval_id, class, state, part, epoch,
+                    attempts, created_at, idempotency, key_window_ms,
                     coalesce(begun_at, CASE WHEN state = 'sending' THEN updated_at END) AS begun_at
                  FROM outbox WHERE id = ?1",
                 [id],
@@ -290,8 +288,7 @@ impl WriteTx<'_> {
             })?;
             for (decision, _, token) in &card.buttons {
                 self.conn.run(
-                    "INSERT INTO card_tokens (token, approval_id, outbox_id, revision, digest,
-                         decision)
+                    "INSERT INTO card_tokens (token, approval_id, outbox_id, revision, digest, decision)
                      VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
                     params![token, approval, outbox, revision, digest, decision],
                 )?;
@@ -308,14 +305,12 @@ impl WriteTx<'_> {
         update: bool,
     ) -> Result<(), StoreError> {
         self.conn.run(
-            "UPDATE card_tokens SET spent_at = ?2 WHERE approval_id = ?1
-             AND spent_at IS NULL",
+            "UPDATE card_tokens SET spent_at = ?2 WHERE approval_id = ?1 AND spent_at IS NULL",
             params![approval, self.now],
         )?;
         let cards = self.conn.rows(
             "SELECT id, state, external_refs FROM outbox
-             WHERE approval_id = ?1 AND class = 'approval_card'
-                 AND +state IN ('pending', 'sent') ORDER BY position",
+             WHERE approval_id = ?1 AND class = 'approval_card' AND +state IN ('pending', 'sent') ORDER BY position",
             [approval],
             |row| {
                 Ok((

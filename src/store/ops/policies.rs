@@ -19,14 +19,13 @@ impl WriteTx<'_> {
         why: &str,
     ) -> Result<(), StoreError> {
         self.conn.run(
-            "INSERT INTO policies (channel, version, autonomy, expires_at, reverts_to,
-                auto_approve, block, always_ask, updated_at)
+            "INSERT INTO policies (channel, version, autonomy, expires_at, reverts_to, auto_approve, block, always_ask,
+                updated_at)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
-             ON CONFLICT (channel) DO UPDATE SET version = excluded.version,
-                autonomy = excluded.autonomy, expires_at = excluded.expires_at,
-                reverts_to = excluded.reverts_to, auto_approve = excluded.auto_approve,
-                block = excluded.block, always_ask = excluded.always_ask,
-                 updated_at = excluded.updated_at",
+             ON CONFLICT (channel) DO UPDATE SET version = excluded.version, autonomy = excluded.autonomy,
+                expires_at = excluded.expires_at, reverts_to = excluded.reverts_to,
+                auto_approve = excluded.auto_approve, block = excluded.block, always_ask = excluded.always_ask,
+                updated_at = excluded.updated_at",
             params![
                 channel,
                 policy.version,
@@ -40,8 +39,7 @@ impl WriteTx<'_> {
             ],
         )?;
         self.conn.run(
-            "INSERT INTO policy_versions (channel, version, policy, by_label, by_id,
-                 surface, at)
+            "INSERT INTO policy_versions (channel, version, policy, by_label, by_id, surface, at)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
             params![
                 channel,

@@ -19,16 +19,13 @@ impl WriteTx<'_> {
         let now = self.now;
         let changed = match leans_on {
             LeansOn::Rule(id) => self.conn.run(
-                "UPDATE rules SET uses = uses + 1, last_used_at = ?2
-                 WHERE id = ?1 AND enabled = 1
-                 AND (expires_at IS NULL OR expires_at > ?2)
-                     AND (max_uses IS NULL OR uses < max_uses)",
+                "UPDATE rules SET uses = uses + 1, last_used_at = ?2 WHERE id = ?1 AND enabled = 1
+                    AND (expires_at IS NULL OR expires_at > ?2) AND (max_uses IS NULL OR uses < max_uses)",
                 params![id, now],
             )?,
             LeansOn::Grant(id) => self.conn.run(
-                "UPDATE session_grants SET uses = uses + 1, last_used_at = ?2
-                 WHERE approval_id = ?1
-                 AND (expires_at IS NULL OR expires_at > ?2)",
+                "UPDATE session_grants SET uses = uses + 1, last_used_at = ?2 WHERE approval_id = ?1
+                    AND (expires_at IS NULL OR expires_at > ?2)",
                 params![id, now],
             )?,
         };

@@ -29,8 +29,7 @@ impl WriteTx<'_> {
         conversation: &str,
     ) -> Result<Option<SessionId>, StoreError> {
         self.conn.value_opt::<SessionId>(
-            "SELECT id FROM sessions WHERE channel = ?1 AND conversation = ?2
-             AND state = 'active' AND temporary = 0",
+            "SELECT id FROM sessions WHERE channel = ?1 AND conversation = ?2 AND state = 'active' AND temporary = 0",
             [channel, conversation],
         )
     }
@@ -39,8 +38,7 @@ impl WriteTx<'_> {
     pub(crate) fn open_session(&mut self, new: &NewSession<'_>) -> Result<SessionId, StoreError> {
         let id = SessionId::generate();
         self.conn.run(
-            "INSERT INTO sessions (id, channel, conversation, title, state, temporary,
-                 model, created_at, updated_at)
+            "INSERT INTO sessions (id, channel, conversation, title, state, temporary, model, created_at, updated_at)
              VALUES (?1, ?2, ?3, ?4, 'active', ?5, ?6, ?7, ?7)",
             params![
                 id,
@@ -77,8 +75,7 @@ impl WriteTx<'_> {
     /// Ends an active session and announces it.
     pub(crate) fn mark_ended(&mut self, id: SessionId, reason: &str) -> Result<(), StoreError> {
         self.conn.run(
-            "UPDATE sessions SET state = 'ended', updated_at = ?2
-             WHERE id = ?1 AND state = 'active'",
+            "UPDATE sessions SET state = 'ended', updated_at = ?2 WHERE id = ?1 AND state = 'active'",
             params![id, self.now],
         )?;
         self.conn
@@ -158,8 +155,7 @@ impl WriteTx<'_> {
     /// Continuations of a session that have not ended, oldest first.
     pub(crate) fn open_of_session(&self, id: SessionId) -> Result<Vec<ContinuationId>, StoreError> {
         self.conn.values::<ContinuationId>(
-            "SELECT id FROM continuations WHERE session_id = ?1 AND ended_at IS NULL
-             ORDER BY position",
+            "SELECT id FROM continuations WHERE session_id = ?1 AND ended_at IS NULL ORDER BY position",
             [id],
         )
     }

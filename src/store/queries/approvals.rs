@@ -300,10 +300,8 @@ impl Reader<'_> {
     ) -> Result<CardDelivery, StoreError> {
         let mut shown = CardDelivery::default();
         self.conn.each(
-            "SELECT channel, conversation, state, revision, coalesce(whole, 0) AS whole
-             FROM outbox
-             WHERE approval_id = ?1 AND class = 'approval_card'
-                 AND state IN ('pending', 'sending', 'sent')",
+            "SELECT channel, conversation, state, revision, coalesce(whole, 0) AS whole FROM outbox
+             WHERE approval_id = ?1 AND class = 'approval_card' AND state IN ('pending', 'sending', 'sent')",
             [approval],
             |row| {
                 let place = (row.get("channel")?, row.get("conversation")?);
@@ -332,8 +330,7 @@ impl Reader<'_> {
     /// What a button's token stands for; none = unknown or spent.
     pub fn card_token(&self, token: &str) -> Result<Option<CardToken>, StoreError> {
         self.conn.row_opt(
-            "SELECT approval_id, revision, decision, digest FROM card_tokens
-             WHERE token = ?1 AND spent_at IS NULL",
+            "SELECT approval_id, revision, decision, digest FROM card_tokens WHERE token = ?1 AND spent_at IS NULL",
             [token],
             |row| {
                 Ok(CardToken {
@@ -366,8 +363,7 @@ impl Reader<'_> {
     /// Grants of a session that hold at `now`.
     pub fn grants(&self, session: SessionId, now: Timestamp) -> Result<Vec<Grant>, StoreError> {
         self.conn.rows(
-            "SELECT tool, args_digest, requester_id, by_label, expires_at, approval_id
-             FROM session_grants
+            "SELECT tool, args_digest, requester_id, by_label, expires_at, approval_id FROM session_grants
              WHERE session_id = ?1 AND (expires_at IS NULL OR expires_at > ?2)",
             params![session, now],
             |row| {
@@ -397,15 +393,14 @@ impl Reader<'_> {
 
     /// The earliest time at which something expires (approval or temporary level).
     pub fn next_expiry(&self) -> Result<Option<Timestamp>, StoreError> {
-        let approval: Option<i64> = self.conn.value(
-            "SELECT min(expires_at) FROM approvals WHERE state = 'pending'
-             AND expires_at IS NOT NULL",
+        let approval: Option<Timestamp> = self.conn.value(
+            "SELECT min(expires_at) FROM approvals WHERE state = 'pending' AND expires_at IS NOT NULL",
             [],
         )?;
-        let policy: Option<i64> = self.conn.value(
+        let policy: Option<Timestamp> = self.conn.value(
             "SELECT min(expires_at) FROM policies WHERE expires_at IS NOT NULL",
             [],
         )?;
-        Ok(approval.into_iter().chain(policy).min().map(Timestamp))
+        Ok(approval.into_iter().chain(policy).min())
     }
 }

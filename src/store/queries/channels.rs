@@ -45,11 +45,13 @@ pub struct EngineFlags {
     pub quarantine: bool,
 }
 
-const CHANNEL: &str = "SELECT p.version, p.autonomy, p.expires_at, p.reverts_to, p.auto_approve, p.block, p.always_ask,
+const CHANNEL: &str = "SELECT p.version, p.autonomy, p.expires_at, p.reverts_to, p.auto_approve,
+                           p.block, p.always_ask,
         c.name, c.kind, c.paused, c.cursor,
         (SELECT count(*) FROM outbox o WHERE o.channel = c.name AND o.settled_at IS NULL) AS backlog,
         (SELECT count(*) FROM approvals a WHERE a.channel = c.name AND a.state = 'pending') AS pending_approvals,
-        (SELECT count(*) FROM sessions s WHERE s.channel = c.name AND s.state = 'active' AND s.temporary = 0) AS active_sessions,
+        (SELECT count(*) FROM sessions s WHERE s.channel = c.name AND s.state = 'active'
+        AND s.temporary = 0) AS active_sessions,
         c.draining_since, (SELECT count(*) FROM take_overs t WHERE t.channel = c.name) AS taken_over,
         (SELECT count(*) FROM pairings q WHERE q.channel = c.name AND q.state = 'pending') AS pending_pairings,
         (SELECT count(*) FROM pairings q WHERE q.channel = c.name AND q.state = 'accepted') AS accepted_pairings
@@ -94,8 +96,7 @@ fn channel_row(row: &Row<'_>) -> Result<ChannelRow, StoreError> {
 fn counted(conn: &Connection, mut row: ChannelRow) -> Result<ChannelRow, StoreError> {
     if let Some(drain) = &mut row.draining {
         (drain.running, drain.waiting, drain.held_back) = conn.row(
-            "SELECT count(*) FILTER (WHERE c.state = 'running' OR (c.state = 'pending'
-                 AND c.attempt > 0)) AS running,
+            "SELECT count(*) FILTER (WHERE c.state = 'running' OR (c.state = 'pending' AND c.attempt > 0)) AS running,
                 count(*) FILTER (WHERE c.state IN ('awaiting_approval', 'interrupted')) AS waiting,
                 count(*) FILTER (WHERE c.state = 'pending' AND c.attempt = 0) AS held_back
              FROM continuations c JOIN sessions s ON s.id = c.session_id
@@ -116,8 +117,7 @@ fn counted(conn: &Connection, mut row: ChannelRow) -> Result<ChannelRow, StoreEr
 /// Policy in force on a channel.
 pub(crate) fn load_policy(conn: &Connection, channel: &str) -> Result<Policy, StoreError> {
     conn.row_opt(
-        "SELECT version, autonomy, expires_at, reverts_to, auto_approve, block,
-             always_ask FROM policies
+        "SELECT version, autonomy, expires_at, reverts_to, auto_approve, block, always_ask FROM policies
          WHERE channel = ?1",
         [channel],
         policy_row,

@@ -107,8 +107,7 @@ impl Reader<'_> {
     /// The summary of a session with the last position it covers.
     fn summary_to(&self, session: SessionId) -> Result<Option<(i64, Summary)>, StoreError> {
         self.conn.row_opt(
-            "SELECT version, text, turns, model, taint, at, covers_to FROM summaries
-             WHERE session_id = ?1",
+            "SELECT version, text, turns, model, taint, at, covers_to FROM summaries WHERE session_id = ?1",
             [session],
             |row| {
                 let summary = Summary {
@@ -135,8 +134,7 @@ impl Reader<'_> {
         let before = page_start(page, i64::MAX)?;
         let rows = self.conn.rows(
             &format!(
-                "{COMPACTION} WHERE position < ?1 AND (?2 IS NULL OR session_id = ?2)
-             ORDER BY position DESC LIMIT ?3"
+                "{COMPACTION} WHERE position < ?1 AND (?2 IS NULL OR session_id = ?2) ORDER BY position DESC LIMIT ?3"
             ),
             params![before, session, limit + 1],
             compaction_row,
@@ -147,17 +145,13 @@ impl Reader<'_> {
     /// What a session remembers, in numbers.
     pub fn session_memory(&self, session: SessionId) -> Result<SessionMemory, StoreError> {
         self.conn.row(
-            "SELECT coalesce(s.version, 0) AS summary_version,
-                 coalesce(length(CAST(s.text AS BLOB)), 0) AS summary_bytes, coalesce(s.turns,
-                 0) AS covered_turns,
-                (SELECT count(*) FROM memories m WHERE m.session_id = ?1
-                 AND m.state = 'active') AS facts,
-                (SELECT count(*) FROM memories m WHERE m.session_id = ?1
-                 AND m.state = 'proposed') AS proposed,
+            "SELECT coalesce(s.version, 0) AS summary_version, coalesce(length(CAST(s.text AS BLOB)),
+                 0) AS summary_bytes, coalesce(s.turns, 0) AS covered_turns,
+                (SELECT count(*) FROM memories m WHERE m.session_id = ?1 AND m.state = 'active') AS facts,
+                (SELECT count(*) FROM memories m WHERE m.session_id = ?1 AND m.state = 'proposed') AS proposed,
+                (SELECT count(*) FROM compactions k WHERE k.session_id = ?1 AND k.state = 'done') AS compactions,
                 (SELECT count(*) FROM compactions k WHERE k.session_id = ?1
-                 AND k.state = 'done') AS compactions,
-                (SELECT count(*) FROM compactions k WHERE k.session_id = ?1
-                 AND k.state = 'failed') AS failed_compactions
+                AND k.state = 'failed') AS failed_compactions
              FROM (SELECT ?1 AS id) LEFT JOIN summaries s ON s.session_id = id",
             [session],
             |row| {
@@ -190,8 +184,7 @@ impl Reader<'_> {
             .conn
             .value::<i64>(
                 &format!(
-                    "SELECT count(*) FROM (SELECT 1 FROM continuations c
-             WHERE {UNCOVERED} LIMIT ?3)"
+                    "SELECT count(*) FROM (SELECT 1 FROM continuations c WHERE {UNCOVERED} LIMIT ?3)"
                 ),
                 params![session, covered, limit],
             )?
@@ -208,7 +201,8 @@ impl Reader<'_> {
         let heads = self.conn.rows(
             &format!(
                 "SELECT c.id, coalesce(c.sent_text, c.text) AS sent_text, c.requester_id,
-                    c.requester_display, c.requester_person, c.speaker FROM continuations c
+                     c.requester_display, c.requester_person,
+                    c.speaker FROM continuations c
                  WHERE {UNCOVERED} ORDER BY c.position {order} LIMIT ?3"
             ),
             params![session, covered, limit],
@@ -253,8 +247,7 @@ impl Reader<'_> {
         let (channel, model, estimate_ratio, lives) = self
             .conn
             .row_opt(
-                "SELECT channel, model, estimate_ratio, state, temporary FROM sessions
-             WHERE id = ?1",
+                "SELECT channel, model, estimate_ratio, state, temporary FROM sessions WHERE id = ?1",
                 [session],
                 |row| {
                     let state: SessionState = row.get("state")?;
@@ -270,13 +263,10 @@ impl Reader<'_> {
             )?
             .ok_or_else(|| StoreError::not_found("session", session))?;
         let (running, failed, last_failed) = self.conn.row(
-            "SELECT EXISTS (SELECT 1 FROM compactions
-             WHERE session_id = ?1 AND state = 'running') AS found,
-                count(*) AS count, max(ended_at) AS ended_at
-             FROM compactions WHERE session_id = ?1 AND state = 'failed' AND epoch = ?2
-                 AND position > coalesce(
-                (SELECT max(position) FROM compactions WHERE session_id = ?1
-                 AND state = 'done'), 0)",
+            "SELECT EXISTS (SELECT 1 FROM compactions WHERE session_id = ?1
+                 AND state = 'running') AS found, count(*) AS count, max(ended_at) AS ended_at
+             FROM compactions WHERE session_id = ?1 AND state = 'failed' AND epoch = ?2 AND position > coalesce(
+                (SELECT max(position) FROM compactions WHERE session_id = ?1 AND state = 'done'), 0)",
             params![session, epoch],
             |row| {
                 Ok((

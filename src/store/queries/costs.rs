@@ -36,8 +36,8 @@ impl Reader<'_> {
     /// What was spent from one day to another, both included; by day, channel and model.
     pub fn spend(&self, from: Day, to: Day) -> Result<Vec<SpendRow>, StoreError> {
         self.conn.rows(
-            "SELECT day, channel, model, calls, failed, input_tokens, output_tokens,
-                cached_tokens, cache_write_tokens, cost_usd, unpriced_tokens
+            "SELECT day, channel, model, calls, failed, input_tokens, output_tokens, cached_tokens,
+                cache_write_tokens, cost_usd, unpriced_tokens
              FROM spend WHERE day BETWEEN ?1 AND ?2 ORDER BY day, channel, model",
             [from.0, to.0],
             |row| {

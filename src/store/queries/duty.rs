@@ -26,8 +26,7 @@ impl Reader<'_> {
     /// Operators and tokens that did something lately, as the audit names them.
     pub fn known_operators(&self) -> Result<Vec<String>, StoreError> {
         self.conn.values(
-            "SELECT DISTINCT actor FROM (SELECT actor, actor_id FROM audit
-             ORDER BY seq DESC LIMIT ?1)
+            "SELECT DISTINCT actor FROM (SELECT actor, actor_id FROM audit ORDER BY seq DESC LIMIT ?1)
              WHERE actor_id LIKE 'operator:%' OR actor_id LIKE 'token:%' ORDER BY actor",
             [LOOKED_AT],
         )

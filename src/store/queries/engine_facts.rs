@@ -11,8 +11,8 @@ impl Reader<'_> {
     /// Everybody who said something in a session: whose words are in its context.
     pub fn session_requesters(&self, session: SessionId) -> Result<Vec<Requester>, StoreError> {
         let rows = self.conn.rows(
-            "SELECT requester_id, max(requester_display) AS display,
-                 max(requester_person) AS person FROM continuations
+            "SELECT requester_id, max(requester_display) AS display, max(requester_person) AS person
+             FROM continuations
              WHERE session_id = ?1 GROUP BY requester_id ORDER BY requester_id",
             [session],
             |row| {
@@ -34,8 +34,7 @@ impl Reader<'_> {
     /// Whether an item was refused before on this channel with the same words (the sender is in them).
     pub fn refused_before(&self, channel: &str, detail: &str) -> Result<bool, StoreError> {
         self.conn.value(
-            "SELECT EXISTS (SELECT 1 FROM inbox WHERE channel = ?1 AND detail = ?2
-             AND disposition = 'pairing')",
+            "SELECT EXISTS (SELECT 1 FROM inbox WHERE channel = ?1 AND detail = ?2 AND disposition = 'pairing')",
             params![channel, detail],
         )
     }

@@ -135,8 +135,8 @@ impl Reader<'_> {
     /// The newest calls of a channel, newest first.
     pub fn past_calls(&self, channel: &str, limit: u32) -> Result<Vec<PastCall>, StoreError> {
         self.conn.rows(
-            "SELECT c.name, c.preview, c.args, c.access, c.effect, c.risk, c.verdict,
-                c.rule, c.policy_version, a.taint, a.decision_body, c.created_at, c.plan
+            "SELECT c.name, c.preview, c.args, c.access, c.effect, c.risk, c.verdict, c.rule, c.policy_version,
+                a.taint, a.decision_body, c.created_at, c.plan
              FROM tool_calls c LEFT JOIN approvals a ON a.id = c.approval_id
              WHERE c.channel = ?1 ORDER BY c.position DESC LIMIT ?2",
             params![channel, limit],

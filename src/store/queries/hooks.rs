@@ -51,8 +51,7 @@ impl Reader<'_> {
         }
         if let Some(continuation) = continuation {
             let found = self.conn.row_opt(
-                "SELECT requester_id, requester_display, requester_person, text
-                 FROM continuations WHERE id = ?1",
+                "SELECT requester_id, requester_display, requester_person, text FROM continuations WHERE id = ?1",
                 [continuation],
                 |row| {
                     let requester = Requester {

@@ -23,7 +23,8 @@ pub(crate) const FACTS: &str = "SELECT m.position, m.id, m.scope, m.channel, m.s
         m.session_id IS NOT NULL AND EXISTS (SELECT 1 FROM continuations c
             WHERE c.session_id = m.session_id AND c.ended_at IS NULL) AS in_use,
         m.session_id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM sessions s WHERE s.id = m.session_id) AS orphan,
-        m.confidence, m.uses, max(coalesce(m.last_used_at, m.updated_at), m.updated_at, m.created_at) AS touched_at, m.expires_at,
+        m.confidence, m.uses, max(coalesce(m.last_used_at, m.updated_at), m.updated_at,
+        m.created_at) AS touched_at, m.expires_at,
         CASE WHEN m.archived_by IS NULL THEN m.updated_at + ?1 ELSE (SELECT r.undo_until FROM hygiene_runs r
             WHERE r.id = m.archived_by AND r.state IN ('running', 'done', 'stopped')) END AS removable_from,
         octet_length(m.text) AS bytes
@@ -98,8 +99,7 @@ impl Reader<'_> {
         let after = after.as_ref().map_or(&[][..], |id| &id[..]);
         let rows = self.conn.rows(
             &format!(
-                "SELECT v.memory_id, 4 * v.dimension AS bytes, {STALE_VECTOR} AS stale
-                 FROM memory_vectors v
+                "SELECT v.memory_id, 4 * v.dimension AS bytes, {STALE_VECTOR} AS stale FROM memory_vectors v
                  WHERE v.memory_id > ?2 ORDER BY v.memory_id LIMIT ?3"
             ),
             params![rules.embeddings, after, PAGE],
@@ -122,7 +122,7 @@ impl Reader<'_> {
         self.conn.row(
             &format!(
                 "SELECT count(*) AS count, coalesce(sum(octet_length(u.text)), 0) AS sum
-             FROM summaries u WHERE {STALE_SUMMARY}"
+                 FROM summaries u WHERE {STALE_SUMMARY}"
             ),
             [],
             |row| Ok((row.get("count")?, row.get("sum")?)),
@@ -132,8 +132,7 @@ impl Reader<'_> {
     /// Positions of memories that the index does not have.
     pub fn not_indexed(&self, after: i64) -> Result<HygienePage<i64, i64>, StoreError> {
         self.disagreeing(
-            "SELECT m.position, NOT EXISTS (SELECT 1 FROM memory_fts_docsize d
-                WHERE d.id = m.position) AS wrong
+            "SELECT m.position, NOT EXISTS (SELECT 1 FROM memory_fts_docsize d WHERE d.id = m.position) AS wrong
              FROM memories m WHERE m.position > ?1 ORDER BY m.position LIMIT ?2",
             after,
         )
@@ -142,8 +141,7 @@ impl Reader<'_> {
     /// Positions in the index that no memory has.
     pub fn indexed_in_vain(&self, after: i64) -> Result<HygienePage<i64, i64>, StoreError> {
         self.disagreeing(
-            "SELECT d.id AS position, NOT EXISTS (SELECT 1 FROM memories m
-                WHERE m.position = d.id) AS wrong
+            "SELECT d.id AS position, NOT EXISTS (SELECT 1 FROM memories m WHERE m.position = d.id) AS wrong
              FROM memory_fts_docsize d WHERE d.id > ?1 ORDER BY d.id LIMIT ?2",
             after,
         )
@@ -188,8 +186,7 @@ impl Reader<'_> {
     /// Runs that were being taken back when the process ended.
     pub fn unfinished_undos(&self) -> Result<Vec<HygieneRunId>, StoreError> {
         self.conn.values::<HygieneRunId>(
-            "SELECT id FROM hygiene_runs WHERE ended_at IS NULL AND state = 'undone'
-             ORDER BY position",
+            "SELECT id FROM hygiene_runs WHERE ended_at IS NULL AND state = 'undone' ORDER BY position",
             [],
         )
     }
@@ -232,9 +229,8 @@ impl Reader<'_> {
     /// Sizes by local day, oldest first.
     pub fn growth(&self) -> Result<Vec<Growth>, StoreError> {
         let mut days = self.conn.rows(
-            "SELECT day, memories, archived, vectors, sessions, continuations,
-             database_bytes, log_bytes, artifact_bytes FROM growth
-             ORDER BY day DESC LIMIT ?1",
+            "SELECT day, memories, archived, vectors, sessions, continuations, database_bytes, log_bytes,
+                artifact_bytes FROM growth ORDER BY day DESC LIMIT ?1",
             [CHART_DAYS],
             |row| {
                 Ok(Growth {

@@ -54,7 +54,7 @@ impl Reader<'_> {
         self.conn.rows(
             &format!(
                 "{FOUND} AND (?1 OR dismissed_at IS NULL)
-             ORDER BY found_at DESC, call_id DESC LIMIT {LISTED}"
+                 ORDER BY found_at DESC, call_id DESC LIMIT {LISTED}"
             ),
             [all],
             leftovers_row,
@@ -64,8 +64,7 @@ impl Reader<'_> {
     /// Runs that are under way, or were when the process died; the oldest first.
     pub fn open_runs(&self) -> Result<Vec<OpenRun>, StoreError> {
         self.conn.rows(
-            "SELECT call_id, workspace, before FROM leftovers WHERE before IS NOT NULL
-             ORDER BY call_id",
+            "SELECT call_id, workspace, before FROM leftovers WHERE before IS NOT NULL ORDER BY call_id",
             [],
             |row| {
                 Ok(OpenRun {

@@ -370,11 +370,11 @@ impl Reader<'_> {
             },
         )?;
         let (summaries, covered, compactions, failed_compactions, vectors) = self.conn.row(
-            "SELECT (SELECT count(*) FROM summaries) AS summaries,
-             (SELECT coalesce(sum(turns), 0) FROM summaries) AS covered,
-             (SELECT count(*) FROM compactions WHERE state = 'done') AS compactions,
-             (SELECT count(*) FROM compactions WHERE state = 'failed') AS failed_compactions,
-             (SELECT count(*) FROM memory_vectors) AS vectors",
+            "SELECT (SELECT count(*) FROM summaries) AS summaries, (SELECT coalesce(sum(turns), 0)
+             FROM summaries) AS covered,
+                (SELECT count(*) FROM compactions WHERE state = 'done') AS compactions,
+                (SELECT count(*) FROM compactions WHERE state = 'failed') AS failed_compactions,
+                (SELECT count(*) FROM memory_vectors) AS vectors",
             params![],
             |row| {
                 Ok((

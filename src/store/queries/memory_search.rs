@@ -334,7 +334,7 @@ impl Reader<'_> {
         let rows = self.conn.rows(
             &format!(
                 "SELECT {MEMORY}, {sum} AS held FROM {from} WHERE {} AND held >= ?
-             ORDER BY held + ({LIFT}) DESC, m.position DESC LIMIT ?",
+                 ORDER BY held + ({LIFT}) DESC, m.position DESC LIMIT ?",
                 within.text
             ),
             values.as_slice(),

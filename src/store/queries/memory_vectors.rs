@@ -95,9 +95,8 @@ impl Reader<'_> {
         let mut nearest = Nearest::new(WEIGHED);
         self.conn.each(
             &format!(
-                "SELECT m.id, v.vector FROM memory_vectors v
-             JOIN memories m ON m.id = v.memory_id
-             WHERE v.model = ? AND v.digest = m.digest AND {}",
+                "SELECT m.id, v.vector FROM memory_vectors v JOIN memories m ON m.id = v.memory_id
+                 WHERE v.model = ? AND v.digest = m.digest AND {}",
                 within.text
             ),
             values.as_slice(),
@@ -125,10 +124,8 @@ impl Reader<'_> {
         let (mut found, mut looked, mut last) = (Vec::new(), 0, after);
         self.conn.each_while(
             "SELECT m.updated_at, m.position, m.id, m.digest,
-                CASE WHEN (m.expires_at IS NULL OR m.expires_at > ?2) AND NOT EXISTS (
-                    SELECT 1 FROM memory_vectors v
-                    WHERE v.memory_id = m.id AND v.model = ?1 AND v.digest = m.digest)
-                THEN m.text END AS text
+                CASE WHEN (m.expires_at IS NULL OR m.expires_at > ?2) AND NOT EXISTS ( SELECT 1 FROM memory_vectors v
+                    WHERE v.memory_id = m.id AND v.model = ?1 AND v.digest = m.digest) THEN m.text END AS text
              FROM memories m WHERE m.state = 'active' AND (m.updated_at, m.position) > (?3, ?4)
              ORDER BY m.updated_at, m.position LIMIT ?5",
             params![model, now, after.0, after.1, PAGE],
@@ -160,10 +157,9 @@ impl Reader<'_> {
     /// Memories that are recalled and have no embedding of this model.
     pub fn count_unembedded(&self, model: &str, now: Timestamp) -> Result<u64, StoreError> {
         self.conn.value(
-            "SELECT count(*) FROM memories m WHERE m.state = 'active'
-                 AND (m.expires_at IS NULL OR m.expires_at > ?2)
-             AND NOT EXISTS (SELECT 1 FROM memory_vectors v
-                 WHERE v.memory_id = m.id AND v.model = ?1 AND v.digest = m.digest)",
+            "SELECT count(*) FROM memories m WHERE m.state = 'active' AND (m.expires_at IS NULL OR m.expires_at > ?2)
+                AND NOT EXISTS (SELECT 1 FROM memory_vectors v
+                    WHERE v.memory_id = m.id AND v.model = ?1 AND v.digest = m.digest)",
             params![model, now],
         )
     }

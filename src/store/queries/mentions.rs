@@ -68,8 +68,8 @@ impl Reader<'_> {
     /// Every table that may hold a name.
     pub fn tables_with_text(&self) -> Result<Vec<Table>, StoreError> {
         let names = self.conn.rows(
-            "SELECT name, wr FROM pragma_table_list WHERE schema = 'main' AND type = 'table'
-                AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name",
+            "SELECT name, wr FROM pragma_table_list
+             WHERE schema = 'main' AND type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name",
             [],
             |row| Ok((row.get::<String>("name")?, row.get("wr")?)),
         )?;

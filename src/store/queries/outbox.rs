@@ -64,9 +64,11 @@ pub enum NextOutbox {
     Empty,
 }
 
-const ITEM: &str = "SELECT id, channel, conversation, continuation_id, class, state, part, parts, substr(text, 1, 200) AS preview,
+const ITEM: &str = "SELECT id, channel, conversation, continuation_id, class, state, part, parts,
+                        substr(text, 1, 200) AS preview,
         attempts, not_before, last_error, created_at, updated_at, position,
-        (SELECT a.id FROM approvals a WHERE a.outbox_id = outbox.id AND a.kind = 'resend' ORDER BY a.position DESC LIMIT 1) AS question
+        (SELECT a.id FROM approvals a WHERE a.outbox_id = outbox.id AND a.kind = 'resend'
+        ORDER BY a.position DESC LIMIT 1) AS question
      FROM outbox";
 
 fn item_row(row: &Row<'_>) -> Result<(i64, OutboxItem), StoreError> {
@@ -201,8 +203,7 @@ impl Reader<'_> {
         let mut found: Option<i64> = None;
         self.conn.each_while(
             "SELECT position, id, attempts FROM outbox
-             WHERE state = 'unknown' AND channel = ?1 AND attempts > 0
-                AND idempotency <> 'none' ORDER BY position",
+             WHERE state = 'unknown' AND channel = ?1 AND attempts > 0 AND idempotency <> 'none' ORDER BY position",
             [channel],
             |row| {
                 if asked.get(&row.get("id")?) != Some(&row.get("attempts")?) {
@@ -216,8 +217,8 @@ impl Reader<'_> {
 
     fn outbox_row(&self, position: i64) -> Result<OutboxRow, StoreError> {
         let (mut found, approval) = self.conn.row(
-            "SELECT id, channel, conversation, continuation_id, class, text, buttons,
-                target_ref, reply_to, attempts, approval_id
+            "SELECT id, channel, conversation, continuation_id, class, text, buttons, target_ref, reply_to,
+                attempts, approval_id
              FROM outbox WHERE position = ?1",
             [position],
             |row| {
@@ -254,10 +255,8 @@ impl Reader<'_> {
              WHERE settled_at IS NULL AND (state = 'sending' OR (state = 'pending'
                 AND coalesce(not_before, 0) <= ?1 AND NOT EXISTS (
                     SELECT 1 FROM outbox AS before
-                    WHERE before.state = 'unknown' AND before.class = 'final'
-                 AND part.class = 'final'
-                        AND before.continuation_id = part.continuation_id
-                 AND before.position < part.position)))
+                    WHERE before.state = 'unknown' AND before.class = 'final' AND part.class = 'final'
+                        AND before.continuation_id = part.continuation_id AND before.position < part.position)))
              GROUP BY channel",
             [until],
             |row| Ok((row.get("channel")?, row.get("count")?)),

@@ -16,7 +16,8 @@ const ROUTINE: &str = "SELECT id, name, schedule, time_zone, prompt, channel, co
         updated_at
      FROM routines";
 
-const RUN: &str = "SELECT r.position, r.id, r.routine_id, r.state, r.detail, r.continuation_id, c.state AS continuation_state, r.due_at, r.at
+const RUN: &str = "SELECT r.position, r.id, r.routine_id, r.state, r.detail, r.continuation_id,
+                       c.state AS continuation_state, r.due_at, r.at
      FROM routine_runs r LEFT JOIN continuations c ON c.id = r.continuation_id";
 
 fn routine_row(row: &Row<'_>) -> Result<Routine, StoreError> {
@@ -133,8 +134,7 @@ impl Reader<'_> {
         let limit = page_limit(page);
         let rows = self.conn.rows(
             &format!(
-                "{RUN} WHERE r.routine_id = ?1 AND r.position < ?2
-             ORDER BY r.position DESC LIMIT ?3"
+                "{RUN} WHERE r.routine_id = ?1 AND r.position < ?2 ORDER BY r.position DESC LIMIT ?3"
             ),
             params![id, page_start(page, i64::MAX)?, limit + 1],
             run_row,
@@ -146,8 +146,7 @@ impl Reader<'_> {
     pub fn next_routines(&self) -> Result<Vec<Routine>, StoreError> {
         self.conn.rows(
             &format!(
-                "{ROUTINE} WHERE begin_at IS NOT NULL ORDER BY begin_at, position
-             LIMIT {BATCH}"
+                "{ROUTINE} WHERE begin_at IS NOT NULL ORDER BY begin_at, position LIMIT {BATCH}"
             ),
             [],
             routine_row,

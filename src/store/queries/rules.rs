@@ -108,14 +108,11 @@ impl Reader<'_> {
     /// Permissions for shapes that hold at `now`, newest first.
     pub fn all_grants(&self, now: Timestamp) -> Result<Vec<Grant>, StoreError> {
         self.conn.rows(
-            "SELECT g.approval_id, g.session_id, s.channel, s.conversation, g.tool,
-                c.preview, c.args, g.requester_id, g.by_label, g.uses, g.last_used_at,
-                 g.created_at, g.expires_at
+            "SELECT g.approval_id, g.session_id, s.channel, s.conversation, g.tool, c.preview, c.args,
+                g.requester_id, g.by_label, g.uses, g.last_used_at, g.created_at, g.expires_at
              FROM session_grants g JOIN sessions s ON s.id = g.session_id
-                LEFT JOIN approvals a ON a.id = g.approval_id LEFT
-             JOIN tool_calls c ON c.id = a.tool_call_id
-             WHERE g.expires_at IS NULL OR g.expires_at > ?1
-             ORDER BY g.created_at DESC, g.approval_id",
+                LEFT JOIN approvals a ON a.id = g.approval_id LEFT JOIN tool_calls c ON c.id = a.tool_call_id
+             WHERE g.expires_at IS NULL OR g.expires_at > ?1 ORDER BY g.created_at DESC, g.approval_id",
             [now],
             |row| {
                 let preview: Option<String> = row.get("preview")?;
@@ -147,8 +144,8 @@ impl Reader<'_> {
     ) -> Result<bool, StoreError> {
         let (mut seen, mut more) = (0, false);
         self.conn.each_while(
-            "SELECT c.id, c.channel, c.name, c.preview, c.risk, c.verdict, a.decision_body,
-                c.state, c.created_at, t.session_id, c.args, c.rule, a.taint, c.plan
+            "SELECT c.id, c.channel, c.name, c.preview, c.risk, c.verdict, a.decision_body, c.state, c.created_at,
+                t.session_id, c.args, c.rule, a.taint, c.plan
              FROM tool_calls c JOIN continuations t ON t.id = c.continuation_id
                 LEFT JOIN approvals a ON a.id = c.approval_id
              ORDER BY c.position DESC LIMIT ?1",

@@ -30,8 +30,8 @@ const SESSION: &str = "SELECT s.id, s.channel, s.conversation, s.title, s.state,
         s.created_at, s.updated_at, s.position,
         (SELECT count(*) FROM approvals a WHERE a.session_id = s.id AND a.state = 'pending') AS pending_approvals,
         (SELECT count(*) FROM continuations c WHERE c.session_id = s.id AND c.ended_at IS NULL) AS open,
-        (SELECT count(*) FROM continuations c WHERE c.session_id = s.id AND c.ended_at IS NULL AND c.state = 'pending') AS queued,
-        t.id AS take_over_id, t.by_label, t.by_id, t.surface, t.at
+        (SELECT count(*) FROM continuations c WHERE c.session_id = s.id AND c.ended_at IS NULL
+        AND c.state = 'pending') AS queued, t.id AS take_over_id, t.by_label, t.by_id, t.surface, t.at
      FROM sessions s LEFT JOIN take_overs t
         ON t.channel = s.channel AND t.conversation = s.conversation AND s.state = 'active'";
 
@@ -72,8 +72,8 @@ fn open_continuation(
     let found = conn.row_opt(
         "SELECT id, state, created_at, updated_at FROM continuations
          WHERE session_id = ?1 AND ended_at IS NULL
-         ORDER BY CASE state WHEN 'running' THEN 0 WHEN 'awaiting_approval' THEN 1 WHEN
-            'interrupted' THEN 2 ELSE 3 END, position
+         ORDER BY CASE state WHEN 'running' THEN 0 WHEN 'awaiting_approval' THEN 1 WHEN 'interrupted' THEN 2 ELSE 3 END,
+            position
          LIMIT 1",
         [session],
         |row| {
@@ -90,8 +90,7 @@ fn open_continuation(
         return Ok(None);
     };
     summary.tools_in_flight = conn.values(
-        "SELECT name FROM tool_calls WHERE continuation_id = ?1 AND state = 'started'
-         ORDER BY step, idx",
+        "SELECT name FROM tool_calls WHERE continuation_id = ?1 AND state = 'started' ORDER BY step, idx",
         [summary.id],
     )?;
     Ok(Some(summary))
@@ -291,8 +290,7 @@ impl Reader<'_> {
         session: SessionId,
     ) -> Result<Vec<(Timestamp, TranscriptBody)>, StoreError> {
         self.conn.rows(
-            "SELECT started_at, turns, facts, tokens_before, tokens_after
-             FROM compactions
+            "SELECT started_at, turns, facts, tokens_before, tokens_after FROM compactions
              WHERE session_id = ?1 AND state = 'done' ORDER BY position DESC",
             [session],
             |row| {
@@ -443,8 +441,7 @@ impl Reader<'_> {
         conversation: &str,
     ) -> Result<Option<SessionId>, StoreError> {
         self.conn.value_opt::<SessionId>(
-            "SELECT id FROM sessions WHERE channel = ?1 AND conversation = ?2
-             AND state = 'active' AND temporary = 0",
+            "SELECT id FROM sessions WHERE channel = ?1 AND conversation = ?2 AND state = 'active' AND temporary = 0",
             [channel, conversation],
         )
     }
@@ -457,7 +454,7 @@ impl Reader<'_> {
     ) -> Result<Option<String>, StoreError> {
         self.conn.value_opt(
             "SELECT conversation FROM sessions WHERE channel = ?1 AND temporary = 0
-             AND (?2 IS NULL OR conversation = ?2) ORDER BY updated_at DESC LIMIT 1",
+                AND (?2 IS NULL OR conversation = ?2) ORDER BY updated_at DESC LIMIT 1",
             params![channel, conversation],
         )
     }
@@ -465,8 +462,7 @@ impl Reader<'_> {
     /// Continuations that were interrupted and wait for somebody, each with its channel.
     pub fn interrupted(&self) -> Result<Vec<(ContinuationId, String)>, StoreError> {
         self.conn.rows(
-            "SELECT c.id, s.channel FROM continuations c
-             JOIN sessions s ON s.id = c.session_id
+            "SELECT c.id, s.channel FROM continuations c JOIN sessions s ON s.id = c.session_id
              WHERE c.ended_at IS NULL AND c.state = 'interrupted' ORDER BY +c.position",
             [],
             |row| Ok((row.get("id")?, row.get("channel")?)),
@@ -476,8 +472,7 @@ impl Reader<'_> {
     /// Sessions that have a pending continuation.
     pub fn sessions_with_pending(&self) -> Result<Vec<SessionId>, StoreError> {
         self.conn.values::<SessionId>(
-            "SELECT DISTINCT session_id FROM continuations
-             WHERE ended_at IS NULL AND state = 'pending'",
+            "SELECT DISTINCT session_id FROM continuations WHERE ended_at IS NULL AND state = 'pending'",
             [],
         )
     }

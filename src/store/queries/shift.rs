@@ -72,8 +72,8 @@ impl Reader<'_> {
 
     fn questions(&self, now: Timestamp) -> Result<Vec<SummaryQuestion>, StoreError> {
         let mut questions = self.conn.rows(
-            "SELECT a.id, a.short_code, a.kind, c.name, a.channel, a.requester_display,
-                a.requested_at, a.expires_at, a.waiting_for
+            "SELECT a.id, a.short_code, a.kind, c.name, a.channel, a.requester_display, a.requested_at, a.expires_at,
+                a.waiting_for
              FROM approvals a LEFT JOIN tool_calls c ON c.id = a.tool_call_id
              WHERE a.state = 'pending' ORDER BY a.position",
             [],
@@ -94,8 +94,7 @@ impl Reader<'_> {
         )?;
         for question in questions.iter_mut().take(QUESTIONS) {
             question.snoozed = self.conn.rows(
-                "SELECT person_id, until FROM approval_snoozes
-                 WHERE approval_id = ?1 AND until > ?2 ORDER BY until",
+                "SELECT person_id, until FROM approval_snoozes WHERE approval_id = ?1 AND until > ?2 ORDER BY until",
                 params![question.id, now],
                 |row| Ok((row.get("person_id")?, row.get("until")?)),
             )?;
@@ -120,8 +119,8 @@ impl Reader<'_> {
 
     fn unusual_channels(&self) -> Result<Vec<SummaryChannel>, StoreError> {
         let all = self.conn.rows(
-            "SELECT c.name, p.autonomy, c.baseline ->> 'autonomy' AS configured,
-                p.expires_at, p.reverts_to, c.paused, c.draining_since
+            "SELECT c.name, p.autonomy, c.baseline ->> 'autonomy' AS configured, p.expires_at, p.reverts_to, c.paused,
+                c.draining_since
              FROM channel_accounts c JOIN policies p ON p.channel = c.name ORDER BY c.name",
             [],
             |row| {
@@ -157,10 +156,9 @@ impl Reader<'_> {
         let mut hand_overs = Vec::new();
         let mut places: HashMap<(String, String), usize> = HashMap::new();
         self.conn.each_while(
-            "SELECT actor, action, at,
-                CASE WHEN action = 'approval.decided' THEN detail ->> 'decision' END AS decision,
-                CASE WHEN action IN ('approval.handed_over', 'oncall.set') THEN detail END
-                    AS detail
+            "SELECT actor, action, at, CASE
+                 WHEN action = 'approval.decided' THEN detail ->> 'decision' END AS decision,
+                CASE WHEN action IN ('approval.handed_over', 'oncall.set') THEN detail END AS detail
              FROM audit WHERE actor_id NOT IN ('engine', 'configuration') ORDER BY seq DESC",
             [],
             |row| {
@@ -213,12 +211,10 @@ impl Reader<'_> {
     fn spent_since(&self, since: Timestamp) -> Result<Vec<SummarySpent>, StoreError> {
         self.conn.rows(
             "SELECT channel, count(*) AS calls, coalesce(sum(coalesce(input_tokens,
-                0) + coalesce(output_tokens, 0)), 0) AS tokens, total(cost_usd) AS cost_usd,
+                 0) + coalesce(output_tokens, 0)), 0) AS tokens, total(cost_usd) AS cost_usd,
                 coalesce(sum(CASE WHEN cost_usd IS NULL
-                    THEN coalesce(input_tokens, 0) + coalesce(output_tokens, 0) END),
-                 0) AS unpriced_tokens
-             FROM model_attempts WHERE started_at >= ?1 AND channel IS NOT NULL
-             GROUP BY channel ORDER BY channel",
+                    THEN coalesce(input_tokens, 0) + coalesce(output_tokens, 0) END), 0) AS unpriced_tokens
+             FROM model_attempts WHERE started_at >= ?1 AND channel IS NOT NULL GROUP BY channel ORDER BY channel",
             [since],
             |row| {
                 Ok(SummarySpent {

@@ -152,9 +152,8 @@ impl Reader<'_> {
     /// compared with it.
     pub fn old_events_to(&self, before: Timestamp) -> Result<Option<(u64, u64)>, StoreError> {
         let end: Option<u64> = self.conn.value(
-            "SELECT coalesce((SELECT seq FROM events WHERE at >= ?1
-             ORDER BY seq LIMIT 1),
-             (SELECT max(seq) FROM events))",
+            "SELECT coalesce((SELECT seq FROM events WHERE at >= ?1 ORDER BY seq LIMIT 1),
+                (SELECT max(seq) FROM events))",
             [before],
         )?;
         let Some(end) = end else {
@@ -181,8 +180,7 @@ impl Reader<'_> {
     pub fn old_sessions(&self, before: Timestamp) -> Result<Vec<(i64, Vec<RawId>)>, StoreError> {
         let positions = self.conn.rows(
             &format!(
-                "SELECT s.position, s.id FROM sessions s WHERE {OLD_SESSION}
-             ORDER BY s.position"
+                "SELECT s.position, s.id FROM sessions s WHERE {OLD_SESSION} ORDER BY s.position"
             ),
             [before],
             |row| Ok((row.get("position")?, row.get::<RawId>("id")?)),
@@ -201,8 +199,8 @@ impl Reader<'_> {
         after: Option<RawId>,
     ) -> Result<KeyPage<RawId>, StoreError> {
         let rows = self.conn.rows(
-            "SELECT id, continuation_id IS NULL AND received_at < ?3 AS old FROM inbox
-             WHERE id > ?1 ORDER BY id LIMIT ?2",
+            "SELECT id, continuation_id IS NULL AND received_at < ?3 AS old FROM inbox WHERE id > ?1
+             ORDER BY id LIMIT ?2",
             params![after.unwrap_or_default(), PAGE, rules.keys_before()],
             |row| Ok((row.get("id")?, row.get("old")?)),
         )?;
@@ -225,8 +223,8 @@ impl Reader<'_> {
     ) -> Result<KeyPage<i64>, StoreError> {
         let rows = self.conn.rows(
             &format!(
-                "SELECT o.position, ({OLD_MESSAGE}) AS old FROM outbox o
-                 WHERE o.position > ?2 ORDER BY o.position LIMIT ?3"
+                "SELECT o.position, ({OLD_MESSAGE}) AS old FROM outbox o WHERE o.position > ?2
+                 ORDER BY o.position LIMIT ?3"
             ),
             params![before, after.unwrap_or(0), PAGE],
             |row| Ok((row.get("position")?, row.get("old")?)),
@@ -362,8 +360,7 @@ impl Store {
             let rows: Vec<(i64, RawId, Option<RawId>)> = self
                 .read(move |reader| {
                     reader.conn.rows(
-                        "SELECT position, id, retry_of FROM continuations WHERE position > ?1
-                         ORDER BY position LIMIT ?2",
+                        "SELECT position, id, retry_of FROM continuations WHERE position > ?1 ORDER BY position LIMIT ?2",
                         params![after, PAGE],
                         |row| Ok((row.get("position")?, row.get("id")?, row.get("retry_of")?)),
                     )
@@ -393,8 +390,7 @@ impl Store {
                 .read(move |reader| {
                     reader.conn.rows(
                         "SELECT position, continuation_id,
-                            state IN ('pending', 'sending', 'unknown') OR updated_at >= ?3 AS
-                             keep
+                            state IN ('pending', 'sending', 'unknown') OR updated_at >= ?3 AS keep
                          FROM outbox WHERE position > ?1 ORDER BY position LIMIT ?2",
                         params![after, PAGE, rules.history_before],
                         |row| {
@@ -437,8 +433,8 @@ impl Store {
             let rows: Vec<(RawId, Option<RawId>, bool)> = self
                 .read(move |reader| {
                     reader.conn.rows(
-                        "SELECT id, continuation_id, received_at < ?3 AS keep FROM inbox
-                         WHERE id > ?1 ORDER BY id LIMIT ?2",
+                        "SELECT id, continuation_id, received_at < ?3 AS keep FROM inbox WHERE id > ?1
+                         ORDER BY id LIMIT ?2",
                         params![after, PAGE, rules.keys_before()],
                         |row| {
                             Ok((
@@ -474,8 +470,7 @@ impl Store {
             let rows: Vec<(RawId, RawId, bool)> = self
                 .read(move |reader| {
                     reader.conn.rows(
-                        "SELECT id, continuation_id, settled_at IS NULL AS keep
-                         FROM model_attempts
+                        "SELECT id, continuation_id, settled_at IS NULL AS keep FROM model_attempts
                          WHERE id > ?1 ORDER BY id LIMIT ?2",
                         params![after, PAGE],
                         |row| {
@@ -510,8 +505,7 @@ fn candidates(
     after: i64,
 ) -> Result<(Vec<OldTurn>, Option<i64>), StoreError> {
     let to: Option<i64> = reader.conn.value(
-        "SELECT max(position) FROM (SELECT position FROM continuations
-         WHERE position > ?1 ORDER BY position LIMIT ?2)",
+        "SELECT max(position) FROM (SELECT position FROM continuations WHERE position > ?1 ORDER BY position LIMIT ?2)",
         params![after, PAGE],
     )?;
     let Some(to) = to else {
@@ -519,8 +513,7 @@ fn candidates(
     };
     let turns = reader.conn.rows(
         &format!(
-            "SELECT c.id, c.position FROM continuations c
-             JOIN sessions s ON s.id = c.session_id
+            "SELECT c.id, c.position FROM continuations c JOIN sessions s ON s.id = c.session_id
              WHERE c.position > ?4 AND c.position <= ?5 AND {} ORDER BY c.position",
             old_turn()
         ),

@@ -22,8 +22,8 @@ pub(crate) fn load_take_over(
     conversation: &str,
 ) -> Result<Option<TakeOver>, StoreError> {
     conn.row_opt(
-        "SELECT id AS take_over_id, by_label, by_id, surface, at FROM take_overs
-         WHERE channel = ?1 AND conversation = ?2",
+        "SELECT id AS take_over_id, by_label, by_id, surface, at FROM take_overs WHERE channel = ?1
+             AND conversation = ?2",
         params![channel, conversation],
         take_over,
     )

@@ -210,15 +210,13 @@ impl Reader<'_> {
         let mut turn = self
             .conn
             .row_opt(
-                "SELECT c.state, c.epoch, c.attempt, c.session_id, s.channel, s.conversation,
-                    c.requester_id, c.requester_display, c.requester_person, c.surface, c.text,
-                    coalesce(c.model, s.model) AS model, c.max_steps, c.max_tool_calls,
-                    c.max_active_ms, c.max_tokens, c.used_steps, c.used_tool_calls,
-                    c.used_active_ms, c.input_tokens + c.output_tokens AS tokens, c.message_ref,
-                    s.temporary, c.retry_of, s.estimate_ratio, c.fresh, c.private, c.max_cost_usd,
-                    s.turns - coalesce((SELECT m.turns FROM summaries m
-                 WHERE m.session_id = s.id), 0) AS uncovered, c.unattended, c.autonomy_ceiling,
-                     c.sent_text, c.speaker
+                "SELECT c.state, c.epoch, c.attempt, c.session_id, s.channel, s.conversation, c.requester_id,
+                    c.requester_display, c.requester_person, c.surface, c.text, coalesce(c.model, s.model) AS model,
+                    c.max_steps, c.max_tool_calls, c.max_active_ms, c.max_tokens,
+                    c.used_steps, c.used_tool_calls, c.used_active_ms, c.input_tokens + c.output_tokens AS tokens,
+                    c.message_ref, s.temporary, c.retry_of, s.estimate_ratio, c.fresh, c.private, c.max_cost_usd,
+                    s.turns - coalesce((SELECT m.turns FROM summaries m WHERE m.session_id = s.id), 0) AS uncovered,
+                    c.unattended, c.autonomy_ceiling, c.sent_text, c.speaker
                  FROM continuations c JOIN sessions s ON s.id = c.session_id WHERE c.id = ?1",
                 [id],
                 |row| {

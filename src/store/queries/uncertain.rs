@@ -84,7 +84,7 @@ impl Reader<'_> {
         let count = |query: &str| -> Result<u64, StoreError> { self.conn.value(query, []) };
         let (turns, calls, deliveries) =
             (recovered.turns(), recovered.calls(), recovered.deliveries());
-        let oldest: Option<i64> = self.conn.value(
+        let oldest_at = self.conn.value(
             &format!("SELECT min(c.created_at) FROM continuations c WHERE {turns}"),
             [],
         )?;
@@ -102,7 +102,7 @@ impl Reader<'_> {
             at,
             quarantine: schema::quarantined(self.conn)?,
             held_since: held(self.conn)?.map(|(since, _)| since),
-            oldest_at: oldest.map(Timestamp),
+            oldest_at,
             totals,
             conversations: self.waiting_conversations(turns)?,
             calls: self.uncertain_calls(calls)?,
@@ -138,11 +138,12 @@ impl Reader<'_> {
         let rows = self.conn.rows(
             &format!(
                 "SELECT * FROM (
-                SELECT s.id AS session_id, s.channel, s.conversation, s.title, c.id AS turn, c.state,
-                    substr(c.text, 1, 2000) AS text, c.created_at, c.position AS position
-                FROM continuations c JOIN sessions s ON s.id = c.session_id
-                WHERE {turns} ORDER BY c.position DESC LIMIT ?1)
-             ORDER BY position"
+                    SELECT s.id AS session_id, s.channel, s.conversation, s.title, c.id AS turn,
+                    c.state, substr(c.text, 1, 2000) AS text,
+                        c.created_at, c.position AS position
+                    FROM continuations c JOIN sessions s ON s.id = c.session_id
+                    WHERE {turns} ORDER BY c.position DESC LIMIT ?1)
+                 ORDER BY position"
             ),
             params![LISTED],
             turn_row,
@@ -168,10 +169,9 @@ impl Reader<'_> {
     fn uncertain_calls(&self, calls: &str) -> Result<Vec<UncertainCall>, StoreError> {
         self.conn.rows(
             &format!(
-                "SELECT t.id, t.continuation_id, t.name, t.preview, t.effect, t.state,
-                 t.started_at
-             FROM tool_calls t JOIN continuations c ON c.id = t.continuation_id
-             WHERE {calls} ORDER BY t.position DESC LIMIT ?1"
+                "SELECT t.id, t.continuation_id, t.name, t.preview, t.effect, t.state, t.started_at
+                 FROM tool_calls t JOIN continuations c ON c.id = t.continuation_id
+                 WHERE {calls} ORDER BY t.position DESC LIMIT ?1"
             ),
             [LISTED],
             |row| {

@@ -36,8 +36,7 @@ fn of_call(
     asked: Timestamp,
 ) -> Result<Option<UnknownOutcome>, StoreError> {
     conn.row_opt(
-        "SELECT a.started_at, a.attempt, t.attempts, a.epoch, a.idempotency_key,
-             a.detail
+        "SELECT a.started_at, a.attempt, t.attempts, a.epoch, a.idempotency_key, a.detail
          FROM tool_attempts a JOIN tool_calls t ON t.id = a.call_id
          WHERE a.call_id = ?1 ORDER BY a.started_at <= ?2 DESC, a.attempt DESC LIMIT 1",
         params![call, asked],
@@ -60,8 +59,7 @@ fn of_delivery(
     approval: ApprovalId,
 ) -> Result<Option<UnknownOutcome>, StoreError> {
     conn.row_opt(
-        "SELECT o.id, o.class, o.part, o.parts, o.text, o.begun_at, o.attempts,
-             o.epoch, o.last_error
+        "SELECT o.id, o.class, o.part, o.parts, o.text, o.begun_at, o.attempts, o.epoch, o.last_error
          FROM approvals a JOIN outbox o ON o.id = a.outbox_id WHERE a.id = ?1",
         [approval],
         |row| {
@@ -102,10 +100,9 @@ impl Reader<'_> {
     /// Calls that a person is asked about and that can be looked up, oldest first.
     pub fn unknown_calls(&self) -> Result<Vec<UnknownCall>, StoreError> {
         self.conn.rows(
-            "SELECT t.id, t.continuation_id, a.id AS approval_id, t.attempts
-             FROM approvals a JOIN tool_calls t ON t.id = a.tool_call_id
-             WHERE a.state = 'pending' AND a.kind = 'resolve_unknown'
-                 AND t.state = 'indeterminate'
+            "SELECT t.id, t.continuation_id, a.id AS approval_id, t.attempts FROM approvals a
+             JOIN tool_calls t ON t.id = a.tool_call_id
+             WHERE a.state = 'pending' AND a.kind = 'resolve_unknown' AND t.state = 'indeterminate'
                 AND t.effect IN ('keyed', 'reconcilable')
              ORDER BY a.position",
             [],

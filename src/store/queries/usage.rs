@@ -48,25 +48,22 @@ impl Reader<'_> {
         let mut all = 0;
         let found = self.conn.rows(
             "WITH reserved AS (
-                SELECT c.session_id AS id, sum(m.estimated_tokens) AS tokens,
-                 total(m.estimated_cost_usd) AS usd
+                SELECT c.session_id AS id, sum(m.estimated_tokens) AS tokens, total(m.estimated_cost_usd) AS usd
                 FROM model_attempts m JOIN continuations c ON c.id = m.continuation_id
                 WHERE m.settled_at IS NULL GROUP BY c.session_id
              ), added AS (
-                SELECT session_id AS id, total(amount) FILTER (WHERE budget = 'session_tokens')
-                    AS tokens, total(amount) FILTER (WHERE budget = 'session_cost') AS usd
+                SELECT session_id AS id, total(amount) FILTER (WHERE budget = 'session_tokens') AS tokens,
+                    total(amount) FILTER (WHERE budget = 'session_cost') AS usd
                 FROM budget_grants WHERE session_id IS NOT NULL GROUP BY session_id
              ), used AS (
-                SELECT s.id, s.updated_at, s.input_tokens + s.output_tokens +
-                    coalesce(r.tokens, 0) AS tokens, s.spent_usd + coalesce(r.usd, 0.0) AS usd,
-                    coalesce(a.tokens, 0.0) AS more_tokens, coalesce(a.usd, 0.0) AS more_usd,
-                    coalesce(r.tokens, 0) AS open_tokens, coalesce(r.usd, 0.0) AS open_usd
-                FROM sessions s LEFT JOIN reserved r ON r.id = s.id LEFT
-             JOIN added a ON a.id = s.id
+                SELECT s.id, s.updated_at, s.input_tokens + s.output_tokens + coalesce(r.tokens, 0) AS tokens,
+                    s.spent_usd + coalesce(r.usd, 0.0) AS usd, coalesce(a.tokens, 0.0) AS more_tokens,
+                    coalesce(a.usd, 0.0) AS more_usd, coalesce(r.tokens, 0) AS open_tokens,
+                    coalesce(r.usd, 0.0) AS open_usd
+                FROM sessions s LEFT JOIN reserved r ON r.id = s.id LEFT JOIN added a ON a.id = s.id
                 WHERE s.state = 'active'
              )
-             SELECT id, tokens, usd, more_tokens, more_usd, count(*) OVER () AS calls,
-                 open_tokens, open_usd FROM used
+             SELECT id, tokens, usd, more_tokens, more_usd, count(*) OVER () AS calls, open_tokens, open_usd FROM used
              ORDER BY max(coalesce(tokens / nullif(?1 + more_tokens, 0.0), 0.0),
                     coalesce(usd / nullif(?2 + more_usd, 0.0), 0.0)) DESC, updated_at DESC, id
              LIMIT ?3",
@@ -94,8 +91,7 @@ impl Reader<'_> {
     /// Calls under way that count on a day, given in days since 1970-01-01.
     pub fn open_calls(&self, day: i64) -> Result<Vec<OpenCall>, StoreError> {
         self.conn.rows(
-            "SELECT coalesce(channel, '') AS channel, estimated_tokens,
-                 estimated_cost_usd FROM model_attempts
+            "SELECT coalesce(channel, '') AS channel, estimated_tokens, estimated_cost_usd FROM model_attempts
              WHERE settled_at IS NULL AND day = ?1",
             [day],
             |row| {
@@ -137,8 +133,7 @@ impl Reader<'_> {
         channel: Option<&str>,
     ) -> Result<f64, StoreError> {
         self.conn.value(
-            "SELECT total(amount) FROM budget_grants
-             WHERE day = ?1 AND budget = ?2 AND channel IS ?3",
+            "SELECT total(amount) FROM budget_grants WHERE day = ?1 AND budget = ?2 AND channel IS ?3",
             params![day, budget, channel],
         )
     }

@@ -58,8 +58,7 @@ impl Reader<'_> {
     pub fn why_rows(&self, call: ToolCallId) -> Result<WhyRows, StoreError> {
         let row = load_call(self.conn, call)?.call;
         let (requester, request, channel) = self.conn.row(
-            "SELECT c.requester_id, c.requester_display, c.requester_person, c.text,
-                 s.channel
+            "SELECT c.requester_id, c.requester_display, c.requester_person, c.text, s.channel
              FROM continuations c JOIN sessions s ON s.id = c.session_id WHERE c.id = ?1",
             [row.continuation_id],
             |row| {
@@ -74,8 +73,7 @@ impl Reader<'_> {
         let model_text: Option<String> = self
             .conn
             .value_opt(
-                "SELECT json_extract(body, '$.text') FROM steps
-             WHERE continuation_id = ?1 AND n = ?2",
+                "SELECT json_extract(body, '$.text') FROM steps WHERE continuation_id = ?1 AND n = ?2",
                 params![row.continuation_id, row.step],
             )?
             .flatten();
@@ -90,8 +88,7 @@ impl Reader<'_> {
             params![row.continuation_id, call],
         )?;
         let attempts = self.conn.rows(
-            "SELECT attempt, epoch, started_at, finished_at, outcome, detail
-             FROM tool_attempts
+            "SELECT attempt, epoch, started_at, finished_at, outcome, detail FROM tool_attempts
              WHERE call_id = ?1 ORDER BY attempt",
             [call],
             |row| {
