@@ -4,7 +4,7 @@ use crate::clock::Timestamp;
 use crate::protocol::approval::{Decision, PlanFacts, Speaker};
 use crate::protocol::ids::{ContinuationId, SessionId};
 use crate::protocol::policy::Verdict;
-use crate::protocol::session::Step;
+use crate::protocol::session::{Step, StepBody};
 use crate::protocol::words::{Access, DecisionWord, Effect, Risk};
 use crate::store::error::StoreError;
 use crate::store::queries::continuations::load_steps;
@@ -64,6 +64,10 @@ const HISTORY: &str =
         AND position < (SELECT position FROM continuations WHERE id = ?2)
      ORDER BY position DESC LIMIT ?3";
 
+fn calls_tools(step: &Step) -> bool {
+    matches!(&step.body, StepBody::Model { tool_calls, .. } if !tool_calls.is_empty())
+}
+
 impl Reader<'_> {
     /// The last completed exchanges of a session before a continuation that its summary does not cover, oldest first.
     pub fn history(
@@ -98,13 +102,20 @@ impl Reader<'_> {
                     return Ok(false);
                 }
                 let continuation_id = head.get("id")?;
+                let steps = load_steps(self.conn, continuation_id)?;
+                // Most turns of a conversation call no tool: they cost one statement less.
+                let calls = if steps.iter().any(calls_tools) {
+                    load_calls(self.conn, continuation_id)?
+                } else {
+                    Vec::new()
+                };
                 exchanges.push(Exchange {
                     continuation_id,
                     requester: head.get("requester_display")?,
                     speaker: head.json_opt("speaker")?,
                     text: head.get("text")?,
-                    steps: load_steps(self.conn, continuation_id)?,
-                    calls: load_calls(self.conn, continuation_id)?,
+                    steps,
+                    calls,
                 });
                 Ok(true)
             })?;
