@@ -97,7 +97,8 @@ async fn look(
             let mut doctor = ask(&client, order.check).await?;
             // The daemon tells of the file that it was started with.
             if flags.config.is_some() {
-                let (flags, environment) = (flags.clone(), environment.clone());
+                // It has the secrets, and this shell need not.
+                let (flags, environment) = (flags.clone(), environment.clone().without_secrets());
                 let named = blocking(move || Ok(offline::configuration(&flags, &environment)));
                 let daemons = std::mem::replace(&mut doctor.findings, named.await?);
                 for finding in daemons {

@@ -11,6 +11,8 @@ pub struct Environment {
     variables: BTreeMap<String, OsString>,
     /// The home directory as the platform knows it, for when `HOME` is unset.
     home: Option<PathBuf>,
+    /// Whether somebody else has the secrets that are not set here.
+    without_secrets: bool,
 }
 
 impl std::fmt::Debug for Environment {
@@ -26,6 +28,7 @@ impl<K: Into<String>, V: Into<OsString>> FromIterator<(K, V)> for Environment {
         Self {
             variables: pairs.collect(),
             home: None,
+            without_secrets: false,
         }
     }
 }
@@ -37,6 +40,7 @@ impl Environment {
         Self {
             variables: pairs.collect(),
             home: std::env::home_dir(),
+            without_secrets: false,
         }
     }
 
@@ -48,6 +52,21 @@ impl Environment {
     /// Like [`Environment::get`], but an empty value is a value (an empty list).
     pub fn given(&self, name: &str) -> Option<&str> {
         self.variables.get(name)?.to_str()
+    }
+
+    /// The same for a process that only reads what is configured: secrets that are not set are taken to be set where the
+    /// daemon runs.
+    pub fn without_secrets(self) -> Self {
+        Self {
+            without_secrets: true,
+            ..self
+        }
+    }
+
+    /// The value of a variable that a setting names for a secret; none when it is unset or not Unicode.
+    pub fn secret(&self, name: &str) -> Option<&str> {
+        let elsewhere = || self.without_secrets.then_some("elsewhere");
+        self.given(name).or_else(elsewhere)
     }
 
     /// A variable that names a path; none when it is unset or empty.

@@ -196,7 +196,7 @@ fn command(
     }
     let mut environment = Vec::new();
     for variable in table.env.iter().flatten() {
-        let Some(value) = inputs.environment.given(variable) else {
+        let Some(value) = inputs.environment.secret(variable) else {
             let problem = format!("the environment variable {variable} is not set");
             let step = format!("Set {variable}, or take it out of env");
             return Err(fault("env", problem).next_step(step).into());

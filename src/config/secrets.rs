@@ -56,7 +56,7 @@ pub fn read(
         return Err(two.expected("one of _env, _file and _command").into());
     }
     if let Some(name) = source.env {
-        let Some(value) = environment.given(name) else {
+        let Some(value) = environment.secret(name) else {
             let problem = format!("the environment variable {name} is not set");
             let step = format!("Set {name}, or use a file of mode 0600 instead");
             return Err(fault("_env", problem).next_step(step).into());

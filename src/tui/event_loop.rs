@@ -294,10 +294,12 @@ impl<T: ConsoleTerminal> Console<T> {
                 Some(message) = self.incoming.recv() => Some(message),
                 Some(answer) = self.answers.join_next() => answer.ok(),
                 () = self.watch.written() => {
-                    if self.watch.changed() {
+                    let changed = self.watch.changed();
+                    if changed {
                         self.reload();
                     }
-                    None
+                    // What was loaded, or why it was not, is drawn.
+                    changed.then_some(Message::Tick)
                 }
                 () = tokio::time::sleep(sleep) => {
                     let now = self.now().steady;
