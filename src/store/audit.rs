@@ -18,7 +18,7 @@ use crate::store::commands::ensure_channel::hex;
 use crate::store::error::StoreError;
 use crate::store::input::ActorRef;
 use crate::store::reader::Reader;
-use crate::store::sql::{Connection, Statements, params};
+use crate::store::sql::{Connection, Statements, params, stored};
 
 /// The end of the chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -112,15 +112,16 @@ impl WriteTx<'_> {
         subject: impl std::fmt::Display,
         detail: &Value,
     ) -> Result<(), StoreError> {
+        // The hash is of what is stored.
         let row = Row {
             seq: self.audit.seq + 1,
             at: self.now.as_millis(),
             action: action.to_owned(),
-            actor: by.label.clone(),
-            actor_id: by.id.clone(),
+            actor: stored(&by.label),
+            actor_id: stored(&by.id),
             surface: by.surface.as_str().to_owned(),
-            channel: channel.map(str::to_owned),
-            subject: subject.to_string(),
+            channel: channel.map(stored),
+            subject: stored(&subject.to_string()),
             detail: detail.to_string(),
         };
         let hash = row.hash(&self.audit.hash);

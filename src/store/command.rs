@@ -79,7 +79,9 @@ impl WriteTx<'_> {
     /// the commit it is part of.
     #[cfg(feature = "test-hooks")]
     pub fn pragma_synchronous(&self) -> Result<i64, StoreError> {
-        use crate::store::sql::Statements;
-        self.conn.value("PRAGMA synchronous", [])
+        // A prepared statement would answer the level of when it was prepared.
+        Ok(self
+            .conn
+            .pragma_query_value(None, "synchronous", |row| row.get(0))?)
     }
 }

@@ -50,8 +50,8 @@ pub(crate) fn starts_were_allowed(
         .collect();
     found.rows = calls.len() as u64;
     reader.conn.each(
-        "SELECT action, coalesce(json_extract(detail, '$.call'), subject) AS call, json_extract(detail,
-             '$.approval') IS NOT NULL AS approved
+        "SELECT action, coalesce(json_extract(detail, '$.call'), subject) AS call,
+            json_extract(detail, '$.approval') IS NOT NULL AS approved
          FROM audit WHERE action IN ('tool.asks_again', 'tool.started')
             OR (action = 'approval.decided' AND json_extract(detail, '$.decision') = 'run_again')
          ORDER BY seq",

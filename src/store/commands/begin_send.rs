@@ -76,24 +76,25 @@ impl WriteCommand for BeginSend {
         // An earlier part that itself waits for an answer about the part before it holds up nothing but the parts of
         // its own answer: least of all the card that asks.
         let earlier: bool = tx.conn.value(
-                "SELECT NOT EXISTS (SELECT 1 FROM outbox JOIN meta ON key = 'held_reason' WHERE id = ?6 AND own IS NOT NULL)
-                 AND (EXISTS (SELECT 1 FROM outbox AS earlier
-                    WHERE channel = ?1 AND settled_at IS NULL AND position < ?2 AND conversation = ?3
-                        AND ((continuation_id IS ?4 AND ?5 = 'final') OR NOT EXISTS (
-                            SELECT 1 FROM outbox AS before
-                            WHERE before.state = 'unknown' AND before.class = 'final'
-                                AND earlier.class = 'final'
-                                AND before.continuation_id = earlier.continuation_id
-                                AND before.position < earlier.position)))
-                 OR (?5 = 'final' AND EXISTS (SELECT 1 FROM outbox
-                    WHERE state = 'unknown' AND class = 'final' AND continuation_id = ?4 AND position < ?2)))", params![
-                    part.channel,
-                    part.position,
-                    part.conversation,
-                    part.continuation_id,
-                    part.class,
-                    part.id
-                ])?;
+            "SELECT NOT EXISTS (SELECT 1 FROM outbox JOIN meta ON key = 'held_reason' WHERE id = ?6 AND own IS NOT NULL)
+             AND (EXISTS (SELECT 1 FROM outbox AS earlier
+                WHERE channel = ?1 AND settled_at IS NULL AND position < ?2 AND conversation = ?3
+                    AND ((continuation_id IS ?4 AND ?5 = 'final') OR NOT EXISTS (
+                        SELECT 1 FROM outbox AS before
+                        WHERE before.state = 'unknown' AND before.class = 'final' AND earlier.class = 'final'
+                            AND before.continuation_id = earlier.continuation_id
+                            AND before.position < earlier.position)))
+             OR (?5 = 'final' AND EXISTS (SELECT 1 FROM outbox
+                WHERE state = 'unknown' AND class = 'final' AND continuation_id = ?4 AND position < ?2)))",
+            params![
+                part.channel,
+                part.position,
+                part.conversation,
+                part.continuation_id,
+                part.class,
+                part.id
+            ],
+        )?;
         if earlier {
             return Err(StoreError::conflict(format!(
                 "delivery {} cannot go from {} to sending: an earlier part of its conversation is not out of the way",

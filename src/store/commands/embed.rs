@@ -181,8 +181,8 @@ impl WriteTx<'_> {
                 "SELECT (SELECT {of_spent} FROM spend WHERE day = ?1 AND (?2 IS NULL OR channel = ?2))
                     + (SELECT {of_open} FROM model_attempts
                         WHERE settled_at IS NULL AND day = ?1 AND (?2 IS NULL OR channel = ?2)) AS spent,
-                    (SELECT total(amount) FROM budget_grants WHERE day = ?1 AND budget = ?3
-                    AND channel IS ?2) AS added"
+                    (SELECT total(amount) FROM budget_grants
+                        WHERE day = ?1 AND budget = ?3 AND channel IS ?2) AS added"
             ),
             params![day, channel, budget],
             |row| Ok((row.get("spent")?, limit + row.get::<f64>("added")?)),

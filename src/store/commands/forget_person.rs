@@ -172,10 +172,8 @@ impl WriteCommand for ForgetLoose {
                         + run("DELETE FROM routines WHERE id = ?1", id)?
                 }
                 Loose::Memory(id) => {
-                    run(
-                        "DELETE FROM memory_vectors WHERE memory_id = ?1",
-                        &id.to_bytes(),
-                    )? + run("DELETE FROM memories WHERE id = ?1", &id.to_bytes())?
+                    run("DELETE FROM memory_vectors WHERE memory_id = ?1", id)?
+                        + run("DELETE FROM memories WHERE id = ?1", id)?
                 }
             };
             swept.removed += 1;
@@ -223,7 +221,7 @@ impl WriteCommand for ForgetSessions {
         for id in &self.whole {
             let state: Option<String> = tx.conn.value_opt(
                 "SELECT state FROM sessions WHERE id = ?1
-                    AND NOT EXISTS ( SELECT 1 FROM continuations c WHERE c.session_id = sessions.id)",
+                    AND NOT EXISTS (SELECT 1 FROM continuations c WHERE c.session_id = sessions.id)",
                 [id],
             )?;
             let Some(state) = state else { continue };

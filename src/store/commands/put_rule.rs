@@ -186,7 +186,7 @@ impl WriteCommand for RemoveGrant {
     const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
-        let found: Option<(String, [u8; 16], String)> = tx.conn.row_opt(
+        let found: Option<(String, SessionId, String)> = tx.conn.row_opt(
             "DELETE FROM session_grants WHERE approval_id = ?1 RETURNING tool, session_id, requester_id",
             [self.id],
             |row| {
@@ -199,7 +199,6 @@ impl WriteCommand for RemoveGrant {
         )?;
         let (tool, session, requester) =
             found.ok_or_else(|| StoreError::not_found("permission for a shape", self.id))?;
-        let session = SessionId::from_bytes(session);
         tx.audit(
             "grant.removed",
             &self.by,

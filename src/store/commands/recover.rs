@@ -169,10 +169,13 @@ impl Recover {
     /// An answer that nobody delivered for so long is not delivered late by itself: a person is asked first.
     fn old_answers(tx: &mut WriteTx<'_>) -> Result<Vec<OutboxId>, StoreError> {
         let oldest = tx.now.plus_millis(-OLD_ANSWER_MS);
-        let old = tx.conn.values::<OutboxId>(// Counted from a person's word, where one said: send it.
-                "SELECT o.id FROM outbox o WHERE o.state = 'pending' AND o.class = 'final' AND o.created_at < ?1
-                    AND NOT EXISTS (SELECT 1 FROM approvals a WHERE a.outbox_id = o.id AND a.decided_at >= ?1)
-                 ORDER BY o.position", [oldest])?;
+        // Counted from a person's word, where one said: send it.
+        let old = tx.conn.values::<OutboxId>(
+            "SELECT o.id FROM outbox o WHERE o.state = 'pending' AND o.class = 'final' AND o.created_at < ?1
+                AND NOT EXISTS (SELECT 1 FROM approvals a WHERE a.outbox_id = o.id AND a.decided_at >= ?1)
+             ORDER BY o.position",
+            [oldest],
+        )?;
         for id in &old {
             let mut part = tx.part(*id)?;
             ask_old(tx, &mut part)?;

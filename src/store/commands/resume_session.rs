@@ -8,7 +8,7 @@ use crate::store::commands::end_session::EndSession;
 use crate::store::error::StoreError;
 use crate::store::input::ActorRef;
 use crate::store::queries::sessions::load_session;
-use rusqlite::params;
+use crate::store::sql::{Statements, params};
 
 /// Resumes an ended or expired session. The active session of the conversation ends, and what is open in it is
 /// cancelled. Permissions and rules that ended with the session stay ended. Durable; answers the cancelled
@@ -45,9 +45,10 @@ impl WriteCommand for ResumeSession {
             .apply(tx)?,
             None => Vec::new(),
         };
-        tx.conn
-            .prepare_cached("UPDATE sessions SET state = 'active', updated_at = ?2 WHERE id = ?1")?
-            .execute(params![self.session_id.to_bytes(), tx.now.as_millis()])?;
+        tx.conn.run(
+            "UPDATE sessions SET state = 'active', updated_at = ?2 WHERE id = ?1",
+            params![self.session_id, tx.now],
+        )?;
         tx.audit(
             "session.resumed",
             &self.by,

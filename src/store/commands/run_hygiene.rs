@@ -112,9 +112,12 @@ impl WriteCommand for EndHygiene {
             HygieneEnd::Cut(_) => {}
         }
         // Nothing of them is left: they cannot be taken back any more.
-        tx.conn.run("UPDATE hygiene_runs SET state = 'removed', report = json_set(report, '$.memories', json('[]'))
-                     WHERE state IN ('done', 'stopped') AND undo_until <= ?1 AND archived > 0 AND id <> ?2
-                        AND NOT EXISTS (SELECT 1 FROM memories m WHERE m.archived_by = hygiene_runs.id)", params![tx.now, self.id])?;
+        tx.conn.run(
+            "UPDATE hygiene_runs SET state = 'removed', report = json_set(report, '$.memories', json('[]'))
+             WHERE state IN ('done', 'stopped') AND undo_until <= ?1 AND archived > 0 AND id <> ?2
+                AND NOT EXISTS (SELECT 1 FROM memories m WHERE m.archived_by = hygiene_runs.id)",
+            params![tx.now, self.id],
+        )?;
         let run = load_run(tx.conn, self.id)?;
         tell(tx, &run)?;
         Ok(run)

@@ -87,11 +87,11 @@ impl Say {
             "SELECT c.id, NOT EXISTS (SELECT 1 FROM tool_calls t
                     WHERE t.continuation_id = c.id AND t.result_step IS NULL)
                 AND NOT EXISTS (SELECT 1 FROM approvals a
-                    WHERE a.continuation_id = c.id AND +a.state = 'pending' AND a.kind <> 'resend') AS found
+                    WHERE a.continuation_id = c.id AND +a.state = 'pending' AND a.kind <> 'resend') AS answerable
              FROM continuations c
              WHERE c.session_id = ?1 AND c.ended_at IS NULL AND c.state = 'pending' ORDER BY c.position",
             [session],
-            |row| Ok((row.get("id")?, row.get("found")?)),
+            |row| Ok((row.get("id")?, row.get("answerable")?)),
         )
     }
 }

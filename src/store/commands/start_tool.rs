@@ -58,12 +58,11 @@ pub enum StartToolOutcome {
 /// When nothing stood in the way of a call any more: the last gate of its turn fell, or the call before it
 /// ended. A decision does not grow old while its own turn is busy with what was decided together with it.
 fn free_since(tx: &WriteTx<'_>, call: &Call) -> Result<Timestamp, StoreError> {
-    let at: i64 = tx.conn.value(
+    tx.conn.value(
         "SELECT max(coalesce((SELECT gates_decided_at FROM continuations WHERE id = ?1), 0),
             coalesce((SELECT max(finished_at) FROM tool_calls WHERE continuation_id = ?1 AND step = ?2), 0))",
         params![call.continuation_id, call.step],
-    )?;
-    Ok(Timestamp(at))
+    )
 }
 
 /// What is left of a keyed run whose process died.

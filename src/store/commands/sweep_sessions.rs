@@ -73,7 +73,7 @@ impl WriteCommand for SweepSessions {
         for position in self.sessions.iter().take(CHUNK as usize) {
             swept.taken += 1;
             // The grants of a session go with its end.
-            let gone: Option<[u8; 16]> = tx.conn.value_opt(
+            let gone = tx.conn.value_opt::<SessionId>(
                 &format!(
                     "DELETE FROM sessions AS s WHERE s.position = ?2 AND {OLD_SESSION}
                         AND NOT EXISTS (SELECT 1 FROM continuations c WHERE c.session_id = s.id)

@@ -74,7 +74,7 @@ impl WriteCommand for EndRun {
     const DURABILITY: Durability = Durability::Durable;
 
     fn apply(&self, tx: &mut WriteTx<'_>) -> Result<(), StoreError> {
-        let id = self.call_id.to_bytes();
+        let id = self.call_id;
         if self.new.is_empty() {
             tx.conn.run(
                 "DELETE FROM leftovers WHERE call_id = ?1 AND found IS NULL",

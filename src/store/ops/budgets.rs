@@ -77,8 +77,7 @@ impl WriteTx<'_> {
         let mut open = Open::default();
         self.conn.each(
             "SELECT m.estimated_tokens AS tokens, coalesce(m.estimated_cost_usd, 0.0) AS usd,
-                 m.continuation_id, c.session_id, m.channel,
-                m.day, m.purpose = 'turn' AS of_turn
+                m.continuation_id, c.session_id, m.channel, m.day, m.purpose = 'turn' AS of_turn
              FROM model_attempts m JOIN continuations c ON c.id = m.continuation_id WHERE m.settled_at IS NULL",
             [],
             |row| {
@@ -136,7 +135,7 @@ impl WriteTx<'_> {
     ) -> Result<Vec<Standing>, StoreError> {
         let (own, turn, session) = self.conn.row(
             "SELECT c.input_tokens + c.output_tokens AS tokens, c.spent_usd AS usd,
-                 s.input_tokens + s.output_tokens AS session_tokens, s.spent_usd AS session_usd,
+                s.input_tokens + s.output_tokens AS session_tokens, s.spent_usd AS session_usd,
                 c.max_tokens, c.max_cost_usd
              FROM continuations c JOIN sessions s ON s.id = c.session_id WHERE c.id = ?1",
             [head.id],

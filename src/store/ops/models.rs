@@ -8,7 +8,7 @@ use crate::store::command::WriteTx;
 use crate::store::error::StoreError;
 use crate::store::input::{AnswerSource, ModelStep};
 use crate::store::ops::continuations::Head;
-use crate::store::sql::{Statements, params};
+use crate::store::sql::{Statements, Value, params};
 
 /// A reserved model call.
 #[derive(Debug, Clone)]
@@ -56,7 +56,7 @@ impl WriteTx<'_> {
         self.conn
             .row_opt(
                 "SELECT continuation_id, step, model, settled_at IS NOT NULL AS settled,
-                     estimated_input_tokens, purpose = 'turn' AS of_turn
+                    estimated_input_tokens, purpose = 'turn' AS of_turn
                  FROM model_attempts WHERE id = ?1",
                 [id],
                 |row| {
@@ -103,12 +103,11 @@ impl WriteTx<'_> {
                 self.now
             ],
         )?;
-        let turn = attempt.continuation_id.to_bytes();
-        for (table, row) in [
-            ("continuations", Some(turn).filter(|_| attempt.of_turn)),
-            ("sessions", Some(session.to_bytes())),
-        ] {
-            let Some(row) = row else { continue };
+        let turn = attempt.continuation_id;
+        let turn = attempt
+            .of_turn
+            .then_some(("continuations", Value::from(turn)));
+        for (table, row) in turn.into_iter().chain([("sessions", session.into())]) {
             self.conn.run(
                 &format!("UPDATE {table} SET {ADD_USAGE} WHERE id = ?1"),
                 params![
@@ -255,8 +254,8 @@ impl WriteTx<'_> {
         cached: &CachedAnswer,
     ) -> Result<(), StoreError> {
         for (table, row) in [
-            ("continuations", head.id.to_bytes()),
-            ("sessions", head.session_id.to_bytes()),
+            ("continuations", Value::from(head.id)),
+            ("sessions", head.session_id.into()),
         ] {
             self.conn.run(
                 &format!(

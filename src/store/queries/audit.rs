@@ -12,7 +12,7 @@ use crate::store::reader::Reader;
 use crate::store::sql::{Statements, params};
 
 const ROW: &str = "SELECT a.seq, a.at, a.action, a.actor, a.actor_id, a.surface, a.channel, a.subject,
-                       a.detail, a.hash,
+        a.detail, a.hash,
         coalesce((SELECT p.hash FROM audit p WHERE p.seq = a.seq - 1),
             (SELECT s.hash FROM audit_segments s WHERE s.to_seq = a.seq - 1), zeroblob(32)) AS prev
      FROM audit a

@@ -45,13 +45,13 @@ pub struct EngineFlags {
     pub quarantine: bool,
 }
 
-const CHANNEL: &str = "SELECT p.version, p.autonomy, p.expires_at, p.reverts_to, p.auto_approve,
-                           p.block, p.always_ask,
+const CHANNEL: &str = "SELECT p.version, p.autonomy, p.expires_at, p.reverts_to, p.auto_approve, p.block,
+        p.always_ask,
         c.name, c.kind, c.paused, c.cursor,
         (SELECT count(*) FROM outbox o WHERE o.channel = c.name AND o.settled_at IS NULL) AS backlog,
         (SELECT count(*) FROM approvals a WHERE a.channel = c.name AND a.state = 'pending') AS pending_approvals,
-        (SELECT count(*) FROM sessions s WHERE s.channel = c.name AND s.state = 'active'
-        AND s.temporary = 0) AS active_sessions,
+        (SELECT count(*) FROM sessions s
+            WHERE s.channel = c.name AND s.state = 'active' AND s.temporary = 0) AS active_sessions,
         c.draining_since, (SELECT count(*) FROM take_overs t WHERE t.channel = c.name) AS taken_over,
         (SELECT count(*) FROM pairings q WHERE q.channel = c.name AND q.state = 'pending') AS pending_pairings,
         (SELECT count(*) FROM pairings q WHERE q.channel = c.name AND q.state = 'accepted') AS accepted_pairings
@@ -80,9 +80,9 @@ fn channel_row(row: &Row<'_>) -> Result<ChannelRow, StoreError> {
         pending_approvals: row.get("pending_approvals")?,
         active_sessions: row.get("active_sessions")?,
         draining: row
-            .get::<Option<i64>>("draining_since")?
+            .get::<Option<Timestamp>>("draining_since")?
             .map(|since| ChannelDrain {
-                since: Timestamp(since),
+                since,
                 running: 0,
                 waiting: 0,
                 held_back: 0,

@@ -145,13 +145,13 @@ impl Reader<'_> {
     /// What a session remembers, in numbers.
     pub fn session_memory(&self, session: SessionId) -> Result<SessionMemory, StoreError> {
         self.conn.row(
-            "SELECT coalesce(s.version, 0) AS summary_version, coalesce(length(CAST(s.text AS BLOB)),
-                 0) AS summary_bytes, coalesce(s.turns, 0) AS covered_turns,
+            "SELECT coalesce(s.version, 0) AS summary_version,
+                coalesce(length(CAST(s.text AS BLOB)), 0) AS summary_bytes, coalesce(s.turns, 0) AS covered_turns,
                 (SELECT count(*) FROM memories m WHERE m.session_id = ?1 AND m.state = 'active') AS facts,
                 (SELECT count(*) FROM memories m WHERE m.session_id = ?1 AND m.state = 'proposed') AS proposed,
                 (SELECT count(*) FROM compactions k WHERE k.session_id = ?1 AND k.state = 'done') AS compactions,
-                (SELECT count(*) FROM compactions k WHERE k.session_id = ?1
-                AND k.state = 'failed') AS failed_compactions
+                (SELECT count(*) FROM compactions k
+                    WHERE k.session_id = ?1 AND k.state = 'failed') AS failed_compactions
              FROM (SELECT ?1 AS id) LEFT JOIN summaries s ON s.session_id = id",
             [session],
             |row| {
@@ -201,8 +201,7 @@ impl Reader<'_> {
         let heads = self.conn.rows(
             &format!(
                 "SELECT c.id, coalesce(c.sent_text, c.text) AS sent_text, c.requester_id,
-                     c.requester_display, c.requester_person,
-                    c.speaker FROM continuations c
+                    c.requester_display, c.requester_person, c.speaker FROM continuations c
                  WHERE {UNCOVERED} ORDER BY c.position {order} LIMIT ?3"
             ),
             params![session, covered, limit],
@@ -263,16 +262,16 @@ impl Reader<'_> {
             )?
             .ok_or_else(|| StoreError::not_found("session", session))?;
         let (running, failed, last_failed) = self.conn.row(
-            "SELECT EXISTS (SELECT 1 FROM compactions WHERE session_id = ?1
-                 AND state = 'running') AS found, count(*) AS count, max(ended_at) AS ended_at
+            "SELECT EXISTS (SELECT 1 FROM compactions WHERE session_id = ?1 AND state = 'running') AS running,
+                count(*) AS failed, max(ended_at) AS last_failed
              FROM compactions WHERE session_id = ?1 AND state = 'failed' AND epoch = ?2 AND position > coalesce(
                 (SELECT max(position) FROM compactions WHERE session_id = ?1 AND state = 'done'), 0)",
             params![session, epoch],
             |row| {
                 Ok((
-                    row.get("found")?,
-                    row.get("count")?,
-                    row.get::<Option<i64>>("ended_at")?,
+                    row.get("running")?,
+                    row.get("failed")?,
+                    row.get::<Option<i64>>("last_failed")?,
                 ))
             },
         )?;

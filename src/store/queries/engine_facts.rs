@@ -12,8 +12,7 @@ impl Reader<'_> {
     pub fn session_requesters(&self, session: SessionId) -> Result<Vec<Requester>, StoreError> {
         let rows = self.conn.rows(
             "SELECT requester_id, max(requester_display) AS display, max(requester_person) AS person
-             FROM continuations
-             WHERE session_id = ?1 GROUP BY requester_id ORDER BY requester_id",
+             FROM continuations WHERE session_id = ?1 GROUP BY requester_id ORDER BY requester_id",
             [session],
             |row| {
                 Ok(Requester {

@@ -23,8 +23,8 @@ pub(crate) const FACTS: &str = "SELECT m.position, m.id, m.scope, m.channel, m.s
         m.session_id IS NOT NULL AND EXISTS (SELECT 1 FROM continuations c
             WHERE c.session_id = m.session_id AND c.ended_at IS NULL) AS in_use,
         m.session_id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM sessions s WHERE s.id = m.session_id) AS orphan,
-        m.confidence, m.uses, max(coalesce(m.last_used_at, m.updated_at), m.updated_at,
-        m.created_at) AS touched_at, m.expires_at,
+        m.confidence, m.uses,
+        max(coalesce(m.last_used_at, m.updated_at), m.updated_at, m.created_at) AS touched_at, m.expires_at,
         CASE WHEN m.archived_by IS NULL THEN m.updated_at + ?1 ELSE (SELECT r.undo_until FROM hygiene_runs r
             WHERE r.id = m.archived_by AND r.state IN ('running', 'done', 'stopped')) END AS removable_from,
         octet_length(m.text) AS bytes
@@ -121,11 +121,11 @@ impl Reader<'_> {
     pub fn stale_summaries(&self) -> Result<(u64, u64), StoreError> {
         self.conn.row(
             &format!(
-                "SELECT count(*) AS count, coalesce(sum(octet_length(u.text)), 0) AS sum
+                "SELECT count(*) AS count, coalesce(sum(octet_length(u.text)), 0) AS bytes
                  FROM summaries u WHERE {STALE_SUMMARY}"
             ),
             [],
-            |row| Ok((row.get("count")?, row.get("sum")?)),
+            |row| Ok((row.get("count")?, row.get("bytes")?)),
         )
     }
 

@@ -80,7 +80,7 @@ impl Condition {
             values: Vec::new(),
         };
         if let Some(state) = filter.state {
-            found.values.push(Value::from(state.as_str().to_owned()));
+            found.values.push(state.into());
         }
         let mut and = |text: &str, value: Option<Value>| {
             if let Some(value) = value {
@@ -89,18 +89,8 @@ impl Condition {
             }
         };
         let text = |value: &Option<String>| value.clone().map(Value::from);
-        and(
-            " AND m.scope = ?",
-            filter
-                .scope
-                .map(|scope| Value::from(scope.as_str().to_owned())),
-        );
-        and(
-            " AND m.session_id = ?",
-            filter
-                .session_id
-                .map(|id| Value::from(id.to_bytes().to_vec())),
-        );
+        and(" AND m.scope = ?", filter.scope.map(Value::from));
+        and(" AND m.session_id = ?", filter.session_id.map(Value::from));
         and(" AND m.channel = ?", text(&filter.channel));
         and(" AND m.person_id = ?", text(&filter.person));
         and(" AND m.pinned = ?", filter.pinned.map(Value::from));
@@ -115,9 +105,9 @@ impl Condition {
                     OR m.scope = 'global')"
                 .to_owned(),
             values: vec![
-                Value::from(place.now.as_millis()),
-                Value::from(place.session_id.to_bytes().to_vec()),
-                Value::from(place.channel.clone()),
+                place.now.into(),
+                place.session_id.into(),
+                place.channel.clone().into(),
             ],
         }
     }
@@ -285,11 +275,11 @@ impl Reader<'_> {
             &values,
         )?;
         let mut values = vec![
-            Value::from(place.session_id.to_bytes().to_vec()),
+            Value::from(place.session_id),
             Value::from(place.channel.clone()),
         ];
         values.extend(condition.values.iter().cloned());
-        values.push(Value::from(place.now.as_millis()));
+        values.push(Value::from(place.now));
         values.push(Value::from(limits.facts));
         recalled.facts = self.only(
             &format!(
@@ -355,7 +345,7 @@ impl Reader<'_> {
     pub fn memory_stats(&self) -> Result<MemoryStats, StoreError> {
         let groups = self.conn.rows(
             "SELECT scope, channel, state, count(*) AS count, total(pinned) AS pinned,
-                 total(octet_length(text)) AS bytes FROM memories
+                total(octet_length(text)) AS bytes FROM memories
              GROUP BY scope, channel, state ORDER BY scope, channel, state",
             [],
             |row| {
@@ -370,8 +360,8 @@ impl Reader<'_> {
             },
         )?;
         let (summaries, covered, compactions, failed_compactions, vectors) = self.conn.row(
-            "SELECT (SELECT count(*) FROM summaries) AS summaries, (SELECT coalesce(sum(turns), 0)
-             FROM summaries) AS covered,
+            "SELECT (SELECT count(*) FROM summaries) AS summaries,
+                (SELECT coalesce(sum(turns), 0) FROM summaries) AS covered,
                 (SELECT count(*) FROM compactions WHERE state = 'done') AS compactions,
                 (SELECT count(*) FROM compactions WHERE state = 'failed') AS failed_compactions,
                 (SELECT count(*) FROM memory_vectors) AS vectors",

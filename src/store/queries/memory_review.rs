@@ -119,12 +119,12 @@ impl Reader<'_> {
         let never_used = list(
             "m.state = 'active' AND m.pinned = 0 AND m.uses = 0 AND m.updated_at < ?",
             "m.updated_at, m.position",
-            &[Value::from(now.as_millis() - WEEK_MS), Value::from(limit)],
+            &[Value::from(now.plus_millis(-WEEK_MS)), Value::from(limit)],
         )?;
         let active = list(
             "m.state = 'active' AND (m.expires_at IS NULL OR m.expires_at > ?)",
             "m.updated_at DESC, m.position DESC",
-            &[Value::from(now.as_millis()), Value::from(COMPARED)],
+            &[Value::from(now), Value::from(COMPARED)],
         )?;
         let (duplicates, contradictions) = alike(&active, limit as usize);
         Ok(MemoryReview {

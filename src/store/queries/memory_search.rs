@@ -293,7 +293,7 @@ impl Reader<'_> {
     ) -> Result<(), StoreError> {
         let mut values = vec![Value::from(query.to_owned()), Value::from(WEIGHED)];
         values.extend(within.values.iter().cloned());
-        values.push(Value::from(now.as_millis()));
+        values.push(Value::from(now));
         values.push(Value::from(found.limit as i64));
         let text = format!(
             "SELECT {MEMORY} FROM (SELECT rowid AS at, bm25(memory_fts) AS weight FROM memory_fts
@@ -329,7 +329,7 @@ impl Reader<'_> {
         };
         values.extend(within.values.iter().cloned());
         values.push(Value::from(least as i64));
-        values.push(Value::from(now.as_millis()));
+        values.push(Value::from(now));
         values.push(Value::from(found.limit as i64));
         let rows = self.conn.rows(
             &format!(

@@ -124,7 +124,7 @@ impl Reader<'_> {
         let (mut found, mut looked, mut last) = (Vec::new(), 0, after);
         self.conn.each_while(
             "SELECT m.updated_at, m.position, m.id, m.digest,
-                CASE WHEN (m.expires_at IS NULL OR m.expires_at > ?2) AND NOT EXISTS ( SELECT 1 FROM memory_vectors v
+                CASE WHEN (m.expires_at IS NULL OR m.expires_at > ?2) AND NOT EXISTS (SELECT 1 FROM memory_vectors v
                     WHERE v.memory_id = m.id AND v.model = ?1 AND v.digest = m.digest) THEN m.text END AS text
              FROM memories m WHERE m.state = 'active' AND (m.updated_at, m.position) > (?3, ?4)
              ORDER BY m.updated_at, m.position LIMIT ?5",

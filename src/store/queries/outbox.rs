@@ -65,10 +65,9 @@ pub enum NextOutbox {
 }
 
 const ITEM: &str = "SELECT id, channel, conversation, continuation_id, class, state, part, parts,
-                        substr(text, 1, 200) AS preview,
-        attempts, not_before, last_error, created_at, updated_at, position,
+        substr(text, 1, 200) AS preview, attempts, not_before, last_error, created_at, updated_at, position,
         (SELECT a.id FROM approvals a WHERE a.outbox_id = outbox.id AND a.kind = 'resend'
-        ORDER BY a.position DESC LIMIT 1) AS question
+            ORDER BY a.position DESC LIMIT 1) AS question
      FROM outbox";
 
 fn item_row(row: &Row<'_>) -> Result<(i64, OutboxItem), StoreError> {

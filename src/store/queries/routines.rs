@@ -17,7 +17,7 @@ const ROUTINE: &str = "SELECT id, name, schedule, time_zone, prompt, channel, co
      FROM routines";
 
 const RUN: &str = "SELECT r.position, r.id, r.routine_id, r.state, r.detail, r.continuation_id,
-                       c.state AS continuation_state, r.due_at, r.at
+        c.state AS continuation_state, r.due_at, r.at
      FROM routine_runs r LEFT JOIN continuations c ON c.id = r.continuation_id";
 
 fn routine_row(row: &Row<'_>) -> Result<Routine, StoreError> {

@@ -30,8 +30,9 @@ const SESSION: &str = "SELECT s.id, s.channel, s.conversation, s.title, s.state,
         s.created_at, s.updated_at, s.position,
         (SELECT count(*) FROM approvals a WHERE a.session_id = s.id AND a.state = 'pending') AS pending_approvals,
         (SELECT count(*) FROM continuations c WHERE c.session_id = s.id AND c.ended_at IS NULL) AS open,
-        (SELECT count(*) FROM continuations c WHERE c.session_id = s.id AND c.ended_at IS NULL
-        AND c.state = 'pending') AS queued, t.id AS take_over_id, t.by_label, t.by_id, t.surface, t.at
+        (SELECT count(*) FROM continuations c
+            WHERE c.session_id = s.id AND c.ended_at IS NULL AND c.state = 'pending') AS queued,
+        t.id AS take_over_id, t.by_label, t.by_id, t.surface, t.at
      FROM sessions s LEFT JOIN take_overs t
         ON t.channel = s.channel AND t.conversation = s.conversation AND s.state = 'active'";
 

@@ -156,8 +156,8 @@ impl Reader<'_> {
         let mut hand_overs = Vec::new();
         let mut places: HashMap<(String, String), usize> = HashMap::new();
         self.conn.each_while(
-            "SELECT actor, action, at, CASE
-                 WHEN action = 'approval.decided' THEN detail ->> 'decision' END AS decision,
+            "SELECT actor, action, at,
+                CASE WHEN action = 'approval.decided' THEN detail ->> 'decision' END AS decision,
                 CASE WHEN action IN ('approval.handed_over', 'oncall.set') THEN detail END AS detail
              FROM audit WHERE actor_id NOT IN ('engine', 'configuration') ORDER BY seq DESC",
             [],
@@ -210,8 +210,9 @@ impl Reader<'_> {
 
     fn spent_since(&self, since: Timestamp) -> Result<Vec<SummarySpent>, StoreError> {
         self.conn.rows(
-            "SELECT channel, count(*) AS calls, coalesce(sum(coalesce(input_tokens,
-                 0) + coalesce(output_tokens, 0)), 0) AS tokens, total(cost_usd) AS cost_usd,
+            "SELECT channel, count(*) AS calls,
+                coalesce(sum(coalesce(input_tokens, 0) + coalesce(output_tokens, 0)), 0) AS tokens,
+                total(cost_usd) AS cost_usd,
                 coalesce(sum(CASE WHEN cost_usd IS NULL
                     THEN coalesce(input_tokens, 0) + coalesce(output_tokens, 0) END), 0) AS unpriced_tokens
              FROM model_attempts WHERE started_at >= ?1 AND channel IS NOT NULL GROUP BY channel ORDER BY channel",

@@ -390,14 +390,14 @@ impl Store {
                 .read(move |reader| {
                     reader.conn.rows(
                         "SELECT position, continuation_id,
-                            state IN ('pending', 'sending', 'unknown') OR updated_at >= ?3 AS keep
+                            state IN ('pending', 'sending', 'unknown') OR updated_at >= ?3 AS live
                          FROM outbox WHERE position > ?1 ORDER BY position LIMIT ?2",
                         params![after, PAGE, rules.history_before],
                         |row| {
                             Ok((
                                 row.get("position")?,
                                 row.get("continuation_id")?,
-                                row.get("keep")?,
+                                row.get("live")?,
                             ))
                         },
                     )
@@ -433,14 +433,14 @@ impl Store {
             let rows: Vec<(RawId, Option<RawId>, bool)> = self
                 .read(move |reader| {
                     reader.conn.rows(
-                        "SELECT id, continuation_id, received_at < ?3 AS keep FROM inbox WHERE id > ?1
+                        "SELECT id, continuation_id, received_at < ?3 AS old FROM inbox WHERE id > ?1
                          ORDER BY id LIMIT ?2",
                         params![after, PAGE, rules.keys_before()],
                         |row| {
                             Ok((
                                 row.get("id")?,
                                 row.get("continuation_id")?,
-                                row.get("keep")?,
+                                row.get("old")?,
                             ))
                         },
                     )
@@ -470,14 +470,14 @@ impl Store {
             let rows: Vec<(RawId, RawId, bool)> = self
                 .read(move |reader| {
                     reader.conn.rows(
-                        "SELECT id, continuation_id, settled_at IS NULL AS keep FROM model_attempts
+                        "SELECT id, continuation_id, settled_at IS NULL AS open FROM model_attempts
                          WHERE id > ?1 ORDER BY id LIMIT ?2",
                         params![after, PAGE],
                         |row| {
                             Ok((
                                 row.get("id")?,
                                 row.get("continuation_id")?,
-                                row.get("keep")?,
+                                row.get("open")?,
                             ))
                         },
                     )

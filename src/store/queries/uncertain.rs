@@ -139,8 +139,7 @@ impl Reader<'_> {
             &format!(
                 "SELECT * FROM (
                     SELECT s.id AS session_id, s.channel, s.conversation, s.title, c.id AS turn,
-                    c.state, substr(c.text, 1, 2000) AS text,
-                        c.created_at, c.position AS position
+                        c.state, substr(c.text, 1, 2000) AS text, c.created_at, c.position AS position
                     FROM continuations c JOIN sessions s ON s.id = c.session_id
                     WHERE {turns} ORDER BY c.position DESC LIMIT ?1)
                  ORDER BY position"

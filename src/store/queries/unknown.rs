@@ -101,7 +101,7 @@ impl Reader<'_> {
     pub fn unknown_calls(&self) -> Result<Vec<UnknownCall>, StoreError> {
         self.conn.rows(
             "SELECT t.id, t.continuation_id, a.id AS approval_id, t.attempts FROM approvals a
-             JOIN tool_calls t ON t.id = a.tool_call_id
+                JOIN tool_calls t ON t.id = a.tool_call_id
              WHERE a.state = 'pending' AND a.kind = 'resolve_unknown' AND t.state = 'indeterminate'
                 AND t.effect IN ('keyed', 'reconcilable')
              ORDER BY a.position",

@@ -107,9 +107,9 @@ impl Reader<'_> {
     /// Usage of a day; calls under way count with their estimate, and one without a price makes the cost unknown.
     pub fn usage_on(&self, day: i64) -> Result<Usage, StoreError> {
         let spent = self.conn.row(
-            "SELECT coalesce(sum(input_tokens), 0) AS input_tokens,
-                coalesce(sum(output_tokens), 0) AS output_tokens,
-                coalesce(sum(cached_tokens), 0) AS cached_tokens, coalesce(sum(cache_write_tokens), 0) AS cache_write_tokens,
+            "SELECT coalesce(sum(input_tokens), 0) AS input_tokens, coalesce(sum(output_tokens), 0) AS output_tokens,
+                coalesce(sum(cached_tokens), 0) AS cached_tokens,
+                coalesce(sum(cache_write_tokens), 0) AS cache_write_tokens,
                 CASE WHEN total(unpriced_tokens) = 0 THEN total(cost_usd) END AS cost_usd
              FROM spend WHERE day = ?1",
             [day],

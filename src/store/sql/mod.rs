@@ -208,7 +208,12 @@ macro_rules! arrays {
 
 arrays!(1, 2, 3, 4, 5, 6);
 
-/// Text that is bound, with U+FFFD for each U+0000.
+/// Text as it is stored, with U+FFFD for each U+0000.
+pub(crate) fn stored(text: &str) -> String {
+    text.replace('\0', "\u{fffd}")
+}
+
+/// A value that is bound; text without U+0000.
 fn without_nul(value: ToSqlOutput<'_>) -> ToSqlOutput<'_> {
     let text = match &value {
         ToSqlOutput::Borrowed(ValueRef::Text(text)) => text,
@@ -218,8 +223,7 @@ fn without_nul(value: ToSqlOutput<'_>) -> ToSqlOutput<'_> {
     if !text.contains(&0) {
         return value;
     }
-    let text = String::from_utf8_lossy(text).replace('\0', "\u{fffd}");
-    ToSqlOutput::Owned(Value::Text(text))
+    ToSqlOutput::Owned(Value::Text(stored(&String::from_utf8_lossy(text))))
 }
 
 /// A row of an answer.

@@ -35,9 +35,15 @@ impl<T: DeserializeOwned> FromSql for Json<T> {
 /// Ids are 16 bytes.
 macro_rules! ids {
     ($($id:ident),+ $(,)?) => { $(
+        impl From<$id> for Value {
+            fn from(id: $id) -> Self {
+                Self::Blob(id.to_bytes().to_vec())
+            }
+        }
+
         impl ToSql for $id {
             fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
-                Ok(ToSqlOutput::Owned(Value::Blob(self.to_bytes().to_vec())))
+                Ok(ToSqlOutput::Owned((*self).into()))
             }
         }
 
@@ -71,6 +77,12 @@ ids!(
 /// Words are their text.
 macro_rules! words {
     ($($word:path),+ $(,)?) => { $(
+        impl From<$word> for Value {
+            fn from(word: $word) -> Self {
+                Self::Text(word.as_str().to_owned())
+            }
+        }
+
         impl ToSql for $word {
             fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
                 Ok(ToSqlOutput::from(self.as_str()))
@@ -147,6 +159,12 @@ written_words!(BudgetKind, OwnWord);
 /// Times are milliseconds, days are days, both since 1970.
 macro_rules! numbers {
     ($($number:ident),+ $(,)?) => { $(
+        impl From<$number> for Value {
+            fn from(number: $number) -> Self {
+                Self::Integer(number.0)
+            }
+        }
+
         impl ToSql for $number {
             fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
                 Ok(self.0.into())
