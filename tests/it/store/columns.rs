@@ -1,6 +1,9 @@
 //! What values become in a column, and what is said of one that does not fit.
 
+use leverframe::protocol::words::Surface;
+use leverframe::store::commands::set_channel_paused::SetChannelPaused;
 use leverframe::store::error::StoreError;
+use leverframe::store::input::ActorRef;
 
 use crate::store::world::{World, turn};
 
@@ -48,4 +51,22 @@ async fn a_value_that_does_not_fit_is_told_by_the_name_of_its_column() {
         panic!("it was read: {found:?}");
     };
     assert!(why.starts_with("column `error`: "), "{why}");
+}
+
+#[tokio::test]
+async fn the_audit_hashes_what_it_stores() {
+    let world = World::new().await;
+    world
+        .ok(SetChannelPaused {
+            channel: "team".to_owned(),
+            paused: true,
+            by: ActorRef {
+                label: "An\0na".to_owned(),
+                id: "telegram:\0".to_owned(),
+                surface: Surface::Chat,
+            },
+        })
+        .await;
+    let verdict = world.store.read(|reader| reader.verify_audit()).await;
+    assert!(matches!(verdict, Ok(Ok(_))), "{verdict:?}");
 }

@@ -9,4 +9,5 @@ mod chat_notices;
 mod chat_sessions;
 mod http;
 mod large_calls;
+mod nul;
 mod telegram;
