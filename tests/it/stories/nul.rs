@@ -16,7 +16,8 @@ async fn text_with_u_0000_is_answered_and_decided_like_any_other() {
     shown(&telegram, 100, "one\u{fffd}two").await;
     telegram.user_says(100, &ben, WRITE);
     let approval = daemon.wait_approval().await;
-    assert_eq!(approval["requester"]["display"], "B\u{fffd}en");
+    let asks = approval["requester"]["display"].as_str().unwrap();
+    assert!(asks.starts_with("B\u{fffd}en"), "{asks}");
     let code = approval["short_code"].as_str().unwrap();
     telegram.user_says(200, &anna, &format!("/approve {code}"));
     shown(&telegram, 100, "all done").await;
