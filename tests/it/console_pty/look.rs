@@ -66,11 +66,14 @@ fn a_keymap_is_chosen_changed_and_kept_when_broken() {
         "keymaps/vim.toml",
         "inherits = \"vim\"\n[global]\n\"B\" = \"screen-lvie\"\n",
     );
-    let screen = pty.press_until("1", "keymap kept");
+    // No key: a notice goes with its screen.
+    let screen = pty.see("keymap kept");
     assert!(
         screen.contains("vim.toml:3") && screen.contains("screen-live"),
         "{screen}"
     );
+    pty.send("1");
+    pty.see("┌ Queue");
     pty.send("B");
     pty.see("┌ Live");
     pty.press_until("ZZ", "┌ Quit");
