@@ -16,8 +16,9 @@ mod harness;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use leverframe::protocol::approval::Approval;
 use leverframe::protocol::ids::{ApprovalId, SessionId};
+use leverframe::protocol::request::{Answer, GetTranscript, Query};
 use leverframe::protocol::session::{Session, TranscriptEntry};
-use leverframe::protocol::snapshot::{Answer, Page, Query, Snapshot};
+use leverframe::protocol::snapshot::{Page, Snapshot};
 use leverframe::tui::keymap::file::default_keymap;
 use leverframe::tui::message::{Message, Millis, Now};
 use leverframe::tui::options::{Access, Hosting};
@@ -100,12 +101,12 @@ fn read_back(state: &mut State, count: u64) {
     state.session = SessionView::open(fixture::session_id(1));
     let mut query = state.session.refresh();
     while let Some(asked) = query {
-        let Query::Transcript { before, limit, .. } = &asked else {
+        let Query::GetTranscript(GetTranscript { before, limit, .. }) = &asked else {
             break;
         };
         let end = before.unwrap_or(count);
         let items = (end.saturating_sub(u64::from(limit.unwrap_or(100)))..end).map(entry);
-        let answer = Answer::Transcript(Page {
+        let answer = Answer::GetTranscript(Page {
             items: items.collect(),
             next_cursor: None,
         });

@@ -13,7 +13,7 @@ use crate::api::router::Api;
 use crate::protocol::approval::Approval;
 use crate::protocol::command::{Command, DecisionRequest};
 use crate::protocol::duty::HandOverRequest;
-use crate::protocol::snapshot::Query;
+use crate::protocol::request::{GetApproval, ListApprovals};
 use crate::protocol::words::ApprovalState;
 use crate::words_of;
 
@@ -60,15 +60,15 @@ pub fn routes() -> Vec<Route> {
 }
 
 async fn list(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
-    let query = Query::Approvals {
+    let query = ListApprovals {
         state: call.word("state")?,
         page: call.page()?,
     };
-    outcome::answer_json(&*api.client, query).await
+    api.answer(query).await
 }
 
 async fn one(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
-    outcome::answer_json(&*api.client, Query::Approval { id: call.id()? }).await
+    api.answer(GetApproval { id: call.id()? }).await
 }
 
 async fn decide(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {

@@ -7,13 +7,12 @@ use axum::http::{HeaderValue, header};
 use axum::response::Response;
 
 use crate::api::error::Refusal;
-use crate::api::outcome;
 use crate::api::request::Call;
 use crate::api::route::{AnswerShape, Route, Success, get};
 use crate::api::router::Api;
 use crate::protocol::artifact::ArtifactHash;
 use crate::protocol::problem::Problem;
-use crate::protocol::snapshot::{Answer, Query};
+use crate::protocol::request::GetArtifact;
 
 /// The routes of this module.
 pub fn routes() -> Vec<Route> {
@@ -34,15 +33,7 @@ async fn one(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
         .text("hash")?
         .parse()
         .map_err(|error| Problem::invalid(format!("{error}")))?;
-    let artifact = match api.client.query(Query::Artifact { hash }).await? {
-        Answer::Artifact(artifact) => *artifact,
-        other => {
-            return Err(outcome::unexpected(
-                "an artifact",
-                outcome::answer_name(&other),
-            ));
-        }
-    };
+    let artifact = api.client.call(GetArtifact { hash }).await?;
     let value = |text: &str| {
         HeaderValue::from_str(text).map_err(|_| {
             Problem::internal("an artifact has a name or type that no header can hold")

@@ -15,7 +15,7 @@ use crate::api::router::Api;
 use crate::protocol::cache::{CacheEntry, CachePurge, CachePurged, CacheStats};
 use crate::protocol::command::Command;
 use crate::protocol::problem::Problem;
-use crate::protocol::snapshot::Query;
+use crate::protocol::request::{GetCache, GetCacheEntry, ListCacheEntries};
 
 /// The routes of this module.
 pub fn routes() -> Vec<Route> {
@@ -86,20 +86,20 @@ struct Pin {
 }
 
 async fn stats(api: Arc<Api>, _call: Call) -> Result<Response, Refusal> {
-    outcome::answer_json(&*api.client, Query::Cache).await
+    api.answer(GetCache {}).await
 }
 
 async fn list(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
-    let query = Query::CacheEntries {
+    let query = ListCacheEntries {
         channel: call.query.get("channel").cloned(),
         page: call.page()?,
     };
-    outcome::answer_json(&*api.client, query).await
+    api.answer(query).await
 }
 
 async fn one(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
     let id = call.text("id")?.to_owned();
-    outcome::answer_json(&*api.client, Query::CacheEntry { id }).await
+    api.answer(GetCacheEntry { id }).await
 }
 
 async fn pin(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {

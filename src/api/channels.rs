@@ -15,8 +15,9 @@ use crate::protocol::command::Command;
 use crate::protocol::ids::SessionId;
 use crate::protocol::policy::{PolicyPatch, WhatIf};
 use crate::protocol::problem::Problem;
+use crate::protocol::request::{GetChannel, GetWhatIf, ListChannels, ListSessions};
 use crate::protocol::session::{OutboxItem, Session};
-use crate::protocol::snapshot::{Answer, PageRequest, Query};
+use crate::protocol::snapshot::PageRequest;
 use crate::protocol::take_over::TakeOverCommand;
 use crate::protocol::words::{Autonomy, SessionState};
 use crate::words_of;
@@ -137,12 +138,12 @@ struct Conversation {
 }
 
 async fn list(api: Arc<Api>, _call: Call) -> Result<Response, Refusal> {
-    outcome::answer_json(&*api.client, Query::Channels).await
+    api.answer(ListChannels {}).await
 }
 
 async fn one(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
     let name = call.text("id")?.to_owned();
-    outcome::answer_json(&*api.client, Query::Channel { name }).await
+    api.answer(GetChannel { name }).await
 }
 
 async fn policy(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
@@ -158,12 +159,12 @@ async fn what_if(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
             &format!("is missing: expected one of {}", levels().join(", ")),
         ));
     };
-    let query = Query::WhatIf {
+    let query = GetWhatIf {
         channel: call.text("id")?.to_owned(),
         autonomy,
         limit: call.small("limit", 1..=200)?,
     };
-    outcome::answer_json(&*api.client, query).await
+    api.answer(query).await
 }
 
 async fn pause(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
@@ -202,7 +203,7 @@ async fn session_of(api: &Api, call: &Call, conversation: &str) -> Result<Sessio
     let channel = call.text("id")?.to_owned();
     let mut cursor = None;
     loop {
-        let query = Query::Sessions {
+        let query = ListSessions {
             state: Some(SessionState::Active),
             channel: Some(channel.clone()),
             page: PageRequest {
@@ -210,9 +211,7 @@ async fn session_of(api: &Api, call: &Call, conversation: &str) -> Result<Sessio
                 cursor,
             },
         };
-        let Answer::Sessions(page) = api.client.query(query).await? else {
-            return Err(Problem::internal("not a list of sessions").into());
-        };
+        let page = api.client.call(query).await?;
         if let Some(session) = page.items.iter().find(|s| s.conversation == conversation) {
             return Ok(session.id);
         }

@@ -11,11 +11,9 @@ use crate::api::request::{Call, EmptyBody};
 use crate::api::route::{Method, Route, Shape, body, command, get, ok, optional, page};
 use crate::api::router::Api;
 use crate::protocol::command::Command;
-use crate::protocol::memory::{
-    Compaction, MemoryAnswer, MemoryCommand, MemoryOutcome, MemoryQuery, Summary,
-};
+use crate::protocol::memory::{Compaction, MemoryCommand, MemoryOutcome, Summary};
 use crate::protocol::problem::{Problem, ProblemKind};
-use crate::protocol::snapshot::{Answer, Query};
+use crate::protocol::request::{GetSessionSummary, ListCompactions};
 
 /// The routes of this module.
 pub fn routes() -> Vec<Route> {
@@ -51,20 +49,16 @@ pub fn routes() -> Vec<Route> {
 
 async fn summary(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
     let session_id = call.id()?;
-    let query = Query::Memory(MemoryQuery::Summary { session_id });
-    match api.client.query(query).await? {
-        Answer::Memory(MemoryAnswer::Summary(Some(summary))) => json(StatusCode::OK, &summary),
-        Answer::Memory(MemoryAnswer::Summary(None)) => Err(Problem::new(
+    let query = GetSessionSummary { session_id };
+    match api.client.call(query).await? {
+        Some(summary) => json(StatusCode::OK, &summary),
+        None => Err(Problem::new(
             ProblemKind::NotFound,
             "no summary",
             format!("session {session_id} has no summary: it was not compacted yet"),
         )
         .hint("a long session is compacted by itself; `POST /v1/sessions/{id}/compact` does it now")
         .into()),
-        other => Err(outcome::unexpected(
-            "a summary",
-            outcome::answer_name(&other),
-        )),
     }
 }
 
@@ -85,9 +79,9 @@ async fn compact(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
 }
 
 async fn list(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
-    let query = Query::Memory(MemoryQuery::Compactions {
+    let query = ListCompactions {
         session_id: call.word("session")?,
         page: call.page()?,
-    });
-    outcome::answer_json(&*api.client, query).await
+    };
+    api.answer(query).await
 }

@@ -14,8 +14,8 @@ use crate::api::route::{Field, Method, Route, Shape, body, command, get, ok, opt
 use crate::api::router::Api;
 use crate::protocol::command::Command;
 use crate::protocol::ids::ContinuationId;
+use crate::protocol::request::{GetContinuation, ListContinuations, ListSteps};
 use crate::protocol::session::{Continuation, Step};
-use crate::protocol::snapshot::Query;
 use crate::protocol::words::ContinuationState;
 use crate::words_of;
 
@@ -94,23 +94,23 @@ struct Reason {
 }
 
 async fn list(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
-    let query = Query::Continuations {
+    let query = ListContinuations {
         state: call.word("state")?,
         session_id: call.word("session")?,
         page: call.page()?,
     };
-    outcome::answer_json(&*api.client, query).await
+    api.answer(query).await
 }
 
 async fn one(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
-    outcome::answer_json(&*api.client, Query::Continuation { id: call.id()? }).await
+    api.answer(GetContinuation { id: call.id()? }).await
 }
 
 async fn steps(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
-    let query = Query::Steps {
+    let query = ListSteps {
         continuation_id: call.id()?,
     };
-    outcome::answer_json(&*api.client, query).await
+    api.answer(query).await
 }
 
 async fn act(api: Arc<Api>, call: Call, act: Act) -> Result<Response, Refusal> {

@@ -5,13 +5,12 @@ use std::sync::Arc;
 use axum::response::Response;
 
 use crate::api::error::Refusal;
-use crate::api::outcome;
 use crate::api::request::{Call, parameter};
 use crate::api::route::{Route, Shape, get, ok, optional};
 use crate::api::router::Api;
 use crate::clock::Day;
 use crate::protocol::costs::Costs;
-use crate::protocol::snapshot::Query;
+use crate::protocol::request::GetCosts;
 use crate::protocol::words::CostsBy;
 use crate::words_of;
 
@@ -54,10 +53,10 @@ async fn costs(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
         None => CostsBy::Day,
         Some(word) => word.parse().map_err(|error| parameter("by", &error))?,
     };
-    let query = Query::Costs {
+    let query = GetCosts {
         by,
         since: day("since")?,
         until: day("until")?,
     };
-    outcome::answer_json(&*api.client, query).await
+    api.answer(query).await
 }

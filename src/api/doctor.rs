@@ -5,13 +5,13 @@ use std::sync::Arc;
 use axum::response::Response;
 
 use crate::api::error::Refusal;
-use crate::api::outcome;
 use crate::api::request::{Call, parameter};
 use crate::api::route::{Route, Shape, get, ok, optional, page};
 use crate::api::router::Api;
 use crate::clock::Timestamp;
 use crate::protocol::doctor::{AuditAnchor, AuditReport, AuditRow, Doctor};
-use crate::protocol::snapshot::{AuditFilter, Query};
+use crate::protocol::request::{GetDoctor, ListAudit, VerifyAudit};
+use crate::protocol::snapshot::AuditFilter;
 
 /// The routes of this module.
 pub fn routes() -> Vec<Route> {
@@ -83,11 +83,11 @@ pub fn time(call: &Call, name: &str) -> Result<Option<Timestamp>, Refusal> {
 
 async fn doctor(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
     let check = flag(&call, "check")?;
-    outcome::answer_json(&*api.client, Query::Doctor { check }).await
+    api.answer(GetDoctor { check }).await
 }
 
 async fn list(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
-    let query = Query::Audit {
+    let query = ListAudit {
         filter: AuditFilter {
             since: time(&call, "since")?,
             until: time(&call, "until")?,
@@ -98,7 +98,7 @@ async fn list(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
         },
         page: call.page()?,
     };
-    outcome::answer_json(&*api.client, query).await
+    api.answer(query).await
 }
 
 async fn verify(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
@@ -110,5 +110,5 @@ async fn verify(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
                 .map_err(|error| parameter("anchor", &error))
         })
         .transpose()?;
-    outcome::answer_json(&*api.client, Query::AuditVerify { anchor }).await
+    api.answer(VerifyAudit { anchor }).await
 }

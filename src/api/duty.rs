@@ -12,7 +12,7 @@ use crate::api::route::{Method, Route, body, command, get, ok};
 use crate::api::router::Api;
 use crate::protocol::command::Command;
 use crate::protocol::duty::{Duty, OnCallRequest};
-use crate::protocol::snapshot::Query;
+use crate::protocol::request::GetDuty;
 
 /// The routes of this module.
 pub fn routes() -> Vec<Route> {
@@ -37,7 +37,7 @@ pub fn routes() -> Vec<Route> {
 
 async fn show(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
     let actor = Some(call.actor()?.clone());
-    outcome::answer_json(&*api.client, Query::Duty { actor }).await
+    api.answer(GetDuty { actor }).await
 }
 
 async fn set(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {

@@ -13,7 +13,8 @@ use crate::api::request::Call;
 use crate::api::route::{Method, Route, body, command, get, ok};
 use crate::api::router::Api;
 use crate::protocol::command::{Command, Waiting};
-use crate::protocol::snapshot::{EngineStatus, Query};
+use crate::protocol::request::ListUncertain;
+use crate::protocol::snapshot::EngineStatus;
 use crate::protocol::uncertain::{ConversationChoice, Uncertain};
 
 /// The routes of this module.
@@ -24,7 +25,7 @@ pub fn routes() -> Vec<Route> {
             "What waits and what nobody knows: to look at before a release, above all of a quarantine",
             &[],
             &[ok::<Uncertain>()],
-            |api, _call| Box::pin(outcome_of_query(api)),
+            |api, _call| Box::pin(uncertain(api)),
         ),
         command(
             Method::Post,
@@ -63,8 +64,8 @@ struct Release {
     conversations: Vec<ConversationChoice>,
 }
 
-async fn outcome_of_query(api: Arc<Api>) -> Result<Response, Refusal> {
-    outcome::answer_json(&*api.client, Query::Uncertain).await
+async fn uncertain(api: Arc<Api>) -> Result<Response, Refusal> {
+    api.answer(ListUncertain {}).await
 }
 
 async fn stop(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {

@@ -15,7 +15,7 @@ use crate::api::router::Api;
 use crate::client::remote::wire::Submission;
 use crate::protocol::command::Outcome;
 use crate::protocol::problem::Problem;
-use crate::protocol::snapshot::{Answer, Query};
+use crate::protocol::request::{Answer, GetDuty, Query};
 use crate::protocol::words::Surface;
 
 fn surfaces() -> Vec<&'static str> {
@@ -85,9 +85,9 @@ async fn submit(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
 
 async fn query(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
     let query = match call.json()? {
-        Query::Duty { .. } => Query::Duty {
+        Query::GetDuty(_) => Query::GetDuty(GetDuty {
             actor: Some(call.actor()?.clone()),
-        },
+        }),
         query => query,
     };
     json(StatusCode::OK, &api.client.query(query).await?)

@@ -9,11 +9,11 @@ use serde::Serialize;
 
 use crate::api::auth::OPEN_PATH;
 use crate::api::error::{Refusal, json};
-use crate::api::outcome::{answer_name, unexpected};
 use crate::api::route::{Needs, Route, get, ok};
 use crate::api::router::Api;
 use crate::protocol::problem::{Problem, ProblemKind};
-use crate::protocol::snapshot::{Answer, EngineStatus, Query};
+use crate::protocol::request::GetEngine;
+use crate::protocol::snapshot::EngineStatus;
 
 /// The routes of this module.
 pub fn routes() -> Vec<Route> {
@@ -63,8 +63,8 @@ struct Readiness {
 }
 
 async fn ready(api: Arc<Api>) -> Result<Response, Refusal> {
-    match api.client.query(Query::Engine).await {
-        Ok(Answer::Engine(engine)) if !engine.writable => {
+    match api.client.call(GetEngine {}).await {
+        Ok(engine) if !engine.writable => {
             let problem = Problem::new(
                 ProblemKind::Unavailable,
                 "not writable",
@@ -72,10 +72,10 @@ async fn ready(api: Arc<Api>) -> Result<Response, Refusal> {
             );
             Err(problem.hint("free disk space; it goes on by itself").into())
         }
-        Ok(Answer::Engine(EngineStatus {
+        Ok(EngineStatus {
             draining: Some(draining),
             ..
-        })) => {
+        }) => {
             let problem = Problem::new(
                 ProblemKind::Unavailable,
                 "draining",
@@ -88,7 +88,7 @@ async fn ready(api: Arc<Api>) -> Result<Response, Refusal> {
                 .hint("messages are still taken; they run at the next start")
                 .into())
         }
-        Ok(Answer::Engine(engine)) => json(
+        Ok(engine) => json(
             StatusCode::OK,
             &Readiness {
                 status: "ready",
@@ -97,7 +97,6 @@ async fn ready(api: Arc<Api>) -> Result<Response, Refusal> {
                 problems: engine.problems,
             },
         ),
-        Ok(other) => Err(unexpected("the engine", answer_name(&other))),
         // Whatever the reason, a load balancer must see 503.
         Err(problem) => Err(Problem {
             kind: ProblemKind::Unavailable,

@@ -15,7 +15,8 @@ use crate::api::route::{Body, Method, Route, body, command, get, ok, page};
 use crate::api::router::Api;
 use crate::protocol::command::Command;
 use crate::protocol::hook::{Hook, HookCommand, HookOutcome, HookTrial};
-use crate::protocol::snapshot::{Page, Query};
+use crate::protocol::request::ListHooks;
+use crate::protocol::snapshot::Page;
 use crate::protocol::words::HookPoint;
 
 /// The routes of this module.
@@ -57,7 +58,7 @@ struct Try {
 }
 
 async fn list(api: Arc<Api>, _call: Call) -> Result<Response, Refusal> {
-    outcome::answer_json(&*api.client, Query::Hooks).await
+    api.answer(ListHooks {}).await
 }
 
 async fn try_out(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {

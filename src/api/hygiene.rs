@@ -13,10 +13,8 @@ use crate::api::request::Call;
 use crate::api::route::{Body, Method, Route, Shape, body, command, get, ok, optional, page};
 use crate::api::router::Api;
 use crate::protocol::command::Command;
-use crate::protocol::hygiene::{
-    HygieneCommand, HygieneQuery, HygieneReport, HygieneRun, HygieneStatus,
-};
-use crate::protocol::snapshot::Query;
+use crate::protocol::hygiene::{HygieneCommand, HygieneReport, HygieneRun, HygieneStatus};
+use crate::protocol::request::{GetHygiene, ListHygieneRuns, PreviewHygiene};
 
 /// The routes of this module.
 pub fn routes() -> Vec<Route> {
@@ -26,14 +24,14 @@ pub fn routes() -> Vec<Route> {
             "Settings of hygiene, its last and next run, sizes by day",
             &[],
             &[ok::<HygieneStatus>()],
-            |api, _call| Box::pin(ask(api, HygieneQuery::Status)),
+            |api, _call| Box::pin(async move { api.answer(GetHygiene {}).await }),
         ),
         get(
             "/v1/memory/hygiene/preview",
             "What a run would put aside or remove now, and why; changes nothing",
             &[],
             &[ok::<HygieneReport>()],
-            |api, _call| Box::pin(ask(api, HygieneQuery::Preview)),
+            |api, _call| Box::pin(async move { api.answer(PreviewHygiene {}).await }),
         ),
         get(
             "/v1/memory/hygiene/runs",
@@ -72,13 +70,9 @@ struct Run {
     yes: bool,
 }
 
-async fn ask(api: Arc<Api>, query: HygieneQuery) -> Result<Response, Refusal> {
-    outcome::answer_json(&*api.client, Query::Hygiene(query)).await
-}
-
 async fn runs(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
     let page = call.page()?;
-    ask(api, HygieneQuery::Runs { page }).await
+    api.answer(ListHygieneRuns { page }).await
 }
 
 async fn carry_out(api: &Api, call: &Call, what: HygieneCommand) -> Result<Response, Refusal> {

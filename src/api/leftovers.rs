@@ -12,7 +12,7 @@ use crate::api::router::Api;
 use crate::api::{doctor, outcome};
 use crate::protocol::command::Command;
 use crate::protocol::leftovers::Leftovers;
-use crate::protocol::snapshot::Query;
+use crate::protocol::request::ListLeftovers;
 
 /// The routes of this module.
 pub fn routes() -> Vec<Route> {
@@ -41,7 +41,7 @@ pub fn routes() -> Vec<Route> {
 
 async fn list(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
     let all = doctor::flag(&call, "all")?;
-    outcome::answer_json(&*api.client, Query::Leftovers { all }).await
+    api.answer(ListLeftovers { all }).await
 }
 
 async fn dismiss(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {

@@ -22,11 +22,14 @@ use crate::clock::Timestamp;
 use crate::protocol::command::Command;
 use crate::protocol::ids::MemoryId;
 use crate::protocol::memory::{
-    Forgotten, Memory, MemoryAnswer, MemoryCommand, MemoryFilter, MemoryFound, MemoryImport,
-    MemoryImported, MemoryOutcome, MemoryPlace, MemoryQuery, MemoryReview, MemoryStats,
+    Forgotten, Memory, MemoryCommand, MemoryFilter, MemoryFound, MemoryImport, MemoryImported,
+    MemoryOutcome, MemoryPlace, MemoryReview, MemoryStats,
 };
 use crate::protocol::problem::Problem;
-use crate::protocol::snapshot::{Answer, PageRequest, Query};
+use crate::protocol::request::{
+    GetMemory, GetMemoryStats, ListMemories, PreviewForgetPerson, ReviewMemories, SearchMemories,
+};
+use crate::protocol::snapshot::PageRequest;
 use crate::protocol::words::{MemoryKind, MemoryScope, MemoryState};
 use crate::text::untrusted::escape_line;
 use crate::words_of;
@@ -86,7 +89,7 @@ pub fn routes() -> Vec<Route> {
             "Counts and sizes",
             &[],
             &[ok::<MemoryStats>()],
-            |api, _call| Box::pin(async move { ask(&api, MemoryQuery::Stats).await }),
+            |api, _call| Box::pin(async move { api.answer(GetMemoryStats {}).await }),
         ),
         get(
             "/v1/memory/review",
@@ -96,7 +99,7 @@ pub fn routes() -> Vec<Route> {
             |api, call| {
                 Box::pin(async move {
                     let limit = call.small("limit", 1..=200)?;
-                    ask(&api, MemoryQuery::Review { limit }).await
+                    api.answer(ReviewMemories { limit }).await
                 })
             },
         ),
@@ -133,7 +136,7 @@ pub fn routes() -> Vec<Route> {
             |api, call| {
                 Box::pin(async move {
                     let person = call.text("id")?.to_owned();
-                    ask(&api, MemoryQuery::ForgetPreview { person }).await
+                    api.answer(PreviewForgetPerson { person }).await
                 })
             },
         ),
@@ -158,7 +161,7 @@ pub fn routes() -> Vec<Route> {
             |api, call| {
                 Box::pin(async move {
                     let id = call.id()?;
-                    ask(&api, MemoryQuery::One { id }).await
+                    api.answer(GetMemory { id }).await
                 })
             },
         ),
@@ -222,10 +225,6 @@ struct MemoryForgotten {
     id: MemoryId,
 }
 
-async fn ask(api: &Api, query: MemoryQuery) -> Result<Response, Refusal> {
-    outcome::answer_json(&*api.client, Query::Memory(query)).await
-}
-
 async fn carry_out(api: &Api, call: &Call, command: MemoryCommand) -> Result<Response, Refusal> {
     let envelope = call.envelope(Command::Memory(command))?;
     let ok = StatusCode::OK;
@@ -250,23 +249,23 @@ fn filter(call: &Call) -> Result<MemoryFilter, Refusal> {
 }
 
 async fn list(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
-    let query = MemoryQuery::List {
+    let query = ListMemories {
         filter: filter(&call)?,
         page: call.page()?,
     };
-    ask(&api, query).await
+    api.answer(query).await
 }
 
 async fn search(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
     let Some(text) = call.query.get("q").cloned() else {
         return Err(Problem::invalid("query parameter `q`: say what to look for").into());
     };
-    let query = MemoryQuery::Search {
+    let query = SearchMemories {
         text,
         filter: filter(&call)?,
         limit: call.small("limit", 1..=200)?,
     };
-    ask(&api, query).await
+    api.answer(query).await
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -409,17 +408,14 @@ async fn export_page(
     filter: &MemoryFilter,
     cursor: Option<String>,
 ) -> Result<(Bytes, Option<String>), Refusal> {
-    let query = MemoryQuery::List {
+    let query = ListMemories {
         filter: filter.clone(),
         page: PageRequest {
             limit: Some(500),
             cursor,
         },
     };
-    let answer = api.client.query(Query::Memory(query)).await?;
-    let Answer::Memory(MemoryAnswer::List(page)) = answer else {
-        return Err(outcome::unexpected("memory", outcome::answer_name(&answer)));
-    };
+    let page = api.client.call(query).await?;
     let mut lines = Vec::new();
     for item in page.items.into_iter().filter_map(memory_lines::item) {
         let line =

@@ -14,7 +14,7 @@ use crate::api::route::{Method, Route, body, command, get, ok, page};
 use crate::api::router::Api;
 use crate::protocol::command::Command;
 use crate::protocol::models::{Discovery, ModelTest, ProviderModels};
-use crate::protocol::snapshot::Query;
+use crate::protocol::request::ListModels;
 
 /// The routes of this module.
 pub fn routes() -> Vec<Route> {
@@ -46,7 +46,7 @@ pub fn routes() -> Vec<Route> {
 }
 
 async fn list(api: Arc<Api>) -> Result<Response, Refusal> {
-    outcome::answer_json(&*api.client, Query::Models).await
+    api.answer(ListModels {}).await
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -13,8 +13,8 @@ use crate::api::request::Call;
 use crate::api::route::{Method, Route, Shape, body, command, get, ok, optional, page};
 use crate::api::router::Api;
 use crate::protocol::command::{Command, DeliveryResolution};
+use crate::protocol::request::{ExplainCall, GetDelivery, ListDeliveries};
 use crate::protocol::session::{OutboxItem, Why};
-use crate::protocol::snapshot::Query;
 use crate::protocol::words::OutboxState;
 use crate::words_of;
 
@@ -69,15 +69,15 @@ struct Resolution {
 }
 
 async fn list(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
-    let query = Query::Outbox {
+    let query = ListDeliveries {
         state: call.word("state")?,
         page: call.page()?,
     };
-    outcome::answer_json(&*api.client, query).await
+    api.answer(query).await
 }
 
 async fn one(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
-    outcome::answer_json(&*api.client, Query::Delivery { id: call.id()? }).await
+    api.answer(GetDelivery { id: call.id()? }).await
 }
 
 async fn resolve(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
@@ -94,8 +94,8 @@ async fn resolve(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
 }
 
 async fn why(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
-    let query = Query::Why {
+    let query = ExplainCall {
         tool_call_id: call.id()?,
     };
-    outcome::answer_json(&*api.client, query).await
+    api.answer(query).await
 }

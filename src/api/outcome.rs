@@ -10,17 +10,17 @@ use crate::protocol::channel::Channel;
 use crate::protocol::command::{Accepted, Envelope, Outcome};
 use crate::protocol::duty::Duty;
 use crate::protocol::hook::HookOutcome;
-use crate::protocol::hygiene::{HygieneAnswer, HygieneRun};
-use crate::protocol::ids::ContinuationId;
+use crate::protocol::hygiene::HygieneRun;
 use crate::protocol::leftovers::Leftovers;
-use crate::protocol::memory::{MemoryAnswer, MemoryOutcome};
+use crate::protocol::memory::MemoryOutcome;
 use crate::protocol::models::{Discovery, ModelTest};
 use crate::protocol::pairing::Pairing;
 use crate::protocol::problem::Problem;
-use crate::protocol::routine::{RoutineAnswer, RoutineOutcome};
-use crate::protocol::rule::{RuleAnswer, RuleOutcome};
+use crate::protocol::request::GetContinuation;
+use crate::protocol::routine::RoutineOutcome;
+use crate::protocol::rule::RuleOutcome;
 use crate::protocol::session::{Continuation, OutboxItem, Session};
-use crate::protocol::snapshot::{Answer, EngineStatus, Page, Query, SweepReport};
+use crate::protocol::snapshot::{EngineStatus, SweepReport};
 
 macro_rules! expect_outcome {
     ($name:ident, $variant:ident, $type:ty, $what:literal) => {
@@ -76,7 +76,10 @@ pub async fn continuation(
 ) -> Result<Continuation, Refusal> {
     match client.submit(envelope).await? {
         Outcome::Continuation(value) => Ok(value),
-        Outcome::Accepted(accepted) => read_continuation(client, accepted.continuation_id).await,
+        Outcome::Accepted(accepted) => {
+            let id = accepted.continuation_id;
+            Ok(client.call(GetContinuation { id }).await?)
+        }
         other @ (Outcome::Session(_)
         | Outcome::Approval(_)
         | Outcome::Channel(_)
@@ -96,17 +99,6 @@ pub async fn continuation(
         | Outcome::Pairing(_)
         | Outcome::Duty(_)
         | Outcome::Leftovers(_)) => Err(unexpected("a continuation", outcome_name(&other))),
-    }
-}
-
-/// Reads one continuation.
-pub async fn read_continuation(
-    client: &dyn ConsoleClient,
-    id: ContinuationId,
-) -> Result<Continuation, Refusal> {
-    match client.query(Query::Continuation { id }).await? {
-        Answer::Continuation(continuation) => Ok(*continuation),
-        other => Err(unexpected("a continuation", answer_name(&other))),
     }
 }
 
@@ -138,124 +130,5 @@ fn outcome_name(outcome: &Outcome) -> &'static str {
         Outcome::Pairing(_) => "a pairing",
         Outcome::Duty(_) => "who is on call",
         Outcome::Leftovers(_) => "what a run left",
-    }
-}
-
-/// The variant of an answer, in words.
-pub fn answer_name(answer: &Answer) -> &'static str {
-    match answer {
-        Answer::Snapshot(_) => "a snapshot",
-        Answer::Engine(_) => "the engine",
-        Answer::Sessions(_) => "sessions",
-        Answer::Session(_) => "a session",
-        Answer::Transcript(_) => "a transcript",
-        Answer::Continuations(_) => "continuations",
-        Answer::Continuation(_) => "a continuation",
-        Answer::Steps(_) => "steps",
-        Answer::Approvals(_) => "approvals",
-        Answer::Approval(_) => "an approval",
-        Answer::Channels(_) => "channels",
-        Answer::Channel(_) => "a channel",
-        Answer::WhatIf(_) => "a what-if",
-        Answer::Outbox(_) => "deliveries",
-        Answer::Delivery(_) => "a delivery",
-        Answer::Why(_) => "an explanation",
-        Answer::Uncertain(_) => "what is uncertain",
-        Answer::Artifact(_) => "an artifact",
-        Answer::Doctor(_) => "a diagnosis",
-        Answer::Audit(_) => "rows of the audit",
-        Answer::AuditVerify(_) => "a walk of the audit",
-        Answer::Models(_) => "models",
-        Answer::Cache(_) => "the response cache",
-        Answer::CacheEntries(_) => "kept answers",
-        Answer::CacheEntry(_) => "a kept answer",
-        Answer::Costs(_) => "costs",
-        Answer::Memory(_) => "memory",
-        Answer::Hygiene(_) => "hygiene",
-        Answer::Hooks(_) => "hooks",
-        Answer::Routines(_) => "routines",
-        Answer::Rules(_) => "rules",
-        Answer::Summary(_) => "a summary",
-        Answer::Pairings(_) => "pairings",
-        Answer::Duty(_) => "who is on call",
-        Answer::Leftovers(_) => "what runs left",
-    }
-}
-
-/// Asks and answers with the value inside, whichever it is: the query decides.
-pub async fn answer_json(
-    client: &dyn ConsoleClient,
-    query: Query,
-) -> Result<axum::response::Response, Refusal> {
-    use crate::api::error::json;
-    let ok = axum::http::StatusCode::OK;
-    match client.query(query).await? {
-        Answer::Snapshot(value) => json(ok, &value),
-        Answer::Engine(value) => json(ok, &value),
-        Answer::Sessions(value) => json(ok, &value),
-        Answer::Session(value) => json(ok, &value),
-        Answer::Transcript(value) => json(ok, &value),
-        Answer::Continuations(value) => json(ok, &value),
-        Answer::Continuation(value) => json(ok, &value),
-        Answer::Steps(value) => json(ok, &value),
-        Answer::Approvals(value) => json(ok, &value),
-        Answer::Approval(value) => json(ok, &value),
-        Answer::Channels(value) => json(ok, &value),
-        Answer::Channel(value) => json(ok, &value),
-        Answer::WhatIf(value) => json(ok, &value),
-        Answer::Outbox(value) => json(ok, &value),
-        Answer::Delivery(value) => json(ok, &value),
-        Answer::Why(value) => json(ok, &value),
-        Answer::Uncertain(value) => json(ok, &value),
-        Answer::Artifact(value) => json(ok, &value),
-        Answer::Doctor(value) => json(ok, &value),
-        Answer::Audit(value) => json(ok, &value),
-        Answer::AuditVerify(value) => json(ok, &value),
-        Answer::Models(value) => json(ok, &value),
-        Answer::Cache(value) => json(ok, &value),
-        Answer::CacheEntries(value) => json(ok, &value),
-        Answer::CacheEntry(value) => json(ok, &value),
-        Answer::Costs(value) => json(ok, &value),
-        Answer::Summary(value) => json(ok, &value),
-        Answer::Pairings(value) => json(ok, &value),
-        Answer::Duty(value) => json(ok, &value),
-        Answer::Leftovers(value) => json(ok, &value),
-        Answer::Memory(answer) => match answer {
-            MemoryAnswer::Stats(value) => json(ok, &value),
-            MemoryAnswer::List(value) => json(ok, &value),
-            MemoryAnswer::Search(value) => json(ok, &value),
-            MemoryAnswer::One(value) => json(ok, &value),
-            MemoryAnswer::Review(value) => json(ok, &value),
-            MemoryAnswer::Summary(value) => json(ok, &value),
-            MemoryAnswer::Compactions(value) => json(ok, &value),
-            MemoryAnswer::ForgetPreview(value) => json(ok, &value),
-        },
-        Answer::Hygiene(answer) => match answer {
-            HygieneAnswer::Status(value) => json(ok, &value),
-            HygieneAnswer::Preview(value) => json(ok, &value),
-            HygieneAnswer::Runs(value) => json(ok, &value),
-        },
-        Answer::Hooks(value) => json(ok, &value),
-        Answer::Routines(answer) => match answer {
-            RoutineAnswer::List(value) => json(ok, &value),
-            RoutineAnswer::One(value) => json(ok, &value),
-            RoutineAnswer::Runs(value) => json(ok, &value),
-            RoutineAnswer::Upcoming(items) => json(ok, &whole(items)),
-        },
-        Answer::Rules(answer) => match answer {
-            RuleAnswer::List(value) => json(ok, &value),
-            RuleAnswer::One(value) => json(ok, &value),
-            RuleAnswer::Grants(value) => json(ok, &value),
-            RuleAnswer::Matches(value) => json(ok, &value),
-            RuleAnswer::Test(value) => json(ok, &value),
-        },
-    }
-}
-
-/// A list that has no further page.
-fn whole<T>(items: Vec<T>) -> Page<T> {
-    Page {
-        items,
-        next_cursor: None,
     }
 }

@@ -12,7 +12,7 @@ use crate::api::route::{Method, Route, Shape, body, command, get, ok, optional, 
 use crate::api::router::Api;
 use crate::protocol::command::Command;
 use crate::protocol::pairing::{Pairing, PairingCommand};
-use crate::protocol::snapshot::Query;
+use crate::protocol::request::ListPairings;
 use crate::protocol::words::PairingState;
 use crate::words_of;
 
@@ -69,7 +69,7 @@ pub fn routes() -> Vec<Route> {
 
 async fn list(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
     let state = call.word("state")?;
-    outcome::answer_json(&*api.client, Query::Pairings { state }).await
+    api.answer(ListPairings { state }).await
 }
 
 async fn change(

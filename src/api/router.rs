@@ -11,10 +11,11 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::on;
+use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
 use crate::api::auth::{self, Caller, Door};
-use crate::api::error::Refusal;
+use crate::api::error::{Refusal, json};
 use crate::api::request::{Call, read_body, read_query};
 use crate::api::route::{Body, Needs, Route};
 use crate::api::{
@@ -25,6 +26,7 @@ use crate::api::{
 use crate::client::console_client::ConsoleClient;
 use crate::client::remote::wire::{PROTOCOL_HEADER, PROTOCOL_VERSION};
 use crate::protocol::problem::{Problem, ProblemKind};
+use crate::protocol::request::{self, Answer, Query};
 
 /// What every handler works with.
 pub struct Api {
@@ -36,6 +38,16 @@ pub struct Api {
     pub ping: Duration,
     /// Cancelled when the server stops; streams end then.
     pub shutdown: CancellationToken,
+}
+
+impl Api {
+    /// Asks, and answers with the reply.
+    pub async fn answer<R>(&self, request: R) -> Result<Response, Refusal>
+    where
+        R: request::Request<Wire = Query, Answer = Answer, Reply: Serialize>,
+    {
+        json(StatusCode::OK, &self.client.call(request).await?)
+    }
 }
 
 /// Every route.

@@ -17,10 +17,8 @@ use crate::clock::Timestamp;
 use crate::protocol::command::Command;
 use crate::protocol::ids::RoutineId;
 use crate::protocol::problem::Problem;
-use crate::protocol::routine::{
-    Routine, RoutineCommand, RoutineOutcome, RoutinePatch, RoutineQuery, RoutineRun,
-};
-use crate::protocol::snapshot::Query;
+use crate::protocol::request::{GetRoutine, ListRoutineRuns, ListRoutines, ListUpcomingRuns};
+use crate::protocol::routine::{Routine, RoutineCommand, RoutineOutcome, RoutinePatch, RoutineRun};
 
 /// The routes of this module.
 pub fn routes() -> Vec<Route> {
@@ -30,7 +28,7 @@ pub fn routes() -> Vec<Route> {
             "Routines, by name",
             &[],
             &[page::<Routine>()],
-            |api, _call| Box::pin(answer(api, RoutineQuery::List)),
+            |api, _call| Box::pin(async move { api.answer(ListRoutines {}).await }),
         ),
         command(
             Method::Post,
@@ -99,34 +97,30 @@ pub fn routes() -> Vec<Route> {
     ]
 }
 
-async fn answer(api: Arc<Api>, query: RoutineQuery) -> Result<Response, Refusal> {
-    outcome::answer_json(&*api.client, Query::Routines(query)).await
-}
-
 fn routine(call: &Call) -> Result<String, Refusal> {
     Ok(call.text("id")?.to_owned())
 }
 
 async fn one(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
     let routine = routine(&call)?;
-    answer(api, RoutineQuery::One { routine }).await
+    api.answer(GetRoutine { routine }).await
 }
 
 async fn runs(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
     let (routine, page) = (routine(&call)?, call.page()?);
-    answer(api, RoutineQuery::Runs { routine, page }).await
+    api.answer(ListRoutineRuns { routine, page }).await
 }
 
 async fn upcoming(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
     let Some(schedule) = call.query.get("schedule").cloned() else {
         return Err(Problem::invalid("query parameter `schedule` is missing").into());
     };
-    let query = RoutineQuery::Upcoming {
+    let query = ListUpcomingRuns {
         schedule,
         time_zone: call.query.get("time_zone").cloned(),
         limit: call.small("limit", 1..=50)?,
     };
-    answer(api, query).await
+    api.answer(query).await
 }
 
 async fn carry_out(

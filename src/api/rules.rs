@@ -16,10 +16,10 @@ use crate::api::router::Api;
 use crate::protocol::command::Command;
 use crate::protocol::ids::{ApprovalId, RuleId};
 use crate::protocol::problem::Problem;
+use crate::protocol::request::{GetRule, GetRuleMatches, ListGrants, ListRules, TestRules};
 use crate::protocol::rule::{
-    Grant, Rule, RuleCommand, RuleMatches, RuleOutcome, RulePatch, RuleQuery, RuleTest,
+    Grant, Rule, RuleCommand, RuleMatches, RuleOutcome, RulePatch, RuleTest,
 };
-use crate::protocol::snapshot::Query;
 use crate::protocol::words::{RuleMatcher, VerdictWord};
 use crate::words_of;
 
@@ -34,7 +34,7 @@ pub fn routes() -> Vec<Route> {
             "Rules, newest first",
             &[],
             &[page::<Rule>()],
-            |api, _call| Box::pin(answer(api, RuleQuery::List)),
+            |api, _call| Box::pin(async move { api.answer(ListRules {}).await }),
         ),
         command(
             Method::Post,
@@ -83,7 +83,7 @@ pub fn routes() -> Vec<Route> {
             "Permissions for shapes in sessions that hold, newest first",
             &[],
             &[page::<Grant>()],
-            |api, _call| Box::pin(answer(api, RuleQuery::Grants)),
+            |api, _call| Box::pin(async move { api.answer(ListGrants {}).await }),
         ),
         command(
             Method::Delete,
@@ -119,13 +119,9 @@ pub fn routes() -> Vec<Route> {
     ]
 }
 
-async fn answer(api: Arc<Api>, query: RuleQuery) -> Result<Response, Refusal> {
-    outcome::answer_json(&*api.client, Query::Rules(query)).await
-}
-
 async fn one(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
     let id = call.id()?;
-    answer(api, RuleQuery::One { id }).await
+    api.answer(GetRule { id }).await
 }
 
 async fn matches(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
@@ -142,11 +138,11 @@ async fn matches(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
         verdict: call.word("verdict")?,
         ..RulePatch::default()
     };
-    let query = RuleQuery::Matches {
+    let query = GetRuleMatches {
         id: call.word("id")?,
         rule: Box::new(rule),
     };
-    answer(api, query).await
+    api.answer(query).await
 }
 
 async fn test(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
@@ -157,13 +153,13 @@ async fn test(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
             .ok_or_else(|| Problem::invalid(format!("query parameter `{name}` is missing")))
     };
     let args = serde_json::from_str(&text("args")?).map_err(|error| parameter("args", &error))?;
-    let query = RuleQuery::Test {
+    let query = TestRules {
         tool: text("tool")?,
         args,
         channel: text("channel")?,
         session_id: call.word("session_id")?,
     };
-    answer(api, query).await
+    api.answer(query).await
 }
 
 async fn carry_out(

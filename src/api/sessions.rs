@@ -18,8 +18,8 @@ use crate::api::{outcome, wait};
 use crate::protocol::command::{BudgetRequest, Command};
 use crate::protocol::ids::TakeOverId;
 use crate::protocol::problem::{Problem, ProblemKind};
+use crate::protocol::request::{GetSession, GetTranscript, GetTranscriptFrom, ListSessions};
 use crate::protocol::session::{Continuation, Session, TranscriptEntry};
-use crate::protocol::snapshot::Query;
 use crate::protocol::take_over::TakeOverCommand;
 use crate::protocol::words::SessionState;
 use crate::words_of;
@@ -255,16 +255,16 @@ async fn start(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
 }
 
 async fn list(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
-    let query = Query::Sessions {
+    let query = ListSessions {
         state: call.word("state")?,
         channel: call.query.get("channel").cloned(),
         page: call.page()?,
     };
-    outcome::answer_json(&*api.client, query).await
+    api.answer(query).await
 }
 
 async fn one(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
-    outcome::answer_json(&*api.client, Query::Session { id: call.id()? }).await
+    api.answer(GetSession { id: call.id()? }).await
 }
 
 async fn update(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
@@ -363,20 +363,23 @@ async fn ask(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
 async fn transcript(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
     let (session_id, limit) = (call.id()?, call.limit()?);
     let before = call.number("before", 0..=u64::MAX)?;
-    let query = match call.number("from", 0..=u64::MAX)? {
-        None => Query::Transcript {
-            session_id,
-            before,
-            limit,
-        },
-        Some(from) if before.is_none() => Query::TranscriptFrom {
-            session_id,
-            from,
-            limit,
-        },
-        Some(_) => {
-            return Err(Problem::invalid("`before` and `from` exclude each other").into());
+    match call.number("from", 0..=u64::MAX)? {
+        None => {
+            let query = GetTranscript {
+                session_id,
+                before,
+                limit,
+            };
+            api.answer(query).await
         }
-    };
-    outcome::answer_json(&*api.client, query).await
+        Some(from) if before.is_none() => {
+            let query = GetTranscriptFrom {
+                session_id,
+                from,
+                limit,
+            };
+            api.answer(query).await
+        }
+        Some(_) => Err(Problem::invalid("`before` and `from` exclude each other").into()),
+    }
 }

@@ -1,8 +1,8 @@
 //! What a console starts from.
 
-use crate::api::outcome;
 use crate::api::route::{Route, get, ok};
-use crate::protocol::snapshot::{Query, Snapshot};
+use crate::protocol::request::GetSnapshot;
+use crate::protocol::snapshot::Snapshot;
 
 /// The routes of this module.
 pub fn routes() -> Vec<Route> {
@@ -11,8 +11,6 @@ pub fn routes() -> Vec<Route> {
         "Everything a console starts from; follow events with after=seq",
         &[],
         &[ok::<Snapshot>()],
-        |api, _call| {
-            Box::pin(async move { outcome::answer_json(&*api.client, Query::Snapshot).await })
-        },
+        |api, _call| Box::pin(async move { api.answer(GetSnapshot {}).await }),
     )]
 }

@@ -6,11 +6,10 @@ use axum::response::Response;
 
 use crate::api::doctor::time;
 use crate::api::error::Refusal;
-use crate::api::outcome;
 use crate::api::request::Call;
 use crate::api::route::{Route, Shape, get, ok, optional};
 use crate::api::router::Api;
-use crate::protocol::snapshot::Query;
+use crate::protocol::request::GetShiftSummary;
 use crate::protocol::summary::ShiftSummary;
 
 /// The routes of this module.
@@ -30,5 +29,5 @@ pub fn routes() -> Vec<Route> {
 
 async fn summary(api: Arc<Api>, call: Call) -> Result<Response, Refusal> {
     let since = time(&call, "since")?;
-    outcome::answer_json(&*api.client, Query::Summary { since }).await
+    api.answer(GetShiftSummary { since }).await
 }

@@ -17,6 +17,7 @@ use crate::api::router::Api;
 use crate::protocol::command::{Accepted, Envelope};
 use crate::protocol::event::{EventFilter, StreamItem};
 use crate::protocol::ids::{ContinuationId, SessionId};
+use crate::protocol::request::GetContinuation;
 use crate::protocol::session::Continuation;
 use crate::protocol::words::ContinuationState;
 
@@ -57,7 +58,11 @@ pub async fn submit(
     match followed {
         Some(Ok(Some(continuation))) => json(StatusCode::OK, &continuation),
         Some(Ok(None)) | None => {
-            let state = outcome::read_continuation(&*api.client, accepted.continuation_id)
+            let state = api
+                .client
+                .call(GetContinuation {
+                    id: accepted.continuation_id,
+                })
                 .await
                 .map_or(accepted.state, |continuation| continuation.state);
             pending(&accepted, state)
@@ -95,7 +100,7 @@ async fn follow(api: &Api, id: ContinuationId) -> Result<Option<Continuation>, R
         ..EventFilter::default()
     };
     let mut events = api.client.events(filter).await?;
-    let now = outcome::read_continuation(&*api.client, id).await?;
+    let now = api.client.call(GetContinuation { id }).await?;
     if is_worth_showing(now.state) {
         return Ok(Some(now));
     }
@@ -108,7 +113,7 @@ async fn follow(api: &Api, id: ContinuationId) -> Result<Option<Continuation>, R
             StreamItem::Reset => true,
         };
         if look {
-            let now = outcome::read_continuation(&*api.client, id).await?;
+            let now = api.client.call(GetContinuation { id }).await?;
             if is_worth_showing(now.state) {
                 return Ok(Some(now));
             }

@@ -15,8 +15,10 @@ use crate::cli::terminal::{Attended, Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
 use crate::protocol::approval::Approval;
 use crate::protocol::command::{Command, DecisionRequest, Outcome};
+use crate::protocol::request::GetRuleMatches;
+use crate::protocol::request::ListApprovals;
 use crate::protocol::rule::{RulePatch, covers_commands};
-use crate::protocol::snapshot::{Answer, PageRequest, Query};
+use crate::protocol::snapshot::PageRequest;
 use crate::protocol::words::{
     ApprovalState, DecisionScope, DecisionWord, Risk, RuleMatcher, VerdictWord,
 };
@@ -106,16 +108,14 @@ pub async fn list(
     state: Option<ApprovalState>,
     limit: Option<u32>,
 ) -> Result<(), Failure> {
-    let query = Query::Approvals {
+    let query = ListApprovals {
         state,
         page: PageRequest {
             limit,
             cursor: None,
         },
     };
-    let Answer::Approvals(page) = client.query(query).await? else {
-        return Err(unexpected("approvals"));
-    };
+    let page = client.call(query).await?;
     match format {
         Format::Json => page.items.iter().try_for_each(|item| terminal.json(item)),
         Format::Human => {
@@ -200,7 +200,12 @@ pub async fn decide_found(
         (None, Attended::Person) => {
             approval_card::show(terminal, &approval)?;
             if let Some(rule) = &rule {
-                let found = rules::matches(client, None, rule.clone()).await?;
+                let found = client
+                    .call(GetRuleMatches {
+                        id: None,
+                        rule: rule.clone(),
+                    })
+                    .await?;
                 rules::told_matches(terminal, &found)?;
             }
             if order.scope == Some(DecisionScope::Session) {

@@ -6,13 +6,14 @@ use std::path::Path;
 
 use crate::cli::arguments::AuditCommands;
 use crate::cli::connect;
-use crate::cli::exit::{Failure, unexpected};
+use crate::cli::exit::Failure;
 use crate::cli::table;
 use crate::cli::terminal::{Format, Terminal, cell, json_line};
 use crate::client::console_client::ConsoleClient;
 use crate::clock::{Clock, Timestamp};
 use crate::protocol::doctor::{AnchorCheck, AnchorVerdict, AuditAnchor, AuditReport, AuditRow};
-use crate::protocol::snapshot::{Answer, AuditFilter, Page, PageRequest, Query};
+use crate::protocol::request::{ListAudit, VerifyAudit};
+use crate::protocol::snapshot::{AuditFilter, Page, PageRequest};
 use crate::protocol::span;
 use crate::runtime::offline::OfflineAudit;
 use crate::text::untrusted::limit_line;
@@ -36,9 +37,7 @@ impl Source<'_> {
             Self::Files(audit) => Ok(audit.rows(filter, &page)?),
             Self::Client(client) => {
                 let filter = filter.clone();
-                let Answer::Audit(page) = client.query(Query::Audit { filter, page }).await? else {
-                    return Err(unexpected("rows of the audit"));
-                };
+                let page = client.call(ListAudit { filter, page }).await?;
                 Ok(page)
             }
         }
@@ -48,11 +47,9 @@ impl Source<'_> {
         match self {
             Self::Files(audit) => Ok(audit.verify(anchor.as_ref())?),
             Self::Client(client) => {
-                let query = Query::AuditVerify { anchor };
-                let Answer::AuditVerify(report) = client.query(query).await? else {
-                    return Err(unexpected("a walk of the audit"));
-                };
-                Ok(*report)
+                let query = VerifyAudit { anchor };
+                let report = client.call(query).await?;
+                Ok(report)
             }
         }
     }

@@ -8,7 +8,8 @@ use crate::cli::terminal::{Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
 use crate::protocol::cache::{CacheCounts, CacheEntry, CachePurge, CacheStats, ToolCacheCounts};
 use crate::protocol::command::{Command, Outcome};
-use crate::protocol::snapshot::{Answer, PageRequest, Query};
+use crate::protocol::request::{GetCache, GetCacheEntry, ListCacheEntries};
+use crate::protocol::snapshot::PageRequest;
 use crate::protocol::words::{CacheMissReason, CacheScope};
 use crate::text::untrusted::{limit_line, reveal};
 
@@ -25,10 +26,8 @@ pub async fn run(
             list(client, terminal, format, channel, limit).await
         }
         CacheCommands::Show { id } => {
-            let query = Query::CacheEntry { id };
-            let Answer::CacheEntry(entry) = client.query(query).await? else {
-                return Err(unexpected("a kept answer"));
-            };
+            let query = GetCacheEntry { id };
+            let entry = client.call(query).await?;
             show(terminal, format, &entry)
         }
         CacheCommands::Pin { id } => pin(client, terminal, format, id, true).await,
@@ -133,9 +132,7 @@ async fn stats(
     terminal: &mut Terminal<'_>,
     format: Format,
 ) -> Result<(), Failure> {
-    let Answer::Cache(stats) = client.query(Query::Cache).await? else {
-        return Err(unexpected("the response cache"));
-    };
+    let stats = client.call(GetCache {}).await?;
     if format == Format::Json {
         return terminal.json(&stats);
     }
@@ -160,7 +157,7 @@ async fn stats(
         channels,
         models: _,
         days: _,
-    } = stats.as_ref();
+    } = &stats;
     let on: Vec<String> = scopes
         .iter()
         .filter(|(_, scope)| **scope != CacheScope::Off)
@@ -212,16 +209,14 @@ async fn list(
     channel: Option<String>,
     limit: Option<u32>,
 ) -> Result<(), Failure> {
-    let query = Query::CacheEntries {
+    let query = ListCacheEntries {
         channel,
         page: PageRequest {
             limit,
             cursor: None,
         },
     };
-    let Answer::CacheEntries(page) = client.query(query).await? else {
-        return Err(unexpected("kept answers"));
-    };
+    let page = client.call(query).await?;
     if format == Format::Json {
         return page.items.iter().try_for_each(|entry| terminal.json(entry));
     }

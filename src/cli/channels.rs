@@ -13,7 +13,7 @@ use crate::client::console_client::ConsoleClient;
 use crate::protocol::channel::Channel;
 use crate::protocol::command::{Command, Outcome};
 use crate::protocol::policy::PolicyPatch;
-use crate::protocol::snapshot::{Answer, Query};
+use crate::protocol::request::{GetChannel, GetWhatIf, ListChannels};
 use crate::protocol::words::{Autonomy, OutboxState};
 use crate::text::untrusted::limit_line;
 
@@ -41,7 +41,7 @@ pub async fn run(
             autonomy,
             limit,
         } => {
-            let query = Query::WhatIf {
+            let query = GetWhatIf {
                 channel,
                 autonomy,
                 limit,
@@ -93,11 +93,9 @@ async fn what_if(
     client: &dyn ConsoleClient,
     terminal: &mut Terminal<'_>,
     format: Format,
-    query: Query,
+    query: GetWhatIf,
 ) -> Result<(), Failure> {
-    let Answer::WhatIf(what_if) = client.query(query).await? else {
-        return Err(unexpected("a what-if"));
-    };
+    let what_if = client.call(query).await?;
     if format == Format::Json {
         return terminal.json(&what_if);
     }
@@ -160,11 +158,9 @@ async fn drained(
             }
             Some(_) => tokio::time::sleep(LOOK).await,
         }
-        let query = Query::Channel { name: name.clone() };
-        let Answer::Channel(channel) = client.query(query).await? else {
-            return Err(unexpected("a channel"));
-        };
-        now = *channel;
+        let query = GetChannel { name: name.clone() };
+        let channel = client.call(query).await?;
+        now = channel;
     }
 }
 
@@ -221,9 +217,7 @@ pub async fn list(
     terminal: &mut Terminal<'_>,
     format: Format,
 ) -> Result<(), Failure> {
-    let Answer::Channels(page) = client.query(Query::Channels).await? else {
-        return Err(unexpected("channels"));
-    };
+    let page = client.call(ListChannels {}).await?;
     show(terminal, format, &page.items)
 }
 

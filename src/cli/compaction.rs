@@ -7,11 +7,10 @@ use crate::cli::terminal::{Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
 use crate::protocol::command::{Command, Outcome};
 use crate::protocol::ids::SessionId;
-use crate::protocol::memory::{
-    Compaction, MemoryAnswer, MemoryCommand, MemoryOutcome, MemoryQuery,
-};
+use crate::protocol::memory::{Compaction, MemoryCommand, MemoryOutcome};
 use crate::protocol::problem::{Problem, ProblemKind};
-use crate::protocol::snapshot::{Answer, PageRequest, Query};
+use crate::protocol::request::{GetSessionSummary, ListCompactions};
+use crate::protocol::snapshot::PageRequest;
 use crate::text::untrusted::{limit_line, reveal};
 
 /// Shows the summary of a session.
@@ -21,10 +20,8 @@ pub async fn summary(
     format: Format,
     session_id: SessionId,
 ) -> Result<(), Failure> {
-    let query = Query::Memory(MemoryQuery::Summary { session_id });
-    let Answer::Memory(MemoryAnswer::Summary(found)) = client.query(query).await? else {
-        return Err(unexpected("a summary"));
-    };
+    let query = GetSessionSummary { session_id };
+    let found = client.call(query).await?;
     let Some(summary) = found else {
         let problem = Problem::new(
             ProblemKind::NotFound,
@@ -100,16 +97,14 @@ pub async fn list(
     session_id: Option<SessionId>,
     limit: Option<u32>,
 ) -> Result<(), Failure> {
-    let query = Query::Memory(MemoryQuery::Compactions {
+    let query = ListCompactions {
         session_id,
         page: PageRequest {
             limit,
             cursor: None,
         },
-    });
-    let Answer::Memory(MemoryAnswer::Compactions(page)) = client.query(query).await? else {
-        return Err(unexpected("compactions"));
     };
+    let page = client.call(query).await?;
     if format == Format::Json {
         return page.items.iter().try_for_each(|item| terminal.json(item));
     }

@@ -7,8 +7,9 @@ use crate::cli::terminal::{Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
 use crate::protocol::command::{Command, Outcome};
 use crate::protocol::ids::ContinuationId;
+use crate::protocol::request::{GetContinuation, ListContinuations, ListSteps};
 use crate::protocol::session::{Continuation, Step, StepBody};
-use crate::protocol::snapshot::{Answer, PageRequest, Query};
+use crate::protocol::snapshot::PageRequest;
 use crate::protocol::words::ContinuationState;
 use crate::text::untrusted::reveal;
 
@@ -36,7 +37,7 @@ pub async fn list(
     state: Option<ContinuationState>,
     limit: Option<u32>,
 ) -> Result<(), Failure> {
-    let query = Query::Continuations {
+    let query = ListContinuations {
         state,
         session_id: None,
         page: PageRequest {
@@ -44,9 +45,7 @@ pub async fn list(
             cursor: None,
         },
     };
-    let Answer::Continuations(page) = client.query(query).await? else {
-        return Err(unexpected("continuations"));
-    };
+    let page = client.call(query).await?;
     match format {
         Format::Json => page.items.iter().try_for_each(|item| terminal.json(item)),
         Format::Human => {
@@ -121,12 +120,10 @@ pub async fn act(
     match format {
         Format::Json => terminal.json(&continuation),
         Format::Human => {
-            let query = Query::Steps {
+            let query = ListSteps {
                 continuation_id: id,
             };
-            let Answer::Steps(steps) = client.query(query).await? else {
-                return Err(unexpected("steps"));
-            };
+            let steps = client.call(query).await?;
             show(terminal, &continuation, &steps.items)
         }
     }
@@ -134,10 +131,8 @@ pub async fn act(
 
 /// Reads one continuation.
 pub async fn read(client: &dyn ConsoleClient, id: ContinuationId) -> Result<Continuation, Failure> {
-    let Answer::Continuation(continuation) = client.query(Query::Continuation { id }).await? else {
-        return Err(unexpected("a continuation"));
-    };
-    Ok(*continuation)
+    let continuation = client.call(GetContinuation { id }).await?;
+    Ok(continuation)
 }
 
 /// What each model call took, and what was left out of it.

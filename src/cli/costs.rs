@@ -1,12 +1,12 @@
 //! `leverframe costs`.
 
-use crate::cli::exit::{Failure, unexpected};
+use crate::cli::exit::Failure;
 use crate::cli::table;
 use crate::cli::terminal::{Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
 use crate::clock::{Clock, Day};
 use crate::protocol::costs::{BudgetStanding, CostItem, Costs};
-use crate::protocol::snapshot::{Answer, Query};
+use crate::protocol::request::GetCosts;
 use crate::protocol::words::CostsBy;
 use crate::text::untrusted::limit_line;
 
@@ -22,14 +22,12 @@ pub async fn run(
         .as_deref()
         .map(|text| first_day(text, Day::local(Clock::System.now())))
         .transpose()?;
-    let query = Query::Costs {
+    let query = GetCosts {
         by,
         since,
         until: None,
     };
-    let Answer::Costs(costs) = client.query(query).await? else {
-        return Err(unexpected("costs"));
-    };
+    let costs = client.call(query).await?;
     match format {
         Format::Json => terminal.json(&costs),
         Format::Human => show(terminal, &costs),

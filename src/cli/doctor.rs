@@ -4,14 +4,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::cli::connect;
-use crate::cli::exit::{Failure, unexpected};
+use crate::cli::exit::Failure;
 use crate::cli::terminal::{Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
 use crate::client::remote::connection::Limits;
 use crate::config::environment::Environment;
 use crate::config::layers::Flags;
 use crate::protocol::doctor::{CheckReport, Doctor, Finding, RuleResult, Standing};
-use crate::protocol::snapshot::{Answer, Query};
+use crate::protocol::request::GetDoctor;
 use crate::runtime::offline::{self, OfflineError};
 
 /// Time a daemon has to verify its database.
@@ -56,7 +56,7 @@ pub async fn through(
     format: Format,
     check: bool,
 ) -> Result<(), Failure> {
-    let doctor = ask(client, check).await?;
+    let doctor = client.call(GetDoctor { check }).await?;
     show(terminal, format, &doctor)
 }
 
@@ -66,13 +66,6 @@ fn show(terminal: &mut Terminal<'_>, format: Format, doctor: &Doctor) -> Result<
         Format::Human => print(terminal, doctor)?,
     }
     verdict(doctor)
-}
-
-async fn ask(client: &dyn ConsoleClient, check: bool) -> Result<Doctor, Failure> {
-    let Answer::Doctor(doctor) = client.query(Query::Doctor { check }).await? else {
-        return Err(unexpected("a diagnosis"));
-    };
-    Ok(*doctor)
 }
 
 async fn look(
@@ -94,7 +87,8 @@ async fn look(
     };
     match connect::daemon_within(data_dir, limits).await {
         Ok(client) => {
-            let mut doctor = ask(&client, order.check).await?;
+            let client: &dyn ConsoleClient = &client;
+            let mut doctor = client.call(GetDoctor { check: order.check }).await?;
             // The daemon tells of the file that it was started with.
             if flags.config.is_some() {
                 // It has the secrets, and this shell need not.

@@ -7,7 +7,7 @@ use crate::client::console_client::ConsoleClient;
 use crate::client::summary_lines;
 use crate::protocol::command::{Command, Outcome};
 use crate::protocol::duty::{Duty, HandOverRequest, OnCallRequest};
-use crate::protocol::snapshot::{Answer, Query};
+use crate::protocol::request::GetDuty;
 use crate::protocol::span;
 use crate::text::untrusted::limit_line;
 
@@ -57,10 +57,7 @@ pub async fn on_call(
     note: Option<String>,
 ) -> Result<(), Failure> {
     let duty = match name {
-        None => match client.query(Query::Duty { actor: None }).await? {
-            Answer::Duty(duty) => duty,
-            _ => return Err(unexpected("who is on call")),
-        },
+        None => client.call(GetDuty { actor: None }).await?,
         Some(name) => {
             let seconds = time.map(|text| seconds(&text)).transpose()?;
             let command = Command::SetOnCall(OnCallRequest {
@@ -69,7 +66,7 @@ pub async fn on_call(
                 note,
             });
             match submit(client, command).await? {
-                Outcome::Duty(duty) => duty,
+                Outcome::Duty(duty) => *duty,
                 _ => return Err(unexpected("who is on call")),
             }
         }

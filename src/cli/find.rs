@@ -4,17 +4,20 @@
 use std::fmt::Display;
 use std::str::FromStr;
 
-use crate::cli::exit::{Failure, unexpected};
+use crate::cli::exit::Failure;
 use crate::client::console_client::ConsoleClient;
 use crate::protocol::approval::Approval;
 use crate::protocol::command::{Actor, Command, Envelope, Outcome};
-use crate::protocol::hygiene::{HygieneAnswer, HygieneQuery};
 use crate::protocol::ids::{
     ApprovalId, ContinuationId, HygieneRunId, MemoryId, OutboxId, SessionId,
 };
-use crate::protocol::memory::{MemoryAnswer, MemoryFilter, MemoryQuery};
+use crate::protocol::memory::MemoryFilter;
+use crate::protocol::request::{
+    GetApproval, ListApprovals, ListContinuations, ListDeliveries, ListHygieneRuns, ListMemories,
+    ListSessions,
+};
 use crate::protocol::rule::Rule;
-use crate::protocol::snapshot::{Answer, PageRequest, Query};
+use crate::protocol::snapshot::PageRequest;
 use crate::protocol::words::{MemoryState, Surface};
 use crate::text::untrusted::limit_line;
 
@@ -50,18 +53,14 @@ fn page() -> PageRequest {
 /// An approval by id, unique prefix of it, or short code.
 pub async fn approval(client: &dyn ConsoleClient, text: &str) -> Result<Approval, Failure> {
     if let Ok(id) = text.parse::<ApprovalId>() {
-        let Answer::Approval(approval) = client.query(Query::Approval { id }).await? else {
-            return Err(unexpected("an approval"));
-        };
-        return Ok(*approval);
+        let approval = client.call(GetApproval { id }).await?;
+        return Ok(approval);
     }
-    let query = Query::Approvals {
+    let query = ListApprovals {
         state: None,
         page: page(),
     };
-    let Answer::Approvals(found) = client.query(query).await? else {
-        return Err(unexpected("approvals"));
-    };
+    let found = client.call(query).await?;
     let matching = found
         .items
         .into_iter()
@@ -76,10 +75,7 @@ pub async fn approval(client: &dyn ConsoleClient, text: &str) -> Result<Approval
         return Ok(found);
     }
     let id = found.id;
-    match client.query(Query::Approval { id }).await? {
-        Answer::Approval(whole) => Ok(*whole),
-        _ => Err(unexpected("an approval")),
-    }
+    Ok(client.call(GetApproval { id }).await?)
 }
 
 /// A continuation's id by unique prefix.
@@ -90,14 +86,12 @@ pub async fn continuation(
     if let Ok(id) = ContinuationId::from_str(text) {
         return Ok(id);
     }
-    let query = Query::Continuations {
+    let query = ListContinuations {
         state: None,
         session_id: None,
         page: page(),
     };
-    let Answer::Continuations(found) = client.query(query).await? else {
-        return Err(unexpected("continuations"));
-    };
+    let found = client.call(query).await?;
     let matching: Vec<ContinuationId> = found
         .items
         .into_iter()
@@ -112,14 +106,12 @@ pub async fn session(client: &dyn ConsoleClient, text: &str) -> Result<SessionId
     if let Ok(id) = SessionId::from_str(text) {
         return Ok(id);
     }
-    let query = Query::Sessions {
+    let query = ListSessions {
         state: None,
         channel: None,
         page: page(),
     };
-    let Answer::Sessions(found) = client.query(query).await? else {
-        return Err(unexpected("sessions"));
-    };
+    let found = client.call(query).await?;
     let matching: Vec<SessionId> = found
         .items
         .into_iter()
@@ -134,13 +126,11 @@ pub async fn delivery(client: &dyn ConsoleClient, text: &str) -> Result<OutboxId
     if let Ok(id) = OutboxId::from_str(text) {
         return Ok(id);
     }
-    let query = Query::Outbox {
+    let query = ListDeliveries {
         state: None,
         page: page(),
     };
-    let Answer::Outbox(found) = client.query(query).await? else {
-        return Err(unexpected("deliveries"));
-    };
+    let found = client.call(query).await?;
     let matching: Vec<OutboxId> = found
         .items
         .into_iter()
@@ -161,10 +151,8 @@ pub async fn hygiene_run(client: &dyn ConsoleClient, text: &str) -> Result<Hygie
     if let Ok(id) = HygieneRunId::from_str(text) {
         return Ok(id);
     }
-    let query = Query::Hygiene(HygieneQuery::Runs { page: page() });
-    let Answer::Hygiene(HygieneAnswer::Runs(found)) = client.query(query).await? else {
-        return Err(unexpected("runs of hygiene"));
-    };
+    let query = ListHygieneRuns { page: page() };
+    let found = client.call(query).await?;
     let ids = found.items.into_iter().map(|run| run.id);
     let matching: Vec<HygieneRunId> = ids.filter(|id| starts(id, text)).collect();
     if matching.is_empty() {
@@ -183,16 +171,14 @@ pub async fn memory(client: &dyn ConsoleClient, text: &str) -> Result<MemoryId, 
     }
     let mut matching: Vec<MemoryId> = Vec::new();
     for state in MemoryState::ALL {
-        let query = Query::Memory(MemoryQuery::List {
+        let query = ListMemories {
             filter: MemoryFilter {
                 state: Some(*state),
                 ..MemoryFilter::default()
             },
             page: page(),
-        });
-        let Answer::Memory(MemoryAnswer::List(found)) = client.query(query).await? else {
-            return Err(unexpected("memories"));
         };
+        let found = client.call(query).await?;
         let ids = found.items.into_iter().map(|memory| memory.id);
         matching.extend(ids.filter(|id| starts(id, text)));
     }

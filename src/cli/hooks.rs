@@ -13,7 +13,7 @@ use crate::cli::terminal::{Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
 use crate::protocol::command::{Command, Outcome};
 use crate::protocol::hook::{Hook, HookCommand, HookOutcome, HookTrial, HookVerdict};
-use crate::protocol::snapshot::{Answer, Query};
+use crate::protocol::request::ListHooks;
 use crate::text::untrusted::limit_line;
 
 /// Largest document that is read, in bytes.
@@ -28,9 +28,7 @@ pub async fn run(
 ) -> Result<(), Failure> {
     let command = match command {
         HookCommands::List => {
-            let Answer::Hooks(page) = client.query(Query::Hooks).await? else {
-                return Err(unexpected("hooks"));
-            };
+            let page = client.call(ListHooks {}).await?;
             return list(terminal, format, &page.items);
         }
         HookCommands::Try { name, point, input } => {

@@ -13,10 +13,10 @@ use crate::cli::terminal::{Attended, Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
 use crate::protocol::command::{Command, Outcome};
 use crate::protocol::hygiene::{
-    Growth, HygieneAnswer, HygieneCommand, HygieneExcess, HygieneQuery, HygieneReport, HygieneRun,
-    HygieneStatus,
+    Growth, HygieneCommand, HygieneExcess, HygieneReport, HygieneRun, HygieneStatus,
 };
-use crate::protocol::snapshot::{Answer, PageRequest, Query};
+use crate::protocol::request::{GetHygiene, ListHygieneRuns, PreviewHygiene};
+use crate::protocol::snapshot::PageRequest;
 use crate::protocol::words::HygieneState;
 
 /// Ids that are printed for people.
@@ -67,31 +67,29 @@ pub async fn run(
             }
         };
     }
-    let query = if preview {
-        HygieneQuery::Preview
-    } else if runs {
-        HygieneQuery::Runs {
-            page: PageRequest {
-                limit,
-                cursor: None,
-            },
-        }
-    } else {
-        HygieneQuery::Status
-    };
-    let asked = async { Ok(client.query(Query::Hygiene(query)).await?) };
-    let Answer::Hygiene(answer) = waited(client, terminal, Awaited::Answer, asked).await? else {
-        return Err(unexpected("hygiene"));
-    };
-    match (answer, format) {
-        (HygieneAnswer::Status(status), Format::Json) => terminal.json(&status),
-        (HygieneAnswer::Preview(report), Format::Json) => terminal.json(&report),
-        (HygieneAnswer::Runs(page), Format::Json) => {
-            page.items.iter().try_for_each(|run| terminal.json(run))
-        }
-        (HygieneAnswer::Status(status), Format::Human) => print_status(terminal, &status),
-        (HygieneAnswer::Preview(report), Format::Human) => print_preview(terminal, &report),
-        (HygieneAnswer::Runs(page), Format::Human) => print_runs(terminal, &page.items),
+    if preview {
+        let asked = async { Ok(client.call(PreviewHygiene {}).await?) };
+        let report = waited(client, terminal, Awaited::Answer, asked).await?;
+        return match format {
+            Format::Json => terminal.json(&report),
+            Format::Human => print_preview(terminal, &report),
+        };
+    }
+    if runs {
+        let page = PageRequest {
+            limit,
+            cursor: None,
+        };
+        let runs = client.call(ListHygieneRuns { page }).await?.items;
+        return match format {
+            Format::Json => runs.iter().try_for_each(|run| terminal.json(run)),
+            Format::Human => print_runs(terminal, &runs),
+        };
+    }
+    let status = client.call(GetHygiene {}).await?;
+    match format {
+        Format::Json => terminal.json(&status),
+        Format::Human => print_status(terminal, &status),
     }
 }
 
@@ -151,10 +149,8 @@ async fn newest(client: &dyn ConsoleClient) -> Result<Option<HygieneRun>, Failur
         limit: Some(1),
         cursor: None,
     };
-    let query = Query::Hygiene(HygieneQuery::Runs { page });
-    let Answer::Hygiene(HygieneAnswer::Runs(page)) = client.query(query).await? else {
-        return Err(unexpected("runs of hygiene"));
-    };
+    let query = ListHygieneRuns { page };
+    let page = client.call(query).await?;
     let running = |run: &HygieneRun| run.state == HygieneState::Running;
     Ok(page.items.into_iter().find(running))
 }

@@ -7,7 +7,7 @@ use crate::client::console_client::ConsoleClient;
 use crate::protocol::command::{Command, Outcome};
 use crate::protocol::ids::ToolCallId;
 use crate::protocol::leftovers::Leftovers;
-use crate::protocol::snapshot::{Answer, Query};
+use crate::protocol::request::ListLeftovers;
 use crate::text::untrusted::limit_line;
 
 /// Columns of a path or a name.
@@ -20,9 +20,7 @@ pub async fn list(
     format: Format,
     all: bool,
 ) -> Result<(), Failure> {
-    let Answer::Leftovers(page) = client.query(Query::Leftovers { all }).await? else {
-        return Err(unexpected("what runs left"));
-    };
+    let page = client.call(ListLeftovers { all }).await?;
     match format {
         Format::Json => page.items.iter().try_for_each(|item| terminal.json(item)),
         Format::Human if page.items.is_empty() => terminal.line("no run left anything to look at"),

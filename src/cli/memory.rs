@@ -15,10 +15,13 @@ use crate::clock::{Clock, Timestamp};
 use crate::protocol::command::{Command, Outcome};
 use crate::protocol::ids::MemoryId;
 use crate::protocol::memory::{
-    MAX_TEXT, Memory, MemoryAnswer, MemoryCommand, MemoryFilter, MemoryFound, MemoryOutcome,
-    MemoryPlace, MemoryQuery, MemoryReview, MemoryStats,
+    MAX_TEXT, Memory, MemoryCommand, MemoryFilter, MemoryFound, MemoryOutcome, MemoryPlace,
+    MemoryReview, MemoryStats,
 };
-use crate::protocol::snapshot::{Answer, PageRequest, Query};
+use crate::protocol::request::{
+    GetMemory, GetMemoryStats, ListMemories, ReviewMemories, SearchMemories,
+};
+use crate::protocol::snapshot::PageRequest;
 use crate::protocol::span;
 use crate::protocol::words::{FoundBy, MemoryScope, MemoryState};
 use crate::text::untrusted::{limit_line, reveal};
@@ -57,10 +60,7 @@ pub async fn run(
                 cursor: None,
             };
             let filter = filter(which, state);
-            let MemoryAnswer::List(page) = ask(client, MemoryQuery::List { filter, page }).await?
-            else {
-                return Err(unexpected("memories"));
-            };
+            let page = client.call(ListMemories { filter, page }).await?;
             print(terminal, format, &page.items)
         }
         MemoryCommands::Search {
@@ -69,21 +69,17 @@ pub async fn run(
             which,
             limit,
         } => {
-            let query = MemoryQuery::Search {
+            let query = SearchMemories {
                 text: text.join(" "),
                 filter: filter(which, state),
                 limit,
             };
-            let MemoryAnswer::Search(found) = ask(client, query).await? else {
-                return Err(unexpected("what was found"));
-            };
+            let found = client.call(query).await?;
             hits(terminal, format, &found)
         }
         MemoryCommands::Show { id } => {
             let id = find::memory(client, &id).await?;
-            let MemoryAnswer::One(memory) = ask(client, MemoryQuery::One { id }).await? else {
-                return Err(unexpected("a memory"));
-            };
+            let memory = client.call(GetMemory { id }).await?;
             show(terminal, format, &memory)
         }
         MemoryCommands::Add {
@@ -154,10 +150,7 @@ pub async fn run(
             forget(client, terminal, format, id).await
         }
         MemoryCommands::Review { limit } => {
-            let MemoryAnswer::Review(found) = ask(client, MemoryQuery::Review { limit }).await?
-            else {
-                return Err(unexpected("what to look through"));
-            };
+            let found = client.call(ReviewMemories { limit }).await?;
             review(terminal, format, &found)
         }
         MemoryCommands::Export { file, which } => {
@@ -168,19 +161,9 @@ pub async fn run(
             memory_lines::import(client, terminal, format, &file).await
         }
         MemoryCommands::Stats => {
-            let MemoryAnswer::Stats(found) = ask(client, MemoryQuery::Stats).await? else {
-                return Err(unexpected("the memory"));
-            };
+            let found = client.call(GetMemoryStats {}).await?;
             stats(terminal, format, &found)
         }
-    }
-}
-
-/// Asks about memory.
-pub async fn ask(client: &dyn ConsoleClient, query: MemoryQuery) -> Result<MemoryAnswer, Failure> {
-    match client.query(Query::Memory(query)).await? {
-        Answer::Memory(answer) => Ok(answer),
-        _ => Err(unexpected("memory")),
     }
 }
 

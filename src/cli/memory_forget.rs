@@ -1,10 +1,11 @@
 //! `leverframe memory forget --person ID`: shows first what would go, then asks for the id again.
 
 use crate::cli::exit::{Failure, unexpected};
-use crate::cli::memory::{ask, attended, command};
+use crate::cli::memory::{attended, command};
 use crate::cli::terminal::{Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
-use crate::protocol::memory::{Forgotten, MemoryAnswer, MemoryCommand, MemoryOutcome, MemoryQuery};
+use crate::protocol::memory::{Forgotten, MemoryCommand, MemoryOutcome};
+use crate::protocol::request::PreviewForgetPerson;
 
 /// Forgets a person.
 pub async fn person(
@@ -14,12 +15,10 @@ pub async fn person(
     person: String,
     yes: bool,
 ) -> Result<(), Failure> {
-    let query = MemoryQuery::ForgetPreview {
+    let query = PreviewForgetPerson {
         person: person.clone(),
     };
-    let MemoryAnswer::ForgetPreview(found) = ask(client, query).await? else {
-        return Err(unexpected("what would be forgotten"));
-    };
+    let found = client.call(query).await?;
     if !yes {
         match format {
             Format::Json => terminal.json(&found)?,

@@ -5,13 +5,12 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 use crate::cli::exit::{Failure, unexpected};
-use crate::cli::memory::{ask, command, read};
+use crate::cli::memory::{command, read};
 use crate::cli::terminal::{Format, Terminal, json_line};
 use crate::client::console_client::ConsoleClient;
 use crate::client::memory_lines;
-use crate::protocol::memory::{
-    MemoryAnswer, MemoryCommand, MemoryFilter, MemoryOutcome, MemoryQuery,
-};
+use crate::protocol::memory::{MemoryCommand, MemoryFilter, MemoryOutcome};
+use crate::protocol::request::ListMemories;
 use crate::protocol::snapshot::PageRequest;
 
 /// Most bytes of one import: a request holds no more.
@@ -37,16 +36,14 @@ pub async fn export(
     }
     let (mut cursor, mut count) = (None, 0);
     loop {
-        let query = MemoryQuery::List {
+        let query = ListMemories {
             filter: filter.clone(),
             page: PageRequest {
                 limit: Some(500),
                 cursor,
             },
         };
-        let MemoryAnswer::List(page) = ask(client, query).await? else {
-            return Err(unexpected("memories"));
-        };
+        let page = client.call(query).await?;
         for item in page.items.into_iter().filter_map(memory_lines::item) {
             count += 1;
             match &mut written {

@@ -17,7 +17,7 @@ use crate::protocol::models::{
     CheckVerdict, Discovery, KeyState, ModelEntry, ModelPrice, ModelTest, ProviderModels,
 };
 use crate::protocol::problem::{Problem, ProblemKind};
-use crate::protocol::snapshot::{Answer, Query};
+use crate::protocol::request::ListModels;
 use crate::runtime::models::{self, TestFailure, Unusable};
 use crate::runtime::start::StartError;
 
@@ -105,9 +105,7 @@ impl Source<'_> {
     async fn list(&self) -> Result<Vec<ProviderModels>, Failure> {
         match self {
             Self::Client(client) => {
-                let Answer::Models(page) = client.query(Query::Models).await? else {
-                    return Err(unexpected("models"));
-                };
+                let page = client.call(ListModels {}).await?;
                 Ok(page.items)
             }
             Self::Files(flags, environment) => Ok(models::list(flags, environment)?),

@@ -8,8 +8,9 @@ use crate::cli::terminal::{Attended, Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
 use crate::protocol::command::{Command, DeliveryResolution, Outcome};
 use crate::protocol::ids::OutboxId;
+use crate::protocol::request::{GetDelivery, ListDeliveries};
 use crate::protocol::session::OutboxItem;
-use crate::protocol::snapshot::{Answer, PageRequest, Query};
+use crate::protocol::snapshot::PageRequest;
 use crate::protocol::words::{DecisionWord, OutboxState};
 use crate::text::untrusted::{limit_line, reveal};
 
@@ -21,16 +22,14 @@ pub async fn list(
     state: Option<OutboxState>,
     limit: Option<u32>,
 ) -> Result<(), Failure> {
-    let query = Query::Outbox {
+    let query = ListDeliveries {
         state,
         page: PageRequest {
             limit,
             cursor: None,
         },
     };
-    let Answer::Outbox(page) = client.query(query).await? else {
-        return Err(unexpected("deliveries"));
-    };
+    let page = client.call(query).await?;
     match format {
         Format::Json => page.items.iter().try_for_each(|item| terminal.json(item)),
         Format::Human => {
@@ -60,10 +59,8 @@ pub async fn list(
 
 /// One delivery.
 pub async fn read(client: &dyn ConsoleClient, id: OutboxId) -> Result<OutboxItem, Failure> {
-    let Answer::Delivery(item) = client.query(Query::Delivery { id }).await? else {
-        return Err(unexpected("a delivery"));
-    };
-    Ok(*item)
+    let item = client.call(GetDelivery { id }).await?;
+    Ok(item)
 }
 
 /// Writes one delivery.

@@ -8,17 +8,14 @@ use crate::client::console_client::ConsoleClient;
 use crate::protocol::command::{Command, Outcome};
 use crate::protocol::pairing::{Pairing, PairingCommand};
 use crate::protocol::problem::Problem;
-use crate::protocol::snapshot::{Answer, Query};
+use crate::protocol::request::ListPairings;
 use crate::protocol::words::PairingState;
 
 async fn all(
     client: &dyn ConsoleClient,
     state: Option<PairingState>,
 ) -> Result<Vec<Pairing>, Failure> {
-    match client.query(Query::Pairings { state }).await? {
-        Answer::Pairings(page) => Ok(page.items),
-        _ => Err(unexpected("pairings")),
-    }
+    Ok(client.call(ListPairings { state }).await?.items)
 }
 
 /// Lists them.

@@ -3,13 +3,13 @@
 use std::collections::HashSet;
 
 use crate::cli::emergency;
-use crate::cli::exit::{Failure, unexpected};
+use crate::cli::exit::Failure;
 use crate::cli::terminal::{Attended, Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
 use crate::clock::Timestamp;
 use crate::protocol::command::{Command, Waiting};
 use crate::protocol::ids::SessionId;
-use crate::protocol::snapshot::{Answer, Query};
+use crate::protocol::request::ListUncertain;
 use crate::protocol::uncertain::{ConversationChoice, Uncertain, WaitingConversation};
 use crate::text::untrusted::limit_line;
 
@@ -24,9 +24,7 @@ pub async fn run(
     waiting: Option<Waiting>,
     named: &[(String, Waiting)],
 ) -> Result<(), Failure> {
-    let Answer::Uncertain(uncertain) = client.query(Query::Uncertain).await? else {
-        return Err(unexpected("what is uncertain"));
-    };
+    let uncertain = client.call(ListUncertain {}).await?;
     let mut conversations = choices(&uncertain, named)?;
     let said: HashSet<SessionId> = conversations.iter().map(|c| c.session_id).collect();
     let unsaid: Vec<&WaitingConversation> = uncertain
@@ -57,7 +55,7 @@ pub async fn run(
                 }
             }
             (Format::Json, _) => {
-                terminal.json(&*uncertain)?;
+                terminal.json(&uncertain)?;
                 return say_how(terminal);
             }
             (Format::Human, Attended::Script) => return say_how(terminal),

@@ -2,13 +2,14 @@
 
 use crate::cli::approvals::{self, Order};
 use crate::cli::continuations;
-use crate::cli::exit::{Failure, unexpected};
+use crate::cli::exit::Failure;
 use crate::cli::find;
 use crate::cli::terminal::{Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
 use crate::protocol::approval::Approval;
 use crate::protocol::ids::{ContinuationId, ToolCallId};
-use crate::protocol::snapshot::{Answer, PageRequest, Query};
+use crate::protocol::request::{ExplainCall, ListApprovals};
+use crate::protocol::snapshot::PageRequest;
 use crate::protocol::words::{ApprovalKind, ApprovalState};
 use crate::text::untrusted::limit_line;
 
@@ -23,16 +24,14 @@ async fn questions(client: &dyn ConsoleClient, about: &About) -> Result<Vec<Appr
     let mut found = Vec::new();
     let mut cursor = None;
     loop {
-        let query = Query::Approvals {
+        let query = ListApprovals {
             state: None,
             page: PageRequest {
                 limit: Some(500),
                 cursor,
             },
         };
-        let Answer::Approvals(page) = client.query(query).await? else {
-            return Err(unexpected("approvals"));
-        };
+        let page = client.call(query).await?;
         found.extend(page.items.into_iter().filter(|approval| {
             approval.kind == ApprovalKind::ResolveUnknown
                 && match about {
@@ -63,7 +62,7 @@ pub async fn run(
     match &about {
         About::Call(tool_call_id) => {
             let tool_call_id = *tool_call_id;
-            client.query(Query::Why { tool_call_id }).await?;
+            client.call(ExplainCall { tool_call_id }).await?;
         }
         About::Continuation(id) => {
             continuations::read(client, *id).await?;

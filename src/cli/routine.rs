@@ -10,10 +10,9 @@ use crate::cli::table;
 use crate::cli::terminal::{Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
 use crate::protocol::command::{BudgetRequest, Command, Outcome};
-use crate::protocol::routine::{
-    Routine, RoutineAnswer, RoutineCommand, RoutineOutcome, RoutinePatch, RoutineQuery, RoutineRun,
-};
-use crate::protocol::snapshot::{Answer, PageRequest, Query};
+use crate::protocol::request::{GetRoutine, ListRoutineRuns, ListRoutines, ListUpcomingRuns};
+use crate::protocol::routine::{Routine, RoutineCommand, RoutineOutcome, RoutinePatch, RoutineRun};
+use crate::protocol::snapshot::PageRequest;
 use crate::protocol::words::{Autonomy, MissedRuns};
 use crate::text::untrusted::{limit_line, reveal};
 
@@ -267,15 +266,13 @@ pub async fn run(
                     return Err(Failure::Usage("name a routine or a --schedule".to_owned()));
                 }
             };
-            let query = RoutineQuery::Upcoming {
+            let query = ListUpcomingRuns {
                 schedule,
                 time_zone,
                 limit,
             };
-            let RoutineAnswer::Upcoming(times) = ask(client, query).await? else {
-                return Err(unexpected("times"));
-            };
-            times.iter().try_for_each(|time| match format {
+            let times = client.call(query).await?;
+            times.items.iter().try_for_each(|time| match format {
                 Format::Json => terminal.json(time),
                 Format::Human => terminal.line(&time.to_string()),
             })
@@ -283,20 +280,8 @@ pub async fn run(
     }
 }
 
-async fn ask(client: &dyn ConsoleClient, query: RoutineQuery) -> Result<RoutineAnswer, Failure> {
-    match client.query(Query::Routines(query)).await? {
-        Answer::Routines(answer) => Ok(answer),
-        _ => Err(unexpected("routines")),
-    }
-}
-
 async fn one(client: &dyn ConsoleClient, routine: String) -> Result<Routine, Failure> {
-    match ask(client, RoutineQuery::One { routine }).await? {
-        RoutineAnswer::One(routine) => Ok(*routine),
-        RoutineAnswer::List(_) | RoutineAnswer::Runs(_) | RoutineAnswer::Upcoming(_) => {
-            Err(unexpected("a routine"))
-        }
-    }
+    Ok(client.call(GetRoutine { routine }).await?)
 }
 
 async fn enable(
@@ -372,9 +357,7 @@ async fn list(
     terminal: &mut Terminal<'_>,
     format: Format,
 ) -> Result<(), Failure> {
-    let RoutineAnswer::List(page) = ask(client, RoutineQuery::List).await? else {
-        return Err(unexpected("routines"));
-    };
+    let page = client.call(ListRoutines {}).await?;
     if format == Format::Json {
         return page
             .items
@@ -488,10 +471,8 @@ async fn history(
         limit,
         cursor: None,
     };
-    let query = RoutineQuery::Runs { routine, page };
-    let RoutineAnswer::Runs(page) = ask(client, query).await? else {
-        return Err(unexpected("runs"));
-    };
+    let query = ListRoutineRuns { routine, page };
+    let page = client.call(query).await?;
     if format == Format::Human && page.items.is_empty() {
         return terminal.note("no runs yet");
     }

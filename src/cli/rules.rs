@@ -10,10 +10,8 @@ use crate::client::console_client::ConsoleClient;
 use crate::clock::{Clock, Timestamp};
 use crate::protocol::command::{Command, Outcome};
 use crate::protocol::ids::{ApprovalId, RuleId, SessionId};
-use crate::protocol::rule::{
-    Grant, Rule, RuleAnswer, RuleCommand, RuleMatches, RuleOutcome, RulePatch, RuleQuery,
-};
-use crate::protocol::snapshot::{Answer, Query};
+use crate::protocol::request::{GetRule, GetRuleMatches, ListGrants, ListRules, TestRules};
+use crate::protocol::rule::{Grant, Rule, RuleCommand, RuleMatches, RuleOutcome, RulePatch};
 use crate::protocol::span;
 use crate::protocol::words::{RuleMatcher, VerdictWord};
 use crate::text::untrusted::limit_line;
@@ -200,7 +198,7 @@ pub async fn run(
                 ));
             }
             if preview {
-                let found = matches(client, None, rule).await?;
+                let found = client.call(GetRuleMatches { id: None, rule }).await?;
                 return match format {
                     Format::Json => terminal.json(&found),
                     Format::Human => told_matches(terminal, &found),
@@ -249,15 +247,13 @@ pub async fn run(
         } => {
             let args = serde_json::from_str(&args)
                 .map_err(|error| Failure::Usage(format!("the arguments are no JSON: {error}")))?;
-            let query = RuleQuery::Test {
+            let query = TestRules {
                 tool,
                 args,
                 channel,
                 session_id: session,
             };
-            let RuleAnswer::Test(test) = ask(client, query).await? else {
-                return Err(unexpected("a test"));
-            };
+            let test = client.call(query).await?;
             if format == Format::Json {
                 return terminal.json(&test);
             }
@@ -281,41 +277,16 @@ pub async fn run(
     }
 }
 
-async fn ask(client: &dyn ConsoleClient, query: RuleQuery) -> Result<RuleAnswer, Failure> {
-    match client.query(Query::Rules(query)).await? {
-        Answer::Rules(answer) => Ok(answer),
-        _ => Err(unexpected("rules")),
-    }
-}
-
 async fn all(client: &dyn ConsoleClient) -> Result<Vec<Rule>, Failure> {
-    match ask(client, RuleQuery::List).await? {
-        RuleAnswer::List(page) => Ok(page.items),
-        _ => Err(unexpected("rules")),
-    }
+    Ok(client.call(ListRules {}).await?.items)
 }
 
 /// A rule by id, or by a beginning of it that no other has.
 async fn one(client: &dyn ConsoleClient, text: &str) -> Result<Rule, Failure> {
     if let Ok(id) = text.parse::<RuleId>() {
-        return match ask(client, RuleQuery::One { id }).await? {
-            RuleAnswer::One(rule) => Ok(*rule),
-            _ => Err(unexpected("a rule")),
-        };
+        return Ok(client.call(GetRule { id }).await?);
     }
     crate::cli::find::rule(text, all(client).await?)
-}
-
-/// What a rule matches of the last seven days.
-pub async fn matches(
-    client: &dyn ConsoleClient,
-    id: Option<RuleId>,
-    rule: Box<RulePatch>,
-) -> Result<RuleMatches, Failure> {
-    match ask(client, RuleQuery::Matches { id, rule }).await? {
-        RuleAnswer::Matches(found) => Ok(*found),
-        _ => Err(unexpected("matches")),
-    }
 }
 
 async fn change(
@@ -438,9 +409,7 @@ async fn grants(
     terminal: &mut Terminal<'_>,
     format: Format,
 ) -> Result<(), Failure> {
-    let RuleAnswer::Grants(page) = ask(client, RuleQuery::Grants).await? else {
-        return Err(unexpected("permissions"));
-    };
+    let page = client.call(ListGrants {}).await?;
     if format == Format::Json {
         return page.items.iter().try_for_each(|grant| terminal.json(grant));
     }
@@ -496,7 +465,12 @@ async fn show(
     if let Some(note) = &rule.note {
         terminal.line(&format!("note      {}", cell(note)))?;
     }
-    let mut found = matches(client, Some(rule.id), Box::default()).await?;
+    let mut found = client
+        .call(GetRuleMatches {
+            id: Some(rule.id),
+            rule: Box::default(),
+        })
+        .await?;
     found.coverage = None;
     told_matches(terminal, &found)
 }

@@ -14,7 +14,8 @@ use crate::client::console_client::ConsoleClient;
 use crate::client::export::{Export, ExportFormat};
 use crate::clock::Clock;
 use crate::protocol::command::{Command, Outcome};
-use crate::protocol::snapshot::{Answer, PageRequest, Query};
+use crate::protocol::request::ListSessions;
+use crate::protocol::snapshot::PageRequest;
 use crate::protocol::words::SessionState;
 
 /// Goes back to an earlier session.
@@ -41,7 +42,7 @@ pub async fn list(
     channel: Option<String>,
     limit: Option<u32>,
 ) -> Result<(), Failure> {
-    let query = Query::Sessions {
+    let query = ListSessions {
         state,
         channel,
         page: PageRequest {
@@ -49,9 +50,7 @@ pub async fn list(
             cursor: None,
         },
     };
-    let Answer::Sessions(page) = client.query(query).await? else {
-        return Err(unexpected("sessions"));
-    };
+    let page = client.call(query).await?;
     match format {
         Format::Json => page.items.iter().try_for_each(|item| terminal.json(item)),
         Format::Human => {

@@ -1,12 +1,12 @@
 //! `leverframe summary`: what somebody who takes over a shift must know.
 
 use crate::cli::audit::moment;
-use crate::cli::exit::{Failure, unexpected};
+use crate::cli::exit::Failure;
 use crate::cli::terminal::{Format, Terminal};
 use crate::client::console_client::ConsoleClient;
 use crate::client::summary_lines;
 use crate::clock::Clock;
-use crate::protocol::snapshot::{Answer, Query};
+use crate::protocol::request::GetShiftSummary;
 
 /// Prints the summary since a time, or of the last eight hours.
 pub async fn run(
@@ -19,9 +19,7 @@ pub async fn run(
         .as_deref()
         .map(|text| moment(text, &Clock::System))
         .transpose()?;
-    let Answer::Summary(summary) = client.query(Query::Summary { since }).await? else {
-        return Err(unexpected("a summary"));
-    };
+    let summary = client.call(GetShiftSummary { since }).await?;
     match format {
         Format::Json => terminal.json(&summary),
         Format::Human => summary_lines::lines(&summary)

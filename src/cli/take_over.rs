@@ -6,8 +6,8 @@ use crate::cli::find::{self, submit};
 use crate::cli::terminal::{Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
 use crate::protocol::command::{Command, Outcome};
+use crate::protocol::request::GetSession;
 use crate::protocol::session::Session;
-use crate::protocol::snapshot::{Answer, Query};
 use crate::protocol::take_over::TakeOverCommand;
 
 async fn carry_out(
@@ -66,9 +66,7 @@ pub async fn say(
 ) -> Result<(), Failure> {
     let session_id = find::session(client, id).await?;
     let text = ask::text(terminal, words)?;
-    let Answer::Session(session) = client.query(Query::Session { id: session_id }).await? else {
-        return Err(unexpected("a session"));
-    };
+    let session = client.call(GetSession { id: session_id }).await?;
     let Some(held) = session.taken_over else {
         return Err(Failure::Usage(format!(
             "this conversation is the agent's; `leverframe sessions take-over {session_id}` takes it over"

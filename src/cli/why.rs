@@ -1,10 +1,10 @@
 //! `leverframe why CALL`.
 
-use crate::cli::exit::{Failure, unexpected};
+use crate::cli::exit::Failure;
 use crate::cli::terminal::{Format, Terminal, cell};
 use crate::client::console_client::ConsoleClient;
 use crate::protocol::ids::ToolCallId;
-use crate::protocol::snapshot::{Answer, Query};
+use crate::protocol::request::ExplainCall;
 
 /// Explains why a call ran, asked or was refused.
 pub async fn run(
@@ -18,9 +18,7 @@ pub async fn run(
             "{error}; `leverframe continuations show ID` lists the calls of a turn"
         ))
     })?;
-    let Answer::Why(why) = client.query(Query::Why { tool_call_id }).await? else {
-        return Err(unexpected("an explanation"));
-    };
+    let why = client.call(ExplainCall { tool_call_id }).await?;
     match format {
         Format::Json => terminal.json(&why),
         Format::Human => {

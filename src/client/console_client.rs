@@ -8,7 +8,7 @@ use futures_util::stream::BoxStream;
 use crate::protocol::command::{Envelope, Outcome};
 use crate::protocol::event::{EventFilter, StreamItem};
 use crate::protocol::problem::Problem;
-use crate::protocol::snapshot::{Answer, Query};
+use crate::protocol::request::{Answer, Query, Request};
 use crate::protocol::words::Scope;
 
 /// Events in order. Ends with an error when the connection is lost (remote) or the engine stops
@@ -23,7 +23,7 @@ pub trait ConsoleClient: Send + Sync {
     /// A remote client ignores `envelope.actor`: the daemon takes the actor from the credential.
     async fn submit(&self, envelope: Envelope) -> Result<Outcome, Problem>;
 
-    /// Answers a question; the answer's variant has the query's name.
+    /// Answers a question. Callers use `call`, which knows the type of the reply.
     async fn query(&self, query: Query) -> Result<Answer, Problem>;
 
     /// Follows events. The subscription exists when this returns, so a snapshot taken afterwards
@@ -42,4 +42,17 @@ pub trait ConsoleClient: Send + Sync {
 
     /// In words, for the header: `local`, `attached to unix:…`, `attached to http://…`.
     fn description(&self) -> String;
+}
+
+impl dyn ConsoleClient + '_ {
+    /// Asks, and gives the reply of that question.
+    ///
+    /// # Errors
+    /// What the engine answers, and an answer to another question: a fault of ours, never taken for the reply.
+    pub async fn call<R>(&self, request: R) -> Result<R::Reply, Problem>
+    where
+        R: Request<Wire = Query, Answer = Answer>,
+    {
+        R::reply(self.query(request.into()).await?)
+    }
 }

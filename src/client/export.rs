@@ -10,10 +10,10 @@ use crate::client::console_client::ConsoleClient;
 use crate::clock::Timestamp;
 use crate::protocol::ids::{ContinuationId, SessionId};
 use crate::protocol::problem::Problem;
+use crate::protocol::request::{GetSession, GetTranscriptFrom};
 use crate::protocol::session::{
     Session, Step, StepBody, ToolCall, TranscriptBody, TranscriptEntry, Usage,
 };
-use crate::protocol::snapshot::{Answer, Query};
 use crate::text::untrusted::escape_line;
 use crate::text::verbatim::{block, inline};
 
@@ -98,25 +98,17 @@ impl Export {
         match self.at {
             At::Head => {
                 let id = self.session_id;
-                let Answer::Session(session) = client.query(Query::Session { id }).await? else {
-                    return Err(Problem::internal(
-                        "the engine did not answer with a session",
-                    ));
-                };
+                let session = client.call(GetSession { id }).await?;
                 self.at = At::From(0);
                 self.head(&session).map(Some)
             }
             At::From(from) => {
-                let query = Query::TranscriptFrom {
+                let query = GetTranscriptFrom {
                     session_id: self.session_id,
                     from,
                     limit: Some(PAGE),
                 };
-                let Answer::Transcript(page) = client.query(query).await? else {
-                    return Err(Problem::internal(
-                        "the engine did not answer with a transcript",
-                    ));
-                };
+                let page = client.call(query).await?;
                 self.at = match page.next_cursor {
                     None => At::End,
                     Some(cursor) => At::From(cursor.parse().map_err(|_| {

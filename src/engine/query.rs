@@ -1,16 +1,23 @@
 //! Answering questions. Changes nothing.
 
-use crate::clock::Day;
+use std::future::ready;
+
+use futures_util::{FutureExt as _, TryFutureExt as _};
+
+use crate::clock::{Day, Timestamp};
 use crate::engine::core::{Engine, lock};
-use crate::engine::handle::{duty, emergency, hooks, hygiene, memory, routines, rules};
+use crate::engine::handle::{duty, emergency, hygiene, memory, routines, rules};
 use crate::engine::problem::from_store;
 use crate::engine::response_cache::stats;
-use crate::engine::{costs, doctor, what_if, why};
+use crate::engine::{costs, doctor, forget, what_if, why};
 use crate::model::catalogue;
 use crate::protocol::channel::{Channel, ChannelHealth};
+use crate::protocol::ids::SessionId;
 use crate::protocol::problem::Problem;
-use crate::protocol::session::Usage;
-use crate::protocol::snapshot::{Answer, EngineStatus, Page, Query, Snapshot};
+use crate::protocol::request::{Answer, Query, dispatch};
+use crate::protocol::session::{Session, Usage};
+use crate::protocol::snapshot::{EngineStatus, Page, Snapshot};
+use crate::protocol::summary::ShiftSummary;
 use crate::protocol::words::{ChannelKind, ChannelState};
 use crate::store::error::StoreError;
 use crate::store::input::BudgetKind;
@@ -19,6 +26,7 @@ use crate::store::queries::channels::ChannelRow;
 use crate::store::queries::continuations::ContinuationFilter;
 use crate::store::queries::outbox::OutboxFilter;
 use crate::store::queries::sessions::SessionFilter;
+use crate::store::reader::Reader;
 
 /// How far a summary goes back when nothing else is said: a shift of eight hours.
 const SHIFT_SECONDS: i64 = 8 * 3600;
@@ -26,219 +34,110 @@ const SHIFT_SECONDS: i64 = 8 * 3600;
 impl Engine {
     /// Answers a question.
     pub async fn answer(&self, query: Query) -> Result<Answer, Problem> {
-        let store = &self.store;
-        match query {
-            Query::Snapshot => snapshot(self)
-                .await
-                .map(|snapshot| Answer::Snapshot(Box::new(snapshot))),
-            Query::Engine => engine_status(self).await.map(Answer::Engine),
-            Query::Sessions {
-                state,
-                channel,
-                page,
-            } => {
-                let filter = SessionFilter { state, channel };
-                store
-                    .read(move |reader| reader.sessions(&filter, &page))
-                    .await
-                    .map(Answer::Sessions)
-                    .map_err(from_store)
-            }
-            Query::Session { id } => {
-                let session = store
-                    .read_here(move |reader| {
-                        let mut session = reader.session(id)?;
-                        session.memory = Some(reader.session_memory(id)?);
-                        Ok(session)
-                    })
-                    .await
-                    .map_err(from_store)?;
-                Ok(Answer::Session(Box::new(session)))
-            }
-            Query::Transcript {
-                session_id,
-                before,
-                limit,
-            } => store
-                .read(move |reader| reader.transcript(session_id, before, limit))
-                .await
-                .map(Answer::Transcript)
-                .map_err(from_store),
-            Query::TranscriptFrom {
-                session_id,
-                from,
-                limit,
-            } => store
-                .read(move |reader| reader.transcript_from(session_id, from, limit))
-                .await
-                .map(Answer::Transcript)
-                .map_err(from_store),
-            Query::Continuations {
-                state,
-                session_id,
-                page,
-            } => {
-                let filter = ContinuationFilter { state, session_id };
-                store
-                    .read(move |reader| reader.continuations(&filter, &page))
-                    .await
-                    .map(Answer::Continuations)
-                    .map_err(from_store)
-            }
-            Query::Continuation { id } => {
-                let continuation = store
-                    .read_here(move |reader| reader.continuation(id))
-                    .await
-                    .map_err(from_store)?;
-                Ok(Answer::Continuation(Box::new(continuation)))
-            }
-            Query::Steps { continuation_id } => {
-                let items = store
-                    .read(move |reader| {
-                        reader.continuation(continuation_id)?;
-                        reader.steps(continuation_id)
-                    })
-                    .await
-                    .map_err(from_store)?;
-                Ok(Answer::Steps(Page {
-                    items,
-                    next_cursor: None,
-                }))
-            }
-            Query::Approvals { state, page } => {
-                let filter = ApprovalFilter { state };
-                store
-                    .read(move |reader| reader.approvals(&filter, &page))
-                    .await
-                    .map(Answer::Approvals)
-                    .map_err(from_store)
-            }
-            Query::Approval { id } => {
-                let approval = store
-                    .read_here(move |reader| reader.approval(id))
-                    .await
-                    .map_err(from_store)?;
-                Ok(Answer::Approval(Box::new(approval)))
-            }
-            Query::Channels => {
-                let rows = store
-                    .read(|reader| reader.channel_rows())
-                    .await
-                    .map_err(from_store)?;
-                let items = rows.into_iter().map(|row| channel(self, row)).collect();
-                Ok(Answer::Channels(Page {
-                    items,
-                    next_cursor: None,
-                }))
-            }
-            Query::Channel { name } => channel_view(self, &name)
-                .await
-                .map(|view| Answer::Channel(Box::new(view))),
-            Query::WhatIf {
-                channel,
-                autonomy,
-                limit,
-            } => what_if::what_if(self, channel, autonomy, limit)
-                .await
-                .map(Answer::WhatIf),
-            Query::Outbox { state, page } => {
-                let filter = OutboxFilter { state };
-                store
-                    .read(move |reader| reader.outbox(&filter, &page))
-                    .await
-                    .map(Answer::Outbox)
-                    .map_err(from_store)
-            }
-            Query::Delivery { id } => {
-                let item = store
-                    .read(move |reader| reader.delivery(id))
-                    .await
-                    .map_err(from_store)?;
-                Ok(Answer::Delivery(Box::new(item)))
-            }
-            Query::Why { tool_call_id } => why::why(self, tool_call_id)
-                .await
-                .map(|why| Answer::Why(Box::new(why))),
-            Query::Uncertain => emergency::uncertain(self)
-                .await
-                .map(|found| Answer::Uncertain(Box::new(found))),
-            Query::Artifact { hash } => store
-                .artifact(hash)
-                .await
-                .map(|artifact| Answer::Artifact(Box::new(artifact)))
-                .map_err(from_store),
-            Query::Doctor { check } => doctor::doctor(self, check)
-                .await
-                .map(|doctor| Answer::Doctor(Box::new(doctor))),
-            Query::Audit { filter, page } => store
-                .read(move |reader| reader.audit_rows(&filter, &page))
-                .await
-                .map(Answer::Audit)
-                .map_err(from_store),
-            Query::AuditVerify { anchor } => doctor::verify_audit(self, anchor)
-                .await
-                .map(|report| Answer::AuditVerify(Box::new(report))),
-            Query::Models => Ok(Answer::Models(Page {
-                items: catalogue::list(&self.settings),
-                next_cursor: None,
-            })),
-            Query::Cache => Ok(Answer::Cache(Box::new(stats::stats(self).await))),
-            Query::CacheEntries { channel, page } => self
-                .response_cache
-                .file
-                .entries(channel, page)
-                .await
-                .map(Answer::CacheEntries)
-                .map_err(stats::problem),
-            Query::CacheEntry { id } => self
-                .response_cache
-                .file
-                .entry(id)
-                .await
-                .map(|entry| Answer::CacheEntry(Box::new(entry)))
-                .map_err(stats::problem),
-            Query::Costs { by, since, until } => costs::costs(self, by, since, until)
-                .await
-                .map(|costs| Answer::Costs(Box::new(costs))),
-            Query::Memory(query) => memory::answer(self, query).await.map(Answer::Memory),
-            Query::Hygiene(query) => hygiene::answer(self, query).await.map(Answer::Hygiene),
-            Query::Hooks => Ok(Answer::Hooks(hooks::list(self))),
-            Query::Routines(query) => routines::answer(self, query).await.map(Answer::Routines),
-            Query::Rules(query) => rules::answer(self, query).await.map(Answer::Rules),
-            Query::Pairings { state } => {
-                let items = store
-                    .read(move |reader| reader.pairings(state))
-                    .await
-                    .map_err(from_store)?;
-                Ok(Answer::Pairings(Page {
-                    items,
-                    next_cursor: None,
-                }))
-            }
-            Query::Summary { since } => {
-                let now = self.clock.now();
-                let since = since.unwrap_or_else(|| now.plus_seconds(-SHIFT_SECONDS));
-                store
-                    .read(move |reader| reader.shift(since, now))
-                    .await
-                    .map(|summary| Answer::Summary(Box::new(summary)))
-                    .map_err(from_store)
-            }
-            Query::Leftovers { all } => {
-                let items = store
-                    .read(move |reader| reader.leftovers(all))
-                    .await
-                    .map_err(from_store)?;
-                Ok(Answer::Leftovers(Page {
-                    items,
-                    next_cursor: None,
-                }))
-            }
-            Query::Duty { actor } => duty::duty(self, actor.as_ref())
-                .await
-                .map(|duty| Answer::Duty(Box::new(duty))),
-        }
+        dispatch!(query, Query => Answer {
+            GetSnapshot(_) => snapshot(self),
+            GetEngine(_) => engine_status(self),
+            ListSessions(q) => read(self, move |rows| {
+                rows.sessions(&SessionFilter { state: q.state, channel: q.channel }, &q.page)
+            }),
+            GetSession(q) => session(self, q.id),
+            GetTranscript(q) => read(self, move |rows| rows.transcript(q.session_id, q.before, q.limit)),
+            GetTranscriptFrom(q) => read(self, move |rows| rows.transcript_from(q.session_id, q.from, q.limit)),
+            ListContinuations(q) => read(self, move |rows| {
+                rows.continuations(&ContinuationFilter { state: q.state, session_id: q.session_id }, &q.page)
+            }),
+            GetContinuation(q) => read_here(self, move |rows| rows.continuation(q.id)),
+            ListSteps(q) => read(self, move |rows| {
+                rows.continuation(q.continuation_id)?;
+                rows.steps(q.continuation_id).map(Page::from)
+            }),
+            ListApprovals(q) => read(self, move |rows| {
+                rows.approvals(&ApprovalFilter { state: q.state }, &q.page)
+            }),
+            GetApproval(q) => read_here(self, move |rows| rows.approval(q.id)),
+            ListChannels(_) => channels(self),
+            GetChannel(q) => channel_view(self, &q.name),
+            GetWhatIf(q) => what_if::what_if(self, q.channel, q.autonomy, q.limit),
+            ListDeliveries(q) => read(self, move |rows| rows.outbox(&OutboxFilter { state: q.state }, &q.page)),
+            GetDelivery(q) => read(self, move |rows| rows.delivery(q.id)),
+            ExplainCall(q) => why::why(self, q.tool_call_id),
+            ListUncertain(_) => emergency::uncertain(self),
+            GetArtifact(q) => self.store.artifact(q.hash).map_err(from_store),
+            GetDoctor(q) => doctor::doctor(self, q.check),
+            ListAudit(q) => read(self, move |rows| rows.audit_rows(&q.filter, &q.page)),
+            VerifyAudit(q) => doctor::verify_audit(self, q.anchor),
+            ListModels(_) => ready(Ok(Page::from(catalogue::list(&self.settings)))),
+            GetCache(_) => stats::stats(self).map(Ok),
+            ListCacheEntries(q) => self.response_cache.file.entries(q.channel, q.page).map_err(stats::problem),
+            GetCacheEntry(q) => self.response_cache.file.entry(q.id).map_err(stats::problem),
+            GetCosts(q) => costs::costs(self, q.by, q.since, q.until),
+            GetMemoryStats(_) => memory::stats(self),
+            ListMemories(q) => read(self, move |rows| rows.memories(&q.filter, &q.page)),
+            SearchMemories(q) => memory::search(self, q.text, q.filter, q.limit),
+            GetMemory(q) => read_here(self, move |rows| rows.memory(q.id)),
+            ReviewMemories(q) => memory::review(self, q.limit),
+            GetSessionSummary(q) => read_here(self, move |rows| {
+                rows.session(q.session_id)?;
+                rows.summary(q.session_id)
+            }),
+            ListCompactions(q) => read(self, move |rows| rows.compactions(q.session_id, &q.page)),
+            PreviewForgetPerson(q) => forget::preview(self, q.person),
+            GetHygiene(_) => hygiene::status(self),
+            PreviewHygiene(_) => crate::engine::hygiene::preview(self),
+            ListHygieneRuns(q) => read(self, move |rows| rows.hygiene_runs(&q.page)),
+            ListHooks(_) => ready(Ok(Page::from(self.hooks.list()))),
+            ListRoutines(_) => read_here(self, |rows| rows.routines().map(Page::from)),
+            GetRoutine(q) => routines::find(self, &q.routine),
+            ListRoutineRuns(q) => routines::runs(self, &q.routine, q.page),
+            ListUpcomingRuns(q) => ready(routines::next_times(self, &q.schedule, q.time_zone, q.limit)),
+            ListRules(_) => rules::list(self),
+            GetRule(q) => rules::one(self, q.id),
+            ListGrants(_) => rules::grants(self),
+            GetRuleMatches(q) => rules::matches(self, q.id, *q.rule),
+            TestRules(q) => rules::test(self, q.tool, q.args, q.channel, q.session_id),
+            GetShiftSummary(q) => shift(self, q.since),
+            ListPairings(q) => read(self, move |rows| rows.pairings(q.state).map(Page::from)),
+            GetDuty(q) => duty::duty(self, q.actor.as_ref()),
+            ListLeftovers(q) => read(self, move |rows| rows.leftovers(q.all).map(Page::from)),
+        })
     }
+}
+
+/// Reads off the async threads.
+async fn read<T: Send + 'static>(
+    engine: &Engine,
+    query: impl FnOnce(&Reader<'_>) -> Result<T, StoreError> + Send + 'static,
+) -> Result<T, Problem> {
+    engine.store.read(query).await.map_err(from_store)
+}
+
+/// Reads here: one row, or few.
+async fn read_here<T>(
+    engine: &Engine,
+    query: impl FnOnce(&Reader<'_>) -> Result<T, StoreError>,
+) -> Result<T, Problem> {
+    engine.store.read_here(query).await.map_err(from_store)
+}
+
+async fn session(engine: &Engine, id: SessionId) -> Result<Session, Problem> {
+    read_here(engine, move |rows| {
+        let mut session = rows.session(id)?;
+        session.memory = Some(rows.session_memory(id)?);
+        Ok(session)
+    })
+    .await
+}
+
+async fn channels(engine: &Engine) -> Result<Page<Channel>, Problem> {
+    let rows = read(engine, |rows| rows.channel_rows()).await?;
+    let items: Vec<Channel> = rows.into_iter().map(|row| channel(engine, row)).collect();
+    Ok(items.into())
+}
+
+async fn shift(engine: &Engine, since: Option<Timestamp>) -> Result<ShiftSummary, Problem> {
+    let now = engine.clock.now();
+    let since = since.unwrap_or_else(|| now.plus_seconds(-SHIFT_SECONDS));
+    read(engine, move |rows| rows.shift(since, now)).await
 }
 
 async fn snapshot(engine: &Engine) -> Result<Snapshot, Problem> {

@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::{Day, Timestamp};
 use crate::protocol::ids::{HygieneRunId, MemoryId};
-use crate::protocol::snapshot::{Page, PageRequest};
 use crate::protocol::words::{HygieneReason, HygieneState, MemoryScope};
 
 /// What goes for one reason in one scope.
@@ -125,34 +124,6 @@ pub struct HygieneStatus {
     pub sizes: Growth,
     /// By local day, oldest first; at most 400.
     pub growth: Vec<Growth>,
-}
-
-/// What a surface can ask about hygiene.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "of", rename_all = "snake_case")]
-pub enum HygieneQuery {
-    /// Settings, last and next run, growth.
-    Status,
-    /// What a run would do now.
-    Preview,
-    /// Runs, newest first.
-    Runs {
-        /// Page.
-        #[serde(flatten)]
-        page: PageRequest,
-    },
-}
-
-/// The answer to a [`HygieneQuery`], of the variant of the same name.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "of", content = "value", rename_all = "snake_case")]
-pub enum HygieneAnswer {
-    /// To [`HygieneQuery::Status`].
-    Status(Box<HygieneStatus>),
-    /// To [`HygieneQuery::Preview`].
-    Preview(HygieneReport),
-    /// To [`HygieneQuery::Runs`].
-    Runs(Page<HygieneRun>),
 }
 
 /// What can be done.

@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
 use crate::protocol::ids::{CompactionId, ContinuationId, HygieneRunId, MemoryId, SessionId};
-use crate::protocol::snapshot::PageRequest;
 use crate::protocol::words::{
     CompactionState, FoundBy, MemoryAuthor, MemoryKind, MemoryScope, MemoryState,
 };
@@ -194,64 +193,6 @@ pub struct MemoryFilter {
     /// Only pinned ones, or only others.
     #[serde(default)]
     pub pinned: Option<bool>,
-}
-
-/// What a surface can ask about memory.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "of", rename_all = "snake_case")]
-pub enum MemoryQuery {
-    /// Counts and sizes.
-    Stats,
-    /// Newest change first.
-    List {
-        /// Which.
-        #[serde(default)]
-        filter: MemoryFilter,
-        /// Page.
-        #[serde(flatten)]
-        page: PageRequest,
-    },
-    /// Best first. Any text is a valid search.
-    Search {
-        /// What for.
-        text: String,
-        /// Which.
-        #[serde(default)]
-        filter: MemoryFilter,
-        /// At most this many (1 to 200, default 20).
-        #[serde(default)]
-        limit: Option<u32>,
-    },
-    /// One.
-    One {
-        /// Which.
-        id: MemoryId,
-    },
-    /// Equal ones, contradictions and never used ones: for a person to look through.
-    Review {
-        /// At most this many of each (1 to 200, default 20).
-        #[serde(default)]
-        limit: Option<u32>,
-    },
-    /// The summary of a session.
-    Summary {
-        /// Which session.
-        session_id: SessionId,
-    },
-    /// Compactions, newest first.
-    Compactions {
-        /// Only of this session.
-        #[serde(default)]
-        session_id: Option<SessionId>,
-        /// Page.
-        #[serde(flatten)]
-        page: PageRequest,
-    },
-    /// What a forgetting of a person would remove.
-    ForgetPreview {
-        /// Stable platform id, for example `telegram:123456`.
-        person: String,
-    },
 }
 
 /// What can be done with memory.
@@ -451,28 +392,6 @@ pub struct MemoryGroup {
     pub pinned: u64,
     /// Bytes of their texts.
     pub bytes: u64,
-}
-
-/// The answer to a [`MemoryQuery`], of the variant of the same name.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "of", content = "value", rename_all = "snake_case")]
-pub enum MemoryAnswer {
-    /// To [`MemoryQuery::Stats`].
-    Stats(MemoryStats),
-    /// To [`MemoryQuery::List`].
-    List(crate::protocol::snapshot::Page<Memory>),
-    /// To [`MemoryQuery::Search`].
-    Search(MemoryFound),
-    /// To [`MemoryQuery::One`].
-    One(Box<Memory>),
-    /// To [`MemoryQuery::Review`].
-    Review(Box<MemoryReview>),
-    /// To [`MemoryQuery::Summary`]; none = there is none.
-    Summary(Option<Summary>),
-    /// To [`MemoryQuery::Compactions`].
-    Compactions(crate::protocol::snapshot::Page<Compaction>),
-    /// To [`MemoryQuery::ForgetPreview`].
-    ForgetPreview(Forgotten),
 }
 
 /// What came of a [`MemoryCommand`].

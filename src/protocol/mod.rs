@@ -1,6 +1,6 @@
 //! Plain serialisable types of the one seam between surfaces and engine. No logic, no I/O, no clock.
 //!
-//! [`command`] goes in, [`event`] comes out, [`snapshot`] holds the queries. Everything here is data that
+//! A [`request`] goes in, its reply and [`event`]s come out. Everything here is data that
 //! could be written to a file and read back unchanged.
 
 pub mod approval;
@@ -23,6 +23,7 @@ pub mod models;
 pub mod pairing;
 pub mod policy;
 pub mod problem;
+pub mod request;
 pub mod routine;
 pub mod rule;
 pub(crate) mod schema;

@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 use crate::clock::Timestamp;
 use crate::protocol::command::BudgetRequest;
 use crate::protocol::ids::{ContinuationId, RoutineId, RoutineRunId};
-use crate::protocol::snapshot::{Page, PageRequest};
 use crate::protocol::words::{Autonomy, ContinuationState, MissedRuns, RoutineRunState};
 
 /// One routine.
@@ -120,52 +119,6 @@ pub struct RoutineRun {
     pub due_at: Option<Timestamp>,
     /// When it happened.
     pub at: Timestamp,
-}
-
-/// What a surface can ask about routines.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "of", rename_all = "snake_case")]
-pub enum RoutineQuery {
-    /// All, by name.
-    List,
-    /// One, by id or name.
-    One {
-        /// Which.
-        routine: String,
-    },
-    /// Runs of one, newest first.
-    Runs {
-        /// Which, by id or name.
-        routine: String,
-        /// Page.
-        #[serde(flatten)]
-        page: PageRequest,
-    },
-    /// When a schedule is due next; checks the text.
-    Upcoming {
-        /// Cron or `every …`.
-        schedule: String,
-        /// IANA name; none = of the machine.
-        #[serde(default)]
-        time_zone: Option<String>,
-        /// How many times (1 to 50, default 5).
-        #[serde(default)]
-        limit: Option<u32>,
-    },
-}
-
-/// The answer to a [`RoutineQuery`], of the variant of the same name.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "of", content = "value", rename_all = "snake_case")]
-pub enum RoutineAnswer {
-    /// To [`RoutineQuery::List`].
-    List(Page<Routine>),
-    /// To [`RoutineQuery::One`].
-    One(Box<Routine>),
-    /// To [`RoutineQuery::Runs`].
-    Runs(Page<RoutineRun>),
-    /// To [`RoutineQuery::Upcoming`].
-    Upcoming(Vec<Timestamp>),
 }
 
 /// What can be done.

@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 use crate::clock::Timestamp;
 use crate::protocol::ids::{ApprovalId, RuleId, SessionId, ToolCallId};
 use crate::protocol::policy::Verdict;
-use crate::protocol::snapshot::Page;
 use crate::protocol::words::{
     Access, DecisionWord, Risk, RuleMatcher, RuleScope, ToolCallState, VerdictWord,
 };
@@ -289,58 +288,6 @@ pub struct RuleTest {
     pub verdict: Verdict,
     /// Every rule in force that matches it, in the order they are asked, then those that may.
     pub matching: Vec<Rule>,
-}
-
-/// What a surface can ask about rules.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "of", rename_all = "snake_case")]
-pub enum RuleQuery {
-    /// All, newest first.
-    List,
-    /// One.
-    One {
-        /// Which.
-        id: RuleId,
-    },
-    /// Permissions for shapes in sessions that hold.
-    Grants,
-    /// What a rule matches of the last seven days.
-    Matches {
-        /// A rule that exists; the patch is laid over it.
-        #[serde(default)]
-        id: Option<RuleId>,
-        /// What it says.
-        #[serde(default)]
-        rule: Box<RulePatch>,
-    },
-    /// What would happen to a call.
-    Test {
-        /// Tool name.
-        tool: String,
-        /// Its arguments.
-        args: serde_json::Value,
-        /// Channel it comes on.
-        channel: String,
-        /// Session it comes in; none = a new one, nothing untrusted in context.
-        #[serde(default)]
-        session_id: Option<SessionId>,
-    },
-}
-
-/// The answer to a [`RuleQuery`], of the variant of the same name.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "of", content = "value", rename_all = "snake_case")]
-pub enum RuleAnswer {
-    /// To [`RuleQuery::List`].
-    List(Page<Rule>),
-    /// To [`RuleQuery::One`].
-    One(Box<Rule>),
-    /// To [`RuleQuery::Grants`].
-    Grants(Page<Grant>),
-    /// To [`RuleQuery::Matches`].
-    Matches(Box<RuleMatches>),
-    /// To [`RuleQuery::Test`].
-    Test(Box<RuleTest>),
 }
 
 /// What can be done.

@@ -1,35 +1,17 @@
-//! What a console starts from, and the queries any surface can make.
+//! What a console starts from, and pages of lists.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::clock::{Day, Timestamp};
+use crate::clock::Timestamp;
 use crate::protocol::approval::Approval;
-use crate::protocol::artifact::{Artifact, ArtifactHash};
-use crate::protocol::cache::{CacheEntry, CacheStats, CacheSummary};
+use crate::protocol::cache::CacheSummary;
 use crate::protocol::channel::Channel;
-use crate::protocol::command::Actor;
-use crate::protocol::costs::Costs;
-use crate::protocol::doctor::{AuditAnchor, AuditReport, AuditRow, Doctor};
 use crate::protocol::duty::Duty;
-use crate::protocol::hook::Hook;
-use crate::protocol::hygiene::{HygieneAnswer, HygieneQuery};
-use crate::protocol::ids::{ApprovalId, ContinuationId, OutboxId, SessionId, ToolCallId};
+use crate::protocol::ids::{ContinuationId, SessionId};
 use crate::protocol::leftovers::Leftovers;
-use crate::protocol::memory::{MemoryAnswer, MemoryQuery, MemoryStats};
-use crate::protocol::models::ProviderModels;
-use crate::protocol::pairing::Pairing;
-use crate::protocol::policy::WhatIf;
-use crate::protocol::routine::{RoutineAnswer, RoutineQuery};
-use crate::protocol::rule::{RuleAnswer, RuleQuery};
-use crate::protocol::session::{
-    Continuation, OutboxItem, Session, Step, TranscriptEntry, Usage, Why,
-};
-use crate::protocol::summary::ShiftSummary;
-use crate::protocol::uncertain::Uncertain;
-use crate::protocol::words::{
-    ApprovalState, Autonomy, ContinuationState, CostsBy, OutboxState, PairingState, SessionState,
-};
+use crate::protocol::memory::MemoryStats;
+use crate::protocol::session::{Continuation, OutboxItem, Session, Usage};
 
 /// What a sweep removed, or would remove.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -178,217 +160,6 @@ pub struct Snapshot {
     pub engine: EngineStatus,
 }
 
-/// A question that changes nothing.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "query", rename_all = "snake_case")]
-pub enum Query {
-    /// What a console starts from.
-    Snapshot,
-    /// The engine as a whole.
-    Engine,
-    /// Sessions, newest change first.
-    Sessions {
-        /// Only this state.
-        #[serde(default)]
-        state: Option<SessionState>,
-        /// Only this channel.
-        #[serde(default)]
-        channel: Option<String>,
-        /// Page.
-        #[serde(flatten)]
-        page: PageRequest,
-    },
-    /// One session.
-    Session {
-        /// Which.
-        id: SessionId,
-    },
-    /// A window of a session's transcript: the newest entries before a position.
-    Transcript {
-        /// Which session.
-        session_id: SessionId,
-        /// Entries before this position; none = the newest.
-        #[serde(default)]
-        before: Option<u64>,
-        /// At most this many (1–500, default 100).
-        #[serde(default)]
-        limit: Option<u32>,
-    },
-    /// Continuations, newest change first.
-    Continuations {
-        /// Only this state.
-        #[serde(default)]
-        state: Option<ContinuationState>,
-        /// Only this session.
-        #[serde(default)]
-        session_id: Option<SessionId>,
-        /// Page.
-        #[serde(flatten)]
-        page: PageRequest,
-    },
-    /// One continuation.
-    Continuation {
-        /// Which.
-        id: ContinuationId,
-    },
-    /// A continuation's steps as stored.
-    Steps {
-        /// Which.
-        continuation_id: ContinuationId,
-    },
-    /// Approvals, oldest first while pending, else newest first.
-    Approvals {
-        /// Only this state.
-        #[serde(default)]
-        state: Option<ApprovalState>,
-        /// Page.
-        #[serde(flatten)]
-        page: PageRequest,
-    },
-    /// One approval.
-    Approval {
-        /// Which.
-        id: ApprovalId,
-    },
-    /// All channels.
-    Channels,
-    /// One channel.
-    Channel {
-        /// Which.
-        name: String,
-    },
-    /// What would have run without asking under another level.
-    WhatIf {
-        /// Which channel.
-        channel: String,
-        /// Which level.
-        autonomy: Autonomy,
-        /// How many past calls (1–200, default 20).
-        #[serde(default)]
-        limit: Option<u32>,
-    },
-    /// Deliveries, newest first.
-    Outbox {
-        /// Only this state.
-        #[serde(default)]
-        state: Option<OutboxState>,
-        /// Page.
-        #[serde(flatten)]
-        page: PageRequest,
-    },
-    /// One delivery.
-    Delivery {
-        /// Which.
-        id: OutboxId,
-    },
-    /// Why a call ran, asked or was refused.
-    Why {
-        /// Which.
-        tool_call_id: ToolCallId,
-    },
-    /// What waits, and what nobody knows, before a release.
-    Uncertain,
-    /// Content that is kept in a file.
-    Artifact {
-        /// Which.
-        hash: ArtifactHash,
-    },
-    /// How the installation is.
-    Doctor {
-        /// Whether every invariant is verified too, which reads the whole database.
-        #[serde(default)]
-        check: bool,
-    },
-    /// Rows of the audit, newest first.
-    Audit {
-        /// Which.
-        #[serde(flatten)]
-        filter: AuditFilter,
-        /// Page.
-        #[serde(flatten)]
-        page: PageRequest,
-    },
-    /// Walks the whole audit.
-    AuditVerify {
-        /// A place of the chain that was noted elsewhere.
-        #[serde(default)]
-        anchor: Option<AuditAnchor>,
-    },
-    /// The configured providers and models.
-    Models,
-    /// What the response cache did.
-    Cache,
-    /// Kept answers, newest first.
-    CacheEntries {
-        /// Only this channel.
-        #[serde(default)]
-        channel: Option<String>,
-        /// Page.
-        #[serde(flatten)]
-        page: PageRequest,
-    },
-    /// One kept answer.
-    CacheEntry {
-        /// Its id, or a longer beginning of its key.
-        id: String,
-    },
-    /// What was spent.
-    Costs {
-        /// What to sum by.
-        by: CostsBy,
-        /// First local day; none = 30 days up to the last.
-        #[serde(default)]
-        since: Option<Day>,
-        /// Last local day; none = today.
-        #[serde(default)]
-        until: Option<Day>,
-    },
-    /// About memory.
-    Memory(MemoryQuery),
-    /// About hygiene.
-    Hygiene(HygieneQuery),
-    /// Every hook at every point, in the order they are called in.
-    Hooks,
-    /// About routines.
-    Routines(RoutineQuery),
-    /// About rules.
-    Rules(RuleQuery),
-    /// What somebody who takes over a shift must know.
-    Summary {
-        /// Not before this time; none = eight hours ago.
-        #[serde(default)]
-        since: Option<Timestamp>,
-    },
-    /// A window of a session's transcript: the oldest entries from a position on.
-    TranscriptFrom {
-        /// Which session.
-        session_id: SessionId,
-        /// Entries at this position and after it; 0 = from the beginning.
-        from: u64,
-        /// At most this many (1–500, default 100).
-        #[serde(default)]
-        limit: Option<u32>,
-    },
-    /// Who asks to be let in, and who was.
-    Pairings {
-        /// Only this state.
-        #[serde(default)]
-        state: Option<PairingState>,
-    },
-    /// Who is on call, and who can be named.
-    Duty {
-        /// Who asks. A remote client's is ignored: the daemon takes it from the credential.
-        #[serde(default)]
-        actor: Option<Actor>,
-    },
-    /// What runs left in places that make programs run, the newest first.
-    Leftovers {
-        /// Also what a person has dismissed.
-        #[serde(default)]
-        all: bool,
-    },
-}
-
 /// Which rows of the audit.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AuditFilter {
@@ -433,79 +204,12 @@ pub struct Page<T> {
     pub next_cursor: Option<String>,
 }
 
-/// The answer to a [`Query`], of the variant of the same name.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "answer", content = "value", rename_all = "snake_case")]
-pub enum Answer {
-    /// To [`Query::Snapshot`].
-    Snapshot(Box<Snapshot>),
-    /// To [`Query::Engine`].
-    Engine(EngineStatus),
-    /// To [`Query::Sessions`].
-    Sessions(Page<Session>),
-    /// To [`Query::Session`].
-    Session(Box<Session>),
-    /// To [`Query::Transcript`] and [`Query::TranscriptFrom`]; oldest first. `next_cursor` is the next `before` or
-    /// `from`.
-    Transcript(Page<TranscriptEntry>),
-    /// To [`Query::Continuations`].
-    Continuations(Page<Continuation>),
-    /// To [`Query::Continuation`].
-    Continuation(Box<Continuation>),
-    /// To [`Query::Steps`].
-    Steps(Page<Step>),
-    /// To [`Query::Approvals`].
-    Approvals(Page<Approval>),
-    /// To [`Query::Approval`].
-    Approval(Box<Approval>),
-    /// To [`Query::Channels`].
-    Channels(Page<Channel>),
-    /// To [`Query::Channel`].
-    Channel(Box<Channel>),
-    /// To [`Query::WhatIf`].
-    WhatIf(WhatIf),
-    /// To [`Query::Outbox`].
-    Outbox(Page<OutboxItem>),
-    /// To [`Query::Delivery`].
-    Delivery(Box<OutboxItem>),
-    /// To [`Query::Why`].
-    Why(Box<Why>),
-    /// To [`Query::Uncertain`].
-    Uncertain(Box<Uncertain>),
-    /// To [`Query::Artifact`].
-    Artifact(Box<Artifact>),
-    /// To [`Query::Doctor`].
-    Doctor(Box<Doctor>),
-    /// To [`Query::Audit`].
-    Audit(Page<AuditRow>),
-    /// To [`Query::AuditVerify`].
-    AuditVerify(Box<AuditReport>),
-    /// To [`Query::Models`].
-    Models(Page<ProviderModels>),
-    /// To [`Query::Cache`].
-    Cache(Box<CacheStats>),
-    /// To [`Query::CacheEntries`].
-    CacheEntries(Page<CacheEntry>),
-    /// To [`Query::CacheEntry`].
-    CacheEntry(Box<CacheEntry>),
-    /// To [`Query::Costs`].
-    Costs(Box<Costs>),
-    /// To [`Query::Memory`].
-    Memory(MemoryAnswer),
-    /// To [`Query::Hygiene`].
-    Hygiene(HygieneAnswer),
-    /// To [`Query::Hooks`].
-    Hooks(Page<Hook>),
-    /// To [`Query::Routines`].
-    Routines(RoutineAnswer),
-    /// To [`Query::Rules`].
-    Rules(RuleAnswer),
-    /// To [`Query::Summary`].
-    Summary(Box<ShiftSummary>),
-    /// To [`Query::Pairings`].
-    Pairings(Page<Pairing>),
-    /// To [`Query::Duty`].
-    Duty(Box<Duty>),
-    /// To [`Query::Leftovers`].
-    Leftovers(Page<Leftovers>),
+/// All there is, on one page.
+impl<T> From<Vec<T>> for Page<T> {
+    fn from(items: Vec<T>) -> Self {
+        Self {
+            items,
+            next_cursor: None,
+        }
+    }
 }

@@ -14,7 +14,7 @@ use crate::engine::problem::from_store;
 use crate::protocol::command::{Envelope, Outcome};
 use crate::protocol::event::{Event, EventBody, EventFilter, StreamItem};
 use crate::protocol::problem::{Problem, ProblemKind};
-use crate::protocol::snapshot::{Answer, Query};
+use crate::protocol::request::{Answer, Query};
 use crate::store::{EventsAfter, Store};
 
 /// Events read from the log at once.

@@ -22,10 +22,12 @@ use crate::protocol::duty::Duty;
 use crate::protocol::event::EventFilter;
 use crate::protocol::memory::MemoryStats;
 use crate::protocol::problem::{Problem, ProblemKind};
-use crate::protocol::session::Usage;
-use crate::protocol::snapshot::{
-    Answer, AuditFilter, EngineStatus, Page, PageRequest, Query, Snapshot,
+use crate::protocol::request::{
+    Answer, GetContinuation, GetSession, GetTranscriptFrom, ListContinuations, ListSessions,
+    ListSteps, Query,
 };
+use crate::protocol::session::Usage;
+use crate::protocol::snapshot::{AuditFilter, EngineStatus, Page, PageRequest, Snapshot};
 use crate::runtime::start::tool_names;
 use crate::store::error::StoreError;
 use crate::store::files::look;
@@ -276,46 +278,42 @@ impl ConsoleClient for OfflineSessions {
     }
 
     async fn query(&self, query: Query) -> Result<Answer, Problem> {
-        let whole = |items| Page {
-            items,
-            next_cursor: None,
-        };
         match query {
-            Query::Snapshot => Ok(Answer::Snapshot(Box::new(Self::snapshot()))),
-            Query::Session { id } => self
+            Query::GetSnapshot(_) => Ok(Answer::GetSnapshot(Self::snapshot())),
+            Query::GetSession(GetSession { id }) => self
                 .read(|reader| reader.session(id))
-                .map(|session| Answer::Session(Box::new(session))),
-            Query::Sessions {
+                .map(Answer::GetSession),
+            Query::ListSessions(ListSessions {
                 state,
                 channel,
                 page,
-            } => {
+            }) => {
                 let filter = SessionFilter { state, channel };
                 self.read(|reader| reader.sessions(&filter, &page))
-                    .map(Answer::Sessions)
+                    .map(Answer::ListSessions)
             }
-            Query::Continuations {
+            Query::ListContinuations(ListContinuations {
                 state,
                 session_id,
                 page,
-            } => {
+            }) => {
                 let filter = ContinuationFilter { state, session_id };
                 self.read(|reader| reader.continuations(&filter, &page))
-                    .map(Answer::Continuations)
+                    .map(Answer::ListContinuations)
             }
-            Query::Continuation { id } => self
+            Query::GetContinuation(GetContinuation { id }) => self
                 .read(|reader| reader.continuation(id))
-                .map(|turn| Answer::Continuation(Box::new(turn))),
-            Query::Steps { continuation_id } => self
+                .map(Answer::GetContinuation),
+            Query::ListSteps(ListSteps { continuation_id }) => self
                 .read(|reader| reader.steps(continuation_id))
-                .map(|steps| Answer::Steps(whole(steps))),
-            Query::TranscriptFrom {
+                .map(|steps| Answer::ListSteps(steps.into())),
+            Query::GetTranscriptFrom(GetTranscriptFrom {
                 session_id,
                 from,
                 limit,
-            } => self
+            }) => self
                 .read(|reader| reader.transcript_from(session_id, from, limit))
-                .map(Answer::Transcript),
+                .map(Answer::GetTranscriptFrom),
             _ => Err(Problem::new(
                 ProblemKind::Unavailable,
                 "nothing runs",

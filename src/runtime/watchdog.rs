@@ -1,5 +1,6 @@
 //! Tells systemd that this process is well, for as long as its engine and its database answer.
 
+use crate::protocol::request::{GetEngine, Query};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +9,6 @@ use tokio::task::JoinHandle;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use crate::client::console_client::ConsoleClient;
-use crate::protocol::snapshot::Query;
 use crate::runtime::notify::notify;
 
 /// Sends `WATCHDOG=1` every half of `limit`, each time only after the engine answered a question that reads the
@@ -24,7 +24,7 @@ pub fn watch(
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             ticks.tick().await;
-            match timeout(period, client.query(Query::Engine)).await {
+            match timeout(period, client.query(Query::GetEngine(GetEngine {}))).await {
                 Ok(Ok(_)) => notify(Some(&socket), "WATCHDOG=1"),
                 Ok(Err(problem)) => tracing::error!(%problem, "not well: the watchdog is not told"),
                 Err(_) => tracing::error!("no answer in time: the watchdog is not told"),

@@ -12,7 +12,8 @@ use crate::protocol::command::Actor;
 use crate::protocol::event::{EventFilter, StreamItem};
 use crate::protocol::ids::SessionId;
 use crate::protocol::problem::{Problem, ProblemKind};
-use crate::protocol::snapshot::{Answer, Query, Snapshot};
+use crate::protocol::request::{GetDuty, GetSnapshot};
+use crate::protocol::snapshot::Snapshot;
 use crate::tui::message::Message;
 use crate::tui::state::hosts::HostId;
 
@@ -102,7 +103,7 @@ async fn connect(
             ..EventFilter::default()
         })
         .await?;
-    let answer = tokio::time::timeout(SNAPSHOT_TIMEOUT, client.query(Query::Snapshot))
+    let mut snapshot = tokio::time::timeout(SNAPSHOT_TIMEOUT, client.call(GetSnapshot {}))
         .await
         .map_err(|_| {
             Problem::new(
@@ -111,20 +112,15 @@ async fn connect(
                 "the engine sent no snapshot in time",
             )
         })??;
-    let Answer::Snapshot(mut snapshot) = answer else {
-        return Err(Problem::internal(
-            "the snapshot query was answered by something else",
-        ));
-    };
     // A snapshot is the same for everybody: what this console is called there is asked for itself. Where that is not
     // answered, nothing is ever for this console in particular.
-    let who = client.query(Query::Duty {
+    let who = client.call(GetDuty {
         actor: Some(actor.clone()),
     });
-    if let Ok(Ok(Answer::Duty(duty))) = tokio::time::timeout(SNAPSHOT_TIMEOUT, who).await {
-        snapshot.duty = *duty;
+    if let Ok(Ok(duty)) = tokio::time::timeout(SNAPSHOT_TIMEOUT, who).await {
+        snapshot.duty = duty;
     }
-    Ok((stream, *snapshot))
+    Ok((stream, snapshot))
 }
 
 enum Ended {

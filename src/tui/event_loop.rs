@@ -16,7 +16,7 @@ use crate::client::console_client::ConsoleClient;
 use crate::client::export::ExportFormat;
 use crate::protocol::command::{Command, Envelope};
 use crate::protocol::ids::SessionId;
-use crate::protocol::snapshot::Query;
+use crate::protocol::request::Query;
 use crate::protocol::words::Surface;
 use crate::text::ascii;
 use crate::tui::action::Action;

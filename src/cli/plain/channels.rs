@@ -1,13 +1,12 @@
 //! Channels in lines: how each is, and how much it may do by itself.
 
-use crate::cli::exit::{Failure, unexpected};
+use crate::cli::exit::Failure;
 use crate::cli::plain::shell::Shell;
 use crate::cli::terminal::cell;
-use crate::client::console_client::ConsoleClient as _;
 use crate::protocol::channel::Channel;
 use crate::protocol::command::Command;
 use crate::protocol::policy::PolicyPatch;
-use crate::protocol::snapshot::{Answer, Query};
+use crate::protocol::request::GetWhatIf;
 use crate::protocol::words::Autonomy;
 use crate::text::untrusted::limit_line;
 use crate::tui::format;
@@ -73,14 +72,12 @@ impl Shell<'_> {
         let policy = &channel.policy;
         let mut labels = Vec::new();
         for level in Autonomy::ALL {
-            let query = Query::WhatIf {
+            let query = GetWhatIf {
                 channel: channel.name.clone(),
                 autonomy: *level,
                 limit: Some(WHAT_IF_CALLS),
             };
-            let Answer::WhatIf(what_if) = self.client.query(query).await? else {
-                return Err(unexpected("a what-if"));
-            };
+            let what_if = self.engine().call(query).await?;
             self.out.line(&format!("{level}: {}", meaning(*level)))?;
             if what_if.considered == 0 {
                 self.out

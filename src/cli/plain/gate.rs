@@ -10,7 +10,7 @@ use crate::client::console_client::{ConsoleClient, EventStream};
 use crate::protocol::command::{Actor, Command, Envelope, Outcome};
 use crate::protocol::event::EventFilter;
 use crate::protocol::problem::{Problem, ProblemKind};
-use crate::protocol::snapshot::{Answer, Query};
+use crate::protocol::request::{Answer, Query};
 use crate::protocol::words::{Scope, Surface};
 use crate::tui::options::Access;
 

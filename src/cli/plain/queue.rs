@@ -7,10 +7,8 @@ use crate::cli::plain::input::Typed;
 use crate::cli::plain::shell::Shell;
 use crate::cli::plain::words;
 use crate::cli::terminal::cell;
-use crate::client::console_client::ConsoleClient;
 use crate::protocol::approval::{Approval, answer_in_words};
 use crate::protocol::command::{Command, DecisionRequest, DeliveryResolution};
-use crate::protocol::snapshot::Answer;
 use crate::protocol::words::{ApprovalKind, DecisionScope, DecisionWord, OutboxState, Risk};
 use crate::text::untrusted::reveal;
 use crate::tui::state::arming::{CONFIRM_MS, Refusal, Subject, VISIBLE_MS};
@@ -188,12 +186,11 @@ impl Shell<'_> {
         let Some(query) = opened::begin(&mut self.state.world, *id) else {
             return Ok(());
         };
-        let answer = self.client.query(query).await;
+        let answer = self.engine().call(query).await;
         // It may have changed while it was asked for.
         self.catch_up();
         let answer = match &answer {
-            Ok(Answer::Approval(whole)) => Ok(&**whole),
-            Ok(_) => Err("the engine answered something else".to_owned()),
+            Ok(whole) => Ok(whole),
             Err(problem) => Err(problem_text(problem)),
         };
         opened::answered(&mut self.state.world, *id, answer);

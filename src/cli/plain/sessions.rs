@@ -5,11 +5,10 @@ use crate::cli::find;
 use crate::cli::plain::queue::WIDTH;
 use crate::cli::plain::shell::Shell;
 use crate::cli::terminal::cell;
-use crate::client::console_client::ConsoleClient as _;
 use crate::protocol::command::{BudgetRequest, Command, Outcome};
 use crate::protocol::ids::SessionId;
+use crate::protocol::request::GetTranscript;
 use crate::protocol::session::{StepBody, TranscriptBody, TranscriptEntry};
-use crate::protocol::snapshot::{Answer, Query};
 use crate::protocol::words::ContinuationState;
 use crate::text::untrusted::limit_line;
 use crate::tui::format;
@@ -106,7 +105,7 @@ impl Shell<'_> {
                     "no session has the number {number}; `sessions` lists them"
                 ))
             }),
-            None => find::session(self.client.as_ref(), named).await,
+            None => find::session(self.engine(), named).await,
         }
     }
 
@@ -116,14 +115,12 @@ impl Shell<'_> {
         before: Option<u64>,
         limit: u32,
     ) -> Result<Vec<TranscriptEntry>, Failure> {
-        let query = Query::Transcript {
+        let query = GetTranscript {
             session_id,
             before,
             limit: Some(limit),
         };
-        let Answer::Transcript(page) = self.client.query(query).await? else {
-            return Err(unexpected("a transcript"));
-        };
+        let page = self.engine().call(query).await?;
         Ok(page.items)
     }
 

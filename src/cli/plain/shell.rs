@@ -417,6 +417,11 @@ impl<'h> Shell<'h> {
         Ok(chosen.filter(|at| (1..=choices.len()).contains(at)))
     }
 
+    /// The engine, behind the gate of this console.
+    pub fn engine(&self) -> &dyn ConsoleClient {
+        self.client.as_ref()
+    }
+
     /// Submits as who sits here.
     pub async fn submit(&self, command: Command) -> Result<Outcome, Problem> {
         let envelope = crate::cli::find::envelope(command, None);

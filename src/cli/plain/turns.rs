@@ -1,15 +1,15 @@
 //! Turns in lines: what runs, waits, was interrupted or has ended, and what can be done about it.
 
 use crate::cli::continuations::{self, Act};
-use crate::cli::exit::{Failure, unexpected};
+use crate::cli::exit::Failure;
 use crate::cli::find;
 use crate::cli::plain::out::Out;
 use crate::cli::plain::shell::Shell;
 use crate::cli::terminal::{Attended, Format, Terminal, cell};
-use crate::client::console_client::ConsoleClient as _;
 use crate::protocol::command::Command;
 use crate::protocol::ids::ContinuationId;
-use crate::protocol::snapshot::{Answer, PageRequest, Query};
+use crate::protocol::request::ListContinuations;
+use crate::protocol::snapshot::PageRequest;
 use crate::text::untrusted::limit_line;
 use crate::tui::format;
 
@@ -19,7 +19,7 @@ const LISTED: u32 = 20;
 impl Shell<'_> {
     /// `turns`.
     pub async fn list_turns(&mut self) -> Result<(), Failure> {
-        let query = Query::Continuations {
+        let query = ListContinuations {
             state: None,
             session_id: None,
             page: PageRequest {
@@ -27,9 +27,7 @@ impl Shell<'_> {
                 cursor: None,
             },
         };
-        let Answer::Continuations(page) = self.client.query(query).await? else {
-            return Err(unexpected("continuations"));
-        };
+        let page = self.engine().call(query).await?;
         if page.items.is_empty() {
             return Ok(self.out.line("No turn yet.")?);
         }
@@ -62,9 +60,7 @@ impl Shell<'_> {
                     "no turn has the number {number}; `turns` lists them"
                 ))),
             },
-            None => find::continuation(self.client.as_ref(), named)
-                .await
-                .map(Some),
+            None => find::continuation(self.engine(), named).await.map(Some),
         }
     }
 
@@ -80,7 +76,7 @@ impl Shell<'_> {
             input: &mut std::io::empty(),
             attended: Attended::Person,
         };
-        let client = self.client.as_ref();
+        let client = self.engine();
         continuations::act(
             client,
             &mut terminal,

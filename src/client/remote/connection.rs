@@ -15,10 +15,9 @@ use crate::client::remote::target::{Address, Target};
 use crate::client::remote::wire::{PROTOCOL_HEADER, PROTOCOL_VERSION, SCOPES_HEADER, Submission};
 use crate::protocol::command::{Command, Envelope, Outcome};
 use crate::protocol::event::EventFilter;
-use crate::protocol::hygiene::HygieneQuery;
 use crate::protocol::memory::MemoryCommand;
 use crate::protocol::problem::{Problem, ProblemKind};
-use crate::protocol::snapshot::{Answer, Query};
+use crate::protocol::request::{Answer, Query};
 use crate::protocol::words::Scope;
 
 /// How long an idle connection is kept. The daemon cuts one after ten seconds; a request must not meet that.
@@ -336,7 +335,7 @@ impl ConsoleClient for RemoteClient {
     }
 
     async fn query(&self, query: Query) -> Result<Answer, Problem> {
-        let long = matches!(query, Query::Hygiene(HygieneQuery::Preview));
+        let long = matches!(query, Query::PreviewHygiene(_));
         self.post("v1/query", &query, long).await
     }
 

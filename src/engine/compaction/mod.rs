@@ -14,9 +14,8 @@ use crate::engine::problem::from_store;
 use crate::engine::turn::reply::ModelReply;
 use crate::model::profiles::Profile;
 use crate::protocol::ids::SessionId;
-use crate::protocol::memory::{Compaction, MemoryAnswer, MemoryOutcome};
+use crate::protocol::memory::{Compaction, MemoryOutcome};
 use crate::protocol::problem::{Problem, ProblemKind};
-use crate::protocol::snapshot::PageRequest;
 use crate::protocol::words::CompactionState;
 use crate::store::commands::reserve_model::BudgetStop;
 use crate::store::error::StoreError;
@@ -146,29 +145,6 @@ pub fn after_turn(engine: &Engine, rows: &TurnRows, end: &TurnEnd) {
             }
         }
     });
-}
-
-/// The summary of a session that is there.
-pub async fn summary(engine: &Engine, session: SessionId) -> Result<MemoryAnswer, Problem> {
-    let summary = engine.store.read_here(move |reader| {
-        reader.session(session)?;
-        reader.summary(session)
-    });
-    summary.await.map(MemoryAnswer::Summary).map_err(from_store)
-}
-
-/// Compactions, newest first.
-pub async fn list(
-    engine: &Engine,
-    session: Option<SessionId>,
-    page: PageRequest,
-) -> Result<MemoryAnswer, Problem> {
-    let list = engine
-        .store
-        .read(move |reader| reader.compactions(session, &page));
-    list.await
-        .map(MemoryAnswer::Compactions)
-        .map_err(from_store)
 }
 
 /// Compacts a session now, however small it is. Goes on where nobody waits for it any more.

@@ -5,9 +5,8 @@ use serde_json::json;
 use crate::engine::core::Engine;
 use crate::engine::handle::Caller;
 use crate::engine::problem::from_store;
-use crate::protocol::hook::{Hook, HookCommand, HookOutcome};
+use crate::protocol::hook::{HookCommand, HookOutcome};
 use crate::protocol::problem::Problem;
-use crate::protocol::snapshot::Page;
 use crate::store::commands::record_hooks::{HookRow, RecordHooks};
 
 /// Carries out a command.
@@ -42,13 +41,5 @@ pub async fn carry_out(
             hooks.retain(|hook| hook.name == name);
             Ok(HookOutcome::Hooks(hooks))
         }
-    }
-}
-
-/// Every hook at every point.
-pub fn list(engine: &Engine) -> Page<Hook> {
-    Page {
-        items: engine.hooks.list(),
-        next_cursor: None,
     }
 }

@@ -4,9 +4,7 @@ use crate::engine::core::Engine;
 use crate::engine::handle::Caller;
 use crate::engine::hygiene;
 use crate::engine::problem::from_store;
-use crate::protocol::hygiene::{
-    HygieneAnswer, HygieneCommand, HygieneQuery, HygieneRun, HygieneStatus,
-};
+use crate::protocol::hygiene::{HygieneCommand, HygieneRun, HygieneStatus};
 use crate::protocol::problem::Problem;
 use crate::protocol::snapshot::PageRequest;
 use crate::protocol::words::MemoryScope;
@@ -29,23 +27,8 @@ pub async fn carry_out(
         .map_err(|error| Problem::internal(format!("hygiene did not end: {error}")))?
 }
 
-/// Answers a question.
-pub async fn answer(engine: &Engine, query: HygieneQuery) -> Result<HygieneAnswer, Problem> {
-    match query {
-        HygieneQuery::Status => status(engine)
-            .await
-            .map(|status| HygieneAnswer::Status(Box::new(status))),
-        HygieneQuery::Preview => hygiene::preview(engine).await.map(HygieneAnswer::Preview),
-        HygieneQuery::Runs { page } => engine
-            .store
-            .read(move |reader| reader.hygiene_runs(&page))
-            .await
-            .map(HygieneAnswer::Runs)
-            .map_err(from_store),
-    }
-}
-
-async fn status(engine: &Engine) -> Result<HygieneStatus, Problem> {
+/// Settings, last and next run, growth.
+pub async fn status(engine: &Engine) -> Result<HygieneStatus, Problem> {
     // Before the run is read: a run that is not under way any more has its end in its row.
     let running = engine.hygiene.is_running();
     let settings = &engine.settings.hygiene;

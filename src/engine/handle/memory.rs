@@ -14,8 +14,8 @@ use crate::engine::problem::from_store;
 use crate::protocol::command::Actor;
 use crate::protocol::ids::MemoryId;
 use crate::protocol::memory::{
-    MAX_IMPORT, MAX_TEXT, MemoryAnswer, MemoryCommand, MemoryFound, MemoryImport, MemoryOutcome,
-    MemoryQuery, MemoryStats,
+    MAX_IMPORT, MAX_TEXT, MemoryCommand, MemoryFilter, MemoryFound, MemoryImport, MemoryOutcome,
+    MemoryReview, MemoryStats,
 };
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::words::{MemoryAuthor, MemoryKind};
@@ -229,62 +229,39 @@ pub async fn stats(engine: &Engine) -> Result<MemoryStats, Problem> {
     })
 }
 
-/// Answers a question.
-pub async fn answer(engine: &Engine, query: MemoryQuery) -> Result<MemoryAnswer, Problem> {
-    let store = &engine.store;
+/// What is remembered of something, best first.
+pub async fn search(
+    engine: &Engine,
+    text: String,
+    filter: MemoryFilter,
+    limit: Option<u32>,
+) -> Result<MemoryFound, Problem> {
+    let limit = few(limit)?;
     let now = engine.clock.now();
-    match query {
-        MemoryQuery::Stats => stats(engine).await.map(MemoryAnswer::Stats),
-        MemoryQuery::List { filter, page } => store
-            .read(move |reader| reader.memories(&filter, &page))
-            .await
-            .map(MemoryAnswer::List)
-            .map_err(from_store),
-        MemoryQuery::Search {
-            text,
-            filter,
-            limit,
-        } => {
-            let limit = few(limit)?;
-            let (meaning, words_only) =
-                match embeddings::meaning(engine, &text, Searcher::Person).await {
-                    Ok(meaning) => (meaning, None),
-                    Err(why) => (None, Some(why)),
-                };
-            let items = store
-                .read(move |reader| {
-                    let meaning = meaning.as_deref();
-                    reader.search_memories(&text, meaning, &filter, limit, now)
-                })
-                .await
-                .map_err(from_store)?;
-            Ok(MemoryAnswer::Search(MemoryFound {
-                items,
-                next_cursor: None,
-                words_only,
-            }))
-        }
-        MemoryQuery::One { id } => store
-            .read_here(move |reader| reader.memory(id))
-            .await
-            .map(|memory| MemoryAnswer::One(Box::new(memory)))
-            .map_err(from_store),
-        MemoryQuery::Review { limit } => {
-            let limit = few(limit)?;
-            store
-                .read(move |reader| reader.memory_review(limit, now))
-                .await
-                .map(|review| MemoryAnswer::Review(Box::new(review)))
-                .map_err(from_store)
-        }
-        MemoryQuery::Summary { session_id } => compaction::summary(engine, session_id).await,
-        MemoryQuery::Compactions { session_id, page } => {
-            compaction::list(engine, session_id, page).await
-        }
-        MemoryQuery::ForgetPreview { person } => forget::preview(engine, person)
-            .await
-            .map(MemoryAnswer::ForgetPreview),
-    }
+    let (meaning, words_only) = match embeddings::meaning(engine, &text, Searcher::Person).await {
+        Ok(meaning) => (meaning, None),
+        Err(why) => (None, Some(why)),
+    };
+    let items = engine
+        .store
+        .read(move |reader| reader.search_memories(&text, meaning.as_deref(), &filter, limit, now))
+        .await
+        .map_err(from_store)?;
+    Ok(MemoryFound {
+        items,
+        next_cursor: None,
+        words_only,
+    })
+}
+
+/// What a person should look through.
+pub async fn review(engine: &Engine, limit: Option<u32>) -> Result<MemoryReview, Problem> {
+    let limit = few(limit)?;
+    let now = engine.clock.now();
+    let review = engine
+        .store
+        .read(move |reader| reader.memory_review(limit, now));
+    review.await.map_err(from_store)
 }
 
 /// 1 to 200, default 20.

@@ -14,10 +14,8 @@ use crate::engine::routine::zone;
 use crate::protocol::approval::Requester;
 use crate::protocol::ids::RoutineId;
 use crate::protocol::problem::{Problem, ProblemKind};
-use crate::protocol::routine::{
-    Routine, RoutineAnswer, RoutineCommand, RoutineOutcome, RoutinePatch, RoutineQuery,
-};
-use crate::protocol::snapshot::Page;
+use crate::protocol::routine::{Routine, RoutineCommand, RoutineOutcome, RoutinePatch, RoutineRun};
+use crate::protocol::snapshot::{Page, PageRequest};
 use crate::protocol::words::{
     Autonomy, Disposition, MissedRuns, RoutineRunState, Surface, Unattended,
 };
@@ -457,41 +455,34 @@ pub fn ran(engine: &Engine, routine: &Routine, begun: Begun) -> Result<RoutineOu
     }
 }
 
-/// Answers a question.
-pub async fn answer(engine: &Engine, query: RoutineQuery) -> Result<RoutineAnswer, Problem> {
-    match query {
-        RoutineQuery::List => Ok(RoutineAnswer::List(Page {
-            items: list(engine).await?,
-            next_cursor: None,
-        })),
-        RoutineQuery::One { routine } => {
-            let routine = find(engine, &routine).await?;
-            Ok(RoutineAnswer::One(Box::new(routine)))
-        }
-        RoutineQuery::Runs { routine, page } => {
-            let id = find(engine, &routine).await?.id;
-            engine
-                .store
-                .read(move |reader| reader.routine_runs(id, &page))
-                .await
-                .map(RoutineAnswer::Runs)
-                .map_err(from_store)
-        }
-        RoutineQuery::Upcoming {
-            schedule,
-            time_zone,
-            limit,
-        } => {
-            let limit = limit.unwrap_or(5);
-            if !(1..=MAX_UPCOMING).contains(&limit) {
-                return Err(Problem::invalid(format!(
-                    "`limit` is {limit}; it is 1 to {MAX_UPCOMING}"
-                )));
-            }
-            let zone = time_zone.as_deref().filter(|zone| !zone.is_empty());
-            let (schedule, zone) = parsed(&schedule, zone)?;
-            let times = upcoming(&schedule, &zone, engine.clock.now(), limit as usize);
-            Ok(RoutineAnswer::Upcoming(times))
-        }
+/// Runs of a routine, newest first.
+pub async fn runs(
+    engine: &Engine,
+    routine: &str,
+    page: PageRequest,
+) -> Result<Page<RoutineRun>, Problem> {
+    let id = find(engine, routine).await?.id;
+    engine
+        .store
+        .read(move |reader| reader.routine_runs(id, &page))
+        .await
+        .map_err(from_store)
+}
+
+/// When a schedule is due next; checks the text.
+pub fn next_times(
+    engine: &Engine,
+    schedule: &str,
+    zone: Option<String>,
+    limit: Option<u32>,
+) -> Result<Page<Timestamp>, Problem> {
+    let limit = limit.unwrap_or(5);
+    if !(1..=MAX_UPCOMING).contains(&limit) {
+        return Err(Problem::invalid(format!(
+            "`limit` is {limit}; it is 1 to {MAX_UPCOMING}"
+        )));
     }
+    let zone = zone.as_deref().filter(|zone| !zone.is_empty());
+    let (schedule, zone) = parsed(schedule, zone)?;
+    Ok(upcoming(&schedule, &zone, engine.clock.now(), limit as usize).into())
 }

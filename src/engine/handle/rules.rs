@@ -13,8 +13,8 @@ use crate::protocol::ids::{RuleId, SessionId, ToolCallId};
 use crate::protocol::policy::{ALWAYS_ASK_LIST, Verdict};
 use crate::protocol::problem::{Problem, ProblemKind};
 use crate::protocol::rule::{
-    COMMANDS, Rule, RuleAnswer, RuleCommand, RuleMatches, RuleOutcome, RulePatch, RuleQuery,
-    RuleTest, covers_commands,
+    COMMANDS, Grant, Rule, RuleCommand, RuleMatches, RuleOutcome, RulePatch, RuleTest,
+    covers_commands,
 };
 use crate::protocol::snapshot::Page;
 use crate::protocol::words::{
@@ -119,59 +119,38 @@ async fn find(engine: &Engine, id: RuleId) -> Result<Rule, Problem> {
         .map_err(from_store)
 }
 
-/// Answers a question.
-pub async fn answer(engine: &Engine, query: RuleQuery) -> Result<RuleAnswer, Problem> {
-    match query {
-        RuleQuery::List => {
-            let items = engine
-                .store
-                .read_here(|reader| reader.rules())
-                .await
-                .map_err(from_store)?;
-            let items = unused_rules::tell(engine, items).await?;
-            Ok(RuleAnswer::List(whole(items)))
-        }
-        RuleQuery::One { id } => {
-            let found = vec![find(engine, id).await?];
-            let mut told = unused_rules::tell(engine, found).await?;
-            let rule = told.pop().ok_or_else(|| Problem::not_found("rule", id))?;
-            Ok(RuleAnswer::One(Box::new(rule)))
-        }
-        RuleQuery::Grants => {
-            let now = engine.clock.now();
-            let items = engine
-                .store
-                .read(move |reader| reader.all_grants(now))
-                .await
-                .map_err(from_store)?;
-            Ok(RuleAnswer::Grants(whole(items)))
-        }
-        RuleQuery::Matches { id, rule } => {
-            let before = match id {
-                Some(id) => Some(find(engine, id).await?),
-                None => None,
-            };
-            let fields = fields(engine, before.as_ref(), *rule)?;
-            tried(engine, fields)
-                .await
-                .map(|matches| RuleAnswer::Matches(Box::new(matches)))
-        }
-        RuleQuery::Test {
-            tool,
-            args,
-            channel,
-            session_id,
-        } => test(engine, tool, args, channel, session_id)
-            .await
-            .map(|test| RuleAnswer::Test(Box::new(test))),
-    }
+/// All rules, newest first.
+pub async fn list(engine: &Engine) -> Result<Page<Rule>, Problem> {
+    let items = engine.store.read_here(|reader| reader.rules()).await;
+    let items = unused_rules::tell(engine, items.map_err(from_store)?).await?;
+    Ok(items.into())
 }
 
-fn whole<T>(items: Vec<T>) -> Page<T> {
-    Page {
-        items,
-        next_cursor: None,
-    }
+/// One rule.
+pub async fn one(engine: &Engine, id: RuleId) -> Result<Rule, Problem> {
+    let found = vec![find(engine, id).await?];
+    let mut told = unused_rules::tell(engine, found).await?;
+    told.pop().ok_or_else(|| Problem::not_found("rule", id))
+}
+
+/// Permissions for shapes in sessions that hold.
+pub async fn grants(engine: &Engine) -> Result<Page<Grant>, Problem> {
+    let now = engine.clock.now();
+    let items = engine.store.read(move |reader| reader.all_grants(now));
+    items.await.map(Page::from).map_err(from_store)
+}
+
+/// What a rule matches of the last seven days.
+pub async fn matches(
+    engine: &Engine,
+    id: Option<RuleId>,
+    rule: RulePatch,
+) -> Result<RuleMatches, Problem> {
+    let before = match id {
+        Some(id) => Some(find(engine, id).await?),
+        None => None,
+    };
+    tried(engine, fields(engine, before.as_ref(), rule)?).await
 }
 
 /// Text that a person set; empty takes back what was there.
@@ -613,7 +592,8 @@ async fn tried(engine: &Engine, fields: RuleFields) -> Result<RuleMatches, Probl
         .map_err(from_store)
 }
 
-async fn test(
+/// What would happen to a call.
+pub async fn test(
     engine: &Engine,
     tool: String,
     mut args: serde_json::Value,

@@ -10,7 +10,8 @@ use crate::protocol::doctor::{AuditReport, AuditRow};
 use crate::protocol::event::Event;
 use crate::protocol::ids::{ContinuationId, SessionId, ToolCallId};
 use crate::protocol::problem::Problem;
-use crate::protocol::snapshot::{Answer, AuditFilter, Page, PageRequest, Query};
+use crate::protocol::request::{Answer, ListAudit, Query, VerifyAudit};
+use crate::protocol::snapshot::{AuditFilter, Page, PageRequest};
 use crate::protocol::span;
 use crate::tui::action::Action;
 use crate::tui::message::Effect;
@@ -116,13 +117,13 @@ impl AuditPanel {
     }
 
     fn query(&self, cursor: Option<String>) -> Query {
-        Query::Audit {
+        Query::ListAudit(ListAudit {
             filter: self.asked.clone(),
             page: PageRequest {
                 limit: Some(PAGE),
                 cursor,
             },
-        }
+        })
     }
 
     fn take(&mut self, cursor: Option<&str>, page: &Page<AuditRow>) {
@@ -223,13 +224,13 @@ fn answered(state: &mut State, query: &Query, result: Result<&Answer, &Problem>)
     let panel = &mut state.audit;
     match (query, result) {
         (
-            Query::Audit {
+            Query::ListAudit(ListAudit {
                 filter,
                 page: asked,
-            },
-            Ok(Answer::Audit(page)),
+            }),
+            Ok(Answer::ListAudit(page)),
         ) if *filter == panel.asked => panel.take(asked.cursor.as_deref(), page),
-        (Query::Audit { filter, .. }, Err(problem)) if *filter == panel.asked => {
+        (Query::ListAudit(ListAudit { filter, .. }), Err(problem)) if *filter == panel.asked => {
             panel.problem = Some(problem_text(problem));
         }
         _ => {}
@@ -372,7 +373,9 @@ fn verify(state: &mut State) -> Vec<Effect> {
         return Vec::new();
     }
     state.audit.chain = Chain::Walking;
-    vec![Effect::Query(Query::AuditVerify { anchor: None })]
+    vec![Effect::Query(Query::VerifyAudit(VerifyAudit {
+        anchor: None,
+    }))]
 }
 
 /// The walk ended.

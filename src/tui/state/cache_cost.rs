@@ -11,7 +11,10 @@ use crate::protocol::costs::Costs;
 use crate::protocol::event::{Event, EventBody};
 use crate::protocol::ids::{ContinuationId, SessionId};
 use crate::protocol::problem::Problem;
-use crate::protocol::snapshot::{Answer, Page, PageRequest, Query};
+use crate::protocol::request::{
+    Answer, GetCache, GetCacheEntry, GetCosts, ListCacheEntries, Query,
+};
+use crate::protocol::snapshot::{Page, PageRequest};
 use crate::protocol::words::CostsBy;
 use crate::tui::action::Action;
 use crate::tui::format;
@@ -150,21 +153,21 @@ pub const PANEL: Panel = Panel {
 };
 
 fn costs_query(by: CostsBy) -> Query {
-    Query::Costs {
+    Query::GetCosts(GetCosts {
         by,
         since: None,
         until: None,
-    }
+    })
 }
 
 fn entries_query(cursor: Option<String>) -> Query {
-    Query::CacheEntries {
+    Query::ListCacheEntries(ListCacheEntries {
         channel: None,
         page: PageRequest {
             limit: Some(PAGE),
             cursor,
         },
-    }
+    })
 }
 
 fn ask(state: &State) -> Vec<Query> {
@@ -172,34 +175,45 @@ fn ask(state: &State) -> Vec<Query> {
     if panel.wants_more && panel.more.is_some() {
         return vec![entries_query(panel.more.clone())];
     }
-    vec![Query::Cache, costs_query(panel.by), entries_query(None)]
+    vec![
+        Query::GetCache(GetCache {}),
+        costs_query(panel.by),
+        entries_query(None),
+    ]
 }
 
 fn answered(state: &mut State, query: &Query, result: Result<&Answer, &Problem>) {
     let panel = &mut state.cache_cost;
     match (query, result) {
-        (Query::Cache, Ok(Answer::Cache(stats))) => panel.cache = Some(Ok(stats.clone())),
-        (Query::Cache, Err(problem)) => panel.cache = Some(Err(problem_text(problem))),
-        (Query::Costs { by, .. }, Ok(Answer::Costs(costs))) => {
-            panel.costs.insert(*by, Ok(costs.clone()));
+        (Query::GetCache(_), Ok(Answer::GetCache(stats))) => {
+            panel.cache = Some(Ok(Box::new(stats.clone())));
         }
-        (Query::Costs { by, .. }, Err(problem)) => {
+        (Query::GetCache(_), Err(problem)) => panel.cache = Some(Err(problem_text(problem))),
+        (Query::GetCosts(GetCosts { by, .. }), Ok(Answer::GetCosts(costs))) => {
+            panel.costs.insert(*by, Ok(Box::new(costs.clone())));
+        }
+        (Query::GetCosts(GetCosts { by, .. }), Err(problem)) => {
             panel.costs.insert(*by, Err(problem_text(problem)));
         }
-        (Query::CacheEntries { page: asked, .. }, Ok(Answer::CacheEntries(page))) => {
+        (
+            Query::ListCacheEntries(ListCacheEntries { page: asked, .. }),
+            Ok(Answer::ListCacheEntries(page)),
+        ) => {
             panel.take(asked.cursor.is_none(), page);
             panel.listed = Some(Ok(()));
         }
-        (Query::CacheEntries { .. }, Err(problem)) => {
+        (Query::ListCacheEntries(_), Err(problem)) => {
             panel.wants_more = false;
             panel.listed = Some(Err(problem_text(problem)));
         }
-        (Query::CacheEntry { id }, result) => {
+        (Query::GetCacheEntry(GetCacheEntry { id }), result) => {
             let Some(opened) = panel.opened.as_mut().filter(|opened| opened.id == *id) else {
                 return;
             };
             match result {
-                Ok(Answer::CacheEntry(entry)) => opened.entry = Some(Ok(entry.clone())),
+                Ok(Answer::GetCacheEntry(entry)) => {
+                    opened.entry = Some(Ok(Box::new(entry.clone())));
+                }
                 Ok(_) => {}
                 Err(problem) => opened.entry = Some(Err(problem_text(problem))),
             }
@@ -283,7 +297,7 @@ fn open(state: &mut State) -> Vec<Effect> {
     vec![panel::ask(
         state,
         Screen::CacheCost,
-        Query::CacheEntry { id },
+        Query::GetCacheEntry(GetCacheEntry { id }),
     )]
 }
 

@@ -9,8 +9,11 @@ use crate::protocol::approval::Approval;
 use crate::protocol::event::Event;
 use crate::protocol::ids::{ApprovalId, ContinuationId, SessionId, ToolCallId};
 use crate::protocol::problem::{Problem, ProblemKind};
+use crate::protocol::request::{
+    Answer, GetApproval, GetContinuation, ListContinuations, ListSteps, Query,
+};
 use crate::protocol::session::{Continuation, Step as LogStep, ToolCall};
-use crate::protocol::snapshot::{Answer, Page, PageRequest, Query};
+use crate::protocol::snapshot::{Page, PageRequest};
 use crate::protocol::words::{ContinuationState, ToolCallState};
 use crate::tui::action::Action;
 use crate::tui::message::Effect;
@@ -264,14 +267,14 @@ impl ContinuationsPanel {
 
     /// The query for the newest turns, or for those after a cursor.
     fn recent(&self, cursor: Option<String>) -> Query {
-        Query::Continuations {
+        Query::ListContinuations(ListContinuations {
             state: self.wanted_state(),
             session_id: None,
             page: PageRequest {
                 limit: Some(PAGE),
                 cursor,
             },
-        }
+        })
     }
 
     /// A page of the newest turns, or of older ones.
@@ -344,16 +347,18 @@ pub const PANEL: Panel = Panel {
 fn ask(state: &State) -> Vec<Query> {
     let panel = &state.continuations;
     let mut queries = vec![panel.recent(None)];
-    queries.extend(OPEN_STATES.map(|open| Query::Continuations {
-        state: Some(open),
-        session_id: None,
-        page: PageRequest {
-            limit: Some(OPEN),
-            cursor: None,
-        },
+    queries.extend(OPEN_STATES.map(|open| {
+        Query::ListContinuations(ListContinuations {
+            state: Some(open),
+            session_id: None,
+            page: PageRequest {
+                limit: Some(OPEN),
+                cursor: None,
+            },
+        })
     }));
     let gone = panel.recheck.iter().take(LOOKED_UP);
-    queries.extend(gone.map(|id| Query::Continuation { id: *id }));
+    queries.extend(gone.map(|id| Query::GetContinuation(GetContinuation { id: *id })));
     queries.extend(about_selected(state));
     queries
 }
@@ -364,9 +369,9 @@ fn about_selected(state: &State) -> Vec<Query> {
     let Some(id) = panel.selected else {
         return Vec::new();
     };
-    let mut queries = vec![Query::Steps {
+    let mut queries = vec![Query::ListSteps(ListSteps {
         continuation_id: id,
-    }];
+    })];
     let asked = panel.turn().into_iter().flat_map(|turn| &turn.approvals);
     queries.extend(
         asked
@@ -374,7 +379,7 @@ fn about_selected(state: &State) -> Vec<Query> {
                 !state.world.approvals.contains_key(id) && !panel.approvals.contains_key(id)
             })
             .take(LOOKED_UP)
-            .map(|id| Query::Approval { id: *id }),
+            .map(|id| Query::GetApproval(GetApproval { id: *id })),
     );
     queries
 }
@@ -383,38 +388,42 @@ fn answered(state: &mut State, query: &Query, result: Result<&Answer, &Problem>)
     let panel = &mut state.continuations;
     match (query, result) {
         (
-            Query::Continuations {
+            Query::ListContinuations(ListContinuations {
                 state: of,
                 page: asked,
                 ..
-            },
-            Ok(Answer::Continuations(page)),
+            }),
+            Ok(Answer::ListContinuations(page)),
         ) => match of {
             Some(of) if asked.limit == Some(OPEN) => panel.take_open(*of, page),
             // Asked under a filter that does not hold any more.
             _ if *of != panel.wanted_state() => {}
             _ => panel.take_recent(asked.cursor.as_deref(), page),
         },
-        (Query::Continuations { .. }, Err(problem)) => panel.problem = Some(problem_text(problem)),
-        (Query::Continuation { id }, Ok(Answer::Continuation(turn))) => {
+        (Query::ListContinuations(_), Err(problem)) => panel.problem = Some(problem_text(problem)),
+        (Query::GetContinuation(GetContinuation { id }), Ok(Answer::GetContinuation(turn))) => {
             panel.recheck.remove(id);
-            let mut turn = (**turn).clone();
+            let mut turn = turn.clone();
             turn.shorten();
             panel.known.insert(*id, turn);
         }
-        (Query::Continuation { id }, Err(problem)) if problem.kind == ProblemKind::NotFound => {
+        (Query::GetContinuation(GetContinuation { id }), Err(problem))
+            if problem.kind == ProblemKind::NotFound =>
+        {
             panel.forget(*id);
         }
-        (Query::Steps { continuation_id }, result) if panel.selected == Some(*continuation_id) => {
+        (Query::ListSteps(ListSteps { continuation_id }), result)
+            if panel.selected == Some(*continuation_id) =>
+        {
             let steps = match result {
-                Ok(Answer::Steps(page)) => Ok(page.items.clone()),
+                Ok(Answer::ListSteps(page)) => Ok(page.items.clone()),
                 Ok(_) => return,
                 Err(problem) => Err(problem_text(problem)),
             };
             panel.steps = Some((*continuation_id, steps));
         }
-        (Query::Approval { id }, Ok(Answer::Approval(approval))) => {
-            let mut approval = (**approval).clone();
+        (Query::GetApproval(GetApproval { id }), Ok(Answer::GetApproval(approval))) => {
+            let mut approval = approval.clone();
             approval.shorten();
             panel.approvals.insert(*id, approval);
         }

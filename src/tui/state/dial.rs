@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use crate::protocol::command::Command;
 use crate::protocol::policy::{Policy, PolicyPatch, WhatIf};
-use crate::protocol::snapshot::Query;
+use crate::protocol::request::{GetWhatIf, Query};
 use crate::protocol::words::Autonomy;
 use crate::tui::message::Effect;
 use crate::tui::state::app::State;
@@ -94,11 +94,11 @@ pub fn open(state: &mut State, channel: &str) -> Vec<Effect> {
 }
 
 fn what_if(channel: &str, autonomy: Autonomy) -> Effect {
-    Effect::Query(Query::WhatIf {
+    Effect::Query(Query::GetWhatIf(GetWhatIf {
         channel: channel.to_owned(),
         autonomy,
         limit: Some(WHAT_IF_CALLS),
-    })
+    }))
 }
 
 fn stepped(at: usize, count: usize, forward: bool) -> usize {

@@ -14,7 +14,7 @@ use crate::protocol::hook::{Hook, HookCommand};
 use crate::protocol::ids::{ContinuationId, SessionId};
 use crate::protocol::models::ProviderModels;
 use crate::protocol::problem::Problem;
-use crate::protocol::snapshot::{Answer, Query};
+use crate::protocol::request::{Answer, GetCosts, GetDoctor, ListHooks, ListModels, Query};
 use crate::protocol::words::CostsBy;
 use crate::tui::action::Action;
 use crate::tui::message::Effect;
@@ -187,14 +187,14 @@ pub const PANEL: Panel = Panel {
 
 fn ask(_state: &State) -> Vec<Query> {
     vec![
-        Query::Doctor { check: false },
-        Query::Hooks,
-        Query::Models,
-        Query::Costs {
+        Query::GetDoctor(GetDoctor { check: false }),
+        Query::ListHooks(ListHooks {}),
+        Query::ListModels(ListModels {}),
+        Query::GetCosts(GetCosts {
             by: CostsBy::Model,
             since: None,
             until: None,
-        },
+        }),
     ]
 }
 
@@ -202,22 +202,26 @@ fn answered(state: &mut State, query: &Query, result: Result<&Answer, &Problem>)
     let panel = &mut state.doctor;
     let why = result.err().map(problem_text).unwrap_or_default();
     match (query, result.ok()) {
-        (Query::Doctor { check }, Some(Answer::Doctor(doctor))) => {
+        (Query::GetDoctor(GetDoctor { check }), Some(Answer::GetDoctor(doctor))) => {
             if *check && let Some(report) = &doctor.check {
                 panel.check = Some(Ok((doctor.at, report.clone())));
             }
-            panel.doctor = Some(Ok(doctor.clone()));
+            panel.doctor = Some(Ok(Box::new(doctor.clone())));
         }
-        (Query::Doctor { check: true }, None) => panel.check = Some(Err(why)),
-        (Query::Doctor { check: false }, None) => panel.doctor = Some(Err(why)),
-        (Query::Hooks, Some(Answer::Hooks(page))) => panel.hooks = Some(Ok(page.items.clone())),
-        (Query::Hooks, None) => panel.hooks = Some(Err(why)),
-        (Query::Models, Some(Answer::Models(page))) => {
+        (Query::GetDoctor(GetDoctor { check: true }), None) => panel.check = Some(Err(why)),
+        (Query::GetDoctor(GetDoctor { check: false }), None) => panel.doctor = Some(Err(why)),
+        (Query::ListHooks(_), Some(Answer::ListHooks(page))) => {
+            panel.hooks = Some(Ok(page.items.clone()));
+        }
+        (Query::ListHooks(ListHooks {}), None) => panel.hooks = Some(Err(why)),
+        (Query::ListModels(_), Some(Answer::ListModels(page))) => {
             panel.models = Some(Ok(page.items.clone()));
         }
-        (Query::Models, None) => panel.models = Some(Err(why)),
-        (Query::Costs { .. }, Some(Answer::Costs(costs))) => panel.calls = Some(Ok(costs.clone())),
-        (Query::Costs { .. }, None) => panel.calls = Some(Err(why)),
+        (Query::ListModels(ListModels {}), None) => panel.models = Some(Err(why)),
+        (Query::GetCosts(_), Some(Answer::GetCosts(costs))) => {
+            panel.calls = Some(Ok(Box::new(costs.clone())));
+        }
+        (Query::GetCosts(_), None) => panel.calls = Some(Err(why)),
         _ => return,
     }
     rebuild(state);
@@ -302,7 +306,7 @@ fn perform(state: &mut State, action: Action) -> Option<Vec<Effect>> {
 }
 
 /// The question of a full check.
-pub const FULL_CHECK: Query = Query::Doctor { check: true };
+pub const FULL_CHECK: Query = Query::GetDoctor(GetDoctor { check: true });
 
 fn full_check(state: &mut State) -> Vec<Effect> {
     if !state.is_live() {

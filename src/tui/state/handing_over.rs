@@ -4,7 +4,7 @@
 use crate::protocol::command::Command;
 use crate::protocol::duty::{Duty, HandOverRequest, MAX_NOTE_CHARS, NOBODY, OnCall, OnCallRequest};
 use crate::protocol::event::{Event, EventBody};
-use crate::protocol::snapshot::Query;
+use crate::protocol::request::{GetDuty, Query};
 use crate::protocol::span;
 use crate::tui::action::Action;
 use crate::tui::assets;
@@ -38,7 +38,7 @@ pub fn open(state: &mut State) -> Vec<Effect> {
     dialogs::open_text(state, TextPurpose::HandOver(bound));
     offer(state);
     // Somebody may have appeared since this console connected.
-    vec![Effect::Query(Query::Duty { actor: None })]
+    vec![Effect::Query(Query::GetDuty(GetDuty { actor: None }))]
 }
 
 /// Who can be named, as the engine says now.

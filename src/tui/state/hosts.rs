@@ -11,7 +11,7 @@ use crate::protocol::command::{Command, Outcome};
 use crate::protocol::event::{Event, EventBody};
 use crate::protocol::ids::{ApprovalId, SessionId};
 use crate::protocol::problem::Problem;
-use crate::protocol::snapshot::{Answer, Query};
+use crate::protocol::request::{Answer, Query};
 use crate::protocol::words::Scope;
 use crate::tui::assets;
 use crate::tui::format;

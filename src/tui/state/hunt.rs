@@ -3,8 +3,8 @@
 
 use crate::clock::Timestamp;
 use crate::protocol::ids::{ContinuationId, SessionId};
+use crate::protocol::request::{GetTranscript, GetTranscriptFrom, Query};
 use crate::protocol::session::TranscriptEntry;
-use crate::protocol::snapshot::Query;
 use crate::tui::state::landmark::Landmark;
 use crate::tui::state::session_view::{search_text, visible_of};
 
@@ -88,17 +88,17 @@ impl Hunt {
     fn page(&self, session_id: SessionId) -> Query {
         let limit = Some(HUNT_PAGE);
         if self.forward {
-            Query::TranscriptFrom {
+            Query::GetTranscriptFrom(GetTranscriptFrom {
                 session_id,
                 from: self.edge,
                 limit,
-            }
+            })
         } else {
-            Query::Transcript {
+            Query::GetTranscript(GetTranscript {
                 session_id,
                 before: Some(self.edge),
                 limit,
-            }
+            })
         }
     }
 

@@ -8,17 +8,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::clock::Timestamp;
 use crate::protocol::command::{Command, Outcome};
 use crate::protocol::event::{Event, EventBody};
-use crate::protocol::hygiene::{
-    HygieneAnswer, HygieneCommand, HygieneQuery, HygieneReport, HygieneRun, HygieneStatus,
-};
+use crate::protocol::hygiene::{HygieneCommand, HygieneReport, HygieneRun, HygieneStatus};
 use crate::protocol::ids::{ContinuationId, HygieneRunId, MemoryId, RoutineId, SessionId};
 use crate::protocol::memory::{
-    Memory, MemoryAnswer, MemoryFilter, MemoryPlace, MemoryQuery, MemoryReview, MemoryStats,
-    Summary,
+    Memory, MemoryFilter, MemoryPlace, MemoryReview, MemoryStats, Summary,
 };
 use crate::protocol::problem::{Problem, ProblemKind};
-use crate::protocol::routine::{Routine, RoutineAnswer, RoutineQuery};
-use crate::protocol::snapshot::{Answer, Page, PageRequest, Query};
+use crate::protocol::request::{
+    Answer, GetContinuation, GetHygiene, GetMemory, GetMemoryStats, GetSessionSummary,
+    ListHygieneRuns, ListMemories, ListRoutines, PreviewHygiene, Query, ReviewMemories,
+    SearchMemories,
+};
+use crate::protocol::routine::Routine;
+use crate::protocol::snapshot::{Page, PageRequest};
 use crate::protocol::words::{FoundBy, MemoryScope, MemoryState};
 use crate::tui::state::app::State;
 use crate::tui::state::memory_keys;
@@ -285,13 +287,13 @@ impl MemoryPanel {
         let loaded = self.rows.as_ref().map_or(0, Vec::len).min(MOST);
         let limit = Some(u32::try_from(loaded).unwrap_or(PAGE).max(PAGE));
         match (&self.search, &self.place) {
-            (Some(text), _) => Some(Query::Memory(MemoryQuery::Search {
+            (Some(text), _) => Some(Query::SearchMemories(SearchMemories {
                 text: text.clone(),
                 filter: self.filter(),
                 limit: Some(PAGE),
             })),
             (None, Place::Review) => None,
-            (None, _) => Some(Query::Memory(MemoryQuery::List {
+            (None, _) => Some(Query::ListMemories(ListMemories {
                 filter: self.filter(),
                 page: PageRequest {
                     limit,
@@ -303,7 +305,7 @@ impl MemoryPanel {
 
     /// The question for the rows behind the last one; none = there are no more.
     pub fn more_query(&self) -> Option<Query> {
-        Some(Query::Memory(MemoryQuery::List {
+        Some(Query::ListMemories(ListMemories {
             filter: self.filter(),
             page: PageRequest {
                 limit: Some(PAGE),
@@ -326,7 +328,7 @@ impl MemoryPanel {
             .skip(from)
             .take(TEXTS)
             .filter(|id| !self.texts.contains_key(id))
-            .map(|id| Query::Memory(MemoryQuery::One { id: *id }))
+            .map(|id| Query::GetMemory(GetMemory { id: *id }))
             .collect()
     }
 
@@ -340,7 +342,7 @@ impl MemoryPanel {
                 !self.sessions.contains_key(id) && !state.world.continuations.contains_key(id)
             })
             .take(TEXTS)
-            .map(|id| Query::Continuation { id })
+            .map(|id| Query::GetContinuation(GetContinuation { id }))
             .collect()
     }
 
@@ -475,19 +477,19 @@ fn ask(state: &State) -> Vec<Query> {
     let memory = &state.memory;
     match memory.view {
         View::Facts => [
-            Query::Memory(MemoryQuery::Stats),
-            Query::Memory(MemoryQuery::Review {
+            Query::GetMemoryStats(GetMemoryStats {}),
+            Query::ReviewMemories(ReviewMemories {
                 limit: Some(REVIEWED),
             }),
-            Query::Hygiene(HygieneQuery::Status),
+            Query::GetHygiene(GetHygiene {}),
         ]
         .into_iter()
         .chain(memory.rows_query())
         .collect(),
         View::Hygiene => [
-            Query::Hygiene(HygieneQuery::Status),
-            Query::Hygiene(HygieneQuery::Preview),
-            Query::Hygiene(HygieneQuery::Runs {
+            Query::GetHygiene(GetHygiene {}),
+            Query::PreviewHygiene(PreviewHygiene {}),
+            Query::ListHygieneRuns(ListHygieneRuns {
                 page: PageRequest {
                     limit: Some(RUNS),
                     cursor: None,
@@ -497,7 +499,7 @@ fn ask(state: &State) -> Vec<Query> {
         .into_iter()
         .chain(memory.text_queries())
         .collect(),
-        View::Routines => std::iter::once(Query::Routines(RoutineQuery::List))
+        View::Routines => std::iter::once(Query::ListRoutines(ListRoutines {}))
             .chain(memory.session_queries(state))
             .collect(),
     }
@@ -509,13 +511,13 @@ fn answered(state: &mut State, query: &Query, result: Result<&Answer, &Problem>)
         Ok(answer) => answer,
         Err(problem) => {
             match query {
-                Query::Memory(MemoryQuery::One { id }) => {
+                Query::GetMemory(GetMemory { id }) => {
                     memory.texts.insert(*id, None);
                 }
-                Query::Continuation { id } => {
+                Query::GetContinuation(GetContinuation { id }) => {
                     memory.sessions.insert(*id, None);
                 }
-                Query::Memory(MemoryQuery::Summary { session_id }) => {
+                Query::GetSessionSummary(GetSessionSummary { session_id }) => {
                     read(memory, *session_id, Err(problem_text(problem)));
                 }
                 _ => memory.problem = Some(problem_text(problem)),
@@ -524,12 +526,11 @@ fn answered(state: &mut State, query: &Query, result: Result<&Answer, &Problem>)
         }
     };
     match (query, answer) {
-        (Query::Memory(query), Answer::Memory(answer)) => remembered(memory, query, answer),
-        (_, Answer::Hygiene(HygieneAnswer::Status(status))) => {
+        (_, Answer::GetHygiene(status)) => {
             memory.problem = None;
-            memory.status = Some(status.clone());
+            memory.status = Some(Box::new(status.clone()));
         }
-        (_, Answer::Hygiene(HygieneAnswer::Preview(report))) => {
+        (_, Answer::PreviewHygiene(report)) => {
             if report.too_much.is_empty() {
                 memory.too_much = false;
             }
@@ -546,7 +547,7 @@ fn answered(state: &mut State, query: &Query, result: Result<&Answer, &Problem>)
                 state.asking.now();
             }
         }
-        (_, Answer::Hygiene(HygieneAnswer::Runs(page))) => {
+        (_, Answer::ListHygieneRuns(page)) => {
             memory.runs = Some(page.items.clone());
             if memory
                 .run
@@ -556,7 +557,7 @@ fn answered(state: &mut State, query: &Query, result: Result<&Answer, &Problem>)
                 memory.close();
             }
         }
-        (_, Answer::Routines(RoutineAnswer::List(page))) => {
+        (_, Answer::ListRoutines(page)) => {
             memory.problem = None;
             if memory
                 .routine
@@ -570,29 +571,23 @@ fn answered(state: &mut State, query: &Query, result: Result<&Answer, &Problem>)
                 state.asking.now();
             }
         }
-        (Query::Continuation { id }, Answer::Continuation(continuation)) => {
+        (Query::GetContinuation(GetContinuation { id }), Answer::GetContinuation(continuation)) => {
             memory.sessions.insert(*id, Some(continuation.session_id));
         }
-        _ => {}
-    }
-}
-
-fn remembered(memory: &mut MemoryPanel, query: &MemoryQuery, answer: &MemoryAnswer) {
-    match (query, answer) {
-        (_, MemoryAnswer::Stats(stats)) => memory.stats = Some(stats.clone()),
-        (_, MemoryAnswer::Review(review)) => {
+        (_, Answer::GetMemoryStats(stats)) => memory.stats = Some(stats.clone()),
+        (_, Answer::ReviewMemories(review)) => {
             if memory.place == Place::Review && memory.search.is_none() {
                 memory.replace(reviewed(review), None);
             }
-            memory.review = Some((**review).clone());
+            memory.review = Some(review.clone());
         }
         // Another scope or search may have been chosen since it was asked.
         (
-            MemoryQuery::List {
+            Query::ListMemories(ListMemories {
                 filter,
                 page: asked,
-            },
-            MemoryAnswer::List(page),
+            }),
+            Answer::ListMemories(page),
         ) => {
             if *filter != memory.filter()
                 || memory.search.is_some()
@@ -607,9 +602,10 @@ fn remembered(memory: &mut MemoryPanel, query: &MemoryQuery, answer: &MemoryAnsw
                 memory.replace(rows, page.next_cursor.clone());
             }
         }
-        (MemoryQuery::Search { text, filter, .. }, MemoryAnswer::Search(found))
-            if *filter == memory.filter() && memory.search.as_ref() == Some(text) =>
-        {
+        (
+            Query::SearchMemories(SearchMemories { text, filter, .. }),
+            Answer::SearchMemories(found),
+        ) if *filter == memory.filter() && memory.search.as_ref() == Some(text) => {
             memory.words_only.clone_from(&found.words_only);
             let hits = found.items.iter().map(|hit| Row {
                 memory: hit.memory.clone(),
@@ -617,10 +613,13 @@ fn remembered(memory: &mut MemoryPanel, query: &MemoryQuery, answer: &MemoryAnsw
             });
             memory.replace(hits.collect(), None);
         }
-        (MemoryQuery::One { id }, MemoryAnswer::One(one)) => {
-            memory.texts.insert(*id, Some((**one).clone()));
+        (Query::GetMemory(GetMemory { id }), Answer::GetMemory(one)) => {
+            memory.texts.insert(*id, Some(one.clone()));
         }
-        (MemoryQuery::Summary { session_id }, MemoryAnswer::Summary(summary)) => {
+        (
+            Query::GetSessionSummary(GetSessionSummary { session_id }),
+            Answer::GetSessionSummary(summary),
+        ) => {
             read(memory, *session_id, Ok(summary.clone()));
         }
         _ => {}

@@ -3,9 +3,9 @@
 use crate::protocol::command::Command;
 use crate::protocol::hygiene::{HygieneCommand, HygieneRun};
 use crate::protocol::ids::MemoryId;
-use crate::protocol::memory::{MAX_TEXT, Memory, MemoryCommand, MemoryPlace, MemoryQuery};
+use crate::protocol::memory::{MAX_TEXT, Memory, MemoryCommand, MemoryPlace};
+use crate::protocol::request::{GetSessionSummary, Query};
 use crate::protocol::routine::{RoutineCommand, RoutinePatch};
-use crate::protocol::snapshot::Query;
 use crate::protocol::words::{HygieneState, MemoryScope, MemoryState};
 use crate::tui::action::Action;
 use crate::tui::format;
@@ -508,7 +508,7 @@ fn summary(state: &mut State) -> Vec<Effect> {
         session_id,
         summary: None,
     });
-    let query = Query::Memory(MemoryQuery::Summary { session_id });
+    let query = Query::GetSessionSummary(GetSessionSummary { session_id });
     vec![panel::ask(state, Screen::Memory, query)]
 }
 

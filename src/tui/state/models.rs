@@ -5,7 +5,7 @@ use crate::protocol::command::{Command, Outcome};
 use crate::protocol::ids::SessionId;
 use crate::protocol::models::{Discovery, KeyState, ModelEntry, ProviderModels};
 use crate::protocol::problem::Problem;
-use crate::protocol::snapshot::Query;
+use crate::protocol::request::{ListModels, Query};
 use crate::tui::message::Effect;
 use crate::tui::state::app::State;
 use crate::tui::state::modal::Modal;
@@ -70,7 +70,7 @@ pub fn open(state: &mut State, session_id: SessionId) -> Vec<Effect> {
         refused: None,
         look: Look::Not,
     })));
-    vec![Effect::Query(Query::Models)]
+    vec![Effect::Query(Query::ListModels(ListModels {}))]
 }
 
 /// The configured models came; the one that the session has is highlighted, else the default.

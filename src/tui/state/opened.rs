@@ -3,7 +3,7 @@
 
 use crate::protocol::approval::Approval;
 use crate::protocol::ids::ApprovalId;
-use crate::protocol::snapshot::Query;
+use crate::protocol::request::{GetApproval, Query};
 use crate::tui::state::app::{Screen, State};
 use crate::tui::state::queue::ItemKey;
 use crate::tui::state::world::World;
@@ -62,11 +62,11 @@ pub fn ask(state: &mut State) -> Option<Query> {
     if !state.is_live() || state.replay.is_some() {
         return None;
     }
-    begin(&mut state.world, open?)
+    begin(&mut state.world, open?).map(Query::GetApproval)
 }
 
 /// What is to be asked so that an approval is whole; none = it is, or a question is under way or has failed.
-pub fn begin(world: &mut World, id: ApprovalId) -> Option<Query> {
+pub fn begin(world: &mut World, id: ApprovalId) -> Option<GetApproval> {
     if !world.approvals.get(&id)?.shortened {
         if world.opened.whole.contains(&id) {
             // It is among the last few already, so no other goes.
@@ -78,7 +78,7 @@ pub fn begin(world: &mut World, id: ApprovalId) -> Option<Query> {
         return None;
     }
     world.opened.asked = Some(Asked { id, problem: None });
-    Some(Query::Approval { id })
+    Some(GetApproval { id })
 }
 
 /// Takes in the answer, or why there is none. False = nobody here asked.

@@ -5,7 +5,7 @@
 use crate::protocol::event::Event;
 use crate::protocol::ids::{ContinuationId, SessionId};
 use crate::protocol::problem::Problem;
-use crate::protocol::snapshot::{Answer, Query};
+use crate::protocol::request::{Answer, Query};
 use crate::tui::action::Action;
 use crate::tui::message::{Effect, Millis};
 use crate::tui::state::app::{Screen, State};

@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use crate::clock::Timestamp;
 use crate::protocol::ids::{ContinuationId, SessionId, ToolCallId};
 use crate::protocol::problem::Problem;
+use crate::protocol::request::{Answer, GetContinuation, GetTranscriptFrom, ListSteps, Query};
 use crate::protocol::session::{
     Continuation, Step, StepBody, ToolCall, TranscriptBody, TranscriptEntry,
 };
-use crate::protocol::snapshot::{Answer, Query};
 use crate::protocol::words::{ContinuationState, StepKind, ToolCallState};
 use crate::tui::action::{Action, ActionClass};
 use crate::tui::keymap::context::Context;
@@ -310,10 +310,10 @@ pub fn begin(state: &mut State, source: Source, alone: bool) -> Vec<Effect> {
     state.touch(Dirty::Now);
     match source {
         Source::Continuation(id) => effects.extend([
-            Effect::Query(Query::Continuation { id }),
-            Effect::Query(Query::Steps {
+            Effect::Query(Query::GetContinuation(GetContinuation { id })),
+            Effect::Query(Query::ListSteps(ListSteps {
                 continuation_id: id,
-            }),
+            })),
         ]),
         Source::Session(id) => effects.push(page(id, 0)),
     }
@@ -321,11 +321,11 @@ pub fn begin(state: &mut State, source: Source, alone: bool) -> Vec<Effect> {
 }
 
 fn page(session_id: SessionId, from: u64) -> Effect {
-    Effect::Query(Query::TranscriptFrom {
+    Effect::Query(Query::GetTranscriptFrom(GetTranscriptFrom {
         session_id,
         from,
         limit: Some(PAGE),
-    })
+    }))
 }
 
 /// Takes what was asked for; true = it was, and nobody else wants it.
@@ -339,13 +339,16 @@ pub fn answered(
         return (false, Vec::new());
     };
     let ours = match (query, replay.source) {
-        (Query::Continuation { id }, Source::Continuation(wanted)) => *id == wanted,
-        (Query::Steps { continuation_id }, Source::Continuation(wanted)) => {
+        (Query::GetContinuation(GetContinuation { id }), Source::Continuation(wanted)) => {
+            *id == wanted
+        }
+        (Query::ListSteps(ListSteps { continuation_id }), Source::Continuation(wanted)) => {
             *continuation_id == wanted
         }
-        (Query::TranscriptFrom { session_id, .. }, Source::Session(wanted)) => {
-            *session_id == wanted
-        }
+        (
+            Query::GetTranscriptFrom(GetTranscriptFrom { session_id, .. }),
+            Source::Session(wanted),
+        ) => *session_id == wanted,
         _ => false,
     };
     if !ours {
@@ -359,9 +362,9 @@ pub fn answered(
             state.flash(Tone::Error, text);
             return (true, effects);
         }
-        Ok(Answer::Continuation(turn)) => replay.turn = Some(turn.clone()),
-        Ok(Answer::Steps(page)) => replay.steps = Some(page.items.clone()),
-        Ok(Answer::Transcript(answer)) => {
+        Ok(Answer::GetContinuation(turn)) => replay.turn = Some(Box::new(turn.clone())),
+        Ok(Answer::ListSteps(page)) => replay.steps = Some(page.items.clone()),
+        Ok(Answer::GetTranscriptFrom(answer)) => {
             replay.entries.extend(answer.items.iter().cloned());
             let next = answer.next_cursor.as_ref().and_then(|at| at.parse().ok());
             let room = replay.entries.len() < ENTRIES;

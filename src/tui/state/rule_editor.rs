@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use crate::protocol::approval::Approval;
 use crate::protocol::problem::Problem;
-use crate::protocol::rule::{RuleAnswer, RuleMatches, RulePatch, RuleQuery, covers_commands};
-use crate::protocol::snapshot::{Answer, Query};
+use crate::protocol::request::{Answer, GetRuleMatches, Query};
+use crate::protocol::rule::{RuleMatches, RulePatch, covers_commands};
 use crate::protocol::words::{ApprovalKind, DecisionWord, RuleMatcher, RuleScope, VerdictWord};
 use crate::text::quote::quote;
 use crate::tui::message::Effect;
@@ -320,16 +320,16 @@ fn ask(state: &mut State) -> Vec<Effect> {
     }
     editor.asked = Some(compared.clone());
     editor.found = None;
-    let query = RuleQuery::Matches {
+    let query = Query::GetRuleMatches(GetRuleMatches {
         id: None,
         rule: compared,
-    };
-    vec![Effect::Query(Query::Rules(query))]
+    });
+    vec![Effect::Query(query)]
 }
 
 /// Takes what it would have matched; false when it was not asked from here.
 pub fn answered(state: &mut State, query: &Query, result: Result<&Answer, &Problem>) -> bool {
-    let Query::Rules(RuleQuery::Matches { id: None, rule }) = query else {
+    let Query::GetRuleMatches(GetRuleMatches { id: None, rule }) = query else {
         return false;
     };
     for modal in &mut state.modals {
@@ -341,7 +341,7 @@ pub fn answered(state: &mut State, query: &Query, result: Result<&Answer, &Probl
         {
             if editor.asked.as_ref() == Some(rule) {
                 editor.found = Some(match result {
-                    Ok(Answer::Rules(RuleAnswer::Matches(found))) => Ok(found.clone()),
+                    Ok(Answer::GetRuleMatches(found)) => Ok(Box::new(found.clone())),
                     Ok(_) => Err("an answer to something else".to_owned()),
                     Err(problem) => Err(problem_text(problem)),
                 });

@@ -6,10 +6,8 @@ use crate::protocol::command::Command;
 use crate::protocol::event::{Event, EventBody};
 use crate::protocol::ids::{ApprovalId, ContinuationId, RuleId, SessionId};
 use crate::protocol::problem::Problem;
-use crate::protocol::rule::{
-    Grant, Rule, RuleAnswer, RuleCommand, RuleMatches, RulePatch, RuleQuery, RuleTest,
-};
-use crate::protocol::snapshot::{Answer, Query};
+use crate::protocol::request::{Answer, GetRuleMatches, ListGrants, ListRules, Query, TestRules};
+use crate::protocol::rule::{Grant, Rule, RuleCommand, RuleMatches, RulePatch, RuleTest};
 use crate::protocol::words::{RuleMatcher, VerdictWord};
 use crate::tui::action::Action;
 use crate::tui::message::Effect;
@@ -136,8 +134,8 @@ pub const PANEL: Panel = Panel {
 
 fn ask(state: &State) -> Vec<Query> {
     let mut queries = vec![
-        Query::Rules(RuleQuery::List),
-        Query::Rules(RuleQuery::Grants),
+        Query::ListRules(ListRules {}),
+        Query::ListGrants(ListGrants {}),
     ];
     queries.extend(matches_of(state));
     queries
@@ -146,37 +144,36 @@ fn ask(state: &State) -> Vec<Query> {
 /// What the selected rule matches.
 fn matches_of(state: &State) -> Option<Query> {
     let rule = state.rules.selected_rule()?;
-    Some(Query::Rules(RuleQuery::Matches {
+    Some(Query::GetRuleMatches(GetRuleMatches {
         id: Some(rule.id),
         rule: Box::default(),
     }))
 }
 
 fn answered(state: &mut State, query: &Query, result: Result<&Answer, &Problem>) {
-    let Query::Rules(query) = query else { return };
     let panel = &mut state.rules;
     match (query, result) {
-        (RuleQuery::List, Ok(Answer::Rules(RuleAnswer::List(page)))) => {
+        (Query::ListRules(_), Ok(Answer::ListRules(page))) => {
             panel.rules = Some(page.items.clone());
             panel.problem = None;
         }
-        (RuleQuery::Grants, Ok(Answer::Rules(RuleAnswer::Grants(page)))) => {
+        (Query::ListGrants(_), Ok(Answer::ListGrants(page))) => {
             panel.grants = Some(page.items.clone());
         }
-        (RuleQuery::List | RuleQuery::Grants, Err(problem)) => {
+        (Query::ListRules(_) | Query::ListGrants(_), Err(problem)) => {
             panel.problem = Some(problem_text(problem));
         }
-        (RuleQuery::Matches { id: Some(id), .. }, result) => {
+        (Query::GetRuleMatches(GetRuleMatches { id: Some(id), .. }), result) => {
             let found = match result {
-                Ok(Answer::Rules(RuleAnswer::Matches(found))) => Ok((**found).clone()),
+                Ok(Answer::GetRuleMatches(found)) => Ok(found.clone()),
                 Ok(_) => return,
                 Err(problem) => Err(problem_text(problem)),
             };
             panel.matches = Some((*id, found));
         }
-        (RuleQuery::Test { .. }, result) => {
+        (Query::TestRules(_), result) => {
             panel.test = match result {
-                Ok(Answer::Rules(RuleAnswer::Test(test))) => Some(Ok((**test).clone())),
+                Ok(Answer::TestRules(test)) => Some(Ok(test.clone())),
                 Ok(_) => return,
                 Err(problem) => Some(Err(problem_text(problem))),
             };
@@ -419,13 +416,13 @@ pub fn finish(state: &mut State, purpose: RuleText, text: &str) -> Result<Vec<Ef
                 return Err("expected a tool, a channel and the arguments as JSON".to_owned());
             };
             let args = serde_json::from_str(args).map_err(|error| format!("arguments: {error}"))?;
-            let query = RuleQuery::Test {
+            let query = Query::TestRules(TestRules {
                 tool: tool.to_owned(),
                 args,
                 channel: channel.to_owned(),
                 session_id: None,
-            };
-            return Ok(vec![panel::ask(state, Screen::Rules, Query::Rules(query))]);
+            });
+            return Ok(vec![panel::ask(state, Screen::Rules, query)]);
         }
         RuleText::Add => RuleCommand::Add {
             rule: Box::new(patch()?),

@@ -6,8 +6,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::protocol::ids::{ContinuationId, SessionId, ToolCallId};
+use crate::protocol::request::{GetTranscript, GetTranscriptFrom, Query};
 use crate::protocol::session::{StepBody, TranscriptBody, TranscriptEntry};
-use crate::protocol::snapshot::Query;
 use crate::tui::message::Millis;
 use crate::tui::state::hunt::{Found, HUNT_PAGE, Hunt, Quarry};
 use crate::tui::state::landmark::Landmark;
@@ -144,11 +144,11 @@ impl SessionView {
         }
         self.stale = false;
         self.loading = true;
-        Some(Query::Transcript {
+        Some(Query::GetTranscript(GetTranscript {
             session_id,
             before: None,
             limit: Some(PAGE),
-        })
+        }))
     }
 
     /// The query for older entries, when there are any and none is under way.
@@ -159,11 +159,11 @@ impl SessionView {
             return None;
         }
         self.loading_older = true;
-        Some(Query::Transcript {
+        Some(Query::GetTranscript(GetTranscript {
             session_id,
             before: Some(before),
             limit: Some(PAGE),
-        })
+        }))
     }
 
     /// The query for the entries after the window, when there are any and none is under way.
@@ -174,11 +174,11 @@ impl SessionView {
             return None;
         }
         self.loading_newer = true;
-        Some(Query::TranscriptFrom {
+        Some(Query::GetTranscriptFrom(GetTranscriptFrom {
             session_id,
             from: last + 1,
             limit: Some(PAGE),
-        })
+        }))
     }
 
     /// What should be asked for now.
@@ -206,8 +206,10 @@ impl SessionView {
             return self.hunted(&found, entries);
         }
         let (limit, around) = match query {
-            Query::Transcript { before, limit, .. } => (*limit, (0, *before)),
-            Query::TranscriptFrom { from, limit, .. } => (*limit, (*from, None)),
+            Query::GetTranscript(GetTranscript { before, limit, .. }) => (*limit, (0, *before)),
+            Query::GetTranscriptFrom(GetTranscriptFrom { from, limit, .. }) => {
+                (*limit, (*from, None))
+            }
             _ => return,
         };
         if limit != Some(PAGE) {
@@ -432,11 +434,11 @@ impl SessionView {
             return;
         }
         match query {
-            Query::Transcript { before: None, .. } => {
+            Query::GetTranscript(GetTranscript { before: None, .. }) => {
                 self.loading = false;
                 self.wanted = None;
             }
-            Query::Transcript { .. } => self.loading_older = false,
+            Query::GetTranscript(_) => self.loading_older = false,
             _ => self.loading_newer = false,
         }
     }

@@ -1,7 +1,7 @@
 //! The shift summary: a pager over what the engine recorded since a time. It decides nothing.
 
 use crate::client::summary_lines;
-use crate::protocol::snapshot::Query;
+use crate::protocol::request::{GetShiftSummary, Query};
 use crate::protocol::summary::ShiftSummary;
 use crate::tui::message::Effect;
 use crate::tui::state::app::{State, Tone};
@@ -34,7 +34,9 @@ pub fn open(state: &mut State, hours: Option<&str>) -> Vec<Effect> {
     };
     let since = Some(state.now.wall.plus_seconds(-3600 * i64::from(hours)));
     state.modals.push(Modal::Summary(Box::default()));
-    vec![Effect::Query(Query::Summary { since })]
+    vec![Effect::Query(Query::GetShiftSummary(GetShiftSummary {
+        since,
+    }))]
 }
 
 /// The summary came, or why there is none.

@@ -8,7 +8,11 @@ use crate::protocol::command::{Command, Outcome};
 use crate::protocol::event::{BudgetLevel, Event, EventBody};
 use crate::protocol::ids::ApprovalId;
 use crate::protocol::problem::Problem;
-use crate::protocol::snapshot::{Answer, Query, Snapshot};
+use crate::protocol::request::{
+    Answer, ExplainCall, GetApproval, GetContinuation, GetDelivery, GetSession, GetSnapshot,
+    GetTranscript, GetTranscriptFrom, GetWhatIf, Query,
+};
+use crate::protocol::snapshot::Snapshot;
 use crate::protocol::words::{ApprovalState, DecisionWord};
 use crate::tui::action::Action;
 use crate::tui::message::{Effect, FrameReport, Message, Now, QuitKind};
@@ -243,10 +247,10 @@ fn tell_of_budget(state: &mut State, event: &Event) {
 /// The question that tells what an event could not.
 pub(super) fn ask_for(missing: Missing) -> Effect {
     Effect::Query(match missing {
-        Missing::Continuation(id) => Query::Continuation { id },
-        Missing::Delivery(id) => Query::Delivery { id },
-        Missing::Session(id) => Query::Session { id },
-        Missing::Stream => Query::Snapshot,
+        Missing::Continuation(id) => Query::GetContinuation(GetContinuation { id }),
+        Missing::Delivery(id) => Query::GetDelivery(GetDelivery { id }),
+        Missing::Session(id) => Query::GetSession(GetSession { id }),
+        Missing::Stream => Query::GetSnapshot(GetSnapshot {}),
     })
 }
 
@@ -495,7 +499,7 @@ fn answered(state: &mut State, query: &Query, result: Result<Box<Answer>, Box<Pr
         .as_ref()
         .map(|answer| &**answer)
         .map_err(|problem| &**problem);
-    if let Query::Approval { id } = query
+    if let Query::GetApproval(GetApproval { id }) = query
         && let Some(result) = whole_approval(borrowed)
         && opened::answered(&mut state.world, *id, result)
     {
@@ -508,27 +512,28 @@ fn answered(state: &mut State, query: &Query, result: Result<Box<Answer>, Box<Pr
         Ok(answer) => answer,
         Err(problem) => {
             match query {
-                Query::Transcript { session_id, .. } | Query::TranscriptFrom { session_id, .. }
+                Query::GetTranscript(GetTranscript { session_id, .. })
+                | Query::GetTranscriptFrom(GetTranscriptFrom { session_id, .. })
                     if transcript(state).session_id == Some(*session_id) =>
                 {
                     transcript(state).failed(query);
                     state.flash(Tone::Error, problem_text(&problem));
                 }
-                Query::WhatIf {
+                Query::GetWhatIf(GetWhatIf {
                     autonomy, channel, ..
-                } => {
+                }) => {
                     if let Some(Modal::Dial(dial)) = state.modals.last_mut()
                         && dial.channel == *channel
                     {
                         dial.answers.insert(*autonomy, Err(problem_text(&problem)));
                     }
                 }
-                Query::Models => models::listed(state, Err(problem_text(&problem))),
-                Query::Why { tool_call_id } => {
+                Query::ListModels(_) => models::listed(state, Err(problem_text(&problem))),
+                Query::ExplainCall(ExplainCall { tool_call_id }) => {
                     why::answered(state, *tool_call_id, Err(problem_text(&problem)));
                 }
-                Query::Summary { .. } => summary::answered(state, Err(problem_text(&problem))),
-                Query::AuditVerify { .. } => audit::verified(state, Err(problem_text(&problem))),
+                Query::GetShiftSummary(_) => summary::answered(state, Err(problem_text(&problem))),
+                Query::VerifyAudit(_) => audit::verified(state, Err(problem_text(&problem))),
                 _ => tracing::debug!(%problem, "a background query failed"),
             }
             return;
@@ -539,9 +544,9 @@ fn answered(state: &mut State, query: &Query, result: Result<Box<Answer>, Box<Pr
         return;
     };
     match answer {
-        Answer::Transcript(page) => {
-            if let Query::Transcript { session_id, .. } | Query::TranscriptFrom { session_id, .. } =
-                query
+        Answer::GetTranscript(page) | Answer::GetTranscriptFrom(page) => {
+            if let Query::GetTranscript(GetTranscript { session_id, .. })
+            | Query::GetTranscriptFrom(GetTranscriptFrom { session_id, .. }) = query
                 && transcript(state).session_id == Some(*session_id)
             {
                 transcript(state).take(query, page.items);
@@ -550,46 +555,20 @@ fn answered(state: &mut State, query: &Query, result: Result<Box<Answer>, Box<Pr
                 }
             }
         }
-        Answer::Summary(summary) => summary::answered(state, Ok(&*summary)),
-        Answer::WhatIf(what_if) => {
+        Answer::GetShiftSummary(summary) => summary::answered(state, Ok(&summary)),
+        Answer::GetWhatIf(what_if) => {
             if let Some(Modal::Dial(dial)) = state.modals.last_mut()
                 && dial.channel == what_if.channel
             {
                 dial.answers.insert(what_if.autonomy, Ok(what_if));
             }
         }
-        Answer::Duty(duty) => handing_over::learned(state, *duty),
-        Answer::Models(page) => models::listed(state, Ok(page.items)),
-        Answer::Why(found) => why::answered(state, found.call.id, Ok(*found)),
-        Answer::AuditVerify(report) => audit::verified(state, Ok(*report)),
-        Answer::Engine(_)
-        | Answer::Continuation(_)
-        | Answer::Delivery(_)
-        | Answer::Session(_)
-        | Answer::Snapshot(_)
-        | Answer::Sessions(_)
-        | Answer::Continuations(_)
-        | Answer::Steps(_)
-        | Answer::Approvals(_)
-        | Answer::Approval(_)
-        | Answer::Channels(_)
-        | Answer::Channel(_)
-        | Answer::Outbox(_)
-        | Answer::Uncertain(_)
-        | Answer::Artifact(_)
-        | Answer::Doctor(_)
-        | Answer::Audit(_)
-        | Answer::Cache(_)
-        | Answer::CacheEntries(_)
-        | Answer::CacheEntry(_)
-        | Answer::Costs(_)
-        | Answer::Memory(_)
-        | Answer::Hygiene(_)
-        | Answer::Hooks(_)
-        | Answer::Routines(_)
-        | Answer::Rules(_)
-        | Answer::Pairings(_)
-        | Answer::Leftovers(_) => {}
+        Answer::GetDuty(duty) => handing_over::learned(state, duty),
+        Answer::ListModels(page) => models::listed(state, Ok(page.items)),
+        Answer::ExplainCall(found) => why::answered(state, found.call.id, Ok(found)),
+        Answer::VerifyAudit(report) => audit::verified(state, Ok(report)),
+        // Whatever else comes back belongs to nobody any more.
+        _ => {}
     }
 }
 
@@ -598,7 +577,7 @@ fn whole_approval<'a>(
     answer: Result<&'a Answer, &Problem>,
 ) -> Option<Result<&'a Approval, String>> {
     match answer {
-        Ok(Answer::Approval(approval)) => Some(Ok(approval)),
+        Ok(Answer::GetApproval(approval)) => Some(Ok(approval)),
         Ok(_) => None,
         Err(problem) => Some(Err(problem_text(problem))),
     }
@@ -607,22 +586,22 @@ fn whole_approval<'a>(
 /// Takes in what an event could not tell in full; gives back what is something else.
 pub(super) fn learn(world: &mut World, answer: Answer) -> Option<Answer> {
     match answer {
-        Answer::Approval(approval) => {
+        Answer::GetApproval(approval) => {
             opened::answered(world, approval.id, Ok(&approval));
         }
-        Answer::Continuation(mut continuation) => {
+        Answer::GetContinuation(mut continuation) => {
             continuation.shorten();
-            world.continuations.insert(continuation.id, *continuation);
+            world.continuations.insert(continuation.id, continuation);
         }
-        Answer::Delivery(delivery) => {
-            world.deliveries.insert(delivery.id, *delivery);
+        Answer::GetDelivery(delivery) => {
+            world.deliveries.insert(delivery.id, delivery);
         }
-        Answer::Session(session) => {
-            world.sessions.insert(session.id, *session);
+        Answer::GetSession(session) => {
+            world.sessions.insert(session.id, session);
         }
-        Answer::Snapshot(snapshot) => {
+        Answer::GetSnapshot(snapshot) => {
             // Only asked for to learn what an open stream has said; the rest is followed by events.
-            let fresh = World::from_snapshot(*snapshot);
+            let fresh = World::from_snapshot(snapshot);
             for (id, stream) in fresh.streams {
                 let longer = world
                     .streams

@@ -1,8 +1,8 @@
 //! Why calls ran, asked or were refused: a pager over what the engine recorded. It decides nothing.
 
 use crate::protocol::ids::ToolCallId;
+use crate::protocol::request::{ExplainCall, Query};
 use crate::protocol::session::{StepBody, TranscriptBody, Why};
-use crate::protocol::snapshot::Query;
 use crate::tui::message::Effect;
 use crate::tui::state::app::{Screen, State, Tone};
 use crate::tui::state::arming::scrolled;
@@ -92,7 +92,7 @@ pub fn open(state: &mut State) -> Vec<Effect> {
     calls.drain(..left_out);
     let effects = calls
         .iter()
-        .map(|id| Effect::Query(Query::Why { tool_call_id: *id }));
+        .map(|id| Effect::Query(Query::ExplainCall(ExplainCall { tool_call_id: *id })));
     let effects = effects.collect();
     state.modals.push(Modal::Why(Box::new(WhyPager {
         calls: calls.into_iter().map(|id| (id, None)).collect(),

@@ -13,8 +13,9 @@ use leverframe::protocol::cache::{
 };
 use leverframe::protocol::command::{Command, Outcome};
 use leverframe::protocol::event::EventBody;
+use leverframe::protocol::request::{Answer, GetCache, GetCacheEntry, ListCacheEntries, Query};
 use leverframe::protocol::session::CachedAnswer;
-use leverframe::protocol::snapshot::{Answer, Page, PageRequest, Query};
+use leverframe::protocol::snapshot::{Page, PageRequest};
 use leverframe::protocol::words::{
     CacheEviction, CacheMissReason, CacheNotKept, CacheScope, ToolCacheMiss, ToolCacheNotKept,
 };
@@ -124,24 +125,24 @@ fn queries() -> Vec<(Query, Answer, String)> {
     };
     vec![
         (
-            Query::Cache,
-            Answer::Cache(Box::new(stats())),
+            Query::GetCache(GetCache {}),
+            Answer::GetCache(stats()),
             "/v1/cache".to_owned(),
         ),
         (
-            Query::CacheEntries {
+            Query::ListCacheEntries(ListCacheEntries {
                 channel: Some("team".to_owned()),
                 page,
-            },
-            Answer::CacheEntries(Page {
+            }),
+            Answer::ListCacheEntries(Page {
                 items: vec![entry()],
                 next_cursor: Some("4".to_owned()),
             }),
             "/v1/cache/entries?channel=team&limit=7&cursor=9".to_owned(),
         ),
         (
-            Query::CacheEntry { id: entry().id },
-            Answer::CacheEntry(Box::new(entry())),
+            Query::GetCacheEntry(GetCacheEntry { id: entry().id }),
+            Answer::GetCacheEntry(entry()),
             format!("/v1/cache/entries/{}", entry().id),
         ),
     ]

@@ -7,7 +7,8 @@ use leverframe::cli::run::execute;
 use leverframe::cli::terminal::{Attended, Format, Terminal};
 use leverframe::protocol::command::{Command, Outcome};
 use leverframe::protocol::problem::{Problem, ProblemKind};
-use leverframe::protocol::snapshot::{Answer, Page};
+use leverframe::protocol::request::Answer;
+use leverframe::protocol::snapshot::Page;
 use leverframe::protocol::words::{ApprovalState, ContinuationState, Risk};
 
 use crate::api_http::fake::FakeClient;
@@ -61,7 +62,7 @@ fn approvals(fake: &FakeClient, risk: Risk) {
         shortened: false,
         ..samples::approval(ApprovalState::Pending)
     };
-    fake.knows(Ok(Answer::Approvals(Page {
+    fake.knows(Ok(Answer::ListApprovals(Page {
         items: vec![approval],
         next_cursor: None,
     })));
@@ -173,7 +174,7 @@ async fn an_ambiguous_prefix_is_refused() {
     let mut other = samples::approval(ApprovalState::Pending);
     other.id = leverframe::protocol::ids::ApprovalId::from_bytes([4; 16]);
     other.short_code = "OTHER1".to_owned();
-    fake.knows(Ok(Answer::Approvals(Page {
+    fake.knows(Ok(Answer::ListApprovals(Page {
         items: vec![samples::approval(ApprovalState::Pending), other],
         next_cursor: None,
     })));
@@ -191,12 +192,10 @@ async fn ask_prints_the_answer_or_ends_with_six() {
     ] {
         let fake = FakeClient::new();
         fake.will(Ok(Outcome::Accepted(samples::accepted())));
-        fake.knows(Ok(Answer::Continuation(Box::new(samples::continuation(
-            state,
-        )))));
-        fake.knows(Ok(Answer::Approval(Box::new(samples::approval(
+        fake.knows(Ok(Answer::GetContinuation(samples::continuation(state))));
+        fake.knows(Ok(Answer::GetApproval(samples::approval(
             ApprovalState::Pending,
-        )))));
+        ))));
         let ran = run(&fake, "ask -", Attended::Script, "from stdin").await;
         assert_eq!(ran.status, status, "{state}: {}", ran.message);
         match fake.last_envelope().command {

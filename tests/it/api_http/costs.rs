@@ -6,7 +6,7 @@ use leverframe::client::remote::target::Target;
 use leverframe::clock::{Day, Timestamp};
 use leverframe::protocol::costs::{BudgetStanding, CostItem, Costs};
 use leverframe::protocol::event::{BudgetLevel, EventBody};
-use leverframe::protocol::snapshot::{Answer, Query};
+use leverframe::protocol::request::{Answer, GetCosts, Query};
 use leverframe::protocol::words::CostsBy;
 use serde_json::json;
 
@@ -30,11 +30,11 @@ fn item(name: &str) -> CostItem {
 
 fn costs() -> (Query, Answer) {
     let (since, until) = (Day(20_000), Day(20_010));
-    let query = Query::Costs {
+    let query = Query::GetCosts(GetCosts {
         by: CostsBy::Model,
         since: Some(since),
         until: Some(until),
-    };
+    });
     let answer = Costs {
         by: CostsBy::Model,
         since,
@@ -54,7 +54,7 @@ fn costs() -> (Query, Answer) {
         }],
         more_sessions: 0,
     };
-    (query, Answer::Costs(Box::new(answer)))
+    (query, Answer::GetCosts(answer))
 }
 
 #[tokio::test]

@@ -7,7 +7,7 @@ use leverframe::api::peer::{may_connect, name_in};
 use leverframe::api::serve::{ServeError, Timing, serve_tcp, serve_unix};
 use leverframe::api::token::{StaticTokens, generate};
 use leverframe::protocol::command::Actor;
-use leverframe::protocol::snapshot::Answer;
+use leverframe::protocol::request::Answer;
 use leverframe::protocol::words::Scope;
 use tokio_util::sync::CancellationToken;
 
@@ -125,7 +125,7 @@ async fn the_matrix_of_host_origin_token_and_content_type() {
 async fn readiness_needs_no_token_on_loopback() {
     let fake = FakeClient::new();
     let server = Server::start(fake.clone()).await;
-    fake.knows(Ok(Answer::Engine(samples::engine())));
+    fake.knows(Ok(Answer::GetEngine(samples::engine())));
     let reply = server.raw("GET /readyz", &["Host: localhost"], "").await;
     assert_eq!(reply.status, 200, "{}", reply.body);
     assert_eq!(reply.json()["status"], "ready");
@@ -181,7 +181,7 @@ async fn after_a_hundred_bad_logins_the_next_is_429_and_the_right_token_still_wo
         .await;
     assert_eq!(reply.status, 429);
     assert!(reply.head.contains("retry-after:"));
-    fake.knows(Ok(Answer::Engine(samples::engine())));
+    fake.knows(Ok(Answer::GetEngine(samples::engine())));
     assert_eq!(server.call("GET /readyz", "").await.status, 200);
 }
 

@@ -9,7 +9,7 @@ use leverframe::client::console_client::{ConsoleClient, EventStream};
 use leverframe::protocol::command::{Envelope, Outcome};
 use leverframe::protocol::event::{Event, EventFilter, StreamItem};
 use leverframe::protocol::problem::Problem;
-use leverframe::protocol::snapshot::{Answer, Query};
+use leverframe::protocol::request::{Answer, Query};
 use tokio::sync::broadcast;
 
 type Feed = Box<dyn Fn(&EventFilter) -> EventStream + Send + Sync>;

@@ -11,7 +11,8 @@ use leverframe::protocol::event::EventBody;
 use leverframe::protocol::hook::{
     Hook, HookCommand, HookCounts, HookNote, HookOutcome, HookTrial, HookVerdict,
 };
-use leverframe::protocol::snapshot::{Answer, Page, Query};
+use leverframe::protocol::request::{Answer, ListHooks, Query};
+use leverframe::protocol::snapshot::Page;
 use leverframe::protocol::words::HookPoint;
 use serde_json::json;
 
@@ -46,7 +47,7 @@ fn hook() -> Hook {
 }
 
 fn hooks() -> Answer {
-    Answer::Hooks(Page {
+    Answer::ListHooks(Page {
         items: vec![hook()],
         next_cursor: None,
     })
@@ -102,7 +103,10 @@ async fn each_route_asks_its_question_and_carries_out_its_command() {
     fake.knows(Ok(hooks()));
     let reply = server.call("GET /v1/hooks", "").await;
     assert_eq!(reply.status, 200, "{}", reply.body);
-    assert_eq!(*fake.queries.lock().unwrap().last().unwrap(), Query::Hooks);
+    assert_eq!(
+        *fake.queries.lock().unwrap().last().unwrap(),
+        Query::ListHooks(ListHooks {})
+    );
     assert_eq!(reply.json()["items"][0], json!(hook()));
     for (line, body, command, outcome) in commands() {
         fake.will(Ok(Outcome::Hook(outcome.clone())));
@@ -131,7 +135,10 @@ async fn everything_survives_the_wire() {
     let server = Server::start(fake.clone()).await;
     let client = RemoteClient::new(server.target(ADMIN), Limits::default()).unwrap();
     fake.knows(Ok(hooks()));
-    assert_eq!(client.query(Query::Hooks).await.unwrap(), hooks());
+    assert_eq!(
+        client.query(Query::ListHooks(ListHooks {})).await.unwrap(),
+        hooks()
+    );
     for (_, _, command, outcome) in commands() {
         fake.will(Ok(Outcome::Hook(outcome.clone())));
         let envelope = leverframe::cli::find::envelope(Command::Hook(command.clone()), None);

@@ -12,11 +12,11 @@ use leverframe::clock::Day;
 use leverframe::protocol::command::{Command, Outcome};
 use leverframe::protocol::event::EventBody;
 use leverframe::protocol::hygiene::{
-    Growth, HygieneAnswer, HygieneCommand, HygieneExcess, HygieneGroup, HygieneQuery,
-    HygieneReport, HygieneRun, HygieneStatus,
+    Growth, HygieneCommand, HygieneExcess, HygieneGroup, HygieneReport, HygieneRun, HygieneStatus,
 };
 use leverframe::protocol::ids::{HygieneRunId, MemoryId};
-use leverframe::protocol::snapshot::{Answer, Page, PageRequest, Query};
+use leverframe::protocol::request::{Answer, GetHygiene, ListHygieneRuns, PreviewHygiene, Query};
+use leverframe::protocol::snapshot::{Page, PageRequest};
 use leverframe::protocol::words::{HygieneReason, HygieneState, MemoryScope};
 
 use crate::api_http::fake::FakeClient;
@@ -81,7 +81,6 @@ fn growth(day: i64, memories: u64) -> Growth {
 }
 
 fn queries() -> Vec<(Query, Answer, &'static str)> {
-    let hygiene = |query, answer| (Query::Hygiene(query), Answer::Hygiene(answer));
     let page = PageRequest {
         limit: Some(7),
         cursor: Some("9".to_owned()),
@@ -101,25 +100,23 @@ fn queries() -> Vec<(Query, Answer, &'static str)> {
         items: vec![run(HygieneState::Stopped)],
         next_cursor: Some("4".to_owned()),
     };
-    [
+    vec![
         (
-            hygiene(
-                HygieneQuery::Status,
-                HygieneAnswer::Status(Box::new(status)),
-            ),
+            Query::GetHygiene(GetHygiene {}),
+            Answer::GetHygiene(status),
             "/v1/memory/hygiene",
         ),
         (
-            hygiene(HygieneQuery::Preview, HygieneAnswer::Preview(report())),
+            Query::PreviewHygiene(PreviewHygiene {}),
+            Answer::PreviewHygiene(report()),
             "/v1/memory/hygiene/preview",
         ),
         (
-            hygiene(HygieneQuery::Runs { page }, HygieneAnswer::Runs(runs)),
+            Query::ListHygieneRuns(ListHygieneRuns { page }),
+            Answer::ListHygieneRuns(runs),
             "/v1/memory/hygiene/runs?limit=7&cursor=9",
         ),
     ]
-    .map(|((query, answer), path)| (query, answer, path))
-    .to_vec()
 }
 
 fn commands() -> Vec<(String, &'static str, Command)> {

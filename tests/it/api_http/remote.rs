@@ -11,7 +11,7 @@ use leverframe::client::remote::target::{Address, Target};
 use leverframe::protocol::command::{Actor, Envelope};
 use leverframe::protocol::event::{EventFilter, StreamItem};
 use leverframe::protocol::problem::{Problem, ProblemKind};
-use leverframe::protocol::snapshot::{Answer, Query};
+use leverframe::protocol::request::{Answer, GetDuty, GetEngine, Query};
 use leverframe::protocol::words::{Scope, Surface};
 use proptest::prelude::*;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -55,8 +55,8 @@ async fn every_command_outcome_query_and_answer_arrives_unchanged() {
         assert_eq!(remote.query(query.clone()).await.unwrap(), answer);
         let asked = fake.queries.lock().unwrap().last().unwrap().clone();
         // Who asks is for the daemon to say.
-        if let Query::Duty { actor } = asked {
-            assert!(actor.is_some() && matches!(query, Query::Duty { .. }));
+        if let Query::GetDuty(GetDuty { actor }) = asked {
+            assert!(actor.is_some() && matches!(query, Query::GetDuty(_)));
         } else {
             assert_eq!(asked, query);
         }
@@ -87,7 +87,7 @@ async fn the_socket_actor_is_the_peers_uid_whatever_the_envelope_says() {
 async fn problems_arrive_whole_with_their_winner() {
     let fake = FakeClient::new();
     let server = Server::start(fake.clone()).await;
-    fake.knows(Ok(Answer::Engine(samples::engine())));
+    fake.knows(Ok(Answer::GetEngine(samples::engine())));
     let remote = RemoteClient::connect(server.target(ADMIN)).await.unwrap();
     let problem = Problem {
         winner: Some(Box::new(samples::decision())),
@@ -230,7 +230,7 @@ async fn one_answer(text: &'static str) -> (RemoteClient, tokio::task::JoinHandl
 
 #[tokio::test]
 async fn other_protocol_versions_and_strangers_are_named() {
-    let query = || leverframe::protocol::snapshot::Query::Engine;
+    let query = || leverframe::protocol::request::Query::GetEngine(GetEngine {});
     let (remote, peer) =
         one_answer("HTTP/1.1 200 OK\r\nleverframe-protocol: 2\r\ncontent-length: 2\r\n\r\n{}")
             .await;
@@ -256,7 +256,9 @@ async fn a_redirect_is_not_followed_so_the_token_stays() {
     );
     let (remote, _peer) = one_answer(Box::leak(text.into_boxed_str())).await;
     let error = remote
-        .query(leverframe::protocol::snapshot::Query::Engine)
+        .query(leverframe::protocol::request::Query::GetEngine(
+            GetEngine {},
+        ))
         .await
         .unwrap_err();
     assert!(error.detail.contains("307"), "{error}");
@@ -361,7 +363,7 @@ async fn a_client_learns_what_its_token_may_do() {
         let remote = RemoteClient::new(target, Limits::default()).unwrap();
         assert_eq!(remote.scopes(), None, "nothing was said yet");
         // Whatever the answer is, it tells.
-        let _ = remote.query(Query::Engine).await;
+        let _ = remote.query(Query::GetEngine(GetEngine {})).await;
         remote.scopes()
     };
     let reader = knows(server.target(READER)).await;

@@ -8,7 +8,9 @@ use leverframe::api::router::table;
 use leverframe::protocol::command::{Command, Outcome};
 use leverframe::protocol::ids::RuleId;
 use leverframe::protocol::problem::{Problem, ProblemKind};
-use leverframe::protocol::snapshot::{Answer, Query};
+use leverframe::protocol::request::{
+    Answer, GetDuty, ListContinuations, ListDeliveries, ListSessions, Query,
+};
 use leverframe::protocol::words::ApprovalState;
 
 use crate::api_http::fake::FakeClient;
@@ -277,13 +279,13 @@ async fn reading_routes_become_the_query_they_name() {
         let asked = fake.queries.lock().unwrap().last().unwrap().clone();
         let (mut asked, mut query) = (asked, query);
         for query in [&mut asked, &mut query] {
-            if let Query::Sessions { page, .. }
-            | Query::Continuations { page, .. }
-            | Query::Outbox { page, .. } = query
+            if let Query::ListSessions(ListSessions { page, .. })
+            | Query::ListContinuations(ListContinuations { page, .. })
+            | Query::ListDeliveries(ListDeliveries { page, .. }) = query
             {
                 page.cursor = Some("c".to_owned());
             }
-            if let Query::Duty { actor } = query {
+            if let Query::GetDuty(GetDuty { actor }) = query {
                 // Who asks is for the credential to say.
                 *actor = None;
             }
@@ -292,15 +294,11 @@ async fn reading_routes_become_the_query_they_name() {
         if path.is_empty() {
             assert_eq!(reply.json()["held"], true);
             assert_eq!(reply.json()["quarantine"], false);
-        } else if let Answer::Artifact(artifact) = &answer {
+        } else if let Answer::GetArtifact(artifact) = &answer {
             // Content, not an object.
             assert_eq!(reply.body, artifact.text, "{line}");
         } else {
-            let mut value = serde_json::to_value(&answer).unwrap()["value"].take();
-            if let Answer::Memory(_) = &answer {
-                // The group is named in the question already.
-                value = value["value"].take();
-            }
+            let value = serde_json::to_value(&answer).unwrap()["value"].take();
             assert_eq!(reply.json(), value, "{line}");
         }
     }

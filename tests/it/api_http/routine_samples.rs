@@ -9,10 +9,13 @@ use leverframe::client::remote::connection::{Limits, RemoteClient};
 use leverframe::protocol::command::{BudgetRequest, Command, Outcome};
 use leverframe::protocol::event::EventBody;
 use leverframe::protocol::ids::{RoutineId, RoutineRunId};
-use leverframe::protocol::routine::{
-    Routine, RoutineAnswer, RoutineCommand, RoutineOutcome, RoutinePatch, RoutineQuery, RoutineRun,
+use leverframe::protocol::request::{
+    Answer, GetRoutine, ListRoutineRuns, ListRoutines, ListUpcomingRuns, Query,
 };
-use leverframe::protocol::snapshot::{Answer, Page, PageRequest, Query};
+use leverframe::protocol::routine::{
+    Routine, RoutineCommand, RoutineOutcome, RoutinePatch, RoutineRun,
+};
+use leverframe::protocol::snapshot::{Page, PageRequest};
 use leverframe::protocol::words::{
     Autonomy, ContinuationState, MissedRuns, RoutineRunState, Scope,
 };
@@ -77,43 +80,43 @@ fn patch() -> RoutinePatch {
     }
 }
 
-fn queries() -> Vec<(RoutineQuery, RoutineAnswer, String)> {
+fn queries() -> Vec<(Query, Answer, String)> {
     let named = || "morning".to_owned();
     vec![
         (
-            RoutineQuery::List,
-            RoutineAnswer::List(Page {
+            Query::ListRoutines(ListRoutines {}),
+            Answer::ListRoutines(Page {
                 items: vec![routine()],
                 next_cursor: None,
             }),
             "/v1/routines".to_owned(),
         ),
         (
-            RoutineQuery::One { routine: named() },
-            RoutineAnswer::One(Box::new(routine())),
+            Query::GetRoutine(GetRoutine { routine: named() }),
+            Answer::GetRoutine(routine()),
             "/v1/routines/morning".to_owned(),
         ),
         (
-            RoutineQuery::Runs {
+            Query::ListRoutineRuns(ListRoutineRuns {
                 routine: named(),
                 page: PageRequest {
                     limit: Some(7),
                     cursor: Some("9".to_owned()),
                 },
-            },
-            RoutineAnswer::Runs(Page {
+            }),
+            Answer::ListRoutineRuns(Page {
                 items: vec![run()],
                 next_cursor: Some("4".to_owned()),
             }),
             "/v1/routines/morning/runs?limit=7&cursor=9".to_owned(),
         ),
         (
-            RoutineQuery::Upcoming {
+            Query::ListUpcomingRuns(ListUpcomingRuns {
                 schedule: "every 90m".to_owned(),
                 time_zone: Some("UTC".to_owned()),
                 limit: Some(2),
-            },
-            RoutineAnswer::Upcoming(vec![samples::at()]),
+            }),
+            Answer::ListUpcomingRuns(vec![samples::at()].into()),
             "/v1/routines/upcoming?schedule=every%2090m&time_zone=UTC&limit=2".to_owned(),
         ),
     ]
@@ -164,18 +167,13 @@ async fn each_route_asks_its_question_and_carries_out_its_command() {
     let fake = FakeClient::new();
     let server = Server::start(fake.clone()).await;
     for (query, answer, path) in queries() {
-        fake.knows(Ok(Answer::Routines(answer.clone())));
+        fake.knows(Ok(answer.clone()));
         let reply = server.call(&format!("GET {path}"), "").await;
         assert_eq!(reply.status, 200, "{path}: {}", reply.body);
         let asked = fake.queries.lock().unwrap().last().unwrap().clone();
-        assert_eq!(asked, Query::Routines(query));
+        assert_eq!(asked, query);
         let answered = serde_json::to_value(&answer).unwrap()["value"].clone();
-        let body = reply.json();
-        // A bare list is wrapped as every list is.
-        assert!(
-            body == answered || body["items"] == answered,
-            "{path}: {body}"
-        );
+        assert_eq!(reply.json(), answered, "{path}");
     }
     for (line, body, command, outcome, status) in commands() {
         fake.will(Ok(Outcome::Routine(outcome)));
@@ -195,7 +193,6 @@ async fn everything_survives_the_wire() {
     let server = Server::start(fake.clone()).await;
     let client = RemoteClient::new(server.target(ADMIN), Limits::default()).unwrap();
     for (query, answer, _) in queries() {
-        let (query, answer) = (Query::Routines(query), Answer::Routines(answer));
         fake.knows(Ok(answer.clone()));
         assert_eq!(client.query(query.clone()).await.unwrap(), answer);
         assert_eq!(fake.queries.lock().unwrap().last().unwrap(), &query);
@@ -239,7 +236,7 @@ async fn the_commands_never_write_raw_text() {
         ("routine history morning", queries()[2].1.clone()),
     ] {
         for json in [false, true] {
-            fake.knows(Ok(Answer::Routines(answer.clone())));
+            fake.knows(Ok(answer.clone()));
             let flag = if json { " --json" } else { "" };
             let line = format!("leverframe {words}{flag}");
             let arguments = Arguments::try_parse_from(line.split(' ')).unwrap();

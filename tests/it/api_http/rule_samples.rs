@@ -5,11 +5,15 @@ use leverframe::client::remote::connection::{Limits, RemoteClient};
 use leverframe::protocol::command::{Command, Outcome};
 use leverframe::protocol::event::EventBody;
 use leverframe::protocol::ids::{ApprovalId, RuleId};
-use leverframe::protocol::rule::{
-    Rule, RuleAnswer, RuleCommand, RuleOutcome, RulePatch, RuleQuery,
+use leverframe::protocol::policy::Verdict;
+use leverframe::protocol::request::{
+    Answer, GetRule, GetRuleMatches, ListGrants, ListRules, Query, TestRules,
 };
-use leverframe::protocol::snapshot::{Answer, Page, Query};
-use leverframe::protocol::words::{RuleMatcher, RuleScope, Scope, VerdictWord};
+use leverframe::protocol::rule::{
+    Rule, RuleCommand, RuleMatches, RuleOutcome, RulePatch, RuleTest,
+};
+use leverframe::protocol::snapshot::Page;
+use leverframe::protocol::words::{Access, Risk, RuleMatcher, RuleScope, Scope, VerdictWord};
 
 use crate::api_http::fake::FakeClient;
 use crate::api_http::samples::{self, NASTY};
@@ -61,43 +65,66 @@ fn patch() -> Box<RulePatch> {
     })
 }
 
-fn queries() -> Vec<(RuleQuery, RuleAnswer, String)> {
-    let list = RuleAnswer::List(Page {
+fn queries() -> Vec<(Query, Answer, String)> {
+    let list = Answer::ListRules(Page {
         items: vec![rule()],
         next_cursor: None,
     });
-    let one = || RuleAnswer::One(Box::new(rule()));
     vec![
-        (RuleQuery::List, list, "/v1/rules".to_owned()),
+        (Query::ListRules(ListRules {}), list, "/v1/rules".to_owned()),
         (
-            RuleQuery::One { id: id() },
-            one(),
+            Query::GetRule(GetRule { id: id() }),
+            Answer::GetRule(rule()),
             format!("/v1/rules/{}", id()),
         ),
         (
-            RuleQuery::Matches {
+            Query::GetRuleMatches(GetRuleMatches {
                 id: Some(id()),
                 rule: patch(),
-            },
-            one(),
+            }),
+            Answer::GetRuleMatches(RuleMatches {
+                rule: NASTY.to_owned(),
+                coverage: Some(NASTY.to_owned()),
+                since: samples::at(),
+                considered: 9,
+                more: true,
+                matched: 8,
+                doubtful: 1,
+                ran_unasked: 2,
+                approved: 3,
+                denied: 4,
+                refused: 5,
+                calls: Vec::new(),
+            }),
             format!(
                 "/v1/rules/matches?id={}&tool=write_file&matcher=prefix&value=notes",
                 id()
             ),
         ),
         (
-            RuleQuery::Test {
+            Query::TestRules(TestRules {
                 tool: "read_file".to_owned(),
                 args: serde_json::json!({ "path": "a" }),
                 channel: "team".to_owned(),
                 session_id: None,
-            },
-            one(),
+            }),
+            Answer::TestRules(RuleTest {
+                tool: "read_file".to_owned(),
+                preview: NASTY.to_owned(),
+                access: Access::Exec,
+                risk: Some(Risk::Low),
+                verdict: Verdict {
+                    decision: VerdictWord::Ask,
+                    rule: NASTY.to_owned(),
+                    policy_version: 3,
+                },
+                matching: vec![rule()],
+            }),
             "/v1/rules/test?tool=read_file&args=%7B%22path%22%3A%22a%22%7D&channel=team".to_owned(),
         ),
         (
-            RuleQuery::Grants,
-            RuleAnswer::Grants(Page {
+            Query::ListGrants(ListGrants {}),
+            Answer::ListGrants(Page {
                 items: Vec::new(),
                 next_cursor: None,
             }),
@@ -150,7 +177,6 @@ async fn each_route_asks_its_question_and_carries_out_its_command() {
     let server = Server::start(fake.clone()).await;
     let client = RemoteClient::new(server.target(ADMIN), Limits::default()).unwrap();
     for (query, answer, path) in queries() {
-        let (query, answer) = (Query::Rules(query), Answer::Rules(answer));
         fake.knows(Ok(answer.clone()));
         let reply = server.call(&format!("GET {path}"), "").await;
         assert_eq!(reply.status, 200, "{path}: {}", reply.body);

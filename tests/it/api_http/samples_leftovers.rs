@@ -3,7 +3,7 @@
 use leverframe::protocol::command::Command;
 use leverframe::protocol::event::{Event, EventBody};
 use leverframe::protocol::leftovers::{LeftInPlace, Leftovers, NewPlaces, SetAside};
-use leverframe::protocol::snapshot::{Answer, Query};
+use leverframe::protocol::request::{Answer, ListLeftovers, Query};
 
 use crate::api_http::samples::{NASTY, at, call_id, continuation_id, page, session_id};
 use crate::api_http::samples_traffic;
@@ -45,8 +45,8 @@ pub fn command() -> Command {
 
 pub fn query() -> (Query, Answer) {
     (
-        Query::Leftovers { all: true },
-        Answer::Leftovers(page(left())),
+        Query::ListLeftovers(ListLeftovers { all: true }),
+        Answer::ListLeftovers(page(left())),
     )
 }
 

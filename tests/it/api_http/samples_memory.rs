@@ -3,7 +3,11 @@
 use leverframe::protocol::command::{Command, Outcome};
 use leverframe::protocol::ids::MemoryId;
 use leverframe::protocol::memory::*;
-use leverframe::protocol::snapshot::{Answer, Page, PageRequest, Query};
+use leverframe::protocol::request::{
+    Answer, GetMemory, GetMemoryStats, ListMemories, PreviewForgetPerson, Query, ReviewMemories,
+    SearchMemories,
+};
+use leverframe::protocol::snapshot::{Page, PageRequest};
 use leverframe::protocol::words::{FoundBy, MemoryAuthor, MemoryKind, MemoryScope, MemoryState};
 
 use crate::api_http::samples::{NASTY, at, continuation_id, session_id};
@@ -151,25 +155,28 @@ pub fn queries() -> Vec<(Query, Answer)> {
         limit: Some(7),
         cursor: Some("c".to_owned()),
     };
-    [
-        (MemoryQuery::Stats, MemoryAnswer::Stats(stats())),
+    vec![
         (
-            MemoryQuery::List {
+            Query::GetMemoryStats(GetMemoryStats {}),
+            Answer::GetMemoryStats(stats()),
+        ),
+        (
+            Query::ListMemories(ListMemories {
                 filter: filter(),
                 page,
-            },
-            MemoryAnswer::List(Page {
+            }),
+            Answer::ListMemories(Page {
                 items: vec![memory()],
                 next_cursor: Some(NASTY.to_owned()),
             }),
         ),
         (
-            MemoryQuery::Search {
+            Query::SearchMemories(SearchMemories {
                 text: "what's \"up\"?".to_owned(),
                 filter: filter(),
                 limit: Some(3),
-            },
-            MemoryAnswer::Search(MemoryFound {
+            }),
+            Answer::SearchMemories(MemoryFound {
                 items: vec![MemoryHit {
                     memory: memory(),
                     found_by: FoundBy::Both,
@@ -179,24 +186,21 @@ pub fn queries() -> Vec<(Query, Answer)> {
             }),
         ),
         (
-            MemoryQuery::One { id: id() },
-            MemoryAnswer::One(Box::new(memory())),
+            Query::GetMemory(GetMemory { id: id() }),
+            Answer::GetMemory(memory()),
         ),
         (
-            MemoryQuery::Review { limit: None },
-            MemoryAnswer::Review(Box::new(MemoryReview {
+            Query::ReviewMemories(ReviewMemories { limit: None }),
+            Answer::ReviewMemories(MemoryReview {
                 duplicates: vec![vec![memory()]],
                 ..MemoryReview::default()
-            })),
+            }),
         ),
         (
-            MemoryQuery::ForgetPreview {
+            Query::PreviewForgetPerson(PreviewForgetPerson {
                 person: "telegram:1".to_owned(),
-            },
-            MemoryAnswer::ForgetPreview(forgotten()),
+            }),
+            Answer::PreviewForgetPerson(forgotten()),
         ),
     ]
-    .into_iter()
-    .map(|(query, answer)| (Query::Memory(query), Answer::Memory(answer)))
-    .collect()
 }

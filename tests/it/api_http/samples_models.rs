@@ -5,7 +5,8 @@ use leverframe::protocol::models::{
     CheckVerdict, Discovery, FoundModel, FoundServer, KeyState, ModelCheck, ModelEntry, ModelPrice,
     ModelProfile, ModelTest, OfferedServer, ProviderModels,
 };
-use leverframe::protocol::snapshot::{Answer, Page, Query};
+use leverframe::protocol::request::{Answer, ListModels, Query};
+use leverframe::protocol::snapshot::Page;
 
 use crate::api_http::samples::{NASTY, at, usage};
 
@@ -93,5 +94,5 @@ pub fn query() -> (Query, Answer) {
         items: vec![provider],
         next_cursor: None,
     };
-    (Query::Models, Answer::Models(page))
+    (Query::ListModels(ListModels {}), Answer::ListModels(page))
 }

@@ -2,7 +2,7 @@
 
 use leverframe::protocol::command::Command;
 use leverframe::protocol::pairing::{Pairing, PairingCommand};
-use leverframe::protocol::snapshot::{Answer, Query};
+use leverframe::protocol::request::{Answer, ListPairings, Query};
 use leverframe::protocol::words::PairingState;
 
 use crate::api_http::samples::{NASTY, approval_id, at, page};
@@ -30,9 +30,9 @@ pub fn command() -> Command {
 
 pub fn query() -> (Query, Answer) {
     (
-        Query::Pairings {
+        Query::ListPairings(ListPairings {
             state: Some(PairingState::Accepted),
-        },
-        Answer::Pairings(page(pairing())),
+        }),
+        Answer::ListPairings(page(pairing())),
     )
 }

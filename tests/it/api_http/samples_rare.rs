@@ -2,8 +2,9 @@
 
 use leverframe::protocol::artifact::{Artifact, ArtifactHash};
 use leverframe::protocol::doctor::*;
+use leverframe::protocol::request::{Answer, GetTranscriptFrom, Query};
 use leverframe::protocol::session::{TranscriptBody, TranscriptEntry};
-use leverframe::protocol::snapshot::{Answer, Page, Query};
+use leverframe::protocol::snapshot::Page;
 use leverframe::protocol::uncertain::{
     OpenQuestion, Uncertain, UncertainCall, UncertainTotals, WaitingConversation, WaitingTurn,
 };
@@ -147,12 +148,12 @@ pub fn audit_report() -> AuditReport {
 /// A transcript read forward.
 pub fn transcript_from() -> (Query, Answer) {
     (
-        Query::TranscriptFrom {
+        Query::GetTranscriptFrom(GetTranscriptFrom {
             session_id: session_id(),
             from: 9,
             limit: Some(10),
-        },
-        Answer::Transcript(Page {
+        }),
+        Answer::GetTranscriptFrom(Page {
             items: vec![TranscriptEntry {
                 position: 9,
                 continuation_id: continuation_id(),

@@ -7,10 +7,14 @@ use leverframe::protocol::command::{
 use leverframe::protocol::event::{Event, EventBody};
 use leverframe::protocol::ids::TakeOverId;
 use leverframe::protocol::policy::PolicyPatch;
-use leverframe::protocol::session::{ErrorBody, TranscriptBody, TranscriptEntry};
-use leverframe::protocol::snapshot::{
-    Answer, AuditFilter, OpenStream, PageRequest, Query, Snapshot, SweepReport,
+use leverframe::protocol::request::{
+    Answer, ExplainCall, GetApproval, GetArtifact, GetChannel, GetContinuation, GetDelivery,
+    GetDoctor, GetDuty, GetEngine, GetSession, GetShiftSummary, GetSnapshot, GetTranscript,
+    GetWhatIf, ListApprovals, ListAudit, ListChannels, ListContinuations, ListDeliveries,
+    ListSessions, ListSteps, ListUncertain, Query, VerifyAudit,
 };
+use leverframe::protocol::session::{ErrorBody, TranscriptBody, TranscriptEntry};
+use leverframe::protocol::snapshot::{AuditFilter, OpenStream, PageRequest, Snapshot, SweepReport};
 use leverframe::protocol::take_over::TakeOverCommand;
 use leverframe::protocol::uncertain::ConversationChoice;
 use leverframe::protocol::words::{
@@ -195,8 +199,8 @@ pub fn queries() -> Vec<(Query, Answer)> {
     };
     vec![
         (
-            Query::Snapshot,
-            Answer::Snapshot(Box::new(Snapshot {
+            Query::GetSnapshot(GetSnapshot {}),
+            Answer::GetSnapshot(Snapshot {
                 seq: 1 << 33,
                 at: at(),
                 sessions: vec![session()],
@@ -216,28 +220,28 @@ pub fn queries() -> Vec<(Query, Answer)> {
                     offset: NASTY.len() as u64,
                 }],
                 engine: engine(),
-            })),
+            }),
         ),
-        (Query::Engine, Answer::Engine(engine())),
+        (Query::GetEngine(GetEngine {}), Answer::GetEngine(engine())),
         (
-            Query::Sessions {
+            Query::ListSessions(ListSessions {
                 state: Some(SessionState::Ended),
                 channel: Some("team".to_owned()),
                 page: page_request.clone(),
-            },
-            Answer::Sessions(page(session())),
+            }),
+            Answer::ListSessions(page(session())),
         ),
         (
-            Query::Session { id: session_id() },
-            Answer::Session(Box::new(session())),
+            Query::GetSession(GetSession { id: session_id() }),
+            Answer::GetSession(session()),
         ),
         (
-            Query::Transcript {
+            Query::GetTranscript(GetTranscript {
                 session_id: session_id(),
                 before: Some(9),
                 limit: Some(10),
-            },
-            Answer::Transcript(page(TranscriptEntry {
+            }),
+            Answer::GetTranscript(page(TranscriptEntry {
                 position: 8,
                 continuation_id: continuation_id(),
                 at: at(),
@@ -248,80 +252,83 @@ pub fn queries() -> Vec<(Query, Answer)> {
             })),
         ),
         (
-            Query::Continuations {
+            Query::ListContinuations(ListContinuations {
                 state: Some(ContinuationState::Running),
                 session_id: Some(session_id()),
                 page: page_request.clone(),
-            },
-            Answer::Continuations(page(continuation(ContinuationState::Running))),
+            }),
+            Answer::ListContinuations(page(continuation(ContinuationState::Running))),
         ),
         (
-            Query::Continuation {
+            Query::GetContinuation(GetContinuation {
                 id: continuation_id(),
-            },
-            Answer::Continuation(Box::new(continuation(ContinuationState::Failed))),
+            }),
+            Answer::GetContinuation(continuation(ContinuationState::Failed)),
         ),
         (
-            Query::Steps {
+            Query::ListSteps(ListSteps {
                 continuation_id: continuation_id(),
-            },
-            Answer::Steps(page(step())),
+            }),
+            Answer::ListSteps(page(step())),
         ),
         (
-            Query::Approvals {
+            Query::ListApprovals(ListApprovals {
                 state: Some(ApprovalState::Pending),
                 page: PageRequest::default(),
-            },
-            Answer::Approvals(page(approval(ApprovalState::Pending))),
+            }),
+            Answer::ListApprovals(page(approval(ApprovalState::Pending))),
         ),
         (
-            Query::Approval { id: approval_id() },
-            Answer::Approval(Box::new(approval(ApprovalState::Consumed))),
+            Query::GetApproval(GetApproval { id: approval_id() }),
+            Answer::GetApproval(approval(ApprovalState::Consumed)),
         ),
-        (Query::Channels, Answer::Channels(page(channel()))),
         (
-            Query::Channel {
+            Query::ListChannels(ListChannels {}),
+            Answer::ListChannels(page(channel())),
+        ),
+        (
+            Query::GetChannel(GetChannel {
                 name: "team".to_owned(),
-            },
-            Answer::Channel(Box::new(channel())),
+            }),
+            Answer::GetChannel(channel()),
         ),
         (
-            Query::WhatIf {
+            Query::GetWhatIf(GetWhatIf {
                 channel: "team".to_owned(),
                 autonomy: Autonomy::Full,
                 limit: Some(20),
-            },
-            Answer::WhatIf(what_if()),
+            }),
+            Answer::GetWhatIf(what_if()),
         ),
         (
-            Query::Outbox {
+            Query::ListDeliveries(ListDeliveries {
                 state: Some(OutboxState::Unknown),
                 page: page_request,
-            },
-            Answer::Outbox(page(delivery())),
+            }),
+            Answer::ListDeliveries(page(delivery())),
         ),
         (
-            Query::Delivery { id: outbox_id() },
-            Answer::Delivery(Box::new(delivery())),
+            Query::GetDelivery(GetDelivery { id: outbox_id() }),
+            Answer::GetDelivery(delivery()),
         ),
         (
-            Query::Why {
+            Query::ExplainCall(ExplainCall {
                 tool_call_id: call_id(),
-            },
-            Answer::Why(Box::new(why())),
+            }),
+            Answer::ExplainCall(why()),
         ),
         (
-            Query::Summary { since: Some(at()) },
-            Answer::Summary(Box::new(samples_duty::summary())),
+            Query::GetShiftSummary(GetShiftSummary { since: Some(at()) }),
+            Answer::GetShiftSummary(samples_duty::summary()),
         ),
         samples_pairing::query(),
         samples_leftovers::query(),
         (
-            Query::Doctor { check: true },
-            Answer::Doctor(Box::new(doctor())),
+            Query::GetDoctor(GetDoctor { check: true }),
+            Answer::GetDoctor(doctor()),
         ),
         (
-            Query::Audit {
+            Query::ListAudit(ListAudit {
                 filter: AuditFilter {
                     since: Some(at()),
                     action: Some("approval.decided".to_owned()),
@@ -332,27 +339,30 @@ pub fn queries() -> Vec<(Query, Answer)> {
                     limit: Some(7),
                     cursor: None,
                 },
-            },
-            Answer::Audit(page(audit_row())),
+            }),
+            Answer::ListAudit(page(audit_row())),
         ),
         (
-            Query::AuditVerify {
+            Query::VerifyAudit(VerifyAudit {
                 anchor: Some(anchor()),
-            },
-            Answer::AuditVerify(Box::new(audit_report())),
+            }),
+            Answer::VerifyAudit(audit_report()),
         ),
-        (Query::Uncertain, Answer::Uncertain(Box::new(uncertain()))),
         (
-            Query::Artifact {
+            Query::ListUncertain(ListUncertain {}),
+            Answer::ListUncertain(uncertain()),
+        ),
+        (
+            Query::GetArtifact(GetArtifact {
                 hash: ArtifactHash::from_bytes([0xab; 32]),
-            },
-            Answer::Artifact(Box::new(artifact())),
+            }),
+            Answer::GetArtifact(artifact()),
         ),
         samples_models::query(),
         (
             // A remote daemon puts in who really asks.
-            Query::Duty { actor: None },
-            Answer::Duty(Box::new(duty())),
+            Query::GetDuty(GetDuty { actor: None }),
+            Answer::GetDuty(duty()),
         ),
     ]
     .into_iter()

@@ -10,7 +10,7 @@ use leverframe::client::console_client::ConsoleClient as _;
 use leverframe::client::remote::connection::{Limits, RemoteClient};
 use leverframe::protocol::command::{Actor, Outcome};
 use leverframe::protocol::event::{EventBody, EventFilter, StreamItem};
-use leverframe::protocol::snapshot::Answer;
+use leverframe::protocol::request::Answer;
 use leverframe::protocol::words::{ContinuationState, Scope};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -199,9 +199,7 @@ fn message(fake: &FakeClient) -> String {
 }
 
 fn knows(fake: &FakeClient, state: ContinuationState) {
-    fake.knows(Ok(Answer::Continuation(Box::new(samples::continuation(
-        state,
-    )))));
+    fake.knows(Ok(Answer::GetContinuation(samples::continuation(state))));
 }
 
 #[tokio::test]

@@ -1,7 +1,8 @@
 //! Dialogs that decide, and the Queue grouped, filtered and marked.
 
-use leverframe::protocol::rule::{RuleAnswer, RuleMatch, RuleMatches, RuleQuery};
-use leverframe::protocol::snapshot::{Answer, Query, Snapshot};
+use leverframe::protocol::request::{Answer, Query};
+use leverframe::protocol::rule::{RuleMatch, RuleMatches};
+use leverframe::protocol::snapshot::Snapshot;
 use leverframe::protocol::words::*;
 use leverframe::tui::message::Effect;
 
@@ -52,7 +53,7 @@ fn rule_editor() {
         let mut driver = read(w, h);
         driver.press("r enter j j");
         let asked = driver.effects.iter().rev().find_map(|effect| match effect {
-            Effect::Query(query @ Query::Rules(RuleQuery::Matches { .. })) => Some(query.clone()),
+            Effect::Query(query @ Query::GetRuleMatches(_)) => Some(query.clone()),
             _ => None,
         });
         let call = |n: i64, preview: &str, by: &str, kept_by: Option<&str>| RuleMatch {
@@ -91,7 +92,7 @@ fn rule_editor() {
                 call(90, "git push origin docs", "ben", None),
             ],
         };
-        let answer = Answer::Rules(RuleAnswer::Matches(Box::new(found)));
+        let answer = Answer::GetRuleMatches(found);
         driver.answer(asked.unwrap(), answer);
         driver
     });

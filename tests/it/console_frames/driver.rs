@@ -2,7 +2,8 @@
 
 use crossterm::event::{KeyEvent, KeyModifiers};
 use leverframe::clock::Timestamp;
-use leverframe::protocol::snapshot::{Answer, Page, Query, Snapshot};
+use leverframe::protocol::request::{Answer, GetTranscript, Query};
+use leverframe::protocol::snapshot::{Page, Snapshot};
 use leverframe::tui::keymap::file::default_keymap;
 use leverframe::tui::keymap::key::{Key, parse_sequence};
 use leverframe::tui::message::{Effect, Message, Millis, Now};
@@ -92,12 +93,12 @@ impl Driver {
     ) {
         let session_id = self.state.session.session_id.unwrap();
         self.answer(
-            Query::Transcript {
+            Query::GetTranscript(GetTranscript {
                 session_id,
                 before: None,
                 limit: Some(100),
-            },
-            Answer::Transcript(Page {
+            }),
+            Answer::GetTranscript(Page {
                 items: entries,
                 next_cursor: None,
             }),

@@ -2,8 +2,12 @@
 
 use leverframe::protocol::doctor::{AuditBreak, AuditReport, AuditRow};
 use leverframe::protocol::problem::Problem;
+use leverframe::protocol::request::{
+    Answer, ExplainCall, GetApproval, GetContinuation, GetTranscript, ListAudit, ListContinuations,
+    Query,
+};
 use leverframe::protocol::session::*;
-use leverframe::protocol::snapshot::{Answer, Page, PageRequest, Query};
+use leverframe::protocol::snapshot::{Page, PageRequest};
 use leverframe::protocol::words::*;
 use leverframe::tui::message::{Effect, Message};
 use proptest::prelude::*;
@@ -37,15 +41,15 @@ fn page<T: Clone>(all: &[T], request: &PageRequest) -> Page<T> {
 impl Engine {
     fn answer(&self, query: &Query) -> Option<Result<Answer, Problem>> {
         let found = |turn: Option<&Continuation>, id: &dyn std::fmt::Display| match turn {
-            Some(turn) => Ok(Answer::Continuation(Box::new(turn.clone()))),
+            Some(turn) => Ok(Answer::GetContinuation(turn.clone())),
             None => Err(Problem::not_found("continuation", id)),
         };
         Some(match query {
-            Query::Continuations {
+            Query::ListContinuations(ListContinuations {
                 state,
                 page: request,
                 ..
-            } => {
+            }) => {
                 let mut turns: Vec<Continuation> = self
                     .turns
                     .iter()
@@ -53,23 +57,28 @@ impl Engine {
                     .cloned()
                     .collect();
                 turns.sort_by_key(|turn| std::cmp::Reverse((turn.created_at, turn.id)));
-                Ok(Answer::Continuations(page(&turns, request)))
+                Ok(Answer::ListContinuations(page(&turns, request)))
             }
-            Query::Continuation { id } => found(self.turns.iter().find(|t| t.id == *id), id),
-            Query::Steps { .. } => Ok(Answer::Steps(page(&self.steps, &PageRequest::default()))),
-            Query::Approval { id } => Err(Problem::not_found("approval", id)),
-            Query::Why { tool_call_id } => match &self.why {
+            Query::GetContinuation(GetContinuation { id }) => {
+                found(self.turns.iter().find(|t| t.id == *id), id)
+            }
+            Query::ListSteps(_) => Ok(Answer::ListSteps(page(
+                &self.steps,
+                &PageRequest::default(),
+            ))),
+            Query::GetApproval(GetApproval { id }) => Err(Problem::not_found("approval", id)),
+            Query::ExplainCall(ExplainCall { tool_call_id }) => match &self.why {
                 Some(why) => {
                     let mut why = why.clone();
                     why.call.id = *tool_call_id;
-                    Ok(Answer::Why(Box::new(why)))
+                    Ok(Answer::ExplainCall(why))
                 }
                 None => Err(Problem::not_found("tool call", tool_call_id)),
             },
-            Query::Audit {
+            Query::ListAudit(ListAudit {
                 filter,
                 page: request,
-            } => {
+            }) => {
                 let mut rows: Vec<AuditRow> = self
                     .rows
                     .iter()
@@ -78,10 +87,10 @@ impl Engine {
                     .cloned()
                     .collect();
                 rows.sort_by_key(|row| std::cmp::Reverse(row.seq));
-                Ok(Answer::Audit(page(&rows, request)))
+                Ok(Answer::ListAudit(page(&rows, request)))
             }
-            Query::AuditVerify { .. } => Ok(Answer::AuditVerify(Box::new(self.report.clone()?))),
-            Query::Transcript { before, limit, .. } => {
+            Query::VerifyAudit(_) => Ok(Answer::VerifyAudit(self.report.clone()?)),
+            Query::GetTranscript(GetTranscript { before, limit, .. }) => {
                 let mut items: Vec<TranscriptEntry> = self
                     .transcript
                     .iter()
@@ -90,7 +99,7 @@ impl Engine {
                     .collect();
                 let from = items.len().saturating_sub(limit.unwrap() as usize);
                 items.drain(..from);
-                Ok(Answer::Transcript(Page {
+                Ok(Answer::GetTranscript(Page {
                     items,
                     next_cursor: None,
                 }))

@@ -1,7 +1,8 @@
 //! Hand-overs and on-call: frames of the card, the field, the header and the summary, and clean with any name.
 
 use leverframe::protocol::duty::{Duty, HandOver};
-use leverframe::protocol::snapshot::{Answer, Query, Snapshot};
+use leverframe::protocol::request::{Answer, Query};
+use leverframe::protocol::snapshot::Snapshot;
 use leverframe::protocol::summary::{ShiftSummary, SummaryHandOver, SummaryQuestion};
 use leverframe::protocol::words::{ApprovalKind, Risk};
 use leverframe::tui::message::Effect;
@@ -86,10 +87,10 @@ fn summary_at(width: u16, height: u16, summary: ShiftSummary) -> Driver {
     let mut driver = Driver::with(width, height, world());
     driver.press("ctrl-t");
     let asked = driver.effects.iter().find_map(|effect| match effect {
-        Effect::Query(query @ Query::Summary { .. }) => Some(query.clone()),
+        Effect::Query(query @ Query::GetShiftSummary(_)) => Some(query.clone()),
         _ => None,
     });
-    driver.answer(asked.expect("it asks"), Answer::Summary(Box::new(summary)));
+    driver.answer(asked.expect("it asks"), Answer::GetShiftSummary(summary));
     driver
 }
 

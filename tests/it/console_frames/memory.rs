@@ -5,8 +5,11 @@ use leverframe::protocol::command::BudgetRequest;
 use leverframe::protocol::hygiene::*;
 use leverframe::protocol::ids::{HygieneRunId, MemoryId, RoutineId, RoutineRunId};
 use leverframe::protocol::memory::*;
+use leverframe::protocol::request::{
+    Answer, GetContinuation, GetMemory, ListMemories, Query, SearchMemories,
+};
 use leverframe::protocol::routine::*;
-use leverframe::protocol::snapshot::{Answer, Page, Query};
+use leverframe::protocol::snapshot::Page;
 use leverframe::protocol::words::*;
 use leverframe::tui::message::Effect;
 use leverframe::tui::view::memory_words::{bars, schedule};
@@ -203,7 +206,7 @@ impl Kept {
             facts.cloned().collect()
         };
         Some(match query {
-            Query::Memory(MemoryQuery::Stats) => Answer::Memory(MemoryAnswer::Stats(MemoryStats {
+            Query::GetMemoryStats(_) => Answer::GetMemoryStats(MemoryStats {
                 groups: self
                     .facts
                     .iter()
@@ -217,8 +220,8 @@ impl Kept {
                     })
                     .collect(),
                 ..MemoryStats::default()
-            })),
-            Query::Memory(MemoryQuery::List { filter, page }) => {
+            }),
+            Query::ListMemories(ListMemories { filter, page }) => {
                 let all = listed(filter);
                 let from: usize = page.cursor.as_ref().map_or(0, |at| at.parse().unwrap());
                 let most = self.page.max(if page.cursor.is_some() {
@@ -228,12 +231,12 @@ impl Kept {
                 });
                 let items: Vec<Memory> = all.iter().skip(from).take(most).cloned().collect();
                 let next = from + items.len();
-                Answer::Memory(MemoryAnswer::List(Page {
+                Answer::ListMemories(Page {
                     items,
                     next_cursor: (next < all.len()).then(|| next.to_string()),
-                }))
+                })
             }
-            Query::Memory(MemoryQuery::Search { text, filter, .. }) => {
+            Query::SearchMemories(SearchMemories { text, filter, .. }) => {
                 let mut found = listed(filter);
                 found.retain(|one| one.text.contains(text.as_str()));
                 let by = FoundBy::ALL.iter().cycle();
@@ -241,55 +244,45 @@ impl Kept {
                     memory,
                     found_by: *by,
                 });
-                Answer::Memory(MemoryAnswer::Search(MemoryFound {
+                Answer::SearchMemories(MemoryFound {
                     items: hits.collect(),
                     ..MemoryFound::default()
-                }))
+                })
             }
-            Query::Memory(MemoryQuery::One { id }) => {
+            Query::GetMemory(GetMemory { id }) => {
                 let one = self.facts.iter().find(|one| one.id == *id)?;
-                Answer::Memory(MemoryAnswer::One(Box::new(one.clone())))
+                Answer::GetMemory(one.clone())
             }
-            Query::Memory(MemoryQuery::Review { .. }) => {
-                Answer::Memory(MemoryAnswer::Review(Box::new(self.review.clone())))
-            }
-            Query::Memory(MemoryQuery::Summary { .. }) => {
-                Answer::Memory(MemoryAnswer::Summary(self.summary.clone()))
-            }
-            Query::Hygiene(HygieneQuery::Status) => {
-                Answer::Hygiene(HygieneAnswer::Status(Box::new(HygieneStatus {
-                    retention_days: [(MemoryScope::Session, 30), (MemoryScope::Global, 0)].into(),
-                    max_memories: 5000,
-                    undo_days: 7,
-                    last: self.runs.first().cloned(),
-                    next_at: Some(NOW.plus_seconds(7260)),
-                    growth: (0..12)
-                        .map(|n| Growth {
-                            day: Day(20_000 + n),
-                            memories: 4 + n as u64,
-                            ..Growth::default()
-                        })
-                        .collect(),
-                    ..HygieneStatus::default()
-                })))
-            }
-            Query::Hygiene(HygieneQuery::Preview) => {
-                Answer::Hygiene(HygieneAnswer::Preview(self.report.clone()))
-            }
-            Query::Hygiene(HygieneQuery::Runs { .. }) => {
-                Answer::Hygiene(HygieneAnswer::Runs(Page {
-                    items: self.runs.clone(),
-                    next_cursor: None,
-                }))
-            }
-            Query::Routines(RoutineQuery::List) => Answer::Routines(RoutineAnswer::List(Page {
+            Query::ReviewMemories(_) => Answer::ReviewMemories(self.review.clone()),
+            Query::GetSessionSummary(_) => Answer::GetSessionSummary(self.summary.clone()),
+            Query::GetHygiene(_) => Answer::GetHygiene(HygieneStatus {
+                retention_days: [(MemoryScope::Session, 30), (MemoryScope::Global, 0)].into(),
+                max_memories: 5000,
+                undo_days: 7,
+                last: self.runs.first().cloned(),
+                next_at: Some(NOW.plus_seconds(7260)),
+                growth: (0..12)
+                    .map(|n| Growth {
+                        day: Day(20_000 + n),
+                        memories: 4 + n as u64,
+                        ..Growth::default()
+                    })
+                    .collect(),
+                ..HygieneStatus::default()
+            }),
+            Query::PreviewHygiene(_) => Answer::PreviewHygiene(self.report.clone()),
+            Query::ListHygieneRuns(_) => Answer::ListHygieneRuns(Page {
+                items: self.runs.clone(),
+                next_cursor: None,
+            }),
+            Query::ListRoutines(_) => Answer::ListRoutines(Page {
                 items: self.routines.clone(),
                 next_cursor: None,
-            })),
-            Query::Continuation { id } => {
+            }),
+            Query::GetContinuation(GetContinuation { id }) => {
                 let mut found = fixture::continuation(2, ContinuationState::Completed);
                 found.id = *id;
-                Answer::Continuation(Box::new(found))
+                Answer::GetContinuation(found)
             }
             _ => return None,
         })

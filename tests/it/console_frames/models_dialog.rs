@@ -6,7 +6,8 @@ use leverframe::protocol::models::{
     OfferedServer, ProviderModels,
 };
 use leverframe::protocol::problem::{Problem, ProblemKind};
-use leverframe::protocol::snapshot::{Answer, Page, Query};
+use leverframe::protocol::request::{Answer, ListModels, Query};
+use leverframe::protocol::snapshot::Page;
 use leverframe::tui::message::Message;
 
 use crate::console_frames::any_size::{HOSTILE, assert_clean};
@@ -112,7 +113,7 @@ pub fn opened(driver: &mut Driver, known: Vec<ProviderModels>) {
         items: known,
         next_cursor: None,
     };
-    driver.answer(Query::Models, Answer::Models(page));
+    driver.answer(Query::ListModels(ListModels {}), Answer::ListModels(page));
     driver.draw();
 }
 

@@ -12,8 +12,12 @@ use leverframe::protocol::doctor::{CheckReport, Doctor, Finding, RuleResult, Sta
 use leverframe::protocol::event::{Event, EventBody};
 use leverframe::protocol::hook::{Hook, HookCounts};
 use leverframe::protocol::problem::{Problem, ProblemKind};
+use leverframe::protocol::request::{
+    Answer, GetCache, GetCacheEntry, GetCosts, GetDoctor, ListCacheEntries, ListHooks, ListModels,
+    Query,
+};
 use leverframe::protocol::session::Usage;
-use leverframe::protocol::snapshot::{Answer, Page, PageRequest, Query};
+use leverframe::protocol::snapshot::{Page, PageRequest};
 use leverframe::protocol::words::*;
 use leverframe::tui::message::{Effect, Message};
 use proptest::prelude::*;
@@ -270,21 +274,21 @@ fn page<T>(items: Vec<T>) -> Page<T> {
 }
 
 pub fn entries(cursor: Option<&str>) -> Query {
-    Query::CacheEntries {
+    Query::ListCacheEntries(ListCacheEntries {
         channel: None,
         page: PageRequest {
             limit: Some(100),
             cursor: cursor.map(str::to_owned),
         },
-    }
+    })
 }
 
 pub fn costs_query(by: CostsBy) -> Query {
-    Query::Costs {
+    Query::GetCosts(GetCosts {
         by,
         since: None,
         until: None,
-    }
+    })
 }
 
 /// Goes to Cache & cost and answers what it asks.
@@ -294,10 +298,10 @@ pub fn money(driver: &mut Driver) {
 }
 
 pub fn answer_money(driver: &mut Driver, stats: CacheStats, costs: Costs, kept: Vec<u8>) {
-    driver.answer(Query::Cache, Answer::Cache(Box::new(stats)));
-    driver.answer(costs_query(costs.by), Answer::Costs(Box::new(costs)));
+    driver.answer(Query::GetCache(GetCache {}), Answer::GetCache(stats));
+    driver.answer(costs_query(costs.by), Answer::GetCosts(costs));
     let kept = kept.into_iter().map(answer).collect();
-    driver.answer(entries(None), Answer::CacheEntries(page(kept)));
+    driver.answer(entries(None), Answer::ListCacheEntries(page(kept)));
     driver.draw();
 }
 
@@ -313,14 +317,20 @@ pub fn doctor(driver: &mut Driver) {
 
 pub fn answer_doctor(driver: &mut Driver, doctor: Doctor, hooks: Vec<Hook>) {
     driver.answer(
-        Query::Doctor { check: false },
-        Answer::Doctor(Box::new(doctor)),
+        Query::GetDoctor(GetDoctor { check: false }),
+        Answer::GetDoctor(doctor),
     );
-    driver.answer(Query::Hooks, Answer::Hooks(page(hooks)));
-    driver.answer(Query::Models, Answer::Models(page(models_dialog::known())));
+    driver.answer(
+        Query::ListHooks(ListHooks {}),
+        Answer::ListHooks(page(hooks)),
+    );
+    driver.answer(
+        Query::ListModels(ListModels {}),
+        Answer::ListModels(page(models_dialog::known())),
+    );
     driver.answer(
         costs_query(CostsBy::Model),
-        Answer::Costs(Box::new(costs(CostsBy::Model))),
+        Answer::GetCosts(costs(CostsBy::Model)),
     );
     driver.draw();
 }
@@ -343,7 +353,7 @@ fn cache_and_cost_by_day() {
         driver.press("tab tab");
         driver.answer(
             costs_query(CostsBy::Day),
-            Answer::Costs(Box::new(costs(CostsBy::Day))),
+            Answer::GetCosts(costs(CostsBy::Day)),
         );
         driver
     });
@@ -367,8 +377,8 @@ fn a_kept_answer() {
         driver.press("j enter");
         let id = answer(1).id;
         driver.answer(
-            Query::CacheEntry { id },
-            Answer::CacheEntry(Box::new(answer(1))),
+            Query::GetCacheEntry(GetCacheEntry { id }),
+            Answer::GetCacheEntry(answer(1)),
         );
         driver
     });
@@ -445,13 +455,13 @@ fn hostile(driver: &mut Driver, n: usize) {
     let id = kept.id.clone();
     driver.answer(
         entries(None),
-        Answer::CacheEntries(page(vec![kept.clone()])),
+        Answer::ListCacheEntries(page(vec![kept.clone()])),
     );
     // Nothing asked for this round: the screen asks when somebody wants it.
     driver.press("ctrl-r");
     driver.answer(
         entries(None),
-        Answer::CacheEntries(page(vec![kept.clone()])),
+        Answer::ListCacheEntries(page(vec![kept.clone()])),
     );
     assert_clean(driver, "cache & cost");
     driver.press("n");
@@ -463,7 +473,10 @@ fn hostile(driver: &mut Driver, n: usize) {
     driver.press("esc X");
     assert_clean(driver, "forget a channel");
     driver.press("esc enter");
-    driver.answer(Query::CacheEntry { id }, Answer::CacheEntry(Box::new(kept)));
+    driver.answer(
+        Query::GetCacheEntry(GetCacheEntry { id }),
+        Answer::GetCacheEntry(kept),
+    );
     assert_clean(driver, "a kept answer");
     driver.press("0");
     let mut found = diagnosis();
@@ -493,7 +506,10 @@ fn hostile(driver: &mut Driver, n: usize) {
     };
     driver.send(Message::Event(Arc::new(event)));
     driver.press("ctrl-r");
-    driver.answer(Query::Models, Answer::Models(page(models_dialog::known())));
+    driver.answer(
+        Query::ListModels(ListModels {}),
+        Answer::ListModels(page(models_dialog::known())),
+    );
     for _ in 0..driver.state.doctor.rows.len() {
         driver.press("j enter");
     }
@@ -507,8 +523,8 @@ fn hostile(driver: &mut Driver, n: usize) {
     broken.rules[1].found = vec![HOSTILE.concat()];
     checked.check = Some(broken);
     driver.answer(
-        Query::Doctor { check: true },
-        Answer::Doctor(Box::new(checked)),
+        Query::GetDoctor(GetDoctor { check: true }),
+        Answer::GetDoctor(checked),
     );
     driver.press("G enter g g enter");
     assert_clean(driver, "after a full check");

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use leverframe::protocol::policy::{WhatIf, WhatIfCall};
+use leverframe::protocol::request::{Answer, GetWhatIf, Query};
 use leverframe::protocol::session::TranscriptBody;
-use leverframe::protocol::snapshot::{Answer, Query};
 use leverframe::protocol::words::*;
 use leverframe::tui::message::Message;
 
@@ -283,12 +283,12 @@ fn channels_dial() {
             calls,
         };
         driver.answer(
-            Query::WhatIf {
+            Query::GetWhatIf(GetWhatIf {
                 channel: "telegram".into(),
                 autonomy: Autonomy::Full,
                 limit: Some(50),
-            },
-            Answer::WhatIf(what_if),
+            }),
+            Answer::GetWhatIf(what_if),
         );
         driver.press("enter");
         driver

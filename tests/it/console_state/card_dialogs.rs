@@ -2,8 +2,9 @@
 
 use leverframe::protocol::command::{Command, DecisionRequest, Outcome};
 use leverframe::protocol::problem::{Problem, ProblemKind};
-use leverframe::protocol::rule::{RuleAnswer, RuleMatches, RulePatch, RuleQuery, coverage};
-use leverframe::protocol::snapshot::{Answer, Query, Snapshot};
+use leverframe::protocol::request::{Answer, GetRuleMatches, Query};
+use leverframe::protocol::rule::{RuleMatches, RulePatch, coverage};
+use leverframe::protocol::snapshot::Snapshot;
 use leverframe::protocol::words::*;
 use leverframe::tui::message::{Effect, Message};
 use leverframe::tui::state::modal::Modal;
@@ -160,7 +161,7 @@ fn asked(driver: &Driver) -> Vec<RulePatch> {
         .effects
         .iter()
         .filter_map(|effect| match effect {
-            Effect::Query(Query::Rules(RuleQuery::Matches { id: None, rule })) => {
+            Effect::Query(Query::GetRuleMatches(GetRuleMatches { id: None, rule })) => {
                 Some((**rule).clone())
             }
             _ => None,
@@ -186,12 +187,12 @@ fn matches(matched: u64) -> RuleMatches {
 }
 
 fn answer(driver: &mut Driver, rule: &RulePatch, matched: u64) {
-    let query = Query::Rules(RuleQuery::Matches {
+    let query = Query::GetRuleMatches(GetRuleMatches {
         id: None,
         rule: Box::new(rule.clone()),
     });
-    let found = RuleAnswer::Matches(Box::new(matches(matched)));
-    driver.answer(query, Answer::Rules(found));
+    let found = Answer::GetRuleMatches(matches(matched));
+    driver.answer(query, found);
     driver.draw();
 }
 

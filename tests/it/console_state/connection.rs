@@ -13,7 +13,8 @@ use leverframe::config::settings::Notify;
 use leverframe::protocol::command::{Actor, Command, Envelope, Outcome};
 use leverframe::protocol::event::{Event, EventBody, EventFilter, StreamItem};
 use leverframe::protocol::problem::{Problem, ProblemKind};
-use leverframe::protocol::snapshot::{Answer, Page, Query, Snapshot};
+use leverframe::protocol::request::{Answer, Query};
+use leverframe::protocol::snapshot::{Page, Snapshot};
 use leverframe::protocol::words::Risk;
 use leverframe::tui::event_loop::{Input, run_with};
 use leverframe::tui::message::QuitKind;
@@ -58,13 +59,13 @@ impl ConsoleClient for FakeClient {
 
     async fn query(&self, query: Query) -> Result<Answer, Problem> {
         match query {
-            Query::Snapshot => self
+            Query::GetSnapshot(_) => self
                 .engine()
                 .snapshot
                 .clone()
-                .map(|s| Answer::Snapshot(Box::new(s)))
+                .map(Answer::GetSnapshot)
                 .ok_or_else(|| Problem::new(ProblemKind::Unavailable, "down", "no engine")),
-            Query::Transcript { .. } => Ok(Answer::Transcript(Page {
+            Query::GetTranscript(_) => Ok(Answer::GetTranscript(Page {
                 items: vec![fixture::user(1, &"a line\n".repeat(12_000))],
                 next_cursor: None,
             })),

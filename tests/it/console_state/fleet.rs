@@ -6,8 +6,10 @@ use leverframe::protocol::command::Command;
 use leverframe::protocol::event::{Event, EventBody};
 use leverframe::protocol::ids::ContinuationId;
 use leverframe::protocol::problem::{Problem, ProblemKind};
+use leverframe::protocol::request::{
+    ExplainCall, ListAudit, ListContinuations, Query, VerifyAudit,
+};
 use leverframe::protocol::session::*;
-use leverframe::protocol::snapshot::Query;
 use leverframe::protocol::words::*;
 use leverframe::tui::message::{Effect, Message};
 use leverframe::tui::state::app::Screen;
@@ -186,7 +188,7 @@ fn the_filter_takes_words_of_state_channel_person_and_text() {
         let shown = driver.state.continuations.order.len();
         assert_eq!(shown, wanted, "{text}: {}", driver.text());
         let by_state = asked.iter().any(|query| {
-            matches!(query, Query::Continuations { state: Some(ContinuationState::Interrupted), page, .. } if page.limit == Some(50))
+            matches!(query, Query::ListContinuations(ListContinuations { state: Some(ContinuationState::Interrupted), page, .. }) if page.limit == Some(50))
         });
         assert_eq!(by_state, text == "interrupted", "{asked:?}");
         driver.press("esc");
@@ -216,7 +218,7 @@ fn older_turns_are_asked_for_near_the_end() {
         pages += asked
             .iter()
             .filter(
-                |query| matches!(query, Query::Continuations { page, .. } if page.cursor.is_some()),
+                |query| matches!(query, Query::ListContinuations(ListContinuations { page, .. }) if page.cursor.is_some()),
             )
             .count();
         assert_ne!(driver.state.continuations.selected, selected);
@@ -319,7 +321,7 @@ fn why_tells_of_the_calls_of_what_is_selected() {
     let asked = |driver: &mut Driver| {
         let queries = engine.serve(driver);
         let why = queries.into_iter().filter_map(|query| match query {
-            Query::Why { tool_call_id } => Some(tool_call_id),
+            Query::ExplainCall(ExplainCall { tool_call_id }) => Some(tool_call_id),
             _ => None,
         });
         why.collect::<Vec<_>>()
@@ -359,9 +361,9 @@ fn why_tells_of_the_calls_of_what_is_selected() {
     let problem = Problem::new(ProblemKind::NotFound, "no such call", "it was swept");
     for call in &calls {
         driver.send(Message::Answered {
-            query: Box::new(Query::Why {
+            query: Box::new(Query::ExplainCall(ExplainCall {
                 tool_call_id: *call,
-            }),
+            })),
             result: Err(Box::new(problem.clone())),
         });
     }
@@ -430,7 +432,7 @@ fn the_filter_of_the_audit_has_the_words_of_the_command() {
     driver.press("enter");
     assert!(driver.state.modals.is_empty());
     let asked = engine.serve(&mut driver);
-    let Some(Query::Audit { filter, .. }) = asked.last() else {
+    let Some(Query::ListAudit(ListAudit { filter, .. })) = asked.last() else {
         panic!("{asked:?}");
     };
     assert_eq!(filter.action.as_deref(), Some("policy.changed"));
@@ -460,7 +462,7 @@ fn the_chain_is_walked_once_at_a_time_and_its_result_is_said() {
     let asked = silent.serve(&mut driver);
     let walks = asked
         .iter()
-        .filter(|query| matches!(query, Query::AuditVerify { .. }));
+        .filter(|query| matches!(query, Query::VerifyAudit(_)));
     assert_eq!(walks.count(), 1);
     assert!(driver.text().contains("walking every row and hash"));
     // Rows still come while it walks.
@@ -470,9 +472,9 @@ fn the_chain_is_walked_once_at_a_time_and_its_result_is_said() {
     more.serve(&mut driver);
     assert_eq!(driver.state.audit.listed().next(), Some(10));
     driver.send(Message::Answered {
-        query: Box::new(Query::AuditVerify { anchor: None }),
+        query: Box::new(Query::VerifyAudit(VerifyAudit { anchor: None })),
         result: Ok(Box::new(
-            leverframe::protocol::snapshot::Answer::AuditVerify(Box::new(report())),
+            leverframe::protocol::request::Answer::VerifyAudit(report()),
         )),
     });
     let text = driver.text();
@@ -482,7 +484,7 @@ fn the_chain_is_walked_once_at_a_time_and_its_result_is_said() {
     );
     driver.press("v");
     driver.send(Message::Answered {
-        query: Box::new(Query::AuditVerify { anchor: None }),
+        query: Box::new(Query::VerifyAudit(VerifyAudit { anchor: None })),
         result: Err(Box::new(Problem::new(
             ProblemKind::Unavailable,
             "busy",
@@ -501,7 +503,7 @@ fn nothing_is_asked_for_screens_that_are_not_shown() {
     let asked = driver.effects.iter().any(|effect| {
         matches!(
             effect,
-            Effect::Query(Query::Continuations { .. } | Query::Audit { .. } | Query::Steps { .. })
+            Effect::Query(Query::ListContinuations(_) | Query::ListAudit(_) | Query::ListSteps(_))
         )
     });
     assert!(!asked, "{:?}", driver.effects);

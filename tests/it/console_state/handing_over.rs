@@ -6,7 +6,8 @@ use leverframe::protocol::approval::Approval;
 use leverframe::protocol::command::{Command, Outcome};
 use leverframe::protocol::duty::{Duty, HandOver, HandOverRequest, OnCall, OnCallRequest};
 use leverframe::protocol::event::{Event, EventBody};
-use leverframe::protocol::snapshot::{Answer, Query, Snapshot};
+use leverframe::protocol::request::{Answer, GetDuty, Query};
+use leverframe::protocol::snapshot::Snapshot;
 use leverframe::protocol::words::{ApprovalState, Risk, Scope};
 use leverframe::tui::message::{Effect, Message};
 use leverframe::tui::state::queue::ItemKey;
@@ -392,7 +393,7 @@ fn the_command_line_says_who_is_on_call() {
 fn names_are_asked_for_when_the_field_opens() {
     let mut driver = Driver::with(100, 30, world(vec![fixture::approval(1, Risk::Medium)]));
     driver.press("j >");
-    let query = Query::Duty { actor: None };
+    let query = Query::GetDuty(GetDuty { actor: None });
     assert!(driver.effects.contains(&Effect::Query(query.clone())));
     driver.type_text("cl");
     // An engine in this process does not know who asks; what this console is called stays.
@@ -400,7 +401,7 @@ fn names_are_asked_for_when_the_field_opens() {
         names: vec!["anna".to_owned(), "cleo".to_owned()],
         ..Duty::default()
     };
-    driver.answer(query, Answer::Duty(Box::new(fresh)));
+    driver.answer(query, Answer::GetDuty(fresh));
     driver.press("tab enter");
     assert_eq!(requests(&driver)[0].to, "cleo");
     assert_eq!(driver.state.world.duty.names, ["anna", "ben", "cleo"]);

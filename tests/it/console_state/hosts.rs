@@ -6,7 +6,8 @@ use leverframe::protocol::approval::Approval;
 use leverframe::protocol::command::{Command, DecisionRequest, Outcome};
 use leverframe::protocol::event::{Event, EventBody};
 use leverframe::protocol::problem::{Problem, ProblemKind};
-use leverframe::protocol::snapshot::{Answer, Query, Snapshot};
+use leverframe::protocol::request::{Answer, GetTranscript, Query};
+use leverframe::protocol::snapshot::Snapshot;
 use leverframe::protocol::words::*;
 use leverframe::tui::message::{Effect, Message};
 use leverframe::tui::state::app::Screen;
@@ -279,12 +280,12 @@ fn an_answer_that_comes_after_the_focus_went_on_changes_nothing_here() {
         &mut driver,
         ATLAS,
         Message::Answered {
-            query: Box::new(Query::Transcript {
+            query: Box::new(Query::GetTranscript(GetTranscript {
                 session_id,
                 before: None,
                 limit: Some(100),
-            }),
-            result: Ok(Box::new(Answer::Transcript(
+            })),
+            result: Ok(Box::new(Answer::GetTranscript(
                 leverframe::protocol::snapshot::Page {
                     items: fixture::transcript(),
                     next_cursor: None,

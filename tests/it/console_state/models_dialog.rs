@@ -2,7 +2,7 @@
 
 use leverframe::protocol::command::{Command, Outcome};
 use leverframe::protocol::problem::{Problem, ProblemKind};
-use leverframe::protocol::snapshot::Query;
+use leverframe::protocol::request::Query;
 use leverframe::tui::message::Effect;
 use leverframe::tui::options::Access;
 
@@ -25,7 +25,7 @@ fn it_looks_for_servers_when_the_key_is_pressed_and_not_before() {
     let queries = driver
         .effects
         .iter()
-        .filter(|effect| matches!(effect, Effect::Query(Query::Models)));
+        .filter(|effect| matches!(effect, Effect::Query(Query::ListModels(_))));
     assert_eq!(queries.count(), 1);
     assert!(sent(&driver).is_empty());
     driver.press("d");

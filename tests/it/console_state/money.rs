@@ -9,8 +9,9 @@ use leverframe::protocol::doctor::{Doctor, Standing};
 use leverframe::protocol::event::{Event, EventBody};
 use leverframe::protocol::hook::HookCommand;
 use leverframe::protocol::problem::{Problem, ProblemKind};
+use leverframe::protocol::request::{Answer, GetCache, GetDoctor, Query};
 use leverframe::protocol::session::Usage;
-use leverframe::protocol::snapshot::{Answer, Page, Query};
+use leverframe::protocol::snapshot::Page;
 use leverframe::protocol::words::CostsBy;
 use leverframe::tui::message::{Effect, Message};
 use leverframe::tui::options::Access;
@@ -49,7 +50,7 @@ fn kept(driver: &Driver) -> Vec<String> {
 fn list(driver: &mut Driver, cursor: Option<&str>, ids: &[u8], next: Option<&str>) {
     driver.answer(
         entries(cursor),
-        Answer::CacheEntries(Page {
+        Answer::ListCacheEntries(Page {
             items: ids.iter().copied().map(answer).collect(),
             next_cursor: next.map(str::to_owned),
         }),
@@ -81,7 +82,11 @@ fn it_asks_when_it_opens_and_after_what_concerns_it_and_never_unseen() {
     driver.wait(60_000);
     assert_eq!(asked(&mut driver), []);
     driver.press("7");
-    let round = [Query::Cache, costs_query(CostsBy::Channel), entries(None)];
+    let round = [
+        Query::GetCache(GetCache {}),
+        costs_query(CostsBy::Channel),
+        entries(None),
+    ];
     assert_eq!(asked(&mut driver), round);
     // Nothing more while that is under way, and nothing without a reason.
     model_finished(&mut driver, None);
@@ -100,7 +105,7 @@ fn it_asks_when_it_opens_and_after_what_concerns_it_and_never_unseen() {
     assert!(!driver.text().contains("$3.50"), "{}", driver.text());
     driver.answer(
         costs_query(CostsBy::Model),
-        Answer::Costs(Box::new(costs(CostsBy::Model))),
+        Answer::GetCosts(costs(CostsBy::Model)),
     );
     assert!(
         driver.text().contains("local/qwen3:8b"),
@@ -124,14 +129,14 @@ fn nothing_moves_under_the_cursor_and_what_is_gone_goes() {
     assert_eq!(driver.state.cache_cost.selected, Some(answer(2).id));
     driver.press("esc");
     driver.send(Message::Answered {
-        query: Box::new(Query::Cache),
-        result: Ok(Box::new(Answer::Cache(Box::new(stats())))),
+        query: Box::new(Query::GetCache(GetCache {})),
+        result: Ok(Box::new(Answer::GetCache(stats()))),
     });
     driver.wait(1_000);
     driver.press("7 ctrl-r");
     driver.send(Message::Answered {
         query: Box::new(costs_query(CostsBy::Channel)),
-        result: Ok(Box::new(Answer::Costs(Box::new(costs(CostsBy::Channel))))),
+        result: Ok(Box::new(Answer::GetCosts(costs(CostsBy::Channel)))),
     });
     driver.wait(1_000);
     list(&mut driver, None, &[0, 2, 3], None);
@@ -145,10 +150,10 @@ fn nothing_moves_under_the_cursor_and_what_is_gone_goes() {
 fn the_end_of_the_list_asks_for_what_is_older() {
     let mut driver = Driver::with(120, 40, fixture::busy());
     driver.press("7");
-    driver.answer(Query::Cache, Answer::Cache(Box::new(stats())));
+    driver.answer(Query::GetCache(GetCache {}), Answer::GetCache(stats()));
     driver.answer(
         costs_query(CostsBy::Channel),
-        Answer::Costs(Box::new(costs(CostsBy::Channel))),
+        Answer::GetCosts(costs(CostsBy::Channel)),
     );
     list(&mut driver, None, &[1, 2], Some("c1"));
     asked(&mut driver);
@@ -250,7 +255,7 @@ fn what_has_no_price_is_never_free() {
         ..CacheCounts::default()
     };
     driver.press("ctrl-r");
-    driver.answer(Query::Cache, Answer::Cache(Box::new(unpriced)));
+    driver.answer(Query::GetCache(GetCache {}), Answer::GetCache(unpriced));
     let text = driver.text();
     let saved = line(&text, "saved  ");
     assert!(
@@ -278,7 +283,7 @@ fn what_has_no_price_is_never_free() {
     }
     free.total.cost_usd = None;
     driver.press("ctrl-r");
-    driver.answer(costs_query(CostsBy::Channel), Answer::Costs(Box::new(free)));
+    driver.answer(costs_query(CostsBy::Channel), Answer::GetCosts(free));
     let text = driver.text();
     assert!(
         text.contains("$? since") && text.contains("bars are tokens"),
@@ -294,7 +299,11 @@ fn what_cannot_be_known_is_said() {
     let mut driver = Driver::with(120, 40, fixture::busy());
     driver.press("7");
     assert!(driver.text().contains("asking …"));
-    for query in [Query::Cache, costs_query(CostsBy::Channel), entries(None)] {
+    for query in [
+        Query::GetCache(GetCache {}),
+        costs_query(CostsBy::Channel),
+        entries(None),
+    ] {
         let problem = Problem::new(
             ProblemKind::Forbidden,
             "no",
@@ -397,7 +406,7 @@ fn checked(violations: u64) -> Doctor {
 
 #[test]
 fn a_full_check_says_what_it_reads_before_it_reads() {
-    let full = Query::Doctor { check: true };
+    let full = Query::GetDoctor(GetDoctor { check: true });
     let mut driver = Driver::with(80, 24, fixture::busy());
     doctor(&mut driver);
     asked(&mut driver);
@@ -415,7 +424,7 @@ fn a_full_check_says_what_it_reads_before_it_reads() {
     assert!(driver.text().contains("full check: reading"));
     driver.press("C C");
     assert_eq!(asked(&mut driver), [], "one at a time");
-    driver.answer(full.clone(), Answer::Doctor(Box::new(checked(2))));
+    driver.answer(full.clone(), Answer::GetDoctor(checked(2)));
     let broken = driver
         .state
         .doctor
@@ -445,7 +454,7 @@ fn a_full_check_says_what_it_reads_before_it_reads() {
     );
     // One without any, and one that did not come back.
     driver.press("C C");
-    driver.answer(full.clone(), Answer::Doctor(Box::new(checked(0))));
+    driver.answer(full.clone(), Answer::GetDoctor(checked(0)));
     assert!(
         driver
             .state

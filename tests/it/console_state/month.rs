@@ -5,7 +5,7 @@ use std::sync::Arc;
 use leverframe::protocol::approval::{Approval, Preview};
 use leverframe::protocol::event::{Event, EventBody};
 use leverframe::protocol::ids::{ApprovalId, ContinuationId, OutboxId, SessionId, ToolCallId};
-use leverframe::protocol::snapshot::{Answer, Query};
+use leverframe::protocol::request::{Answer, GetApproval, GetContinuation, Query};
 use leverframe::protocol::words::*;
 use leverframe::tui::message::{Effect, Message};
 
@@ -80,15 +80,15 @@ impl Listener {
                 continue;
             };
             let answer = match &query {
-                Query::Approval { id } => {
+                Query::GetApproval(GetApproval { id }) => {
                     let n = u32::from_be_bytes(id.to_bytes()[12..].try_into().unwrap());
-                    Answer::Approval(Box::new(question(n)))
+                    Answer::GetApproval(question(n))
                 }
-                Query::Continuation { id } => {
+                Query::GetContinuation(GetContinuation { id }) => {
                     let mut turn = fixture::continuation(1, ContinuationState::Failed);
                     turn.id = *id;
                     turn.session_id = SessionId::from_bytes(id.to_bytes());
-                    Answer::Continuation(Box::new(turn))
+                    Answer::GetContinuation(turn)
                 }
                 _ => continue,
             };

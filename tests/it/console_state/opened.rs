@@ -5,7 +5,7 @@ use std::sync::Arc;
 use leverframe::protocol::approval::{Approval, Preview};
 use leverframe::protocol::event::{Event, EventBody};
 use leverframe::protocol::problem::{Problem, ProblemKind};
-use leverframe::protocol::snapshot::{Answer, Query};
+use leverframe::protocol::request::{Answer, GetApproval, Query};
 use leverframe::protocol::words::*;
 use leverframe::tui::message::{Effect, Message};
 use leverframe::tui::state::opened::KEPT;
@@ -33,14 +33,14 @@ fn opened(approval: Approval) -> (Driver, Vec<Effect>) {
 }
 
 fn asked(effects: &[Effect]) -> usize {
-    let is_one = |effect: &&Effect| matches!(effect, Effect::Query(Query::Approval { .. }));
+    let is_one = |effect: &&Effect| matches!(effect, Effect::Query(Query::GetApproval(_)));
     effects.iter().filter(is_one).count()
 }
 
 fn answer(driver: &mut Driver, approval: Approval) -> Vec<Effect> {
     driver.send(Message::Answered {
-        query: Box::new(Query::Approval { id: approval.id }),
-        result: Ok(Box::new(Answer::Approval(Box::new(approval)))),
+        query: Box::new(Query::GetApproval(GetApproval { id: approval.id })),
+        result: Ok(Box::new(Answer::GetApproval(approval))),
     })
 }
 
@@ -101,7 +101,7 @@ fn a_card_that_is_still_loading_says_so_and_is_not_armed() {
 fn a_card_that_cannot_be_loaded_says_why_and_what_to_do() {
     let (mut driver, _) = opened(large());
     driver.send(Message::Answered {
-        query: Box::new(Query::Approval { id: large().id }),
+        query: Box::new(Query::GetApproval(GetApproval { id: large().id })),
         result: Err(Box::new(Problem::new(
             ProblemKind::Unavailable,
             "not now",
@@ -183,7 +183,7 @@ fn only_the_cards_opened_last_stay_whole() {
     assert_eq!(whole(&driver), 0);
     for _ in 0..count {
         for effect in driver.press("j") {
-            if let Effect::Query(Query::Approval { id }) = effect {
+            if let Effect::Query(Query::GetApproval(GetApproval { id })) = effect {
                 let n = u32::from_be_bytes(id.to_bytes()[12..].try_into().unwrap());
                 answer(&mut driver, question(n));
             }

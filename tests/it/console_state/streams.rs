@@ -145,7 +145,7 @@ struct Stream {
     opened: Option<Result<(), String>>,
     first_press: Option<(u64, Shown)>,
     out: Vec<(ApprovalId, DecisionRequest)>,
-    preview: Option<leverframe::protocol::snapshot::Query>,
+    preview: Option<leverframe::protocol::request::Query>,
 }
 
 fn template() -> State {
@@ -192,7 +192,9 @@ impl Stream {
         };
         let effects = update(&mut self.state, message, now);
         for effect in &effects {
-            if let Effect::Query(query @ leverframe::protocol::snapshot::Query::Rules(_)) = effect {
+            if let Effect::Query(query @ leverframe::protocol::request::Query::GetRuleMatches(_)) =
+                effect
+            {
                 self.preview = Some(query.clone());
             }
         }

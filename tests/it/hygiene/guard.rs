@@ -4,7 +4,8 @@ use leverframe::engine::hygiene;
 use leverframe::protocol::event::EventBody;
 use leverframe::protocol::hygiene::HygieneReport;
 use leverframe::protocol::problem::ProblemKind;
-use leverframe::protocol::snapshot::{Answer, PageRequest, Query};
+use leverframe::protocol::request::{Answer, GetEngine, Query};
+use leverframe::protocol::snapshot::PageRequest;
 use leverframe::protocol::words::{HygieneState, MemoryScope};
 use leverframe::store::commands::set_held::SetHeld;
 use leverframe::store::input::ActorRef;
@@ -17,8 +18,8 @@ use crate::store::world::{START, World};
 const ARCHIVED: &str = "SELECT count(*) FROM memories WHERE state = 'archived'";
 
 async fn problems(engine: &leverframe::engine::core::Engine) -> Vec<String> {
-    match engine.answer(Query::Engine).await {
-        Ok(Answer::Engine(status)) => status.problems,
+    match engine.answer(Query::GetEngine(GetEngine {})).await {
+        Ok(Answer::GetEngine(status)) => status.problems,
         other => panic!("{other:?}"),
     }
 }

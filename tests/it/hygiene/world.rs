@@ -5,12 +5,10 @@ use leverframe::config::layers::{Flags, load};
 use leverframe::engine::core::{Engine, Parts};
 use leverframe::model::registry::Models;
 use leverframe::protocol::command::{Actor, Command, Envelope, Outcome};
-use leverframe::protocol::hygiene::{
-    HygieneAnswer, HygieneCommand, HygieneQuery, HygieneReport, HygieneRun, HygieneStatus,
-};
+use leverframe::protocol::hygiene::{HygieneCommand, HygieneReport, HygieneRun, HygieneStatus};
 use leverframe::protocol::ids::{HygieneRunId, MemoryId};
 use leverframe::protocol::problem::Problem;
-use leverframe::protocol::snapshot::{Answer, Query};
+use leverframe::protocol::request::{Answer, GetHygiene, PreviewHygiene, Query};
 use leverframe::protocol::words::Surface;
 use leverframe::text::fold::fold;
 use leverframe::text::redact::Redactor;
@@ -224,15 +222,18 @@ pub async fn undo(engine: &Engine, id: HygieneRunId) -> Result<HygieneRun, Probl
 }
 
 pub async fn preview(engine: &Engine) -> HygieneReport {
-    match engine.answer(Query::Hygiene(HygieneQuery::Preview)).await {
-        Ok(Answer::Hygiene(HygieneAnswer::Preview(report))) => report,
+    match engine
+        .answer(Query::PreviewHygiene(PreviewHygiene {}))
+        .await
+    {
+        Ok(Answer::PreviewHygiene(report)) => report,
         other => panic!("{other:?}"),
     }
 }
 
 pub async fn status(engine: &Engine) -> HygieneStatus {
-    match engine.answer(Query::Hygiene(HygieneQuery::Status)).await {
-        Ok(Answer::Hygiene(HygieneAnswer::Status(status))) => *status,
+    match engine.answer(Query::GetHygiene(GetHygiene {})).await {
+        Ok(Answer::GetHygiene(status)) => status,
         other => panic!("{other:?}"),
     }
 }

@@ -4,8 +4,9 @@ use leverframe::engine::handle::routines::turn;
 use leverframe::protocol::command::{Command, Waiting};
 use leverframe::protocol::ids::ContinuationId;
 use leverframe::protocol::problem::ProblemKind;
+use leverframe::protocol::request::{Answer, ListApprovals, Query};
 use leverframe::protocol::routine::{RoutineCommand, RoutinePatch, RoutineRun};
-use leverframe::protocol::snapshot::{Answer, PageRequest, Query};
+use leverframe::protocol::snapshot::PageRequest;
 use leverframe::protocol::words::{
     Autonomy, ContinuationState, MissedRuns, RoutineRunState, ToolCallState,
 };
@@ -365,12 +366,12 @@ async fn a_gated_call_is_denied_and_the_turn_goes_on() {
     );
     let workspace = &place.engine.channel("routine").unwrap().workspace;
     assert!(!workspace.join("note.txt").exists());
-    let Answer::Approvals(page) = place
+    let Answer::ListApprovals(page) = place
         .engine
-        .answer(Query::Approvals {
+        .answer(Query::ListApprovals(ListApprovals {
             state: None,
             page: PageRequest::default(),
-        })
+        }))
         .await
         .unwrap()
     else {

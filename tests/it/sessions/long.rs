@@ -7,8 +7,9 @@ use leverframe::client::console_client::{ConsoleClient, EventStream};
 use leverframe::protocol::command::{Envelope, Outcome};
 use leverframe::protocol::event::EventFilter;
 use leverframe::protocol::problem::Problem;
+use leverframe::protocol::request::{Answer, GetTranscript, GetTranscriptFrom, Query};
 use leverframe::protocol::session::TranscriptEntry;
-use leverframe::protocol::snapshot::{Answer, Page, Query};
+use leverframe::protocol::snapshot::Page;
 
 use crate::console_frames::fixture;
 
@@ -29,32 +30,32 @@ impl LongSession {
         }
     }
 
-    fn page(&self, from: usize, to: usize, next_cursor: Option<u64>) -> Answer {
-        Answer::Transcript(Page {
+    fn page(&self, from: usize, to: usize, next_cursor: Option<u64>) -> Page<TranscriptEntry> {
+        Page {
             items: self.entries[from..to].to_vec(),
             next_cursor: next_cursor.map(|position| position.to_string()),
-        })
+        }
     }
 
     /// The answer that the engine would give.
     pub fn answer(&self, query: &Query) -> Option<Answer> {
         match query {
-            Query::Session { .. } => Some(Answer::Session(Box::new(fixture::session(
+            Query::GetSession(_) => Some(Answer::GetSession(fixture::session(
                 1, "desk", "Bo", "line",
-            )))),
-            Query::Transcript { before, limit, .. } => {
+            ))),
+            Query::GetTranscript(GetTranscript { before, limit, .. }) => {
                 let end = before.map_or(self.entries.len(), |before| {
                     self.entries.partition_point(|e| e.position < before)
                 });
                 let start = end.saturating_sub(limit.unwrap_or(100) as usize);
                 let next = (start > 0).then(|| self.entries[start].position);
-                Some(self.page(start, end, next))
+                Some(Answer::GetTranscript(self.page(start, end, next)))
             }
-            Query::TranscriptFrom { from, limit, .. } => {
+            Query::GetTranscriptFrom(GetTranscriptFrom { from, limit, .. }) => {
                 let start = self.entries.partition_point(|e| e.position < *from);
                 let end = (start + limit.unwrap_or(100) as usize).min(self.entries.len());
                 let next = self.entries.get(end).map(|entry| entry.position);
-                Some(self.page(start, end, next))
+                Some(Answer::GetTranscriptFrom(self.page(start, end, next)))
             }
             _ => None,
         }
@@ -69,7 +70,7 @@ impl ConsoleClient for LongSession {
 
     async fn query(&self, query: Query) -> Result<Answer, Problem> {
         self.asked.lock().unwrap().push(query.clone());
-        if matches!(query, Query::TranscriptFrom { .. }) {
+        if matches!(query, Query::GetTranscriptFrom(_)) {
             let mut left = self.pages_left.lock().unwrap();
             *left = left
                 .checked_sub(1)

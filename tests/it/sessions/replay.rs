@@ -4,8 +4,9 @@ use leverframe::clock::Timestamp;
 use leverframe::protocol::command::Command;
 use leverframe::protocol::ids::ApprovalId;
 use leverframe::protocol::problem::Problem;
+use leverframe::protocol::request::{Answer, Query};
 use leverframe::protocol::session::{Continuation, Step, StepBody, TextBody, TranscriptBody};
-use leverframe::protocol::snapshot::{Answer, Page, Query};
+use leverframe::protocol::snapshot::Page;
 use leverframe::protocol::words::*;
 use leverframe::tui::keymap::key::parse_sequence;
 use leverframe::tui::message::{Effect, Message};
@@ -92,12 +93,12 @@ fn answer_all(driver: &mut Driver, effects: &[Effect]) {
     let (turn, steps) = past();
     for effect in effects {
         match effect {
-            Effect::Query(query @ Query::Continuation { .. }) => {
-                driver.answer(query.clone(), Answer::Continuation(Box::new(turn.clone())));
+            Effect::Query(query @ Query::GetContinuation(_)) => {
+                driver.answer(query.clone(), Answer::GetContinuation(turn.clone()));
             }
-            Effect::Query(query @ Query::Steps { .. }) => driver.answer(
+            Effect::Query(query @ Query::ListSteps(_)) => driver.answer(
                 query.clone(),
-                Answer::Steps(Page {
+                Answer::ListSteps(Page {
                     items: steps.clone(),
                     next_cursor: None,
                 }),

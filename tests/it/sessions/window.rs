@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use leverframe::protocol::event::{Event, EventBody};
 use leverframe::protocol::ids::ApprovalId;
+use leverframe::protocol::request::Query;
 use leverframe::protocol::session::{TranscriptBody, TranscriptEntry};
-use leverframe::protocol::snapshot::Query;
 use leverframe::protocol::words::ToolCallState;
 use leverframe::tui::message::{Effect, Message};
 use leverframe::tui::state::session_view::WINDOW;

@@ -1,0 +1,417 @@
+//! The table of queries: they change nothing.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::clock::{Day, Timestamp};
+use crate::protocol::approval::Approval;
+use crate::protocol::artifact::{Artifact, ArtifactHash};
+use crate::protocol::cache::{CacheEntry, CacheStats};
+use crate::protocol::channel::Channel;
+use crate::protocol::command::Actor;
+use crate::protocol::costs::Costs;
+use crate::protocol::doctor::{AuditAnchor, AuditReport, AuditRow, Doctor};
+use crate::protocol::duty::Duty;
+use crate::protocol::hook::Hook;
+use crate::protocol::hygiene::{HygieneReport, HygieneRun, HygieneStatus};
+use crate::protocol::ids::{
+    ApprovalId, ContinuationId, MemoryId, OutboxId, RuleId, SessionId, ToolCallId,
+};
+use crate::protocol::leftovers::Leftovers;
+use crate::protocol::memory::{
+    Compaction, Forgotten, Memory, MemoryFilter, MemoryFound, MemoryReview, MemoryStats, Summary,
+};
+use crate::protocol::models::ProviderModels;
+use crate::protocol::pairing::Pairing;
+use crate::protocol::policy::WhatIf;
+use crate::protocol::problem::Problem;
+use crate::protocol::request::{Request, mismatch};
+use crate::protocol::routine::{Routine, RoutineRun};
+use crate::protocol::rule::{Grant, Rule, RuleMatches, RulePatch, RuleTest};
+use crate::protocol::session::{Continuation, OutboxItem, Session, Step, TranscriptEntry, Why};
+use crate::protocol::snapshot::{AuditFilter, EngineStatus, Page, PageRequest, Snapshot};
+use crate::protocol::summary::ShiftSummary;
+use crate::protocol::uncertain::Uncertain;
+use crate::protocol::words::{
+    ApprovalState, Autonomy, ContinuationState, CostsBy, OutboxState, PairingState, Scope,
+    SessionState,
+};
+
+requests! {
+    /// A question that changes nothing.
+    #[serde(tag = "query", rename_all = "snake_case")]
+    enum Query;
+
+    /// The answer to a [`Query`], of the variant of the same name.
+    #[serde(tag = "answer", content = "value", rename_all = "snake_case")]
+    enum Answer;
+
+    /// What a console starts from.
+    GetSnapshot: Read -> Snapshot {}
+
+    /// The engine as a whole.
+    GetEngine: Read -> EngineStatus {}
+
+    /// Sessions, newest change first.
+    ListSessions: Read -> Page<Session> {
+        /// Only this state.
+        #[serde(default)]
+        state: Option<SessionState>,
+        /// Only this channel.
+        #[serde(default)]
+        channel: Option<String>,
+        /// Page.
+        #[serde(flatten)]
+        page: PageRequest,
+    }
+
+    /// One session.
+    GetSession: Read -> Session {
+        /// Which.
+        id: SessionId,
+    }
+
+    /// A window of a session's transcript: the newest entries before a position, oldest first. `next_cursor` is the
+    /// next `before`.
+    GetTranscript: Read -> Page<TranscriptEntry> {
+        /// Which session.
+        session_id: SessionId,
+        /// Entries before this position; none = the newest.
+        #[serde(default)]
+        before: Option<u64>,
+        /// At most this many (1–500, default 100).
+        #[serde(default)]
+        limit: Option<u32>,
+    }
+
+    /// Continuations, newest change first.
+    ListContinuations: Read -> Page<Continuation> {
+        /// Only this state.
+        #[serde(default)]
+        state: Option<ContinuationState>,
+        /// Only this session.
+        #[serde(default)]
+        session_id: Option<SessionId>,
+        /// Page.
+        #[serde(flatten)]
+        page: PageRequest,
+    }
+
+    /// One continuation.
+    GetContinuation: Read -> Continuation {
+        /// Which.
+        id: ContinuationId,
+    }
+
+    /// A continuation's steps as stored.
+    ListSteps: Read -> Page<Step> {
+        /// Which.
+        continuation_id: ContinuationId,
+    }
+
+    /// Approvals, oldest first while pending, else newest first.
+    ListApprovals: Read -> Page<Approval> {
+        /// Only this state.
+        #[serde(default)]
+        state: Option<ApprovalState>,
+        /// Page.
+        #[serde(flatten)]
+        page: PageRequest,
+    }
+
+    /// One approval.
+    GetApproval: Read -> Approval {
+        /// Which.
+        id: ApprovalId,
+    }
+
+    /// All channels.
+    ListChannels: Read -> Page<Channel> {}
+
+    /// One channel.
+    GetChannel: Read -> Channel {
+        /// Which.
+        name: String,
+    }
+
+    /// What would have run without asking under another level.
+    GetWhatIf: Read -> WhatIf {
+        /// Which channel.
+        channel: String,
+        /// Which level.
+        autonomy: Autonomy,
+        /// How many past calls (1–200, default 20).
+        #[serde(default)]
+        limit: Option<u32>,
+    }
+
+    /// Deliveries, newest first.
+    ListDeliveries: Read -> Page<OutboxItem> {
+        /// Only this state.
+        #[serde(default)]
+        state: Option<OutboxState>,
+        /// Page.
+        #[serde(flatten)]
+        page: PageRequest,
+    }
+
+    /// One delivery.
+    GetDelivery: Read -> OutboxItem {
+        /// Which.
+        id: OutboxId,
+    }
+
+    /// Why a call ran, asked or was refused.
+    ExplainCall: Read -> Why {
+        /// Which.
+        tool_call_id: ToolCallId,
+    }
+
+    /// What waits, and what nobody knows, before a release.
+    ListUncertain: Read -> Uncertain {}
+
+    /// Content that is kept in a file.
+    GetArtifact: Read -> Artifact {
+        /// Which.
+        hash: ArtifactHash,
+    }
+
+    /// How the installation is.
+    GetDoctor: Read -> Doctor {
+        /// Whether every invariant is verified too, which reads the whole database.
+        #[serde(default)]
+        check: bool,
+    }
+
+    /// Rows of the audit, newest first.
+    ListAudit: Read -> Page<AuditRow> {
+        /// Which.
+        #[serde(flatten)]
+        filter: AuditFilter,
+        /// Page.
+        #[serde(flatten)]
+        page: PageRequest,
+    }
+
+    /// Walks the whole audit.
+    VerifyAudit: Read -> AuditReport {
+        /// A place of the chain that was noted elsewhere.
+        #[serde(default)]
+        anchor: Option<AuditAnchor>,
+    }
+
+    /// The configured providers and models.
+    ListModels: Read -> Page<ProviderModels> {}
+
+    /// What the response cache did.
+    GetCache: Read -> CacheStats {}
+
+    /// Kept answers, newest first.
+    ListCacheEntries: Read -> Page<CacheEntry> {
+        /// Only this channel.
+        #[serde(default)]
+        channel: Option<String>,
+        /// Page.
+        #[serde(flatten)]
+        page: PageRequest,
+    }
+
+    /// One kept answer.
+    GetCacheEntry: Read -> CacheEntry {
+        /// Its id, or a longer beginning of its key.
+        id: String,
+    }
+
+    /// What was spent.
+    GetCosts: Read -> Costs {
+        /// What to sum by.
+        by: CostsBy,
+        /// First local day; none = 30 days up to the last.
+        #[serde(default)]
+        since: Option<Day>,
+        /// Last local day; none = today.
+        #[serde(default)]
+        until: Option<Day>,
+    }
+
+    /// Counts and sizes of memory.
+    GetMemoryStats: Read -> MemoryStats {}
+
+    /// What is remembered, newest change first.
+    ListMemories: Read -> Page<Memory> {
+        /// Which.
+        #[serde(default)]
+        filter: MemoryFilter,
+        /// Page.
+        #[serde(flatten)]
+        page: PageRequest,
+    }
+
+    /// What is remembered of something, best first. Any text is a valid search.
+    SearchMemories: Read -> MemoryFound {
+        /// What for.
+        text: String,
+        /// Which.
+        #[serde(default)]
+        filter: MemoryFilter,
+        /// At most this many (1 to 200, default 20).
+        #[serde(default)]
+        limit: Option<u32>,
+    }
+
+    /// One memory.
+    GetMemory: Read -> Memory {
+        /// Which.
+        id: MemoryId,
+    }
+
+    /// Equal memories, contradictions and never used ones: for a person to look through.
+    ReviewMemories: Read -> MemoryReview {
+        /// At most this many of each (1 to 200, default 20).
+        #[serde(default)]
+        limit: Option<u32>,
+    }
+
+    /// The summary of a session; none = there is none.
+    GetSessionSummary: Read -> Option<Summary> {
+        /// Which session.
+        session_id: SessionId,
+    }
+
+    /// Compactions, newest first.
+    ListCompactions: Read -> Page<Compaction> {
+        /// Only of this session.
+        #[serde(default)]
+        session_id: Option<SessionId>,
+        /// Page.
+        #[serde(flatten)]
+        page: PageRequest,
+    }
+
+    /// What a forgetting of a person would remove.
+    PreviewForgetPerson: Read -> Forgotten {
+        /// Stable platform id, for example `telegram:123456`.
+        person: String,
+    }
+
+    /// Settings, last and next run of hygiene, growth.
+    GetHygiene: Read -> HygieneStatus {}
+
+    /// What a run of hygiene would do now.
+    PreviewHygiene: Read -> HygieneReport {}
+
+    /// Runs of hygiene, newest first.
+    ListHygieneRuns: Read -> Page<HygieneRun> {
+        /// Page.
+        #[serde(flatten)]
+        page: PageRequest,
+    }
+
+    /// Every hook at every point, in the order they are called in.
+    ListHooks: Read -> Page<Hook> {}
+
+    /// All routines, by name.
+    ListRoutines: Read -> Page<Routine> {}
+
+    /// One routine, by id or name.
+    GetRoutine: Read -> Routine {
+        /// Which.
+        routine: String,
+    }
+
+    /// Runs of a routine, newest first.
+    ListRoutineRuns: Read -> Page<RoutineRun> {
+        /// Which, by id or name.
+        routine: String,
+        /// Page.
+        #[serde(flatten)]
+        page: PageRequest,
+    }
+
+    /// When a schedule is due next; checks the text.
+    ListUpcomingRuns: Read -> Page<Timestamp> {
+        /// Cron or `every …`.
+        schedule: String,
+        /// IANA name; none = of the machine.
+        #[serde(default)]
+        time_zone: Option<String>,
+        /// How many times (1 to 50, default 5).
+        #[serde(default)]
+        limit: Option<u32>,
+    }
+
+    /// All rules, newest first.
+    ListRules: Read -> Page<Rule> {}
+
+    /// One rule.
+    GetRule: Read -> Rule {
+        /// Which.
+        id: RuleId,
+    }
+
+    /// Permissions for shapes in sessions that hold.
+    ListGrants: Read -> Page<Grant> {}
+
+    /// What a rule matches of the last seven days.
+    GetRuleMatches: Read -> RuleMatches {
+        /// A rule that exists; the patch is laid over it.
+        #[serde(default)]
+        id: Option<RuleId>,
+        /// What it says.
+        #[serde(default)]
+        rule: Box<RulePatch>,
+    }
+
+    /// What would happen to a call.
+    TestRules: Read -> RuleTest {
+        /// Tool name.
+        tool: String,
+        /// Its arguments.
+        args: serde_json::Value,
+        /// Channel it comes on.
+        channel: String,
+        /// Session it comes in; none = a new one, nothing untrusted in context.
+        #[serde(default)]
+        session_id: Option<SessionId>,
+    }
+
+    /// What somebody who takes over a shift must know.
+    GetShiftSummary: Read -> ShiftSummary {
+        /// Not before this time; none = eight hours ago.
+        #[serde(default)]
+        since: Option<Timestamp>,
+    }
+
+    /// A window of a session's transcript: the oldest entries from a position on. `next_cursor` is the next `from`.
+    GetTranscriptFrom: Read -> Page<TranscriptEntry> {
+        /// Which session.
+        session_id: SessionId,
+        /// Entries at this position and after it; 0 = from the beginning.
+        from: u64,
+        /// At most this many (1–500, default 100).
+        #[serde(default)]
+        limit: Option<u32>,
+    }
+
+    /// Who asks to be let in, and who was.
+    ListPairings: Read -> Page<Pairing> {
+        /// Only this state.
+        #[serde(default)]
+        state: Option<PairingState>,
+    }
+
+    /// Who is on call, and who can be named.
+    GetDuty: Read -> Duty {
+        /// Who asks. A remote client's is ignored: the daemon takes it from the credential.
+        #[serde(default)]
+        actor: Option<Actor>,
+    }
+
+    /// What runs left in places that make programs run, the newest first.
+    ListLeftovers: Read -> Page<Leftovers> {
+        /// Also what a person has dismissed.
+        #[serde(default)]
+        all: bool,
+    }
+
+}
